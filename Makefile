@@ -1,0 +1,34 @@
+# Two commands do everything on a machine with python3, venv and make: `make demo` and `make test`.
+PYTHON ?= python3
+ARGS ?=
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+# A ROS 2 installation of the shell's, or another environment's, must not leak into this one.
+unexport PYTHONPATH PYTHONHOME AMENT_PREFIX_PATH LD_LIBRARY_PATH _ROS_WHEELS_BOOTSTRAP_COMPLETE
+export ROS_PYTHON_CHECK_FIELDS ?= 1
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.PHONY: demo test check setup clean
+
+demo: $(READY)
+	@env -u ROS_PYTHON_CHECK_FIELDS $(BIN)/python -m arm_control.cli run ur5_osc $(ARGS)
+
+test: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest $(ARGS)
+
+setup: $(READY)
+
+$(READY): setup.py pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing from PyPI into $(VENV) (about a minute, once)"
+	@$(BIN)/python -m pip install --quiet --upgrade pip setuptools wheel
+	@$(BIN)/python -m pip install --quiet --progress-bar on -e '.[ros,mujoco,demo,test]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build install log *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

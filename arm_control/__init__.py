@@ -1,0 +1,21 @@
+"""Force control of robot arms: a URDF goes in, safe and fast joint torque comes out."""
+
+from arm_control.controllers import OperationalSpaceController, OscParameters
+from arm_control.exceptions import ArmControlError
+from arm_control.model import RobotModel, Terms
+from arm_control.reference import Reference
+from arm_control.resources import urdf_path
+from arm_control.spatial import Pose
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ArmControlError",
+    "OperationalSpaceController",
+    "OscParameters",
+    "Pose",
+    "Reference",
+    "RobotModel",
+    "Terms",
+    "urdf_path",
+]

@@ -1,0 +1,69 @@
+"""The command ``arm_control``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from arm_control import __version__
+from arm_control.exceptions import ArmControlError
+from arm_control.scenario import SIMULATORS, Scenario, scenario_names
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; return its exit status."""
+    options = _parser().parse_args(arguments)
+    try:
+        return int(options.command(options))
+    except ArmControlError as error:
+        print(f"arm_control: {error}", file=sys.stderr)
+        return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="arm_control", description="Force control of robot arms.")
+    parser.add_argument("--version", action="version", version=f"arm_control {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    run = commands.add_parser("run", help="run a scenario: simulator, controller and all", description=_run.__doc__)
+    run.add_argument("scenario", help=f"name ({', '.join(scenario_names())}) or path of a YAML file")
+    run.add_argument("--duration", type=_positive, default=0.0, metavar="S", help="simulated time [s], then a report")
+    run.add_argument("--headless", action="store_true", help="lock step, as fast as it goes, no live table")
+    run.add_argument("--report", default="", metavar="DIR", help="write pictures and the record there at the end")
+    run.add_argument("--robot", default="", help="another robot: a name below urdf/, or the path of a URDF")
+    run.add_argument("--simulator", default="mujoco", choices=SIMULATORS, help="none: joint_states come from elsewhere")
+    run.add_argument("--params-file", default="", metavar="FILE", help="a ROS parameter file; its values come last")
+    run.add_argument("--namespace", default="", help="namespace of all nodes")
+    run.add_argument("--single-process", action="store_true", help="all nodes in one process")
+    run.add_argument("--no-targets", dest="targets", action="store_false", help="hold until a target_pose is sent")
+    run.set_defaults(command=_run)
+    scenarios = commands.add_parser("scenarios", help="list the scenarios")
+    scenarios.set_defaults(command=_scenarios)
+    return parser
+
+
+def _positive(text: str) -> float:
+    value = float(text)
+    if not 0.0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not a positive time")
+    return value
+
+
+def _run(options: argparse.Namespace) -> int:
+    """Run a scenario: start its nodes, show what they do, report at the end."""
+    from arm_control.run import RunOptions, run_scenario
+
+    if options.headless and not options.duration:
+        raise ArmControlError("--headless runs in lock step: say how long with --duration S")
+    values = {name: value for name, value in vars(options).items() if name != "command"}
+    return run_scenario(RunOptions(**values))
+
+
+def _scenarios(_: argparse.Namespace) -> int:
+    for name in scenario_names():
+        print(f"{name:20} {Scenario.load(name).description}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,398 @@
+"""Everything that can be wrong with a URDF, found before a robotics library reads it.
+
+The libraries trust their input: one reads a mass of ``nan`` or ``1,5`` as 0 without a word, another
+expands XML entities. So expat reads the XML here first, with limits, and what is not core URDF
+(``<gazebo>``, ``<transmission>``, ``<mujoco>``, comments, unknown attributes) is dropped: neither
+checked nor passed on. Then every number, name and physical quantity of the core is checked.
+
+Physically possible means a mass above 0 and principal moments of inertia I1 <= I2 <= I3 with
+
+    I1 > 1e-12 I3                     (1)  positive definite
+    I1 + I2 >= (1 - 1e-3) I3          (2)  triangle inequality, with room for rounded exports
+
+An ``<inertial>`` of zeros throughout is how exporters write "no mass"; it is allowed.
+Reference: P. Wensing, S. Kim, J.-J. Slotine, IEEE RA-L 3(1), 2018, on (2).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator
+from typing import NamedTuple, NoReturn
+from xml.etree.ElementTree import Element, TreeBuilder
+from xml.parsers import expat
+
+import numpy as np
+
+from arm_control.exceptions import UrdfError
+
+MAX_BYTES, MAX_DEPTH, MAX_ELEMENTS = 10_000_000, 64, 20_000
+MAX_LINKS = 500  # parsers recurse along the chain: one of a few thousand links ends the process
+DEFINITE_TOLERANCE, TRIANGLE_TOLERANCE = 1e-12, 1e-3
+MOVABLE = ("revolute", "continuous", "prismatic")
+
+# Core URDF: element, its @attributes (#n: n numbers) and children; ! is needed, * may repeat.
+_CORE = """
+robot @name! link* joint* material*
+link @name inertial visual* collision*
+joint @name @type origin parent! child! axis limit dynamics mimic safety_controller
+origin @xyz#3 @rpy#3
+parent @link!
+child @link!
+axis @xyz#3!
+limit @lower#1 @upper#1 @effort#1 @velocity#1
+dynamics @damping#1 @friction#1
+mimic @joint! @multiplier#1 @offset#1
+safety_controller @k_velocity#1! @k_position#1 @soft_lower_limit#1 @soft_upper_limit#1
+inertial origin mass! inertia!
+mass @value#1!
+inertia @ixx#1! @ixy#1! @ixz#1! @iyy#1! @iyz#1! @izz#1!
+visual origin geometry! material
+collision origin geometry!
+geometry box cylinder sphere mesh
+box @size#3!
+cylinder @radius#1! @length#1!
+sphere @radius#1!
+mesh @filename! @scale#3
+material @name! color texture
+color @rgba#4!
+texture @filename!
+"""
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+
+
+class _Part(NamedTuple):
+    """An attribute or child of an element, with how many numbers it holds (0: words)."""
+
+    is_attribute: bool
+    n_numbers: int
+    is_needed: bool
+    may_repeat: bool
+
+
+def _parts(entries: str) -> dict[str, _Part]:
+    found = re.findall(r"(@?)(\w+)(?:#(\d))?([!*]?)", entries)
+    return {name: _Part(at == "@", int(n or 0), mark == "!", mark == "*") for at, name, n, mark in found}
+
+
+CORE = {line.split()[0]: _parts(line.partition(" ")[2]) for line in _CORE.strip().splitlines()}
+INERTIA = tuple(CORE["inertia"])
+
+
+def find_problems(
+    text: str, effort_limits: Collection[str] = (), velocity_limits: Collection[str] = ()
+) -> list[str]:
+    """List what is wrong with a URDF, one sentence for each problem.
+
+    Parameters
+    ----------
+    text : str
+        The XML of the robot, with xacro already expanded.
+    effort_limits, velocity_limits : collection of str
+        Joints whose effort [N m or N] or velocity [rad/s or m/s] limit comes from elsewhere; the file
+        need not state it for them, and what it states is not used.
+
+    Returns
+    -------
+    list of str
+        Empty when nothing is wrong. XML that cannot be read gives one problem, the first.
+
+    Notes
+    -----
+    Nothing is said about whether the arm is the one meant: a mass of 5 instead of 0.5 kg passes.
+
+    Examples
+    --------
+    >>> find_problems('<robot name="r"><link name="a"/></robot>')
+    []
+    >>> find_problems('<robot name="r"><link name="a"/><link name="a"/></robot>')
+    ["the link name 'a' is used 2 times, allowed is once"]
+    """
+    try:
+        robot = read_robot(text)
+    except UrdfError as error:
+        return [str(error)]
+    problems = [*_name_problems(robot), *_form_problems(robot)]
+    for link in robot.iterfind("link"):
+        problems += _inertial_problems(link)
+    for joint in robot.iterfind("joint"):
+        problems += _type_problems(joint)
+        problems += _motion_problems(joint, effort_limits, velocity_limits)
+    return [*problems, *_mimic_problems(robot), *_tree_problems(robot)]
+
+
+def read_robot(text: str) -> Element:
+    """Read a URDF's XML safely and keep the core of the format.
+
+    Parameters
+    ----------
+    text : str
+        The XML.
+
+    Returns
+    -------
+    Element
+        The ``<robot>`` with known elements and attributes only; its values are not checked yet.
+
+    Raises
+    ------
+    UrdfError
+        Too large, too deep, not well-formed, not a robot, with a DTD, or with xacro in it.
+    """
+    data = text.encode(errors="surrogatepass")
+    if len(data) > MAX_BYTES:
+        raise UrdfError(f"the URDF has {len(data)} bytes, allowed are {MAX_BYTES}")
+    root = _Reader().read(data)
+    if root.tag != "robot":
+        raise UrdfError(f"the root element is {_quote(root.tag)}, allowed is 'robot'")
+    robot = _core(root)
+    n_links = len(robot.findall("link"))
+    if n_links > MAX_LINKS:
+        raise UrdfError(f"the robot has {n_links} links, allowed are {MAX_LINKS}")
+    return robot
+
+
+class _Reader:
+    """Build the elements from expat's events; stop at the first event that is not allowed."""
+
+    def __init__(self) -> None:
+        self._builder, self._depth, self._n_elements = TreeBuilder(), 0, 0
+        self._parser = expat.ParserCreate("UTF-8")
+        self._parser.StartDoctypeDeclHandler = self._refuse_dtd
+        self._parser.StartElementHandler = self._start
+        self._parser.EndElementHandler = self._end
+
+    def read(self, data: bytes) -> Element:
+        try:
+            self._parser.Parse(data, True)
+        except expat.ExpatError as error:
+            raise UrdfError(f"the XML is not well-formed: {error}") from None
+        return self._builder.close()
+
+    def _refuse_dtd(self, *_: object) -> NoReturn:
+        raise UrdfError("the XML declares a document type (DTD), which may define entities; allowed is none")
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        self._depth, self._n_elements = self._depth + 1, self._n_elements + 1
+        if self._depth > MAX_DEPTH:
+            raise UrdfError(f"the elements nest deeper than {MAX_DEPTH} levels")
+        if self._n_elements > MAX_ELEMENTS:
+            raise UrdfError(f"the XML has more than {MAX_ELEMENTS} elements")
+        if tag.startswith("xacro:"):
+            raise UrdfError(f"the XML has the xacro element {_quote(tag)}; expand it to plain URDF first")
+        self._builder.start(tag, attributes)
+
+    def _end(self, tag: str) -> None:
+        self._depth -= 1
+        self._builder.end(tag)
+
+
+def _core(element: Element) -> Element:
+    attributes = [name for name, part in CORE[element.tag].items() if part.is_attribute]
+    copy = Element(element.tag, {name: value for name, value in element.items() if name in attributes})
+    children = CORE[element.tag].keys() - attributes
+    copy.extend(_core(child) for child in element if child.tag in children)
+    return copy
+
+
+def numbers(element: Element | None, attribute: str) -> tuple[float, ...] | None:
+    """Read an attribute's numbers, finite and plainly written; None when they are not, or not there."""
+    if element is None or attribute not in element.attrib:
+        return None
+    words = [word for word in element.attrib[attribute].split(" ") if word]
+    if len(words) != CORE[element.tag][attribute].n_numbers or not all(map(_NUMBER.fullmatch, words)):
+        return None
+    values = tuple(map(float, words))
+    return values if all(map(math.isfinite, values)) else None  # 1e999 is inf
+
+
+def number(element: Element | None, attribute: str) -> float | None:
+    """Read an attribute's single number; None when there is no usable value."""
+    values = numbers(element, attribute)
+    return None if values is None else values[0]
+
+
+def is_massless(inertial: Element) -> bool:
+    """Tell whether mass [kg] and inertia [kg m^2] are all stated and all zero."""
+    values = [number(inertial.find("mass"), "value")]
+    values += [number(inertial.find("inertia"), name) for name in INERTIA]
+    return all(value == 0.0 for value in values)
+
+
+def _quote(text: str | None) -> str:
+    text = text or ""
+    return repr(text if len(text) <= 60 else text[:57] + "...")
+
+
+def _label(part: Element) -> str:
+    return part.tag if part.tag == "robot" else f"{part.tag} {_quote(part.get('name'))}"
+
+
+def _name_problems(robot: Element) -> Iterator[str]:
+    for tag in ("link", "joint"):
+        for name, count in Counter(part.get("name") or "" for part in robot.iterfind(tag)).items():
+            if not name:
+                yield f"{count} {tag}(s) have no name, allowed is a name for each"
+            elif count > 1:
+                yield f"the {tag} name {_quote(name)} is used {count} times, allowed is once"
+
+
+def _form_problems(robot: Element) -> Iterator[str]:
+    """Check what must be there, what may be there once, how numbers and file names are written."""
+    yield from _element_problems(robot, "robot")
+    for part in robot:
+        for element in part.iter():
+            yield from _element_problems(element, _label(part))
+
+
+def _element_problems(element: Element, label: str) -> Iterator[str]:
+    children = Counter(child.tag for child in element)
+    for name, part in CORE[element.tag].items():
+        where = f"{label}: <{element.tag}>"
+        if part.is_needed and name not in element.attrib and name not in children:
+            yield f"{where} has no {name}, which it needs"
+        if children[name] > 1 and not part.may_repeat:
+            yield f"{where} has {children[name]} <{name}>, allowed is one"
+        if part.n_numbers and name in element.attrib:
+            yield from _number_problems(element, name, f"{label}: <{element.tag} {name}>")
+    if element.tag == "geometry" and len(element) != 1:
+        shapes = ", ".join(CORE["geometry"])
+        yield f"{label}: <geometry> has {len(element)} shapes, allowed is one of {shapes}"
+    filename = element.get("filename")
+    if filename is not None and not _is_contained(filename):
+        found = f"{label}: <{element.tag} filename> is {_quote(filename)}"
+        yield f"{found}, allowed is package:// or a relative path, without '..'"
+
+
+def _number_problems(element: Element, name: str, where: str) -> Iterator[str]:
+    values, found = numbers(element, name), _quote(element.get(name))
+    if values is None:
+        yield f"{where} is {found}, allowed is {CORE[element.tag][name].n_numbers} finite decimal number(s)"
+    elif element.tag in ("box", "cylinder", "sphere") and min(values) <= 0:
+        yield f"{where} is {found}, allowed is more than 0 m"
+    elif element.tag == "dynamics" and min(values) < 0:
+        yield f"{where} is {found}, allowed is 0 or more"
+
+
+def _is_contained(filename: str) -> bool:
+    path = filename.removeprefix("package://")
+    is_elsewhere = path.startswith("/") or ".." in path.split("/") or any(c in path for c in ":\\%")
+    return bool(path) and not is_elsewhere
+
+
+def _inertial_problems(link: Element) -> Iterator[str]:
+    inertial = link.find("inertial")
+    if inertial is None or is_massless(inertial):
+        return
+    mass = number(inertial.find("mass"), "value")
+    if mass is not None and mass <= 0:
+        yield f"{_label(link)}: mass is {mass:g} kg, allowed is more than 0 (or no <inertial>)"
+    moments = _principal_moments(inertial.find("inertia"))
+    if moments is None:
+        return
+    low, middle, high = moments
+    found = f"{_label(link)}: principal moments of inertia are {low:g}, {middle:g}, {high:g} kg m^2"
+    if not low > DEFINITE_TOLERANCE * high:
+        yield f"{found}; all must be positive"
+    elif low + middle < (1 - TRIANGLE_TOLERANCE) * high:
+        yield f"{found}; the largest must not exceed the sum of the others"
+
+
+def _principal_moments(inertia: Element | None) -> list[float] | None:
+    """Moments of inertia [kg m^2] about the principal axes, ascending; None when an entry is missing."""
+    values = [number(inertia, name) for name in INERTIA]
+    entries = [value for value in values if value is not None]
+    if len(entries) < len(INERTIA):
+        return None
+    xx, xy, xz, yy, yz, zz = entries
+    moments = np.linalg.eigvalsh(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
+    return [float(moment) for moment in moments]
+
+
+def _type_problems(joint: Element) -> Iterator[str]:
+    kind = joint.get("type")
+    if kind not in (*MOVABLE, "fixed"):
+        found = "is not supported" if kind in ("floating", "planar") else "is unknown"
+        yield f"{_label(joint)}: type {_quote(kind)} {found}, allowed are {', '.join(MOVABLE)}, fixed"
+
+
+def _motion_problems(joint: Element, efforts: Collection[str], velocities: Collection[str]) -> Iterator[str]:
+    kind, limit, label = joint.get("type"), joint.find("limit"), _label(joint)
+    if kind not in MOVABLE:
+        return
+    if numbers(joint.find("axis"), "xyz") == (0.0, 0.0, 0.0):
+        yield f"{label}: <axis xyz> is zero, allowed is any direction"
+    if kind != "continuous":
+        if limit is None:
+            yield f"{label}: a {kind} joint needs a <limit> with lower, upper, effort and velocity"
+            return
+        yield from _range_problems(limit, label)
+    for quantity, given in (("effort", efforts), ("velocity", velocities)):
+        if joint.get("name") not in given:
+            yield from _maximum_problems(limit, quantity, label)
+
+
+def _range_problems(limit: Element, label: str) -> Iterator[str]:
+    lower, upper = (number(limit, name) if name in limit.attrib else 0.0 for name in ("lower", "upper"))
+    if lower is not None and upper is not None and lower >= upper:
+        yield f"{label}: lower limit {lower:g} is not below upper limit {upper:g} (a missing one counts as 0)"
+
+
+def _maximum_problems(limit: Element | None, quantity: str, label: str) -> Iterator[str]:
+    value = number(limit, quantity)
+    if limit is None or quantity not in limit.attrib:
+        yield f"{label}: <limit> has no {quantity}; write one or pass it in {quantity}_limits"
+    elif value is not None and value <= 0:
+        yield f"{label}: <limit {quantity}> is {value:g}, allowed is more than 0; or pass {quantity}_limits"
+
+
+def _mimic_problems(robot: Element) -> Iterator[str]:
+    movable = [joint for joint in robot.iterfind("joint") if joint.get("type") in MOVABLE]
+    leaders = {joint.get("name") for joint in movable if joint.find("mimic") is None}
+    for joint in movable:
+        mimic = joint.find("mimic")
+        if mimic is not None and mimic.get("joint") not in leaders:
+            found = f"{_label(joint)}: mimics {_quote(mimic.get('joint'))}"
+            yield f"{found}, allowed is another movable joint that mimics none"
+
+
+def _tree_problems(robot: Element) -> Iterator[str]:
+    links = dict.fromkeys(link.get("name") for link in robot.iterfind("link"))
+    edges = []
+    for joint in robot.iterfind("joint"):
+        parent, child = _link_of(joint, "parent"), _link_of(joint, "child")
+        edges.append((parent, child))
+        for name in (parent, child):
+            if name is not None and name not in links:
+                yield f"{_label(joint)}: link {_quote(name)} does not exist"
+    for name, count in Counter(child for _, child in edges).items():
+        if count > 1 and name:
+            yield f"link {_quote(name)} is the child of {count} joints, allowed is one"
+    children = {child for _, child in edges}
+    roots = [name for name in links if name not in children]
+    if len(roots) != 1:
+        yield f"robot: the links {_listing(roots)} are nobody's child, allowed is exactly one root link"
+    reached = _reachable(roots, edges)
+    lost = [name for name in links if name not in reached]
+    if lost:
+        yield f"the links {_listing(lost)} hang on a cycle of joints, allowed is a tree"
+
+
+def _link_of(joint: Element, end: str) -> str | None:
+    element = joint.find(end)
+    return None if element is None else element.get("link")
+
+
+def _reachable(roots: list[str | None], edges: list[tuple[str | None, str | None]]) -> set[str | None]:
+    reached: set[str | None] = set()
+    pending = set(roots)
+    while pending:
+        reached |= pending
+        pending = {child for parent, child in edges if parent in pending} - reached
+    return reached
+
+
+def _listing(names: list[str | None]) -> str:
+    return f"[{', '.join(map(_quote, names[:8]))}{', ...' if len(names) > 8 else ''}]"

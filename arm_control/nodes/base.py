@@ -1,0 +1,208 @@
+"""What every node of the package shares: parameters from a dataclass, the robot model, a clean exit."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import rclpy
+from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from std_msgs.msg import String
+
+from arm_control.exceptions import ArmControlError, ParameterError
+from arm_control.model import RobotModel
+from arm_control.nodes.loop import ControlLoop, ControlPath
+from arm_control.parameters import Parameters, parameter, refuse_unknown
+
+STATE = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
+LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+EVENTS = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
+LATCHED_EVENTS = QoSProfile(
+    depth=1000, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
+)
+_ROS_OWN = ("use_sim_time", "start_type_description_service", "qos_overrides.")
+
+
+@dataclass(frozen=True)
+class ArmParameters(Parameters):
+    """What every node has to know of the arm."""
+
+    robot_description: str = parameter("", "text of the URDF; empty: taken from the topic robot_description")
+    tip: str = parameter("", "link of the end effector; empty: tool0, or the only leaf")
+    armature: tuple[float, ...] = parameter((), "rotor inertia per joint; empty: none", unit="kg m^2", lower=0.0)
+    effort_limits: tuple[str, ...] = parameter(
+        (), "effort limits [N m] that replace or supply those of the URDF, as 'joint:limit'"
+    )
+    velocity_limits: tuple[str, ...] = parameter(
+        (), "velocity limits [rad/s] that replace or supply those of the URDF, as 'joint:limit'"
+    )
+    lock_step: bool = parameter(False, "each state waits for its command: nothing is stale, no clock matters")
+
+    def model(self, description: str) -> RobotModel:
+        """Return the model of the arm that ``description`` (a URDF's text) describes."""
+        return RobotModel.from_urdf(
+            description,
+            tip=self.tip or None,
+            armature=self.armature or 0.0,
+            effort_limits=_limits(self.effort_limits),
+            velocity_limits=_limits(self.velocity_limits),
+        )
+
+
+def _limits(entries: Sequence[str]) -> dict[str, float]:
+    """Limits by joint name, of entries like ``'elbow_joint:150.0'``."""
+    limits = {}
+    for entry in entries:
+        joint, _, limit = entry.rpartition(":")
+        try:
+            limits[joint] = float(limit)
+        except ValueError:
+            raise ParameterError(f"limit '{entry}' is not of the form 'joint:limit'") from None
+    return limits
+
+
+class ArmNode(Node):
+    """A node with one dataclass of parameters, and the robot model once it is known.
+
+    Attributes
+    ----------
+    parameters : ArmParameters
+        The node's parameters as they are now.
+    control_path : ControlPath
+        What is served at once; everything else may wait 20 ms.
+    ready : bool
+        Whether the robot is known.
+    model : RobotModel
+        The robot; only there when ``ready``.
+
+    Parameters
+    ----------
+    name : str
+        Name of the node.
+    parameter_class : type
+        The dataclass; its fields are declared, its checks decide about every change.
+
+    Raises
+    ------
+    ParameterError
+        When a parameter given from outside is unknown or not allowed.
+    """
+
+    parameters: Any
+    model: RobotModel
+
+    def __init__(self, name: str, parameter_class: type[ArmParameters]) -> None:
+        super().__init__(name, automatically_declare_parameters_from_overrides=True)
+        self.control_path = ControlPath(self)
+        self.parameters = self._declare(parameter_class)
+        self.ready = False
+        self.add_on_set_parameters_callback(self._on_set_parameters)
+
+    def find_model(self) -> None:
+        """Build the model from the parameter ``robot_description``, or wait for the topic of that name."""
+        if self.parameters.robot_description:
+            self._take_model(self.parameters.robot_description)
+        else:
+            self.create_subscription(String, "robot_description", self._on_description, LATCHED)
+
+    def on_model(self, first: bool) -> None:
+        """Called when the robot is known, and again, with ``first`` False, when another one is published."""
+
+    def on_parameters(self) -> None:
+        """Called after a live change of ``self.parameters``."""
+
+    def _declare(self, parameter_class: type[ArmParameters]) -> ArmParameters:
+        given = {
+            name: value.value
+            for name, value in self.get_parameters_by_prefix("").items()
+            if not name.startswith(_ROS_OWN)
+        }
+        refuse_unknown(given, parameter_class.types(), f"node {self.get_name()}")
+        parameters = parameter_class.from_mapping({k: v for k, v in given.items() if v is not None})
+        for name in parameter_class.types():
+            if self.has_parameter(name):
+                self.undeclare_parameter(name)
+            spec = parameter_class.spec(name)
+            value = _ros_value(getattr(parameters, name), parameter_class.types()[name])
+            unset = isinstance(value, Parameter.Type)
+            descriptor = ParameterDescriptor(description=str(spec), read_only=not spec.live, dynamic_typing=not unset)
+            self.declare_parameter(name, value, descriptor, ignore_override=True)
+        return parameters
+
+    def _on_set_parameters(self, changes: Sequence[Parameter[Any]]) -> SetParametersResult:
+        own = {p.name: () if p.value is None else p.value for p in changes if not p.name.startswith(_ROS_OWN)}
+        try:
+            self.parameters = self.parameters.replace(**own)
+            self.on_parameters()
+        except ArmControlError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    def _on_description(self, message: String) -> None:
+        try:
+            self._take_model(message.data)
+        except ArmControlError as error:
+            self.get_logger().error(f"robot_description refused: {error}")
+
+    def _take_model(self, description: str) -> None:
+        model = self.parameters.model(description)
+        first, self.ready, self.model = not self.ready, True, model
+        self.get_logger().info(f"robot with joints {', '.join(model.joint_names)}; end effector {model.tip}")
+        self.on_model(first)
+
+
+def _ros_value(value: Any, kind: Any) -> Any:
+    """A parameter's value as rclpy takes it. It cannot tell the type of an empty list: that one stays unset."""
+    if not isinstance(value, tuple):
+        return value
+    empty = Parameter.Type.DOUBLE_ARRAY if kind == tuple[float, ...] else Parameter.Type.STRING_ARRAY
+    return list(value) or empty
+
+
+def run(*factories: Callable[[], ArmNode], arguments: Sequence[str] | None = None) -> None:
+    """Run nodes in one process with one single-threaded executor, until a signal ends it.
+
+    Parameters
+    ----------
+    *factories : callable
+        Each makes one node.
+    arguments : sequence of str, optional
+        Command line, ``sys.argv`` by default.
+    """
+    refuse_insecure()
+    rclpy.init(args=sys.argv if arguments is None else list(arguments))
+    nodes: list[ArmNode] = []
+    try:
+        nodes.extend(factory() for factory in factories)
+        executor = SingleThreadedExecutor()
+        for node in nodes:
+            executor.add_node(node)
+        gc.collect()
+        gc.freeze()
+        ControlLoop(executor, [node.control_path for node in nodes]).spin()
+    except (KeyboardInterrupt, ExternalShutdownException):
+        pass
+    except ArmControlError as error:
+        print(f"arm_control: {error}", file=sys.stderr)
+        raise SystemExit(2) from None
+    finally:
+        for node in nodes:
+            node.destroy_node()
+        rclpy.try_shutdown()
+
+
+def refuse_insecure() -> None:
+    """Refuse to start where DDS security is asked for and would silently not be there."""
+    enabled = os.environ.get("ROS_SECURITY_ENABLE", "").lower() == "true"
+    enforced = os.environ.get("ROS_SECURITY_STRATEGY", "").lower() == "enforce"
+    if enabled and not enforced:
+        print("arm_control: ROS_SECURITY_ENABLE is set: set ROS_SECURITY_STRATEGY=Enforce too", file=sys.stderr)
+        raise SystemExit(2)

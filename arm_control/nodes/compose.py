@@ -1,0 +1,38 @@
+"""Several nodes in one process with one single-threaded executor: ``compose NODE... [--ros-args ...]``."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+
+from arm_control.exceptions import ParameterError
+from arm_control.nodes.base import ArmNode, run
+from arm_control.nodes.dynamics import DynamicsNode
+from arm_control.nodes.gate import GateNode
+from arm_control.nodes.osc import OscNode
+from arm_control.nodes.simulator import SimulatorNode
+from arm_control.nodes.targets import TargetsNode
+from arm_control.parameters import refuse_unknown
+
+NODE_CLASSES: dict[str, type[ArmNode]] = {
+    "dynamics": DynamicsNode,
+    "gate": GateNode,
+    "osc": OscNode,
+    "simulator": SimulatorNode,
+    "targets": TargetsNode,
+}
+
+
+def main() -> None:
+    """Entry point: run the nodes named on the command line."""
+    program, *arguments = sys.argv
+    names = list(itertools.takewhile(lambda argument: not argument.startswith("-"), arguments))
+    try:
+        refuse_unknown(dict.fromkeys(names), NODE_CLASSES, "compose")
+    except ParameterError as error:
+        sys.exit(f"arm_control: {error}")
+    run(*(NODE_CLASSES[name] for name in names), arguments=[program, *arguments[len(names) :]])
+
+
+if __name__ == "__main__":
+    main()

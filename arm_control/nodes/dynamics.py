@@ -1,0 +1,105 @@
+"""The node ``dynamics``: joint states in; Jacobian, mass matrix and all that, out."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import PoseStamped, TwistStamped
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from arm_control.controllers import OscParameters
+from arm_control.controllers.osc import task_inertia
+from arm_control.exceptions import InputError
+from arm_control.nodes.base import STATE, ArmNode, ArmParameters, run
+from arm_control.nodes.conversions import multi_array, pose_message, twist_message
+from arm_control.nodes.health import OK, WARN, Diagnostics, Rate
+from arm_control.nodes.loop import Apart, poll
+from arm_control.nodes.states import Rejections, State, StateReader
+from arm_control.parameters import parameter
+
+_OSC = OscParameters()
+
+
+@dataclass(frozen=True)
+class DynamicsParameters(ArmParameters):
+    """Parameters of the node ``dynamics``."""
+
+    rate: float = parameter(100.0, "sets of messages per second; 0: one for each state", unit="Hz", lower=0.0)
+    characteristic_length: float = parameter(
+        _OSC.characteristic_length, OscParameters.spec("characteristic_length").text, unit="m", lower=1e-3, live=True
+    )
+    singular_value: float = parameter(
+        _OSC.singular_value, OscParameters.spec("singular_value").text, unit="m", lower=0.0, live=True
+    )
+
+
+class DynamicsNode(ArmNode):
+    """Kinematics and dynamics of the arm in its measured state, on topics below ``dynamics/``."""
+
+    parameters: DynamicsParameters
+    MATRICES = ("jacobian", "mass_matrix", "gravity", "bias", "task_inertia")
+
+    def __init__(self) -> None:
+        super().__init__("dynamics", DynamicsParameters)
+        self._rejections, self._rate = Rejections(self.get_logger()), Rate()
+        self._matrices = {
+            name: self.create_publisher(Float64MultiArray, f"dynamics/{name}", STATE) for name in self.MATRICES
+        }
+        self._pose = self.create_publisher(PoseStamped, "dynamics/pose", STATE)
+        self._twist = self.create_publisher(TwistStamped, "dynamics/twist", STATE)
+        self._diagnostics = Diagnostics(self)
+        self.find_model()
+
+    def on_model(self, first: bool) -> None:
+        """Read the states of this robot from now on."""
+        self._reader = StateReader(self.model, max_age=0.0)
+        if first and self.parameters.rate:
+            self._states = self.create_subscription(
+                JointState, "joint_states", self._on_state, STATE, callback_group=Apart()
+            )
+            self.control_path.every(1.0 / self.parameters.rate, self._on_timer)
+        elif first:
+            self.control_path.subscribe(JointState, "joint_states", self._on_state, STATE)
+
+    def _on_timer(self) -> None:
+        for message, info in poll(self._states):
+            self._on_state(message, info)
+
+    def _on_state(self, message: JointState, info: dict[str, Any]) -> None:
+        try:
+            state = self._reader.read(message, info)
+        except InputError as error:
+            self._rejections.add("joint_states", error)
+            return
+        if state is not None:
+            self._publish(state)
+
+    def _publish(self, state: State) -> None:
+        t = self.model.evaluate(state.q, state.v)
+        p = self.parameters
+        Lambda, _ = task_inertia(t.J, np.linalg.solve(t.M, t.J.T), p.characteristic_length, p.singular_value)
+        for name, values in zip(self.MATRICES, (t.J, t.M, t.g, t.h, Lambda), strict=True):
+            self._matrices[name].publish(multi_array(values))
+        self._pose.publish(pose_message(t.X_WE, self.model.base, state.stamp_ns))
+        self._twist.publish(twist_message(t.V_WE, self.model.base, state.stamp_ns))
+        self._rate.tick()
+
+    def health(self) -> tuple[bytes, str, dict[str, object]]:
+        """Level, sentence and figures for ``/diagnostics``."""
+        figures: dict[str, object] = {"rate [Hz]": self._rate.read()}
+        figures.update({f"refused {cause}": count for cause, count in self._rejections.counts.items()})
+        return (OK, "publishing", figures) if self.ready else (WARN, "no robot_description yet", figures)
+
+
+def main() -> None:
+    """Entry point of ``ros2 run arm_control dynamics``."""
+    os.nice(5)  # the control loop comes first
+    run(DynamicsNode)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,162 @@
+"""The node ``monitor``: starts a run, records what goes over the topics, keeps the newest figures.
+
+Messages are kept as they came over the wire, fetched in batches and read when the run is over, so that
+recording costs the control loop next to nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import PoseStamped
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.serialization import deserialize_message
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64
+from std_srvs.srv import SetBool
+
+from arm_control.model import RobotModel
+from arm_control.nodes.base import LATCHED, LATCHED_EVENTS
+from arm_control.nodes.conversions import NANOSECONDS, nanoseconds, pose_from_message
+from arm_control.nodes.loop import Apart, poll
+from arm_control.recording import Recording, Stamps
+from arm_control.reference import Target
+from arm_control.spatial import Array
+
+RECORD = QoSProfile(depth=5000, reliability=ReliabilityPolicy.RELIABLE)
+FIGURES = ("position_error", "orientation_error", "condition_number", "saturation", "braking")
+
+
+class MonitorNode(Node):
+    """Watches a run from outside.
+
+    Parameters
+    ----------
+    targets : int
+        Targets the controller must have before the simulator is started.
+    keep : int
+        States and commands kept at most, the newest ones.
+
+    Attributes
+    ----------
+    figures : dict of str to float
+        The newest values of ``controller_state/*``.
+    diagnostics : dict of str to dict
+        The newest status of each node, by its name; ``"message"`` is its sentence.
+    """
+
+    def __init__(self, targets: int = 0, keep: int = 2_000_000) -> None:
+        super().__init__("monitor", start_parameter_services=False)
+        self._wanted_targets, self._known_targets, self._asked = targets, -1, False
+        self._raw_states: deque[bytes] = deque(maxlen=keep)
+        self._raw_commands: deque[bytes] = deque(maxlen=keep)
+        self._target_messages: list[PoseStamped] = []
+        self.figures = dict.fromkeys(FIGURES, math.nan)
+        self.diagnostics: dict[str, dict[str, str]] = {}
+        self._states = self._polled("joint_states")
+        self._commands = self._polled("joint_commands")
+        self.create_subscription(PoseStamped, "target_pose", self._on_target, LATCHED_EVENTS)
+        self.create_subscription(Float64, "controller_state/targets", self._on_target_count, LATCHED)
+        self.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 10)
+        for name in FIGURES:
+            self.create_subscription(Float64, f"controller_state/{name}", self._figure_callback(name), 1)
+        self._pause = self.create_client(SetBool, "simulator/pause")
+        self.create_timer(0.02, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    @property
+    def stamp_ns(self) -> int:
+        """Stamp of the newest state, -1 before the first [ns]."""
+        return _stamp_ns(self._raw_states[-1]) if self._raw_states else -1
+
+    @property
+    def active_target(self) -> int:
+        """Number of the target that is active now, counted from 1; 0 before the first."""
+        return sum(nanoseconds(message.header.stamp) <= self.stamp_ns for message in self._target_messages)
+
+    def pause(self) -> None:
+        """Ask the simulator to stop where it is."""
+        self._pause.call_async(SetBool.Request(data=True))
+
+    def recording(self, model: RobotModel) -> Recording:
+        """Everything recorded so far, in the model's joint order."""
+        self._fetch()
+        stamps, states = _unpack(self._raw_states)
+        command_stamps, commands = _unpack(self._raw_commands)
+        return Recording(
+            stamps,
+            _rows(model, [(m.name, m.position) for m in states]),
+            _rows(model, [(m.name, m.velocity) for m in states]),
+            command_stamps,
+            _rows(model, [(m.name, m.effort) for m in commands]),
+            tuple(_target(message, model) for message in self._target_messages),
+        )
+
+    def _polled(self, topic: str) -> Any:
+        def unused(_: bytes) -> None:
+            """Subscriptions apart call nobody."""
+
+        return self.create_subscription(JointState, topic, unused, RECORD, callback_group=Apart(), raw=True)
+
+    def _fetch(self) -> None:
+        self._raw_states.extend(raw for raw, _ in poll(self._states))
+        self._raw_commands.extend(raw for raw, _ in poll(self._commands))
+
+    def _on_target(self, message: PoseStamped) -> None:
+        self._target_messages.append(message)
+
+    def _on_timer(self) -> None:
+        """Fetch what has come; start the simulator once the controller has its targets and we hear both."""
+        self._fetch()
+        connected = self._states.get_publisher_count() and self._commands.get_publisher_count()
+        if not self._asked and connected and self._known_targets >= self._wanted_targets:
+            self._asked = self._pause.service_is_ready()
+            if self._asked:
+                self._pause.call_async(SetBool.Request(data=False))
+
+    def _on_target_count(self, message: Float64) -> None:
+        self._known_targets = int(message.data)
+
+    def _on_diagnostics(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            values = {item.key: item.value for item in status.values}
+            self.diagnostics[status.name.rpartition("/")[2]] = {"message": status.message, **values}
+
+    def _figure_callback(self, name: str) -> Callable[[Float64], None]:
+        def store(message: Float64) -> None:
+            self.figures[name] = message.data
+
+        return store
+
+
+def _stamp_ns(raw: bytes) -> int:
+    """Stamp of a serialised message that begins with a header [ns]."""
+    order = "<" if raw[1] & 1 else ">"
+    seconds, nanoseconds_ = struct.unpack_from(f"{order}iI", raw, 4)
+    return int(seconds) * NANOSECONDS + int(nanoseconds_)
+
+
+def _unpack(raw: Sequence[bytes] | deque[bytes]) -> tuple[Stamps, list[JointState]]:
+    """Messages and their stamps; one that repeats the stamp before it is left out."""
+    messages = [deserialize_message(item, JointState) for item in raw]
+    stamps = np.array([nanoseconds(message.header.stamp) for message in messages], dtype=np.int64)
+    new = np.flatnonzero(np.diff(stamps, prepend=-1) != 0)
+    return stamps[new], [messages[i] for i in new]
+
+
+def _rows(model: RobotModel, named: list[tuple[list[str], Sequence[float]]]) -> Array:
+    rows = [model.in_joint_order(names, values) for names, values in named]
+    return np.array(rows).reshape(-1, model.nv)
+
+
+def _target(message: PoseStamped, model: RobotModel) -> Target:
+    frame = message.header.frame_id or model.base
+    return Target(nanoseconds(message.header.stamp), frame, pose_from_message(message))

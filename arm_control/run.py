@@ -1,0 +1,249 @@
+"""``arm_control run``: a scenario from start to report."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import rclpy
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.signals import SignalHandlerOptions
+
+from arm_control.controllers import OscParameters
+from arm_control.display import Console, Progress, live_table
+from arm_control.gate import GateParameters
+from arm_control.model import RobotModel
+from arm_control.nodes.base import refuse_insecure
+from arm_control.nodes.monitor import MonitorNode
+from arm_control.recording import Recording
+from arm_control.report import Report, make_report
+from arm_control.resources import urdf_path
+from arm_control.runner import NodeDied, Processes, localhost_unless_told, wait_for_rest
+from arm_control.scenario import Scenario, check_parameter_file, read_yaml
+
+START_TIME = 30.0
+"""Wall time within which the first state must have come [s]."""
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What the command line of ``arm_control run`` says.
+
+    Attributes
+    ----------
+    scenario : str
+        Name or path.
+    duration : float
+        Simulated time to run [s]; 0: until Ctrl-C.
+    headless : bool
+        Lock step and no live table.
+    report : str
+        Folder for pictures and the record; empty for none.
+    robot, simulator, params_file, namespace : str
+        As the launch file's arguments of these names.
+    single_process : bool
+        All nodes in one process.
+    targets : bool
+        Whether the scenario's own targets are published.
+    """
+
+    scenario: str
+    duration: float = 0.0
+    headless: bool = False
+    report: str = ""
+    robot: str = ""
+    simulator: str = "mujoco"
+    params_file: str = ""
+    namespace: str = ""
+    single_process: bool = False
+    targets: bool = True
+
+    def load(self) -> Scenario:
+        """Return the scenario as these options want it; everything that can be checked is."""
+        scenario = Scenario.load(self.scenario).with_options(
+            robot=self.robot,
+            simulator=self.simulator,
+            lock_step=self.headless,
+            start_paused=True,
+            targets=self.targets,
+        )
+        if self.params_file:
+            check_parameter_file(self.params_file, scenario.nodes)
+        target_list = scenario.targets()
+        if target_list and self.duration:
+            scenario.nodes["targets"]["count"] = max(1, round(self.duration / target_list.period))
+        return scenario
+
+
+def run_scenario(options: RunOptions, console: Console | None = None) -> int:
+    """Run a scenario and report.
+
+    Parameters
+    ----------
+    options : RunOptions
+        What to run and how.
+    console : rich.console.Console, optional
+        Where to print.
+
+    Returns
+    -------
+    int
+        Exit status: 0 when every target was reached, 1 when not, 3 when a node died.
+    """
+    console = console or Console()
+    scenario = options.load()
+    model = _model(scenario, options)
+    refuse_insecure()
+    localhost_unless_told()
+    count = scenario.nodes["targets"].get("count", 1) if "targets" in scenario.nodes else 0
+    with _monitor(count, options.namespace) as (monitor, executor):
+        try:
+            with Processes(scenario, options.params_file, options.namespace, options.single_process) as processes:
+                os.nice(10)  # watching must not cost the nodes time
+                _watch(processes, monitor, executor, options, console)
+        except NodeDied as died:
+            console.print(f"[bold red]{died}[/]; the rest was braked and stopped")
+            return 3
+        end_ns = round(options.duration * 1e9) if options.duration else monitor.stamp_ns
+        recording = monitor.recording(model).until(end_ns)
+        diagnostics = monitor.diagnostics
+    return _conclude(scenario, model, recording, diagnostics, options, console)
+
+
+def _model(scenario: Scenario, options: RunOptions) -> RobotModel:
+    """The robot as the report sees it: with the tip and the armature of the controller."""
+    osc = _parameters(scenario, options, "osc")
+    armature = osc.get("armature") or 0.0
+    return RobotModel.from_urdf(urdf_path(scenario.robot), tip=osc.get("tip") or None, armature=armature)
+
+
+def _parameters(scenario: Scenario, options: RunOptions, node: str) -> dict[str, Any]:
+    """Parameters of a node: the scenario's, then those of the user's file."""
+    values = dict(scenario.nodes.get(node, {}))
+    for key, content in read_yaml(Path(options.params_file)).items() if options.params_file else ():
+        if key == "/**" or key.rpartition("/")[2] in (node, "*", "**"):
+            values |= content.get("ros__parameters", {})
+    return values
+
+
+@contextmanager
+def _monitor(targets: int, namespace: str) -> Iterator[tuple[MonitorNode, SingleThreadedExecutor]]:
+    arguments = ["--ros-args", "-r", f"__ns:=/{namespace.strip('/')}"] if namespace else None
+    rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+    monitor, executor = MonitorNode(targets), SingleThreadedExecutor()
+    executor.add_node(monitor)
+    try:
+        yield monitor, executor
+    finally:
+        monitor.destroy_node()
+        rclpy.try_shutdown()
+
+
+def _watch(
+    processes: Processes, monitor: MonitorNode, executor: SingleThreadedExecutor, options: RunOptions, console: Console
+) -> None:
+    """Spin until the duration is over, Ctrl-C, or a node dies (then :class:`NodeDied`)."""
+    stop = _StopRequest()
+    started = looked = time.monotonic()
+    show = _headless_view if options.headless else _live_view
+    with show(monitor, options, console) as refresh:
+        while not stop.requested and not _over(monitor, options.duration):
+            try:
+                executor.spin_once(timeout_sec=0.05)
+            except ExternalShutdownException:
+                break
+            now = time.monotonic()
+            if now - looked < 0.2:
+                continue
+            looked = now
+            refresh()
+            if dead := processes.dead():
+                wait_for_rest()
+                raise NodeDied(dead)
+            if monitor.stamp_ns < 0 and now - started > START_TIME:
+                raise NodeDied(f"no joint_states within {START_TIME:.0f} s")
+        monitor.pause()
+        refresh()
+
+
+def _over(monitor: MonitorNode, duration: float) -> bool:
+    return bool(duration) and monitor.stamp_ns >= round(duration * 1e9)
+
+
+class _StopRequest:
+    """Remembers that SIGINT or SIGTERM came."""
+
+    def __init__(self) -> None:
+        self.requested = False
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._on_signal)
+
+    def _on_signal(self, *_: object) -> None:
+        self.requested = True
+
+
+@contextmanager
+def _live_view(monitor: MonitorNode, options: RunOptions, console: Console) -> Iterator[Any]:
+    from rich.live import Live
+
+    def table() -> Any:
+        title = f"{options.scenario}, Ctrl-C ends it"
+        return live_table(title, monitor.stamp_ns, monitor.active_target, monitor.figures, monitor.diagnostics)
+
+    with Live(table(), console=console, auto_refresh=False, transient=not console.is_terminal) as live:
+        yield lambda: live.update(table(), refresh=True)
+
+
+@contextmanager
+def _headless_view(monitor: MonitorNode, options: RunOptions, console: Console) -> Iterator[Any]:
+    with Progress(console=console, transient=True) as progress:
+        task = progress.add_task(f"{options.scenario} in lock step", total=options.duration or None)
+        yield lambda: progress.update(task, completed=max(monitor.stamp_ns, 0) * 1e-9)
+
+
+def _conclude(
+    scenario: Scenario,
+    model: RobotModel,
+    recording: Recording,
+    diagnostics: dict[str, dict[str, str]],
+    options: RunOptions,
+    console: Console,
+) -> int:
+    """Print the report, write the pictures, and say whether the targets were reached."""
+    target_list = scenario.targets()
+    if target_list is None or recording.state_stamps.size < 2:
+        console.print(f"{recording.state_stamps.size} states recorded, no targets to report on")
+        return 0
+    values = _parameters(scenario, options, "osc")
+    osc = OscParameters.from_mapping({k: v for k, v in values.items() if k in OscParameters.types()})
+    gate = GateParameters.from_mapping({k: v for k, v in values.items() if k in GateParameters.types()})
+    report = make_report(recording, model, target_list, osc, gate)
+    _print_report(report, recording, diagnostics, options, console)
+    if options.report:
+        from arm_control.pictures import draw_report
+
+        for path in draw_report(Path(options.report), recording, model, target_list):
+            console.print(f"wrote {path}")
+    return 0 if report.success or not (options.duration or report.reaches) else 1
+
+
+def _print_report(
+    report: Report, recording: Recording, diagnostics: dict[str, dict[str, str]], options: RunOptions, console: Console
+) -> None:
+    mode = "lock step" if options.headless else "real time"
+    console.print(f"\n{options.scenario}, {recording.duration:.3f} s of simulated time, {mode}\n", highlight=False)
+    console.print(str(report), highlight=False, markup=False, soft_wrap=True)
+    simulator = diagnostics.get("simulator", {})
+    if not options.headless and "answered within 2 ms [%]" in simulator:
+        console.print(
+            f"\nstates answered within 2 ms: {simulator['answered within 2 ms [%]']} % of {simulator['states']}"
+            f" (p50 {simulator['answer p50 [ms]']} ms, p99 {simulator['answer p99 [ms]']} ms)",
+            highlight=False,
+        )
+    console.print("every target was reached" if report.success else "[bold red]not every target was reached[/]")

@@ -1,0 +1,162 @@
+"""An arm in MuJoCo, built from the same URDF as the model that controls it.
+
+MuJoCo reads a URDF in its own way: it drops the mass of the root link, and it invents mass for a link
+without an inertial. So the joints' armature and damping are set here, explicitly, and the mass matrix
+MuJoCo ends up with is compared with the model's before a simulation may start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from arm_control.exceptions import MissingExtra, ModelError, SimulationDiverged
+from arm_control.model import RobotModel
+from arm_control.spatial import Array
+
+try:
+    import mujoco
+except ImportError as error:
+    raise MissingExtra("mujoco", "mujoco") from error
+
+MASS_TOLERANCE = 1e-6
+
+
+class MujocoSimulator:
+    """A torque-controlled arm: motors without friction or delay, no contacts.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm; its armature is the simulator's.
+    q_initial : array_like, shape (nq,), optional
+        Joint positions at the start [rad or m]; zero by default.
+    timestep : float
+        Duration of one step [s].
+    damping : float
+        Viscous damping of every joint [N m s/rad]; none in the model.
+
+    Attributes
+    ----------
+    steps : int
+        Steps since the start or the last :meth:`reset`.
+
+    Raises
+    ------
+    ModelError
+        When MuJoCo's mass matrix differs from the model's.
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        q_initial: npt.ArrayLike | None = None,
+        *,
+        timestep: float = 1e-3,
+        damping: float = 0.0,
+    ) -> None:
+        self.timestep = timestep
+        self._robot = model
+        self._q_initial = np.zeros(model.nq) if q_initial is None else np.array(q_initial, dtype=float)
+        if self._q_initial.shape != (model.nq,):
+            raise ModelError(f"{self._q_initial.size} initial positions for {model.nq} joints")
+        self.mujoco_model = build_mujoco_model(model, timestep, damping)
+        self.mujoco_data = mujoco.MjData(self.mujoco_model)
+        self._joints = [self.mujoco_model.joint(name) for name in model.joint_names]
+        self._qpos = np.array([joint.qposadr[0] for joint in self._joints])
+        self._dof = np.array([joint.dofadr[0] for joint in self._joints])
+        self._motor = np.array([self.mujoco_model.actuator(name).id for name in model.joint_names])
+        self._compare_mass_matrix()
+        self.reset()
+
+    @property
+    def q(self) -> Array:
+        """Joint positions, shape (nq,) [rad or m]."""
+        return self.mujoco_data.qpos[self._qpos]
+
+    @property
+    def v(self) -> Array:
+        """Joint velocities, shape (nv,) [rad/s or m/s]."""
+        return self.mujoco_data.qvel[self._dof]
+
+    def step(self, tau: Array) -> None:
+        """Apply a torque for one time step.
+
+        Parameters
+        ----------
+        tau : ndarray, shape (nv,)
+            Joint torque [N m or N].
+
+        Raises
+        ------
+        SimulationDiverged
+            When the state is no longer finite.
+        """
+        q, v = self.q, self.v
+        self.mujoco_data.ctrl[self._motor] = tau
+        mujoco.mj_step(self.mujoco_model, self.mujoco_data)
+        self.steps += 1
+        if not np.isfinite(self.mujoco_data.qvel).all() or self.mujoco_data.warning[_BAD_ACCELERATION].number:
+            raise SimulationDiverged((self.steps - 1) * self.timestep, q, v)
+
+    def reset(self, q: Sequence[float] | Array | None = None) -> None:
+        """Start again at rest, at ``q`` or the initial positions, at time zero."""
+        mujoco.mj_resetData(self.mujoco_model, self.mujoco_data)
+        self.mujoco_data.qpos[self._qpos] = self._q_initial if q is None else q
+        mujoco.mj_forward(self.mujoco_model, self.mujoco_data)
+        self.steps = 0
+
+    def mass_matrix(self, q: Array) -> Array:
+        """MuJoCo's mass matrix at ``q``, shape (nv, nv) [kg m^2 or kg]."""
+        data = mujoco.MjData(self.mujoco_model)
+        data.qpos[self._qpos] = q
+        mujoco.mj_forward(self.mujoco_model, data)
+        columns = np.zeros((self.mujoco_model.nv, self.mujoco_model.nv))
+        for column, unit in zip(columns, np.eye(self.mujoco_model.nv), strict=True):
+            mujoco.mj_mulM(self.mujoco_model, data, column, unit)
+        return columns[np.ix_(self._dof, self._dof)]
+
+    def _compare_mass_matrix(self) -> None:
+        rng = np.random.default_rng(0)
+        for q in [self._q_initial, *rng.uniform(-1.5, 1.5, (3, self._robot.nq))]:
+            ours, theirs = self._robot.mass_matrix(q), self.mass_matrix(q)
+            difference = float(np.abs(ours - theirs).max() / np.abs(ours).max())
+            if difference > MASS_TOLERANCE:
+                raise ModelError(
+                    f"MuJoCo's mass matrix differs from the model's by {difference:.1e} (allowed {MASS_TOLERANCE:g}):"
+                    f" {theirs.diagonal().round(6).tolist()} against {ours.diagonal().round(6).tolist()}"
+                )
+
+
+_BAD_ACCELERATION = int(mujoco.mjtWarning.mjWARN_BADQACC)
+
+
+def build_mujoco_model(model: RobotModel, timestep: float, damping: float = 0.0) -> mujoco.MjModel:
+    """MuJoCo's model of the arm: its joints with one motor each, other joints locked, no contacts.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    timestep : float
+        Duration of one step [s].
+    damping : float
+        Viscous damping of every joint [N m s/rad].
+    """
+    compiler = '<mujoco><compiler inertiafromgeom="false" balanceinertia="false" fusestatic="false"/></mujoco>'
+    text = model.urdf.without_meshes().replace("</robot>", compiler + "</robot>")
+    spec = mujoco.MjSpec.from_string(text)
+    spec.option.timestep = timestep
+    spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_LIMIT
+    for joint in list(spec.joints):
+        if joint.name not in model.joint_names:
+            spec.delete(joint)
+    for name in model.joint_names:
+        spec.add_actuator(name=name, target=name, trntype=mujoco.mjtTrn.mjTRN_JOINT).set_to_motor()
+    compiled = spec.compile()
+    dof = [compiled.joint(name).dofadr[0] for name in model.joint_names]
+    compiled.dof_armature[dof], compiled.dof_damping[dof], compiled.dof_frictionloss[dof] = model.armature, damping, 0.0
+    mujoco.mj_setConst(compiled, mujoco.MjData(compiled))
+    return compiled

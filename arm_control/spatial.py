@@ -1,0 +1,205 @@
+"""Rotations and poses: what is needed between a message and a control law, and no more.
+
+Inside the package an orientation is a 3 x 3 matrix ``R_AB`` (the axes of B, written in A). Quaternions
+appear at the boundary only, in the order x, y, z, w, and are normalised on entry.
+
+Source: J. Sola, J. Deray, D. Atchuthan, "A micro Lie theory for state estimation in robotics", 2018.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from arm_control.exceptions import InputError
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Pose:
+    """A rigid transform ``X_AB``: where frame B is, seen from frame A.
+
+    Parameters
+    ----------
+    R : ndarray, shape (3, 3)
+        Rotation ``R_AB``.
+    p : ndarray, shape (3,)
+        Position ``p_AB`` of the origin of B in A [m].
+
+    Examples
+    --------
+    >>> X = Pose(np.eye(3), np.array([1.0, 0.0, 0.0]))
+    >>> (X @ X).p
+    array([2., 0., 0.])
+    >>> (X.inverse() @ X).p
+    array([0., 0., 0.])
+    """
+
+    R: Array
+    p: Array
+
+    def __matmul__(self, other: Pose) -> Pose:
+        """``X_AC = X_AB X_BC``."""
+        return Pose(self.R @ other.R, self.R @ other.p + self.p)
+
+    def inverse(self) -> Pose:
+        """``X_BA``."""
+        return Pose(self.R.T, -self.R.T @ self.p)
+
+
+def rotation_from_quaternion(quat_xyzw: npt.ArrayLike) -> Array:
+    """Rotation matrix of a quaternion, which is normalised first.
+
+    Parameters
+    ----------
+    quat_xyzw : array_like, shape (4,)
+        Quaternion, scalar last; any length but zero.
+
+    Returns
+    -------
+    ndarray, shape (3, 3)
+
+    Raises
+    ------
+    InputError
+        When an entry is not finite or the length is below 1e-6.
+
+    Examples
+    --------
+    >>> rotation_from_quaternion([0, 0, 0, 2.0])
+    array([[1., 0., 0.],
+           [0., 1., 0.],
+           [0., 0., 1.]])
+    """
+    quat = np.asarray(quat_xyzw, dtype=float)
+    norm = float(np.linalg.norm(quat)) if quat.shape == (4,) else math.nan
+    if not (math.isfinite(norm) and norm >= 1e-6):
+        raise InputError(f"quaternion {quat.tolist()} is not a rotation: 4 finite numbers, not all 0, are needed")
+    x, y, z, w = (quat / norm).tolist()
+    return np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+            [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+            [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+        ]
+    )
+
+
+def quaternion_from_rotation(R: Array) -> Array:
+    """Quaternion of a rotation matrix, scalar part not negative.
+
+    Parameters
+    ----------
+    R : ndarray, shape (3, 3)
+        Rotation matrix.
+
+    Returns
+    -------
+    ndarray, shape (4,)
+        Unit quaternion x, y, z, w. Each of the four ways to divide is used only where its divisor is
+        at least 1, so nothing is lost at any angle (S. W. Shepperd, 1978).
+    """
+    (a, b, c), (d, e, f), (g, h, i) = R.tolist()
+    four_squares = (1 + a - e - i, 1 - a + e - i, 1 - a - e + i, 1 + a + e + i)
+    largest = max(range(4), key=four_squares.__getitem__)
+    column = (
+        (four_squares[0], b + d, g + c, h - f),
+        (b + d, four_squares[1], f + h, c - g),
+        (g + c, f + h, four_squares[2], d - b),
+        (h - f, c - g, d - b, four_squares[3]),
+    )[largest]
+    quat = np.array(column) / (2.0 * math.sqrt(four_squares[largest]))
+    quat /= math.sqrt(float(quat @ quat))
+    return -quat if quat[3] < 0 else quat
+
+
+def rotation_vector(R: Array) -> Array:
+    """Axis times angle of a rotation matrix: ``log R``.
+
+    Parameters
+    ----------
+    R : ndarray, shape (3, 3)
+        Rotation matrix.
+
+    Returns
+    -------
+    ndarray, shape (3,)
+        Rotation vector [rad], length in [0, pi]. Accurate at every angle; at exactly pi one of the two
+        equal answers is returned.
+
+    Examples
+    --------
+    >>> rotation_vector(np.eye(3))
+    array([0., 0., 0.])
+    """
+    quat = quaternion_from_rotation(R)
+    x, y, z, w = quat.tolist()
+    sine = math.sqrt(x * x + y * y + z * z)
+    scale = 2.0 * math.atan2(sine, w) / sine if sine > 0.0 else 2.0
+    return quat[:3] * scale
+
+
+def rotation_from_vector(vector: npt.ArrayLike) -> Array:
+    """Rotation matrix of an axis times an angle: ``exp``, the inverse of :func:`rotation_vector`.
+
+    Parameters
+    ----------
+    vector : array_like, shape (3,)
+        Rotation vector [rad], any length.
+
+    Returns
+    -------
+    ndarray, shape (3, 3)
+    """
+    vector = np.asarray(vector, dtype=float)
+    angle = float(np.linalg.norm(vector))
+    half_sinc = 0.5 * float(np.sinc(0.5 * angle / np.pi))
+    return rotation_from_quaternion([*(half_sinc * vector), math.cos(0.5 * angle)])
+
+
+def wrap_angle(angle: Array) -> Array:
+    """Angles brought into [-pi, pi).
+
+    Parameters
+    ----------
+    angle : ndarray
+        Angles [rad].
+
+    Returns
+    -------
+    ndarray
+        The same angles modulo 2 pi [rad].
+
+    Examples
+    --------
+    >>> wrap_angle(np.array([0.0, 2 * np.pi + 0.5])).round(12)
+    array([0. , 0.5])
+    """
+    return (angle + np.pi) % (2.0 * np.pi) - np.pi
+
+
+def limit_magnitude(vector: Array, maximum: float) -> Array:
+    """The vector itself, or its direction with length ``maximum`` when it is longer (O. Khatib, 1986).
+
+    Parameters
+    ----------
+    vector : ndarray, shape (n,)
+        Any vector.
+    maximum : float
+        Largest length of the result, in the vector's unit; not negative.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+
+    Examples
+    --------
+    >>> limit_magnitude(np.array([3.0, 4.0]), 1.0)
+    array([0.6, 0.8])
+    """
+    length = math.sqrt(float(vector @ vector))
+    return vector if length <= maximum else vector * (maximum / length)

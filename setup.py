@@ -1,0 +1,66 @@
+"""Installs the package: with pip, or as an ament_python package with colcon."""
+
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+NAME = "arm_control"
+HERE = Path(__file__).parent
+NODES = ("dynamics", "gate", "osc", "simulator", "targets")
+ROS = [
+    "rclpy",
+    "rmw-fastrtps-cpp",
+    "rmw-implementation",
+    "ament-index-python",
+    "std-msgs",
+    "sensor-msgs",
+    "geometry-msgs",
+    "diagnostic-msgs",
+    "std-srvs",
+    "rosgraph-msgs",
+    "rcl-interfaces",
+    "builtin-interfaces",
+]
+
+
+def share(*folders: str) -> list[tuple[str, list[str]]]:
+    """Every file below these folders, for the package's share folder."""
+    files = [path for folder in folders for path in sorted((HERE / folder).rglob("*")) if path.is_file()]
+    places = {path.parent.relative_to(HERE) for path in files}
+    return [
+        (f"share/{NAME}/{place}", [str(path.relative_to(HERE)) for path in files if path.parent == HERE / place])
+        for place in sorted(places)
+    ]
+
+
+setup(
+    name=NAME,
+    version="0.1.0",
+    description="Force control of robot arms: a URDF goes in, safe and fast joint torque comes out",
+    long_description=(HERE / "README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    license="Apache-2.0",
+    maintainer="arm_control maintainers",
+    maintainer_email="maintainers@arm-control.example",
+    python_requires=">=3.10",
+    packages=find_packages(include=[NAME, f"{NAME}.*"]),
+    data_files=[
+        ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
+        (f"share/{NAME}", ["package.xml"]),
+        *share("config", "launch", "rviz", "urdf"),
+    ],
+    install_requires=["setuptools", "numpy>=1.24", "PyYAML>=5.4", "pin>=2.7,!=3.0", "urdf-parser-py>=0.0.4"],
+    extras_require={
+        "ros": [f"ros-{package}" for package in ROS],
+        "mujoco": ["mujoco>=3.2"],
+        "demo": ["rich>=12", "matplotlib>=3.5", "pillow>=9"],
+        "test": ["pytest>=8.3,<8.4", "hypothesis>=6.100", "scipy>=1.10", "ruff>=0.6", "mypy>=1.11", "types-PyYAML"],
+    },
+    entry_points={
+        "console_scripts": [
+            "arm_control = arm_control.cli:main",
+            *(f"{node} = {NAME}.nodes.{node}:main" for node in NODES),
+        ]
+    },
+    zip_safe=True,
+)
