@@ -17,7 +17,9 @@ except ImportError as error:
 __all__ = ["Console", "Progress", "live_table"]
 
 
-def live_table(title: str, stamp_ns: int, target: int, figures: Mapping[str, float], health: Mapping[str, Any]) -> Table:
+def live_table(
+    title: str, stamp_ns: int, target: int, figures: Mapping[str, float], health: Mapping[str, Any]
+) -> Table:
     """Return the table of a running scenario.
 
     Parameters
@@ -48,8 +50,12 @@ def live_table(title: str, stamp_ns: int, target: int, figures: Mapping[str, flo
         "simulator": simulator.get("message", "starting"),
         "controller": osc.get("message", "starting"),
     }
-    refused = {f"{node}: {key}": value for node, values in health.items() for key, value in values.items()
-               if key.startswith("refused")}
+    refused = {
+        f"{node}: {key}": value
+        for node, values in health.items()
+        for key, value in values.items()
+        if key.startswith("refused")
+    }
     table = Table(title=title, show_header=False, min_width=58)
     for key, value in {**rows, **refused}.items():
         table.add_row(key, value)

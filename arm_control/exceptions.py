@@ -78,6 +78,10 @@ class SimulationDiverged(ArmControlError, RuntimeError):
         super().__init__(f"the simulation diverged at t = {t:.6f} s: q = {self.q}, v = {self.v}")
 
 
+class NodeDied(ArmControlError, RuntimeError):
+    """A node of a running scenario ended by itself; the message names it."""
+
+
 class MissingExtra(ArmControlError, ImportError):
     """A feature needs an optional dependency that is not installed.
 

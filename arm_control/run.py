@@ -17,6 +17,7 @@ from rclpy.signals import SignalHandlerOptions
 
 from arm_control.controllers import OscParameters
 from arm_control.display import Console, Progress, live_table
+from arm_control.exceptions import NodeDied
 from arm_control.gate import GateParameters
 from arm_control.model import RobotModel
 from arm_control.nodes.base import refuse_insecure
@@ -24,7 +25,7 @@ from arm_control.nodes.monitor import MonitorNode
 from arm_control.recording import Recording
 from arm_control.report import Report, make_report
 from arm_control.resources import urdf_path
-from arm_control.runner import NodeDied, Processes, localhost_unless_told, wait_for_rest
+from arm_control.runner import Processes, localhost_unless_told, wait_for_rest
 from arm_control.scenario import Scenario, check_parameter_file, read_yaml
 
 START_TIME = 30.0

@@ -6,7 +6,6 @@ itself, and the rest is stopped once the arm is at rest.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 import subprocess
@@ -20,8 +19,10 @@ from typing import Any
 
 import yaml
 
-from arm_control.exceptions import ArmControlError
 from arm_control.scenario import Scenario
+
+PARENT = "ARM_CONTROL_PARENT"
+"""Environment variable with the process that a node must not outlive."""
 
 BRAKING_TIME = 1.5
 """Time the rest of a run is given to brake when a node has died [s]."""
@@ -109,14 +110,8 @@ def _start(module: str, arguments: list[str]) -> subprocess.Popen[bytes]:
         [sys.executable, "-m", module, *arguments],
         start_new_session=True,
         stdin=subprocess.DEVNULL,
-        preexec_fn=_die_with_parent if sys.platform == "linux" else None,
+        env={**os.environ, PARENT: str(os.getpid())},
     )
-
-
-def _die_with_parent() -> None:
-    """Linux: get a SIGINT when the process that started us is gone, however it went."""
-    parent_death_signal = 1
-    ctypes.CDLL(None).prctl(parent_death_signal, signal.SIGINT)
 
 
 def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
@@ -129,7 +124,3 @@ def _cause(code: int | None) -> str:
     if code is not None and code < 0:
         return f"killed by {signal.Signals(-code).name}"
     return f"exit status {code}"
-
-
-class NodeDied(ArmControlError, RuntimeError):
-    """A node of a running scenario ended by itself; the message names it."""

@@ -64,8 +64,8 @@ class TargetList:
         refuse_unknown(content, (*keys, "robot", "description"), str(path))
         try:
             poses = tuple(_pose(entry) for entry in content["targets"])
-            numbers = [float(content[key]) for key in keys[1:4]]
-            return cls(str(content["frame"]), *numbers, poses)
+            period, position, orientation = (float(content[key]) for key in keys[1:4])
+            return cls(str(content["frame"]), period, position, orientation, poses)
         except (KeyError, TypeError, ValueError) as error:
             raise ParameterError(f"{path}: {type(error).__name__}: {error}") from error
 

@@ -48,9 +48,7 @@ class OscParameters(Parameters):
     kp_angular: float = parameter(200.0, "stiffness of the orientation", unit="1/s^2", lower=1e-3, live=True)
     damping_ratio: float = parameter(1.0, "damping of both, 1 is critical", lower=0.1, upper=10.0, live=True)
     speed_limit_linear: float = parameter(0.5, "largest commanded speed", unit="m/s", lower=1e-3, live=True)
-    speed_limit_angular: float = parameter(
-        1.0, "largest commanded angular speed", unit="rad/s", lower=1e-3, live=True
-    )
+    speed_limit_angular: float = parameter(1.0, "largest commanded angular speed", unit="rad/s", lower=1e-3, live=True)
     acceleration_limit_linear: float = parameter(
         5.0, "largest commanded acceleration", unit="m/s^2", lower=1e-3, live=True
     )

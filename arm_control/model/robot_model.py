@@ -119,8 +119,6 @@ class RobotModel:
         tip = _default_tip(urdf) if tip is None else tip
         return cls(urdf, tip, _per_joint(armature, urdf.chain(tip), "armature"))
 
-
-
     def evaluate(self, q: npt.ArrayLike, v: npt.ArrayLike) -> Terms:
         """Every term of one control tick, computed once.
 
@@ -148,8 +146,6 @@ class RobotModel:
         acceleration = pin.getFrameClassicalAcceleration(model, data, self._tip_id, _AXES)
         X_WE = Pose(X.rotation.copy(), X.translation.copy())
         return Terms(q, v, X_WE, J @ v, J, acceleration.vector.copy(), M, g, h)
-
-
 
     def pose(self, q: npt.ArrayLike, frame: str | None = None) -> Pose:
         """Pose ``X_WF`` of a link in the world, the tip when none is named."""
@@ -192,8 +188,6 @@ class RobotModel:
     def bias(self, q: npt.ArrayLike, v: npt.ArrayLike) -> Array:
         """Bias ``h(q, v) = C v + g``, shape (nv,) [N m or N]."""
         return pin.nonLinearEffects(self._pin, self._data, self._checked(q, "q"), self._checked(v, "v")).copy()
-
-
 
     def in_joint_order(self, names: Sequence[str], values: Sequence[float], what: str = "position") -> Array:
         """Values given by joint name, in the model's order; joints it does not have are passed over.

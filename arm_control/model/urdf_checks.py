@@ -81,9 +81,7 @@ CORE = {line.split()[0]: _parts(line.partition(" ")[2]) for line in _CORE.strip(
 INERTIA = tuple(CORE["inertia"])
 
 
-def find_problems(
-    text: str, effort_limits: Collection[str] = (), velocity_limits: Collection[str] = ()
-) -> list[str]:
+def find_problems(text: str, effort_limits: Collection[str] = (), velocity_limits: Collection[str] = ()) -> list[str]:
     """List what is wrong with a URDF, one sentence for each problem.
 
     Parameters

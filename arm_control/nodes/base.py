@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -96,6 +98,8 @@ class ArmNode(Node):
         When a parameter given from outside is unknown or not allowed.
     """
 
+    CONTROLS = False
+    """Whether torque waits for this node, so that its process comes first."""
     parameters: Any
     model: RobotModel
 
@@ -178,6 +182,7 @@ def run(*factories: Callable[[], ArmNode], arguments: Sequence[str] | None = Non
         Command line, ``sys.argv`` by default.
     """
     refuse_insecure()
+    die_with_parent()
     rclpy.init(args=sys.argv if arguments is None else list(arguments))
     nodes: list[ArmNode] = []
     try:
@@ -187,7 +192,8 @@ def run(*factories: Callable[[], ArmNode], arguments: Sequence[str] | None = Non
             executor.add_node(node)
         gc.collect()
         gc.freeze()
-        ControlLoop(executor, [node.control_path for node in nodes]).spin()
+        first = any(node.CONTROLS and not node.parameters.lock_step for node in nodes)
+        ControlLoop(executor, [node.control_path for node in nodes]).spin(first=first)
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
     except ArmControlError as error:
@@ -197,6 +203,17 @@ def run(*factories: Callable[[], ArmNode], arguments: Sequence[str] | None = Non
         for node in nodes:
             node.destroy_node()
         rclpy.try_shutdown()
+
+
+def die_with_parent() -> None:
+    """Linux: get a SIGINT when the process that started us is gone, however it went, if it asked for that."""
+    parent = os.environ.get("ARM_CONTROL_PARENT")
+    if parent is None or sys.platform != "linux":
+        return
+    set_parent_death_signal = 1
+    ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGINT)
+    if os.getppid() != int(parent):
+        raise SystemExit(1)
 
 
 def refuse_insecure() -> None:

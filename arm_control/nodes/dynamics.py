@@ -28,7 +28,7 @@ _OSC = OscParameters()
 class DynamicsParameters(ArmParameters):
     """Parameters of the node ``dynamics``."""
 
-    rate: float = parameter(100.0, "sets of messages per second; 0: one for each state", unit="Hz", lower=0.0)
+    rate: float = parameter(50.0, "sets of messages per second; 0: one for each state", unit="Hz", lower=0.0)
     characteristic_length: float = parameter(
         _OSC.characteristic_length, OscParameters.spec("characteristic_length").text, unit="m", lower=1e-3, live=True
     )

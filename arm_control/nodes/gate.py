@@ -31,6 +31,7 @@ class GateNodeParameters(GateParameters, ArmParameters):
 class GateNode(ArmNode):
     """``EffortGate`` as a process of its own; the rules are in ``arm_control.gate``."""
 
+    CONTROLS = True
     parameters: GateNodeParameters
 
     def __init__(self) -> None:

@@ -9,6 +9,8 @@ everything else between two rounds, leaves them alone.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -98,8 +100,17 @@ class ControlLoop:
     def __init__(self, executor: SingleThreadedExecutor, paths: Sequence[ControlPath]) -> None:
         self._executor, self._paths = executor, paths
 
-    def spin(self) -> None:
-        """Run until the context is shut down."""
+    def spin(self, *, first: bool = False) -> None:
+        """Run until the context is shut down.
+
+        Parameters
+        ----------
+        first : bool
+            Ask the kernel to run this thread as soon as it is ready (SCHED_FIFO), where we may.
+        """
+        if first:
+            with contextlib.suppress(OSError, AttributeError):
+                os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
         while rclpy.ok():
             if any(path.subscriptions or path.paces for path in self._paths):
                 self._executor.spin_once(timeout_sec=0)
@@ -110,29 +121,49 @@ class ControlLoop:
     def _round(self, end: float) -> None:
         subscriptions = [entry for path in self._paths for entry in path.subscriptions]
         paces = [pace for path in self._paths for pace in path.paces]
-        while (now := time.perf_counter()) < end:
-            until = min([end, *(pace.due for pace in paces)])
-            for subscription, callback in _ready(subscriptions, until - now):
-                for message, info in poll(subscription):
-                    callback(message, info)
-            for pace in paces:
-                self._keep(pace)
-
-    @staticmethod
-    def _keep(pace: Pace) -> None:
-        now = time.perf_counter()
-        if now >= pace.due:
-            pace.due = max(pace.due + pace.period, now)
-            pace.callback()
+        with _Waiter(subscriptions) as waiter:
+            while (now := time.perf_counter()) < end:
+                until = min([end, *(pace.due for pace in paces)])
+                for subscription, callback in waiter.wait(until - now):
+                    for message, info in poll(subscription):
+                        callback(message, info)
+                for pace in paces:
+                    _keep(pace)
 
 
-def _ready(subscriptions: list[Any], timeout: float) -> list[Any]:
-    """Return those of the subscriptions in which a message waits, after waiting for one at most ``timeout`` [s]."""
-    context = rclpy.get_default_context()
-    with context.handle:
-        wait_set = rclpy_implementation.WaitSet(len(subscriptions), 0, 0, 0, 0, 0, context.handle)
-        for subscription, _ in subscriptions:
-            wait_set.add_subscription(subscription.handle)
-        wait_set.wait(max(0, round(timeout * 1e9)))
-        ready = set(wait_set.get_ready_entities("subscription"))
-    return [entry for entry in subscriptions if entry[0].handle.pointer in ready]
+def _keep(pace: Pace) -> None:
+    now = time.perf_counter()
+    if now >= pace.due:
+        pace.due = max(pace.due + pace.period, now)
+        pace.callback()
+
+
+class _Waiter:
+    """Waits for messages in some subscriptions, with one wait set for many waits."""
+
+    def __init__(self, subscriptions: list[Any]) -> None:
+        self._subscriptions = subscriptions
+
+    def __enter__(self) -> _Waiter:
+        self._held = contextlib.ExitStack()
+        context = rclpy.get_default_context()
+        for handle in (context.handle, *(subscription.handle for subscription, _ in self._subscriptions)):
+            self._held.enter_context(handle)
+        if self._subscriptions:
+            self._wait_set = rclpy_implementation.WaitSet(len(self._subscriptions), 0, 0, 0, 0, 0, context.handle)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._held.close()
+
+    def wait(self, timeout: float) -> list[Any]:
+        """Return those of the subscriptions in which a message waits, after at most ``timeout`` [s]."""
+        if not self._subscriptions:
+            time.sleep(max(0.0, timeout))
+            return []
+        self._wait_set.clear_entities()
+        for subscription, _ in self._subscriptions:
+            self._wait_set.add_subscription(subscription.handle)
+        self._wait_set.wait(max(0, round(timeout * 1e9)))
+        ready = self._wait_set.get_ready_entities("subscription")
+        return [entry for entry in self._subscriptions if entry[0].handle.pointer in ready]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import struct
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -62,13 +62,12 @@ class MonitorNode(Node):
         self._target_messages: list[PoseStamped] = []
         self.figures = dict.fromkeys(FIGURES, math.nan)
         self.diagnostics: dict[str, dict[str, str]] = {}
-        self._states = self._polled("joint_states")
-        self._commands = self._polled("joint_commands")
+        self._states = self._polled(JointState, "joint_states", RECORD, raw=True)
+        self._commands = self._polled(JointState, "joint_commands", RECORD, raw=True)
         self.create_subscription(PoseStamped, "target_pose", self._on_target, LATCHED_EVENTS)
         self.create_subscription(Float64, "controller_state/targets", self._on_target_count, LATCHED)
         self.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 10)
-        for name in FIGURES:
-            self.create_subscription(Float64, f"controller_state/{name}", self._figure_callback(name), 1)
+        self._newest = {name: self._polled(Float64, f"controller_state/{name}", 1) for name in FIGURES}
         self._pause = self.create_client(SetBool, "simulator/pause")
         self.create_timer(0.02, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
@@ -100,15 +99,18 @@ class MonitorNode(Node):
             tuple(_target(message, model) for message in self._target_messages),
         )
 
-    def _polled(self, topic: str) -> Any:
-        def unused(_: bytes) -> None:
+    def _polled(self, kind: Any, topic: str, qos: Any, *, raw: bool = False) -> Any:
+        def unused(_: object) -> None:
             """Subscriptions apart call nobody."""
 
-        return self.create_subscription(JointState, topic, unused, RECORD, callback_group=Apart(), raw=True)
+        return self.create_subscription(kind, topic, unused, qos, callback_group=Apart(), raw=raw)
 
     def _fetch(self) -> None:
         self._raw_states.extend(raw for raw, _ in poll(self._states))
         self._raw_commands.extend(raw for raw, _ in poll(self._commands))
+        for name, subscription in self._newest.items():
+            for message, _ in poll(subscription):
+                self.figures[name] = message.data
 
     def _on_target(self, message: PoseStamped) -> None:
         self._target_messages.append(message)
@@ -129,12 +131,6 @@ class MonitorNode(Node):
         for status in message.status:
             values = {item.key: item.value for item in status.values}
             self.diagnostics[status.name.rpartition("/")[2]] = {"message": status.message, **values}
-
-    def _figure_callback(self, name: str) -> Callable[[Float64], None]:
-        def store(message: Float64) -> None:
-            self.figures[name] = message.data
-
-        return store
 
 
 def _stamp_ns(raw: bytes) -> int:

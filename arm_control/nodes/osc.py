@@ -41,6 +41,7 @@ class OscNodeParameters(OscParameters, GateParameters, ArmParameters):
 class OscNode(ArmNode):
     """Operational space control as a node; the law is in ``arm_control.controllers.osc``."""
 
+    CONTROLS = True
     parameters: OscNodeParameters
 
     def __init__(self) -> None:
@@ -181,7 +182,7 @@ class OscNode(ArmNode):
         if target is None:
             return self._start
         if target is not self._target:
-                self._target, self._X_WT = target, self.model.pose(state.q, target.frame) @ target.X_FT
+            self._target, self._X_WT = target, self.model.pose(state.q, target.frame) @ target.X_FT
         return self._X_WT
 
     def _new_controller(self, posture: Array) -> OperationalSpaceController:

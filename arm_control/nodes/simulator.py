@@ -28,7 +28,6 @@ from arm_control.parameters import parameter
 from arm_control.resources import urdf_path
 from arm_control.simulators.mujoco_simulator import MujocoSimulator
 
-
 COMMANDS = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
 """A few may wait, so that none is lost from the count; the newest one acts."""
 
@@ -44,13 +43,16 @@ class SimulatorParameters(GateParameters, ArmParameters):
     timestep: float = parameter(0.001, "simulated time of one step", unit="s", lower=1e-5, upper=0.02)
     damping: float = parameter(0.0, "viscous damping of every joint", unit="N m s/rad", lower=0.0)
     start_paused: bool = parameter(False, "publish no state until ~/pause is called with false")
-    resend_period: float = parameter(0.1, "lock step: wall time after which a state is sent again", unit="s", lower=1e-3)
+    resend_period: float = parameter(
+        0.1, "lock step: wall time after which a state is sent again", unit="s", lower=1e-3
+    )
     loss_time: float = parameter(1.0, "lock step: wall time after which the controller is lost", unit="s", lower=0.01)
 
 
 class SimulatorNode(ArmNode):
     """MuJoCo as a node; the physics is in ``arm_control.simulators.mujoco_simulator``."""
 
+    CONTROLS = True
     parameters: SimulatorParameters
     BACKLOG = 20
     """Steps that may wait to be made up for; what is further behind is dropped, and simulated time slows."""

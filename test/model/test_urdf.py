@@ -223,7 +223,7 @@ NUMBER_PLACES = {
 @pytest.mark.parametrize(("place", "attribute"), NUMBER_PLACES.items())
 @pytest.mark.parametrize("damage", ["nan", "1,5", "1 1 1 1 1"])
 def test_every_number_is_read_strictly(place: str, attribute: str, damage: str):
-    problems = find_problems(edited((attribute, f'{attribute.split("=")[0]}="{damage}"')))
+    problems = find_problems(edited((attribute, f'{attribute.split("=", maxsplit=1)[0]}="{damage}"')))
     assert any(f"<{place}> is '{damage}', allowed is" in problem for problem in problems)
 
 
@@ -365,9 +365,7 @@ def data_file(name: str) -> Path:
         ("erd_double_pendulum_continuous.urdf", 2, ["joint1", "joint2"]),
     ],
 )
-def test_robots_of_other_makers(
-    name: str, n_joints: int, unlimited: list[str], capfd: pytest.CaptureFixture[str]
-):
+def test_robots_of_other_makers(name: str, n_joints: int, unlimited: list[str], capfd: pytest.CaptureFixture[str]):
     path = data_file(name)
     limits = dict.fromkeys(unlimited, 1.0)
     text = path.read_text()
