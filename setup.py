@@ -25,7 +25,8 @@ ROS = [
 
 def share(*folders: str) -> list[tuple[str, list[str]]]:
     """Every file below these folders, for the package's share folder."""
-    files = [path for folder in folders for path in sorted((HERE / folder).rglob("*")) if path.is_file()]
+    found = [path for folder in folders for path in sorted((HERE / folder).rglob("*")) if path.is_file()]
+    files = [path for path in found if path.parent.name != "__pycache__"]
     places = {path.parent.relative_to(HERE) for path in files}
     return [
         (f"share/{NAME}/{place}", [str(path.relative_to(HERE)) for path in files if path.parent == HERE / place])

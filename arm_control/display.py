@@ -9,12 +9,13 @@ from arm_control.exceptions import MissingExtra
 
 try:
     from rich.console import Console
+    from rich.live import Live
     from rich.progress import Progress
     from rich.table import Table
 except ImportError as error:
     raise MissingExtra("rich", "demo") from error
 
-__all__ = ["Console", "Progress", "live_table"]
+__all__ = ["Console", "Live", "Progress", "live_table"]
 
 
 def live_table(

@@ -16,8 +16,8 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
 
 from arm_control.controllers import OscParameters
-from arm_control.display import Console, Progress, live_table
-from arm_control.exceptions import NodeDied
+from arm_control.display import Console, Live, Progress, live_table
+from arm_control.exceptions import ArmControlError, NodeDied
 from arm_control.gate import GateParameters
 from arm_control.model import RobotModel
 from arm_control.nodes.base import refuse_insecure
@@ -30,6 +30,10 @@ from arm_control.scenario import Scenario, check_parameter_file, read_yaml
 
 START_TIME = 30.0
 """Wall time within which the first state must have come [s]."""
+
+
+DISCOVERY_TIME = 0.5
+"""Wall time in which other nodes on this machine are found [s]."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +108,8 @@ def run_scenario(options: RunOptions, console: Console | None = None) -> int:
     localhost_unless_told()
     count = scenario.nodes["targets"].get("count", 1) if "targets" in scenario.nodes else 0
     with _monitor(count, options.namespace) as (monitor, executor):
+        if "simulator" in scenario.nodes:
+            _refuse_company(monitor, executor)
         try:
             with Processes(scenario, options.params_file, options.namespace, options.single_process) as processes:
                 os.nice(10)  # watching must not cost the nodes time
@@ -144,6 +150,17 @@ def _monitor(targets: int, namespace: str) -> Iterator[tuple[MonitorNode, Single
     finally:
         monitor.destroy_node()
         rclpy.try_shutdown()
+
+
+def _refuse_company(monitor: MonitorNode, executor: SingleThreadedExecutor) -> None:
+    """Refuse to start where an arm is already being simulated or driven: the two would mix."""
+    end = time.monotonic() + DISCOVERY_TIME
+    while time.monotonic() < end:
+        executor.spin_once(timeout_sec=0.05)
+        if monitor.count_publishers("joint_states"):
+            raise ArmControlError(
+                "joint_states is published already: end the other run, or choose another ROS_DOMAIN_ID or --namespace"
+            )
 
 
 def _watch(
@@ -191,8 +208,6 @@ class _StopRequest:
 
 @contextmanager
 def _live_view(monitor: MonitorNode, options: RunOptions, console: Console) -> Iterator[Any]:
-    from rich.live import Live
-
     def table() -> Any:
         title = f"{options.scenario}, Ctrl-C ends it"
         return live_table(title, monitor.stamp_ns, monitor.active_target, monitor.figures, monitor.diagnostics)
@@ -229,7 +244,7 @@ def _conclude(
     if options.report:
         from arm_control.pictures import draw_report
 
-        for path in draw_report(Path(options.report), recording, model, target_list):
+        for path in draw_report(Path(options.report), recording, model, target_list, osc, gate):
             console.print(f"wrote {path}")
     return 0 if report.success or not (options.duration or report.reaches) else 1
 

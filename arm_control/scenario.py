@@ -118,13 +118,13 @@ class Scenario:
         path = _yaml_path("scenarios", name)
         content = read_yaml(path)
         refuse_unknown(content, ("description", "robot", "nodes"), str(path))
-        nodes = content.get("nodes") or {}
+        nodes = _mapping(content.get("nodes"), f"{path}: nodes")
         refuse_unknown(nodes, NODES, f"{path}: nodes")
         return cls(
             path.stem,
             str(content.get("description", "")),
             str(content.get("robot", "")),
-            {node: dict(parameters or {}) for node, parameters in nodes.items()},
+            {node: _mapping(parameters, f"{path}: {node}") for node, parameters in nodes.items()},
         )
 
     def with_options(
@@ -186,7 +186,7 @@ def check_parameter_file(path: str | Path, nodes: Mapping[str, Any]) -> None:
     for key, content in read_yaml(Path(path)).items():
         if key != "/**" and str(key).rpartition("/")[2] not in (*nodes, "*", "**"):
             raise ParameterError(f"{path}: '{key}' is no node of the scenario; allowed: /**, {', '.join(nodes)}")
-        refuse_unknown(content or {}, ("ros__parameters",), f"{path}: {key}")
+        refuse_unknown(_mapping(content, f"{path}: {key}"), ("ros__parameters",), f"{path}: {key}")
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
@@ -201,9 +201,16 @@ def read_yaml(path: Path) -> dict[str, Any]:
         content = yaml.safe_load(path.read_text())
     except (OSError, yaml.YAMLError) as error:
         raise ParameterError(f"{path}: {error}") from error
-    if not isinstance(content, dict):
-        raise ParameterError(f"{path}: a mapping is needed, not {type(content).__name__}")
-    return content
+    if content is None:
+        raise ParameterError(f"{path}: a mapping is needed, the file is empty")
+    return _mapping(content, str(path))
+
+
+def _mapping(content: Any, where: str) -> dict[str, Any]:
+    """Return a copy of what should be a mapping; nothing at all is an empty one."""
+    if not isinstance(content, (Mapping, type(None))):
+        raise ParameterError(f"{where}: a mapping is needed, not {type(content).__name__}")
+    return dict(content or {})
 
 
 def _yaml_path(folder: str, name: str) -> Path:

@@ -168,8 +168,9 @@ class OperationalSpaceController:
         """
         p = self.parameters
         e = pose_error(t.X_WE, reference.X_WT)
-        Minv_JT = np.linalg.solve(t.M, t.J.T)
-        Lambda, singular_values = task_inertia(t.J, Minv_JT, p.characteristic_length, p.singular_value)
+        M_inv = np.linalg.inv(t.M)
+        Minv_JT = M_inv @ t.J.T
+        Lambda, singular_values = task_inertia(t.J, M_inv, p.characteristic_length, p.singular_value)
         V_cmd = self._limit(self._kp / self._kv * e, p.speed_limit_linear, p.speed_limit_angular) + reference.V_des
         V_cmd = self._slowdown(Minv_JT @ (Lambda @ V_cmd)) * V_cmd
         A_cmd = self._kv * (V_cmd - t.V_WE)
@@ -217,7 +218,7 @@ def pose_error(X_WE: Pose, X_WT: Pose) -> Array:
     return np.concatenate([X_WT.p - X_WE.p, rotation_vector(X_WT.R @ X_WE.R.T)])
 
 
-def task_inertia(J: Array, Minv_JT: Array, length: float, singular_value: float) -> tuple[Array, Array]:
+def task_inertia(J: Array, M_inv: Array, length: float, singular_value: float) -> tuple[Array, Array]:
     r"""Inertia at the end effector, equation (1), bounded at singularities.
 
     The Jacobian's rows are brought to metres (angular rows times ``length``) and decomposed,
@@ -228,14 +229,17 @@ def task_inertia(J: Array, Minv_JT: Array, length: float, singular_value: float)
 
     Where all weights are 1 this is exactly (1); where ``w_i`` goes to 0 it becomes the inertia of the
     task without the direction ``u_i``. In between it is smooth, and the torque stays bounded, because
-    ``u_i^T A u_i`` vanishes no faster than ``w_i``.
+    ``u_i^T A u_i`` vanishes no faster than ``w_i``: it is ``sigma_i^2 v_i^T M^-1 v_i``, so the extra
+    compliance is computed as ``(singular_value^2 / (3 - 2 s) - sigma_i^2) v_i^T M^-1 v_i``, which divides
+    by nothing that can be small. An arm with fewer than six joints lacks some directions for good;
+    for them ``sigma_i = 0``.
 
     Parameters
     ----------
     J : ndarray, shape (6, nv)
         Jacobian.
-    Minv_JT : ndarray, shape (nv, 6)
-        ``M^-1 J^T``.
+    M_inv : ndarray, shape (nv, nv)
+        ``M^-1``.
     length : float
         Characteristic length [m].
     singular_value : float
@@ -249,13 +253,14 @@ def task_inertia(J: Array, Minv_JT: Array, length: float, singular_value: float)
         ``sigma``, largest first [m].
     """
     S = np.array([1.0, 1.0, 1.0, length, length, length])
-    A = S[:, None] * (J @ Minv_JT) * S
-    U, sigma, _ = np.linalg.svd(S[:, None] * J)
+    A = S[:, None] * (J @ M_inv @ J.T) * S
+    U, sigma, Vt = np.linalg.svd(S[:, None] * J)
+    if sigma.size < 6:
+        sigma, Vt = np.pad(sigma, (0, 6 - sigma.size)), np.pad(Vt, ((0, 6 - sigma.size), (0, 0)), mode="edge")
     fading = sigma < singular_value
     if fading.any():
-        u = U[:, fading]
-        s = np.maximum(sigma[fading] / singular_value, 1e-6)
-        weight = s * s * (3.0 - 2.0 * s)
-        direction = np.maximum(np.einsum("ik,ij,jk->k", u, A, u), 1e-12)
-        A = A + (u * ((1.0 / weight - 1.0) * direction)) @ u.T
+        u, v, sigma_u = U[:, fading], Vt[:6][fading], sigma[fading]
+        mobility = np.einsum("ki,ij,kj->k", v, M_inv, v)
+        stretched = singular_value**2 / (3.0 - 2.0 * sigma_u / singular_value)
+        A = A + (u * ((stretched - sigma_u**2) * mobility)) @ u.T
     return S[:, None] * np.linalg.inv(A) * S, sigma

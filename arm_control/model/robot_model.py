@@ -112,8 +112,8 @@ class RobotModel:
         >>> model = RobotModel.from_urdf(urdf_path("ur5"))
         >>> model.nv, model.tip, round(model.mass, 4)
         (6, 'tool0', 17.0489)
-        >>> model.gravity([0.0] * 6).round(4)
-        array([  0.    , -53.8002, -15.6416,  -0.    ,   0.    ,   0.    ])
+        >>> model.gravity([0.0] * 6).round(4) + 0.0
+        array([  0.    , -53.8002, -15.6416,   0.    ,   0.    ,   0.    ])
         """
         urdf = load_urdf(source, effort_limits=effort_limits, velocity_limits=velocity_limits)
         tip = _default_tip(urdf) if tip is None else tip
@@ -142,7 +142,7 @@ class RobotModel:
         M, h, g = data.M.copy(), data.nle.copy(), data.g.copy()
         pin.forwardKinematics(model, data, q, v, np.zeros(self.nv))
         X = pin.updateFramePlacement(model, data, self._tip_id)
-        J = pin.getFrameJacobian(model, data, self._tip_id, _AXES)
+        J = pin.getFrameJacobian(model, data, self._tip_id, _AXES).reshape(6, -1)  # one joint: a vector
         acceleration = pin.getFrameClassicalAcceleration(model, data, self._tip_id, _AXES)
         X_WE = Pose(X.rotation.copy(), X.translation.copy())
         return Terms(q, v, X_WE, J @ v, J, acceleration.vector.copy(), M, g, h)
@@ -172,7 +172,7 @@ class RobotModel:
         q, frame_id = self._checked(q, "q"), self._frame_id(frame)
         pin.computeJointJacobians(self._pin, self._data, q)
         X = pin.updateFramePlacement(self._pin, self._data, frame_id)
-        J = pin.getFrameJacobian(self._pin, self._data, frame_id, _AXES)
+        J = pin.getFrameJacobian(self._pin, self._data, frame_id, _AXES).reshape(6, -1)
         offset = X.rotation @ np.asarray(point, dtype=float)
         J[:3] += np.cross(J[3:].T, offset).T
         return J

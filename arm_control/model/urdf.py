@@ -20,14 +20,8 @@ from xml.etree.ElementTree import Element
 from urdf_parser_py.urdf import URDF
 
 from arm_control.exceptions import FrameNotFound, JointNotFound, UrdfError
-from arm_control.model.urdf_checks import (
-    MAX_BYTES,
-    MOVABLE,
-    find_problems,
-    is_massless,
-    numbers,
-    read_robot,
-)
+from arm_control.model.urdf_checks import MOVABLE, find_problems, is_massless
+from arm_control.model.urdf_xml import MAX_BYTES, numbers, read_robot
 
 
 @dataclass(frozen=True)

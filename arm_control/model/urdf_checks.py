@@ -1,9 +1,7 @@
 """Everything that can be wrong with a URDF, found before a robotics library reads it.
 
-The libraries trust their input: one reads a mass of ``nan`` or ``1,5`` as 0 without a word, another
-expands XML entities. So expat reads the XML here first, with limits, and what is not core URDF
-(``<gazebo>``, ``<transmission>``, ``<mujoco>``, comments, unknown attributes) is dropped: neither
-checked nor passed on. Then every number, name and physical quantity of the core is checked.
+The libraries trust their input: one reads a mass of ``nan`` or ``1,5`` as 0 without a word. So every
+number, name and physical quantity of the core that :mod:`arm_control.model.urdf_xml` reads is checked.
 
 Physically possible means a mass above 0 and principal moments of inertia I1 <= I2 <= I3 with
 
@@ -16,68 +14,18 @@ Reference: P. Wensing, S. Kim, J.-J. Slotine, IEEE RA-L 3(1), 2018, on (2).
 
 from __future__ import annotations
 
-import math
-import re
 from collections import Counter
 from collections.abc import Collection, Iterator
-from typing import NamedTuple, NoReturn
-from xml.etree.ElementTree import Element, TreeBuilder
-from xml.parsers import expat
+from xml.etree.ElementTree import Element
 
 import numpy as np
 
 from arm_control.exceptions import UrdfError
+from arm_control.model.urdf_xml import CORE, number, numbers, quote, read_robot
 
-MAX_BYTES, MAX_DEPTH, MAX_ELEMENTS = 10_000_000, 64, 20_000
-MAX_LINKS = 500  # parsers recurse along the chain: one of a few thousand links ends the process
 DEFINITE_TOLERANCE, TRIANGLE_TOLERANCE = 1e-12, 1e-3
 MOVABLE = ("revolute", "continuous", "prismatic")
 
-# Core URDF: element, its @attributes (#n: n numbers) and children; ! is needed, * may repeat.
-_CORE = """
-robot @name! link* joint* material*
-link @name inertial visual* collision*
-joint @name @type origin parent! child! axis limit dynamics mimic safety_controller
-origin @xyz#3 @rpy#3
-parent @link!
-child @link!
-axis @xyz#3!
-limit @lower#1 @upper#1 @effort#1 @velocity#1
-dynamics @damping#1 @friction#1
-mimic @joint! @multiplier#1 @offset#1
-safety_controller @k_velocity#1! @k_position#1 @soft_lower_limit#1 @soft_upper_limit#1
-inertial origin mass! inertia!
-mass @value#1!
-inertia @ixx#1! @ixy#1! @ixz#1! @iyy#1! @iyz#1! @izz#1!
-visual origin geometry! material
-collision origin geometry!
-geometry box cylinder sphere mesh
-box @size#3!
-cylinder @radius#1! @length#1!
-sphere @radius#1!
-mesh @filename! @scale#3
-material @name! color texture
-color @rgba#4!
-texture @filename!
-"""
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-
-
-class _Part(NamedTuple):
-    """An attribute or child of an element, with how many numbers it holds (0: words)."""
-
-    is_attribute: bool
-    n_numbers: int
-    is_needed: bool
-    may_repeat: bool
-
-
-def _parts(entries: str) -> dict[str, _Part]:
-    found = re.findall(r"(@?)(\w+)(?:#(\d))?([!*]?)", entries)
-    return {name: _Part(at == "@", int(n or 0), mark == "!", mark == "*") for at, name, n, mark in found}
-
-
-CORE = {line.split()[0]: _parts(line.partition(" ")[2]) for line in _CORE.strip().splitlines()}
 INERTIA = tuple(CORE["inertia"])
 
 
@@ -121,97 +69,6 @@ def find_problems(text: str, effort_limits: Collection[str] = (), velocity_limit
     return [*problems, *_mimic_problems(robot), *_tree_problems(robot)]
 
 
-def read_robot(text: str) -> Element:
-    """Read a URDF's XML safely and keep the core of the format.
-
-    Parameters
-    ----------
-    text : str
-        The XML.
-
-    Returns
-    -------
-    Element
-        The ``<robot>`` with known elements and attributes only; its values are not checked yet.
-
-    Raises
-    ------
-    UrdfError
-        Too large, too deep, not well-formed, not a robot, with a DTD, or with xacro in it.
-    """
-    data = text.encode(errors="surrogatepass")
-    if len(data) > MAX_BYTES:
-        raise UrdfError(f"the URDF has {len(data)} bytes, allowed are {MAX_BYTES}")
-    root = _Reader().read(data)
-    if root.tag != "robot":
-        raise UrdfError(f"the root element is {_quote(root.tag)}, allowed is 'robot'")
-    robot = _core(root)
-    n_links = len(robot.findall("link"))
-    if n_links > MAX_LINKS:
-        raise UrdfError(f"the robot has {n_links} links, allowed are {MAX_LINKS}")
-    return robot
-
-
-class _Reader:
-    """Build the elements from expat's events; stop at the first event that is not allowed."""
-
-    def __init__(self) -> None:
-        self._builder, self._depth, self._n_elements = TreeBuilder(), 0, 0
-        self._parser = expat.ParserCreate("UTF-8")
-        self._parser.StartDoctypeDeclHandler = self._refuse_dtd
-        self._parser.StartElementHandler = self._start
-        self._parser.EndElementHandler = self._end
-
-    def read(self, data: bytes) -> Element:
-        try:
-            self._parser.Parse(data, True)
-        except expat.ExpatError as error:
-            raise UrdfError(f"the XML is not well-formed: {error}") from None
-        return self._builder.close()
-
-    def _refuse_dtd(self, *_: object) -> NoReturn:
-        raise UrdfError("the XML declares a document type (DTD), which may define entities; allowed is none")
-
-    def _start(self, tag: str, attributes: dict[str, str]) -> None:
-        self._depth, self._n_elements = self._depth + 1, self._n_elements + 1
-        if self._depth > MAX_DEPTH:
-            raise UrdfError(f"the elements nest deeper than {MAX_DEPTH} levels")
-        if self._n_elements > MAX_ELEMENTS:
-            raise UrdfError(f"the XML has more than {MAX_ELEMENTS} elements")
-        if tag.startswith("xacro:"):
-            raise UrdfError(f"the XML has the xacro element {_quote(tag)}; expand it to plain URDF first")
-        self._builder.start(tag, attributes)
-
-    def _end(self, tag: str) -> None:
-        self._depth -= 1
-        self._builder.end(tag)
-
-
-def _core(element: Element) -> Element:
-    attributes = [name for name, part in CORE[element.tag].items() if part.is_attribute]
-    copy = Element(element.tag, {name: value for name, value in element.items() if name in attributes})
-    children = CORE[element.tag].keys() - attributes
-    copy.extend(_core(child) for child in element if child.tag in children)
-    return copy
-
-
-def numbers(element: Element | None, attribute: str) -> tuple[float, ...] | None:
-    """Read an attribute's numbers, finite and plainly written; None when they are not, or not there."""
-    if element is None or attribute not in element.attrib:
-        return None
-    words = [word for word in element.attrib[attribute].split(" ") if word]
-    if len(words) != CORE[element.tag][attribute].n_numbers or not all(map(_NUMBER.fullmatch, words)):
-        return None
-    values = tuple(map(float, words))
-    return values if all(map(math.isfinite, values)) else None  # 1e999 is inf
-
-
-def number(element: Element | None, attribute: str) -> float | None:
-    """Read an attribute's single number; None when there is no usable value."""
-    values = numbers(element, attribute)
-    return None if values is None else values[0]
-
-
 def is_massless(inertial: Element) -> bool:
     """Tell whether mass [kg] and inertia [kg m^2] are all stated and all zero."""
     values = [number(inertial.find("mass"), "value")]
@@ -219,13 +76,8 @@ def is_massless(inertial: Element) -> bool:
     return all(value == 0.0 for value in values)
 
 
-def _quote(text: str | None) -> str:
-    text = text or ""
-    return repr(text if len(text) <= 60 else text[:57] + "...")
-
-
 def _label(part: Element) -> str:
-    return part.tag if part.tag == "robot" else f"{part.tag} {_quote(part.get('name'))}"
+    return part.tag if part.tag == "robot" else f"{part.tag} {quote(part.get('name'))}"
 
 
 def _name_problems(robot: Element) -> Iterator[str]:
@@ -234,7 +86,7 @@ def _name_problems(robot: Element) -> Iterator[str]:
             if not name:
                 yield f"{count} {tag}(s) have no name, allowed is a name for each"
             elif count > 1:
-                yield f"the {tag} name {_quote(name)} is used {count} times, allowed is once"
+                yield f"the {tag} name {quote(name)} is used {count} times, allowed is once"
 
 
 def _form_problems(robot: Element) -> Iterator[str]:
@@ -260,12 +112,12 @@ def _element_problems(element: Element, label: str) -> Iterator[str]:
         yield f"{label}: <geometry> has {len(element)} shapes, allowed is one of {shapes}"
     filename = element.get("filename")
     if filename is not None and not _is_contained(filename):
-        found = f"{label}: <{element.tag} filename> is {_quote(filename)}"
+        found = f"{label}: <{element.tag} filename> is {quote(filename)}"
         yield f"{found}, allowed is package:// or a relative path, without '..'"
 
 
 def _number_problems(element: Element, name: str, where: str) -> Iterator[str]:
-    values, found = numbers(element, name), _quote(element.get(name))
+    values, found = numbers(element, name), quote(element.get(name))
     if values is None:
         yield f"{where} is {found}, allowed is {CORE[element.tag][name].n_numbers} finite decimal number(s)"
     elif element.tag in ("box", "cylinder", "sphere") and min(values) <= 0:
@@ -313,7 +165,7 @@ def _type_problems(joint: Element) -> Iterator[str]:
     kind = joint.get("type")
     if kind not in (*MOVABLE, "fixed"):
         found = "is not supported" if kind in ("floating", "planar") else "is unknown"
-        yield f"{_label(joint)}: type {_quote(kind)} {found}, allowed are {', '.join(MOVABLE)}, fixed"
+        yield f"{_label(joint)}: type {quote(kind)} {found}, allowed are {', '.join(MOVABLE)}, fixed"
 
 
 def _motion_problems(joint: Element, efforts: Collection[str], velocities: Collection[str]) -> Iterator[str]:
@@ -352,7 +204,7 @@ def _mimic_problems(robot: Element) -> Iterator[str]:
     for joint in movable:
         mimic = joint.find("mimic")
         if mimic is not None and mimic.get("joint") not in leaders:
-            found = f"{_label(joint)}: mimics {_quote(mimic.get('joint'))}"
+            found = f"{_label(joint)}: mimics {quote(mimic.get('joint'))}"
             yield f"{found}, allowed is another movable joint that mimics none"
 
 
@@ -364,10 +216,10 @@ def _tree_problems(robot: Element) -> Iterator[str]:
         edges.append((parent, child))
         for name in (parent, child):
             if name is not None and name not in links:
-                yield f"{_label(joint)}: link {_quote(name)} does not exist"
+                yield f"{_label(joint)}: link {quote(name)} does not exist"
     for name, count in Counter(child for _, child in edges).items():
         if count > 1 and name:
-            yield f"link {_quote(name)} is the child of {count} joints, allowed is one"
+            yield f"link {quote(name)} is the child of {count} joints, allowed is one"
     children = {child for _, child in edges}
     roots = [name for name in links if name not in children]
     if len(roots) != 1:
@@ -393,4 +245,4 @@ def _reachable(roots: list[str | None], edges: list[tuple[str | None, str | None
 
 
 def _listing(names: list[str | None]) -> str:
-    return f"[{', '.join(map(_quote, names[:8]))}{', ...' if len(names) > 8 else ''}]"
+    return f"[{', '.join(map(quote, names[:8]))}{', ...' if len(names) > 8 else ''}]"

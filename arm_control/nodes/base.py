@@ -14,6 +14,7 @@ from typing import Any
 import rclpy
 from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
@@ -30,6 +31,7 @@ EVENTS = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
 LATCHED_EVENTS = QoSProfile(
     depth=1000, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
 )
+RCLError = rclpy_implementation.RCLError
 _ROS_OWN = ("use_sim_time", "start_type_description_service", "qos_overrides.")
 
 
@@ -98,8 +100,6 @@ class ArmNode(Node):
         When a parameter given from outside is unknown or not allowed.
     """
 
-    CONTROLS = False
-    """Whether torque waits for this node, so that its process comes first."""
     parameters: Any
     model: RobotModel
 
@@ -109,6 +109,14 @@ class ArmNode(Node):
         self.parameters = self._declare(parameter_class)
         self.ready = False
         self.add_on_set_parameters_callback(self._on_set_parameters)
+
+    def state_qos(self) -> QoSProfile:
+        """QoS of a publisher of states or commands.
+
+        Real time: only the newest counts, and nothing waits for a lost one. Lock step: nothing may be lost,
+        not even for somebody who only listens.
+        """
+        return EVENTS if self.parameters.lock_step else STATE
 
     def find_model(self) -> None:
         """Build the model from the parameter ``robot_description``, or wait for the topic of that name."""
@@ -192,10 +200,12 @@ def run(*factories: Callable[[], ArmNode], arguments: Sequence[str] | None = Non
             executor.add_node(node)
         gc.collect()
         gc.freeze()
-        first = any(node.CONTROLS and not node.parameters.lock_step for node in nodes)
-        ControlLoop(executor, [node.control_path for node in nodes]).spin(first=first)
+        ControlLoop(executor, [node.control_path for node in nodes]).spin()
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
+    except RCLError:
+        if rclpy.ok():  # else a signal has shut the context down in the middle of a callback
+            raise
     except ArmControlError as error:
         print(f"arm_control: {error}", file=sys.stderr)
         raise SystemExit(2) from None

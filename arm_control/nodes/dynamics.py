@@ -81,7 +81,7 @@ class DynamicsNode(ArmNode):
     def _publish(self, state: State) -> None:
         t = self.model.evaluate(state.q, state.v)
         p = self.parameters
-        Lambda, _ = task_inertia(t.J, np.linalg.solve(t.M, t.J.T), p.characteristic_length, p.singular_value)
+        Lambda, _ = task_inertia(t.J, np.linalg.inv(t.M), p.characteristic_length, p.singular_value)
         for name, values in zip(self.MATRICES, (t.J, t.M, t.g, t.h, Lambda), strict=True):
             self._matrices[name].publish(multi_array(values))
         self._pose.publish(pose_message(t.X_WE, self.model.base, state.stamp_ns))

@@ -31,7 +31,6 @@ class GateNodeParameters(GateParameters, ArmParameters):
 class GateNode(ArmNode):
     """``EffortGate`` as a process of its own; the rules are in ``arm_control.gate``."""
 
-    CONTROLS = True
     parameters: GateNodeParameters
 
     def __init__(self) -> None:
@@ -40,7 +39,7 @@ class GateNode(ArmNode):
         self._open: State | None = None
         self._last: State | None = None
         self._early: tuple[JointState, dict[str, Any]] | None = None
-        self._commands = self.create_publisher(JointState, "joint_commands", STATE)
+        self._commands = self.create_publisher(JointState, "joint_commands", self.state_qos())
         self._array = self.create_publisher(Float64MultiArray, "effort_controller/commands", STATE)
         self.create_service(SetBool, "~/enable", self._on_enable)
         self._diagnostics = Diagnostics(self)

@@ -10,7 +10,6 @@ everything else between two rounds, leaves them alone.
 from __future__ import annotations
 
 import contextlib
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -100,17 +99,8 @@ class ControlLoop:
     def __init__(self, executor: SingleThreadedExecutor, paths: Sequence[ControlPath]) -> None:
         self._executor, self._paths = executor, paths
 
-    def spin(self, *, first: bool = False) -> None:
-        """Run until the context is shut down.
-
-        Parameters
-        ----------
-        first : bool
-            Ask the kernel to run this thread as soon as it is ready (SCHED_FIFO), where we may.
-        """
-        if first:
-            with contextlib.suppress(OSError, AttributeError):
-                os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    def spin(self) -> None:
+        """Run until the context is shut down."""
         while rclpy.ok():
             if any(path.subscriptions or path.paces for path in self._paths):
                 self._executor.spin_once(timeout_sec=0)

@@ -41,7 +41,6 @@ class OscNodeParameters(OscParameters, GateParameters, ArmParameters):
 class OscNode(ArmNode):
     """Operational space control as a node; the law is in ``arm_control.controllers.osc``."""
 
-    CONTROLS = True
     parameters: OscNodeParameters
 
     def __init__(self) -> None:
@@ -54,7 +53,7 @@ class OscNode(ArmNode):
         self._output: GateOutput | None = None
         self._telemetry: list[tuple[Publisher, Any]] = []
         self._duration, self._rate, self._skipped, self._states = Durations(), Rate(), 0, 0
-        self._commands = self.create_publisher(JointState, "joint_commands", STATE)
+        self._commands = self.create_publisher(JointState, "joint_commands", self.state_qos())
         self._array = self.create_publisher(Float64MultiArray, "effort_controller/commands", STATE)
         self._target_count = self.create_publisher(Float64, "controller_state/targets", LATCHED)
         self._figures: dict[str, Publisher] = {

@@ -42,6 +42,9 @@ class SimulatorParameters(GateParameters, ArmParameters):
     initial_position: tuple[float, ...] = parameter((), "joint positions at the start; empty: zero", unit="rad")
     timestep: float = parameter(0.001, "simulated time of one step", unit="s", lower=1e-5, upper=0.02)
     damping: float = parameter(0.0, "viscous damping of every joint", unit="N m s/rad", lower=0.0)
+    real_time_factor: float = parameter(
+        1.0, "simulated time per wall time: 0.25 is slow motion", lower=0.001, upper=10.0, live=True
+    )
     start_paused: bool = parameter(False, "publish no state until ~/pause is called with false")
     resend_period: float = parameter(
         0.1, "lock step: wall time after which a state is sent again", unit="s", lower=1e-3
@@ -52,7 +55,6 @@ class SimulatorParameters(GateParameters, ArmParameters):
 class SimulatorNode(ArmNode):
     """MuJoCo as a node; the physics is in ``arm_control.simulators.mujoco_simulator``."""
 
-    CONTROLS = True
     parameters: SimulatorParameters
     BACKLOG = 20
     """Steps that may wait to be made up for; what is further behind is dropped, and simulated time slows."""
@@ -68,7 +70,7 @@ class SimulatorNode(ArmNode):
         self._stamped = False
         self._output: GateOutput | None = None
         self._failure = ""
-        self._states = self.create_publisher(JointState, "joint_states", STATE)
+        self._states = self.create_publisher(JointState, "joint_states", self.state_qos())
         self._clock_publisher = self.create_publisher(ClockMessage, "/clock", STATE)
         self._description = self.create_publisher(String, "robot_description", LATCHED)
         self.create_service(SetBool, "~/enable", self._on_enable)
@@ -96,7 +98,7 @@ class SimulatorNode(ArmNode):
             return
         self.control_path.subscribe(JointState, "joint_commands", self._on_command, COMMANDS)
         self.control_path.subscribe(Float64MultiArray, "effort_controller/commands", self._on_array, COMMANDS)
-        self.control_path.every(p.timestep, self._on_pace)
+        self.control_path.every(p.timestep / max(1.0, p.real_time_factor), self._on_pace)
         self._behind_since = time.perf_counter()
 
     # -- commands --------------------------------------------------------------------------------
@@ -158,7 +160,7 @@ class SimulatorNode(ArmNode):
 
     def _catch_up(self) -> None:
         """One step when the steady clock says so, so that commands are heard between two steps."""
-        timestep = self.parameters.timestep
+        timestep = self.parameters.timestep / self.parameters.real_time_factor
         due = int((time.perf_counter() - self._behind_since) / timestep)
         if due > self.BACKLOG:
             self._dropped += due - self.BACKLOG

@@ -25,7 +25,7 @@ MASS_TOLERANCE = 1e-6
 
 
 class MujocoSimulator:
-    """A torque-controlled arm: motors without friction or delay, no contacts.
+    """A torque-controlled arm: motors without friction or delay, cut at their effort limits; no contacts.
 
     Parameters
     ----------
@@ -92,13 +92,14 @@ class MujocoSimulator:
         Raises
         ------
         SimulationDiverged
-            When the state is no longer finite.
+            When the state, or the torque, is no longer finite or beyond all measure.
         """
         q, v = self.q, self.v
         self.mujoco_data.ctrl[self._motor] = tau
         mujoco.mj_step(self.mujoco_model, self.mujoco_data)
         self.steps += 1
-        if not np.isfinite(self.mujoco_data.qvel).all() or self.mujoco_data.warning[_BAD_ACCELERATION].number:
+        warning = self.mujoco_data.warning
+        if any(warning[kind].number for kind in _BAD) or not np.isfinite(self.mujoco_data.qvel).all():
             raise SimulationDiverged((self.steps - 1) * self.timestep, q, v)
 
     def reset(self, q: Sequence[float] | Array | None = None) -> None:
@@ -130,7 +131,8 @@ class MujocoSimulator:
                 )
 
 
-_BAD_ACCELERATION = int(mujoco.mjtWarning.mjWARN_BADQACC)
+_BAD = tuple(int(getattr(mujoco.mjtWarning, f"mjWARN_BAD{what}")) for what in ("QPOS", "QVEL", "QACC", "CTRL"))
+"""Warnings after which MuJoCo goes on with a state or a torque of its own: the initial one, or zero."""
 
 
 def build_mujoco_model(model: RobotModel, timestep: float, damping: float = 0.0) -> mujoco.MjModel:
@@ -144,18 +146,28 @@ def build_mujoco_model(model: RobotModel, timestep: float, damping: float = 0.0)
         Duration of one step [s].
     damping : float
         Viscous damping of every joint [N m s/rad].
+
+    Raises
+    ------
+    ModelError
+        When MuJoCo refuses the arm, such as for a moving link without mass.
     """
     compiler = '<mujoco><compiler inertiafromgeom="false" balanceinertia="false" fusestatic="false"/></mujoco>'
     text = model.urdf.without_meshes().replace("</robot>", compiler + "</robot>")
     spec = mujoco.MjSpec.from_string(text)
     spec.option.timestep = timestep
     spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_LIMIT
+    for mimic in list(spec.equalities):
+        spec.delete(mimic)
     for joint in list(spec.joints):
         if joint.name not in model.joint_names:
             spec.delete(joint)
     for name in model.joint_names:
         spec.add_actuator(name=name, target=name, trntype=mujoco.mjtTrn.mjTRN_JOINT).set_to_motor()
-    compiled = spec.compile()
+    try:
+        compiled = spec.compile()
+    except ValueError as error:
+        raise ModelError(f"MuJoCo cannot simulate this arm: {' '.join(str(error).split())}") from None
     dof = [compiled.joint(name).dofadr[0] for name in model.joint_names]
     compiled.dof_armature[dof], compiled.dof_damping[dof], compiled.dof_frictionloss[dof] = model.armature, damping, 0.0
     mujoco.mj_setConst(compiled, mujoco.MjData(compiled))

@@ -1,0 +1,9 @@
+"""A UR5 reaches ten targets under operational space control."""
+
+from arm_control.launching import scenario_launch_description
+from launch import LaunchDescription
+
+
+def generate_launch_description() -> LaunchDescription:
+    """What ``ros2 launch arm_control ur5_osc.launch.py`` starts."""
+    return scenario_launch_description("ur5_osc")

@@ -1,0 +1,66 @@
+"""Robots that the tests share: the UR5 of this package, and what other people's URDFs there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from arm_control.model import RobotModel
+from arm_control.spatial import Array
+
+REPO = Path(__file__).parents[1]
+DATA = REPO.parent / "shared" / "data" / "urdf"
+
+ROBOTS = {  # file, tip, joints for which the file states no limits
+    "ur5": (REPO / "urdf" / "ur5" / "ur5.urdf", "tool0", ()),
+    "ur5_ros2": (DATA / "ur5_ros2.urdf", "tool0", ()),
+    "panda": (DATA / "erd_panda.urdf", "panda_hand", ()),
+    "kinova": (DATA / "erd_kinova_j2s6s200.urdf", "j2s6s200_end_effector", ()),
+    "double_pendulum": (DATA / "erd_double_pendulum_continuous.urdf", "link2", ("joint1", "joint2")),
+    "koch": (DATA / "koch_v1.1_no_effort.urdf", "gripper_tcp", tuple(f"joint_{i}" for i in range(1, 7))),
+}
+
+
+def load(name: str, **options: object) -> RobotModel:
+    path, tip, unlimited = ROBOTS[name]
+    if not path.is_file():
+        pytest.skip(f"{path.name} is not on this machine")
+    limits = dict.fromkeys(unlimited, 1.0)
+    return RobotModel.from_urdf(path, tip=tip, effort_limits=limits, velocity_limits=limits, **options)
+
+
+@pytest.fixture(scope="session")
+def load_robot() -> Callable[..., RobotModel]:
+    """Load a robot by name with more options (armature); skips when its file is absent."""
+    return load
+
+
+@pytest.fixture(scope="session")
+def ur5() -> RobotModel:
+    return load("ur5")
+
+
+@pytest.fixture(scope="session")
+def panda() -> RobotModel:
+    return load("panda")
+
+
+@pytest.fixture(scope="session", params=ROBOTS)
+def robot(request: pytest.FixtureRequest) -> RobotModel:
+    """Every robot there is, one after the other."""
+    return load(request.param)
+
+
+@pytest.fixture(scope="session")
+def states() -> Callable[..., list[tuple[Array, Array]]]:
+    """Seeded random states of a robot within its joint limits: positions and velocities."""
+
+    def draw(model: RobotModel, n: int, seed: int = 0) -> list[tuple[Array, Array]]:
+        rng = np.random.default_rng(seed)
+        low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
+        return [(rng.uniform(low, high), rng.uniform(-1.0, 1.0, model.nv)) for _ in range(n)]
+
+    return draw

@@ -1,0 +1,374 @@
+"""Kinematics and dynamics of every robot: identities, finite differences, and two other libraries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from arm_control.exceptions import FrameNotFound, InputError, JointNotFound, ModelError, UrdfError
+from arm_control.model import RobotModel, Terms
+from arm_control.simulators.mujoco_simulator import MujocoSimulator
+from arm_control.spatial import Array, Pose, rotation_vector
+
+REPO = Path(__file__).parents[2]
+UR5 = REPO / "urdf" / "ur5" / "ur5.urdf"
+
+States = Callable[..., list[tuple[Array, Array]]]
+Load = Callable[..., RobotModel]
+
+
+def pose_difference(after: Pose, before: Pose) -> Array:
+    return np.concatenate([after.p - before.p, rotation_vector(after.R @ before.R.T)])
+
+
+def difference_quotient(poses: Callable[[Array], Pose], q: Array, dq: Array, step: float = 1e-6) -> Array:
+    """Derivative of a pose along dq by central differences, linear then angular."""
+    return pose_difference(poses(q + step * dq), poses(q - step * dq)) / (2 * step)
+
+
+def reference_model(model: RobotModel) -> tuple[pin.Model, pin.Data]:
+    """All joints of the URDF, as Pinocchio reads it; continuous joints as one number each."""
+    full = pin.buildModelFromXML(model.urdf.text.replace('type="continuous"', 'type="revolute"'))
+    return full, full.createData()
+
+
+def with_all_joints(model: RobotModel, full: pin.Model, values: Array) -> tuple[Array, list[int]]:
+    """Values of the model's joints among all joints, the others zero; and where they are."""
+    where = [full.joints[full.getJointId(name)].idx_v for name in model.joint_names]
+    everything = np.zeros(full.nv)
+    everything[where] = values
+    return everything, where
+
+
+def test_pose_of_every_link_agrees_with_the_unreduced_model(robot: RobotModel, states: States):
+    full, data = reference_model(robot)
+    for q, _ in states(robot, 5):
+        pin.framesForwardKinematics(full, data, with_all_joints(robot, full, q)[0])
+        for frame in robot.frames:
+            X = data.oMf[full.getFrameId(frame)]
+            np.testing.assert_allclose(robot.pose(q, frame).p, X.translation, rtol=0, atol=1e-12)
+            np.testing.assert_allclose(robot.pose(q, frame).R, X.rotation, rtol=0, atol=1e-12)
+
+
+def test_locked_joints_keep_their_mass(robot: RobotModel, states: States):
+    full, data = reference_model(robot)
+    for q, v in states(robot, 5):
+        all_q, where = with_all_joints(robot, full, q)
+        all_v, _ = with_all_joints(robot, full, v)
+        M = np.triu(pin.crba(full, data, all_q))
+        M = (M + np.triu(M, 1).T)[np.ix_(where, where)]
+        h = pin.rnea(full, data, all_q, all_v, np.zeros(full.nv))[where]
+        t = robot.evaluate(q, v)
+        np.testing.assert_allclose(t.M, M, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(t.h, h, rtol=0, atol=1e-11)
+
+
+def test_masses_add_up(robot: RobotModel):
+    masses = robot.urdf.link_masses()
+    fixed = {link for link in masses if not robot.urdf.chain(link)}
+    assert robot.mass == pytest.approx(sum(mass for link, mass in masses.items() if link not in fixed), rel=1e-12)
+
+
+def test_jacobian_is_the_derivative_of_the_pose(robot: RobotModel, states: States):
+    for q, _ in states(robot, 10):
+        J = robot.jacobian(q)
+        for column, unit in zip(J.T, np.eye(robot.nv), strict=True):
+            np.testing.assert_allclose(column, difference_quotient(robot.pose, q, unit), rtol=0, atol=2e-9)
+
+
+def test_jacobian_of_a_point_on_any_link_is_the_derivative_of_its_pose(robot: RobotModel, states: States):
+    point = np.array([0.1, -0.2, 0.3])
+    for q, v in states(robot, 3, seed=1):
+        for frame in robot.frames:
+
+            def pose_at_point(q: Array, frame: str = frame) -> Pose:
+                return robot.pose(q, frame) @ Pose(np.eye(3), point)
+
+            V = robot.jacobian(q, frame, point) @ v
+            np.testing.assert_allclose(V, difference_quotient(pose_at_point, q, v), rtol=0, atol=2e-9)
+
+
+def test_terms_agree_with_the_single_methods(robot: RobotModel, states: States):
+    for q, v in states(robot, 10):
+        t = robot.evaluate(q, v)
+        np.testing.assert_array_equal(t.q, q)
+        np.testing.assert_array_equal(t.v, v)
+        np.testing.assert_allclose(t.J, robot.jacobian(q), rtol=0, atol=1e-14)
+        np.testing.assert_allclose(t.V_WE, t.J @ v, rtol=0, atol=1e-14)
+        np.testing.assert_allclose(t.X_WE.p, robot.pose(q).p, rtol=0, atol=1e-14)
+        np.testing.assert_allclose(t.X_WE.R, robot.pose(q).R, rtol=0, atol=1e-14)
+        np.testing.assert_allclose(t.M, robot.mass_matrix(q), rtol=0, atol=1e-13)
+        np.testing.assert_allclose(t.g, robot.gravity(q), rtol=0, atol=1e-12)
+        np.testing.assert_allclose(t.h, robot.bias(q, v), rtol=0, atol=1e-12)
+        np.testing.assert_allclose(robot.bias(q, np.zeros(robot.nv)), t.g, rtol=0, atol=1e-12)
+
+
+def test_jdot_v_is_the_derivative_of_the_jacobian_times_v(robot: RobotModel, states: States):
+    step = 1e-6
+    for q, v in states(robot, 20):
+        J_dot = (robot.jacobian(q + step * v) - robot.jacobian(q - step * v)) / (2 * step)
+        np.testing.assert_allclose(robot.evaluate(q, v).Jdot_v, J_dot @ v, rtol=0, atol=1e-7)
+
+
+def test_gravity_is_the_derivative_of_the_potential_energy(robot: RobotModel, states: States):
+    full, data = reference_model(robot)
+
+    def potential_energy(q: Array) -> float:
+        all_q, _ = with_all_joints(robot, full, q)
+        pin.forwardKinematics(full, data, all_q)
+        centres = [data.oMi[i].act(inertia.lever)[2] for i, inertia in enumerate(full.inertias)]
+        return sum(9.81 * inertia.mass * z for inertia, z in zip(full.inertias, centres, strict=True))
+
+    step = 1e-6
+    for q, _ in states(robot, 10):
+        units = step * np.eye(robot.nv)
+        gradient = [(potential_energy(q + dq) - potential_energy(q - dq)) / (2 * step) for dq in units]
+        np.testing.assert_allclose(robot.gravity(q), gradient, rtol=0, atol=1e-6)
+
+
+def test_mass_matrix_is_symmetric_and_positive_definite(robot: RobotModel, states: States):
+    for q, _ in states(robot, 50):
+        M = robot.mass_matrix(q)
+        np.testing.assert_array_equal(M, M.T)
+        assert np.linalg.eigvalsh(M).min() > 1e-6
+
+
+def test_kinetic_energy_changes_by_the_power_of_the_torque(robot: RobotModel, states: States):
+    """d/dt (v' M v / 2) = v' (tau - g): Mdot - 2 C is skew."""
+    step = 1e-5
+    for q, v in states(robot, 20):
+        t = robot.evaluate(q, v)
+        M_dot = (robot.mass_matrix(q + step * v) - robot.mass_matrix(q - step * v)) / (2 * step)
+        tau = np.linspace(-1.0, 1.0, robot.nv)
+        a = np.linalg.solve(t.M, tau - t.h)
+        change = v @ t.M @ a + v @ M_dot @ v / 2
+        assert change == pytest.approx(v @ (tau - t.g), abs=1e-7)
+
+
+def test_armature_adds_to_the_diagonal_of_the_mass_matrix_and_to_nothing_else(
+    load_robot: Load, ur5: RobotModel, states: States
+):
+    armature = {"wrist_3_joint": 0.3, "elbow_joint": 1.5}
+    geared = load_robot("ur5", armature=armature)
+    np.testing.assert_array_equal(geared.armature, [0, 0, 1.5, 0, 0, 0.3])
+    for q, v in states(ur5, 10):
+        plain, heavy = ur5.evaluate(q, v), geared.evaluate(q, v)
+        np.testing.assert_allclose(heavy.M - plain.M, np.diag([0, 0, 1.5, 0, 0, 0.3]), rtol=0, atol=1e-12)
+        for name in ("h", "g", "J", "Jdot_v"):
+            np.testing.assert_allclose(getattr(heavy, name), getattr(plain, name), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("given", "taken"), [(0.5, [0.5] * 6), ([1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, 6]), ({}, [0] * 6)]
+)
+def test_armature_may_be_one_number_or_one_per_joint(load_robot: Load, given: object, taken: list[float]):
+    np.testing.assert_array_equal(load_robot("ur5", armature=given).armature, taken)
+
+
+@pytest.mark.parametrize("armature", [-0.1, np.nan, np.inf, {"elbow_joint": -1.0}])
+def test_an_armature_that_is_no_inertia_is_refused(load_robot: Load, armature: object):
+    with pytest.raises(ModelError, match=r"armature = .*: finite numbers >= 0 are needed"):
+        load_robot("ur5", armature=armature)
+
+
+def test_terms_are_copies(ur5: RobotModel, states: States):
+    (q, v), (other_q, other_v) = states(ur5, 2)
+    first = ur5.evaluate(q, v)
+    before = {name: value.copy() for name, value in arrays(first).items()}
+    second = ur5.evaluate(other_q, other_v)
+    J, g, h = ur5.jacobian(other_q), ur5.gravity(other_q), ur5.bias(other_q, other_v)
+    single = [array.copy() for array in (J, g, h)]
+    ur5.evaluate(q + 1.0, v + 1.0)
+    for name, value in arrays(first).items():
+        np.testing.assert_array_equal(value, before[name])
+        for other_name, other in arrays(second).items():
+            assert not np.shares_memory(value, other), (name, other_name)
+    for array, value in zip((J, g, h), single, strict=True):
+        np.testing.assert_array_equal(array, value)
+    assert not np.shares_memory(first.q, q)
+    assert not np.shares_memory(first.v, v)
+
+
+def arrays(t: Terms) -> dict[str, Array]:
+    found = {field.name: getattr(t, field.name) for field in fields(t) if field.name != "X_WE"}
+    return {**found, "R": t.X_WE.R, "p": t.X_WE.p}
+
+
+def test_a_turn_of_a_continuous_joint_changes_nothing(load_robot: Load, states: States):
+    for name in ("kinova", "double_pendulum"):
+        model = load_robot(name)
+        continuous = np.isinf(model.q_max)
+        assert continuous.any()
+        np.testing.assert_array_equal(continuous, np.isinf(model.q_min))
+        assert model.nq == model.nv == len(model.joint_names)
+        for q, v in states(model, 5):
+            t, turned = model.evaluate(q, v), model.evaluate(q + 2 * np.pi * continuous, v)
+            np.testing.assert_allclose(turned.X_WE.p, t.X_WE.p, rtol=0, atol=1e-12)
+            np.testing.assert_allclose(turned.X_WE.R, t.X_WE.R, rtol=0, atol=1e-12)
+            np.testing.assert_allclose(turned.h, t.h, rtol=0, atol=1e-12)
+
+
+def test_limits_are_those_of_the_file(panda: RobotModel):
+    np.testing.assert_allclose(panda.q_min, [-2.8973, -1.7628, -2.8973, -3.0718, -2.8973, -0.0175, -2.8973])
+    np.testing.assert_allclose(panda.v_max, [2.175] * 4 + [2.61] * 3)
+    np.testing.assert_allclose(panda.tau_max, [87] * 4 + [12] * 3)
+
+
+def test_limits_given_by_name_replace_those_of_the_file():
+    model = RobotModel.from_urdf(UR5, effort_limits={"elbow_joint": 7.0}, velocity_limits={"wrist_1_joint": 0.5})
+    np.testing.assert_array_equal(model.tau_max, [150, 150, 7, 28, 28, 28])
+    np.testing.assert_allclose(model.v_max, [np.pi, np.pi, np.pi, 0.5, np.pi, np.pi])
+
+
+# -- MuJoCo ------------------------------------------------------------------------------------------
+
+
+def test_mass_matrix_agrees_with_mujoco(robot: RobotModel, states: States):
+    simulator = MujocoSimulator(robot)
+    for q, _ in states(robot, 10):
+        M = robot.mass_matrix(q)
+        np.testing.assert_allclose(simulator.mass_matrix(q), M, rtol=0, atol=1e-9 * np.abs(M).max())
+
+
+@pytest.mark.parametrize("armature", [0.0, 0.1])
+def test_acceleration_agrees_with_mujoco(load_robot: Load, states: States, armature: float):
+    for name in ("ur5", "panda", "double_pendulum"):
+        model = load_robot(name, armature=armature)
+        simulator = MujocoSimulator(model, timestep=1e-6)
+        for q, v in states(model, 5):
+            simulator.reset(q)
+            simulator.mujoco_data.qvel[:] = v
+            tau = np.linspace(-1.0, 1.0, model.nv)
+            t = model.evaluate(q, v)
+            simulator.step(tau)
+            expected = np.linalg.solve(t.M, tau - t.h)
+            a = (simulator.v - v) / 1e-6
+            np.testing.assert_allclose(a, expected, rtol=0, atol=1e-6 * (1 + np.abs(expected).max()))
+
+
+# -- what it is given --------------------------------------------------------------------------------
+
+
+def test_values_are_brought_into_joint_order(ur5: RobotModel):
+    values = {name: float(i) for i, name in enumerate(ur5.joint_names)}
+    for seed in range(5):
+        names = [*np.random.default_rng(seed).permutation(ur5.joint_names), "finger"]
+        ordered = ur5.in_joint_order(names, [values.get(name, np.nan) for name in names])
+        np.testing.assert_array_equal(ordered, range(6))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda names, values: (names, values[:5]), "^6 joint names with 5 effort values"),
+        (lambda names, values: (names[:5], values), "^5 joint names with 6 effort values"),
+        (lambda names, values: (names[:5], values[:5]), "^no effort for joint wrist_3_joint; got shoulder_pan_joint, "),
+        (lambda names, values: ([], []), "^no effort for joint shoulder_pan_joint, .*; got none"),
+        (lambda names, values: ([*names, names[2]], [*values, 0.0]), "^joint named twice: elbow_joint$"),
+        (lambda names, values: (names, [*values[:5], np.nan]), r"^effort is not finite: \{'wrist_3_joint': nan\}"),
+        (lambda names, values: (names, [np.inf, *values[1:]]), r"^effort is not finite: \{'shoulder_pan_joint': inf\}"),
+    ],
+)
+def test_values_that_do_not_fit_the_joints_are_refused(ur5: RobotModel, change: Callable, message: str):
+    names, values = change(list(ur5.joint_names), [0.0] * 6)
+    with pytest.raises(InputError, match=message):
+        ur5.in_joint_order(names, values, "effort")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda model, q: model.evaluate(q, np.zeros(6)),
+        lambda model, q: model.evaluate(np.zeros(6), q),
+        lambda model, q: model.pose(q),
+        lambda model, q: model.jacobian(q),
+        lambda model, q: model.gravity(q),
+        lambda model, q: model.mass_matrix(q),
+        lambda model, q: model.bias(q, np.zeros(6)),
+        lambda model, q: model.bias(np.zeros(6), q),
+    ],
+)
+def test_a_state_that_is_not_finite_or_of_a_wrong_length_is_refused(ur5: RobotModel, call: Callable):
+    with pytest.raises(InputError, match=r"[qv] is not finite: \{'shoulder_lift_joint': nan\}"):
+        call(ur5, [0.0, np.nan, 0.0, 0.0, 0.0, 0.0])
+    with pytest.raises(InputError, match=r"[qv] has shape \(5,\), allowed \(6,\)"):
+        call(ur5, np.zeros(5))
+    with pytest.raises(InputError, match=r"[qv] has shape \(6, 1\)"):
+        call(ur5, np.zeros((6, 1)))
+
+
+def test_an_unknown_frame_is_named_with_those_there_are(ur5: RobotModel):
+    for call in (ur5.pose, ur5.jacobian):
+        with pytest.raises(FrameNotFound, match="unknown frame 'tool1'; the model has: base_link, ") as caught:
+            call(np.zeros(6), "tool1")
+        assert caught.value.name == "tool1"
+        assert caught.value.available == ur5.frames
+    with pytest.raises(FrameNotFound, match="tool1"):
+        RobotModel.from_urdf(UR5, tip="tool1")
+
+
+@pytest.mark.parametrize("option", ["armature", "effort_limits", "velocity_limits"])
+def test_an_unknown_joint_is_named(option: str):
+    with pytest.raises(JointNotFound, match="unknown joint 'elbow'; the model has: shoulder_pan_joint"):
+        RobotModel.from_urdf(UR5, **{option: {"elbow": 1.0}})
+
+
+def pendulum(*extra: str, inertial: str = '<inertial><mass value="2"/>{}</inertial>') -> str:
+    inertia = '<inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/>'
+    return (
+        f'<robot name="p"><link name="base"/><link name="rod">{inertial.format(inertia)}</link>'
+        '<joint name="hinge" type="revolute"><parent link="base"/><child link="rod"/><axis xyz="0 1 0"/>'
+        '<limit lower="-1" upper="1" effort="5" velocity="3"/></joint>' + "".join(extra) + "</robot>"
+    )
+
+
+def link(name: str, parent: str) -> str:
+    joint = f'<joint name="to_{name}" type="fixed"><parent link="{parent}"/><child link="{name}"/></joint>'
+    return f'<link name="{name}"/>{joint}'
+
+
+def test_the_only_leaf_is_the_tip():
+    assert RobotModel.from_urdf(pendulum()).tip == "rod"
+    assert RobotModel.from_urdf(pendulum(link("hand", "rod"))).tip == "hand"
+
+
+def test_one_of_several_leaves_must_be_chosen_unless_it_is_tool0():
+    text = pendulum(link("left", "rod"), link("right", "rod"))
+    with pytest.raises(ModelError, match=r"which link is the end effector\? Give 'tip': one of left, right"):
+        RobotModel.from_urdf(text)
+    assert RobotModel.from_urdf(text, tip="right").tip == "right"
+    assert RobotModel.from_urdf(pendulum(link("left", "rod"), link("tool0", "rod"))).tip == "tool0"
+
+
+def test_a_tip_that_no_joint_moves_is_refused():
+    with pytest.raises(ModelError, match="no joint moves 'base'"):
+        RobotModel.from_urdf(pendulum(), tip="base")
+
+
+def test_a_joint_that_moves_no_inertia_is_refused_unless_it_has_an_armature():
+    massless = pendulum(inertial="")
+    with pytest.raises(UrdfError, match="joint 'hinge' moves no inertia"):
+        RobotModel.from_urdf(massless)
+    np.testing.assert_allclose(RobotModel.from_urdf(massless, armature=0.2).mass_matrix([0.3]), [[0.2]])
+
+
+def test_an_arm_of_one_joint_is_a_pendulum():
+    """A rod of 2 kg whose centre is 0.4 m from the hinge, its end 0.8 m."""
+    text = pendulum(link("end", "rod"), inertial='<inertial><origin xyz="0.4 0 0"/><mass value="2"/>{}</inertial>')
+    model = RobotModel.from_urdf(text.replace('<child link="end"/>', '<child link="end"/><origin xyz="0.8 0 0"/>'))
+    q, v = np.array([0.3]), np.array([-1.5])
+    t = model.evaluate(q, v)
+    np.testing.assert_allclose(t.M, [[0.1 + 2 * 0.4**2]], rtol=1e-14)
+    np.testing.assert_allclose(t.g, [-2 * 9.81 * 0.4 * np.cos(0.3)], rtol=1e-14)
+    np.testing.assert_allclose(t.h, t.g, rtol=1e-14)
+    np.testing.assert_allclose(t.X_WE.p, [0.8 * np.cos(0.3), 0, -0.8 * np.sin(0.3)], atol=1e-15)
+    expected = [[-0.8 * np.sin(0.3)], [0], [-0.8 * np.cos(0.3)], [0], [1], [0]]
+    for J in (t.J, model.jacobian(q), model.jacobian(q, "rod", (0.8, 0, 0))):
+        np.testing.assert_allclose(J, expected, rtol=0, atol=1e-15)
+    towards_the_hinge = -(1.5**2) * t.X_WE.p
+    np.testing.assert_allclose(t.Jdot_v, [*towards_the_hinge, 0, 0, 0], rtol=0, atol=1e-14)

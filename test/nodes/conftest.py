@@ -1,0 +1,61 @@
+"""Fixtures of the node tests: real processes, each test on a domain of its own, on this machine only."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from geometry_msgs.msg import PoseStamped
+from rig import HOME, Rig, target
+
+from arm_control import RobotModel, urdf_path
+
+_domains = itertools.count(os.getpid() % 90)
+
+
+@pytest.fixture(scope="session")
+def ur5() -> RobotModel:
+    """The UR5."""
+    return RobotModel.from_urdf(urdf_path("ur5"))
+
+
+@pytest.fixture
+def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rig]:
+    """Processes on a domain of their own."""
+    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    rig = Rig(tmp_path, 1 + next(_domains) % 100)
+    try:
+        yield rig
+    finally:
+        rig.close()
+
+
+@pytest.fixture
+def moving(rig: Rig, ur5: RobotModel) -> Rig:
+    """A UR5 in the middle of a reach of 0.35 m, in real time slowed down, so that a busy machine keeps up."""
+    rig.start("osc", publish_effort_array=False)
+    rig.start("simulator", robot="ur5", initial_position=HOME, real_time_factor=0.2)
+    return in_motion(rig, ur5)
+
+
+@pytest.fixture
+def stepping(rig: Rig, ur5: RobotModel) -> Rig:
+    """The same in lock step."""
+    rig.start("osc", publish_effort_array=False, lock_step=True)
+    rig.start("simulator", robot="ur5", initial_position=HOME, lock_step=True)
+    return in_motion(rig, ur5)
+
+
+def in_motion(rig: Rig, model: RobotModel) -> Rig:
+    """Send a target and wait for full speed."""
+    rig.until(0.02)
+    start = model.pose(HOME)
+    rig.goal = target((start.p + np.array([-0.1, -0.3, 0.15])).tolist(), start)
+    rig.target_publisher = rig.publisher(PoseStamped, "target_pose")
+    rig.target_publisher.publish(rig.goal)
+    rig.spin(lambda: max(map(abs, rig.states[-1].velocity)) > 0.5, what="motion")
+    return rig

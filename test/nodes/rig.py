@@ -1,0 +1,157 @@
+"""Real processes for the node tests: each test has a domain of its own, on this machine only."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import rclpy
+import yaml
+from geometry_msgs.msg import PoseStamped
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import JointState
+from std_srvs.srv import SetBool
+
+from arm_control import Pose
+from arm_control.nodes.conversions import nanoseconds, pose_message
+from arm_control.nodes.loop import Apart, poll
+
+HOME = [0.0, -1.4, 1.9, -2.07, -1.5708, 0.0]
+RECORD = QoSProfile(depth=5000, reliability=ReliabilityPolicy.RELIABLE)
+LATCHED = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+class Rig:
+    """Nodes as processes, and a node of the test's own that watches them.
+
+    Attributes
+    ----------
+    states, commands : list of JointState
+        Everything heard on ``joint_states`` and ``joint_commands``.
+    """
+
+    def __init__(self, folder: Path, domain: int) -> None:
+        self.folder, self.domain = folder, domain
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.context = Context()
+        rclpy.init(context=self.context, domain_id=domain)
+        self.node = Node("test", context=self.context)
+        self.executor = SingleThreadedExecutor(context=self.context)
+        self.executor.add_node(self.node)
+        self._heard: list[tuple[Any, list[Any]]] = []
+        self.states: list[JointState] = []
+        self.commands: list[JointState] = []
+        self.hear(JointState, "joint_states", self.states)
+        self.hear(JointState, "joint_commands", self.commands)
+
+    def environment(self) -> dict[str, str]:
+        """Environment of the processes: this domain, this machine only, messages checked."""
+        own = {"ROS_DOMAIN_ID": str(self.domain), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
+        return {**os.environ, **own, "ROS_PYTHON_CHECK_FIELDS": "1", "PYTHONUNBUFFERED": "1"}
+
+    def start(self, name: str, *arguments: str, **parameters: Any) -> subprocess.Popen[bytes]:
+        """Start a node of the package with these parameters; its output goes to a file."""
+        given = self.folder / f"{name}.yaml"
+        given.write_text(yaml.safe_dump({"/**": {"ros__parameters": parameters}} if parameters else {}))
+        options = ["--ros-args", "--params-file", str(given)] if parameters else ["--ros-args"]
+        return self.run(name, "-m", f"arm_control.nodes.{name}", *options, *arguments)
+
+    def run(self, name: str, *arguments: str) -> subprocess.Popen[bytes]:
+        """Start Python with these arguments; its output goes to a file."""
+        with (self.folder / f"{name}.log").open("wb") as log:
+            process = subprocess.Popen(
+                [sys.executable, *arguments], env=self.environment(), stdout=log, stderr=subprocess.STDOUT
+            )
+        self.processes[name] = process
+        return process
+
+    def log(self, name: str) -> str:
+        """What a process has printed so far."""
+        return (self.folder / f"{name}.log").read_text(errors="replace")
+
+    def spin(self, done: Callable[[], Any], seconds: float = 30.0, what: str = "") -> Any:
+        """Handle messages until ``done()`` is true; fail, with every log, when it takes too long."""
+        end = time.monotonic() + seconds
+        while not (result := done()):
+            self.executor.spin_once(timeout_sec=0.002)
+            for subscription, where in self._heard:
+                where.extend(message for message, _ in poll(subscription))
+            if time.monotonic() > end:
+                logs = "\n".join(f"--- {name}\n{self.log(name)[-2000:]}" for name in self.processes)
+                pytest.fail(f"waited {seconds} s for {what or done}\n{logs}")
+        return result
+
+    def hear(self, kind: Any, topic: str, where: list[Any], qos: Any = RECORD) -> None:
+        """Append every message of a topic to a list."""
+
+        def unused(_: object) -> None:
+            """Subscriptions apart call nobody: they are polled, which costs the other processes less."""
+
+        subscription = self.node.create_subscription(kind, topic, unused, qos, callback_group=Apart())
+        self._heard.append((subscription, where))
+
+    def matched(self) -> list[bool]:
+        """Whether somebody publishes the states, and the commands, that are heard here."""
+        return [subscription.get_publisher_count() > 0 for subscription, _ in self._heard[:2]]
+
+    def publisher(self, kind: Any, topic: str, qos: Any = 10) -> Any:
+        """Return a publisher that somebody listens to."""
+        publisher = self.node.create_publisher(kind, topic, qos)
+        own = sum(subscription.topic_name == publisher.topic_name for subscription, _ in self._heard)
+        self.spin(lambda: publisher.get_subscription_count() > own, what=f"a listener on {topic}")
+        return publisher
+
+    def call(self, service: str, request: Any, kind: Any = SetBool) -> Any:
+        """Call a service and return the response."""
+        client = self.node.create_client(kind, service)
+        self.spin(client.service_is_ready, what=service)
+        future = client.call_async(request)
+        self.spin(future.done, what=service)
+        self.node.destroy_client(client)
+        return future.result()
+
+    @property
+    def time(self) -> float:
+        """Simulated time of the newest state [s]."""
+        return stamp(self.states[-1]) if self.states else -1.0
+
+    def until(self, seconds: float) -> None:
+        """Handle messages until this simulated time [s]."""
+        self.spin(lambda: self.time >= seconds, 30.0, f"t = {seconds} s")
+
+    def close(self) -> None:
+        """End the processes this rig started, and its own node."""
+        for process in self.processes.values():
+            if process.poll() is None:
+                process.send_signal(signal.SIGCONT)
+                process.send_signal(signal.SIGINT)
+        for process in self.processes.values():
+            try:
+                process.wait(5.0)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self.executor.shutdown()
+        self.node.destroy_node()
+        rclpy.try_shutdown(context=self.context)
+
+
+def stamp(message: Any) -> float:
+    """Stamp of a message [s]."""
+    return nanoseconds(message.header.stamp) * 1e-9
+
+
+def target(position: list[float], turn: Pose, seconds: float = 0.0, frame: str = "base_link") -> PoseStamped:
+    """A target with the orientation of a pose."""
+    return pose_message(Pose(turn.R, np.array(position)), frame, round(seconds * 1e9))

@@ -1,0 +1,241 @@
+"""Faults over real processes, in real time: a clear message or a brake, never a jump, never a crash."""
+
+import itertools
+import signal
+import time
+
+import numpy as np
+import pytest
+from geometry_msgs.msg import PoseStamped
+from rig import HOME, LATCHED, stamp, target
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from std_srvs.srv import SetBool
+
+from arm_control import RobotModel, urdf_path
+from arm_control.gate import AT_REST, GateParameters
+from arm_control.nodes.conversions import joint_state, nanoseconds
+
+RATE = GateParameters().rate_limit
+DAMPING = GateParameters().brake_damping
+
+
+def speeds(states) -> np.ndarray:
+    return np.array([np.abs(state.velocity).max() for state in states])
+
+
+def assert_no_jump(states, model: RobotModel) -> None:
+    """No torque above a limit, no step above the rate limit, no state that is not finite."""
+    applied = [state for state in states if state.effort]
+    stamps = np.array([nanoseconds(state.header.stamp) for state in applied])
+    efforts = np.array([state.effort for state in applied])
+    new = np.flatnonzero(np.diff(stamps) > 0)
+    steps = np.abs(np.diff(efforts, axis=0))[new] / (np.diff(stamps)[new, None] * 1e-9)
+    assert np.isfinite(efforts).all()
+    assert (np.abs(efforts) <= model.tau_max).all()
+    assert steps.max() <= RATE * (1 + 1e-6)
+
+
+def assert_brakes(rig, model: RobotModel, lost_at: float) -> None:
+    """Braking torque within 20 steps of the last command, at rest within 0.5 s, by simulated time."""
+    rig.until(lost_at + 0.6)
+    after = [state for state in rig.states if stamp(state) > lost_at]
+    rest = next(stamp(s) for s, v in zip(after, speeds(after), strict=True) if v < AT_REST)
+    assert rest - lost_at < 0.5
+    braking = [s for s in after if lost_at + 0.03 < stamp(s) < rest]
+    for before, state in itertools.pairwise(braking):
+        if stamp(state) - stamp(before) > 0.0015:
+            continue
+        q, v = np.array(before.position), np.array(before.velocity)
+        t = model.evaluate(q, v)
+        wanted, last = t.g - DAMPING * t.M @ v, np.array(before.effort)
+        assert np.allclose(state.effort, np.clip(wanted, last - 1.0, last + 1.0), atol=1e-6)
+    assert_no_jump(rig.states, model)
+
+
+def assert_reaches(rig, model: RobotModel, goal: PoseStamped) -> None:
+    wanted = [goal.pose.position.x, goal.pose.position.y, goal.pose.position.z]
+
+    def there() -> bool:
+        return np.allclose(model.pose(np.array(rig.states[-1].position)).p, wanted, atol=1e-3)
+
+    rig.spin(there, 30.0, f"arrival at {wanted}")
+
+
+def next_state(rig) -> None:
+    heard = len(rig.states)
+    rig.spin(lambda: len(rig.states) > heard)
+
+
+def enable(rig) -> None:
+    """Both gates: the controller's own, and the simulator's."""
+    for node in ("osc", "simulator"):
+        assert rig.call(f"{node}/enable", SetBool.Request(data=True)).success
+
+
+def test_controller_killed(moving, ur5):
+    moving.processes["osc"].kill()
+    moving.processes["osc"].wait()
+    lost_at = stamp(moving.commands[-1])
+    assert_brakes(moving, ur5, max(lost_at, stamp(moving.commands[-1])))
+    assert "braking: no command for 20 states" in moving.log("simulator")
+
+
+@pytest.mark.parametrize("seconds", [0.2, 1.0])
+def test_controller_stopped_for_a_while(moving, ur5, seconds):
+    osc = moving.processes["osc"]
+    osc.send_signal(signal.SIGSTOP)
+    end = time.monotonic() + seconds
+    moving.spin(lambda: time.monotonic() > end)
+    lost_at = stamp(moving.commands[-1])
+    osc.send_signal(signal.SIGCONT)
+    assert_brakes(moving, ur5, lost_at)
+    moving.spin(lambda: "refused: stale" in moving.log("osc") or "no state for" in moving.log("osc"))
+    held = np.array(moving.states[-1].position)
+    moving.until(moving.time + 0.5)
+    assert np.allclose(moving.states[-1].position, held, atol=1e-3), "braked until enabled"
+    enable(moving)
+    assert_reaches(moving, ur5, moving.goal)
+    assert_no_jump(moving.states, ur5)
+
+
+BAD = {
+    "nan": lambda m: m.position.__setitem__(2, float("nan")),
+    "wrong length": lambda m: m.position.pop(),
+    "renamed": lambda m: setattr(m, "name", ["other_joint", *m.name[1:]]),
+    "duplicated": lambda m: setattr(m, "name", [m.name[1], *m.name[1:]]),
+}
+SAYS = {
+    "nan": "position is not finite",
+    "wrong length": "6 joint names with 5 position values",
+    "renamed": "no position for joint shoulder_pan_joint",
+    "duplicated": "joint named twice: shoulder_lift_joint",
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_bad_joint_states(moving, ur5, kind):
+    intruder = moving.publisher(JointState, "joint_states")
+    for _ in range(20):
+        next_state(moving)
+        message = joint_state(ur5.joint_names, 0, position=np.array(HOME), velocity=np.zeros(6))
+        BAD[kind](message)
+        message.header.stamp = moving.states[-1].header.stamp
+        intruder.publish(message)
+    moving.spin(lambda: f"joint_states refused: {SAYS[kind]}" in moving.log("osc"))
+    good = [state for state in moving.states if state.effort]
+    moving.states[:] = good
+    assert_reaches(moving, ur5, moving.goal)
+    assert_no_jump([state for state in moving.states if state.effort], ur5)
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_bad_commands(rig, ur5, kind):
+    """The simulator refuses them, says why, and holds the arm."""
+    rig.start("simulator", robot="ur5", initial_position=HOME)
+    controller = rig.publisher(JointState, "joint_commands")
+    rig.until(0.1)
+    for _ in range(20):
+        message = joint_state(ur5.joint_names, 0, position=np.zeros(6), effort=np.full(6, 20.0))
+        BAD[kind](message)
+        message.effort, message.position = message.position, []
+        message.header.stamp = rig.states[-1].header.stamp
+        controller.publish(message)
+        next_state(rig)
+    says = SAYS[kind].replace("position", "effort")
+    rig.spin(lambda: f"joint_commands refused: {says}" in rig.log("simulator"))
+    assert np.allclose(rig.states[-1].position, HOME, atol=1e-6)
+    assert_no_jump(rig.states, ur5)
+
+
+def test_states_in_any_order_and_with_other_joints(rig, ur5):
+    """The same state, joints shuffled and strangers among them, gives the same torque."""
+    rig.start("osc", robot_description=urdf_path("ur5").read_text(), lock_step=True)
+    states = rig.publisher(JointState, "joint_states")
+    q, v = np.array(HOME), np.linspace(-0.3, 0.3, 6)
+    states.publish(joint_state(ur5.joint_names, 1_000_000, position=q, velocity=v))
+    rig.spin(lambda: rig.commands)
+    order = [3, 0, 5, 1, 4, 2]
+    names = ["finger", *(ur5.joint_names[i] for i in order)]
+    shuffled = joint_state(names, 2_000_000, position=np.array([7.0, *q[order]]), velocity=np.array([7.0, *v[order]]))
+    states.publish(shuffled)
+    rig.spin(lambda: len(rig.commands) == 2)
+    first, second = rig.commands
+    assert list(first.name) == list(second.name) == list(ur5.joint_names)
+    assert np.allclose(first.effort, second.effort, atol=1.0 + 1e-9)  # one step of the rate limit
+    states.publish(joint_state(names, 3_000_000, position=shuffled.position, velocity=shuffled.velocity))
+    assert "refused" not in rig.log("osc")
+
+
+def test_target_in_an_unknown_frame(moving, ur5):
+    moving.target_publisher.publish(target([0.4, 0.0, 0.4], ur5.pose(HOME), frame="kitchen"))
+    moving.spin(lambda: "target_pose refused: unknown frame 'kitchen'" in moving.log("osc"))
+    assert "base_link" in moving.log("osc")
+    assert_reaches(moving, ur5, moving.goal)
+
+
+def test_target_that_is_not_a_pose(moving, ur5):
+    bad = target([float("inf"), 0.0, 0.4], ur5.pose(HOME))
+    moving.target_publisher.publish(bad)
+    moving.spin(lambda: "target_pose refused: position" in moving.log("osc"))
+    no_rotation = target([0.4, 0.0, 0.4], ur5.pose(HOME))
+    no_rotation.pose.orientation.w = no_rotation.pose.orientation.x = 0.0
+    no_rotation.pose.orientation.y = no_rotation.pose.orientation.z = 0.0
+    moving.target_publisher.publish(no_rotation)
+    moving.spin(lambda: "target_pose refused: quaternion" in moving.log("osc"))
+    assert_reaches(moving, ur5, moving.goal)
+
+
+def test_second_publisher_on_the_command_topic(moving, ur5):
+    intruder = moving.publisher(JointState, "joint_commands")
+    for _ in range(50):
+        next_state(moving)
+        bad = joint_state(ur5.joint_names, nanoseconds(moving.states[-1].header.stamp), effort=np.full(6, 25.0))
+        intruder.publish(bad)
+    moving.spin(lambda: "joint_commands refused: second publisher" in moving.log("simulator"))
+    assert_reaches(moving, ur5, moving.goal)
+    assert_no_jump(moving.states, ur5)
+
+
+def test_unknown_parameter(rig):
+    process = rig.start("osc", kp_liner=100.0)
+    assert process.wait(20.0) == 2
+    assert "node osc: unknown kp_liner" in rig.log("osc")
+    assert "kp_linear" in rig.log("osc")
+    assert "Traceback" not in rig.log("osc")
+
+
+def test_parameter_out_of_bounds(rig):
+    process = rig.start("osc", kp_linear=-1.0)
+    assert process.wait(20.0) == 2
+    assert "kp_linear = -1.0 is out of bounds" in rig.log("osc")
+
+
+def test_ros_own_parameters_are_no_unknown_ones(rig):
+    rig.start("osc", use_sim_time=True, qos_overrides={"/clock": {"subscription": {"depth": 1}}})
+    rig.start("simulator", robot="ur5", initial_position=HOME)
+    rig.spin(lambda: rig.commands, what="commands")
+
+
+def test_urdf_with_a_mass_of_nan_as_parameter(rig):
+    process = rig.start("osc", robot_description=urdf_with_nan())
+    assert process.wait(20.0) == 2
+    assert "link 'upper_arm_link'" in rig.log("osc")
+    assert "Traceback" not in rig.log("osc")
+
+
+def test_urdf_with_a_mass_of_nan_on_the_topic(rig):
+    """The node says so and waits for a better one."""
+    process = rig.start("osc")
+    description = rig.publisher(String, "robot_description", LATCHED)
+    description.publish(String(data=urdf_with_nan()))
+    rig.spin(lambda: "robot_description refused" in rig.log("osc"))
+    assert process.poll() is None
+    description.publish(String(data=urdf_path("ur5").read_text()))
+    rig.spin(lambda: "robot with joints shoulder_pan_joint" in rig.log("osc"))
+
+
+def urdf_with_nan() -> str:
+    text = urdf_path("ur5").read_text()
+    assert text.count('<mass value="8.393"/>') == 1
+    return text.replace('<mass value="8.393"/>', '<mass value="nan"/>')

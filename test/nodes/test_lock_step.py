@@ -1,0 +1,169 @@
+"""Lock step: every state gets exactly one command, nothing depends on the wall clock."""
+
+import os
+import subprocess
+import sys
+from collections import Counter
+
+import numpy as np
+import pytest
+from geometry_msgs.msg import PoseStamped
+from rig import HOME, LATCHED, stamp, target
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64
+from std_srvs.srv import SetBool, Trigger
+
+from arm_control import urdf_path
+from arm_control.gate import EffortGate, GateParameters
+from arm_control.nodes.conversions import joint_state, nanoseconds
+
+
+def headless(rig, folder: str, *options: str) -> dict[str, np.ndarray]:
+    """Run 4 s of the scenario in lock step and return what was recorded."""
+    report = rig.folder / folder
+    command = ["-m", "arm_control.cli", "run", "ur5_osc", "--duration", "4", "--headless", "--report", str(report)]
+    process = rig.run(folder, *command, *options)
+    assert process.wait(120.0) == 0, rig.log(folder)
+    return dict(np.load(report / "recording.npz"))
+
+
+def test_two_runs_are_bit_identical_also_on_a_busy_machine(rig):
+    quiet = headless(rig, "quiet")
+    burners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count() or 2)]
+    try:
+        busy = headless(rig, "busy")
+    finally:
+        for burner in burners:
+            burner.kill()
+            burner.wait()
+    assert quiet["state_stamps"].tolist() == list(range(0, 4_000_000_001, 1_000_000))
+    assert (quiet["command_stamps"] == quiet["state_stamps"]).all()
+    for name, values in quiet.items():
+        assert np.array_equal(values, busy[name]), name
+
+
+def test_one_process_gives_the_same_as_many(rig):
+    many, one = headless(rig, "many"), headless(rig, "one", "--single-process")
+    assert np.array_equal(many["q"], one["q"])
+    assert np.array_equal(many["tau"], one["tau"])
+
+
+def test_every_state_gets_exactly_one_command(rig):
+    rig.start("osc", lock_step=True, publish_effort_array=False)
+    rig.start("simulator", robot="ur5", initial_position=HOME, lock_step=True, resend_period=5.0, start_paused=True)
+    count: list[Float64] = []
+    rig.hear(Float64, "controller_state/targets", count, LATCHED)
+    rig.spin(lambda: count and all(rig.matched()), what="the controller")
+    rig.call("simulator/pause", SetBool.Request(data=False))
+    rig.until(0.5)
+    rig.call("simulator/pause", SetBool.Request(data=True))
+    end = nanoseconds(rig.states[-1].header.stamp)
+    answers = Counter(nanoseconds(m.header.stamp) for m in rig.commands if nanoseconds(m.header.stamp) < end)
+    assert answers == Counter(range(0, end, 1_000_000))
+
+
+def test_a_repeated_state_is_answered_from_the_cache(rig, ur5):
+    """The same stamp gets the same answer, and the controller's own time does not go on."""
+    rig.start("osc", lock_step=True, robot_description=urdf_path("ur5").read_text())
+    states = rig.publisher(JointState, "joint_states")
+    q = np.array(HOME)
+    for number, (stamp_ns, velocity) in enumerate([(0, 0.0), (1_000_000, 0.1), (1_000_000, 5.0), (2_000_000, 0.1)]):
+        states.publish(joint_state(ur5.joint_names, stamp_ns, position=q, velocity=np.full(6, velocity)))
+        rig.spin(lambda n=number: len(rig.commands) == n + 1)
+    assert [stamp(m) for m in rig.commands] == [0.0, 0.001, 0.001, 0.002]
+    assert rig.commands[1].effort == rig.commands[2].effort
+    assert np.abs(np.subtract(rig.commands[3].effort, rig.commands[1].effort)).max() <= 1.0 + 1e-9
+
+
+def test_an_unanswered_state_is_sent_again_and_then_the_arm_brakes(rig, ur5):
+    """No controller: the state comes again every 100 ms; after 1 s time goes on, braked, and says so."""
+    rig.start("simulator", robot="ur5", initial_position=HOME, lock_step=True)
+    rig.spin(lambda: len(rig.states) >= 6, what="the state again")
+    assert {stamp(state) for state in rig.states} == {0.0}
+    rig.until(0.2)
+    assert "no command for the state at 0.000 s: braking" in rig.log("simulator")
+    assert np.allclose(rig.states[-1].position, HOME, atol=1e-9)
+    assert np.allclose(rig.states[-1].effort, ur5.gravity(HOME), atol=1e-6)
+
+
+def test_a_command_for_another_state_is_not_an_answer(rig, ur5):
+    rig.start("simulator", robot="ur5", initial_position=HOME, lock_step=True, loss_time=60.0)
+    controller = rig.publisher(JointState, "joint_commands")
+    rig.spin(lambda: rig.states)
+    controller.publish(joint_state(ur5.joint_names, 1_000_000, effort=ur5.gravity(HOME)))
+    rig.spin(lambda: len(rig.states) >= 4)
+    assert {stamp(state) for state in rig.states} == {0.0}
+    controller.publish(joint_state(ur5.joint_names, 0, effort=ur5.gravity(HOME)))
+    rig.spin(lambda: rig.time == 0.001)
+
+
+def test_targets_act_from_the_first_state_not_before_their_stamp(rig, ur5):
+    """A target for t = 0.0105 s changes nothing at 0.010 s and acts at 0.011 s."""
+    rig.start("osc", lock_step=True, robot_description=urdf_path("ur5").read_text())
+    targets = rig.publisher(PoseStamped, "target_pose")
+    start = ur5.pose(HOME)
+    targets.publish(target((start.p + [0.2, 0.0, 0.0]).tolist(), start, seconds=0.0105))
+    count: list[Float64] = []
+    rig.hear(Float64, "controller_state/targets", count, LATCHED)
+    rig.spin(lambda: count and count[-1].data == 1.0, what="the target to be known")
+    states = rig.publisher(JointState, "joint_states")
+    for step in range(13):
+        states.publish(joint_state(ur5.joint_names, step * 1_000_000, position=np.array(HOME), velocity=np.zeros(6)))
+        rig.spin(lambda n=step: len(rig.commands) == n + 1)
+    away = [np.abs(np.array(m.effort) - ur5.gravity(HOME)).max() for m in rig.commands]
+    assert max(away[:11]) < 1e-9
+    assert away[11] > 0.5
+
+
+def test_pause_step_and_reset(rig):
+    rig.start("simulator", robot="ur5", initial_position=HOME, real_time_factor=0.5)
+    rig.until(0.05)
+    assert rig.call("simulator/pause", SetBool.Request(data=True)).success
+    heard = len(rig.states)
+    rig.spin(lambda: len(rig.states) > heard + 2, what="the paused state again")
+    paused = rig.time
+    assert rig.call("simulator/step", Trigger.Request(), Trigger).success
+    rig.spin(lambda: abs(rig.time - paused - 0.001) < 1e-9, what="one step")
+    assert rig.call("simulator/reset", Trigger.Request(), Trigger).success
+    rig.spin(lambda: rig.time == 0.0, what="time zero")
+    assert np.allclose(rig.states[-1].position, HOME)
+    assert rig.call("simulator/pause", SetBool.Request(data=False)).success
+    rig.until(0.01)
+    assert not rig.call("simulator/step", Trigger.Request(), Trigger).success
+
+
+def test_a_reset_starts_the_targets_again(rig, ur5):
+    """Time starts over: the controller goes from the start to the first target, without a jump."""
+    rig.start("simulator", robot="ur5", initial_position=HOME, lock_step=True, start_paused=True)
+    rig.start("osc", lock_step=True, publish_effort_array=False)
+    targets = rig.publisher(PoseStamped, "target_pose")
+    start = ur5.pose(HOME)
+    targets.publish(target((start.p + [0.1, 0.0, 0.05]).tolist(), start, seconds=0.1))
+    rig.spin(lambda: all(rig.matched()))
+    rig.call("simulator/pause", SetBool.Request(data=False))
+    rig.until(1.0)
+    first = {stamp(m): m.effort for m in rig.commands}
+    rig.commands.clear()
+    assert rig.call("simulator/reset", Trigger.Request(), Trigger).success
+    rig.spin(lambda: rig.commands and 0.9 < stamp(rig.commands[-1]) < 1.0)
+    again = {stamp(m): m.effort for m in rig.commands if stamp(m) < 0.9}
+    begun = again.keys() & first.keys()
+    assert len(begun) > 800
+    assert all(again[t] == first[t] for t in begun)
+
+
+def test_the_simulators_gate_is_the_gate(rig, ur5):
+    """A torque step is cut to 1 N m per step, as the class says."""
+    rig.start("simulator", robot="ur5", initial_position=HOME, lock_step=True, loss_time=60.0)
+    controller = rig.publisher(JointState, "joint_commands")
+    gate, applied = EffortGate(ur5, GateParameters()), []
+    wanted = ur5.gravity(HOME) + [5.0, 2.0, 0.5, 0.0, -3.0, 0.1]
+    for step in range(4):
+        rig.spin(lambda n=step: rig.time == n * 1e-3 or abs(rig.time - n * 1e-3) < 1e-9)
+        state = rig.states[-1]
+        gate.offer(ur5.joint_names, wanted)
+        applied.append(gate.tick(ur5.evaluate(state.position, state.velocity), 1e-3).tau)
+        controller.publish(joint_state(ur5.joint_names, step * 1_000_000, effort=wanted))
+        rig.spin(lambda n=step: rig.time > n * 1e-3 + 1e-9)
+        assert np.array_equal(rig.states[-1].effort, applied[-1])
+    assert np.abs(applied[0] - ur5.gravity(HOME)).max() == pytest.approx(1.0)

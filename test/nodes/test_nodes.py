@@ -1,0 +1,202 @@
+"""The nodes' interfaces: what they publish, what they accept, how they end."""
+
+import os
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import PoseStamped, TwistStamped
+from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
+from rcl_interfaces.srv import DescribeParameters, SetParameters
+from rig import HOME, LATCHED, stamp, target
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64, Float64MultiArray, String
+
+from arm_control import OscParameters, RobotModel, urdf_path
+from arm_control.controllers.osc import task_inertia
+from arm_control.nodes.conversions import joint_state, pose_from_message
+
+
+def matrix(message: Float64MultiArray) -> np.ndarray:
+    """The array of a message, by its labelled dimensions."""
+    assert [dim.label for dim in message.layout.dim] == ["rows", "cols"][: len(message.layout.dim)]
+    return np.array(message.data).reshape([dim.size for dim in message.layout.dim])
+
+
+def test_dynamics_publishes_what_the_model_says(rig, ur5):
+    rig.start("dynamics", robot_description=urdf_path("ur5").read_text(), rate=0.0)
+    heard = {name: [] for name in ("jacobian", "mass_matrix", "gravity", "bias", "task_inertia")}
+    for name, messages in heard.items():
+        rig.hear(Float64MultiArray, f"dynamics/{name}", messages)
+    poses, twists = [], []
+    rig.hear(PoseStamped, "dynamics/pose", poses)
+    rig.hear(TwistStamped, "dynamics/twist", twists)
+    states = rig.publisher(JointState, "joint_states")
+    q, v = np.array(HOME), np.linspace(-0.5, 0.5, 6)
+    states.publish(joint_state(ur5.joint_names, 5_000_000, position=q, velocity=v))
+    rig.spin(lambda: all(heard.values()) and poses and twists)
+    t = ur5.evaluate(q, v)
+    Lambda, _ = task_inertia(t.J, np.linalg.inv(t.M), OscParameters().characteristic_length, 0.08)
+    wanted = {"jacobian": t.J, "mass_matrix": t.M, "gravity": t.g, "bias": t.h, "task_inertia": Lambda}
+    for name, values in wanted.items():
+        assert np.allclose(matrix(heard[name][0]), values, rtol=1e-9, atol=1e-12), name
+    assert np.allclose(pose_from_message(poses[0]).p, t.X_WE.p)
+    assert np.allclose(pose_from_message(poses[0]).R, t.X_WE.R)
+    assert poses[0].header.frame_id == "base_link"
+    assert stamp(poses[0]) == stamp(twists[0]) == 0.005
+    linear, angular = twists[0].twist.linear, twists[0].twist.angular
+    assert np.allclose([linear.x, linear.y, linear.z, angular.x, angular.y, angular.z], t.V_WE)
+
+
+def test_simulator_publishes_description_states_and_clock(rig, ur5):
+    descriptions, clocks = [], []
+    rig.hear(String, "robot_description", descriptions, LATCHED)
+    rig.hear(Clock, "/clock", clocks)
+    rig.start("simulator", robot="ur5", initial_position=HOME, real_time_factor=0.5)
+    rig.until(0.05)
+    assert RobotModel.from_urdf(descriptions[0].data).joint_names == ur5.joint_names
+    assert np.allclose(rig.states[-1].position, HOME, atol=1e-9), "held until the first command"
+    assert clocks[-1].clock.nanosec % 1_000_000 == 0
+    assert len(clocks) >= len(rig.states) - 5
+
+
+def test_osc_tells_what_its_torque_is_made_of(stepping, ur5):
+    terms = {name: [] for name in ("task", "posture", "bias", "gate")}
+    for name, messages in terms.items():
+        stepping.hear(JointState, f"torque_terms/{name}", messages)
+    condition, diagnostics = [], []
+    stepping.hear(Float64, "controller_state/condition_number", condition)
+    stepping.hear(DiagnosticArray, "/diagnostics", diagnostics)
+
+    def complete() -> set[float]:
+        return set.intersection(*({stamp(m) for m in messages} for messages in terms.values()))
+
+    stepping.spin(lambda: len(complete()) > 3 and condition and len(diagnostics) > 2)
+    for at in sorted(complete())[1:3]:
+        parts = [next(np.array(m.effort) for m in messages if stamp(m) == at) for messages in terms.values()]
+        command = next(np.array(m.effort) for m in stepping.commands if stamp(m) == at)
+        assert np.allclose(sum(parts), command, atol=1e-9)
+    assert 1.0 < condition[-1].data < 100.0
+    names = {status.name for array in diagnostics for status in array.status}
+    assert {"/osc", "/simulator"} <= names
+
+
+def test_gains_change_live_and_bad_ones_are_refused(stepping, ur5):
+    def set_parameter(name: str, value: ParameterValue):
+        request = SetParameters.Request(parameters=[Parameter(name=name, value=value)])
+        return stepping.call("osc/set_parameters", request, SetParameters).results[0]
+
+    def number(value: float) -> ParameterValue:
+        return ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=value)
+
+    assert set_parameter("kp_linear", number(100.0)).successful
+    whole = ParameterValue(type=ParameterType.PARAMETER_INTEGER, integer_value=150)
+    assert set_parameter("kp_linear", whole).successful, "a whole number is a number"
+    refused = set_parameter("kp_linear", number(-1.0))
+    assert not refused.successful
+    assert "kp_linear = -1.0 is out of bounds" in refused.reason
+    too_fast = set_parameter("speed_limit_linear", number(50.0))
+    assert not too_fast.successful
+    assert "acceleration_limit_linear" in too_fast.reason
+    assert not set_parameter("tip", ParameterValue(type=ParameterType.PARAMETER_STRING, string_value="x")).successful
+    described = stepping.call(
+        "osc/describe_parameters", DescribeParameters.Request(names=["kp_linear"]), DescribeParameters
+    )
+    assert "stiffness of the position [1/s^2]" in described.descriptors[0].description
+    efforts = np.array([m.effort for m in stepping.commands])
+    assert np.abs(np.diff(efforts, axis=0)).max() <= 1.0 + 1e-9, "smooth while the gains changed"
+    stepping.spin(lambda: np.allclose(ur5.pose(np.array(stepping.states[-1].position)).p, goal(stepping), atol=1e-3))
+
+
+def goal(rig) -> list[float]:
+    p = rig.goal.pose.position
+    return [p.x, p.y, p.z]
+
+
+def test_a_target_in_a_moving_frame_is_fixed_when_it_becomes_active(rig, ur5):
+    """10 cm ahead of the tool means: from where the tool is now."""
+    rig.start("osc", lock_step=True, publish_effort_array=False)
+    rig.start("simulator", robot="ur5", initial_position=HOME, lock_step=True)
+    targets = rig.publisher(PoseStamped, "target_pose")
+    rig.until(0.1)
+    ahead = PoseStamped()
+    ahead.header.frame_id = "tool0"
+    ahead.pose.position.z = 0.1
+    targets.publish(ahead)
+    start = ur5.pose(HOME)
+    wanted = start.p + 0.1 * start.R[:, 2]
+    rig.spin(lambda: np.allclose(ur5.pose(np.array(rig.states[-1].position)).p, wanted, atol=1e-4))
+
+
+def test_a_command_without_a_stamp(rig, ur5):
+    """``effort_controller/commands``, as for ros2_control, moves the arm too."""
+    rig.start("simulator", robot="ur5", initial_position=HOME, real_time_factor=0.25)
+    controller = rig.publisher(Float64MultiArray, "effort_controller/commands")
+    rig.until(0.01)
+    push = ur5.gravity(HOME) + [20.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+
+    def moves() -> bool:
+        controller.publish(Float64MultiArray(data=push.tolist()))
+        return rig.states[-1].velocity[0] > 0.2
+
+    rig.spin(moves)
+
+
+def test_gate_as_a_process_of_its_own(rig, ur5):
+    """Controller -> gate -> simulator; the controller dies, and the gate brakes."""
+    rig.start("gate", max_age=1.0)
+    rig.start("osc", "-r", "joint_commands:=effort_in", publish_effort_array=False, max_age=1.0)
+    rig.start("simulator", robot="ur5", initial_position=HOME, real_time_factor=0.2)
+    rig.until(0.1)
+    targets = rig.publisher(PoseStamped, "target_pose")
+    start = ur5.pose(HOME)
+    targets.publish(target((start.p + [-0.1, -0.3, 0.15]).tolist(), start))
+    rig.spin(lambda: max(map(abs, rig.states[-1].velocity)) > 0.5, what="motion")
+    rig.processes["osc"].kill()
+    killed = rig.time
+    rig.spin(lambda: max(map(abs, rig.states[-1].velocity)) < 0.01, what="rest")
+    assert rig.time - killed < 0.6
+    rig.until(rig.time + 0.1)
+    assert "braking" not in rig.log("simulator"), "the gate itself brakes: the simulator still gets commands"
+    assert max(map(abs, rig.states[-1].velocity)) < 0.01
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("node", ["dynamics", "gate", "osc", "simulator", "targets"])
+def test_clean_exit(rig, node, number):
+    parameters = {"simulator": {"robot": "ur5"}, "targets": {"file": "ur5_reach"}}.get(node, {})
+    process = rig.start(node, **parameters)
+    rig.spin(lambda: node in rig.node.get_node_names(), what=node)
+    rig.spin(lambda: rig.node.count_publishers("/parameter_events") > 1)
+    process.send_signal(number)
+    assert process.wait(10.0) == 0
+    assert "Traceback" not in rig.log(node)
+
+
+def test_run_reports_a_node_that_dies_by_name(rig):
+    process = rig.run("run", "-m", "arm_control.cli", "run", "ur5_osc", "--duration", "60")
+    rig.until(0.5)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    commands = {pid: Path(f"/proc/{pid}/cmdline").read_text() for pid in children}
+    osc = next(int(pid) for pid, command in commands.items() if "arm_control.nodes.osc" in command)
+    os.kill(osc, signal.SIGKILL)
+    assert process.wait(30.0) == 3
+    assert "osc ended (killed by SIGKILL)" in rig.log("run")
+    assert not any(Path(f"/proc/{pid}").exists() for pid in children), "the rest is stopped"
+
+
+def test_run_refuses_a_parameter_file_with_an_unknown_node_or_key(rig):
+    wrong_node = rig.folder / "node.yaml"
+    wrong_node.write_text("ocs:\n  ros__parameters:\n    kp_linear: 100.0\n")
+    process = rig.run("node", "-m", "arm_control.cli", "run", "ur5_osc", "--params-file", str(wrong_node))
+    assert process.wait(20.0) == 2
+    assert "'ocs' is no node of the scenario" in rig.log("node")
+    wrong_key = rig.folder / "key.yaml"
+    wrong_key.write_text("osc:\n  ros__parameters:\n    kp_liner: 100.0\n")
+    process = rig.run("key", "-m", "arm_control.cli", "run", "ur5_osc", "--params-file", str(wrong_key))
+    assert process.wait(30.0) == 3
+    assert "node osc: unknown kp_liner" in rig.log("key")
+    assert "osc ended (exit status 2)" in rig.log("key")

@@ -1,0 +1,276 @@
+"""Scenarios, lists of targets and parameter files: every one that comes with the package, and bad ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from arm_control.controllers import OscParameters
+from arm_control.exceptions import ArmControlError, ParameterError
+from arm_control.gate import GateParameters
+from arm_control.model import RobotModel
+from arm_control.resources import urdf_path
+from arm_control.scenario import (
+    NODES,
+    Scenario,
+    TargetList,
+    check_parameter_file,
+    read_yaml,
+    scenario_names,
+    target_entry,
+)
+from arm_control.spatial import Array, Pose, rotation_from_vector, rotation_vector
+
+CONFIG = Path(__file__).parents[1] / "config"
+SCENARIOS = sorted((CONFIG / "scenarios").glob("*.yaml"))
+TARGETS = sorted((CONFIG / "targets").glob("*.yaml"))
+PARAMETER_FILES = sorted(CONFIG.glob("*.yaml"))
+PARAMETERS = {"osc": (OscParameters, GateParameters), "gate": (GateParameters,)}
+
+
+def name(path: Path) -> str:
+    return path.stem
+
+
+def write(path: Path, content: Any) -> Path:
+    path.write_text(content if isinstance(content, str) else yaml.safe_dump(content))
+    return path
+
+
+# -- the files of the package --------------------------------------------------------------------------
+
+
+def test_no_file_is_forgotten():
+    assert len(SCENARIOS) * len(TARGETS) * len(PARAMETER_FILES) > 0
+    known = {*SCENARIOS, *TARGETS, *PARAMETER_FILES}
+    assert {path for path in CONFIG.rglob("*") if path.suffix in (".yaml", ".yml")} == known
+    assert scenario_names() == tuple(map(name, SCENARIOS))
+
+
+@pytest.mark.parametrize("path", SCENARIOS, ids=name)
+def test_every_scenario_loads_by_name_and_by_path(path: Path):
+    scenario = Scenario.load(path.stem)
+    assert scenario == Scenario.load(str(path))
+    assert scenario.name == path.stem
+    assert scenario.description.endswith(".")
+    assert set(scenario.nodes) <= set(NODES)
+    model = RobotModel.from_urdf(urdf_path(scenario.robot))
+    assert len(scenario.nodes["simulator"]["initial_position"]) == model.nv
+    targets = scenario.targets()
+    assert (targets is not None) == ("targets" in scenario.nodes)
+    if targets is not None:
+        assert targets.frame in model.frames
+
+
+@pytest.mark.parametrize("path", TARGETS, ids=name)
+def test_every_list_of_targets_loads_by_name_and_by_path(path: Path):
+    by_name, by_path = TargetList.load(path.stem), TargetList.load(str(path))
+    assert len(by_name.targets) == len(by_path.targets) >= 1
+    assert by_name.period > 0.0
+    assert 0.0 < by_name.position_tolerance <= 0.01
+    assert 0.0 < by_name.orientation_tolerance <= np.radians(1.0)
+    for X in by_name.targets:
+        np.testing.assert_allclose(X.R @ X.R.T, np.eye(3), rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("path", PARAMETER_FILES, ids=name)
+def test_every_parameter_file_names_parameters_there_are_with_values_they_may_have(path: Path):
+    check_parameter_file(path, dict.fromkeys(NODES))
+    for node, content in read_yaml(path).items():
+        values = content["ros__parameters"]
+        assert values
+        assert set(values) <= {key for kind in PARAMETERS[node] for key in kind.types()}
+        for kind in PARAMETERS[node]:
+            taken = kind.from_mapping({key: value for key, value in values.items() if key in kind.types()})
+            for key in values.keys() & kind.types():
+                assert type(values[key]) is kind.types()[key], f"{key}: write 100.0, not 100"
+                assert getattr(taken, key) == values[key]
+
+
+def test_the_parameter_file_of_the_controller_writes_out_the_defaults():
+    values = read_yaml(CONFIG / "osc.yaml")["osc"]["ros__parameters"]
+    assert OscParameters.from_mapping(values) == OscParameters()
+    assert set(values) == set(OscParameters.types()) - {"posture"}
+
+
+def with_targets() -> list[Path]:
+    return [path for path in SCENARIOS if "targets" in Scenario.load(str(path)).nodes]
+
+
+def solve_ik(model: RobotModel, X_WT: Pose, q: Array) -> Array:
+    """Joint positions at a pose, from others nearby, along the straight way."""
+    X_WE = model.pose(q)
+    turn = rotation_vector(X_WT.R @ X_WE.R.T)
+    for share in np.linspace(0.02, 1.0, 50):
+        X = Pose(rotation_from_vector(share * turn) @ X_WE.R, X_WE.p + share * (X_WT.p - X_WE.p))
+        for _ in range(4):
+            now = model.pose(q)
+            e = np.concatenate([X.p - now.p, rotation_vector(X.R @ now.R.T)])
+            q = q + np.linalg.solve(model.jacobian(q), e)
+    assert np.linalg.norm(model.pose(q).p - X_WT.p) < 1e-9
+    return q
+
+
+@pytest.mark.parametrize("path", with_targets(), ids=name)
+def test_targets_are_as_far_apart_and_as_regular_as_the_file_says(path: Path):
+    scenario = Scenario.load(str(path))
+    targets = scenario.targets()
+    model = RobotModel.from_urdf(urdf_path(scenario.robot))
+    q = np.array(scenario.nodes["simulator"]["initial_position"])
+    stated = read_yaml(CONFIG / "targets" / f"{scenario.nodes['targets']['file']}.yaml")["targets"]
+    before = model.pose(q)
+    goals = [model.pose(q, targets.frame) @ X for X in targets.targets]
+    for number, (X, entry) in enumerate(zip(goals, stated, strict=True), start=1):
+        assert_far(before, X, f"target {number}")
+        q, before = solve_ik(model, X, q), X
+        sigma = np.linalg.svd(np.diag([1, 1, 1, 0.1, 0.1, 0.1]) @ model.jacobian(q), compute_uv=False)[-1]
+        assert sigma == pytest.approx(entry["smallest_singular_value"], abs=1e-3), f"target {number}"
+        assert ((model.q_min < q) & (q < model.q_max)).all(), f"target {number}"
+    assert_far(goals[-1], goals[0], "the first target, after the last")
+
+
+def assert_far(a: Pose, b: Pose, what: str) -> None:
+    assert 0.2 <= np.linalg.norm(b.p - a.p) <= 0.5, what
+    assert 20.0 <= np.degrees(np.linalg.norm(rotation_vector(b.R @ a.R.T))) <= 70.0, what
+
+
+# -- other files ---------------------------------------------------------------------------------------
+
+GOOD = {
+    "frame": "base_link",
+    "period": 2,
+    "position_tolerance": 1e-3,
+    "orientation_tolerance": 0.01,
+    "targets": [{"position": [0.1, 0.2, 0.3], "quat_xyzw": [0, 0, 0, 2.0]}],
+}
+
+
+def test_a_list_of_targets_holds_what_its_file_says(tmp_path: Path):
+    targets = TargetList.load(str(write(tmp_path / "a.yaml", GOOD)))
+    assert (targets.frame, targets.period, targets.position_tolerance) == ("base_link", 2.0, 1e-3)
+    np.testing.assert_array_equal(targets.targets[0].p, [0.1, 0.2, 0.3])
+    np.testing.assert_array_equal(targets.targets[0].R, np.eye(3))
+
+
+def test_a_target_survives_being_written(tmp_path: Path):
+    X = Pose(rotation_from_vector([0.3, -2.0, 1.0]), np.array([0.1, -0.2, 0.3]))
+    entry = target_entry(X, 0.0512345)
+    assert entry["smallest_singular_value"] == 0.0512
+    back = TargetList.load(str(write(tmp_path / "a.yaml", {**GOOD, "targets": [entry]}))).targets[0]
+    np.testing.assert_allclose(back.p, X.p, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(back.R, X.R, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"periode": 2.0}, r"a\.yaml: unknown periode; allowed: "),
+        ({"targets": [{"position": [0, 0, 0], "quat": [0, 0, 0, 1]}]}, "target: unknown quat; allowed"),
+        ({"targets": [{"position": [0, 0, 0]}]}, r"a\.yaml: KeyError: 'quat_xyzw'"),
+        ({"targets": [{"position": [0, 0], "quat_xyzw": [0, 0, 0, 1]}]}, r"a\.yaml: ValueError"),
+        ({"targets": [{"position": [0, 0, "x"], "quat_xyzw": [0, 0, 0, 1]}]}, r"a\.yaml: ValueError"),
+        ({"targets": [{"position": [0, 0, 0], "quat_xyzw": [0, 0, 0, 0]}]}, r"a\.yaml: InputError: quaternion"),
+        ({"targets": 5}, r"a\.yaml: TypeError"),
+        ({"period": "long"}, r"a\.yaml: ValueError: .*'long'"),
+        ({"period": None}, r"a\.yaml: TypeError"),
+    ],
+)
+def test_a_bad_list_of_targets_is_refused(change: dict[str, Any], message: str, tmp_path: Path):
+    with pytest.raises(ParameterError, match=message):
+        TargetList.load(str(write(tmp_path / "a.yaml", {**GOOD, **change})))
+
+
+@pytest.mark.parametrize("missing", GOOD)
+def test_a_list_of_targets_that_lacks_something_is_refused(missing: str, tmp_path: Path):
+    content = {key: value for key, value in GOOD.items() if key != missing}
+    with pytest.raises(ParameterError, match=f"KeyError: '{missing}'"):
+        TargetList.load(str(write(tmp_path / "a.yaml", content)))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"robots": "ur5"}, "unknown robots; allowed: description, nodes, robot"),
+        ({"nodes": {"gates": {}}}, "nodes: unknown gates; allowed: dynamics, gate, osc, simulator, targets"),
+        ("[1, 2]", "a mapping is needed, not list"),
+        ("", "a mapping is needed, the file is empty"),
+        ({"nodes": ["osc"]}, r"a\.yaml: nodes: a mapping is needed, not list"),
+        ({"nodes": {"osc": 5}}, r"a\.yaml: osc: a mapping is needed, not int"),
+        ("a: [", "while parsing"),
+    ],
+)
+def test_a_bad_scenario_is_refused(content: Any, message: str, tmp_path: Path):
+    with pytest.raises(ParameterError, match=message):
+        Scenario.load(str(write(tmp_path / "a.yaml", content)))
+
+
+@pytest.mark.parametrize("kind", [Scenario, TargetList])
+def test_a_name_that_is_none_is_refused_with_those_there_are(kind: type[Scenario | TargetList]):
+    with pytest.raises(ArmControlError, match=r"no 'nothing' in config/(scenarios|targets); there are: .*ur5_"):
+        kind.load("nothing")
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path):
+    with pytest.raises(ParameterError, match="No such file"):
+        Scenario.load(str(tmp_path / "a.yaml"))
+
+
+# -- options -------------------------------------------------------------------------------------------
+
+
+def test_options_change_a_copy_of_the_scenario():
+    scenario = Scenario.load("ur5_osc")
+    before = yaml.safe_dump(scenario.nodes)
+    changed = scenario.with_options(robot="other", lock_step=True, start_paused=True)
+    assert yaml.safe_dump(scenario.nodes) == before
+    assert changed.robot == changed.nodes["simulator"]["robot"] == "other"
+    assert changed.nodes["simulator"]["start_paused"] is True
+    assert all(parameters["lock_step"] is True for parameters in changed.nodes.values())
+
+
+def test_without_options_the_simulator_gets_the_scenario_s_robot():
+    scenario = Scenario.load("ur5_osc").with_options()
+    assert scenario.nodes["simulator"]["robot"] == "ur5"
+    assert scenario.nodes["simulator"]["start_paused"] is False
+    assert not any("lock_step" in parameters for parameters in scenario.nodes.values())
+
+
+def test_nodes_can_be_left_out():
+    scenario = Scenario.load("ur5_osc")
+    assert "simulator" not in scenario.with_options(simulator="none").nodes
+    without = scenario.with_options(targets=False)
+    assert "targets" not in without.nodes
+    assert without.targets() is None
+
+
+def test_an_unknown_simulator_is_refused():
+    with pytest.raises(ParameterError, match="simulator = 'gazebo', allowed mujoco, none"):
+        Scenario.load("ur5_osc").with_options(simulator="gazebo")
+
+
+# -- parameter files -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", ["osc", "/osc", "/left/osc", "/**/osc", "/**", "/*"])
+def test_a_parameter_file_may_name_a_node_in_any_namespace(key: str, tmp_path: Path):
+    path = write(tmp_path / "p.yaml", {key: {"ros__parameters": {"kp_linear": 1.0}}})
+    check_parameter_file(path, {"osc": {}, "simulator": {}})
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"ocs": {"ros__parameters": {}}}, "'ocs' is no node of the scenario; allowed: /.., osc, simulator"),
+        ({"/left/gate": {"ros__parameters": {}}}, "'/left/gate' is no node of the scenario"),
+        ({"osc": {"ros_parameters": {}}}, "osc: unknown ros_parameters; allowed: ros__parameters"),
+        ({"osc": 5}, r"p\.yaml: osc: a mapping is needed, not int"),
+        ({"osc": {"kp_linear": 1.0}}, "osc: unknown kp_linear; allowed: ros__parameters"),
+    ],
+)
+def test_a_parameter_file_that_ros_would_pass_over_is_refused(content: Any, message: str, tmp_path: Path):
+    with pytest.raises(ParameterError, match=message):
+        check_parameter_file(write(tmp_path / "p.yaml", content), {"osc": {}, "simulator": {}})
