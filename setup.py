@@ -54,7 +54,7 @@ setup(
     extras_require={
         "ros": [f"ros-{package}" for package in ROS],
         "mujoco": ["mujoco>=3.2"],
-        "demo": ["rich>=12", "matplotlib>=3.5", "pillow>=9"],
+        "demo": ["rich>=12", "matplotlib>=3.7", "pillow>=9.1"],
         "test": ["pytest>=8.3,<8.4", "hypothesis>=6.100", "scipy>=1.10", "ruff>=0.6", "mypy>=1.11", "types-PyYAML"],
     },
     entry_points={

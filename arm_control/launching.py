@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from launch import LaunchContext, LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.events.process import ProcessExited
 from launch_ros.actions import Node
@@ -17,7 +18,6 @@ from launch_ros.parameter_descriptions import ParameterValue
 from arm_control.exceptions import NodeDied
 from arm_control.resources import urdf_path
 from arm_control.scenario import SIMULATORS, Scenario, check_parameter_file
-from launch import LaunchContext, LaunchDescription
 
 _BOOLEAN = ("true", "false", "True", "False")
 
@@ -96,7 +96,7 @@ def _nodes(context: LaunchContext, scenario: Scenario) -> list[Node]:
         robot=given["robot"], simulator=given["simulator"], targets=_is_true(given["targets"])
     )
     if given["params_file"]:
-        check_parameter_file(given["params_file"], wanted.nodes)
+        check_parameter_file(given["params_file"], wanted.nodes, given["namespace"])
     if "simulator" in wanted.nodes:
         urdf_path(wanted.robot)  # says what is wrong before a process does
     own_time = {"use_sim_time": _is_true(given["use_sim_time"])}

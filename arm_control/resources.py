@@ -29,6 +29,7 @@ def share_path(*parts: str) -> Path:
     source = Path(__file__).resolve().parents[1]
     roots = [source] if (source / "package.xml").exists() else []
     roots += [Path(prefix) / "share" / "arm_control" for prefix in prefixes if prefix]
+    roots += [parent / "share" / "arm_control" for parent in Path(__file__).resolve().parents[4:5]]
     for root in roots:
         if (root.joinpath(*parts)).exists():
             return root.joinpath(*parts)
@@ -53,6 +54,11 @@ def urdf_path(robot: str) -> Path:
     ArmControlError
         When there is neither.
     """
-    if Path(robot).suffix == ".urdf" and Path(robot).exists():
+    if Path(robot).suffix == ".urdf":
+        if not Path(robot).is_file():
+            raise ArmControlError(f"there is no file {robot}")
         return Path(robot)
+    names = sorted(path.name for path in share_path("urdf").iterdir() if path.is_dir())
+    if robot not in names:
+        raise ArmControlError(f"no robot '{robot}'; there are: {', '.join(names)}, or give the path of a .urdf file")
     return share_path("urdf", robot, f"{robot}.urdf")

@@ -50,6 +50,8 @@ class RunOptions:
         Lock step and no live table.
     report : str
         Folder for pictures and the record; empty for none.
+    record : str
+        NumPy file for the record; empty for none.
     robot, simulator, params_file, namespace : str
         As the launch file's arguments of these names.
     single_process : bool
@@ -62,6 +64,7 @@ class RunOptions:
     duration: float = 0.0
     headless: bool = False
     report: str = ""
+    record: str = ""
     robot: str = ""
     simulator: str = "mujoco"
     params_file: str = ""
@@ -79,7 +82,7 @@ class RunOptions:
             targets=self.targets,
         )
         if self.params_file:
-            check_parameter_file(self.params_file, scenario.nodes)
+            check_parameter_file(self.params_file, scenario.nodes, self.namespace)
         target_list = scenario.targets()
         if target_list and self.duration:
             scenario.nodes["targets"]["count"] = max(1, round(self.duration / target_list.period))
@@ -232,6 +235,8 @@ def _conclude(
     console: Console,
 ) -> int:
     """Print the report, write the pictures, and say whether the targets were reached."""
+    if options.record:
+        recording.save(options.record)
     target_list = scenario.targets()
     if target_list is None or recording.state_stamps.size < 2:
         console.print(f"{recording.state_stamps.size} states recorded, no targets to report on")

@@ -173,10 +173,11 @@ def scenario_names() -> tuple[str, ...]:
     return available("config/scenarios", ".yaml")
 
 
-def check_parameter_file(path: str | Path, nodes: Mapping[str, Any]) -> None:
+def check_parameter_file(path: str | Path, nodes: Mapping[str, Any], namespace: str = "") -> None:
     """Refuse a ROS parameter file that names a node which the scenario does not have.
 
-    ROS ignores such an entry without a word, and a misspelt name then does nothing.
+    ROS ignores such an entry without a word, and a misspelt name then does nothing. A name without a
+    slash means the node at the root: with a namespace, ``/**/osc`` means it wherever it is.
 
     Raises
     ------
@@ -184,8 +185,11 @@ def check_parameter_file(path: str | Path, nodes: Mapping[str, Any]) -> None:
         When a key is neither a node (with or without a namespace) nor ROS's own ``/**``.
     """
     for key, content in read_yaml(Path(path)).items():
-        if key != "/**" and str(key).rpartition("/")[2] not in (*nodes, "*", "**"):
+        place, _, name = str(key).rpartition("/")
+        if key != "/**" and name not in (*nodes, "*", "**"):
             raise ParameterError(f"{path}: '{key}' is no node of the scenario; allowed: /**, {', '.join(nodes)}")
+        if namespace.strip("/") and key != "/**" and place not in ("/**", "/" + namespace.strip("/")):
+            raise ParameterError(f"{path}: '{key}' is not in the namespace {namespace}: write '/**/{name}'")
         refuse_unknown(_mapping(content, f"{path}: {key}"), ("ros__parameters",), f"{path}: {key}")
 
 

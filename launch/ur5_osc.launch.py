@@ -1,7 +1,8 @@
 """A UR5 reaches ten targets under operational space control."""
 
-from arm_control.launching import scenario_launch_description
 from launch import LaunchDescription
+
+from arm_control.launching import scenario_launch_description
 
 
 def generate_launch_description() -> LaunchDescription:

@@ -83,8 +83,8 @@ def test_every_parameter_file_names_parameters_there_are_with_values_they_may_ha
     for node, content in read_yaml(path).items():
         values = content["ros__parameters"]
         assert values
-        assert set(values) <= {key for kind in PARAMETERS[node] for key in kind.types()}
-        for kind in PARAMETERS[node]:
+        assert set(values) <= {key for kind in PARAMETERS[node.rpartition("/")[2]] for key in kind.types()}
+        for kind in PARAMETERS[node.rpartition("/")[2]]:
             taken = kind.from_mapping({key: value for key, value in values.items() if key in kind.types()})
             for key in values.keys() & kind.types():
                 assert type(values[key]) is kind.types()[key], f"{key}: write 100.0, not 100"
@@ -92,7 +92,7 @@ def test_every_parameter_file_names_parameters_there_are_with_values_they_may_ha
 
 
 def test_the_parameter_file_of_the_controller_writes_out_the_defaults():
-    values = read_yaml(CONFIG / "osc.yaml")["osc"]["ros__parameters"]
+    values = read_yaml(CONFIG / "osc.yaml")["/**/osc"]["ros__parameters"]
     assert OscParameters.from_mapping(values) == OscParameters()
     assert set(values) == set(OscParameters.types()) - {"posture"}
 

@@ -69,11 +69,11 @@ class OscParameters(Parameters):
         0.3, "length that makes an angle comparable with a distance", unit="m", lower=1e-3, live=True
     )
     singular_value: float = parameter(
-        0.08,
+        0.04,
         "singular value of the Jacobian (angular rows times the characteristic length) below which a"
         " direction fades out of the task",
         unit="m",
-        lower=0.0,
+        lower=1e-4,
         live=True,
     )
 

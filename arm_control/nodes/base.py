@@ -14,7 +14,6 @@ from typing import Any
 import rclpy
 from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
-from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
@@ -31,7 +30,6 @@ EVENTS = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
 LATCHED_EVENTS = QoSProfile(
     depth=1000, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
 )
-RCLError = rclpy_implementation.RCLError
 _ROS_OWN = ("use_sim_time", "start_type_description_service", "qos_overrides.")
 
 
@@ -191,6 +189,7 @@ def run(*factories: Callable[[], ArmNode], arguments: Sequence[str] | None = Non
     """
     refuse_insecure()
     die_with_parent()
+    signal.signal(signal.SIGINT, lambda *_: None)  # rclpy's own handler ends the loop; no KeyboardInterrupt in it
     rclpy.init(args=sys.argv if arguments is None else list(arguments))
     nodes: list[ArmNode] = []
     try:
@@ -203,12 +202,12 @@ def run(*factories: Callable[[], ArmNode], arguments: Sequence[str] | None = Non
         ControlLoop(executor, [node.control_path for node in nodes]).spin()
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
-    except RCLError:
-        if rclpy.ok():  # else a signal has shut the context down in the middle of a callback
-            raise
     except ArmControlError as error:
         print(f"arm_control: {error}", file=sys.stderr)
         raise SystemExit(2) from None
+    except Exception:
+        if rclpy.ok():  # else a signal has shut the context down in the middle of a callback
+            raise
     finally:
         for node in nodes:
             node.destroy_node()

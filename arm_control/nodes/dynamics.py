@@ -33,7 +33,7 @@ class DynamicsParameters(ArmParameters):
         _OSC.characteristic_length, OscParameters.spec("characteristic_length").text, unit="m", lower=1e-3, live=True
     )
     singular_value: float = parameter(
-        _OSC.singular_value, OscParameters.spec("singular_value").text, unit="m", lower=0.0, live=True
+        _OSC.singular_value, OscParameters.spec("singular_value").text, unit="m", lower=1e-4, live=True
     )
 
 

@@ -10,6 +10,7 @@ everything else between two rounds, leaves them alone.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -115,7 +116,7 @@ class ControlLoop:
             while (now := time.perf_counter()) < end:
                 until = min([end, *(pace.due for pace in paces)])
                 for subscription, callback in waiter.wait(until - now):
-                    for message, info in poll(subscription):
+                    for message, info in itertools.islice(poll(subscription), 1):
                         callback(message, info)
                 for pace in paces:
                     _keep(pace)

@@ -56,7 +56,7 @@ class SimulatorNode(ArmNode):
     """MuJoCo as a node; the physics is in ``arm_control.simulators.mujoco_simulator``."""
 
     parameters: SimulatorParameters
-    BACKLOG = 20
+    BACKLOG = 5
     """Steps that may wait to be made up for; what is further behind is dropped, and simulated time slows."""
     OPEN = 100
     """States whose answers are still waited for, to measure the time it took."""

@@ -27,7 +27,7 @@ class TargetsNode(ArmNode):
     """Publishes targets ahead of their time, latched, so that a controller has them when they are due."""
 
     parameters: TargetsParameters
-    AHEAD = 200
+    AHEAD = 5
 
     def __init__(self) -> None:
         super().__init__("targets", TargetsParameters)

@@ -454,7 +454,6 @@ def test_crossing_the_wrist_singularity_takes_little_more_torque_than_the_same_m
     assert_reached(away.e[-1])
 
 
-@pytest.mark.xfail(strict=True, reason="where a direction fades, the posture spring holds part of it back")
 @pytest.mark.parametrize("aside", [0.0, 0.2])
 def test_a_target_within_reach_beside_the_wrist_singularity_is_reached(ur5: RobotModel, aside: float):
     assert_reached(wrist_run(ur5, aside).e[2999])

@@ -140,10 +140,9 @@ class Launched:
     """
 
     def __init__(self, path: Path, monkeypatch: pytest.MonkeyPatch, **arguments: str) -> None:
+        from launch import LaunchContext
         from launch.actions import ExecuteProcess
         from launch.launch_description_sources import get_launch_description_from_python_launch_file
-
-        from launch import LaunchContext
 
         monkeypatch.setattr(ExecuteProcess, "execute", lambda self, context: None)
         self.context = LaunchContext()

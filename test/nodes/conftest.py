@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from geometry_msgs.msg import PoseStamped
 from rig import HOME, Rig, target
+from std_srvs.srv import SetBool
 
 from arm_control import RobotModel, urdf_path
 
@@ -34,9 +35,21 @@ def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rig]:
         rig.close()
 
 
+PATIENT = {"max_missed": 1000, "max_age": 5.0}
+"""Gates that a stall of the machine does not trip, where a test is about something else."""
+
+
 @pytest.fixture
 def moving(rig: Rig, ur5: RobotModel) -> Rig:
-    """A UR5 in the middle of a reach of 0.35 m, in real time slowed down, so that a busy machine keeps up."""
+    """A UR5 in the middle of a reach of 0.35 m, in real time, slowed down so that a busy machine keeps up."""
+    rig.start("osc", publish_effort_array=False, **PATIENT)
+    rig.start("simulator", robot="ur5", initial_position=HOME, real_time_factor=0.25, **PATIENT)
+    return in_motion(rig, ur5)
+
+
+@pytest.fixture
+def moving_alert(rig: Rig, ur5: RobotModel) -> Rig:
+    """The same, with gates that brake after 20 states without a command, as they do by default."""
     rig.start("osc", publish_effort_array=False)
     rig.start("simulator", robot="ur5", initial_position=HOME, real_time_factor=0.2)
     return in_motion(rig, ur5)
@@ -51,11 +64,19 @@ def stepping(rig: Rig, ur5: RobotModel) -> Rig:
 
 
 def in_motion(rig: Rig, model: RobotModel) -> Rig:
-    """Send a target and wait for full speed."""
+    """Send a target and wait for full speed; gates that a stall of the machine has tripped are enabled again."""
     rig.until(0.02)
     start = model.pose(HOME)
     rig.goal = target((start.p + np.array([-0.1, -0.3, 0.15])).tolist(), start)
     rig.target_publisher = rig.publisher(PoseStamped, "target_pose")
     rig.target_publisher.publish(rig.goal)
-    rig.spin(lambda: max(map(abs, rig.states[-1].velocity)) > 0.5, what="motion")
+
+    def fast() -> bool:
+        return max(map(abs, rig.states[-1].velocity)) > 0.5
+
+    rig.spin(lambda: fast() or "braking" in rig.log("simulator"), what="motion")
+    if not fast():
+        for node in ("osc", "simulator"):
+            rig.call(f"{node}/enable", SetBool.Request(data=True))
+        rig.spin(fast, what="motion after a stall")
     return rig

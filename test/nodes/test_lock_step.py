@@ -20,11 +20,11 @@ from arm_control.nodes.conversions import joint_state, nanoseconds
 
 def headless(rig, folder: str, *options: str) -> dict[str, np.ndarray]:
     """Run 4 s of the scenario in lock step and return what was recorded."""
-    report = rig.folder / folder
-    command = ["-m", "arm_control.cli", "run", "ur5_osc", "--duration", "4", "--headless", "--report", str(report)]
+    record = rig.folder / f"{folder}.npz"
+    command = ["-m", "arm_control.cli", "run", "ur5_osc", "--duration", "4", "--headless", "--record", str(record)]
     process = rig.run(folder, *command, *options)
     assert process.wait(120.0) == 0, rig.log(folder)
-    return dict(np.load(report / "recording.npz"))
+    return dict(np.load(record))
 
 
 def test_two_runs_are_bit_identical_also_on_a_busy_machine(rig):

@@ -39,7 +39,9 @@ def test_dynamics_publishes_what_the_model_says(rig, ur5):
     states.publish(joint_state(ur5.joint_names, 5_000_000, position=q, velocity=v))
     rig.spin(lambda: all(heard.values()) and poses and twists)
     t = ur5.evaluate(q, v)
-    Lambda, _ = task_inertia(t.J, np.linalg.inv(t.M), OscParameters().characteristic_length, 0.08)
+    Lambda, _ = task_inertia(
+        t.J, np.linalg.inv(t.M), OscParameters().characteristic_length, OscParameters().singular_value
+    )
     wanted = {"jacobian": t.J, "mass_matrix": t.M, "gravity": t.g, "bias": t.h, "task_inertia": Lambda}
     for name, values in wanted.items():
         assert np.allclose(matrix(heard[name][0]), values, rtol=1e-9, atol=1e-12), name
@@ -57,6 +59,7 @@ def test_simulator_publishes_description_states_and_clock(rig, ur5):
     rig.hear(Clock, "/clock", clocks)
     rig.start("simulator", robot="ur5", initial_position=HOME, real_time_factor=0.5)
     rig.until(0.05)
+    rig.spin(lambda: descriptions, what="robot_description")
     assert RobotModel.from_urdf(descriptions[0].data).joint_names == ur5.joint_names
     assert np.allclose(rig.states[-1].position, HOME, atol=1e-9), "held until the first command"
     assert clocks[-1].clock.nanosec % 1_000_000 == 0
