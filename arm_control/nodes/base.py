@@ -79,7 +79,7 @@ class ArmNode(Node):
     parameters : ArmParameters
         The node's parameters as they are now.
     control_path : ControlPath
-        What is served at once; everything else may wait 20 ms.
+        What is served at once; everything else may wait 50 ms.
     ready : bool
         Whether the robot is known.
     model : RobotModel

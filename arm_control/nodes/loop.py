@@ -1,4 +1,4 @@
-"""The control loop: one thread that serves the control path at once and everything else every 20 ms.
+"""The control loop: one thread that serves the control path at once and everything else every 50 ms.
 
 rclpy's executor builds its wait set anew, from every entity of every node, two times per message: at a
 thousand states a second that alone costs a third of a core and most of the latency. Here the few
@@ -22,7 +22,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 
-ROUND = 0.02
+ROUND = 0.05
 """Time after which the executor has its turn [s]."""
 
 

@@ -69,7 +69,7 @@ class MonitorNode(Node):
         self.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 10)
         self._newest = {name: self._polled(Float64, f"controller_state/{name}", 1) for name in FIGURES}
         self._pause = self.create_client(SetBool, "simulator/pause")
-        self.create_timer(0.02, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self.create_timer(0.05, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     @property
     def stamp_ns(self) -> int:
