@@ -1,0 +1,79 @@
+"""What people read is true: the README's law is the code's, the tables are complete, examples run."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+import arm_control.controllers.osc as osc
+from arm_control.nodes.dynamics import DynamicsParameters
+from arm_control.nodes.gate import GateNodeParameters
+from arm_control.nodes.osc import OscNodeParameters
+from arm_control.nodes.simulator import SimulatorParameters
+from arm_control.nodes.targets import TargetsParameters
+from arm_control.parameters import Parameters
+
+ROOT = Path(__file__).parents[1]
+NODES: dict[str, type[Parameters]] = {
+    "osc": OscNodeParameters,
+    "dynamics": DynamicsParameters,
+    "gate": GateNodeParameters,
+    "simulator": SimulatorParameters,
+    "targets": TargetsParameters,
+}
+
+
+def load(path: Path):
+    specification = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+def parameter_tables() -> str:
+    """docs/parameters.md, from the dataclasses."""
+    lines = ["# Parameters", "", "Made from the code. Live ones may be changed while the node runs."]
+    for node, kind in NODES.items():
+        lines += ["", f"## {node}", "", "| name | default | what | live |", "|---|---|---|---|"]
+        for name in kind.types():
+            spec, default = kind.spec(name), getattr(kind(), name)
+            shown = "empty" if default in ("", ()) else str(default).lower()
+            lines.append(f"| `{name}` | {shown} | {spec} | {'yes' if spec.live else ''} |")
+    return "\n".join(lines) + "\n"
+
+
+def test_parameter_tables_are_complete():
+    """To write the page anew: python -c "from test_documents import *; write_parameter_tables()" in test/."""
+    assert (ROOT / "docs" / "parameters.md").read_text() == parameter_tables()
+
+
+def write_parameter_tables() -> None:
+    (ROOT / "docs" / "parameters.md").write_text(parameter_tables())
+
+
+def test_the_readme_shows_the_law_of_the_code():
+    equations = re.findall(r"^ +(\([1-5]\).*)$", osc.__doc__, re.MULTILINE)
+    assert len(equations) == 5
+    readme = (ROOT / "README.md").read_text()
+    assert "\n".join(equations) in readme
+
+
+def test_the_example_reaches_its_target():
+    assert load(ROOT / "examples" / "osc_without_ros.py").main() < 1e-3
+
+
+def test_the_benchmark_measures_every_part(monkeypatch):
+    benchmark = load(ROOT / "benchmark" / "control.py")
+    monkeypatch.setattr(benchmark, "ROUNDS", 2)
+    times = benchmark.measure(benchmark.contenders(benchmark.RobotModel.from_urdf(benchmark.urdf_path("ur5"))))
+    assert {name: values.size for name, values in times.items()} == dict.fromkeys(
+        ("evaluate", "law", "gate", "tick"), benchmark.STATES
+    )
+    assert all((values > 0.0).all() for values in times.values())
+
+
+@pytest.mark.parametrize("page", sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]), ids=lambda path: path.name)
+def test_links_lead_somewhere(page: Path):
+    for link in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+        assert link.startswith("http") or (page.parent / link).exists(), link
