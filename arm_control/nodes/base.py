@@ -17,11 +17,15 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import JointState
 from std_msgs.msg import String
+from std_srvs.srv import SetBool
 
-from arm_control.exceptions import ArmControlError, ParameterError
+from arm_control.exceptions import ArmControlError, InputError, ParameterError
+from arm_control.gate import EffortGate
 from arm_control.model import RobotModel
 from arm_control.nodes.loop import ControlLoop, ControlPath
+from arm_control.nodes.states import Rejections, State, StateReader
 from arm_control.parameters import Parameters, parameter, refuse_unknown
 
 STATE = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
@@ -84,6 +88,10 @@ class ArmNode(Node):
         Whether the robot is known.
     model : RobotModel
         The robot; only there when ``ready``.
+    reader, gate : StateReader, EffortGate
+        Made by the node's :meth:`on_model`, where it reads states or has a gate.
+    rejections : Rejections
+        What was refused.
 
     Parameters
     ----------
@@ -100,10 +108,13 @@ class ArmNode(Node):
 
     parameters: Any
     model: RobotModel
+    reader: StateReader
+    gate: EffortGate
 
     def __init__(self, name: str, parameter_class: type[ArmParameters]) -> None:
         super().__init__(name, automatically_declare_parameters_from_overrides=True)
         self.control_path = ControlPath(self)
+        self.rejections = Rejections(self.get_logger())
         self.parameters = self._declare(parameter_class)
         self.ready = False
         self.add_on_set_parameters_callback(self._on_set_parameters)
@@ -128,6 +139,33 @@ class ArmNode(Node):
 
     def on_parameters(self) -> None:
         """Called after a live change of ``self.parameters``."""
+
+    def on_enabled(self) -> None:
+        """Called when ``~/enable`` has enabled the gate."""
+
+    def read_state(self, message: JointState, info: dict[str, Any]) -> State | None:
+        """Return a state by ``self.reader``, or None when it repeats the last one or is refused (and counted)."""
+        try:
+            return self.reader.read(message, info)
+        except InputError as error:
+            self.rejections.add("joint_states", error)
+            return None
+
+    def serve_enable(self) -> None:
+        """Offer ``~/enable``, which enables ``self.gate`` (true) or makes it brake (false)."""
+        self.create_service(SetBool, "~/enable", self._on_enable)
+
+    def _on_enable(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        if not self.ready:
+            response.message = "no robot yet"
+            return response
+        if request.data:
+            self.gate.enable()
+            self.on_enabled()
+        else:
+            self.gate.brake("disabled")
+        response.success, response.message = True, self.gate.braking or "enabled"
+        return response
 
     def _declare(self, parameter_class: type[ArmParameters]) -> ArmParameters:
         given = {

@@ -13,12 +13,11 @@ from std_msgs.msg import Float64MultiArray
 
 from arm_control.controllers import OscParameters
 from arm_control.controllers.osc import task_inertia
-from arm_control.exceptions import InputError
 from arm_control.nodes.base import STATE, ArmNode, ArmParameters, run
 from arm_control.nodes.conversions import multi_array, pose_message, twist_message
 from arm_control.nodes.health import OK, WARN, Diagnostics, Rate
 from arm_control.nodes.loop import Apart, poll
-from arm_control.nodes.states import Rejections, State, StateReader
+from arm_control.nodes.states import State, StateReader
 from arm_control.parameters import parameter
 
 _OSC = OscParameters()
@@ -45,7 +44,7 @@ class DynamicsNode(ArmNode):
 
     def __init__(self) -> None:
         super().__init__("dynamics", DynamicsParameters)
-        self._rejections, self._rate = Rejections(self.get_logger()), Rate()
+        self._rate = Rate()
         self._matrices = {
             name: self.create_publisher(Float64MultiArray, f"dynamics/{name}", STATE) for name in self.MATRICES
         }
@@ -56,7 +55,7 @@ class DynamicsNode(ArmNode):
 
     def on_model(self, first: bool) -> None:
         """Read the states of this robot from now on."""
-        self._reader = StateReader(self.model, max_age=0.0)
+        self.reader = StateReader(self.model, max_age=0.0)
         if first and self.parameters.rate:
             self._states = self.create_subscription(
                 JointState, "joint_states", self._on_state, STATE, callback_group=Apart()
@@ -70,11 +69,7 @@ class DynamicsNode(ArmNode):
             self._on_state(message, info)
 
     def _on_state(self, message: JointState, info: dict[str, Any]) -> None:
-        try:
-            state = self._reader.read(message, info)
-        except InputError as error:
-            self._rejections.add("joint_states", error)
-            return
+        state = self.read_state(message, info)
         if state is not None:
             self._publish(state)
 
@@ -91,7 +86,7 @@ class DynamicsNode(ArmNode):
     def health(self) -> tuple[bytes, str, dict[str, object]]:
         """Level, sentence and figures for ``/diagnostics``."""
         figures: dict[str, object] = {"rate [Hz]": self._rate.read()}
-        figures.update({f"refused {cause}": count for cause, count in self._rejections.counts.items()})
+        figures.update(self.rejections.figures())
         return (OK, "publishing", figures) if self.ready else (WARN, "no robot_description yet", figures)
 
 

@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
-from std_srvs.srv import SetBool
 
 from arm_control.exceptions import InputError
 from arm_control.gate import EffortGate, GateOutput, GateParameters
 from arm_control.nodes.base import STATE, ArmNode, ArmParameters, run
 from arm_control.nodes.conversions import NANOSECONDS, doubles, joint_state, nanoseconds
 from arm_control.nodes.health import OK, WARN, Diagnostics, Rate
-from arm_control.nodes.states import PublisherLock, Rejections, State, StateReader
+from arm_control.nodes.states import PublisherLock, State, StateReader
 
 
 @dataclass(frozen=True)
@@ -35,37 +34,33 @@ class GateNode(ArmNode):
 
     def __init__(self) -> None:
         super().__init__("gate", GateNodeParameters)
-        self._rejections, self._lock, self._rate = Rejections(self.get_logger()), PublisherLock(), Rate()
+        self._lock, self._rate = PublisherLock(), Rate()
         self._open: State | None = None
         self._last: State | None = None
         self._early: tuple[JointState, dict[str, Any]] | None = None
         self._commands = self.create_publisher(JointState, "joint_commands", self.state_qos())
         self._array = self.create_publisher(Float64MultiArray, "effort_controller/commands", STATE)
-        self.create_service(SetBool, "~/enable", self._on_enable)
+        self.serve_enable()
         self._diagnostics = Diagnostics(self)
         self.find_model()
 
     def on_model(self, first: bool) -> None:
         """Make the gate for this robot and listen."""
         self._max_age = 0.0 if self.parameters.lock_step else self.parameters.max_age
-        self._reader = StateReader(self.model, self._max_age)
-        self._gate = EffortGate(self.model, self.parameters)
+        self.reader = StateReader(self.model, self._max_age)
+        self.gate = EffortGate(self.model, self.parameters)
         if first:
             self.control_path.subscribe(JointState, "joint_states", self._on_state, STATE)
             self.control_path.subscribe(JointState, "effort_in", self._on_effort, STATE)
             self.control_path.every(self.parameters.max_age / 4 or 0.005, self._watch)
 
     def _on_state(self, message: JointState, info: dict[str, Any]) -> None:
-        try:
-            state = self._reader.read(message, info)
-        except InputError as error:
-            self._rejections.add("joint_states", error)
-            return
-        self._heard_at = time.monotonic()
+        state = self.read_state(message, info)
         if state is None:
             return
-        if self._reader.restarted:
-            self._gate.reset()
+        self._heard_at = time.monotonic()
+        if self.reader.restarted:
+            self.gate.reset()
         elif self._open is not None and not self.parameters.lock_step:
             self._tick(self._open)
         self._open = self._last = state
@@ -80,9 +75,9 @@ class GateNode(ArmNode):
             return
         try:
             self._lock.check(info)
-            self._gate.offer(message.name, message.effort, (self._last.stamp_ns - stamp_ns) / NANOSECONDS)
+            self.gate.offer(message.name, message.effort, (self._last.stamp_ns - stamp_ns) / NANOSECONDS)
         except InputError as error:
-            self._rejections.add("effort_in", error)
+            self.rejections.add("effort_in", error)
             return
         self._lock.take(info)
         if self._open is not None:
@@ -90,7 +85,7 @@ class GateNode(ArmNode):
 
     def _tick(self, state: State) -> None:
         """Answer a state: with the offered command, or without one."""
-        output = self._gate.tick(self.model.evaluate(state.q, state.v), state.dt)
+        output = self.gate.tick(self.model.evaluate(state.q, state.v), state.dt)
         self._open = None
         self._rate.tick()
         self._publish(output, state.stamp_ns)
@@ -105,27 +100,19 @@ class GateNode(ArmNode):
             return
         silence = time.monotonic() - self._heard_at
         if silence > self._max_age:
-            self._gate.brake(f"no state for {silence * 1e3:.0f} ms")
+            self.gate.brake(f"no state for {silence * 1e3:.0f} ms")
             terms = self.model.evaluate(self._last.q, np.zeros(self.model.nv))
-            self._publish(self._gate.tick(terms, self._max_age / 4), self._last.stamp_ns)
+            self._publish(self.gate.tick(terms, self._max_age / 4), self._last.stamp_ns)
 
-    def _on_enable(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        if not self.ready:
-            response.message = "no robot yet"
-            return response
-        if request.data:
-            self._gate.enable()
-            self._lock.release()
-        else:
-            self._gate.brake("disabled")
-        response.success, response.message = True, self._gate.braking or "enabled"
-        return response
+    def on_enabled(self) -> None:
+        """Listen to whoever commands next."""
+        self._lock.release()
 
     def health(self) -> tuple[bytes, str, dict[str, object]]:
         """Level, sentence and figures for ``/diagnostics``."""
         figures: dict[str, object] = {"rate [Hz]": self._rate.read()}
-        figures.update({f"refused {cause}": count for cause, count in self._rejections.counts.items()})
-        braking = self._gate.braking if self.ready else "no robot_description yet"
+        figures.update(self.rejections.figures())
+        braking = self.gate.braking if self.ready else "no robot_description yet"
         return (WARN, braking, figures) if braking else (OK, "passing commands", figures)
 
 

@@ -11,7 +11,6 @@ from geometry_msgs.msg import PoseStamped
 from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, Float64MultiArray
-from std_srvs.srv import SetBool
 
 from arm_control.controllers import OperationalSpaceController, OscOutput, OscParameters
 from arm_control.exceptions import FrameNotFound, InputError
@@ -20,7 +19,7 @@ from arm_control.model import Terms
 from arm_control.nodes.base import EVENTS, LATCHED, LATCHED_EVENTS, STATE, ArmNode, ArmParameters, run
 from arm_control.nodes.conversions import NANOSECONDS, doubles, joint_state, nanoseconds, pose_from_message
 from arm_control.nodes.health import OK, WARN, Diagnostics, Durations, Rate
-from arm_control.nodes.states import Rejections, State, StateReader
+from arm_control.nodes.states import State, StateReader
 from arm_control.parameters import parameter
 from arm_control.reference import Reference, Target, TargetQueue
 from arm_control.spatial import Array, Pose
@@ -45,7 +44,6 @@ class OscNode(ArmNode):
 
     def __init__(self) -> None:
         super().__init__("osc", OscNodeParameters)
-        self._rejections = Rejections(self.get_logger())
         self._targets = TargetQueue()
         self._target: Target | None = None
         self._controller: OperationalSpaceController | None = None
@@ -64,7 +62,7 @@ class OscNode(ArmNode):
             name: self.create_publisher(JointState, f"torque_terms/{name}", STATE)
             for name in ("task", "posture", "bias", "gate")
         }
-        self.create_service(SetBool, "~/enable", self._on_enable)
+        self.serve_enable()
         self._diagnostics = Diagnostics(self)
         self.find_model()
 
@@ -72,8 +70,8 @@ class OscNode(ArmNode):
 
     def on_model(self, first: bool) -> None:
         """Make reader, gate and, with the first state, the controller for this robot."""
-        self._reader = StateReader(self.model, 0.0 if self.parameters.lock_step else self.parameters.max_age)
-        self._gate = EffortGate(self.model, self.parameters)
+        self.reader = StateReader(self.model, 0.0 if self.parameters.lock_step else self.parameters.max_age)
+        self.gate = EffortGate(self.model, self.parameters)
         self._controller = None
         if first:
             for qos in (EVENTS, LATCHED_EVENTS):
@@ -90,7 +88,7 @@ class OscNode(ArmNode):
         try:
             self._targets.add(self._checked_target(message))
         except (InputError, FrameNotFound) as error:
-            self._rejections.add("target_pose", error)
+            self.rejections.add("target_pose", error)
         self._publish_target_count()
 
     def _checked_target(self, message: PoseStamped) -> Target:
@@ -110,30 +108,16 @@ class OscNode(ArmNode):
     def _publish_target_count(self) -> None:
         self._target_count.publish(Float64(data=float(len(self._targets))))
 
-    def _on_enable(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        if not self.ready:
-            response.message = "no robot yet"
-            return response
-        if request.data:
-            self._gate.enable()
-        else:
-            self._gate.brake("disabled")
-        response.success, response.message = True, self._gate.braking or "enabled"
-        return response
-
     # -- one tick --------------------------------------------------------------------------------
 
     def _on_state(self, message: JointState, info: dict[str, Any]) -> None:
         start = time.perf_counter()
-        try:
-            state = self._reader.read(message, info)
-        except InputError as error:
-            self._rejections.add("joint_states", error)
-            return
+        state = self.read_state(message, info)
         if state is not None:
             self._tick(state)
-        if self._answer is not None:
-            self._commands.publish(self._answer)
+        elif not self.reader.repeated:
+            return
+        self._commands.publish(self._answer)
         if state is not None and self.parameters.publish_effort_array and self._output is not None:
             self._array.publish(Float64MultiArray(data=doubles(self._output.tau)))
         if self._telemetry:
@@ -143,17 +127,17 @@ class OscNode(ArmNode):
 
     def _tick(self, state: State) -> None:
         terms = self.model.evaluate(state.q, state.v)
-        if self._reader.restarted:
+        if self.reader.restarted:
             self._restart(terms)
         self._watch_gap(state)
         if self._controller is None:
             self._controller = self._new_controller(state.q)
         output = self._controller.tick(terms, Reference(self._target_pose(state)))
         try:
-            self._gate.offer(self.model.joint_names, output.tau.tolist())
+            self.gate.offer(self.model.joint_names, output.tau.tolist())
         except InputError as error:
-            self._rejections.add("torque", error)
-        self._output = self._gate.tick(terms, state.dt or self.FIRST_DT)
+            self.rejections.add("torque", error)
+        self._output = self.gate.tick(terms, state.dt or self.FIRST_DT)
         self._answer = joint_state(self.model.joint_names, state.stamp_ns, effort=self._output.tau)
         self._rate.tick()
         if self._states % self.parameters.telemetry_every == 0:
@@ -164,7 +148,7 @@ class OscNode(ArmNode):
 
     def _restart(self, terms: Terms) -> None:
         """The first state, or time started over: hold where the arm is until a target is due."""
-        self._gate.reset()
+        self.gate.reset()
         self._start, self._target, self._period = terms.X_WE, None, 0.0
 
     def _watch_gap(self, state: State) -> None:
@@ -173,7 +157,7 @@ class OscNode(ArmNode):
         if self._period and state.dt > 1.5 * self._period:
             self._skipped += round(state.dt / self._period) - 1
             if state.dt > self.parameters.max_missed * self._period and not self.parameters.lock_step:
-                self._gate.brake(f"no state for {state.dt * 1e3:.0f} ms")
+                self.gate.brake(f"no state for {state.dt * 1e3:.0f} ms")
 
     def _target_pose(self, state: State) -> Pose:
         """Pose of the active target in the world, fixed at the moment it becomes active."""
@@ -209,7 +193,7 @@ class OscNode(ArmNode):
 
     def health(self) -> tuple[bytes, str, dict[str, object]]:
         """Level, sentence and figures for ``/diagnostics``."""
-        braking = self._gate.braking if self.ready else "no robot_description yet"
+        braking = self.gate.braking if self.ready else "no robot_description yet"
         figures: dict[str, object] = {
             "rate [Hz]": self._rate.read(),
             "tick p50 [ms]": 1e3 * self._duration.quantile(0.5),
@@ -218,7 +202,7 @@ class OscNode(ArmNode):
             "states skipped": self._skipped,
             "targets": len(self._targets),
         }
-        figures.update({f"refused {cause}": count for cause, count in self._rejections.counts.items()})
+        figures.update(self.rejections.figures())
         return (WARN, braking, figures) if braking else (OK, "passing commands", figures)
 
 

@@ -23,7 +23,7 @@ from arm_control.gate import EffortGate, GateOutput, GateParameters
 from arm_control.nodes.base import LATCHED, STATE, ArmNode, ArmParameters, run
 from arm_control.nodes.conversions import NANOSECONDS, joint_state, nanoseconds, time_message
 from arm_control.nodes.health import ERROR, OK, WARN, Diagnostics, Durations, Rate
-from arm_control.nodes.states import PublisherLock, Rejections
+from arm_control.nodes.states import PublisherLock
 from arm_control.parameters import parameter
 from arm_control.resources import urdf_path
 from arm_control.simulators.mujoco_simulator import MujocoSimulator
@@ -63,7 +63,7 @@ class SimulatorNode(ArmNode):
 
     def __init__(self) -> None:
         super().__init__("simulator", SimulatorParameters)
-        self._rejections, self._lock = Rejections(self.get_logger()), PublisherLock()
+        self._lock = PublisherLock()
         self._latency, self._rate = Durations(), Rate()
         self._open: dict[int, int] = {}
         self._published = self._dropped = 0
@@ -73,7 +73,7 @@ class SimulatorNode(ArmNode):
         self._states = self.create_publisher(JointState, "joint_states", self.state_qos())
         self._clock_publisher = self.create_publisher(ClockMessage, "/clock", STATE)
         self._description = self.create_publisher(String, "robot_description", LATCHED)
-        self.create_service(SetBool, "~/enable", self._on_enable)
+        self.serve_enable()
         self.create_service(SetBool, "~/pause", self._on_pause)
         self.create_service(Trigger, "~/step", self._on_step)
         self.create_service(Trigger, "~/reset", self._on_reset)
@@ -91,7 +91,7 @@ class SimulatorNode(ArmNode):
         self._simulator = MujocoSimulator(
             self.model, p.initial_position or None, timestep=p.timestep, damping=p.damping
         )
-        self._gate = EffortGate(self.model, p)
+        self.gate = EffortGate(self.model, p)
         self._tick_ns = round(p.timestep * NANOSECONDS)
         self._paused, self._published_ns = p.start_paused, -1
         if not first:
@@ -124,13 +124,13 @@ class SimulatorNode(ArmNode):
 
     def _accept(self, topic: str, names: Any, effort: Any, age: float, info: dict[str, Any]) -> bool:
         """Offer a command to the gate; in lock step an accepted one makes the next step."""
-        if self._paused or (self.parameters.lock_step and self._gate.latched):
+        if self._paused or (self.parameters.lock_step and self.gate.latched):
             return False
         try:
             self._lock.check(info)
-            self._gate.offer(names, effort, age)
+            self.gate.offer(names, effort, age)
         except InputError as error:
-            self._rejections.add(topic, error)
+            self.rejections.add(topic, error)
             return False
         self._lock.take(info)
         if self.parameters.lock_step:
@@ -151,7 +151,7 @@ class SimulatorNode(ArmNode):
                 self._resend()
         elif self._published_ns != self.stamp_ns:
             self._publish_state()
-        elif self.parameters.lock_step and not self._gate.latched:
+        elif self.parameters.lock_step and not self.gate.latched:
             self._behind_since = time.perf_counter()
             self._resend()
             self._watch_for_loss()
@@ -178,21 +178,21 @@ class SimulatorNode(ArmNode):
         """Lock step: a state that stays unanswered too long is a lost controller; go on, braking."""
         if time.perf_counter() - self._published_at > self.parameters.loss_time:
             self.get_logger().error(f"no command for the state at {self.stamp_ns / NANOSECONDS:.3f} s: braking")
-            self._gate.brake("controller lost")
+            self.gate.brake("controller lost")
 
     def _advance(self) -> None:
         """One step: torque through the gate, physics, the new state."""
-        was_latched = self._gate.latched
+        was_latched = self.gate.latched
         try:
             terms = self.model.evaluate(self._simulator.q, self._simulator.v)
-            self._output = self._gate.tick(terms, self.parameters.timestep)
+            self._output = self.gate.tick(terms, self.parameters.timestep)
             self._simulator.step(self._output.tau)
         except (InputError, SimulationDiverged) as error:
             self._paused, self._failure = True, str(error)
             self.get_logger().error(f"stopped: {error}")
             return
-        if self._gate.latched and not was_latched:
-            self.get_logger().error(f"braking: {self._gate.braking}; call {self.get_name()}/enable to go on")
+        if self.gate.latched and not was_latched:
+            self.get_logger().error(f"braking: {self.gate.braking}; call {self.get_name()}/enable to go on")
         self._rate.tick()
         self._publish_state()
 
@@ -218,18 +218,10 @@ class SimulatorNode(ArmNode):
 
     # -- services --------------------------------------------------------------------------------
 
-    def _on_enable(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        if not self.ready:
-            response.message = "no robot yet"
-            return response
-        if request.data:
-            self._gate.enable()
-            self._listen_to_anyone()
-            self._published_ns = -1
-        else:
-            self._gate.brake("disabled")
-        response.success, response.message = True, self._gate.braking or "enabled"
-        return response
+    def on_enabled(self) -> None:
+        """Listen to whoever commands next, and send the state again, so that it is answered."""
+        self._listen_to_anyone()
+        self._published_ns = -1
 
     def _on_pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
         response.success = self.ready and not (self._failure and not request.data)
@@ -251,7 +243,7 @@ class SimulatorNode(ArmNode):
         response.success = self.ready
         if self.ready:
             self._simulator.reset()
-            self._gate.reset()
+            self.gate.reset()
             self._listen_to_anyone()
             self._failure, self._output = "", None
             self._publish_state()
@@ -273,9 +265,9 @@ class SimulatorNode(ArmNode):
             "answer p99 [ms]": 1e3 * self._latency.quantile(0.99),
             "overruns": self._dropped,
         }
-        figures.update({f"refused {cause}": count for cause, count in self._rejections.counts.items()})
-        level = ERROR if self._failure else WARN if self._gate.braking else OK
-        return level, self._failure or self._gate.braking or ("paused" if self._paused else "running"), figures
+        figures.update(self.rejections.figures())
+        level = ERROR if self._failure else WARN if self.gate.braking else OK
+        return level, self._failure or self.gate.braking or ("paused" if self._paused else "running"), figures
 
 
 def main() -> None:

@@ -51,6 +51,8 @@ class StateReader:
     ----------
     restarted : bool
         Whether the last state began a new run: the first state, or time had started over.
+    repeated : bool
+        Whether the last message repeated the stamp of the state before.
     """
 
     PATIENCE = 20
@@ -59,7 +61,7 @@ class StateReader:
         self._model, self._max_age = model, max_age
         self._last: State | None = None
         self._older = 0
-        self.restarted = False
+        self.restarted = self.repeated = False
 
     def read(self, message: JointState, info: dict[str, Any]) -> State | None:
         """Return the state of a message, or None when it repeats the last one's stamp.
@@ -69,10 +71,12 @@ class StateReader:
         InputError
             When the message must not be used: stale, misnamed, wrong length, not finite, out of order.
         """
+        self.repeated = False
         refuse_stale(info, self._max_age)
         q = self._model.in_joint_order(message.name, message.position)
         stamp_ns, last = nanoseconds(message.header.stamp), self._last
         if last is not None and stamp_ns == last.stamp_ns:
+            self.repeated = True
             return None
         self.restarted = last is None or self._time_started_over(stamp_ns, last.stamp_ns)
         dt = 0.0 if last is None or self.restarted else (stamp_ns - last.stamp_ns) / NANOSECONDS
@@ -137,6 +141,10 @@ class Rejections:
         self._logger = logger
         self._logged: dict[str, float] = {}
         self.counts: Counter[str] = Counter()
+
+    def figures(self) -> dict[str, object]:
+        """The counts, for ``/diagnostics``."""
+        return {f"refused {cause}": count for cause, count in self.counts.items()}
 
     def add(self, what: str, error: Exception) -> None:
         """Count one refusal.
