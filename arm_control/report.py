@@ -146,9 +146,9 @@ def _reach(number: int, poses: list[Pose], twists: Array, goal: Pose) -> Reach:
         angle,
         float(np.linalg.norm(goal.p - last.p)),
         _angle(last, goal),
-        float(np.linalg.norm(away, axis=1).max()) / max(length, 1e-12),
-        float(np.linalg.norm(twists[:, :3], axis=1).max()),
-        float(np.linalg.norm(twists[:, 3:], axis=1).max()),
+        float(np.max(np.linalg.norm(away, axis=1))) / max(length, 1e-12),
+        float(np.max(np.linalg.norm(twists[:, :3], axis=1))),
+        float(np.max(np.linalg.norm(twists[:, 3:], axis=1))),
     )
 
 
@@ -182,8 +182,8 @@ def _torque_figures(recording: Recording, model: RobotModel, gate: GateParameter
     unanswered = np.setdiff1d(recording.state_stamps[:-1], recording.command_stamps).size
     missing = (recording.state_stamps[-1] - recording.state_stamps[0]) // recording.timestep_ns + 1
     return [
-        Figure("torque, share of the joint's limit", float((np.abs(recording.tau) / model.tau_max).max()), 1.0, ""),
-        Figure("change of torque", float(rate.max()), gate.rate_limit * (1 + 1e-9), "N m/s"),
+        Figure("torque, share of the joint's limit", float(np.max(np.abs(recording.tau) / model.tau_max)), 1.0, ""),
+        Figure("change of torque", float(np.max(rate)), gate.rate_limit * (1 + 1e-9), "N m/s"),
         Figure("first torque, away from gravity compensation", float(start), 1.0 + 1e-9, "N m"),
         Figure("states without a command", unanswered / recording.state_stamps.size * 100, 1.0, "%"),
         Figure("states missing from the record", float(missing - recording.state_stamps.size), 0.0, ""),

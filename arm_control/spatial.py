@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from arm_control.exceptions import InputError
 
-Array = npt.NDArray[np.floating[Any]]
+Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
