@@ -163,7 +163,7 @@ class EffortGate:
     def enable(self) -> None:
         """Pass commands again. Until the first one the arm is held where it is; the torque does not jump."""
         if self.latched:
-            self._braking, self._missed = self.WAITING, 0
+            self._braking = self.WAITING
 
     def reset(self) -> None:
         """Forget everything, as after a jump of the state: start again from gravity compensation."""

@@ -166,20 +166,21 @@ class OperationalSpaceController:
         -------
         OscOutput
         """
-        p = self.parameters
+        p, kp, kv = self.parameters, self._kp, self._kv
+        V_max = p.speed_limit_linear, p.speed_limit_angular
+        A_max = p.acceleration_limit_linear, p.acceleration_limit_angular
         e = pose_error(t.X_WE, reference.X_WT)
         M_inv = np.linalg.inv(t.M)
-        Minv_JT = M_inv @ t.J.T
-        Lambda, singular_values = task_inertia(t.J, M_inv, p.characteristic_length, p.singular_value)
-        V_cmd = self._limit(self._kp / self._kv * e, p.speed_limit_linear, p.speed_limit_angular) + reference.V_des
-        V_cmd = self._slowdown(Minv_JT @ (Lambda @ V_cmd)) * V_cmd
-        A_cmd = self._kv * (V_cmd - t.V_WE)
-        A_cmd = self._limit(A_cmd, p.acceleration_limit_linear, p.acceleration_limit_angular) + reference.A_des
-        task = t.J.T @ (Lambda @ (A_cmd - t.Jdot_v))
+        Lambda, singular_values = task_inertia(t.J, M_inv, p.characteristic_length, p.singular_value)  # (1)
+        J_bar_T = Lambda @ t.J @ M_inv  # transpose of the dynamically consistent inverse of J
+        V_cmd = _limit(kp / kv * e, *V_max) + reference.V_des
+        V_cmd = self._nu(J_bar_T.T @ V_cmd) * V_cmd  # (2)
+        A_cmd = _limit(kv * (V_cmd - t.V_WE), *A_max) + reference.A_des  # (3)
         posture = self.posture_torque(t)
-        posture = posture - t.J.T @ (Lambda @ (Minv_JT.T @ posture))
-        terms = {"task": task, "posture": posture, "bias": t.h}
-        return OscOutput(task + posture + t.h, terms, e, singular_values)
+        N_posture = posture - t.J.T @ (J_bar_T @ posture)  # (4)
+        task = t.J.T @ (Lambda @ (A_cmd - t.Jdot_v))
+        tau = task + N_posture + t.h  # (5)
+        return OscOutput(tau, {"task": task, "posture": N_posture, "bias": t.h}, e, singular_values)
 
     def posture_torque(self, t: Terms) -> Array:
         """Torque of the posture task before the null space filters it, shape (nv,) [N m].
@@ -192,14 +193,15 @@ class OperationalSpaceController:
         e = np.where(self._continuous, wrap_angle(e), e)
         return t.M @ (p.kp_posture * e - p.kv_posture * t.v)
 
-    def _slowdown(self, v_cmd: Array) -> float:
+    def _nu(self, v_cmd: Array) -> float:
         """``nu`` of equation (2): 1, or what keeps every joint within its share of the speed limit."""
         share = float(np.abs(v_cmd / self._v_max).max())
         return min(1.0, self.parameters.joint_speed_share / share) if share > 0.0 else 1.0
 
-    @staticmethod
-    def _limit(twist: Array, linear: float, angular: float) -> Array:
-        return np.concatenate([limit_magnitude(twist[LINEAR], linear), limit_magnitude(twist[ANGULAR], angular)])
+
+def _limit(twist: Array, linear: float, angular: float) -> Array:
+    """``limit`` of equations (2) and (3): position and orientation each for itself."""
+    return np.concatenate([limit_magnitude(twist[LINEAR], linear), limit_magnitude(twist[ANGULAR], angular)])
 
 
 def pose_error(X_WE: Pose, X_WT: Pose) -> Array:
