@@ -12,6 +12,7 @@ try:
     from rich.live import Live
     from rich.progress import Progress
     from rich.table import Table
+    from rich.text import Text
 except ImportError as error:
     raise MissingExtra("rich", "demo") from error
 
@@ -59,5 +60,5 @@ def live_table(
     }
     table = Table(title=title, show_header=False, min_width=58)
     for key, value in {**rows, **refused}.items():
-        table.add_row(key, value)
+        table.add_row(Text(key), Text(value))
     return table

@@ -20,7 +20,7 @@ from arm_control.display import Console, Live, Progress, live_table
 from arm_control.exceptions import ArmControlError, NodeDied
 from arm_control.gate import GateParameters
 from arm_control.model import RobotModel
-from arm_control.nodes.base import refuse_insecure
+from arm_control.nodes.base import ArmParameters, refuse_insecure
 from arm_control.nodes.monitor import MonitorNode
 from arm_control.recording import Recording
 from arm_control.report import Report, make_report
@@ -128,9 +128,9 @@ def run_scenario(options: RunOptions, console: Console | None = None) -> int:
 
 def _model(scenario: Scenario, options: RunOptions) -> RobotModel:
     """The robot as the report sees it: with the tip and the armature of the controller."""
-    osc = _parameters(scenario, options, "osc")
-    armature = osc.get("armature") or 0.0
-    return RobotModel.from_urdf(urdf_path(scenario.robot), tip=osc.get("tip") or None, armature=armature)
+    values = _parameters(scenario, options, "osc")
+    arm = ArmParameters.from_mapping({k: v for k, v in values.items() if k in ArmParameters.types()})
+    return arm.model(urdf_path(scenario.robot).read_text())
 
 
 def _parameters(scenario: Scenario, options: RunOptions, node: str) -> dict[str, Any]:
@@ -183,14 +183,23 @@ def _watch(
             if now - looked < 0.2:
                 continue
             looked = now
+            _show_output(processes, console)
             refresh()
             if dead := processes.dead():
                 wait_for_rest()
+                _show_output(processes, console)
                 raise NodeDied(dead)
             if monitor.stamp_ns < 0 and now - started > START_TIME:
                 raise NodeDied(f"no joint_states within {START_TIME:.0f} s")
         monitor.pause()
+        _show_output(processes, console)
         refresh()
+
+
+def _show_output(processes: Processes, console: Console) -> None:
+    """What the nodes have printed since the last call; above the live table, not through it."""
+    for line in processes.new_output():
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _over(monitor: MonitorNode, duration: float) -> bool:
@@ -239,7 +248,9 @@ def _conclude(
         recording.save(options.record)
     target_list = scenario.targets()
     if target_list is None or recording.state_stamps.size < 2:
-        console.print(f"{recording.state_stamps.size} states recorded, no targets to report on")
+        console.print(f"{recording.state_stamps.size} states recorded; no targets of the scenario to report on")
+        if options.report:
+            console.print("no pictures were drawn for the same reason; --record FILE keeps the record")
         return 0
     values = _parameters(scenario, options, "osc")
     osc = OscParameters.from_mapping({k: v for k, v in values.items() if k in OscParameters.types()})
@@ -267,4 +278,7 @@ def _print_report(
             f" (p50 {simulator['answer p50 [ms]']} ms, p99 {simulator['answer p99 [ms]']} ms)",
             highlight=False,
         )
+    ends = {node: status["message"] for node, status in diagnostics.items()}
+    if braking := [f"{node}: {message}" for node, message in ends.items() if "command for" in message]:
+        console.print(f"[bold red]braked at the end[/] ({'; '.join(braking)})")
     console.print("every target was reached" if report.success else "[bold red]not every target was reached[/]")

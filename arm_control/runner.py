@@ -53,6 +53,7 @@ class Processes:
     def __enter__(self) -> Processes:
         self._folder = tempfile.TemporaryDirectory(prefix="arm_control_")
         parameters = Path(self._folder.name) / "parameters.yaml"
+        self._output = Path(self._folder.name) / "output.txt"
         parameters.write_text(yaml.safe_dump(parameter_file(self.scenario.nodes)))
         arguments = ["--ros-args", "--params-file", str(parameters)]
         arguments += ["--params-file", self.params_file] if self.params_file else []
@@ -60,7 +61,8 @@ class Processes:
         names = list(self.scenario.nodes)
         modules = {"+".join(names): ["compose", *names]} if self.single else {name: [name] for name in names}
         for label, (module, *rest) in modules.items():
-            self.running[label] = _start(f"arm_control.nodes.{module}", [*rest, *arguments])
+            self.running[label] = self._start(f"arm_control.nodes.{module}", [*rest, *arguments])
+        self._reading = self._output.open(errors="replace")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -72,7 +74,24 @@ class Processes:
             except subprocess.TimeoutExpired:
                 _signal(process, signal.SIGKILL)
                 process.wait()
+        self._reading.close()
         self._folder.cleanup()
+
+    def _start(self, module: str, arguments: list[str]) -> subprocess.Popen[bytes]:
+        """Start a module in a session of its own, so that Ctrl-C reaches it through us only."""
+        with self._output.open("ab") as output:
+            return subprocess.Popen(
+                [sys.executable, "-m", module, *arguments],
+                start_new_session=True,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, PARENT: str(os.getpid()), "PYTHONUNBUFFERED": "1"},
+            )
+
+    def new_output(self) -> list[str]:
+        """Lines that the nodes have printed since the last call."""
+        return self._reading.read().splitlines()
 
     def dead(self) -> str:
         """Say which nodes have ended and how; empty while all of them run."""
@@ -102,16 +121,6 @@ def _ros_home() -> Path:
 def wait_for_rest(seconds: float = BRAKING_TIME) -> None:
     """Give the simulator, or whatever brakes the arm, the time it needs."""
     time.sleep(seconds)
-
-
-def _start(module: str, arguments: list[str]) -> subprocess.Popen[bytes]:
-    """Start a module in a session of its own, so that Ctrl-C reaches it through us only."""
-    return subprocess.Popen(
-        [sys.executable, "-m", module, *arguments],
-        start_new_session=True,
-        stdin=subprocess.DEVNULL,
-        env={**os.environ, PARENT: str(os.getpid())},
-    )
 
 
 def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:

@@ -153,9 +153,14 @@ class Scenario:
         """
         if simulator not in SIMULATORS:
             raise ParameterError(f"simulator = {simulator!r}, allowed {', '.join(SIMULATORS)}")
+        other = bool(robot) and robot != self.robot
+        if other and targets and "targets" in self.nodes:
+            raise ParameterError(f"the targets of {self.name} are for {self.robot}: leave them out (--no-targets)")
         left_out = {"simulator"} if simulator == "none" else set()
         left_out |= set() if targets else {"targets"}
         nodes = {node: dict(parameters) for node, parameters in self.nodes.items() if node not in left_out}
+        if other and "simulator" in nodes:
+            nodes["simulator"].pop("initial_position", None)
         if lock_step:
             for parameters in nodes.values():
                 parameters["lock_step"] = True

@@ -225,11 +225,17 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path):
 def test_options_change_a_copy_of_the_scenario():
     scenario = Scenario.load("ur5_osc")
     before = yaml.safe_dump(scenario.nodes)
-    changed = scenario.with_options(robot="other", lock_step=True, start_paused=True)
+    changed = scenario.with_options(robot="other", lock_step=True, start_paused=True, targets=False)
     assert yaml.safe_dump(scenario.nodes) == before
     assert changed.robot == changed.nodes["simulator"]["robot"] == "other"
     assert changed.nodes["simulator"]["start_paused"] is True
+    assert "initial_position" not in changed.nodes["simulator"], "that of the scenario's own robot"
     assert all(parameters["lock_step"] is True for parameters in changed.nodes.values())
+
+
+def test_targets_of_one_robot_are_not_for_another():
+    with pytest.raises(ParameterError, match="the targets of ur5_osc are for ur5: leave them out"):
+        Scenario.load("ur5_osc").with_options(robot="other")
 
 
 def test_without_options_the_simulator_gets_the_scenario_s_robot():

@@ -25,7 +25,7 @@ from std_msgs.msg import Float64
 from std_srvs.srv import SetBool
 
 from arm_control.model import RobotModel
-from arm_control.nodes.base import LATCHED, LATCHED_EVENTS
+from arm_control.nodes.base import EVENTS, LATCHED, LATCHED_EVENTS
 from arm_control.nodes.conversions import NANOSECONDS, nanoseconds, pose_from_message
 from arm_control.nodes.loop import Apart, poll
 from arm_control.recording import Recording, Stamps
@@ -64,7 +64,8 @@ class MonitorNode(Node):
         self.diagnostics: dict[str, dict[str, str]] = {}
         self._states = self._polled(JointState, "joint_states", RECORD, raw=True)
         self._commands = self._polled(JointState, "joint_commands", RECORD, raw=True)
-        self.create_subscription(PoseStamped, "target_pose", self._on_target, LATCHED_EVENTS)
+        for qos in (EVENTS, LATCHED_EVENTS):
+            self.create_subscription(PoseStamped, "target_pose", self._on_target, qos)
         self.create_subscription(Float64, "controller_state/targets", self._on_target_count, LATCHED)
         self.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 10)
         self._newest = {name: self._polled(Float64, f"controller_state/{name}", 1) for name in FIGURES}
@@ -113,7 +114,9 @@ class MonitorNode(Node):
                 self.figures[name] = message.data
 
     def _on_target(self, message: PoseStamped) -> None:
-        self._target_messages.append(message)
+        """Keep it, once: a latched one is heard by both subscriptions."""
+        if message not in self._target_messages:
+            self._target_messages.append(message)
 
     def _on_timer(self) -> None:
         """Fetch what has come; start the simulator once the controller has its targets and we hear both."""
