@@ -22,6 +22,7 @@ from arm_control.gate import GateParameters
 from arm_control.model import RobotModel
 from arm_control.nodes.base import ArmParameters, refuse_insecure
 from arm_control.nodes.monitor import MonitorNode
+from arm_control.parameters import P
 from arm_control.recording import Recording
 from arm_control.report import Report, make_report
 from arm_control.resources import urdf_path
@@ -127,10 +128,14 @@ def run_scenario(options: RunOptions, console: Console | None = None) -> int:
 
 
 def _model(scenario: Scenario, options: RunOptions) -> RobotModel:
-    """The robot as the report sees it: with the tip and the armature of the controller."""
-    values = _parameters(scenario, options, "osc")
-    arm = ArmParameters.from_mapping({k: v for k, v in values.items() if k in ArmParameters.types()})
+    """The robot as the report sees it: the one of the controller."""
+    arm = _own(ArmParameters, _parameters(scenario, options, "osc"))
     return arm.model(urdf_path(scenario.robot).read_text())
+
+
+def _own(kind: type[P], values: dict[str, Any]) -> P:
+    """Those of a node's parameters that belong to one class."""
+    return kind.from_mapping({name: value for name, value in values.items() if name in kind.types()})
 
 
 def _parameters(scenario: Scenario, options: RunOptions, node: str) -> dict[str, Any]:
@@ -253,8 +258,7 @@ def _conclude(
             console.print("no pictures were drawn for the same reason; --record FILE keeps the record")
         return 0
     values = _parameters(scenario, options, "osc")
-    osc = OscParameters.from_mapping({k: v for k, v in values.items() if k in OscParameters.types()})
-    gate = GateParameters.from_mapping({k: v for k, v in values.items() if k in GateParameters.types()})
+    osc, gate = _own(OscParameters, values), _own(GateParameters, values)
     report = make_report(recording, model, target_list, osc, gate)
     _print_report(report, recording, diagnostics, options, console)
     if options.report:

@@ -41,6 +41,8 @@ class OscNode(ArmNode):
     """Operational space control as a node; the law is in ``arm_control.controllers.osc``."""
 
     parameters: OscNodeParameters
+    FIRST_DT = 1e-3
+    """Time that the first state stands for, in the rate limit [s]."""
 
     def __init__(self) -> None:
         super().__init__("osc", OscNodeParameters)
@@ -143,8 +145,6 @@ class OscNode(ArmNode):
         if self._states % self.parameters.telemetry_every == 0:
             self._telemetry = self._new_telemetry(state.stamp_ns, output, self._output)
         self._states += 1
-
-    FIRST_DT = 1e-3
 
     def _restart(self, terms: Terms) -> None:
         """The first state, or time started over: hold where the arm is until a target is due."""
