@@ -27,7 +27,7 @@ $(READY): setup.py pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing from PyPI into $(VENV) (about a minute, once)"
 	@$(BIN)/python -m pip install --quiet --upgrade pip setuptools wheel
-	@$(BIN)/python -m pip install --quiet --progress-bar on -e '.[ros,mujoco,demo,test]'
+	@$(BIN)/python -m pip install --quiet --progress-bar on -e '.[ros,mujoco,demo,xacro,test]'
 	@touch $@
 
 clean:

@@ -1,5 +1,13 @@
-"""What pytest does not import on a machine without ROS 2's launch, which is not on PyPI."""
+"""What holds for every test: a cache of its own, and nothing imported that is not there."""
 
+import atexit
+import os
+import shutil
+import tempfile
 from importlib.util import find_spec
 
-collect_ignore = [] if find_spec("launch_ros") else ["arm_control/launching.py"]
+collect_ignore = [] if find_spec("launch_ros") else ["arm_control/launching.py"]  # launch is not on PyPI
+
+if "ARM_CONTROL_CACHE" not in os.environ:  # a cache that all processes of this run share, and no other run
+    os.environ["ARM_CONTROL_CACHE"] = tempfile.mkdtemp(prefix="arm_control_test_")
+    atexit.register(shutil.rmtree, os.environ["ARM_CONTROL_CACHE"], ignore_errors=True)

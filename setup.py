@@ -50,12 +50,30 @@ setup(
         (f"share/{NAME}", ["package.xml"]),
         *share("config", "launch", "rviz", "urdf"),
     ],
-    install_requires=["setuptools", "numpy>=1.24", "PyYAML>=5.4", "pin>=2.7,!=3.0", "urdf-parser-py>=0.0.4"],
+    install_requires=[
+        "setuptools",
+        "numpy>=1.24",
+        "PyYAML>=5.4",
+        "urdf-parser-py>=0.0.4",
+        "llvmlite>=0.44",
+        "pin>=2.7,!=3.0",
+        "sympy>=1.11",
+        "cloudpickle>=2.0",
+    ],
     extras_require={
         "ros": [f"ros-{package}" for package in ROS],
         "mujoco": ["mujoco>=3.2"],
+        "xacro": ["xacro>=2"],
         "demo": ["rich>=12", "matplotlib>=3.7", "pillow>=9.1"],
-        "test": ["pytest>=8.3,<8.4", "hypothesis>=6.100", "scipy>=1.10", "ruff>=0.6", "mypy>=1.11", "types-PyYAML"],
+        "test": [
+            "pytest>=8.3,<8.4",
+            "hypothesis>=6.100",
+            "scipy>=1.10",
+            "example-robot-data",
+            "ruff>=0.6",
+            "mypy>=1.11",
+            "types-PyYAML",
+        ],
     },
     entry_points={
         "console_scripts": [

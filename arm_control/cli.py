@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from collections.abc import Sequence
+from datetime import timedelta
 
 from arm_control import __version__
+from arm_control.cache import Cache, default_directory
 from arm_control.exceptions import ArmControlError
+from arm_control.model.urdf_xml import printable
 from arm_control.scenario import SIMULATORS, Scenario, scenario_names
 
 
@@ -17,7 +21,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return int(options.command(options))
     except ArmControlError as error:
-        print(f"arm_control: {error}", file=sys.stderr)
+        lines = map(printable, f"arm_control: {error}".split("\n"))
+        print("\n".join(lines), file=sys.stderr)
         return 2
 
 
@@ -40,6 +45,16 @@ def _parser() -> argparse.ArgumentParser:
     run.set_defaults(command=_run)
     scenarios = commands.add_parser("scenarios", help="list the scenarios")
     scenarios.set_defaults(command=_scenarios)
+    check = commands.add_parser("check", help="say what is in a URDF, and what is wrong", description=_check.__doc__)
+    check.add_argument("file", help="a URDF or xacro file, or the name of a robot below urdf/")
+    check.add_argument("--tip", metavar="LINK", help="end of the chain that is to move")
+    check.add_argument("--base", metavar="LINK", help="start of the chain; the root if not given")
+    check.add_argument("--mesh-root", action="append", default=[], metavar="DIR", help="folder with packages of meshes")
+    check.add_argument("--json", action="store_true", help="the same for machines")
+    check.set_defaults(command=_check)
+    cache = commands.add_parser("cache", help="list or clear what is kept between runs", description=_cache.__doc__)
+    cache.add_argument("action", choices=("list", "clear"))
+    cache.set_defaults(command=_cache)
     return parser
 
 
@@ -64,6 +79,37 @@ def _scenarios(_: argparse.Namespace) -> int:
     for name in scenario_names():
         print(f"{name:20} {Scenario.load(name).description}")
     return 0
+
+
+def _check(options: argparse.Namespace) -> int:
+    """Say what is in a URDF, and what is wrong. Exit status: 0 usable, 1 problems, 2 not readable."""
+    from arm_control.check import as_json, as_text, check_file
+
+    found = check_file(options.file, tip=options.tip, base=options.base, mesh_roots=options.mesh_root)
+    encoding = sys.stdout.encoding or "utf-8"
+    text = as_json(found) if options.json else as_text(found)
+    print(text.encode(encoding, "backslashreplace").decode(encoding))
+    return 1 if found.problems else 0
+
+
+def _cache(options: argparse.Namespace) -> int:
+    """List, or clear, what is kept between runs: compiled code and long computations of each robot."""
+    directory = default_directory()
+    if directory is None:
+        print("the cache is off")
+    elif options.action == "clear":
+        print(f"{directory}: {Cache(directory).clear()} files removed")
+    else:
+        _list_cache(Cache(directory))
+    return 0
+
+
+def _list_cache(cache: Cache) -> None:
+    entries = cache.entries()
+    print(f"{cache.directory}: {len(entries)} entries, {sum(entry.size for entry in entries) / 1e6:.2f} MB")
+    for entry in entries:
+        age = timedelta(seconds=max(0, round(time.time() - entry.used)))
+        print(f"{entry.title:40} {entry.size / 1e6:8.2f} MB   last used {age} ago")
 
 
 if __name__ == "__main__":

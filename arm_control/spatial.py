@@ -9,8 +9,7 @@ Source: J. Sola, J. Deray, D. Atchuthan, "A micro Lie theory for state estimatio
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,11 +19,10 @@ from arm_control.exceptions import InputError
 Array = npt.NDArray[Any]
 
 
-@dataclass(frozen=True)
-class Pose:
+class Pose(NamedTuple):
     """A rigid transform ``X_AB``: where frame B is, seen from frame A.
 
-    Parameters
+    Attributes
     ----------
     R : ndarray, shape (3, 3)
         Rotation ``R_AB``.
@@ -160,6 +158,97 @@ def rotation_from_vector(vector: npt.ArrayLike) -> Array:
     angle = float(np.linalg.norm(vector))
     half_sinc = 0.5 * float(np.sinc(0.5 * angle / np.pi))
     return rotation_from_quaternion([*(half_sinc * vector), math.cos(0.5 * angle)])
+
+
+def rotation_from_rpy(rpy: npt.ArrayLike) -> Array:
+    """Rotation matrix of roll, pitch and yaw as in a URDF: ``R = Rz(yaw) Ry(pitch) Rx(roll)``.
+
+    Parameters
+    ----------
+    rpy : array_like, shape (3,)
+        Roll, pitch, yaw [rad].
+
+    Returns
+    -------
+    ndarray, shape (3, 3)
+    """
+    (sr, sp, sy), (cr, cp, cy) = np.sin(rpy).tolist(), np.cos(rpy).tolist()
+    return np.array(
+        [
+            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+            [-sp, cp * sr, cp * cr],
+        ]
+    )
+
+
+def rpy_from_rotation(R: Array) -> Array:
+    """Roll, pitch and yaw of a rotation matrix, the inverse of :func:`rotation_from_rpy`.
+
+    Parameters
+    ----------
+    R : ndarray, shape (3, 3)
+        Rotation matrix.
+
+    Returns
+    -------
+    ndarray, shape (3,)
+        Roll and yaw in [-pi, pi], pitch in [-pi/2, pi/2] [rad]. At a pitch of +-pi/2 only the sum or the
+        difference of roll and yaw is defined; what is returned still gives R. Roll and pitch are read in the
+        frame turned by the yaw, so rounding of the yaw there costs nothing.
+
+    Examples
+    --------
+    >>> rpy_from_rotation(rotation_from_rpy([0.1, -0.2, 0.3])).round(12)
+    array([ 0.1, -0.2,  0.3])
+    """
+    (a, b, c), (d, e, f), (g, _, _) = R.tolist()
+    yaw = math.atan2(d, a)
+    sine, cosine = math.sin(yaw), math.cos(yaw)
+    pitch = math.atan2(-g, cosine * a + sine * d)
+    return np.array([math.atan2(sine * c - cosine * f, cosine * e - sine * b), pitch, yaw])
+
+
+def analytic_jacobian(J: Array, rpy: npt.ArrayLike) -> Array:
+    """Jacobian of position and roll-pitch-yaw: the angular rows ``J_w`` become ``T(rpy)^-1 J_w``.
+
+    The columns of T are the axes of the three rates, ``omega = T d(rpy)/dt``: of roll, the frame's own x; of
+    pitch, the y turned by the yaw, which is horizontal; of yaw, the world's z.
+
+    Parameters
+    ----------
+    J : ndarray, shape (6, n)
+        Geometric Jacobian, linear rows then angular rows, world axes.
+    rpy : array_like, shape (3,)
+        Roll, pitch, yaw of the frame [rad].
+
+    Returns
+    -------
+    ndarray, shape (6, n)
+        Linear rows as they were; then the rates of roll, pitch and yaw.
+
+    Raises
+    ------
+    InputError
+        When ``|cos(pitch)|`` is below 1e-6: roll and yaw turn about one axis, and their rates are unbounded.
+
+    Notes
+    -----
+    The rates grow as ``1 / cos(pitch)``: near +-pi/2 use the geometric Jacobian and :func:`rotation_vector`.
+    Source: B. Siciliano et al., Robotics: Modelling, Planning and Control, 2009, section 3.6.
+    """
+    _, pitch, yaw = np.asarray(rpy, dtype=float).tolist()
+    sine, cosine, secant = math.sin(yaw), math.cos(yaw), _secant(pitch)
+    tangent = math.sin(pitch) * secant
+    T_inverse = [[cosine * secant, sine * secant, 0], [-sine, cosine, 0], [cosine * tangent, sine * tangent, 1]]
+    return np.vstack([J[:3], np.array(T_inverse) @ J[3:]])
+
+
+def _secant(pitch: float) -> float:
+    cosine = math.cos(pitch)
+    if not abs(cosine) >= 1e-6:
+        raise InputError(f"pitch is {pitch:.9g} rad: roll and yaw are not defined; allowed is |cos(pitch)| >= 1e-6")
+    return 1.0 / cosine
 
 
 def wrap_angle(angle: Array) -> Array:

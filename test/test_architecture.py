@@ -21,16 +21,17 @@ MODULES = {
 # A module, or a folder as a whole, imports from the layers above its own line only.
 LAYERS = (
     ("exceptions",),
-    ("parameters", "spatial", "resources"),
+    ("parameters", "spatial", "resources", "private_files", "cache", "progress"),
     ("model",),
     ("reference", "gate", "recording"),
-    ("controllers", "simulators", "scenario", "report", "pictures"),
+    ("controllers", "simulators", "scenario", "report", "pictures", "check"),
     ("nodes",),
     ("runner", "run", "display", "cli", "launching"),
 )
 
 # Within a layer there are these exceptions.
 SIBLINGS = {
+    ("cache", "private_files"): "the files it consists of",
     ("recording", "reference"): "a recording holds the targets that were set",
     ("report", "controllers"): "the speed limits that held",
     ("report", "scenario"): "the list of targets, and what counts as reached",
@@ -43,8 +44,10 @@ SIBLINGS = {
 
 # Where a foreign library may be imported; numpy and the standard library may be everywhere.
 FOREIGN = {
-    "pinocchio": ("model.robot_model",),
+    "pinocchio": ("model.pinocchio_backend",),
+    "llvmlite": ("model.llvm_compiler",),
     "urdf_parser_py": ("model.urdf",),
+    "xacro": ("model.xacro_file",),
     "yaml": ("scenario", "runner"),
     "mujoco": ("simulators.mujoco_simulator", "pictures.*"),
     "matplotlib": ("pictures*",),

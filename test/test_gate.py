@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -310,7 +309,7 @@ def test_an_arm_that_moved_between_two_stops_is_held_at_the_second(ur5: RobotMod
 def test_an_absurd_state_gives_no_absurd_torque_and_leaves_no_trace(ur5: RobotModel, extreme: float):
     gate = EffortGate(ur5, GateParameters())
     before = gate.tick(terms(ur5), MS).tau
-    absurd = replace(terms(ur5), v=extreme * np.array([1, -1, 1, -1, 1, -1]), q=-extreme * np.ones(6))
+    absurd = terms(ur5)._replace(v=extreme * np.array([1, -1, 1, -1, 1, -1]), q=-extreme * np.ones(6))
     for _ in range(3):
         tau = gate.tick(absurd, MS).tau
         assert np.abs(tau - before).max() <= 1.0 + 1e-12

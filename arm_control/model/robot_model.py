@@ -2,30 +2,35 @@
 
     M(q) a + C(q, v) v + g(q) = tau
 
-Frames are the URDF's links. W, the world, is the root link: the arm is bolted to it. The end effector
-E is one link, the ``tip``; the joints are those on the way from the root to it, in that order, and any
-other joint (a gripper's finger) is locked at zero. One number per joint, continuous joints included,
-so ``nq == nv``.
+Frames are the URDF's links. W, the world, is the base link: the arm is bolted to it. The end effector E is
+one link, the ``tip``; the joints are those on the way from base to tip, unless others are named, and any
+other joint (a gripper's finger) is locked. One number per joint, continuous joints included, so
+``nq == nv``.
 
-Everything that acts on the robot asks :meth:`RobotModel.evaluate` once per tick. Pinocchio is behind it.
+Everything that acts on the robot asks :meth:`RobotModel.evaluate` once per tick. Behind it are the
+recursions of :mod:`arm_control.model.recursions`, compiled for this robot when first needed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pinocchio as pin
 
-from arm_control.exceptions import FrameNotFound, InputError, JointNotFound, ModelError, UrdfError
+from arm_control.cache import Cache, default_directory
+from arm_control.exceptions import FrameNotFound, InputError
+from arm_control.model.arm import Arm, describe
+from arm_control.model.calls import BatchFunction, Calls
+from arm_control.model.derivatives import AccelerationDerivatives, TorqueDerivatives
+from arm_control.model.engine import ACCELERATION_DERIVATIVES, ENERGY, KINEMATICS, TORQUE_DERIVATIVES, Engine
+from arm_control.model.quantities import tool_numbers
 from arm_control.model.terms import Terms
-from arm_control.model.urdf import Urdf, load_urdf
+from arm_control.model.tool import Tool
 from arm_control.spatial import Array, Pose
-
-_BODY = pin.FrameType.BODY
-_AXES = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 
 
 class RobotModel:
@@ -34,13 +39,13 @@ class RobotModel:
     Attributes
     ----------
     urdf : Urdf
-        The checked description it was made from.
+        The checked description it was made from; only the model's joints can move in it.
     joint_names : tuple of str
-        Joints from the base to the tip; the order of every joint-space array.
+        The order of every joint-space array: from the base outwards.
     nq, nv : int
         Number of joint positions and of joint velocities (equal).
     base, tip : str
-        The root link (the world frame) and the end effector.
+        The base link (the world frame) and the end effector.
     frames : tuple of str
         Every link.
     q_min, q_max : ndarray, shape (nq,)
@@ -51,60 +56,63 @@ class RobotModel:
         Effort limits [N m or N].
     armature : ndarray, shape (nv,)
         Inertia of the motors' rotors seen at the joints [kg m^2 or kg], part of M.
+    gravity_W : ndarray, shape (3,)
+        Acceleration of free fall in the world frame [m/s^2].
     mass : float
-        Mass of what moves [kg].
+        Mass of what moves [kg], without a payload.
 
     Notes
     -----
     A model keeps work space: use one per thread. The arrays it returns are copies, yours to keep.
     """
 
-    def __init__(self, urdf: Urdf, tip: str, armature: Array) -> None:
-        self.urdf, self.base, self.tip = urdf, urdf.root, tip
-        self.joint_names = urdf.chain(tip)
-        if not self.joint_names:
-            raise ModelError(f"no joint moves '{tip}': choose a link behind a joint as the tip")
-        self._pin = _pinocchio_model(urdf, self.joint_names)
-        self._pin.armature = armature
-        self._data = self._pin.createData()
-        self._frame_ids = {f.name: i for i, f in enumerate(self._pin.frames) if f.type == _BODY}
-        self._tip_id = self._frame_ids[tip]
-        self.frames = tuple(self._frame_ids)
-        self.nq, self.nv = self._pin.nq, self._pin.nv
-        self.armature = armature
-        self.mass = float(sum(inertia.mass for inertia in list(self._pin.inertias)[1:]))
-        self._read_limits()
-        self._refuse_massless()
+    def __init__(self, arm: Arm, backend: str = "auto", cache: Cache | None = None) -> None:
+        self.urdf, self.base, self.tip, self._tree = arm.urdf, arm.urdf.root, arm.tip, arm.tree
+        self.joint_names, self.frames = arm.tree.joint_names, tuple(arm.tree.frames)
+        self.nq = self.nv = arm.tree.n
+        self.q_min, self.q_max, self.v_max, self.tau_max = arm.q_min, arm.q_max, arm.v_max, arm.tau_max
+        self.armature, self.gravity_W = arm.tree.armature, arm.tree.gravity
+        self.mass = float(sum(body.inertia.m for body in arm.tree.bodies))
+        cache = Cache(default_directory()) if cache is None else cache
+        engine = Engine(arm.tree, arm.urdf.text, arm.urdf.robot.name, arm.identity, cache, backend)
+        self._calls = Calls(engine, tool_numbers(arm.tree), self.joint_names)
 
     @classmethod
     def from_urdf(
-        cls,
-        source: str | Path,
-        *,
-        tip: str | None = None,
-        armature: Mapping[str, float] | Sequence[float] | float = 0.0,
-        effort_limits: Mapping[str, float] | None = None,
-        velocity_limits: Mapping[str, float] | None = None,
+        cls, source: str | Path, *, backend: str = "auto", cache: Cache | None = None, **choices: Any
     ) -> RobotModel:
         """Return the model of the arm that a URDF describes.
 
         Parameters
         ----------
         source : str or Path
-            Path of a URDF file, or its text (as in ``robot_description``).
+            Path of a URDF or xacro file, or a URDF's text (as in ``robot_description``).
+        base : str, optional
+            Link that is bolted to the world; the root by default. Of what does not hang on it, only how
+            it turns gravity counts.
         tip : str, optional
             Link of the end effector; by default ``tool0`` where there is one, else the only leaf.
+        joints : sequence of str or "all", optional
+            Joints that move; by default those between base and tip. A joint that mimics one moves along.
+        locked : mapping of str to float, optional
+            Where the other joints are [rad or m]; 0 by default.
         armature : mapping by joint name, sequence (nv,) or float
             Rotor inertia seen at the joint [kg m^2 or kg].
+        gravity : array_like, shape (3,)
+            Acceleration of free fall in the frame of the root link [m/s^2].
         effort_limits, velocity_limits : mapping of str to float, optional
             Limits [N m or N], [rad/s or m/s] by joint name: replace the file's, and supply missing ones.
+        backend : str
+            ``llvm``, ``python`` or ``pinocchio``; by default the first of them that works.
+        cache : Cache, optional
+            Where machine code is kept; by default the user's cache, ``Cache(None)`` for none.
 
         Raises
         ------
         UrdfError
             When the description is unreadable, unsafe or physically impossible.
         FrameNotFound, JointNotFound, ModelError
-            When ``tip``, or a joint named here, does not exist, or the tip must be named.
+            When a link or a joint named here does not exist, or the tip must be named.
 
         Examples
         --------
@@ -115,9 +123,21 @@ class RobotModel:
         >>> model.gravity([0.0] * 6).round(4) + 0.0
         array([  0.    , -53.8002, -15.6416,   0.    ,   0.    ,   0.    ])
         """
-        urdf = load_urdf(source, effort_limits=effort_limits, velocity_limits=velocity_limits)
-        tip = _default_tip(urdf) if tip is None else tip
-        return cls(urdf, tip, _per_joint(armature, urdf.chain(tip), "armature"))
+        return cls(describe(source, **choices), backend, cache)
+
+    @cached_property
+    def _terms(self) -> Callable[[npt.ArrayLike, npt.ArrayLike], Terms]:
+        return self._calls.terms()
+
+    @property
+    def backend(self) -> str:
+        """What computes: ``llvm``, ``python`` or ``pinocchio``."""
+        return self._calls.engine.backend
+
+    @property
+    def backend_reasons(self) -> tuple[str, ...]:
+        """Why it is not one of those before it in that list."""
+        return tuple(self._calls.engine.reasons)
 
     def evaluate(self, q: npt.ArrayLike, v: npt.ArrayLike) -> Terms:
         """Every term of one control tick, computed once.
@@ -127,34 +147,23 @@ class RobotModel:
         q, v : array_like, shape (nv,)
             Joint positions [rad or m] and velocities [rad/s or m/s].
 
-        Returns
-        -------
-        Terms
-
         Raises
         ------
         InputError
-            When an array has a wrong length or an entry that is not finite.
+            When an array has a wrong length or an entry that is not finite; so do all methods.
         """
-        q, v = self._checked(q, "q"), self._checked(v, "v")
-        model, data = self._pin, self._data
-        pin.computeAllTerms(model, data, q, v)
-        M, h, g = data.M.copy(), data.nle.copy(), data.g.copy()
-        pin.forwardKinematics(model, data, q, v, np.zeros(self.nv))
-        X = pin.updateFramePlacement(model, data, self._tip_id)
-        J = pin.getFrameJacobian(model, data, self._tip_id, _AXES).reshape(6, -1)  # one joint: a vector
-        acceleration = pin.getFrameClassicalAcceleration(model, data, self._tip_id, _AXES)
-        X_WE = Pose(X.rotation.copy(), X.translation.copy())
-        return Terms(q, v, X_WE, J @ v, J, acceleration.vector.copy(), M, g, h)
+        return self._terms(q, v)
 
     def pose(self, q: npt.ArrayLike, frame: str | None = None) -> Pose:
         """Pose ``X_WF`` of a link in the world, the tip when none is named."""
-        pin.forwardKinematics(self._pin, self._data, self._checked(q, "q"))
-        X = pin.updateFramePlacement(self._pin, self._data, self._frame_id(frame))
-        return Pose(X.rotation.copy(), X.translation.copy())
+        if frame is None:
+            return Pose(*self._calls.compute(KINEMATICS, q)[:2])
+        (frames,) = self._calls.compute(("frames",), q)
+        row = frames[self._index(frame)]
+        return Pose(row[:9].reshape(3, 3), row[9:])
 
     def jacobian(self, q: npt.ArrayLike, frame: str | None = None, point: npt.ArrayLike = (0, 0, 0)) -> Array:
-        """Jacobian of a point on a link: ``V = J v``, linear then angular, world axes.
+        """Jacobian of a point on a link: ``V = J v``, linear then angular, world axes, shape (6, nv).
 
         Parameters
         ----------
@@ -164,44 +173,106 @@ class RobotModel:
             The link; the tip when none is named.
         point : array_like, shape (3,)
             The point, in the link's frame [m].
-
-        Returns
-        -------
-        ndarray, shape (6, nv)
         """
-        q, frame_id = self._checked(q, "q"), self._frame_id(frame)
-        pin.computeJointJacobians(self._pin, self._data, q)
-        X = pin.updateFramePlacement(self._pin, self._data, frame_id)
-        J = pin.getFrameJacobian(self._pin, self._data, frame_id, _AXES).reshape(6, -1)
-        offset = X.rotation @ np.asarray(point, dtype=float)
-        J[:3] += np.cross(J[3:].T, offset).T
+        if frame is not None:
+            self._index(frame)
+            return self._calls.compute(("J_point",), q, point, frame=frame)[0]
+        R, _, J = self._calls.compute(KINEMATICS, q)
+        J[:3] += np.cross(J[3:].T, R @ self._calls.checked(point, "point")).T
         return J
 
     def mass_matrix(self, q: npt.ArrayLike) -> Array:
         """Mass matrix ``M(q)``, shape (nv, nv) [kg m^2 or kg], armature included."""
-        return self.evaluate(q, np.zeros(self.nv)).M
+        return self._calls.compute(("M",), q)[0]
 
     def gravity(self, q: npt.ArrayLike) -> Array:
         """Gravity torque ``g(q)``, shape (nv,) [N m or N]: what holds the arm still."""
-        return pin.computeGeneralizedGravity(self._pin, self._data, self._checked(q, "q")).copy()
+        return self._calls.compute(("g",), q)[0]
 
     def bias(self, q: npt.ArrayLike, v: npt.ArrayLike) -> Array:
         """Bias ``h(q, v) = C v + g``, shape (nv,) [N m or N]."""
-        return pin.nonLinearEffects(self._pin, self._data, self._checked(q, "q"), self._checked(v, "v")).copy()
+        return self._calls.compute(("h",), q, v)[0]
+
+    def coriolis_matrix(self, q: npt.ArrayLike, v: npt.ArrayLike) -> Array:
+        """Matrix ``C(q, v)`` of Christoffel's symbols, shape (nv, nv): ``Mdot - 2 C`` is skew."""
+        return 0.5 * self._calls.compute(TORQUE_DERIVATIVES, q, v, np.zeros(self.nv))[2]
+
+    def inverse_dynamics(
+        self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, F_E: npt.ArrayLike = (0.0,) * 6
+    ) -> Array:
+        """Torque ``M a + h + J^T F`` for an acceleration, shape (nv,) [N m or N].
+
+        Parameters
+        ----------
+        q, v, a : array_like, shape (nv,)
+            Joint positions, velocities and accelerations.
+        F_E : array_like, shape (6,)
+            Force [N] and moment [N m] that the end effector exerts on its surroundings, in its own axes.
+        """
+        return self._calls.compute(("tau",), q, v, a, F_E)[0]
+
+    def forward_dynamics(self, q: npt.ArrayLike, v: npt.ArrayLike, tau: npt.ArrayLike) -> Array:
+        """Acceleration ``M^-1 (tau - h)`` that a torque causes, shape (nv,) [rad/s^2 or m/s^2]."""
+        return self._calls.compute(("a",), q, v, tau)[0]
+
+    def torque_derivatives(self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike) -> TorqueDerivatives:
+        """Torque for an acceleration and its derivatives by q, v and a."""
+        return TorqueDerivatives(*self._calls.compute(TORQUE_DERIVATIVES, q, v, a))
+
+    def acceleration_derivatives(
+        self, q: npt.ArrayLike, v: npt.ArrayLike, tau: npt.ArrayLike
+    ) -> AccelerationDerivatives:
+        """Acceleration that a torque causes and its derivatives by q, v and tau."""
+        return AccelerationDerivatives(*self._calls.compute(ACCELERATION_DERIVATIVES, q, v, tau))
+
+    def kinetic_energy(self, q: npt.ArrayLike, v: npt.ArrayLike) -> float:
+        """Kinetic energy [J], armature included."""
+        return float(self._calls.compute(ENERGY, q, v)[0])
+
+    def potential_energy(self, q: npt.ArrayLike) -> float:
+        """Potential energy of what moves [J]; zero where its centre of mass is level with the world's origin."""
+        return float(self._calls.compute(ENERGY, q, np.zeros(self.nv))[1])
+
+    def centre_of_mass(self, q: npt.ArrayLike) -> Array:
+        """Centre of mass of what moves, in the world, shape (3,) [m]."""
+        return self._calls.compute(ENERGY, q, np.zeros(self.nv))[2]
+
+    def batch(self, *quantities: str) -> BatchFunction:
+        """Return a function that computes quantities of many states at once.
+
+        Parameters
+        ----------
+        *quantities : str
+            Any of those in :data:`arm_control.model.quantities.INPUTS`, such as ``"p_WE", "J", "M"``.
+
+        Examples
+        --------
+        >>> from arm_control import urdf_path
+        >>> model = RobotModel.from_urdf(urdf_path("ur5"))
+        >>> results = model.batch("p_WE", "M")(np.zeros((1000, 6)))
+        >>> results["p_WE"].shape, results["M"].shape
+        ((1000, 3), (1000, 6, 6))
+        """
+        return self._calls.batch(quantities)
+
+    def attach(self, tool: Tool | None) -> None:
+        """Put a tool or a payload at the tip from now on, None for nothing; every kernel knows it at once."""
+        self._calls.set_tool(tool_numbers(self._tree, *(tool.numbers() if tool else ())))
+
+    def prepare(self, progress: bool = True) -> None:
+        """Make every kernel now that would otherwise be made when first needed.
+
+        Parameters
+        ----------
+        progress : bool
+            Draw a bar on a terminal.
+        """
+        self._calls.prepare(progress)
 
     def in_joint_order(self, names: Sequence[str], values: Sequence[float], what: str = "position") -> Array:
         """Values given by joint name, in the model's order; joints it does not have are passed over.
 
-        Parameters
-        ----------
-        names, values : sequence
-            As in a ``JointState``: any order, one value per name.
-        what : str
-            What the values are, for the message.
-
-        Returns
-        -------
-        ndarray, shape (nv,)
+        ``names`` and ``values`` are as in a ``JointState``; ``what`` they are is for the message.
 
         Raises
         ------
@@ -217,67 +288,10 @@ class RobotModel:
         missing = [name for name in self.joint_names if name not in index]
         if missing:
             raise InputError(f"no {what} for joint {', '.join(missing)}; got {', '.join(names) or 'none'}")
-        return self._checked([values[index[name]] for name in self.joint_names], what)
+        return self._calls.checked([values[index[name]] for name in self.joint_names], what)
 
-    def _checked(self, values: npt.ArrayLike, what: str) -> Array:
-        array = np.array(values, dtype=float)
-        if array.shape != (self.nv,):
-            raise InputError(f"{what} has shape {array.shape}, allowed ({self.nv},)")
-        if not np.isfinite(array).all():
-            named = dict(zip(self.joint_names, array.tolist(), strict=True))
-            bad = {name: x for name, x in named.items() if not np.isfinite(x)}
-            raise InputError(f"{what} is not finite: {bad}")
-        return array
-
-    def _frame_id(self, frame: str | None) -> int:
-        if frame is None:
-            return self._tip_id
+    def _index(self, frame: str) -> int:
         try:
-            return self._frame_ids[frame]
-        except KeyError:
+            return self.frames.index(frame)
+        except ValueError:
             raise FrameNotFound(frame, self.frames) from None
-
-    def _read_limits(self) -> None:
-        continuous = np.array([self.urdf.robot.joint_map[j].type == "continuous" for j in self.joint_names])
-        self.q_min = np.where(continuous, -np.inf, self._pin.lowerPositionLimit)
-        self.q_max = np.where(continuous, np.inf, self._pin.upperPositionLimit)
-        self.v_max = np.array(self._pin.velocityLimit)
-        self.tau_max = np.array(self._pin.effortLimit)
-
-    def _refuse_massless(self) -> None:
-        """A joint that moves no inertia has no finite acceleration: refuse it, by name."""
-        diagonal = np.diag(pin.crba(self._pin, self._data, pin.neutral(self._pin)))
-        for name, inertia in zip(self.joint_names, diagonal, strict=True):
-            if inertia <= 1e-12:
-                raise UrdfError(f"joint '{name}' moves no inertia: give its links an <inertial>, or an armature")
-
-
-def _pinocchio_model(urdf: Urdf, joint_names: Sequence[str]) -> pin.Model:
-    """Pinocchio's model of these joints, the others locked at zero, in the order of the chain."""
-    full = pin.buildModelFromXML(urdf.text.replace('type="continuous"', 'type="revolute"'))
-    locked = [full.getJointId(name) for name in full.names[1:] if name not in joint_names]
-    model = pin.buildReducedModel(full, locked, pin.neutral(full)) if locked else full
-    if tuple(model.names[1:]) != tuple(joint_names):
-        raise ModelError(f"joints in the order {list(model.names[1:])}, expected {list(joint_names)}")
-    return model
-
-
-def _default_tip(urdf: Urdf) -> str:
-    if "tool0" in urdf.robot.link_map:
-        return "tool0"
-    if len(urdf.leaves) == 1:
-        return urdf.leaves[0]
-    raise ModelError(f"which link is the end effector? Give 'tip': one of {', '.join(urdf.leaves)}")
-
-
-def _per_joint(values: Mapping[str, float] | Sequence[float] | float, names: Sequence[str], what: str) -> Array:
-    """A number per joint from a mapping by name, a sequence or one number for all; not negative."""
-    if isinstance(values, Mapping):
-        for name in values:
-            if name not in names:
-                raise JointNotFound(name, names)
-        values = [values.get(name, 0.0) for name in names]
-    array = np.array(np.broadcast_to(np.asarray(values, dtype=float), (len(names),)))
-    if not (np.isfinite(array).all() and (array >= 0.0).all()):
-        raise ModelError(f"{what} = {array.tolist()}: finite numbers >= 0 are needed")
-    return array

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from arm_control.spatial import Array, Pose
 
 
-@dataclass(frozen=True)
-class Terms:
+class Terms(NamedTuple):
     """Kinematics and dynamics of an arm in one state; ``M a + C v + g = tau`` is the sign convention.
 
     Attributes

@@ -22,6 +22,7 @@ from urdf_parser_py.urdf import URDF
 from arm_control.exceptions import FrameNotFound, JointNotFound, UrdfError
 from arm_control.model.urdf_checks import MOVABLE, find_problems, is_massless
 from arm_control.model.urdf_xml import MAX_BYTES, numbers, read_robot
+from arm_control.model.xacro_file import expand_xacro
 
 
 @dataclass(frozen=True)
@@ -48,12 +49,12 @@ class Urdf:
 
         A joint that mimics another one is among them.
         """
-        return tuple(joint for joint, _ in self._walk(self.root) if self._is_movable(joint))
+        return tuple(joint for joint, _ in self.below(self.root) if self._is_movable(joint))
 
     @property
     def leaves(self) -> tuple[str, ...]:
         """Names of the links without children, depth first: the candidates for an end effector."""
-        links = (self.root, *(link for _, link in self._walk(self.root)))
+        links = (self.root, *(link for _, link in self.below(self.root)))
         return tuple(link for link in links if link not in self.robot.child_map)
 
     def chain(self, tip: str) -> tuple[str, ...]:
@@ -102,10 +103,10 @@ class Urdf:
             _remove(material, material.findall("texture"))
         return _write(robot)
 
-    def _walk(self, link: str) -> Iterator[tuple[str, str]]:
-        """Yield every (joint, child link) below a link, depth first; without recursion."""
+    def below(self, link: str) -> Iterator[tuple[str, str]]:
+        """Yield every (joint, child link) below a link: depth first, siblings as in the file."""
         pending = list(reversed(self.robot.child_map.get(link, [])))
-        while pending:
+        while pending:  # not by recursion: a chain may be longer than Python's stack
             joint, child = pending.pop()
             yield joint, child
             pending += reversed(self.robot.child_map.get(child, []))
@@ -119,17 +120,21 @@ def load_urdf(
     *,
     effort_limits: Mapping[str, float] | None = None,
     velocity_limits: Mapping[str, float] | None = None,
+    xacro_args: Mapping[str, str] | None = None,
 ) -> Urdf:
     """Check a URDF and load it.
 
     Parameters
     ----------
     source : str or Path
-        A file, or the XML itself (a str with a ``<`` in it, as in ``robot_description``).
+        A file, or the XML itself (a str with a ``<`` in it, as in ``robot_description``). A file whose
+        name ends in ``.xacro`` is expanded first; XML with xacro in it is refused.
     effort_limits : mapping of str to float, optional
         Largest effort [N m or N] by joint name; replaces what the file states or leaves out.
     velocity_limits : mapping of str to float, optional
         Largest speed [rad/s or m/s] by joint name; likewise.
+    xacro_args : mapping of str to str, optional
+        Values of the ``<xacro:arg>`` of a xacro file.
 
     Returns
     -------
@@ -143,6 +148,8 @@ def load_urdf(
         finite.
     JointNotFound
         A limit is given for a joint which the robot does not have or which does not move.
+    MissingExtra
+        A xacro file is given, and xacro is not installed.
 
     Notes
     -----
@@ -160,7 +167,7 @@ def load_urdf(
     (('hinge',), {'rod': 1.0})
     """
     maxima = {"effort": dict(effort_limits or {}), "velocity": dict(velocity_limits or {})}
-    text, name = _read(source)
+    text, name = read_source(source, xacro_args)
     problems = find_problems(text, maxima["effort"], maxima["velocity"])
     if problems:
         raise UrdfError("\n- ".join([f"{len(problems)} problem(s) in {name}", *problems]))
@@ -172,15 +179,21 @@ def load_urdf(
     return Urdf(text, parsed.get_root(), parsed)
 
 
-def _read(source: str | Path) -> tuple[str, str]:
-    """Return the XML and what to call it in a message."""
+def read_source(source: str | Path, xacro_args: Mapping[str, str] | None = None) -> tuple[str, str]:
+    """Return the XML, xacro expanded, and what to call it in a message; see :func:`load_urdf`."""
     if isinstance(source, str) and "<" in source:
+        if xacro_args:
+            raise UrdfError("xacro_args are given with XML; only a file is expanded")
         return source, "the URDF text"
     name = str(source)[:200]
     try:
         path = Path(source)
         if not path.is_file():
             raise UrdfError(f"there is no URDF file {name!r}; allowed is a file or the XML itself")
+        if path.suffix == ".xacro":
+            return expand_xacro(path, xacro_args), name
+        if xacro_args:
+            raise UrdfError(f"xacro_args are given with {name!r}; allowed is a file whose name ends in .xacro")
         with path.open("rb") as file:
             return file.read(MAX_BYTES + 1).decode("utf-8"), name
     except UrdfError:

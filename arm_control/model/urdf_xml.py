@@ -161,3 +161,8 @@ def quote(text: str | None) -> str:
     """Quote what a file says for a message, cut to 60 characters."""
     text = text or ""
     return repr(text if len(text) <= 60 else text[:57] + "...")
+
+
+def printable(text: str) -> str:
+    """Escape what a terminal would act upon: control characters, line breaks, changes of direction."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

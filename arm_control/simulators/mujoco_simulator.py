@@ -136,7 +136,7 @@ _BAD = tuple(int(getattr(mujoco.mjtWarning, f"mjWARN_BAD{what}")) for what in ("
 
 
 def build_mujoco_model(model: RobotModel, timestep: float, damping: float = 0.0) -> mujoco.MjModel:
-    """MuJoCo's model of the arm: its joints with one motor each, other joints locked, no contacts.
+    """MuJoCo's model of the arm: its joints with one motor each, no contacts.
 
     Parameters
     ----------
@@ -150,18 +150,18 @@ def build_mujoco_model(model: RobotModel, timestep: float, damping: float = 0.0)
     Raises
     ------
     ModelError
-        When MuJoCo refuses the arm, such as for a moving link without mass.
+        When MuJoCo refuses the arm, such as for a moving link without mass, or a joint mimics another one:
+        MuJoCo's own coupling gives way.
     """
+    followers = sorted({*model.urdf.movable_joints} - {*model.joint_names})
+    if followers:
+        raise ModelError(f"MuJoCo cannot simulate the mimic joints {', '.join(followers)} as rigid: leave them locked")
     compiler = '<mujoco><compiler inertiafromgeom="false" balanceinertia="false" fusestatic="false"/></mujoco>'
     text = model.urdf.without_meshes().replace("</robot>", compiler + "</robot>")
     spec = mujoco.MjSpec.from_string(text)
     spec.option.timestep = timestep
     spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_LIMIT
-    for mimic in list(spec.equalities):
-        spec.delete(mimic)
-    for joint in list(spec.joints):
-        if joint.name not in model.joint_names:
-            spec.delete(joint)
+    spec.option.gravity = model.gravity_W
     for name in model.joint_names:
         spec.add_actuator(name=name, target=name, trntype=mujoco.mjtTrn.mjTRN_JOINT).set_to_motor()
     try:

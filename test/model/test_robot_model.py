@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -195,7 +194,7 @@ def test_terms_are_copies(ur5: RobotModel, states: States):
 
 
 def arrays(t: Terms) -> dict[str, Array]:
-    found = {field.name: getattr(t, field.name) for field in fields(t) if field.name != "X_WE"}
+    found = {name: value for name, value in t._asdict().items() if name != "X_WE"}
     return {**found, "R": t.X_WE.R, "p": t.X_WE.p}
 
 

@@ -1,0 +1,168 @@
+"""Calls a model's kernels: arguments checked, the tool put in, results copied."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from arm_control.exceptions import InputError
+from arm_control.model.engine import KERNELS, TERMS, Engine
+from arm_control.model.kernels import SHARED, Batch, Kernel
+from arm_control.model.quantities import INPUTS
+from arm_control.model.terms import Terms
+from arm_control.progress import bar
+from arm_control.spatial import Array, Pose
+
+
+class Calls:
+    """The kernels of one robot with one tool.
+
+    Parameters
+    ----------
+    engine : Engine
+    tool : ndarray, shape (22,)
+        As :func:`~arm_control.model.quantities.tool_numbers` gives it.
+    joint_names : sequence of str
+        For messages.
+    """
+
+    def __init__(self, engine: Engine, tool: Array, joint_names: Sequence[str]) -> None:
+        self.engine, self._tool, self._joint_names = engine, tool, tuple(joint_names)
+        self._kernels: dict[tuple[tuple[str, ...], str | None], Kernel] = {}
+
+    def set_tool(self, tool: Array) -> None:
+        """Compute with this tool from now on."""
+        self._tool = tool
+        for kernel in self._kernels.values():
+            if "tool" in kernel.inputs:
+                kernel.inputs["tool"][:] = tool
+
+    def kernel(self, quantities: tuple[str, ...], frame: str | None = None) -> Kernel:
+        """Return a kernel with the tool in it; made when it is first needed."""
+        key = (quantities, frame)
+        kernel = self._kernels.get(key)
+        if kernel is None:
+            kernel = self._kernels[key] = self.engine.kernel(quantities, frame)
+            self.set_tool(self._tool)
+        return kernel
+
+    def compute(self, quantities: tuple[str, ...], *values: npt.ArrayLike, frame: str | None = None) -> list[Array]:
+        """Return these quantities; the values are the kernel's inputs in order, without the tool.
+
+        Raises
+        ------
+        InputError
+            When a value has a wrong shape or an entry that is not finite.
+        """
+        kernel = self.kernel(quantities, frame)
+        names = [name for name in kernel.inputs if name not in SHARED]
+        arrays = [np.asarray(value, dtype=float) for value in values]
+        for name, array in zip(names, arrays, strict=True):
+            view = kernel.inputs[name]
+            if array.shape != view.shape:
+                raise InputError(f"{name} has shape {array.shape}, allowed {view.shape}")
+            view[:] = array
+        if kernel.call() != 0.0:
+            for name, array in zip(names, arrays, strict=True):
+                self.checked(array, name)
+        return [view.copy() for view in kernel.outputs.values()]
+
+    def terms(self) -> Callable[[npt.ArrayLike, npt.ArrayLike], Terms]:
+        """Return the function behind :meth:`arm_control.RobotModel.evaluate`: the path where time counts.
+
+        What it needs is bound once: at two microseconds a call, looking up a name shows.
+        """
+        kernel, checked = self.kernel(TERMS), self.checked
+        call, shape, new, array = kernel.call, (len(self._joint_names),), tuple.__new__, np.ndarray
+        q_in, v_in = kernel.inputs["q"], kernel.inputs["v"]
+        copy_q, copy_v = q_in.copy, v_in.copy
+        R, p, V, J, Jdot_v, M, g, h = (view.copy for view in kernel.outputs.values())
+
+        def terms(q: npt.ArrayLike, v: npt.ArrayLike) -> Terms:
+            if type(q) is not array or q.shape != shape:
+                q = checked(q, "q")
+            if type(v) is not array or v.shape != shape:
+                v = checked(v, "v")
+            q_in[...] = q
+            v_in[...] = v
+            if call() != 0.0:
+                checked(q, "q")
+                checked(v, "v")
+            X_WE = new(Pose, (R(), p()))
+            return new(Terms, (copy_q(), copy_v(), X_WE, V(), J(), Jdot_v(), M(), g(), h()))
+
+        return terms
+
+    def batch(self, quantities: tuple[str, ...]) -> BatchFunction:
+        """Return what computes these quantities for many states, with the tool there is now."""
+        unknown = [name for name in quantities if name not in INPUTS or "point" in INPUTS[name]]
+        if unknown or not quantities:
+            raise InputError(f"unknown quantity {', '.join(unknown) or 'none'}; there are {', '.join(INPUTS)}")
+        return BatchFunction(self.engine.batch(quantities), self._tool.copy())
+
+    def prepare(self, progress: bool) -> None:
+        """Make all kernels of the model's methods."""
+        for quantities in bar(KERNELS, "compiling" if progress else None):
+            self.kernel(quantities)
+
+    def checked(self, values: npt.ArrayLike, what: str) -> Array:
+        """Return an array that is a finite number per joint (or per axis), or refuse it."""
+        array = np.array(values, dtype=float)
+        names = _AXES.get(what, self._joint_names)
+        if array.shape != (len(names),):
+            raise InputError(f"{what} has shape {array.shape}, allowed ({len(names)},)")
+        if not np.isfinite(array).all():
+            named = dict(zip(names, array.tolist(), strict=True))
+            bad = {name: x for name, x in named.items() if not np.isfinite(x)}
+            raise InputError(f"{what} is not finite: {bad}")
+        return array
+
+
+class BatchFunction:
+    """Computes quantities of many states at once; made by :meth:`arm_control.RobotModel.batch`.
+
+    Attributes
+    ----------
+    inputs : tuple of str
+        Names of the arguments, in order.
+    n_results : int
+        Numbers per state.
+    """
+
+    def __init__(self, batch: Batch, tool: Array) -> None:
+        self._batch, self._tool = batch, tool
+        self.inputs = tuple(name for name in batch.inputs if name not in SHARED)
+        self.n_results = batch.n_results
+
+    def __call__(self, *values: npt.ArrayLike, out: Array | None = None) -> dict[str, Array]:
+        """Return the quantities by name, each of shape (N, ...).
+
+        Parameters
+        ----------
+        *values : array_like, shape (N, size)
+            A row per state for each of ``inputs``.
+        out : ndarray, shape (N, n_results), optional
+            Memory to use again: new memory costs time. The results are views of it.
+
+        Raises
+        ------
+        InputError
+            When a value has a wrong shape or an entry that is not finite.
+        """
+        arrays = {name: np.ascontiguousarray(x, float) for name, x in zip(self.inputs, values, strict=True)}
+        n = len(arrays["q"])
+        for name, array in arrays.items():
+            shape = (n, self._batch.inputs[name])
+            if array.shape != shape:
+                raise InputError(f"{name} has shape {array.shape}, allowed {shape}")
+            if not np.isfinite(array).all():
+                raise InputError(f"{name} is not finite in state {np.argwhere(~np.isfinite(array))[0, 0]}")
+        out = np.empty((n, self.n_results)) if out is None else out
+        if out.shape != (n, self.n_results) or out.dtype != float or not out.flags.c_contiguous:
+            raise InputError(f"out has shape {out.shape}, allowed ({n}, {self.n_results}), contiguous floats")
+        return self._batch([self._tool if name in SHARED else arrays[name] for name in self._batch.inputs], out)
+
+
+_AXES = {"point": ("x", "y", "z"), "F_E": ("fx", "fy", "fz", "nx", "ny", "nz")}

@@ -1,0 +1,159 @@
+"""Makes a model's kernels, by the best back end there is.
+
+    llvm        the program of a tape as machine code for this processor; object files are cached
+    python      the same program as a Python function
+    pinocchio   Pinocchio's algorithms
+
+The first one that works is taken. A new kernel is compared with the float run of the recursions before it
+may answer. A back end that cannot make one, or makes a wrong one, is left for the next, with a warning.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import numpy as np
+
+from arm_control.cache import Cache
+from arm_control.exceptions import ModelError
+from arm_control.model.kernels import BackEnd, Batch, Kernel
+from arm_control.model.quantities import reference, tool_numbers
+from arm_control.model.tree import Tree
+
+T = TypeVar("T")
+LOG = logging.getLogger("arm_control.model")
+BACKENDS = ("llvm", "python", "pinocchio")
+AGREEMENT = 1e-9
+"""Largest difference of a new kernel from the float run, relative to the largest entry."""
+
+TERMS = ("R_WE", "p_WE", "V_WE", "J", "Jdot_v", "M", "g", "h")
+KINEMATICS = ("R_WE", "p_WE", "J")
+ENERGY = ("kinetic_energy", "potential_energy", "centre_of_mass")
+TORQUE_DERIVATIVES = ("tau_derived", "tau_q", "tau_v", "tau_a")
+ACCELERATION_DERIVATIVES = ("a_solved", "a_q", "a_v", "a_tau")
+KERNELS: tuple[tuple[str, ...], ...] = (
+    TERMS,
+    KINEMATICS,
+    ("frames",),
+    ("M",),
+    ("g",),
+    ("h",),
+    ("tau",),
+    ("a",),
+    ENERGY,
+    TORQUE_DERIVATIVES,
+    ACCELERATION_DERIVATIVES,
+)
+"""The kernels of the model's methods, but for the Jacobians of links other than the tip: one each."""
+
+
+class Engine:
+    """Kernels of one robot, each made when it is first needed.
+
+    Parameters
+    ----------
+    tree : Tree
+    urdf_text : str
+        What the tree was made from.
+    title : str
+        The robot's name.
+    identity : str
+        All that the tree was made from.
+    cache : Cache
+    backend : str
+        ``auto``, or one of BACKENDS: that one and no other.
+
+    Attributes
+    ----------
+    backend : str
+        The one in use.
+    reasons : list of str
+        Why the ones before it are not.
+    """
+
+    def __init__(
+        self, tree: Tree, urdf_text: str, title: str, identity: str, cache: Cache, backend: str = "auto"
+    ) -> None:
+        if backend not in ("auto", *BACKENDS):
+            raise ModelError(f"backend is '{backend}', allowed: auto, {', '.join(BACKENDS)}")
+        self._tree, self._urdf_text = tree, urdf_text
+        self._title, self._identity, self._cache = title, identity, cache
+        self._candidates = list(BACKENDS) if backend == "auto" else [backend]
+        self._kernels: dict[tuple[tuple[str, ...], str | None], Kernel] = {}
+        self._batches: dict[tuple[str, ...], Batch] = {}
+        self.reasons: list[str] = []
+        self._maker: BackEnd = self._next()
+
+    @property
+    def backend(self) -> str:
+        """The back end in use."""
+        return self._candidates[0]
+
+    def kernel(self, quantities: tuple[str, ...], frame: str | None = None) -> Kernel:
+        """Return the kernel of these quantities."""
+        key = (quantities, frame)
+        if key not in self._kernels:
+            self._kernels[key] = self._make(lambda maker: self._checked(maker, quantities, frame))
+        return self._kernels[key]
+
+    def batch(self, quantities: tuple[str, ...]) -> Batch:
+        """Return what computes these quantities for many states."""
+        if quantities not in self._batches:
+            self._batches[quantities] = self._make(lambda maker: maker.batch(quantities))
+        return self._batches[quantities]
+
+    def _make(self, make: Callable[[BackEnd], T]) -> T:
+        while True:
+            try:
+                return make(self._maker)
+            except Exception as error:
+                self._give_up(error)
+                self._maker = self._next()
+
+    def _next(self) -> BackEnd:
+        while True:
+            try:
+                return self._back_end(self.backend)
+            except Exception as error:
+                self._give_up(error)
+
+    def _give_up(self, error: Exception) -> None:
+        reason = f"back end {self.backend}: {type(error).__name__}: {error}"
+        if len(self._candidates) == 1:
+            raise ModelError(f"no kernel for {self._title}; {'; '.join([*self.reasons, reason])}") from error
+        LOG.warning("%s: %s; the next one is taken", self._title, reason)
+        self.reasons.append(reason)
+        self._candidates.pop(0)
+
+    def _back_end(self, name: str) -> BackEnd:
+        if name == "llvm":
+            from arm_control.model.llvm_backend import LlvmBackEnd
+
+            return LlvmBackEnd(self._tree, self._identity, self._title, self._cache)
+        if name == "python":
+            from arm_control.model.python_backend import PythonBackEnd
+
+            return PythonBackEnd(self._tree)
+        from arm_control.model.pinocchio_backend import PinocchioBackEnd
+
+        return PinocchioBackEnd(self._tree, self._urdf_text)
+
+    def _checked(self, maker: BackEnd, quantities: Sequence[str], frame: str | None) -> Kernel:
+        kernel, is_new = maker.kernel(quantities, frame)
+        if is_new:
+            self._compare(kernel, quantities, frame)
+        return kernel
+
+    def _compare(self, kernel: Kernel, quantities: Sequence[str], frame: str | None) -> None:
+        """Refuse a kernel that does not compute what the recursions say."""
+        rng = np.random.default_rng(0)
+        for name, view in kernel.inputs.items():
+            view[:] = tool_numbers(self._tree) if name == "tool" else rng.uniform(-1.0, 1.0, len(view))
+        status = kernel.call()
+        expected = reference(self._tree, quantities, kernel.inputs, frame)
+        for name, values in expected.items():
+            error = float(np.max(np.abs(kernel.outputs[name] - values), initial=0.0))
+            if status != 0.0 or not error <= AGREEMENT * max(1.0, float(np.max(np.abs(values), initial=0.0))):
+                raise ModelError(f"'{name}' is {error:.1e} off the float run")

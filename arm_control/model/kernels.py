@@ -1,0 +1,115 @@
+"""Kernels: functions with a work space of their own, for one state or for many.
+
+Who makes them is a back end (:mod:`arm_control.model.engine`); how they are used is the same for all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from arm_control.spatial import Array
+
+SHARED = ("tool",)
+"""Inputs that are the same for all states of a batch."""
+
+Shapes = Mapping[str, tuple[int, ...]]
+
+
+class Kernel:
+    """Computes quantities of one state: write ``inputs``, call, read ``outputs``.
+
+    Parameters
+    ----------
+    inputs : mapping of str to int
+        Name and size of each input.
+    outputs : mapping of str to shape
+        Name and shape of each output.
+    bind : callable
+        Is given the inputs' and the outputs' part of the work space, and returns the function that
+        computes one from the other. That returns 0, or nan when an input is not finite.
+
+    Attributes
+    ----------
+    inputs, outputs : dict of str to ndarray
+        Views of the work space.
+    call : callable
+        The function.
+    """
+
+    def __init__(
+        self, inputs: Mapping[str, int], outputs: Shapes, bind: Callable[[Array, Array], Callable[[], float]]
+    ) -> None:
+        n_inputs = sum(inputs.values())
+        work = np.zeros(n_inputs + sum(math.prod(shape) for shape in outputs.values()))
+        self.inputs = split(work[:n_inputs], {name: (size,) for name, size in inputs.items()})
+        self.outputs = split(work[n_inputs:], outputs)
+        self.call = bind(work[:n_inputs], work[n_inputs:])
+
+
+class Batch:
+    """Computes quantities of many states.
+
+    Parameters
+    ----------
+    inputs, outputs
+        As for a :class:`Kernel`.
+    run : callable
+        Is given the inputs, a row per state (one row for all when shared), and the rows of the outputs.
+    """
+
+    def __init__(self, inputs: Mapping[str, int], outputs: Shapes, run: Callable[[list[Array], Array], object]) -> None:
+        self.inputs, self.outputs, self._run = dict(inputs), dict(outputs), run
+
+    @property
+    def n_results(self) -> int:
+        """Numbers per state."""
+        return sum(math.prod(shape) for shape in self.outputs.values())
+
+    def __call__(self, arrays: Sequence[Array], out: Array) -> dict[str, Array]:
+        """Fill ``out``, shape (N, n_results), and return its parts by name, each of shape (N, ...)."""
+        self._run(list(arrays), out)
+        return split(out, self.outputs)
+
+
+def split(rows: Array, shapes: Shapes) -> dict[str, Array]:
+    """Views of the pieces of an array's last axis, by name and in their shapes."""
+    views, first = {}, 0
+    for name, shape in shapes.items():
+        size = math.prod(shape)
+        views[name] = rows[..., first : first + size].reshape((*rows.shape[:-1], *shape))
+        first += size
+    return views
+
+
+class BackEnd(Protocol):
+    """Makes kernels of the quantities named in :mod:`arm_control.model.quantities`."""
+
+    def kernel(self, quantities: Sequence[str], frame: str | None) -> tuple[Kernel, bool]:
+        """Return a kernel, and whether it is new: one from a cache was checked when it was made.
+
+        ``frame`` is the link that ``J_point`` is about.
+        """
+
+    def batch(self, quantities: Sequence[str]) -> Batch:
+        """Return what computes these for many states."""
+
+
+def one_by_one(kernel: Kernel) -> Callable[[list[Array], Array], None]:
+    """Return the ``run`` of a :class:`Batch` that calls a kernel for each state."""
+
+    def run(arrays: list[Array], out: Array) -> None:
+        for name, array in zip(kernel.inputs, arrays, strict=True):
+            if name in SHARED:
+                kernel.inputs[name][:] = array
+        own = [(kernel.inputs[name], a) for name, a in zip(kernel.inputs, arrays, strict=True) if name not in SHARED]
+        for i, row in enumerate(out):
+            for view, array in own:
+                view[:] = array[i]
+            failed = kernel.call() != 0.0
+            row[:] = np.nan if failed else np.concatenate([x.ravel() for x in kernel.outputs.values()])
+
+    return run

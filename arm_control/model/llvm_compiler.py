@@ -1,0 +1,64 @@
+"""Machine code for this processor from LLVM's intermediate language, by llvmlite; no C compiler is needed."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import Any
+
+import llvmlite
+import llvmlite.binding as llvm
+
+
+def target_machine() -> Any:
+    """The processor this runs on, with all it can do."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    target = llvm.Target.from_default_triple()
+    features = llvm.get_host_cpu_features().flatten()
+    return target.create_target_machine(opt=1, cpu=llvm.get_host_cpu_name(), features=features)
+
+
+@cache
+def processor() -> str:
+    """Return a text that is the same where machine code may be shared."""
+    llvm.initialize_native_target()
+    features = llvm.get_host_cpu_features().flatten()
+    return f"llvmlite {llvmlite.__version__}, {llvm.get_process_triple()}, {llvm.get_host_cpu_name()}, {features}"
+
+
+@cache
+def lanes() -> int:
+    """How many numbers fit in a vector register: 8, 4 or 2."""
+    features = llvm.get_host_cpu_features()
+    return 8 if features.get("avx512f") else 4 if features.get("avx2") else 2
+
+
+def compile_code(code: str) -> bytes:
+    """Return the object file of an intermediate code.
+
+    No optimiser runs but for the inlining that the code asks for: a tape has nothing to be found twice, and
+    longer compilation did not make it faster.
+    """
+    machine = target_machine()
+    module = llvm.parse_assembly(code)
+    module.verify()
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_always_inliner_pass()
+    passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))
+    return machine.emit_object(module)
+
+
+class Library:
+    """An object file, loaded: its functions keep it in memory."""
+
+    def __init__(self, data: bytes) -> None:
+        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine())
+        self._engine.add_object_file(llvm.object_file.ObjectFileRef.from_data(data))
+        self._engine.finalize_object()
+
+    def function(self, name: str, *arguments: Any) -> Any:
+        """Return a function that returns a double, and keeps the library."""
+        function: Any = ctypes.CFUNCTYPE(ctypes.c_double, *arguments)(self._engine.get_function_address(name))
+        function.library = self
+        return function

@@ -1,0 +1,227 @@
+"""The recursions of rigid-body dynamics, once, for any scalar.
+
+    M(q) a + C(q, v) v + g(q) = tau
+
+Body i hangs on body p(i); X_i places it, S_i is its joint's axis, v_i and a_i its joint's speed and
+acceleration. All quantities of body i are in its own frame, but for ``X_W``. The world is accelerated by
+-g, upwards, instead of pulling every body down.
+
+    V_i = X_i^-1 V_p + S_i v_i                                                                    (1)
+    A_i = X_i^-1 A_p + S_i a_i + V_i x S_i v_i           A_W = -g                                  (2)
+    F_i = I_i A_i + V_i x* I_i V_i                                                                (3)
+    tau_i = S_i . F_i        F_p += X_i F_i                                                        (4)
+    Ic_p += X_i Ic_i         M_ij = S_j . X_ji (Ic_i S_i)  for every j that carries i              (5)
+
+(1) to (4) are the recursive Newton-Euler algorithm, (5) is the composite-rigid-body algorithm.
+Functions take the joint transforms ``X`` of :func:`joint_transforms`, so that a tape computes them once.
+
+Source: R. Featherstone, "Rigid Body Dynamics Algorithms", Springer 2008, tables 5.1, 6.2 and 7.1;
+B. Siciliano et al., "Robotics", Springer 2009, chapter 7.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from arm_control.model.spatial_vectors import Force, Inertia, Motion, Scalar, Transform, congruent, cross
+from arm_control.model.tree import Body, Frame, Tree
+from arm_control.spatial import Array
+
+REST = Motion(np.zeros(3), np.zeros(3))
+ZAXIS = np.array([0.0, 0.0, 1.0])
+
+
+def axis(body: Body) -> Motion:
+    """``S_i``, shared out to the coordinate that moves the joint: ``ratio`` times a unit of motion along z."""
+    z = ZAXIS * body.ratio
+    return Motion(z, np.zeros(3)) if body.is_prismatic else Motion(np.zeros(3), z)
+
+
+def along_axis(body: Body, force: Force) -> Scalar:
+    """``S_i . F``."""
+    return (force.f if body.is_prismatic else force.n)[2] * body.ratio
+
+
+def joint_transforms(tree: Tree, q: Array) -> list[Transform]:
+    """``X_i``: every body seen from its parent, at joint positions q, shape (n,)."""
+    return [body.transform(q) for body in tree.bodies]
+
+
+def world_transforms(tree: Tree, X: list[Transform]) -> list[Transform]:
+    """``X_WB``: every body seen from the world."""
+    X_W: list[Transform] = []
+    for body, X_i in zip(tree.bodies, X, strict=True):
+        X_W.append(X_i if body.parent < 0 else X_W[body.parent] @ X_i)
+    return X_W
+
+
+def frame_transform(frame: Frame, X_W: list[Transform]) -> Transform:
+    """``X_WF``: a link, seen from the world."""
+    return frame.placement if frame.body < 0 else X_W[frame.body] @ frame.placement
+
+
+def velocities(tree: Tree, X: list[Transform], v: Array) -> list[Motion]:
+    """``V_i``, equation (1)."""
+    V: list[Motion] = []
+    for body, X_i in zip(tree.bodies, X, strict=True):
+        V_p = REST if body.parent < 0 else V[body.parent]
+        V.append(X_i.pull(V_p) + axis(body) * v[body.coordinate])
+    return V
+
+
+def accelerations(tree: Tree, X: list[Transform], V: list[Motion], v: Array, a: Array) -> list[Motion]:
+    """``A_i``, equation (2): spatial accelerations, that of free fall taken off."""
+    A: list[Motion] = []
+    for body, X_i, V_i in zip(tree.bodies, X, V, strict=True):
+        A_p = Motion(-tree.gravity, np.zeros(3)) if body.parent < 0 else A[body.parent]
+        S, i = axis(body), body.coordinate
+        A.append(X_i.pull(A_p) + S * a[i] + V_i.cross(S * v[i]))
+    return A
+
+
+def inverse_dynamics(
+    tree: Tree, X: list[Transform], V: list[Motion], A: list[Motion], F_E: Force | None = None
+) -> Array:
+    """Joint torque for these accelerations, equations (3) and (4), shape (n,).
+
+    ``F_E`` is what the end effector exerts on its surroundings, in E's own frame at its origin.
+    """
+    F = [
+        body.inertia * A_i + V_i.cross_force(body.inertia * V_i)
+        for body, V_i, A_i in zip(tree.bodies, V, A, strict=True)
+    ]
+    if F_E is not None:
+        F[tree.tip.body] += tree.tip.placement.push_force(F_E)
+    tau = np.array([0.0] * tree.n, dtype=object)
+    for i in reversed(range(len(F))):
+        body = tree.bodies[i]
+        tau[body.coordinate] += along_axis(body, F[i])
+        if body.parent >= 0:
+            F[body.parent] += X[i].push_force(F[i])
+    return numeric(tau)
+
+
+def composite_inertias(tree: Tree, X: list[Transform]) -> list[Inertia]:
+    """``Ic_i``: every body with all it carries, as one rigid body; equation (5)."""
+    Ic = [body.inertia for body in tree.bodies]
+    for i in reversed(range(len(Ic))):
+        parent = tree.bodies[i].parent
+        if parent >= 0:
+            Ic[parent] += X[i].push_inertia(Ic[i])
+    return Ic
+
+
+def mass_matrix(tree: Tree, X: list[Transform], Ic: list[Inertia]) -> Array:
+    """``M``, equation (5), armature included, shape (n, n)."""
+    M = np.array(np.diag(tree.armature), dtype=object)
+    for i, body in enumerate(tree.bodies):
+        F = Ic[i] * axis(body)
+        for j in tree.path(i):
+            a, b = body.coordinate, tree.bodies[j].coordinate
+            entry = along_axis(tree.bodies[j], F)
+            M[a, b] += entry
+            if i != j:
+                M[b, a] += entry
+            F = X[j].push_force(F)
+    return numeric(M)
+
+
+def gravity_torque(tree: Tree, Ic: list[Inertia], X_W: list[Transform]) -> Array:
+    """``g``: what holds the composite bodies up, ``S_i . Ic_i (-g)``, shape (n,)."""
+    torque = np.array([0.0] * tree.n, dtype=object)
+    for body, Ic_i, X_i in zip(tree.bodies, Ic, X_W, strict=True):
+        lift = Ic_i * Motion(X_i.R.T @ -tree.gravity, np.zeros(3))
+        torque[body.coordinate] += along_axis(body, lift)
+    return numeric(torque)
+
+
+def jacobian(tree: Tree, X_W: list[Transform], body: int, p: Array) -> Array:
+    """``J`` of the point of a body that is at p in the world: ``V = J v``, world axes, shape (6, n)."""
+    J = np.array([[0.0] * tree.n] * 6, dtype=object)
+    for i in tree.path(body):
+        z = X_W[i].R[:, 2] * tree.bodies[i].ratio
+        linear, angular = (z, np.zeros(3)) if tree.bodies[i].is_prismatic else (cross(z, p - X_W[i].p), z)
+        J[:, tree.bodies[i].coordinate] += np.concatenate([linear, angular])
+    return numeric(J)
+
+
+def frame_velocity(frame: Frame, X_W: list[Transform], V: list[Motion]) -> Motion:
+    """Twist of a link at its origin, world axes."""
+    if frame.body < 0:
+        return REST
+    R, V_F = frame_transform(frame, X_W).R, frame.placement.pull(V[frame.body])
+    return Motion(R @ V_F.v, R @ V_F.w)
+
+
+def frame_acceleration(tree: Tree, frame: Frame, X_W: list[Transform], V: list[Motion], A: list[Motion]) -> Motion:
+    """Derivative of :func:`frame_velocity`: ``J a + Jdot v``."""
+    if frame.body < 0:
+        return REST
+    R = frame_transform(frame, X_W).R
+    V_F, A_F = frame.placement.pull(V[frame.body]), frame.placement.pull(A[frame.body])
+    return Motion(R @ (A_F.v + cross(V_F.w, V_F.v)) + tree.gravity, R @ A_F.w)
+
+
+def forward_dynamics(tree: Tree, X: list[Transform], V: list[Motion], v: Array, tau: Array) -> Array:
+    """Joint acceleration from torque: the articulated-body algorithm, shape (n,).
+
+    IA_i, pA_i: inertia and bias force of body i with all it carries, whose joints are free.
+
+        U = IA S,  d = S . U + armature,  u = tau_i - S . pA,  c = V_i x S v_i
+        IA_p += X (IA - U U^T / d) X^T         pA_p += X (pA + (IA - U U^T / d) c + U u / d)       (6)
+        a_i = (u - U . A) / d,   A = X^-1 A_p + c,   A_i = A + S a_i                              (7)
+
+    No joint may mimic another one.
+    """
+    bodies, S = tree.bodies, [axis(body).vector() for body in tree.bodies]
+    X6 = [X_i.inverse().motion_matrix() for X_i in X]
+    c = [V_i.cross(axis(body) * v[body.coordinate]).vector() for body, V_i in zip(bodies, V, strict=True)]
+    IA = [body.inertia.matrix() for body in bodies]
+    pA = [V_i.cross_force(body.inertia * V_i).vector() for body, V_i in zip(bodies, V, strict=True)]
+    U: dict[int, Array] = {}
+    d: dict[int, Scalar] = {}
+    u: dict[int, Scalar] = {}
+    for i in reversed(range(len(bodies))):
+        k, p = bodies[i].coordinate, bodies[i].parent
+        U[i] = IA[i] @ S[i]
+        d[i], u[i] = S[i] @ U[i] + tree.armature[k], tau[k] - S[i] @ pA[i]
+        if p >= 0:
+            Ia = IA[i] - np.outer(U[i], U[i] / d[i])
+            IA[p] = IA[p] + congruent(X6[i].T, Ia)
+            pA[p] = pA[p] + X6[i].T @ (pA[i] + Ia @ c[i] + U[i] * (u[i] / d[i]))
+    a, A = np.array([0.0] * tree.n, dtype=object), [np.zeros(6)] * len(bodies)
+    for i, body in enumerate(bodies):
+        A_p = np.concatenate([-tree.gravity, np.zeros(3)]) if body.parent < 0 else A[body.parent]
+        A[i] = X6[i] @ A_p + c[i]
+        a[body.coordinate] = (u[i] - U[i] @ A[i]) / d[i]
+        A[i] = A[i] + S[i] * a[body.coordinate]
+    return numeric(a)
+
+
+def kinetic_energy(tree: Tree, V: list[Motion], v: Array) -> Scalar:
+    """Kinetic energy, armature included [J]."""
+    moving = sum(V_i.dot(body.inertia * V_i) for body, V_i in zip(tree.bodies, V, strict=True))
+    return 0.5 * (moving + sum(tree.armature * v * v))
+
+
+def potential_energy(tree: Tree, X_W: list[Transform]) -> Scalar:
+    """Potential energy, zero where all mass is at the world's origin [J]."""
+    return -(tree.gravity @ first_moment(tree, X_W))
+
+
+def first_moment(tree: Tree, X_W: list[Transform]) -> Array:
+    """Mass times position of the centre of mass of what moves, shape (3,) [kg m]."""
+    return sum((X.push_inertia(body.inertia).h for body, X in zip(tree.bodies, X_W, strict=True)), np.zeros(3))
+
+
+def centre_of_mass(tree: Tree, X_W: list[Transform]) -> Array:
+    """Centre of mass of what moves, in the world, shape (3,) [m]."""
+    return first_moment(tree, X_W) / sum(body.inertia.m for body in tree.bodies)
+
+
+def numeric(array: Array) -> Array:
+    """Floats as floats; anything else stays an array of objects."""
+    try:
+        return array.astype(float)
+    except TypeError:
+        return array

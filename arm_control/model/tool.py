@@ -1,0 +1,73 @@
+"""What an arm holds at its tip: a tool that moves the end effector's frame, a payload that weighs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from arm_control.exceptions import ModelError
+from arm_control.model.spatial_vectors import Inertia, Transform
+from arm_control.model.urdf_checks import TRIANGLE_TOLERANCE
+from arm_control.spatial import Array, Pose
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A rigid body fixed to the tip, in the axes of the tip's link E.
+
+    Parameters
+    ----------
+    mass : float
+        [kg]; zero for a frame without weight.
+    centre : array_like, shape (3,)
+        Its centre of mass [m].
+    inertia : array_like, shape (3, 3)
+        About its centre of mass [kg m^2]; zero for a point mass.
+    X_ET : Pose
+        Where the end effector is from now on: the tool's tip T, seen from E.
+
+    Raises
+    ------
+    ModelError
+        When a number is not finite or no body has such an inertia.
+
+    Examples
+    --------
+    >>> from arm_control import RobotModel, urdf_path
+    >>> model = RobotModel.from_urdf(urdf_path("ur5"))
+    >>> g = model.gravity(np.zeros(6))
+    >>> model.attach(Tool(mass=1.0, centre=(0.0, 0.0, 0.05)))
+    >>> (model.gravity(np.zeros(6)) - g).round(3) + 0.0  # 9.81 N at 0.817 m from the shoulder
+    array([ 0.   , -8.017, -3.848,  0.   ,  0.   ,  0.   ])
+    """
+
+    mass: float = 0.0
+    centre: npt.ArrayLike = (0.0, 0.0, 0.0)
+    inertia: npt.ArrayLike = field(default_factory=lambda: np.zeros((3, 3)))
+    X_ET: Pose = field(default_factory=lambda: Pose(np.eye(3), np.zeros(3)))
+
+    def __post_init__(self) -> None:
+        c, J = self._arrays()
+        numbers = [self.mass, *c, *J.ravel(), *np.ravel(self.X_ET.R), *np.ravel(self.X_ET.p)]
+        if not np.isfinite(numbers).all():
+            raise ModelError("a tool's numbers must be finite")
+        low, middle, high = np.linalg.eigvalsh(J)
+        is_possible = low >= -1e-12 * high and low + middle >= (1.0 - TRIANGLE_TOLERANCE) * high
+        if not np.allclose(J, J.T, rtol=0, atol=1e-12 * max(high, 1e-300)) or not is_possible:
+            raise ModelError(f"a tool's moments of inertia are {low:g}, {middle:g}, {high:g} kg m^2: no body has these")
+        if self.mass < 0.0 or (self.mass == 0.0 and high > 0.0):
+            raise ModelError(f"a tool's mass is {self.mass:g} kg with an inertia up to {high:g} kg m^2")
+
+    def _arrays(self) -> tuple[Array, Array]:
+        c, J = np.asarray(self.centre, dtype=float), np.asarray(self.inertia, dtype=float)
+        if c.shape != (3,) or J.shape != (3, 3):
+            raise ModelError(f"a tool's centre has shape {c.shape}, its inertia {J.shape}; allowed (3,) and (3, 3)")
+        return c, J
+
+    def numbers(self) -> tuple[Transform, Inertia]:
+        """The same for the recursions: the tip's transform, and the inertia about E's origin."""
+        c, J = self._arrays()
+        body = Inertia(self.mass, np.zeros(3), J)
+        return Transform(self.X_ET.R, self.X_ET.p), Transform(np.eye(3), c).push_inertia(body)
