@@ -10,11 +10,14 @@ from arm_control.exceptions import InputError
 from arm_control.spatial import (
     Array,
     Pose,
+    analytic_jacobian,
     limit_magnitude,
     quaternion_from_rotation,
     rotation_from_quaternion,
+    rotation_from_rpy,
     rotation_from_vector,
     rotation_vector,
+    rpy_from_rotation,
     wrap_angle,
 )
 
@@ -104,6 +107,50 @@ def test_a_quaternion_is_normalised_on_entry(length: float, rotations: Rotation)
 def test_what_is_no_quaternion_is_refused(quat: object):
     with pytest.raises(InputError, match=r"^quaternion .* is not a rotation: 4 finite numbers, not all 0, are needed"):
         rotation_from_quaternion(quat)
+
+
+PITCHES = [s * (np.pi / 2 - d) for s in (1, -1) for d in (0.0, *np.geomspace(1e-12, 1.5, 20))]
+
+
+@pytest.mark.parametrize("pitch", PITCHES)
+def test_rpy_there_and_back_at_every_pitch(pitch: float):
+    for roll, yaw in np.random.default_rng(6).uniform(-np.pi, np.pi, (20, 2)):
+        R = rotation_from_rpy([roll, pitch, yaw])
+        rounded = Rotation.from_euler("xyz", [roll, pitch, yaw]).as_matrix()  # what is 0 in R is 1e-16 here
+        np.testing.assert_allclose(R, rounded, rtol=0, atol=1e-15)
+        np.testing.assert_allclose(rotation_from_rpy(rpy_from_rotation(rounded)), rounded, rtol=0, atol=2e-15)
+        back = rpy_from_rotation(R)
+        if np.cos(pitch) > 1e-3:
+            np.testing.assert_allclose(back, [roll, pitch, yaw], rtol=0, atol=1e-12)
+
+
+def test_rpy_agrees_with_scipy(rotations: Rotation):
+    for R in rotations:
+        np.testing.assert_allclose(rpy_from_rotation(R.as_matrix()), R.as_euler("xyz"), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("pitch", [0.0, 0.7, -1.5, 2.5])
+def test_analytic_jacobian_gives_the_rates_of_rpy(pitch: float):
+    """Turn the frame a little about each world axis and see how its roll, pitch and yaw change."""
+    rpy, step = np.array([0.4, pitch, -1.1]), 1e-6
+    J = np.vstack([np.full((3, 3), 7.0), np.eye(3)])
+    J_a = analytic_jacobian(J, rpy)
+    np.testing.assert_array_equal(J_a[:3], J[:3])
+    for column, axis in zip(J_a.T, np.eye(3), strict=True):
+        ahead, behind = (rotation_from_rpy(rpy + s * step * column[3:]) for s in (1, -1))
+        omega = rotation_vector(ahead @ behind.T) / (2 * step)
+        np.testing.assert_allclose(omega, axis, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("pitch", [np.pi / 2, -np.pi / 2, np.pi / 2 + 0.9e-6, np.nan])
+def test_analytic_jacobian_refuses_the_pitch_at_which_roll_and_yaw_are_one(pitch: float):
+    with pytest.raises(InputError, match=r"^pitch is .* rad: .*allowed is \|cos\(pitch\)\| >= 1e-6$"):
+        analytic_jacobian(np.zeros((6, 4)), [0.0, pitch, 0.0])
+
+
+def test_analytic_jacobian_just_outside_the_refused_pitch():
+    J = analytic_jacobian(np.eye(6), [0.0, np.pi / 2 - 1.1e-6, 0.0])
+    np.testing.assert_allclose(J[3, 3], 1 / 1.1e-6, rtol=1e-6)
 
 
 def random_pose(seed: int) -> Pose:
