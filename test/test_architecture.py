@@ -46,6 +46,8 @@ SIBLINGS = {
 FOREIGN = {
     "pinocchio": ("model.pinocchio_backend",),
     "llvmlite": ("model.llvm_compiler",),
+    "sympy": ("model.symbolic",),
+    "cloudpickle": ("model.symbolic",),
     "urdf_parser_py": ("model.urdf",),
     "xacro": ("model.xacro_file",),
     "yaml": ("scenario", "runner"),

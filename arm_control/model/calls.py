@@ -102,10 +102,26 @@ class Calls:
             raise InputError(f"unknown quantity {', '.join(unknown) or 'none'}; there are {', '.join(INPUTS)}")
         return BatchFunction(self.engine.batch(quantities), self._tool.copy())
 
-    def prepare(self, progress: bool) -> None:
-        """Make all kernels of the model's methods."""
-        for quantities in bar(KERNELS, "compiling" if progress else None):
-            self.kernel(quantities)
+    def prepare(self, names: Sequence[str], progress: bool) -> None:
+        """Make these kernels, by their names in KERNELS; all when none is named."""
+        unknown = [name for name in names if name not in KERNELS]
+        if unknown:
+            raise InputError(f"unknown kernel {', '.join(unknown)}; there are {', '.join(KERNELS)}")
+        for name in bar(names or tuple(KERNELS), "making kernels" if progress else None):
+            self.kernel(KERNELS[name])
+
+    def in_joint_order(self, names: Sequence[str], values: Sequence[float], what: str) -> Array:
+        """See :meth:`arm_control.RobotModel.in_joint_order`."""
+        if len(names) != len(values):
+            raise InputError(f"{len(names)} joint names with {len(values)} {what} values")
+        index = {name: i for i, name in enumerate(names)}
+        if len(index) != len(names):
+            twice = sorted({name for name in names if list(names).count(name) > 1})
+            raise InputError(f"joint named twice: {', '.join(twice)}")
+        missing = [name for name in self._joint_names if name not in index]
+        if missing:
+            raise InputError(f"no {what} for joint {', '.join(missing)}; got {', '.join(names) or 'none'}")
+        return self.checked([values[index[name]] for name in self._joint_names], what)
 
     def checked(self, values: npt.ArrayLike, what: str) -> Array:
         """Return an array that is a finite number per joint (or per axis), or refuse it."""

@@ -33,20 +33,20 @@ KINEMATICS = ("R_WE", "p_WE", "J")
 ENERGY = ("kinetic_energy", "potential_energy", "centre_of_mass")
 TORQUE_DERIVATIVES = ("tau_derived", "tau_q", "tau_v", "tau_a")
 ACCELERATION_DERIVATIVES = ("a_solved", "a_q", "a_v", "a_tau")
-KERNELS: tuple[tuple[str, ...], ...] = (
-    TERMS,
-    KINEMATICS,
-    ("frames",),
-    ("M",),
-    ("g",),
-    ("h",),
-    ("tau",),
-    ("a",),
-    ENERGY,
-    TORQUE_DERIVATIVES,
-    ACCELERATION_DERIVATIVES,
-)
-"""The kernels of the model's methods, but for the Jacobians of links other than the tip: one each."""
+KERNELS = {
+    "terms": TERMS,
+    "kinematics": KINEMATICS,
+    "frames": ("frames",),
+    "mass_matrix": ("M",),
+    "gravity": ("g",),
+    "bias": ("h",),
+    "inverse_dynamics": ("tau",),
+    "forward_dynamics": ("a",),
+    "energy": ENERGY,
+    "torque_derivatives": TORQUE_DERIVATIVES,
+    "acceleration_derivatives": ACCELERATION_DERIVATIVES,
+}
+"""The kernels of the model's methods; Jacobians of links other than the tip have one each besides."""
 
 
 class Engine:

@@ -6,7 +6,7 @@ reference; on the nodes of a tape it writes the program of a kernel (:func:`trac
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -264,11 +264,17 @@ def input_sizes(n: int) -> dict[str, int]:
 def trace(tree: Tree, quantities: Sequence[str], frame: str | None = None) -> Program:
     """Return the program that computes these quantities together."""
     needed = {name for quantity in quantities for name in INPUTS[quantity]}
+    return write_down(tree, needed, lambda s: {name: getattr(s, name) for name in quantities}, frame)
+
+
+def write_down(
+    tree: Tree, needed: Collection[str], compute: Callable[[State], Mapping[str, Any]], frame: str | None = None
+) -> Program:
+    """Return the program that computes something of a state with these inputs."""
     tape = Tape()
     sizes = {name: size for name, size in input_sizes(tree.n).items() if name in needed}
     inputs = {name: tape.inputs(name, size) for name, size in sizes.items()}
-    state = State(tree, inputs, frame)
-    return tape.program({quantity: getattr(state, quantity) for quantity in quantities})
+    return tape.program(compute(State(tree, inputs, frame)))
 
 
 def reference(

@@ -60,6 +60,18 @@ def frame_transform(frame: Frame, X_W: list[Transform]) -> Transform:
     return frame.placement if frame.body < 0 else X_W[frame.body] @ frame.placement
 
 
+def relative_transform(tree: Tree, X: list[Transform], a: Frame, b: Frame) -> Transform:
+    """``X_AB``: link B, seen from link A; of the joints between them and no others."""
+    above_a, above_b = tree.path(a.body), tree.path(b.body)
+    shared = set(above_a) & set(above_b)
+    X_CA, X_CB = a.placement, b.placement
+    for i in (i for i in above_a if i not in shared):
+        X_CA = X[i] @ X_CA
+    for i in (i for i in above_b if i not in shared):
+        X_CB = X[i] @ X_CB
+    return X_CA.inverse() @ X_CB
+
+
 def velocities(tree: Tree, X: list[Transform], v: Array) -> list[Motion]:
     """``V_i``, equation (1)."""
     V: list[Motion] = []

@@ -16,13 +16,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from arm_control.cache import Cache, default_directory
-from arm_control.exceptions import FrameNotFound, InputError
+from arm_control.exceptions import FrameNotFound
 from arm_control.model.arm import Arm, describe
 from arm_control.model.calls import BatchFunction, Calls
 from arm_control.model.derivatives import AccelerationDerivatives, TorqueDerivatives
@@ -31,6 +31,9 @@ from arm_control.model.quantities import tool_numbers
 from arm_control.model.terms import Terms
 from arm_control.model.tool import Tool
 from arm_control.spatial import Array, Pose
+
+if TYPE_CHECKING:
+    from arm_control.model.symbolic import Symbolic
 
 
 class RobotModel:
@@ -58,6 +61,8 @@ class RobotModel:
         Inertia of the motors' rotors seen at the joints [kg m^2 or kg], part of M.
     gravity_W : ndarray, shape (3,)
         Acceleration of free fall in the world frame [m/s^2].
+    tree : Tree
+        The bodies and joints as numbers, for the recursions.
     mass : float
         Mass of what moves [kg], without a payload.
 
@@ -67,14 +72,14 @@ class RobotModel:
     """
 
     def __init__(self, arm: Arm, backend: str = "auto", cache: Cache | None = None) -> None:
-        self.urdf, self.base, self.tip, self._tree = arm.urdf, arm.urdf.root, arm.tip, arm.tree
+        self.urdf, self.base, self.tip, self.tree = arm.urdf, arm.urdf.root, arm.tip, arm.tree
         self.joint_names, self.frames = arm.tree.joint_names, tuple(arm.tree.frames)
         self.nq = self.nv = arm.tree.n
         self.q_min, self.q_max, self.v_max, self.tau_max = arm.q_min, arm.q_max, arm.v_max, arm.tau_max
         self.armature, self.gravity_W = arm.tree.armature, arm.tree.gravity
         self.mass = float(sum(body.inertia.m for body in arm.tree.bodies))
-        cache = Cache(default_directory()) if cache is None else cache
-        engine = Engine(arm.tree, arm.urdf.text, arm.urdf.robot.name, arm.identity, cache, backend)
+        self._identity, self._cache = arm.identity, Cache(default_directory()) if cache is None else cache
+        engine = Engine(arm.tree, arm.urdf.text, arm.urdf.robot.name, arm.identity, self._cache, backend)
         self._calls = Calls(engine, tool_numbers(arm.tree), self.joint_names)
 
     @classmethod
@@ -257,38 +262,33 @@ class RobotModel:
 
     def attach(self, tool: Tool | None) -> None:
         """Put a tool or a payload at the tip from now on, None for nothing; every kernel knows it at once."""
-        self._calls.set_tool(tool_numbers(self._tree, *(tool.numbers() if tool else ())))
+        self._calls.set_tool(tool_numbers(self.tree, *(tool.numbers() if tool else ())))
 
-    def prepare(self, progress: bool = True) -> None:
-        """Make every kernel now that would otherwise be made when first needed.
+    def prepare(self, *kernels: str, progress: bool = True) -> None:
+        """Make kernels now that would otherwise be made when first needed.
 
         Parameters
         ----------
+        *kernels : str
+            Names in :data:`arm_control.model.engine.KERNELS`; all when none is given.
         progress : bool
             Draw a bar on a terminal.
         """
-        self._calls.prepare(progress)
+        self._calls.prepare(kernels, progress)
+
+    def symbolic(self) -> Symbolic:
+        """Return the arm's formulas, as SymPy expressions."""
+        from arm_control.model.symbolic import Symbolic
+
+        return Symbolic(self.tree, self.urdf.robot.name, self._identity, self._cache)
 
     def in_joint_order(self, names: Sequence[str], values: Sequence[float], what: str = "position") -> Array:
         """Values given by joint name, in the model's order; joints it does not have are passed over.
 
-        ``names`` and ``values`` are as in a ``JointState``; ``what`` they are is for the message.
-
-        Raises
-        ------
-        InputError
-            When the lengths differ, a name comes twice, a joint is missing or a value is not finite.
+        ``names`` and ``values`` are as in a ``JointState``; ``what`` they are is for the message. Raises an
+        InputError when the lengths differ, a name comes twice, a joint is missing or a value is not finite.
         """
-        if len(names) != len(values):
-            raise InputError(f"{len(names)} joint names with {len(values)} {what} values")
-        index = {name: i for i, name in enumerate(names)}
-        if len(index) != len(names):
-            twice = sorted({name for name in names if list(names).count(name) > 1})
-            raise InputError(f"joint named twice: {', '.join(twice)}")
-        missing = [name for name in self.joint_names if name not in index]
-        if missing:
-            raise InputError(f"no {what} for joint {', '.join(missing)}; got {', '.join(names) or 'none'}")
-        return self._calls.checked([values[index[name]] for name in self.joint_names], what)
+        return self._calls.in_joint_order(names, values, what)
 
     def _index(self, frame: str) -> int:
         try:

@@ -51,8 +51,8 @@ class Body:
     placement: Transform
     inertia: Inertia
     coordinate: int
-    ratio: float = 1.0
-    offset: float = 0.0
+    ratio: float = 1
+    offset: float = 0
     is_prismatic: bool = False
 
     def transform(self, q: Array) -> Transform:
@@ -156,15 +156,12 @@ def build_tree(urdf: Urdf, tip: str, armature: Array, gravity: Array) -> Tree:
 
 
 def _body(joint: Any, parent: int, placement: Transform, names: tuple[str, ...]) -> Body:
-    is_prismatic = joint.type == "prismatic"
-    if joint.mimic is None:
-        coordinate, ratio, offset = names.index(joint.name), 1.0, 0.0
-    else:
-        mimic = joint.mimic
-        coordinate = names.index(mimic.joint)
-        ratio = 1.0 if mimic.multiplier is None else float(mimic.multiplier)
-        offset = 0.0 if mimic.offset is None else float(mimic.offset)
-    return Body(joint.name, parent, placement, Inertia.zero(), coordinate, ratio, offset, is_prismatic)
+    leader = joint.name if joint.mimic is None else joint.mimic.joint
+    body = Body(joint.name, parent, placement, Inertia.zero(), names.index(leader))
+    if joint.mimic is not None:
+        multiplier, offset = joint.mimic.multiplier, joint.mimic.offset
+        body = replace(body, ratio=1 if multiplier is None else float(multiplier), offset=float(offset or 0.0))
+    return replace(body, is_prismatic=joint.type == "prismatic")
 
 
 def _with_inertias(bodies: list[Body], urdf: Urdf, frames: Mapping[str, Frame]) -> list[Body]:

@@ -1,0 +1,252 @@
+"""An arm's formulas, as SymPy expressions: to print, to differentiate, to turn into functions.
+
+The recursions are run on a tape, and its lines become expressions. What is used more than once gets a
+symbol of its own, so no expression swells: :class:`Formula` holds these definitions and the matrix. The
+recursions also run on SymPy's symbols directly, which for a small arm gives the textbook's formula.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import cloudpickle
+import sympy
+from sympy.printing.pycode import PythonCodePrinter
+
+from arm_control.cache import Cache
+from arm_control.exceptions import FrameNotFound, InputError
+from arm_control.model.quantities import INPUTS, State, input_sizes, write_down
+from arm_control.model.recursions import relative_transform
+from arm_control.model.spatial_vectors import Transform, cos, sin
+from arm_control.model.tape import Program
+from arm_control.model.tree import Tree
+
+sin.register(sympy.Expr)(sympy.sin)
+cos.register(sympy.Expr)(sympy.cos)
+
+LOG = logging.getLogger("arm_control.model")
+LETTERS = {"q": "q", "v": "v", "a": "a", "tau": "tau", "F_E": "F", "point": "x"}
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A matrix of expressions, and what they share.
+
+    Attributes
+    ----------
+    matrix : sympy.Matrix
+        In the arguments and the shared symbols.
+    shared : tuple of (Symbol, Expr)
+        Definitions, each in the arguments and the symbols before it.
+    arguments : tuple of tuple of Symbol
+        Such as ``((q1, q2), (v1, v2))``.
+
+    Examples
+    --------
+    >>> from arm_control import RobotModel, urdf_path
+    >>> formulas = RobotModel.from_urdf(urdf_path("planar2")).symbolic()
+    >>> formulas.formula("M").expanded()[0, 1]
+    0.055242*cos(q2) + 0.032076
+    """
+
+    matrix: Any
+    shared: tuple[tuple[Any, Any], ...]
+    arguments: tuple[tuple[Any, ...], ...]
+
+    def expanded(self) -> Any:
+        """Return the matrix in the arguments alone. It can be huge: for arms of a few joints."""
+        values: dict[Any, Any] = {}
+        for symbol, expression in self.shared:
+            values[symbol] = expression.xreplace(values)
+        return self.matrix.xreplace(values)
+
+    def diff(self, symbol: Any) -> Formula:
+        """Return the derivative by an argument, by the chain rule through what is shared."""
+        slopes: dict[Any, Any] = {}
+        shared = []
+
+        def derivative(expression: Any) -> Any:
+            inner = [(s, slopes[s]) for s in expression.free_symbols if s in slopes]
+            return expression.diff(symbol) + sum(expression.diff(s) * slope for s, slope in inner)
+
+        for name, expression in self.shared:
+            shared.append((name, expression))
+            slope = derivative(expression)
+            if slope != 0:
+                slopes[name] = sympy.Symbol(f"d{name}_{symbol}")
+                shared.append((slopes[name], slope))
+        return _pruned(Formula(self.matrix.applyfunc(derivative), tuple(shared), self.arguments))
+
+    def lambdify(self, modules: str = "numpy") -> Callable[..., Any]:
+        """Return a function of the arguments, each a sequence of numbers."""
+        return sympy.lambdify(self.arguments, self.matrix, modules, cse=lambda _: (list(self.shared), self.matrix))
+
+    def python(self, name: str = "formula") -> str:
+        """Return the source of a Python function of the arguments, for :mod:`math`; it returns a nested list."""
+        printer = PythonCodePrinter({"fully_qualified_modules": False})
+        letters = [LETTERS[kind] for kind in _kinds(self.arguments)]
+        lines = ["from math import cos, sin, sqrt", "", "", f"def {name}({', '.join(letters)}):"]
+        lines += [
+            f"    {', '.join(map(str, group))}, = {letter}"
+            for letter, group in zip(letters, self.arguments, strict=True)
+        ]
+        lines += [f"    {symbol} = {printer.doprint(expression)}" for symbol, expression in self.shared]
+        return "\n".join([*lines, f"    return {printer.doprint(self.matrix.tolist())}", ""])
+
+    def latex(self) -> str:
+        """Return the formula for LaTeX's ``align``: definitions, then the matrix."""
+        rows = [f"{sympy.latex(symbol)} &= {sympy.latex(expression)}" for symbol, expression in self.shared]
+        return " \\\\\n".join([*rows, f"&{sympy.latex(self.matrix)}"])
+
+
+class Symbolic:
+    """Formulas of one arm. Get it from :meth:`arm_control.RobotModel.symbolic`.
+
+    Parameters
+    ----------
+    tree : Tree
+    title, identity : str
+        The robot's name, and all it was made from.
+    cache : Cache
+        Where formulas are kept.
+
+    Attributes
+    ----------
+    q, v, a, tau, x : tuple of Symbol
+        Joint positions, velocities, accelerations, torques, and a point on a link.
+    """
+
+    def __init__(self, tree: Tree, title: str, identity: str, cache: Cache) -> None:
+        self._tree, self._title, self._identity, self._cache = tree, title, identity, cache
+        self._symbols = {
+            name: sympy.symbols(f"{LETTERS[name]}1:{size + 1}", real=True)
+            for name, size in input_sizes(tree.n).items()
+            if name in LETTERS
+        }
+        self.q, self.v, self.a, self.tau = (self._symbols[name] for name in ("q", "v", "a", "tau"))
+        self.x = self._symbols["point"]
+
+    def formula(self, quantity: str) -> Formula:
+        """Return a quantity of :data:`arm_control.model.quantities.INPUTS`: ``M``, ``g``, ``h``, ``J``, ...
+
+        Raises
+        ------
+        InputError
+            There is no such quantity.
+        """
+        if quantity not in INPUTS or quantity == "J_point":
+            raise InputError(f"no formula '{quantity}'; there are {', '.join(sorted(INPUTS.keys() - {'J_point'}))}")
+        needed = [name for name in INPUTS[quantity] if name != "tool"]
+        return self._kept(quantity, needed, lambda state: getattr(state, quantity))
+
+    def transform(self, frame: str, seen_from: str | None = None) -> Formula:
+        """Return the homogeneous transform of a link, (4, 4), seen from the base or another link."""
+        return self._transform(frame, seen_from, "transform", lambda X: X)
+
+    def inverse_transform(self, frame: str, seen_from: str | None = None) -> Formula:
+        """Return its inverse, ``(R^T, -R^T p)``."""
+        return self._transform(frame, seen_from, "inverse transform", Transform.inverse)
+
+    def jacobian(self, frame: str) -> Formula:
+        """Return the Jacobian of the point x of a link, in the link's frame: a function of (q, x), (6, n)."""
+        self._check(frame)
+        return self._kept(f"Jacobian of {frame}", ["q", "point"], lambda state: state.J_point, frame)
+
+    def _transform(
+        self, frame: str, seen_from: str | None, what: str, change: Callable[[Transform], Transform]
+    ) -> Formula:
+        base = next(iter(self._tree.frames)) if seen_from is None else seen_from
+        a, b = (self._tree.frames[self._check(name)] for name in (base, frame))
+        return self._kept(
+            f"{what} of {frame} from {base}",
+            ["q"],
+            lambda state: change(relative_transform(self._tree, state.X, a, b)).matrix(),
+        )
+
+    def _check(self, frame: str) -> str:
+        if frame not in self._tree.frames:
+            raise FrameNotFound(frame, self._tree.frames)
+        return frame
+
+    def _kept(
+        self, title: str, needed: Sequence[str], compute: Callable[[State], Any], frame: str | None = None
+    ) -> Formula:
+        """Return a formula from the cache, or make it and keep it there."""
+        key = "\n".join([self._identity, f"sympy {sympy.__version__}", title])
+        stored = self._cache.load(key)
+        if stored is not None:
+            try:
+                return cloudpickle.loads(stored)
+            except Exception as error:
+                LOG.warning("%s: the stored formula '%s' cannot be read (%s)", self._title, title, error)
+        formula = self._make(write_down(self._tree, needed, lambda state: {title: compute(state)}, frame))
+        self._cache.store(key, cloudpickle.dumps(formula), title=f"{self._title}: {title} (formula)")
+        return formula
+
+    def _make(self, program: Program) -> Formula:
+        symbols = [symbol for name in program.inputs for symbol in self._symbols[name]]
+        shared, values = _expressions(program, symbols)
+        (shape,) = program.outputs.values()
+        rows, columns = (*shape, 1, 1)[:2]
+        matrix = sympy.ImmutableDenseMatrix(rows, columns, [values[result] for result in program.results])
+        return Formula(matrix, tuple(shared), tuple(self._symbols[name] for name in program.inputs))
+
+
+def _expressions(program: Program, symbols: Sequence[Any]) -> tuple[list[tuple[Any, Any]], list[Any]]:
+    """Expression of every line; what several lines use is defined once."""
+    uses = Counter([*program.results, *_operands(program)])
+    shared: list[tuple[Any, Any]] = []
+    values: list[Any] = []
+    for number, (kind, a, b) in enumerate(program.lines):
+        if kind == "constant":
+            values.append(sympy.Integer(int(a)) if float(a).is_integer() else sympy.Float(a))
+            continue
+        if kind == "input":
+            values.append(symbols[int(a)])
+            continue
+        expression = _EXPRESSIONS[kind](values[int(a)], values[b] if b >= 0 else None)
+        is_plain = expression.is_Atom or (kind in ("sin", "cos", "neg") and expression.args[-1].is_Atom)
+        if uses[number] > 1 and not is_plain:
+            symbol = sympy.Symbol(f"t{len(shared) + 1}", real=True)
+            shared.append((symbol, expression))
+            expression = symbol
+        values.append(expression)
+    return shared, values
+
+
+_EXPRESSIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "add": lambda x, y: x + y,
+    "sub": lambda x, y: x - y,
+    "mul": lambda x, y: x * y,
+    "div": lambda x, y: x / y,
+    "neg": lambda x, _: -x,
+    "sin": lambda x, _: sympy.sin(x),
+    "cos": lambda x, _: sympy.cos(x),
+    "sqrt": lambda x, _: sympy.sqrt(x),
+}
+
+
+def _operands(program: Program) -> Iterator[int]:
+    for kind, a, b in program.lines:
+        if kind not in ("constant", "input"):
+            yield from (int(a), b)
+
+
+def _pruned(formula: Formula) -> Formula:
+    """The same without definitions that nothing uses."""
+    needed = set(formula.matrix.free_symbols)
+    kept = []
+    for symbol, expression in reversed(formula.shared):
+        if symbol in needed:
+            kept.append((symbol, expression))
+            needed |= expression.free_symbols
+    return Formula(formula.matrix, tuple(reversed(kept)), formula.arguments)
+
+
+def _kinds(arguments: Sequence[Sequence[Any]]) -> list[str]:
+    kinds = {letter: name for name, letter in LETTERS.items()}
+    return [kinds[str(group[0]).rstrip("0123456789")] for group in arguments]

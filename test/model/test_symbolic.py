@@ -1,0 +1,219 @@
+"""Formulas: they are the numbers, they stay small, they can be printed, differentiated and kept."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import cloudpickle
+import numpy as np
+import pytest
+import sympy
+
+from arm_control import RobotModel, urdf_path
+from arm_control.cache import Cache
+from arm_control.exceptions import FrameNotFound, InputError
+from arm_control.model.quantities import INPUTS, State, reference
+from arm_control.model.symbolic import Formula, Symbolic
+from arm_control.spatial import Array
+
+ROBOTS = ("ur5", "ur4", "arm6", "planar1", "planar2", "planar3", "vrep_two_link", "studywolf_ur5")
+
+
+def load(name: str, cache: Cache | None = None) -> RobotModel:
+    return RobotModel.from_urdf(urdf_path(name), cache=Cache(None) if cache is None else cache)
+
+
+@pytest.fixture(scope="module")
+def ur5_formulas() -> Symbolic:
+    return load("ur5").symbolic()
+
+
+def numbers(model: RobotModel, seed: int = 0) -> dict[str, Array]:
+    rng = np.random.default_rng(seed)
+    values = {name: rng.uniform(-2.0, 2.0, model.nv) for name in ("q", "v", "a", "tau")}
+    return values | {"F_E": rng.uniform(-2.0, 2.0, 6), "point": rng.uniform(-0.5, 0.5, 3)}
+
+
+def arguments(quantity: str, values: dict[str, Array]) -> list[Array]:
+    return [values[name] for name in INPUTS[quantity] if name != "tool"]
+
+
+@pytest.mark.parametrize("quantity", sorted(INPUTS.keys() - {"J_point"}))
+def test_a_formula_is_what_the_float_run_computes(quantity: str):
+    for name in ("ur4", "planar3"):
+        model = load(name)
+        values = numbers(model)
+        expected = reference(model.tree, [quantity], values)[quantity]
+        found = model.symbolic().formula(quantity).lambdify()(*arguments(quantity, values))
+        np.testing.assert_allclose(np.reshape(found, expected.shape), expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_the_documents_robots_have_formulas(name: str):
+    model = load(name)
+    formulas, values = model.symbolic(), numbers(model)
+    terms = model.evaluate(values["q"], values["v"])
+    for quantity, expected in (("M", terms.M), ("g", terms.g), ("J", terms.J), ("h", terms.h)):
+        found = formulas.formula(quantity).lambdify()(*arguments(quantity, values))
+        np.testing.assert_allclose(np.reshape(found, expected.shape), expected, rtol=0, atol=1e-10)
+
+
+def test_the_recursions_run_on_symbols_directly_and_give_the_textbook_formula():
+    """Two uniform rods: K1 + 2 K2' c2, K3 + K2' c2 (planar arm of the documents)."""
+    model = load("planar2")
+    q = sympy.symbols("q1 q2", real=True)
+    M = sympy.Matrix(State(model.tree, {"q": np.array(q, dtype=object)}).M)
+    l1, l2, m1, m2 = 0.31, 0.27, 1.98, 1.32
+    K1 = (m1 / 3 + m2) * l1**2 + m2 * l2**2 / 3
+    K2, K3 = m2 * l1 * l2, m2 * l2**2 / 3
+    c2 = sympy.cos(q[1])
+    expected = sympy.Matrix([[K1 + K2 * c2, K3 + K2 / 2 * c2], [K3 + K2 / 2 * c2, K3]])
+    difference = sympy.expand(M - expected)
+    assert max(abs(term) for entry in difference for term in entry.as_coefficients_dict().values()) < 1e-12
+    assert (load("planar2").symbolic().formula("M").expanded() - expected).free_symbols <= set(q)
+
+
+@pytest.mark.parametrize("quantity", ["M", "h", "a_q"])
+def test_intermediates_are_shared_so_that_nothing_swells(ur5_formulas: Symbolic, quantity: str):
+    formula = ur5_formulas.formula(quantity)
+    largest = max(sympy.count_ops(expression) for _, expression in formula.shared)
+    assert largest <= 120
+    used = {s for _, e in formula.shared for s in e.free_symbols} | formula.matrix.free_symbols
+    assert {symbol for symbol, _ in formula.shared} <= used
+    known: set[object] = {symbol for group in formula.arguments for symbol in group}
+    for symbol, expression in formula.shared:
+        assert expression.free_symbols <= known, "a definition uses only what comes before it"
+        known.add(symbol)
+
+
+@pytest.mark.parametrize("step", [1e-3, 1e-4, 1e-5])
+def test_derivative_agrees_with_differences(ur5_formulas: Symbolic, step: float):
+    model = load("ur5")
+    values = numbers(model)
+    for quantity in ("M", "h"):
+        formula = ur5_formulas.formula(quantity)
+        for k in (1, 4):
+            slope = formula.diff(ur5_formulas.q[k]).lambdify()
+            function, unit = formula.lambdify(), np.eye(6)[k] * step
+            q, *rest = arguments(quantity, values)
+            expected = (np.array(function(q + unit, *rest)) - function(q - unit, *rest)) / (2 * step)
+            np.testing.assert_allclose(slope(q, *rest), expected, rtol=0, atol=30 * step**2 + 1e-9)
+
+
+def test_second_derivative_of_the_energy_is_the_derivative_of_gravity(ur5_formulas: Symbolic):
+    """``g = dU/dq``, and ``dg_i/dq_j = dg_j/dq_i``."""
+    model = load("ur5")
+    q = numbers(model)["q"]
+    U = ur5_formulas.formula("potential_energy")
+    gradient = np.array([U.diff(symbol).lambdify()(q) for symbol in ur5_formulas.q]).ravel()
+    np.testing.assert_allclose(gradient, model.gravity(q), rtol=0, atol=1e-12)
+    second = [U.diff(a).diff(b).lambdify()(q)[0, 0] for a, b in ((ur5_formulas.q[1], ur5_formulas.q[2]),)]
+    by_g = ur5_formulas.formula("g").diff(ur5_formulas.q[2]).lambdify()(q)[1, 0]
+    np.testing.assert_allclose(second, by_g, rtol=0, atol=1e-12)
+
+
+def test_an_argument_that_is_not_there_has_derivative_zero(ur5_formulas: Symbolic):
+    assert ur5_formulas.formula("M").diff(ur5_formulas.v[0]).matrix == sympy.zeros(6, 6)
+
+
+def test_jacobian_of_a_point_is_a_function_of_q_and_x(ur5_formulas: Symbolic):
+    model = load("ur5")
+    values = numbers(model)
+    for frame in ("base_link", "forearm_link", "tool0"):
+        found = ur5_formulas.jacobian(frame).lambdify()(values["q"], values["point"])
+        np.testing.assert_allclose(found, model.jacobian(values["q"], frame, values["point"]), rtol=0, atol=1e-12)
+    assert ur5_formulas.jacobian("shoulder_link").expanded().free_symbols == {ur5_formulas.q[0], *ur5_formulas.x[:2]}
+
+
+def test_transforms_and_their_inverses(ur5_formulas: Symbolic):
+    model = load("ur5")
+    q = numbers(model)["q"]
+    for frame, base in (("tool0", None), ("forearm_link", "shoulder_link"), ("shoulder_link", "tool0")):
+        X = ur5_formulas.transform(frame, base).lambdify()(q)
+        X_WA = model.pose(q, base or model.base)
+        expected = X_WA.inverse() @ model.pose(q, frame)
+        np.testing.assert_allclose(X[:3, :3], expected.R, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(X[:3, 3], expected.p, rtol=0, atol=1e-12)
+        inverse = ur5_formulas.inverse_transform(frame, base).lambdify()(q)
+        np.testing.assert_allclose(np.asarray(X) @ inverse, np.eye(4), rtol=0, atol=1e-12)
+
+
+def test_a_transform_holds_the_joints_between_its_links_only(ur5_formulas: Symbolic):
+    formula = ur5_formulas.transform("forearm_link", "shoulder_link")
+    assert formula.expanded().free_symbols == {ur5_formulas.q[1], ur5_formulas.q[2]}
+
+
+@pytest.mark.parametrize("quantity", ["M", "tau", "a"])
+def test_printed_python_runs_on_its_own(quantity: str):
+    model = load("ur4")
+    values = numbers(model)
+    names: dict[str, object] = {}
+    exec(model.symbolic().formula(quantity).python("f"), names)
+    expected = reference(model.tree, [quantity], values)[quantity]
+    found = names["f"](*arguments(quantity, values))
+    np.testing.assert_allclose(np.reshape(found, expected.shape), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_printed_latex_defines_what_it_uses():
+    text = load("planar2").symbolic().formula("M").latex()
+    assert text.splitlines()[0] == r"t_{1} &= 0.055242 \cos{\left(q_{2} \right)} \\"
+    assert text.splitlines()[-1].startswith(r"&\left[\begin{matrix}")
+
+
+def test_a_formula_is_kept_and_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    cache = Cache(tmp_path / "cache")
+    first = load("planar3", cache).symbolic().formula("M")
+    assert [entry.title for entry in cache.entries()] == ["planar3: M (formula)"]
+    monkeypatch.setattr(Symbolic, "_make", None)  # nothing is made again
+    again = load("planar3", cache).symbolic().formula("M")
+    assert again == first
+    assert isinstance(again, Formula)
+
+
+def test_a_formula_of_another_arm_is_not_taken(tmp_path: Path):
+    cache = Cache(tmp_path / "cache")
+    load("planar3", cache).symbolic().formula("M")
+    text = urdf_path("planar3").read_text()
+    heavier = RobotModel.from_urdf(text, armature=1.0, cache=cache).symbolic().formula("M")
+    q = np.zeros(3)
+    np.testing.assert_allclose(heavier.lambdify()(q) - load("planar3").mass_matrix(q), np.eye(3), rtol=0, atol=1e-12)
+
+
+def test_a_tampered_formula_is_not_loaded(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    """What the cache holds would be run when loaded: one changed byte, and it is made again."""
+    cache = Cache(tmp_path / "cache")
+    model = load("planar3", cache)
+    model.symbolic().formula("M")
+    (entry,) = cache.entries()
+    data = bytearray(entry.path.read_bytes())
+    data[-5] ^= 1
+    entry.path.write_bytes(bytes(data))
+    caplog.set_level(logging.WARNING)
+    q = np.full(3, 0.3)
+    again = model.symbolic().formula("M").lambdify()(q)
+    np.testing.assert_allclose(again, model.mass_matrix(q), rtol=0, atol=1e-12)
+    assert any("cache" in record.name for record in caplog.records)
+
+
+def test_a_formula_that_another_version_left_is_made_again(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    cache = Cache(tmp_path / "cache")
+    model = load("planar3", cache)
+    model.symbolic().formula("M")
+    (entry,) = cache.entries()
+    key = "\n".join([model.symbolic()._identity, f"sympy {sympy.__version__}", "M"])
+    assert cache.load(key) is not None
+    cache.store(key, b"not a pickle", entry.title)
+    assert model.symbolic().formula("M").matrix.shape == (3, 3)
+    assert "cannot be read" in caplog.text
+    assert cloudpickle.loads(cache.load(key)).matrix.shape == (3, 3)
+
+
+def test_unknown_names_are_refused(ur5_formulas: Symbolic):
+    with pytest.raises(InputError, match="no formula 'mass'; there are C, "):
+        ur5_formulas.formula("mass")
+    with pytest.raises(InputError, match="no formula 'J_point'"):
+        ur5_formulas.formula("J_point")
+    for ask in (ur5_formulas.transform, ur5_formulas.jacobian, ur5_formulas.inverse_transform):
+        with pytest.raises(FrameNotFound, match="hand"):
+            ask("hand")
