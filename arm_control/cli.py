@@ -42,6 +42,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--namespace", default="", help="namespace of all nodes")
     run.add_argument("--single-process", action="store_true", help="all nodes in one process")
     run.add_argument("--no-targets", dest="targets", action="store_false", help="hold until a target_pose is sent")
+    run.add_argument("--no-cache", dest="cache", action="store_false", help="compile anew, and keep nothing")
     run.set_defaults(command=_run)
     scenarios = commands.add_parser("scenarios", help="list the scenarios")
     scenarios.set_defaults(command=_scenarios)

@@ -59,6 +59,8 @@ class RunOptions:
         All nodes in one process.
     targets : bool
         Whether the scenario's own targets are published.
+    cache : bool
+        Whether compiled kernels are kept, and taken from earlier runs.
     """
 
     scenario: str
@@ -72,6 +74,7 @@ class RunOptions:
     namespace: str = ""
     single_process: bool = False
     targets: bool = True
+    cache: bool = True
 
     def load(self) -> Scenario:
         """Return the scenario as these options want it; everything that can be checked is."""
@@ -107,6 +110,8 @@ def run_scenario(options: RunOptions, console: Console | None = None) -> int:
     """
     console = console or Console()
     scenario = options.load()
+    if not options.cache:
+        os.environ["ARM_CONTROL_CACHE"] = "off"  # for the nodes, too
     model = _model(scenario, options)
     refuse_insecure()
     localhost_unless_told()

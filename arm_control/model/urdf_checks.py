@@ -8,7 +8,8 @@ Physically possible means a mass above 0 and principal moments of inertia I1 <= 
     I1 > 1e-12 I3                     (1)  positive definite
     I1 + I2 >= (1 - 1e-3) I3          (2)  triangle inequality, with room for rounded exports
 
-An ``<inertial>`` of zeros throughout is how exporters write "no mass"; it is allowed.
+An ``<inertial>`` of zeros throughout is how exporters write "no mass"; it is allowed. So is a point mass: a
+mass above 0 with an inertia of exactly six zeros.
 Reference: P. Wensing, S. Kim, J.-J. Slotine, IEEE RA-L 3(1), 2018, on (2).
 """
 
@@ -139,8 +140,8 @@ def _inertial_problems(link: Element) -> Iterator[str]:
     mass = number(inertial.find("mass"), "value")
     if mass is not None and mass <= 0:
         yield f"{_label(link)}: mass is {mass:g} kg, allowed is more than 0 (or no <inertial>)"
-    moments = _principal_moments(inertial.find("inertia"))
-    if moments is None:
+    moments = principal_moments(inertial.find("inertia"))
+    if moments is None or moments == [0.0, 0.0, 0.0]:
         return
     low, middle, high = moments
     found = f"{_label(link)}: principal moments of inertia are {low:g}, {middle:g}, {high:g} kg m^2"
@@ -150,7 +151,7 @@ def _inertial_problems(link: Element) -> Iterator[str]:
         yield f"{found}; the largest must not exceed the sum of the others"
 
 
-def _principal_moments(inertia: Element | None) -> list[float] | None:
+def principal_moments(inertia: Element | None) -> list[float] | None:
     """Moments of inertia [kg m^2] about the principal axes, ascending; None when an entry is missing."""
     values = [number(inertia, name) for name in INERTIA]
     entries = [value for value in values if value is not None]

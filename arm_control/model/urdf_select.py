@@ -23,7 +23,7 @@ import numpy as np
 from arm_control.exceptions import FrameNotFound, JointNotFound, ModelError
 from arm_control.model.urdf import Urdf, load_urdf
 from arm_control.model.urdf_xml import number, numbers, read_robot
-from arm_control.spatial import Array, Pose, rotation_from_vector
+from arm_control.spatial import Array, Pose, rotation_from_rpy, rotation_from_vector, rpy_from_rotation
 
 
 @dataclass(frozen=True)
@@ -175,33 +175,14 @@ def _fix(joint: Element, position: float) -> None:
     if kind == "prismatic":
         origin.set("xyz", _words(X.p + position * (X.R @ axis)))
     else:
-        origin.set("rpy", _words(_rpy_from_rotation(X.R @ rotation_from_vector(position * axis))))
+        origin.set("rpy", _words(rpy_from_rotation(X.R @ rotation_from_vector(position * axis))))
 
 
 def _placement(joint: Element) -> Pose:
     """Pose of a joint's frame in its parent link."""
     origin = joint.find("origin")
     xyz, rpy = (numbers(origin, name) or (0.0, 0.0, 0.0) for name in ("xyz", "rpy"))
-    return Pose(_rotation_from_rpy(rpy), np.array(xyz))
-
-
-def _rotation_from_rpy(rpy: Sequence[float]) -> Array:
-    """``R = Rz(yaw) Ry(pitch) Rx(roll)``, angles in [rad]."""
-    x, y, z = (rotation_from_vector(angle * axis) for angle, axis in zip(rpy, np.eye(3), strict=True))
-    return z @ y @ x
-
-
-def _rpy_from_rotation(R: Array) -> Array:
-    """Roll, pitch and yaw [rad] of a rotation, exact at every pitch.
-
-    At a pitch of +-pi/2 only the sum or the difference of roll and yaw is determined. Whatever yaw comes
-    out of the rounding errors there, roll is computed with it, so the three together give ``R``.
-    """
-    yaw = math.atan2(R[1, 0], R[0, 0])
-    pitch = math.atan2(-R[2, 0], math.hypot(R[0, 0], R[1, 0]))
-    sine, cosine = math.sin(yaw), math.cos(yaw)
-    roll = math.atan2(sine * R[0, 2] - cosine * R[1, 2], cosine * R[1, 1] - sine * R[0, 1])
-    return np.array([roll, pitch, yaw])
+    return Pose(rotation_from_rpy(rpy), np.array(xyz))
 
 
 def _words(values: Array) -> str:

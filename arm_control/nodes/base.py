@@ -42,7 +42,12 @@ class ArmParameters(Parameters):
     """What every node has to know of the arm."""
 
     robot_description: str = parameter("", "text of the URDF; empty: taken from the topic robot_description")
+    base: str = parameter("", "link that is bolted to the world; empty: the root")
     tip: str = parameter("", "link of the end effector; empty: tool0, or the only leaf")
+    locked_joints: tuple[str, ...] = parameter(
+        (), "where joints that are not between base and tip stand [rad or m], as 'joint:position'; others at 0"
+    )
+    backend: str = parameter("auto", "what computes the model: auto, llvm, python or pinocchio")
     armature: tuple[float, ...] = parameter((), "rotor inertia per joint; empty: none", unit="kg m^2", lower=0.0)
     effort_limits: tuple[str, ...] = parameter(
         (), "effort limits [N m] that replace or supply those of the URDF, as 'joint:limit'"
@@ -56,23 +61,26 @@ class ArmParameters(Parameters):
         """Return the model of the arm that ``description`` (a URDF's text) describes."""
         return RobotModel.from_urdf(
             description,
+            base=self.base or None,
             tip=self.tip or None,
+            locked=_by_joint(self.locked_joints, "position"),
             armature=self.armature or 0.0,
-            effort_limits=_limits(self.effort_limits),
-            velocity_limits=_limits(self.velocity_limits),
+            effort_limits=_by_joint(self.effort_limits, "limit"),
+            velocity_limits=_by_joint(self.velocity_limits, "limit"),
+            backend=self.backend,
         )
 
 
-def _limits(entries: Sequence[str]) -> dict[str, float]:
-    """Limits by joint name, of entries like ``'elbow_joint:150.0'``."""
-    limits = {}
+def _by_joint(entries: Sequence[str], what: str) -> dict[str, float]:
+    """Numbers by joint name, of entries like ``'elbow_joint:150.0'``."""
+    values = {}
     for entry in entries:
-        joint, _, limit = entry.rpartition(":")
+        joint, _, value = entry.rpartition(":")
         try:
-            limits[joint] = float(limit)
+            values[joint] = float(value)
         except ValueError:
-            raise ParameterError(f"limit '{entry}' is not of the form 'joint:limit'") from None
-    return limits
+            raise ParameterError(f"{what} '{entry}' is not of the form 'joint:{what}'") from None
+    return values
 
 
 class ArmNode(Node):
@@ -202,8 +210,10 @@ class ArmNode(Node):
 
     def _take_model(self, description: str) -> None:
         model = self.parameters.model(description)
+        model.prepare("terms", "kinematics", "frames", progress=False)  # not in the middle of the control loop
         first, self.ready, self.model = not self.ready, True, model
-        self.get_logger().info(f"robot with joints {', '.join(model.joint_names)}; end effector {model.tip}")
+        joints = ", ".join(model.joint_names)
+        self.get_logger().info(f"robot with joints {joints}; end effector {model.tip}; back end {model.backend}")
         self.on_model(first)
 
 
