@@ -36,7 +36,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--headless", action="store_true", help="lock step, as fast as it goes, no live table")
     run.add_argument("--report", default="", metavar="DIR", help="write pictures and the record there at the end")
     run.add_argument("--record", default="", metavar="FILE", help="write the record there, as NumPy arrays (.npz)")
-    run.add_argument("--robot", default="", help="another robot: a name below urdf/, or the path of a URDF")
+    run.add_argument("--robot", default="", help="another robot: a name below urdf/, or a URDF or xacro file")
     run.add_argument("--simulator", default="mujoco", choices=SIMULATORS, help="none: joint_states come from elsewhere")
     run.add_argument("--params-file", default="", metavar="FILE", help="a ROS parameter file; its values come last")
     run.add_argument("--namespace", default="", help="namespace of all nodes")

@@ -58,7 +58,7 @@ def _arguments(scenario: Scenario) -> list[DeclareLaunchArgument]:
         DeclareLaunchArgument(
             "robot",
             default_value=scenario.robot,
-            description="Robot to simulate: a name below urdf/, or the path of a URDF. Unused with simulator:=none.",
+            description="Robot to simulate: a name below urdf/, or a URDF or xacro file. Unused with simulator:=none.",
         ),
         DeclareLaunchArgument(
             "simulator",

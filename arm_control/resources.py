@@ -47,18 +47,19 @@ def urdf_path(robot: str) -> Path:
     Parameters
     ----------
     robot : str
-        Name of a robot that comes with the package, or path of a URDF file.
+        Name of a robot that comes with the package, or path of a URDF or xacro file.
 
     Raises
     ------
     ArmControlError
         When there is neither.
     """
-    if Path(robot).suffix == ".urdf":
+    if Path(robot).suffix in (".urdf", ".xacro"):
         if not Path(robot).is_file():
             raise ArmControlError(f"there is no file {robot}")
         return Path(robot)
     names = sorted(path.name for path in share_path("urdf").iterdir() if path.is_dir())
     if robot not in names:
-        raise ArmControlError(f"no robot '{robot}'; there are: {', '.join(names)}, or give the path of a .urdf file")
+        known = ", ".join(names)
+        raise ArmControlError(f"no robot '{robot}'; there are: {known}, or give the path of a .urdf or .xacro file")
     return share_path("urdf", robot, f"{robot}.urdf")

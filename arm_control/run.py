@@ -20,6 +20,7 @@ from arm_control.display import Console, Live, Progress, live_table
 from arm_control.exceptions import ArmControlError, NodeDied
 from arm_control.gate import GateParameters
 from arm_control.model import RobotModel
+from arm_control.model.urdf import read_source
 from arm_control.nodes.base import ArmParameters, refuse_insecure
 from arm_control.nodes.monitor import MonitorNode
 from arm_control.parameters import P
@@ -135,7 +136,7 @@ def run_scenario(options: RunOptions, console: Console | None = None) -> int:
 def _model(scenario: Scenario, options: RunOptions) -> RobotModel:
     """The robot as the report sees it: the one of the controller."""
     arm = _own(ArmParameters, _parameters(scenario, options, "osc"))
-    return arm.model(urdf_path(scenario.robot).read_text())
+    return arm.model(read_source(urdf_path(scenario.robot))[0])
 
 
 def _own(kind: type[P], values: dict[str, Any]) -> P:

@@ -1,12 +1,17 @@
 """What people read is true: the README's law is the code's, the tables are complete, examples run."""
 
 import importlib.util
+import inspect
 import re
 from pathlib import Path
 
 import pytest
 
 import arm_control.controllers.osc as osc
+from arm_control import RobotModel, urdf_path
+from arm_control.cache import Cache
+from arm_control.model import recursions
+from arm_control.model.quantities import reference, trace
 from arm_control.nodes.dynamics import DynamicsParameters
 from arm_control.nodes.gate import GateNodeParameters
 from arm_control.nodes.osc import OscNodeParameters
@@ -77,3 +82,23 @@ def test_the_benchmark_measures_every_part(monkeypatch):
 def test_links_lead_somewhere(page: Path):
     for link in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
         assert link.startswith("http") or (page.parent / link).exists(), link
+
+
+def one_algorithm() -> dict[str, str]:
+    """What docs/model.md shows of the mass matrix: its text, its float run, its formula, its size."""
+    model = RobotModel.from_urdf(urdf_path("planar2"), cache=Cache(None))
+    source = inspect.getsource(recursions.mass_matrix)
+    head, _, rest = source.partition('    """')
+    text = head + rest.partition('"""\n')[2]
+    M = reference(model.tree, ["M"], {"q": [0.5, 1.0]})["M"]
+    floats = f'>>> reference(model.tree, ["M"], {{"q": [0.5, 1.0]}})["M"]\n{M.round(6)!r}'
+    operations = str(trace(model.tree, ["M"]).n_operations)
+    latex = model.symbolic().formula("M").latex()
+    return {"TEXT": text.strip(), "FLOATS": floats, "LATEX": latex, "OPERATIONS": operations}
+
+
+def test_the_model_page_shows_one_algorithm_as_it_is():
+    page = (ROOT / "docs" / "model.md").read_text()
+    for what, text in one_algorithm().items():
+        assert text in page, f"{what} should read\n{text}"
+    assert not re.search("@[A-Z]+@", page)

@@ -55,8 +55,8 @@ def select(urdf: Urdf, *, base: str | None, joints: Sequence[str], locked: Mappi
     joints : sequence of str
         Joints that keep moving. A joint that mimics one of them moves along.
     locked : mapping of str to float
-        Position [rad or m] of joints that stand still, by name; 0 where nothing is said. A joint that
-        mimics a locked one stands where that one puts it.
+        Position [rad or m] of joints that stand still, by name; where nothing is said, 0 or the limit
+        nearest to it. A joint that mimics a locked one stands where that one puts it.
 
     Returns
     -------
@@ -141,14 +141,12 @@ def _leader(joint: Element) -> str:
 def _position(name: str, movable: Mapping[str, Element], locked: Mapping[str, float]) -> float:
     """Where a locked joint stands [rad or m]."""
     leader, mimic = _leader(movable[name]), movable[name].find("mimic")
-    value, (low, high) = locked.get(leader, 0.0), _range(movable[leader])
+    low, high = _range(movable[leader])
+    value = locked.get(leader, min(max(0.0, low), high))
     if not (isinstance(value, Real) and math.isfinite(value)):
         raise ModelError(f"joint {leader!r} is locked at {value!r}, allowed is a finite number")
     if not low <= value <= high:
-        found = (
-            f"joint {leader!r} is locked at {float(value)!r}{'' if leader in locked else ', for want of a position'}"
-        )
-        raise ModelError(f"{found}; its limits allow {low!r} to {high!r}")
+        raise ModelError(f"joint {leader!r} is locked at {float(value)!r}; its limits allow {low!r} to {high!r}")
     if mimic is None:
         return float(value)
     multiplier, offset = number(mimic, "multiplier"), number(mimic, "offset")

@@ -20,6 +20,7 @@ from std_srvs.srv import SetBool, Trigger
 
 from arm_control.exceptions import InputError, SimulationDiverged
 from arm_control.gate import EffortGate, GateOutput, GateParameters
+from arm_control.model.urdf import read_source
 from arm_control.nodes.base import LATCHED, STATE, ArmNode, ArmParameters, run
 from arm_control.nodes.conversions import NANOSECONDS, joint_state, nanoseconds, time_message
 from arm_control.nodes.health import ERROR, OK, WARN, Diagnostics, Durations, Rate
@@ -37,7 +38,7 @@ class SimulatorParameters(GateParameters, ArmParameters):
     """Parameters of the node ``simulator``."""
 
     robot: str = parameter(
-        "", "robot to simulate and publish as robot_description: a name, or the path of a URDF; empty: see there"
+        "", "robot to simulate and publish as robot_description: a name, or a URDF or xacro file; empty: see there"
     )
     initial_position: tuple[float, ...] = parameter((), "joint positions at the start; empty: zero", unit="rad")
     timestep: float = parameter(0.001, "simulated time of one step", unit="s", lower=1e-5, upper=0.02)
@@ -79,7 +80,7 @@ class SimulatorNode(ArmNode):
         self.create_service(Trigger, "~/reset", self._on_reset)
         self._diagnostics = Diagnostics(self)
         if self.parameters.robot:
-            description = urdf_path(self.parameters.robot).read_text()
+            description, _ = read_source(urdf_path(self.parameters.robot))
             self._take_model(description)
             self._description.publish(String(data=description))
         else:

@@ -12,8 +12,7 @@ import pytest
 
 from arm_control.exceptions import FrameNotFound, JointNotFound, ModelError
 from arm_control.model.urdf import Urdf, load_urdf
-from arm_control.model.urdf_select import Selection, _rotation_from_rpy, _rpy_from_rotation, select
-from arm_control.spatial import rotation_from_vector
+from arm_control.model.urdf_select import Selection, select
 
 REPO = Path(__file__).parents[2]
 DATA = REPO.parent / "shared" / "data" / "urdf"
@@ -114,10 +113,10 @@ def test_everything_chosen_is_the_same_robot():
 
 
 def test_where_nothing_is_said_a_joint_stands_at_zero_and_its_origin_keeps_its_digits():
-    urdf = load_urdf(ARM)
+    urdf = load_urdf(ARM.replace('rpy="0 1.5707963267948966 0"', 'rpy="3.5 0.1 -7"'))
     part = select(urdf, base=None, joints=["lift"], locked={})
     yaw = part.urdf.robot.joint_map["yaw"]
-    assert (yaw.type, yaw.origin.xyz, yaw.origin.rpy) == ("fixed", [0, 0.3, 0], [0, 1.5707963267948966, 0])
+    assert (yaw.type, yaw.origin.xyz, yaw.origin.rpy) == ("fixed", [0, 0.3, 0], [3.5, 0.1, -7])
     assert yaw.axis is yaw.limit is None
     assert part.urdf.robot.joint_map["follow"].origin.xyz == [0, 0, 0.75]  # the offset is the follower's own
 
@@ -129,6 +128,17 @@ def test_materials_and_meshes_stay():
     part = select(load_urdf(text), base="lever", joints=[], locked={"lift": 0.5})
     assert "package://a/b.stl" in part.urdf.text
     assert 'rgba="1 1 1 1"' in part.urdf.text
+
+
+@pytest.mark.parametrize("pitch", [s * (np.pi / 2 - away) for s in (-1, 1) for away in (0.0, 1e-15, 1e-9, 1e-6, 1e-3)])
+@pytest.mark.parametrize("position", [1e-12, 0.3, -2.0, np.pi])
+def test_nothing_is_lost_where_roll_and_yaw_are_not_unique(pitch: float, position: float):
+    origin = f'rpy="0.4 {pitch!r} -1.2"'
+    text = ARM.replace('<axis xyz="1 -1 0.5"/>', '<axis xyz="0 1 0"/>')
+    urdf = load_urdf(text.replace('rpy="0 1.5707963267948966 0"', origin))
+    baked = select(urdf, base=None, joints=["lift"], locked={"yaw": position}).urdf.robot.joint_map["yaw"].origin.rpy
+    expected = pin.rpy.rpyToMatrix(0.4, pitch, -1.2) @ pin.exp3(np.array([0.0, position, 0.0]))
+    np.testing.assert_allclose(pin.rpy.rpyToMatrix(*baked), expected, rtol=0, atol=3e-15)
 
 
 # -- the robots of other makers -------------------------------------------------------------------
@@ -206,32 +216,6 @@ def test_an_arm_of_a_real_robot(path: str, base: str | None, tip: str):
     assert_the_same(urdf, part, mimicked(positions, followers(urdf)))
 
 
-# -- roll, pitch, yaw -----------------------------------------------------------------------------
-
-ANGLES = [s * a for a in (1e-12, 1e-9, 1e-6, 1e-3, 0.5, np.pi / 2, 3.0, np.pi) for s in (-1, 1)] + [0.0]
-
-
-@pytest.mark.parametrize("away", [0.0, 1e-16, 1e-15, 1e-12, 1e-9, 1e-8, 1e-6, 1e-3, 0.1, 1.0])
-@pytest.mark.parametrize("side", [-1, 1])
-def test_roll_pitch_yaw_give_the_rotation_back_at_every_pitch(away: float, side: int):
-    for roll in ANGLES:
-        for yaw in ANGLES:
-            R = _rotation_from_rpy((roll, side * (np.pi / 2 - away), yaw))
-            np.testing.assert_allclose(_rotation_from_rpy(_rpy_from_rotation(R)), R, rtol=0, atol=2e-15)
-
-
-def test_roll_pitch_yaw_of_random_rotations():
-    rng = np.random.default_rng(1)
-    for _ in range(300):
-        R = rotation_from_vector(rng.normal(size=3) * rng.uniform(0, 4))
-        np.testing.assert_allclose(_rotation_from_rpy(_rpy_from_rotation(R)), R, rtol=0, atol=2e-15)
-
-
-def test_roll_pitch_yaw_are_those_of_the_format():
-    R = _rotation_from_rpy((0.3, -0.7, 1.9))
-    np.testing.assert_allclose(R, pin.rpy.rpyToMatrix(0.3, -0.7, 1.9), atol=1e-15)
-
-
 # -- what is refused ------------------------------------------------------------------------------
 
 REFUSED = {
@@ -255,9 +239,6 @@ REFUSED = {
     "word": ({"locked": {"lift": 0.5, "yaw": "0"}}, ModelError, "'yaw' is locked at '0', allowed is a finite number"),
     "below its range": ({"locked": {"lift": 0.1}}, ModelError, "'lift' is locked at 0.1; its limits allow 0.2 to 1.0"),
     "above its range": ({"locked": {"lift": 0.5, "elbow": 2.1}}, ModelError, "'elbow' is locked at 2.1; its limits"),
-    "zero out of range": (
-        {"locked": {}}, ModelError, "'lift' is locked at 0.0, for want of a position; its limits allow 0.2 to 1.0"
-    ),
 }  # fmt: skip
 
 
@@ -278,6 +259,14 @@ def test_a_leader_below_the_base_must_not_move_the_base_through_a_follower():
         select(load_urdf(text), base="shoulder", joints=["elbow"], locked={"lift": 0.5})
 
 
+def test_without_a_word_a_joint_stands_at_zero_or_the_limit_nearest_to_it():
+    for lower, upper, nearest in (("1", "2", 1.0), ("-2", "-1", -1.0), ("-1", "2", 0.0)):
+        text = re.sub(r'lower="0.2" upper="1"', f'lower="{lower}" upper="{upper}"', ARM)
+        assert text != ARM
+        default, told = (select(load_urdf(text), base=None, joints=["yaw"], locked=x) for x in ({}, {"lift": nearest}))
+        assert default.urdf.text == told.urdf.text
+
+
 def test_a_joint_that_plays_no_part_needs_no_position():
     text = ARM.replace('<link name="tip"/>', '<link name="tip"/><link name="other"/>').replace(
         "</robot>",
@@ -285,7 +274,5 @@ def test_a_joint_that_plays_no_part_needs_no_position():
         <limit lower="1" upper="2" effort="9" velocity="1"/></joint></robot>""",
     )
     assert select(load_urdf(text), base="column", joints=["yaw"], locked={"lift": 0.5}).urdf.root == "column"
-    with pytest.raises(ModelError, match=r"'far' is locked at 0\.0, for want of a position"):
-        select(load_urdf(text), base=None, joints=["yaw"], locked={"lift": 0.5})
     with pytest.raises(ModelError, match=r"'far' is locked at 3\.0; its limits"):  # what is said must be right
         select(load_urdf(text), base="column", joints=["yaw"], locked={"lift": 0.5, "far": 3.0})
