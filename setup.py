@@ -55,7 +55,7 @@ setup(
         "numpy>=1.24",
         "PyYAML>=5.4",
         "urdf-parser-py>=0.0.4",
-        "llvmlite>=0.44",
+        "llvmlite>=0.45",
         "pin>=2.7,!=3.0",
         "sympy>=1.11",
         "cloudpickle>=2.0",

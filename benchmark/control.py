@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import time
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
+from measure import processor, versions
 
 from arm_control import OperationalSpaceController, OscParameters, Pose, Reference, RobotModel, urdf_path
 from arm_control.gate import EffortGate, GateParameters
@@ -62,19 +61,12 @@ def measure(parts: dict[str, Callable[[int], object]]) -> dict[str, np.ndarray]:
     return {name: np.array(values) for name, values in times.items()}
 
 
-def processor() -> str:
-    """Name of the CPU."""
-    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
-    return next((line.partition(":")[2].strip() for line in lines if "model name" in line), platform.processor())
-
-
 def main() -> None:
     """Print the table; with ``--json`` write the figures too."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "pin"))
-    print(f"UR5 on {processor()}, Python {platform.python_version()}, {packages}")
+    print(f"UR5 on {processor()}, {versions('numpy', 'pin')}")
     figures = {}
     for name, microseconds in measure(contenders(RobotModel.from_urdf(urdf_path("ur5")))).items():
         median, p99 = np.percentile(microseconds, [50, 99])

@@ -69,6 +69,7 @@ def test_the_example_reaches_its_target():
 
 
 def test_the_benchmark_measures_every_part(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmark")
     benchmark = load(ROOT / "benchmark" / "control.py")
     monkeypatch.setattr(benchmark, "ROUNDS", 2)
     times = benchmark.measure(benchmark.contenders(benchmark.RobotModel.from_urdf(benchmark.urdf_path("ur5"))))

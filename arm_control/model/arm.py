@@ -124,11 +124,18 @@ def _gravity(gravity: npt.ArrayLike) -> Array:
 
 
 def _refuse_massless(tree: Tree) -> None:
-    """A joint that moves no inertia has no finite acceleration: refuse it, by name."""
-    M = reference(tree, ["M"], {"q": np.zeros(tree.n)})["M"]
+    """Joints that move no inertia, one alone or several against each other, have no finite acceleration."""
+    M = reference(tree, ["M"], {"q": np.linspace(0.3, 1.2, tree.n)})["M"]
     for name, inertia in zip(tree.joint_names, np.diag(M), strict=True):
         if inertia <= 1e-12:
             raise UrdfError(f"joint '{name}' moves no inertia: give its links an <inertial>, or an armature")
+    scale = np.sqrt(np.diag(M))
+    values, motions = np.linalg.eigh(M / np.outer(scale, scale))
+    if values[0] <= 1e-12:
+        names = [name for name, x in zip(tree.joint_names, motions[:, 0], strict=True) if abs(x) > 1e-3]
+        raise UrdfError(
+            f"joints {', '.join(names)} together move no inertia: give each link an <inertial>, or an armature"
+        )
 
 
 def _per_joint(values: Mapping[str, float] | Sequence[float] | float, names: Sequence[str], what: str) -> Array:
@@ -138,7 +145,10 @@ def _per_joint(values: Mapping[str, float] | Sequence[float] | float, names: Seq
             if name not in names:
                 raise JointNotFound(name, names)
         values = [values.get(name, 0.0) for name in names]
-    array = np.array(np.broadcast_to(np.asarray(values, dtype=float), (len(names),)))
+    given = np.asarray(values, dtype=float)
+    if given.shape not in ((), (len(names),)):
+        raise ModelError(f"{what} has shape {given.shape}, allowed: one number, or {len(names)}")
+    array = np.array(np.broadcast_to(given, (len(names),)))
     if not (np.isfinite(array).all() and (array >= 0.0).all()):
         raise ModelError(f"{what} = {array.tolist()}: finite numbers >= 0 are needed")
     return array

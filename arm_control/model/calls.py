@@ -175,10 +175,11 @@ class BatchFunction:
                 raise InputError(f"{name} has shape {array.shape}, allowed {shape}")
             if not np.isfinite(array).all():
                 raise InputError(f"{name} is not finite in state {np.argwhere(~np.isfinite(array))[0, 0]}")
+        is_new = out is None
         out = np.empty((n, self.n_results)) if out is None else out
-        if out.shape != (n, self.n_results) or out.dtype != float or not out.flags.c_contiguous:
-            raise InputError(f"out has shape {out.shape}, allowed ({n}, {self.n_results}), contiguous floats")
-        return self._batch([self._tool if name in SHARED else arrays[name] for name in self._batch.inputs], out)
+        if out.shape != (n, self.n_results) or out.dtype != float or not out.flags.carray:
+            raise InputError(f"out has shape {out.shape}, allowed ({n}, {self.n_results}), writeable contiguous floats")
+        return self._batch([self._tool if name in SHARED else arrays[name] for name in self._batch.inputs], out, is_new)
 
 
 _AXES = {"point": ("x", "y", "z"), "F_E": ("fx", "fy", "fz", "nx", "ny", "nz")}

@@ -5,28 +5,33 @@
     pinocchio   Pinocchio's algorithms
 
 The first one that works is taken. A new kernel is compared with the float run of the recursions before it
-may answer. A back end that cannot make one, or makes a wrong one, is left for the next, with a warning.
+may answer or is kept. A back end that cannot make one, or makes a wrong one, is left for the next, with a
+warning.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
 
 from arm_control.cache import Cache
 from arm_control.exceptions import ModelError
-from arm_control.model.kernels import BackEnd, Batch, Kernel
+from arm_control.model.kernels import SHARED, BackEnd, Batch, Kernel
 from arm_control.model.quantities import reference, tool_numbers
+from arm_control.model.spatial_vectors import Inertia, Transform
 from arm_control.model.tree import Tree
+from arm_control.spatial import Array
 
 T = TypeVar("T")
 LOG = logging.getLogger("arm_control.model")
 BACKENDS = ("llvm", "python", "pinocchio")
 AGREEMENT = 1e-9
 """Largest difference of a new kernel from the float run, relative to the largest entry."""
+N_SAMPLES = 9
+"""Random states of that comparison: a block of any width and one more."""
 
 TERMS = ("R_WE", "p_WE", "V_WE", "J", "Jdot_v", "M", "g", "h")
 KINEMATICS = ("R_WE", "p_WE", "J")
@@ -95,13 +100,15 @@ class Engine:
         """Return the kernel of these quantities."""
         key = (quantities, frame)
         if key not in self._kernels:
-            self._kernels[key] = self._make(lambda maker: self._checked(maker, quantities, frame))
+            self._kernels[key] = self._make(
+                lambda maker: maker.kernel(quantities, frame, self._check(quantities, frame))
+            )
         return self._kernels[key]
 
     def batch(self, quantities: tuple[str, ...]) -> Batch:
         """Return what computes these quantities for many states."""
         if quantities not in self._batches:
-            self._batches[quantities] = self._make(lambda maker: maker.batch(quantities))
+            self._batches[quantities] = self._make(lambda maker: maker.batch(quantities, self._check_batch(quantities)))
         return self._batches[quantities]
 
     def _make(self, make: Callable[[BackEnd], T]) -> T:
@@ -140,20 +147,42 @@ class Engine:
 
         return PinocchioBackEnd(self._tree, self._urdf_text)
 
-    def _checked(self, maker: BackEnd, quantities: Sequence[str], frame: str | None) -> Kernel:
-        kernel, is_new = maker.kernel(quantities, frame)
-        if is_new:
-            self._compare(kernel, quantities, frame)
-        return kernel
+    def _check(self, quantities: Sequence[str], frame: str | None) -> Callable[[Kernel], None]:
+        """Return what refuses a kernel that does not compute what the recursions say."""
 
-    def _compare(self, kernel: Kernel, quantities: Sequence[str], frame: str | None) -> None:
-        """Refuse a kernel that does not compute what the recursions say."""
+        def check(kernel: Kernel) -> None:
+            for name, values in self._samples({name: len(view) for name, view in kernel.inputs.items()}).items():
+                kernel.inputs[name][:] = values[0]
+            if kernel.call() != 0.0:
+                raise ModelError("a kernel finds its input not finite")
+            _compare(kernel.outputs, reference(self._tree, quantities, kernel.inputs, frame))
+
+        return check
+
+    def _check_batch(self, quantities: Sequence[str]) -> Callable[[Batch], None]:
+        """Likewise for many states: the first of a block and the last of an incomplete one."""
+
+        def check(batch: Batch) -> None:
+            samples = self._samples(batch.inputs)
+            arrays = [values[0] if name in SHARED else values for name, values in samples.items()]
+            results = batch(arrays, np.full((N_SAMPLES, batch.n_results), np.nan), False)
+            for i in (0, N_SAMPLES - 1):
+                inputs = {name: values[i] for name, values in samples.items()}
+                _compare({name: rows[i] for name, rows in results.items()}, reference(self._tree, quantities, inputs))
+
+        return check
+
+    def _samples(self, sizes: Mapping[str, int]) -> dict[str, Array]:
+        """Random states, with a tool."""
         rng = np.random.default_rng(0)
-        for name, view in kernel.inputs.items():
-            view[:] = tool_numbers(self._tree) if name == "tool" else rng.uniform(-1.0, 1.0, len(view))
-        status = kernel.call()
-        expected = reference(self._tree, quantities, kernel.inputs, frame)
-        for name, values in expected.items():
-            error = float(np.max(np.abs(kernel.outputs[name] - values), initial=0.0))
-            if status != 0.0 or not error <= AGREEMENT * max(1.0, float(np.max(np.abs(values), initial=0.0))):
-                raise ModelError(f"'{name}' is {error:.1e} off the float run")
+        samples = {name: rng.uniform(-1.0, 1.0, (N_SAMPLES, size)) for name, size in sizes.items()}
+        load = Inertia(0.5, np.array([0.01, -0.02, 0.03]), 0.01 * np.eye(3))
+        tool = tool_numbers(self._tree, Transform(np.eye(3), np.array([0.1, 0.2, -0.3])), load)
+        return {name: np.tile(tool, (N_SAMPLES, 1)) if name == "tool" else x for name, x in samples.items()}
+
+
+def _compare(outputs: Mapping[str, Array], expected: Mapping[str, Array]) -> None:
+    for name, values in expected.items():
+        error = float(np.max(np.abs(outputs[name] - values), initial=0.0))
+        if not error <= AGREEMENT * max(1.0, float(np.max(np.abs(values), initial=0.0))):
+            raise ModelError(f"'{name}' is {error:.1e} off the float run")

@@ -58,10 +58,13 @@ class Batch:
     inputs, outputs
         As for a :class:`Kernel`.
     run : callable
-        Is given the inputs, a row per state (one row for all when shared), and the rows of the outputs.
+        Is given the inputs, a row per state (one row for all when shared), the rows of the outputs, and
+        whether these are memory that has never been touched.
     """
 
-    def __init__(self, inputs: Mapping[str, int], outputs: Shapes, run: Callable[[list[Array], Array], object]) -> None:
+    def __init__(
+        self, inputs: Mapping[str, int], outputs: Shapes, run: Callable[[list[Array], Array, bool], object]
+    ) -> None:
         self.inputs, self.outputs, self._run = dict(inputs), dict(outputs), run
 
     @property
@@ -69,9 +72,9 @@ class Batch:
         """Numbers per state."""
         return sum(math.prod(shape) for shape in self.outputs.values())
 
-    def __call__(self, arrays: Sequence[Array], out: Array) -> dict[str, Array]:
+    def __call__(self, arrays: Sequence[Array], out: Array, is_new: bool) -> dict[str, Array]:
         """Fill ``out``, shape (N, n_results), and return its parts by name, each of shape (N, ...)."""
-        self._run(list(arrays), out)
+        self._run(list(arrays), out, is_new)
         return split(out, self.outputs)
 
 
@@ -88,20 +91,21 @@ def split(rows: Array, shapes: Shapes) -> dict[str, Array]:
 class BackEnd(Protocol):
     """Makes kernels of the quantities named in :mod:`arm_control.model.quantities`."""
 
-    def kernel(self, quantities: Sequence[str], frame: str | None) -> tuple[Kernel, bool]:
-        """Return a kernel, and whether it is new: one from a cache was checked when it was made.
+    def kernel(self, quantities: Sequence[str], frame: str | None, check: Callable[[Kernel], None]) -> Kernel:
+        """Return a kernel.
 
-        ``frame`` is the link that ``J_point`` is about.
+        ``frame`` is the link that ``J_point`` is about; ``check`` raises when a new kernel is wrong. One from a
+        cache was checked before it was kept.
         """
 
-    def batch(self, quantities: Sequence[str]) -> Batch:
-        """Return what computes these for many states."""
+    def batch(self, quantities: Sequence[str], check: Callable[[Batch], None]) -> Batch:
+        """Return what computes these for many states; likewise."""
 
 
-def one_by_one(kernel: Kernel) -> Callable[[list[Array], Array], None]:
-    """Return the ``run`` of a :class:`Batch` that calls a kernel for each state."""
+def batch_of(kernel: Kernel) -> Batch:
+    """Return what calls a kernel for each state."""
 
-    def run(arrays: list[Array], out: Array) -> None:
+    def run(arrays: list[Array], out: Array, _: bool) -> None:
         for name, array in zip(kernel.inputs, arrays, strict=True):
             if name in SHARED:
                 kernel.inputs[name][:] = array
@@ -112,4 +116,5 @@ def one_by_one(kernel: Kernel) -> Callable[[list[Array], Array], None]:
             failed = kernel.call() != 0.0
             row[:] = np.nan if failed else np.concatenate([x.ravel() for x in kernel.outputs.values()])
 
-    return run
+    shapes = {name: view.shape for name, view in kernel.outputs.items()}
+    return Batch({name: len(view) for name, view in kernel.inputs.items()}, shapes, run)

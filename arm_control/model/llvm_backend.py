@@ -27,7 +27,7 @@ class _Function(NamedTuple):
     inputs: dict[str, int]
     outputs: dict[str, tuple[int, ...]]
     call: Any
-    is_new: bool
+    keep: Callable[[], None] | None
 
 
 class LlvmBackEnd:
@@ -47,7 +47,7 @@ class LlvmBackEnd:
         self._tree, self._title, self._cache = tree, title, cache
         self._identity = "\n".join([identity, llvm.processor(), _digest_of_generator()])
 
-    def kernel(self, quantities: Sequence[str], frame: str | None) -> tuple[Kernel, bool]:
+    def kernel(self, quantities: Sequence[str], frame: str | None, check: Callable[[Kernel], None]) -> Kernel:
         """See :class:`~arm_control.model.kernels.BackEnd`."""
         function = self._function("one", quantities, frame, scalar_code)
         call = function.call(ctypes.c_void_p)
@@ -56,9 +56,13 @@ class LlvmBackEnd:
             work = ctypes.c_void_p(inputs.ctypes.data)  # the outputs lie behind the inputs
             return partial(call, work)
 
-        return Kernel(function.inputs, function.outputs, bind), function.is_new
+        kernel = Kernel(function.inputs, function.outputs, bind)
+        if function.keep:
+            check(kernel)
+            function.keep()
+        return kernel
 
-    def batch(self, quantities: Sequence[str]) -> Batch:
+    def batch(self, quantities: Sequence[str], check: Callable[[Batch], None]) -> Batch:
         """See :class:`~arm_control.model.kernels.BackEnd`."""
         width = llvm.lanes()
         function = self._function(
@@ -66,42 +70,60 @@ class LlvmBackEnd:
         )
         call = function.call(ctypes.c_int64, *[ctypes.c_void_p] * (len(function.inputs) + 1))
         shared = [name in SHARED for name in function.inputs]
-        return Batch(
-            function.inputs, function.outputs, lambda arrays, out: _run_blocks(call, arrays, shared, out, width)
+        batch = Batch(
+            function.inputs,
+            function.outputs,
+            lambda arrays, out, is_new: _run_blocks(call, arrays, shared, out, is_new, width),
         )
+        if function.keep:
+            check(batch)
+            function.keep()
+        return batch
 
     def _function(
         self, kind: str, quantities: Sequence[str], frame: str | None, generate: Callable[[Program, str], str]
     ) -> _Function:
         key = "\n".join([self._identity, kind, *quantities, f"frame {frame}"])
-        stored = self._cache.load(key)
-        is_new = stored is None
-        if stored is None:
+        data, keep = self._cache.load(key), None
+        if data is None:
             program = trace(self._tree, quantities, frame)
             layout = json.dumps([program.inputs, program.outputs]).encode()
-            stored = layout + b"\n" + llvm.compile_code(generate(program, "kernel"))
-            self._cache.store(key, stored, title=f"{self._title}: {', '.join(quantities)} ({kind})")
-        layout, _, code = stored.partition(b"\n")
+            data = layout + b"\n" + llvm.compile_code(generate(program, "kernel"))
+            keep = partial(self._cache.store, key, data, title=f"{self._title}: {', '.join(quantities)} ({kind})")
+        layout, _, code = data.partition(b"\n")
         inputs, shapes = json.loads(layout)
         outputs = {name: tuple(shape) for name, shape in shapes.items()}
         library = llvm.Library(code)
-        return _Function(inputs, outputs, lambda *arguments: library.function("kernel", *arguments), is_new)
+        return _Function(inputs, outputs, lambda *arguments: library.function("kernel", *arguments), keep)
 
 
-def _run_blocks(call: Any, arrays: list[Array], shared: list[bool], out: Array, width: int) -> None:
-    """Call a compiled function on all states: whole blocks in place, the rest in a block of its own."""
+STAGE = 2048
+"""States computed in the processor's cache before their rows are copied to where they belong: eight rows at
+once written to memory take a third longer. (Not to new memory: its first touch brings it into the cache.)"""
+
+
+def _run_blocks(call: Any, arrays: list[Array], shared: list[bool], out: Array, is_new: bool, width: int) -> None:
+    """Call a compiled function on all states, a stage at a time; the last vector is filled up with copies."""
     n = len(out)
-    whole = n - n % width
-    if whole:
-        call(whole, *[array.ctypes.data for array in arrays], out.ctypes.data)
-    if n > whole:
-        ends = [
-            array if is_shared else np.ascontiguousarray(array[np.minimum(np.arange(whole, whole + width), n - 1)])
+    stage = np.empty((min(STAGE, n + -n % width), out.shape[1]))
+    for first in range(0, n, STAGE):
+        last = min(first + STAGE, n)
+        is_whole = (last - first) % width == 0
+        rows = slice(first, last) if is_whole else _filled(first, last, width)
+        parts = [
+            array if is_shared else np.ascontiguousarray(array[rows])
             for array, is_shared in zip(arrays, shared, strict=True)
         ]
-        last = np.empty((width, out.shape[1]))
-        call(width, *[array.ctypes.data for array in ends], last.ctypes.data)
-        out[whole:] = last[: n - whole]
+        target = out[first:last] if is_new and is_whole else stage
+        call(last - first + (first - last) % width, *[part.ctypes.data for part in parts], target.ctypes.data)
+        if target is stage:
+            out[first:last] = stage[: last - first]
+
+
+def _filled(first: int, last: int, width: int) -> Array:
+    """Numbers of the rows from first to last, the last one repeated up to a multiple of the width."""
+    count = last - first
+    return np.minimum(np.arange(first, first + count + -count % width), last - 1)
 
 
 @once

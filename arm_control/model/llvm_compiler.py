@@ -37,8 +37,8 @@ def lanes() -> int:
 def compile_code(code: str) -> bytes:
     """Return the object file of an intermediate code.
 
-    No optimiser runs but for the inlining that the code asks for: a tape has nothing to be found twice, and
-    longer compilation did not make it faster.
+    No optimiser runs but for the inlining that the code asks for, and no scheduler: a tape has nothing to be
+    found twice, its order is good, and longer compilation did not make it faster.
     """
     machine = target_machine()
     module = llvm.parse_assembly(code)
@@ -46,7 +46,11 @@ def compile_code(code: str) -> bytes:
     passes = llvm.create_new_module_pass_manager()
     passes.add_always_inliner_pass()
     passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))
-    return machine.emit_object(module)
+    llvm.set_option("arm_control", "-enable-misched=false")  # for the whole process: put back at once
+    try:
+        return machine.emit_object(module)
+    finally:
+        llvm.set_option("arm_control", "-enable-misched=true")
 
 
 class Library:

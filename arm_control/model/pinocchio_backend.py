@@ -10,7 +10,7 @@ import numpy as np
 import pinocchio as pin
 
 from arm_control.exceptions import ModelError
-from arm_control.model.kernels import Batch, Kernel, one_by_one
+from arm_control.model.kernels import Batch, Kernel, batch_of
 from arm_control.model.quantities import INPUTS, input_sizes, tool_numbers
 from arm_control.model.tree import Tree
 from arm_control.spatial import Array
@@ -50,8 +50,8 @@ class PinocchioBackEnd:
             at = self.model.joints[joint].idx_v
             self.G[at, body.coordinate], self.offset[at] = body.ratio, body.offset
 
-    def kernel(self, quantities: Sequence[str], frame: str | None) -> tuple[Kernel, bool]:
-        """See :class:`~arm_control.model.kernels.BackEnd`."""
+    def kernel(self, quantities: Sequence[str], frame: str | None, _: object = None) -> Kernel:
+        """See :class:`~arm_control.model.kernels.BackEnd`; what Pinocchio computes is not checked."""
         needed = {name for quantity in quantities for name in INPUTS[quantity]}
         sizes = {name: size for name, size in input_sizes(self.tree.n).items() if name in needed}
         ends = np.cumsum(list(sizes.values()))
@@ -74,13 +74,11 @@ class PinocchioBackEnd:
         if "tool" in places:
             sample[places["tool"]] = tool_numbers(self.tree)
         shapes = {name: result.shape for name, result in zip(quantities, compute(sample), strict=True)}
-        return Kernel(sizes, shapes, bind), False
+        return Kernel(sizes, shapes, bind)
 
-    def batch(self, quantities: Sequence[str]) -> Batch:
-        """See :class:`~arm_control.model.kernels.BackEnd`."""
-        kernel, _ = self.kernel(quantities, None)
-        shapes = {name: view.shape for name, view in kernel.outputs.items()}
-        return Batch({name: len(view) for name, view in kernel.inputs.items()}, shapes, one_by_one(kernel))
+    def batch(self, quantities: Sequence[str], _: object = None) -> Batch:
+        """See :class:`~arm_control.model.kernels.BackEnd`; likewise."""
+        return batch_of(self.kernel(quantities, None))
 
     def attach(self, tool: Array) -> None:
         """Put the end effector and its load on the body that carries them."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from arm_control.model.kernels import Batch, Kernel, one_by_one
+from arm_control.model.kernels import Batch, Kernel, batch_of
 from arm_control.model.quantities import trace
 from arm_control.model.tape import Operation, Program
 from arm_control.model.tree import Tree
@@ -22,8 +22,19 @@ class PythonBackEnd:
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
 
-    def kernel(self, quantities: Sequence[str], frame: str | None) -> tuple[Kernel, bool]:
+    def kernel(self, quantities: Sequence[str], frame: str | None, check: Callable[[Kernel], None]) -> Kernel:
         """See :class:`~arm_control.model.kernels.BackEnd`."""
+        kernel = self._kernel(quantities, frame)
+        check(kernel)
+        return kernel
+
+    def batch(self, quantities: Sequence[str], check: Callable[[Batch], None]) -> Batch:
+        """See :class:`~arm_control.model.kernels.BackEnd`."""
+        batch = batch_of(self._kernel(quantities, None))
+        check(batch)
+        return batch
+
+    def _kernel(self, quantities: Sequence[str], frame: str | None) -> Kernel:
         program = trace(self._tree, quantities, frame)
         function = python_function(program)
 
@@ -36,13 +47,7 @@ class PythonBackEnd:
 
             return call
 
-        return Kernel(program.inputs, program.outputs, bind), True
-
-    def batch(self, quantities: Sequence[str]) -> Batch:
-        """See :class:`~arm_control.model.kernels.BackEnd`."""
-        kernel, _ = self.kernel(quantities, None)
-        shapes = {name: view.shape for name, view in kernel.outputs.items()}
-        return Batch({name: len(view) for name, view in kernel.inputs.items()}, shapes, one_by_one(kernel))
+        return Kernel(program.inputs, program.outputs, bind)
 
 
 def python_source(program: Program, name: str = "kernel") -> str:

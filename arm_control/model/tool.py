@@ -12,6 +12,9 @@ from arm_control.model.spatial_vectors import Inertia, Transform
 from arm_control.model.urdf_checks import TRIANGLE_TOLERANCE
 from arm_control.spatial import Array, Pose
 
+ROTATION_TOLERANCE = 1e-9
+"""Largest entry of ``R R^T - 1`` that may be rounding."""
+
 
 @dataclass(frozen=True)
 class Tool:
@@ -31,7 +34,7 @@ class Tool:
     Raises
     ------
     ModelError
-        When a number is not finite or no body has such an inertia.
+        When a number is not finite, no body has such an inertia, or ``X_ET.R`` is no rotation.
 
     Examples
     --------
@@ -53,6 +56,9 @@ class Tool:
         numbers = [self.mass, *c, *J.ravel(), *np.ravel(self.X_ET.R), *np.ravel(self.X_ET.p)]
         if not np.isfinite(numbers).all():
             raise ModelError("a tool's numbers must be finite")
+        R = np.asarray(self.X_ET.R, dtype=float)
+        if not (np.allclose(R @ R.T, np.eye(3), rtol=0, atol=ROTATION_TOLERANCE) and np.linalg.det(R) > 0.0):
+            raise ModelError(f"a tool's X_ET.R is {R.tolist()}, allowed: a rotation")
         low, middle, high = np.linalg.eigvalsh(J)
         is_possible = low >= -1e-12 * high and low + middle >= (1.0 - TRIANGLE_TOLERANCE) * high
         if not np.allclose(J, J.T, rtol=0, atol=1e-12 * max(high, 1e-300)) or not is_possible:
@@ -64,10 +70,14 @@ class Tool:
         c, J = np.asarray(self.centre, dtype=float), np.asarray(self.inertia, dtype=float)
         if c.shape != (3,) or J.shape != (3, 3):
             raise ModelError(f"a tool's centre has shape {c.shape}, its inertia {J.shape}; allowed (3,) and (3, 3)")
+        if np.shape(self.X_ET.R) != (3, 3) or np.shape(self.X_ET.p) != (3,):
+            found = f"{np.shape(self.X_ET.R)} and {np.shape(self.X_ET.p)}"
+            raise ModelError(f"a tool's X_ET has R and p of shapes {found}, allowed (3, 3) and (3,)")
         return c, J
 
     def numbers(self) -> tuple[Transform, Inertia]:
         """The same for the recursions: the tip's transform, and the inertia about E's origin."""
         c, J = self._arrays()
         body = Inertia(self.mass, np.zeros(3), J)
-        return Transform(self.X_ET.R, self.X_ET.p), Transform(np.eye(3), c).push_inertia(body)
+        X_ET = Transform(np.asarray(self.X_ET.R, dtype=float), np.asarray(self.X_ET.p, dtype=float))
+        return X_ET, Transform(np.eye(3), c).push_inertia(body)

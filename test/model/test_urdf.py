@@ -130,7 +130,6 @@ CASES = {
                      "'carriage': principal moments .* 0, 0.2, 0.2 .* must be positive"),
     "nearly singular": ([inertia(1e-13, 0.2, 0.2)], "'carriage': principal moments .* must be positive"),
     "negative": ([inertia(-1, -1, -1)], "'carriage': principal moments .* must be positive"),
-    "no inertia but mass": ([inertia(0, 0, 0)], "'carriage': principal moments .* must be positive"),
     "off-diagonal": ([('ixy="0"', 'ixy="0.15"')], "'carriage': principal moments .* must be positive"),
     "huge inertia": ([inertia(1e308, 1e308, -1e308)], "'carriage': principal moments .* must be positive"),
     "overflowing inertia": ([(inertia(0, 0, 0)[0], " ".join(f'{i}="1e308"' for i in INERTIA))],
@@ -344,6 +343,17 @@ def test_without_meshes_keeps_shapes_and_dynamics():
     assert all(shape in text for shape in ("<box", "<cylinder", "<sphere"))
     assert load_urdf(text).link_masses() == robot.link_masses()
     assert "mesh" in robot.text
+
+
+def test_a_point_mass_is_six_zeros_and_nothing_near():
+    moments, zeros = inertia(0, 0, 0)
+    assert find_problems(edited((moments, zeros))) == []
+    assert load_urdf(edited((moments, zeros))).link_masses()["carriage"] == 2.0
+    for name in INERTIA:
+        (problem,) = find_problems(edited((moments, zeros.replace(f'{name}="0"', f'{name}="1e-9"'))))
+        assert "must be positive" in problem
+    (problem,) = find_problems(edited((moments, zeros), ('<mass value="2"/>', '<mass value="-2"/>')))
+    assert "mass is -2 kg" in problem
 
 
 def test_rounded_plate_passes_the_triangle_inequality():

@@ -1,0 +1,263 @@
+"""Every back end, every arm: against the float run, Pinocchio reading the file by itself, and MuJoCo."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from typing import NamedTuple
+from xml.etree.ElementTree import fromstring
+
+import numpy as np
+import numpy.typing as npt
+import pinocchio as pin
+import pytest
+
+from arm_control.cache import Cache
+from arm_control.exceptions import ModelError, UrdfError
+from arm_control.model import RobotModel
+from arm_control.model.arm import Arm, describe
+from arm_control.model.engine import BACKENDS, Engine
+from arm_control.model.kernels import Kernel
+from arm_control.model.quantities import INPUTS, reference, tool_numbers
+from arm_control.model.tool import Tool
+from arm_control.spatial import Array, Pose, rotation_from_vector
+
+REPO = Path(__file__).parents[2]
+DATA = REPO.parent / "shared" / "data" / "urdf"
+N_STATES = {"llvm": 100, "python": 10, "pinocchio": 10}
+
+# Files of the package example-robot-data (a folder in their name) and of ../shared: tip, and where the arm begins.
+ROBOTS: dict[str, tuple[str, str, str | None]] = {
+    "ur3": ("ur_description/urdf/ur3_robot.urdf", "tool0", None),
+    "ur5": ("ur_description/urdf/ur5_robot.urdf", "ee_link", None),
+    "ur5 gripper": ("ur_description/urdf/ur5_gripper.urdf", "tool0", None),
+    "ur10": ("ur_description/urdf/ur10_robot.urdf", "tool0", None),
+    "panda": ("panda_description/urdf/panda.urdf", "panda_hand_tcp", None),
+    "panda finger": ("panda_description/urdf/panda.urdf", "panda_leftfinger", None),
+    "kinova": ("kinova_description/robots/kinova.urdf", "j2s6s200_end_effector", None),
+    "xarm7": ("xarm_description/urdf/xarm7.urdf", "link_eef", None),
+    "z1": ("z1_description/urdf/z1.urdf", "gripperMover", None),
+    "so100": ("so_arm_description/urdf/so100.urdf", "jaw", None),
+    "so101": ("so_arm_description/urdf/so101.urdf", "gripper_frame_link", None),
+    "talos left arm": ("talos_data/robots/talos_left_arm.urdf", "gripper_left_fingertip_1_link", None),
+    "talos arm": ("talos_data/robots/talos_reduced.urdf", "arm_right_7_link", "torso_2_link"),
+    "baxter left": ("baxter_description/urdf/baxter.urdf", "left_hand_camera_link", None),
+    "baxter right": ("baxter_description/urdf/baxter.urdf", "right_hand_camera_link", None),
+    "tiago": ("tiago_pro_description/robots/tiago_pro.urdf", "arm_left_7_link", None),
+    "g1 arm": ("g1_description/urdf/g1_29dof_rev_1_0.urdf", "left_rubber_hand", "torso_link"),
+    "alex arm": ("alex_description/urdf/alex_nub_hands.urdf", "leftNub", None),
+    "two dofs": ("asr_twodof_description/urdf/TwoDofs.urdf", "Tip", None),
+    "double pendulum": ("double_pendulum_description/urdf/double_pendulum_continuous.urdf", "link2", None),
+    "shared ur5": ("ur5_ros2.urdf", "tool0", None),
+    "shared panda": ("erd_panda.urdf", "panda_hand", None),
+    "shared kinova": ("erd_kinova_j2s6s200.urdf", "j2s6s200_end_effector", None),
+    "shared pendulum": ("erd_double_pendulum_continuous.urdf", "link2", None),
+    "koch": ("koch_v1.1_no_effort.urdf", "gripper_tcp", None),
+}
+
+
+def find(name: str) -> Path:
+    """A file of example-robot-data, wherever that is installed, or of ../shared."""
+    if "/" not in name:
+        path = DATA / name
+    else:
+        try:
+            package = distribution("example-robot-data")
+        except PackageNotFoundError:
+            pytest.skip("example-robot-data is not on this machine")
+        path = Path(str(package.locate_file("cmeel.prefix/share/example-robot-data/robots"))) / name
+    if not path.is_file():
+        pytest.skip(f"{path.name} is not on this machine")
+    return path
+
+
+class Oracle:
+    """Pinocchio's own reading of a file, reduced to an arm. Its base is the file's root, a continuous joint has
+    two numbers, and a joint that mimics has its own: all velocities are ``G v``, all positions ``G q + offset``.
+    """
+
+    def __init__(self, path: Path, arm: Arm, base: str | None) -> None:
+        text, names = path.read_text(), list(arm.tree.joint_names)
+        mimics = {j.get("name"): m.attrib for j in fromstring(text).iter("joint") for m in j.iter("mimic")}
+        moving = [*names, *(name for name, mimic in mimics.items() if mimic["joint"] in names)]
+        model = pin.buildModelFromXML(re.sub(r"<limit (?!.*effort)", '<limit effort="1" velocity="1" ', text))
+        still = [i for i in range(1, model.njoints) if model.names[i] not in moving]
+        self.model = pin.buildReducedModel(model, still, pin.neutral(model)) if still else model
+        self.data, self.tip = self.model.createData(), self.model.getFrameId(arm.tip, pin.FrameType.BODY)
+        self.joints = {name: self.model.joints[self.model.getJointId(name)] for name in moving}
+        self.G, self.offset = np.zeros((self.model.nv, len(names))), np.zeros(self.model.nv)
+        for name, joint in self.joints.items():
+            mimic = mimics.get(name, {"joint": name})
+            self.G[joint.idx_v, names.index(mimic["joint"])] = float(mimic.get("multiplier", "1"))
+            self.offset[joint.idx_v] = float(mimic.get("offset", "0"))
+        pin.framesForwardKinematics(self.model, self.data, pin.neutral(self.model))
+        self.X_WB = self.data.oMf[self.model.getFrameId(base, pin.FrameType.BODY) if base else 0].copy()
+
+    def q(self, q: Array) -> Array:
+        """Positions as Pinocchio wants them: cosine and sine for a continuous joint."""
+        values, all_q = np.zeros(self.model.nq), self.G @ q + self.offset
+        for joint in self.joints.values():
+            x = all_q[joint.idx_v]
+            values[joint.idx_q : joint.idx_q + joint.nq] = [np.cos(x), np.sin(x)] if joint.nq == 2 else [x]
+        return values
+
+    def terms(self, q: Array, v: Array, a: Array) -> dict[str, Array]:
+        """All terms, in the axes of the arm's base."""
+        model, data, G = self.model, self.data, self.G
+        q, v, a = self.q(q), G @ v, G @ a
+        M = np.triu(pin.crba(model, data, q))
+        results = {
+            "M": G.T @ (M + np.triu(M, 1).T) @ G,
+            "g": G.T @ pin.computeGeneralizedGravity(model, data, q),
+            "h": G.T @ pin.nonLinearEffects(model, data, q, v),
+            "tau": G.T @ pin.rnea(model, data, q, v, a),
+        }
+        pin.forwardKinematics(model, data, q, v, 0 * v)
+        X = self.X_WB.inverse() * pin.updateFramePlacement(model, data, self.tip)
+        axes = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+        V, A = (f(model, data, self.tip, axes) for f in (pin.getFrameVelocity, pin.getFrameClassicalAcceleration))
+        J = pin.computeFrameJacobian(model, data, q, self.tip, axes).reshape(6, -1) @ G
+        turned = np.kron(np.eye(2), self.X_WB.rotation.T)
+        results |= {"R_WE": X.rotation, "p_WE": X.translation, "J": turned @ J}
+        return results | {"V_WE": turned @ V.vector, "Jdot_v": turned @ A.vector}
+
+    def acceleration(self, q: Array, v: Array, tau: Array) -> Array:
+        """The articulated-body algorithm; with joints that mimic, the equation of motion solved."""
+        if self.G.shape[0] > self.G.shape[1]:
+            terms = self.terms(q, v, 0 * v)
+            return np.linalg.solve(terms["M"], tau - terms["h"])
+        return self.G.T @ pin.aba(self.model, self.data, self.q(q), self.G @ v, self.G @ tau)
+
+
+class Robot(NamedTuple):
+    """An arm, and Pinocchio's independent reading of the same file."""
+
+    arm: Arm
+    oracle: Oracle
+
+
+def describe_any(path: Path, **choices: object) -> Arm:
+    """Describe an arm; a limit that the file lacks is 1."""
+    try:
+        return describe(path, **choices)
+    except UrdfError as error:
+        lines = [line for line in str(error).splitlines() if "_limits" in line]
+        limits = {
+            quantity: dict.fromkeys((line.split("'")[1] for line in lines if quantity in line), 1.0)
+            for quantity in ("effort_limits", "velocity_limits")
+        }
+        return describe(path, **limits, **choices)
+
+
+@pytest.fixture(scope="module", params=ROBOTS)
+def robot(request: pytest.FixtureRequest) -> Iterator[Robot]:
+    name, tip, base = ROBOTS[request.param]
+    path = find(name)
+    arm = describe_any(path, tip=tip, base=base)
+    return Robot(arm, Oracle(path, arm, base))
+
+
+def close(ours: npt.ArrayLike, oracle: npt.ArrayLike, what: str = "", tolerance: float = 1e-10) -> None:
+    """Compare relative to the largest entry; what is zero may be rounding."""
+    size = float(np.abs(oracle).max(initial=0.0))
+    np.testing.assert_allclose(ours, oracle, rtol=0, atol=tolerance * size + 1e-14, err_msg=what)
+
+
+def states(n_joints: int, n: int) -> Iterator[Array]:
+    rng = np.random.default_rng(11)
+    for _ in range(n):
+        yield np.vstack([rng.uniform(-np.pi, np.pi, n_joints), rng.uniform(-1.0, 1.0, (3, n_joints))])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_every_arm_agrees_with_pinocchio(robot: Robot, backend: str):
+    model = RobotModel(robot.arm, backend, Cache(None))
+    for q, v, a, tau in states(model.nv, N_STATES[backend]):
+        expected, t = robot.oracle.terms(q, v, a), model.evaluate(q, v)
+        for name in ("M", "g", "h", "J", "Jdot_v", "V_WE"):
+            close(getattr(t, name), expected[name], name)
+        close(t.X_WE.R, expected["R_WE"])
+        close(t.X_WE.p, expected["p_WE"])
+        close(model.inverse_dynamics(q, v, a), expected["tau"])
+        close(model.forward_dynamics(q, v, tau), robot.oracle.acceleration(q, v, tau))
+    assert model.backend == backend
+
+
+def test_the_float_run_of_every_arm_agrees_with_pinocchio(robot: Robot):
+    tree = robot.arm.tree
+    for q, v, a, tau in states(tree.n, 5):
+        expected = robot.oracle.terms(q, v, a)
+        inputs = {"q": q, "v": v, "a": a, "tau": tau, "F_E": np.zeros(6)}
+        for name, values in reference(tree, list(expected), inputs).items():
+            close(values, expected[name], name)
+        close(reference(tree, ["a"], inputs)["a"], robot.oracle.acceleration(q, v, tau))
+
+
+def test_every_arm_agrees_with_mujoco(robot: Robot):
+    mujoco = pytest.importorskip("mujoco")
+    from arm_control.simulators.mujoco_simulator import build_mujoco_model
+
+    model = RobotModel(robot.arm, "python", Cache(None))
+    if robot.arm.tree.has_mimic:
+        with pytest.raises(ModelError, match="cannot simulate the mimic joints"):
+            build_mujoco_model(model, 1e-3)
+        return
+    compiled = build_mujoco_model(model, 1e-3)
+    data = mujoco.MjData(compiled)
+    joints = [compiled.joint(name) for name in model.joint_names]
+    at_q, at_v = ([int(getattr(joint, x)[0]) for joint in joints] for x in ("qposadr", "dofadr"))
+    for q, v, a, _ in states(model.nv, 10):
+        data.qpos[at_q], data.qvel[at_v], data.qacc[at_v] = q, v, a
+        mujoco.mj_inverse(compiled, data)
+        close(model.inverse_dynamics(q, v, a), data.qfrc_inverse[at_v])
+
+
+# -- every quantity --------------------------------------------------------------------------------
+
+
+def kernels(arm: Arm, backend: str, frame: str) -> Kernel:
+    engine = Engine(arm.tree, arm.urdf.text, "robot", arm.identity, Cache(None), backend)
+    return engine.kernel(tuple(INPUTS), frame)
+
+
+TOOL = Tool(
+    mass=0.7,
+    centre=(0.1, -0.05, 0.2),
+    inertia=np.diag([0.01, 0.02, 0.025]),
+    X_ET=Pose(rotation_from_vector([0.3, -1.0, 0.5]), np.array([0.05, -0.1, 0.15])),
+)
+
+
+@pytest.mark.parametrize("name", ["one joint", "oblique axes", "branches", "two trunks", "slides", "mimic", "ur5"])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_every_quantity_agrees_with_the_float_run(small_arm: Callable[[str], Arm], name: str, backend: str):
+    arm = describe(REPO / "urdf" / "ur5" / "ur5.urdf") if name == "ur5" else small_arm(name)
+    frame = "forearm_link" if name == "ur5" else arm.urdf.leaves[-1]
+    kernel = kernels(arm, backend, frame)
+    rng = np.random.default_rng(5)
+    for tool in (tool_numbers(arm.tree), tool_numbers(arm.tree, *TOOL.numbers())):
+        for _ in range(5):
+            for view in kernel.inputs.values():
+                view[:] = rng.uniform(-3.0, 3.0, len(view))
+            kernel.inputs["tool"][:] = tool
+            assert kernel.call() == 0.0
+            expected = reference(arm.tree, tuple(INPUTS), kernel.inputs, frame)
+            assert list(kernel.outputs) == list(expected)
+            for quantity, values in expected.items():
+                assert kernel.outputs[quantity].shape == values.shape
+                close(kernel.outputs[quantity], values, quantity)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_a_kernel_tells_when_an_input_is_not_finite(small_arm: Callable[[str], Arm], backend: str, bad: float):
+    kernel = kernels(small_arm("slides"), backend, "tip")
+    kernel.inputs["tool"][:9] = np.eye(3).ravel()
+    for view in kernel.inputs.values():
+        for place in range(len(view)):
+            before, view[place] = view[place], bad
+            assert np.isnan(kernel.call())
+            view[place] = before
+    assert kernel.call() == 0.0

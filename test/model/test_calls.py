@@ -1,0 +1,265 @@
+"""Calling kernels: batches of states, and arguments that must be refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from arm_control.cache import Cache
+from arm_control.exceptions import InputError
+from arm_control.model import RobotModel, llvm_backend
+from arm_control.model.arm import Arm
+from arm_control.model.calls import BatchFunction
+from arm_control.model.engine import BACKENDS, KERNELS
+from arm_control.model.quantities import INPUTS, reference
+from arm_control.model.tool import Tool
+
+QUANTITIES = ("R_WE", "p_WE", "J", "M", "h", "a", "kinetic_energy")
+TOOL = Tool(mass=1.5, centre=(0.0, 0.1, 0.2))
+
+
+@pytest.fixture(scope="module", params=["branches", "mimic"])
+def arm(request: pytest.FixtureRequest, small_arm: Callable[[str], Arm]) -> Arm:
+    return small_arm(request.param)
+
+
+@pytest.fixture(scope="module")
+def model(arm: Arm) -> RobotModel:
+    return RobotModel(arm, "llvm", Cache(None))
+
+
+@pytest.fixture(scope="module")
+def batches(arm: Arm) -> Callable[[str], tuple[RobotModel, BatchFunction]]:
+    """A model with a back end and a batch function of it, made once."""
+
+    @cache
+    def make(backend: str) -> tuple[RobotModel, BatchFunction]:
+        model = RobotModel(arm, backend, Cache(None))
+        return model, model.batch(*QUANTITIES)
+
+    return make
+
+
+def draw(model: RobotModel, n: int, size: float = 3.0) -> list[np.ndarray]:
+    return list(np.random.default_rng(n).uniform(-size, size, (3, n, model.nq)))
+
+
+def single(arm: Arm, q: np.ndarray, v: np.ndarray, tau: np.ndarray, *quantities: str) -> dict[str, np.ndarray]:
+    return reference(arm.tree, quantities or QUANTITIES, {"q": q, "v": v, "tau": tau})
+
+
+SIZES = {"llvm": [0, 1, 7, 8, 9, 15, 17, 1000, 2048, 4099], "python": [0, 1, 9, 50], "pinocchio": [0, 1, 9, 50]}
+
+
+@pytest.mark.parametrize(("backend", "n"), [(backend, n) for backend in BACKENDS for n in SIZES[backend]])
+def test_a_batch_is_many_single_calls(
+    batches: Callable[[str], tuple[RobotModel, BatchFunction]], arm: Arm, backend: str, n: int
+):
+    model, batch = batches(backend)
+    assert batch.inputs == ("q", "v", "tau")
+    states = draw(model, n)
+    results = batch(*states)
+    assert list(results) == list(QUANTITIES)
+    shapes = {"R_WE": (3, 3), "p_WE": (3,), "J": (6, model.nv), "M": (model.nv,) * 2, "kinetic_energy": ()}
+    assert {name: results[name].shape for name in shapes} == {name: (n, *shape) for name, shape in shapes.items()}
+    for i in {*range(min(n, 20)), *range(max(0, n - 9), n), *range(n)[2045:2050]}:
+        for name, values in single(arm, *(x[i] for x in states)).items():
+            size = 1.0 + np.abs(values).max()
+            np.testing.assert_allclose(results[name][i], values, rtol=0, atol=1e-10 * size)
+
+
+def test_machine_code_reads_and_writes_whole_blocks_of_memory_that_is_there():
+    """It cannot be seen in a result that a block beyond the end was read, so it is looked at here."""
+    np.testing.assert_array_equal(llvm_backend._filled(3, 8, 4), [3, 4, 5, 6, 7, 7, 7, 7])
+    np.testing.assert_array_equal(llvm_backend._filled(8, 9, 8), [8] * 8)
+    np.testing.assert_array_equal(llvm_backend._filled(0, 8, 8), range(8))
+    assert llvm_backend.STAGE % 8 == 0
+
+
+def test_every_quantity_but_a_point_of_a_link_is_there(model: RobotModel):
+    for name in set(INPUTS) - {"J_point"}:
+        batch = model.batch(name)
+        rng = np.random.default_rng(0)
+        sizes = {"F_E": 6}
+        values = [rng.uniform(-1, 1, (3, sizes.get(x, model.nv))) for x in batch.inputs]
+        inputs = {x: rows[2] for x, rows in zip(batch.inputs, values, strict=True)}
+        np.testing.assert_allclose(
+            batch(*values)[name][2], reference(model.tree, [name], inputs)[name], rtol=0, atol=1e-9
+        )
+
+
+@pytest.mark.parametrize("names", [("J_point",), ("M", "mass"), ()])
+def test_an_unknown_quantity_is_refused(model: RobotModel, names: tuple[str, ...]):
+    with pytest.raises(InputError, match=f"unknown quantity {'none' if not names else names[-1]}; there are R_WE, "):
+        model.batch(*names)
+
+
+@pytest.mark.parametrize("n", [13, 16, 2048, 4100])
+def test_memory_that_is_given_is_used(model: RobotModel, n: int):
+    batch = model.batch("M", "g")
+    q, *_ = draw(model, n)
+    out = np.full((n, batch.n_results), np.nan)
+    results = batch(q, out=out)
+    assert all(np.shares_memory(rows, out) for rows in results.values())
+    np.testing.assert_array_equal(results["M"].reshape(n, -1), out[:, : model.nv**2])
+    fresh = batch(q)
+    assert not np.shares_memory(fresh["M"], out)
+    np.testing.assert_array_equal(fresh["g"], results["g"])
+    batch(-q, out=out)
+    assert np.abs(fresh["g"] - results["g"]).max() > 0.1
+
+
+def test_memory_that_does_not_fit_is_refused(model: RobotModel):
+    batch = model.batch("g")
+    q, n = draw(model, 9)[0], model.nv
+    read_only = np.zeros((9, n))
+    read_only.flags.writeable = False
+    unaligned = np.zeros(9 * n * 8 + 1, dtype=np.uint8)[1:].view(float).reshape(9, n)
+    for out in (
+        np.zeros((8, n)), np.zeros((9, n + 1)), np.zeros((9, n), np.float32), np.zeros((9, n), int),
+        np.zeros((n, 9)).T, np.zeros((9, 2 * n))[:, ::2], np.zeros((9, n), ">f8"), read_only, unaligned,
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=rf"out has shape .*, allowed \(9, {n}\), writeable contiguous floats"):
+            batch(q, out=out)
+    assert not read_only.any()
+
+
+def test_wrong_shapes_are_refused(model: RobotModel):
+    batch, n = model.batch("h"), model.nv
+    q, v, _ = draw(model, 4)
+    for wrong in (v[:3], v[:, :-1], v[0], np.zeros((4, n, 1)), np.zeros((0, n))):
+        with pytest.raises(InputError, match=rf"v has shape .*, allowed \(4, {n}\)"):
+            batch(q, wrong)
+    with pytest.raises(InputError, match=rf"q has shape \({n},\), allowed \({n}, {n}\)"):
+        batch(q[0], v[0])
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("state", [0, 7, 8, 12])
+def test_a_state_that_is_not_finite_is_named(model: RobotModel, bad: float, state: int):
+    batch = model.batch("h")
+    q, v, _ = draw(model, 13)
+    v[state, 1] = bad
+    with pytest.raises(InputError, match=f"v is not finite in state {state}$"):
+        batch(q, v)
+
+
+def test_any_array_like_is_taken(model: RobotModel):
+    batch = model.batch("g")
+    q = np.round(draw(model, 9)[0])
+    expected = batch(q)["g"]
+    strided = np.zeros((18, 2 * model.nq))
+    strided[::2, ::2] = q
+    for same in (q.tolist(), q.astype(int), np.asfortranarray(q), strided[::2, ::2], q.astype(">f8")):
+        np.testing.assert_array_equal(batch(same)["g"], expected)
+
+
+def test_a_batch_keeps_the_tool_of_its_beginning(arm: Arm):
+    model = RobotModel(arm, "llvm", Cache(None))
+    q = draw(model, 11)[0]
+    bare = model.batch("g", "M")
+    model.attach(TOOL)
+    loaded = model.batch("g", "M")
+    model.attach(None)
+    for batch, tool in ((bare, None), (loaded, TOOL)):
+        model.attach(tool)
+        g = [model.gravity(x) for x in q]
+        model.attach(None)
+        np.testing.assert_allclose(batch(q)["g"], g, rtol=0, atol=1e-11)
+    assert np.abs(bare(q)["g"] - loaded(q)["g"]).max() > 1.0
+
+
+@pytest.mark.parametrize("size", [1e4, 1e6, 1e8])
+def test_huge_angles(ur5: RobotModel, size: float):
+    """All lanes in the C library, one of them, or none."""
+    rng = np.random.default_rng(0)
+    q = rng.uniform(-size, size, (17, 6))
+    q[:4] = rng.uniform(-1, 1, (4, 6))
+    q[1, 2] = size
+    rows = ur5.batch("p_WE", "M", "g")(q)
+    for x, p, M, g in zip(q, rows["p_WE"], rows["M"], rows["g"], strict=True):
+        expected = reference(ur5.tree, ["p_WE", "M", "g"], {"q": x})
+        for ours, oracle in ((p, expected["p_WE"]), (M, expected["M"]), (g, expected["g"])):
+            np.testing.assert_allclose(ours, oracle, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(ur5.gravity(x), expected["g"], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("size", [1e4, 1e8])
+def test_slides_far_away(small_arm: Callable[[str], Arm], size: float):
+    model = RobotModel(small_arm("slides"), "llvm", Cache(None))
+    q = np.random.default_rng(0).uniform(-size, size, (9, 2))
+    p = model.batch("p_WE")(q)["p_WE"]
+    start, J = model.pose([0.0, 0.0]).p, model.jacobian([0.0, 0.0])[:3]
+    np.testing.assert_allclose(p, start + q @ J.T, rtol=1e-14)
+
+
+# -- single calls --------------------------------------------------------------------------------------
+
+CALLS: dict[str, tuple[str, ...]] = {
+    "mass_matrix": ("q",), "gravity": ("q",), "bias": ("q", "v"), "evaluate": ("q", "v"), "pose": ("q",),
+    "jacobian": ("q",), "coriolis_matrix": ("q", "v"), "inverse_dynamics": ("q", "v", "a", "F_E"),
+    "forward_dynamics": ("q", "v", "tau"), "torque_derivatives": ("q", "v", "a"),
+    "acceleration_derivatives": ("q", "v", "tau"), "kinetic_energy": ("q", "v"), "potential_energy": ("q",),
+    "centre_of_mass": ("q",),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_every_method_refuses_what_is_no_state_and_works_on(small_arm: Callable[[str], Arm], name: str, backend: str):
+    model = RobotModel(small_arm("slides"), backend, Cache(None))
+    method, arguments = getattr(model, name), CALLS[name]
+    good = [np.linspace(0.1, 0.5, 6 if x == "F_E" else 2) for x in arguments]
+    before = np.concatenate([np.ravel(x) for x in _flat(method(*good))])
+    for i, what in enumerate(arguments):
+        for bad in (np.nan, np.inf, -np.inf):
+            wrong = [x.copy() for x in good]
+            wrong[i][1] = bad
+            with pytest.raises(InputError, match=rf"{what} is not finite: {{'\w+': {bad}}}"):
+                method(*wrong)
+        for shape in [(3,), (2, 1), (), (0,)]:
+            with pytest.raises(InputError, match=rf"{what} has shape .*, allowed \([26],\)"):
+                method(*[np.zeros(shape) if k == i else x for k, x in enumerate(good)])
+    np.testing.assert_array_equal(np.concatenate([np.ravel(x) for x in _flat(method(*good))]), before)
+
+
+def _flat(result: object) -> list[object]:
+    return [y for x in result for y in _flat(x)] if isinstance(result, tuple) else [result]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_results_are_copies(small_arm: Callable[[str], Arm], backend: str):
+    model = RobotModel(small_arm("branches"), backend, Cache(None))
+    q, v = np.full(5, 0.3), np.full(5, 0.5)
+    first, M, J = model.evaluate(q, v), model.mass_matrix(q), model.jacobian(q, "e")
+    kept = [np.array(x) for x in (*_flat(first), M, J)]
+    q[:], v[:] = -1.0, 2.0
+    model.evaluate(q, v), model.mass_matrix(q), model.jacobian(q, "e")
+    for now, before in zip((*_flat(first), M, J), kept, strict=True):
+        np.testing.assert_array_equal(now, before)
+
+
+def test_a_point_of_a_link_is_checked(ur5: RobotModel):
+    for frame in (None, "forearm_link"):
+        with pytest.raises(InputError, match=r"point is not finite: {'y': nan}"):
+            ur5.jacobian(np.zeros(6), frame, (0, np.nan, 0))
+        with pytest.raises(InputError, match=r"point has shape \(2,\), allowed \(3,\)"):
+            ur5.jacobian(np.zeros(6), frame, (0, 0))
+
+
+def test_a_wrench_is_named_by_its_axes(ur5: RobotModel):
+    with pytest.raises(InputError, match=r"F_E is not finite: {'nx': inf}"):
+        ur5.inverse_dynamics(*[np.zeros(6)] * 3, [0, 0, 0, np.inf, 0, 0])
+
+
+def test_kernels_are_prepared_by_name(small_arm: Callable[[str], Arm], tmp_path: Path):
+    kept = Cache(tmp_path / "cache")
+    model = RobotModel(small_arm("slides"), "llvm", kept)
+    model.prepare("mass_matrix", "bias", progress=False)
+    assert {entry.title for entry in kept.entries()} == {"small: M (one)", "small: h (one)"}
+    with pytest.raises(InputError, match=f"unknown kernel M; there are {', '.join(KERNELS)}"):
+        model.prepare("M", progress=False)

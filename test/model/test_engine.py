@@ -1,0 +1,302 @@
+"""Which back end answers, what is done when one fails, and what is kept for the next time."""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from arm_control import cache as cache_module
+from arm_control import urdf_path
+from arm_control.cache import Cache
+from arm_control.exceptions import ModelError
+from arm_control.model import RobotModel, engine, llvm_backend, llvm_compiler, python_backend
+from arm_control.model.arm import Arm
+from arm_control.model.engine import KERNELS, TERMS, Engine
+
+UR5 = urdf_path("ur5")
+Q, V = np.linspace(-1.0, 1.0, 6), np.linspace(2.0, -1.0, 6)
+Patch = pytest.MonkeyPatch
+
+
+def model(cache: Cache | None = None, **choices: object) -> RobotModel:
+    return RobotModel.from_urdf(UR5, cache=cache or Cache(None), **choices)
+
+
+@pytest.fixture(scope="module")
+def expected() -> np.ndarray:
+    """What Pinocchio says: the bias."""
+    return model(backend="pinocchio").bias(Q, V)
+
+
+def assert_right(robot: RobotModel, expected: np.ndarray) -> None:
+    np.testing.assert_allclose(robot.bias(Q, V), expected, rtol=0, atol=1e-12)
+
+
+@pytest.fixture
+def warnings(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
+    def messages() -> list[str]:
+        return [r.message for r in caplog.records if (r.name, r.levelno) == ("arm_control.model", logging.WARNING)]
+
+    return messages
+
+
+def fail(*_: object, **__: object) -> None:
+    raise RuntimeError("on purpose")
+
+
+def test_machine_code_is_the_first_choice(expected: np.ndarray, warnings: Callable[[], list[str]]):
+    robot = model()
+    assert_right(robot, expected)
+    assert (robot.backend, robot.backend_reasons, warnings()) == ("llvm", (), [])
+
+
+def test_without_llvmlite_python_answers(expected: np.ndarray, monkeypatch: Patch, warnings: Callable[[], list[str]]):
+    for name in [name for name in sys.modules if name.startswith("arm_control.model.llvm_")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delattr("arm_control.model.llvm_backend")
+    monkeypatch.delattr("arm_control.model.llvm_compiler")
+    monkeypatch.setitem(sys.modules, "llvmlite", None)
+    robot = model()
+    assert robot.backend == "python"
+    assert_right(robot, expected)
+    (reason,) = robot.backend_reasons
+    assert reason.startswith("back end llvm: ModuleNotFoundError: ")
+    assert "llvmlite" in reason
+    (warning,) = warnings()
+    assert warning.endswith(f": {reason}; the next one is taken")
+
+
+@pytest.mark.parametrize("what", ["compile_code", "Library"])
+def test_when_compiling_fails_python_answers(what: str, expected: np.ndarray, monkeypatch: Patch):
+    monkeypatch.setattr(llvm_compiler, what, fail)
+    robot = model()
+    assert_right(robot, expected)
+    assert (robot.backend, robot.backend_reasons) == ("python", ("back end llvm: RuntimeError: on purpose",))
+
+
+def test_when_tracing_fails_pinocchio_answers(
+    expected: np.ndarray, monkeypatch: Patch, warnings: Callable[[], list[str]]
+):
+    for module in (llvm_backend, python_backend):
+        monkeypatch.setattr(module, "trace", fail)
+    robot = model()
+    assert_right(robot, expected)
+    assert robot.backend == "pinocchio"
+    assert [reason.split(":")[0] for reason in robot.backend_reasons] == ["back end llvm", "back end python"]
+    assert len(warnings()) == 2
+    np.testing.assert_allclose(robot.batch("h")([Q], [V])["h"], [expected], rtol=0, atol=1e-12)
+
+
+def test_what_was_made_stays_when_a_later_kernel_fails(expected: np.ndarray, monkeypatch: Patch):
+    robot = model()
+    before = robot.mass_matrix(Q)
+    monkeypatch.setattr(llvm_compiler, "compile_code", fail)
+    assert_right(robot, expected)
+    assert robot.backend == "python"
+    np.testing.assert_array_equal(robot.mass_matrix(Q), before)
+
+
+@pytest.mark.parametrize("backend", engine.BACKENDS[:2])
+def test_a_back_end_that_was_asked_for_is_not_replaced(backend: str, monkeypatch: Patch):
+    for module in (llvm_backend, python_backend):
+        monkeypatch.setattr(module, "trace", fail)
+    robot = model(backend=backend)
+    message = rf"no kernel for ur5\w*; back end {backend}: RuntimeError: on purpose$"
+    with pytest.raises(ModelError, match=message):
+        robot.gravity(Q)
+    with pytest.raises(ModelError, match=message):
+        robot.batch("g")
+
+
+def test_when_all_fail_all_reasons_are_told(monkeypatch: Patch):
+    for module in (llvm_backend, python_backend):
+        monkeypatch.setattr(module, "trace", fail)
+    monkeypatch.setattr("arm_control.model.pinocchio_backend.PinocchioBackEnd.kernel", fail)
+    with pytest.raises(ModelError, match=r"back end llvm: .*; back end python: .*; back end pinocchio: "):
+        model().gravity(Q)
+
+
+@pytest.mark.parametrize("backend", ["", "LLVM", "numpy"])
+def test_an_unknown_back_end_is_refused(backend: str):
+    with pytest.raises(ModelError, match=f"backend is '{backend}', allowed: auto, llvm, python, pinocchio"):
+        model(backend=backend)
+
+
+# -- wrong code --------------------------------------------------------------------------------------
+
+
+SWAPPED = {"fmul": "fadd", "fadd": "fmul", "fsub": "fadd"}
+
+
+def spoil(code: str) -> str:
+    """Put another operation in place of the 40th of a program."""
+    place = list(re.finditer("(fmul|fadd|fsub) contract ", code))[40]
+    return code[: place.start()] + SWAPPED[place[1]] + code[place.end(1) :]
+
+
+def spoil_writers(monkeypatch: Patch) -> None:
+    for name in ("scalar_code", "batch_code"):
+        write = getattr(llvm_backend, name)
+        monkeypatch.setattr(llvm_backend, name, lambda *arguments, write=write: spoil(write(*arguments)))
+
+
+def test_a_kernel_with_wrong_code_is_noticed_and_never_kept(
+    expected: np.ndarray, cache: Cache, warnings: Callable[[], list[str]]
+):
+    with pytest.MonkeyPatch.context() as patch:
+        spoil_writers(patch)
+        robot = model(cache)
+        assert_right(robot, expected)
+    assert robot.backend == "python"
+    assert re.match(r"back end llvm: ModelError: 'h' is \S+ off the float run", robot.backend_reasons[0])
+    assert len(warnings()) == 1
+    assert cache.entries() == []
+    again = model(cache)
+    assert_right(again, expected)
+    assert again.backend == "llvm"
+
+
+def test_a_batch_with_wrong_code_is_noticed_and_never_kept(expected: np.ndarray, cache: Cache):
+    with pytest.MonkeyPatch.context() as patch:
+        spoil_writers(patch)
+        robot = model(cache)
+        np.testing.assert_allclose(robot.batch("h")([Q], [V])["h"], [expected], rtol=0, atol=1e-12)
+    assert robot.backend == "python"
+    assert cache.entries() == []
+
+
+@pytest.mark.parametrize("ask", [lambda robot: robot.gravity(Q), lambda robot: robot.batch("g")])
+def test_a_python_function_that_is_wrong_is_noticed(ask: Callable[[RobotModel], object], monkeypatch: Patch):
+    write = python_backend.python_source
+    monkeypatch.setattr(python_backend, "python_source", lambda program: write(program).replace(" - ", " + ", 1))
+    with pytest.raises(ModelError, match=r"back end python: ModelError: 'g' is \S+ off the float run"):
+        ask(model(backend="python"))
+
+
+def test_a_kernel_that_finds_good_input_not_finite_is_noticed(monkeypatch: Patch):
+    write = llvm_backend.scalar_code
+    nan = "ret double 0x7FF8000000000000\n}"
+    monkeypatch.setattr(llvm_backend, "scalar_code", lambda *x: write(*x).rpartition("ret double")[0] + nan)
+    with pytest.raises(ModelError, match="finds its input not finite"):
+        model(backend="llvm").gravity(Q)
+
+
+def test_a_batch_whose_last_block_is_wrong_is_noticed(monkeypatch: Patch):
+    run_blocks = llvm_backend._run_blocks
+
+    def without_rest(call: object, arrays: list, shared: list[bool], out: np.ndarray, *rest: int) -> None:
+        run_blocks(call, arrays, shared, out[:-1], *rest)
+
+    monkeypatch.setattr(llvm_backend, "_run_blocks", without_rest)
+    with pytest.raises(ModelError, match="'g' is nan off the float run"):
+        model(backend="llvm").batch("g")
+
+
+@pytest.mark.parametrize("name", ["g", "M", "p_WE"])
+def test_a_kernel_that_forgets_the_tool_is_noticed(name: str, monkeypatch: Patch, small_arm: Callable[[str], Arm]):
+    write = llvm_backend.scalar_code
+    arm = small_arm("branches")
+
+    def without_tool(program: object, title: str) -> str:
+        code = write(program, title)
+        n_q = arm.tree.n
+        for place in (n_q + 9, n_q + 10, n_q + 12):  # position and mass are loaded from elsewhere
+            code = code.replace(f"ptr %w, i64 {place}\n", f"ptr %w, i64 {n_q + 1}\n")
+        return code
+
+    monkeypatch.setattr(llvm_backend, "scalar_code", without_tool)
+    with pytest.raises(ModelError, match=f"'{name}' is .* off the float run"):
+        Engine(arm.tree, arm.urdf.text, "r", arm.identity, Cache(None), "llvm").kernel((name,))
+
+
+# -- the cache ---------------------------------------------------------------------------------------
+
+
+def test_a_second_model_compiles_nothing(expected: np.ndarray, cache: Cache, monkeypatch: Patch):
+    first = model(cache)
+    first.prepare(progress=False)
+    first.batch("M", "p_WE")
+    monkeypatch.setattr(llvm_compiler, "compile_code", fail)
+    monkeypatch.setattr(engine, "reference", fail)
+    second = model(cache, backend="llvm")
+    second.prepare(progress=False)
+    assert_right(second, expected)
+    rows = second.batch("M", "p_WE")([Q])
+    np.testing.assert_array_equal(rows["M"][0].round(12), first.mass_matrix(Q).round(12))
+    for name in ("J", "M", "g", "h", "Jdot_v", "V_WE"):
+        np.testing.assert_array_equal(getattr(second.evaluate(Q, V), name), getattr(first.evaluate(Q, V), name))
+    titles = {entry.title for entry in cache.entries()}
+    assert len(titles) == len(KERNELS) + 1
+    assert any(title.endswith(f": {', '.join(TERMS)} (one)") for title in titles)
+
+
+OTHERS = {
+    "tip": {"tip": "forearm_link"},
+    "armature": {"armature": 1e-9},
+    "gravity": {"gravity": (0.0, 0.0, -9.809)},
+    "limits": {"effort_limits": {"elbow_joint": 1.0}},
+    "locked": {"joints": ["elbow_joint"], "locked": {"shoulder_lift_joint": 0.1}},
+    "base": {"base": "shoulder_link"},
+}
+
+
+@pytest.mark.parametrize("choices", OTHERS.values(), ids=OTHERS)
+def test_other_arms_share_nothing(choices: dict[str, object], cache: Cache):
+    model(cache).gravity(Q)
+    other = model(cache, **choices)
+    other.gravity(np.zeros(other.nq))
+    assert len(cache.entries()) == 2
+
+
+@pytest.mark.parametrize("what", ["processor", "_digest_of_generator"])
+def test_other_processors_and_other_generators_share_nothing(what: str, cache: Cache, monkeypatch: Patch):
+    model(cache).gravity(Q)
+    model(cache).gravity(Q)
+    assert len(cache.entries()) == 1
+    monkeypatch.setattr(llvm_compiler if what == "processor" else llvm_backend, what, lambda: "another")
+    model(cache).gravity(Q)
+    assert len(cache.entries()) == 2
+
+
+def test_one_state_and_many_share_nothing(cache: Cache):
+    for _ in range(2):
+        robot = model(cache, backend="llvm")
+        np.testing.assert_allclose(robot.batch("g")([Q])["g"], [robot.gravity(Q)], rtol=0, atol=1e-12)
+        assert len(cache.entries()) == 2
+
+
+def test_jacobians_of_different_links_share_nothing(cache: Cache):
+    robot = model(cache)
+    Js = [robot.jacobian(Q, frame, (0.1, 0, 0)) for frame in ("tool0", "forearm_link")]
+    assert len(cache.entries()) == 2
+    assert np.abs(Js[0] - Js[1]).max() > 0.1
+
+
+@pytest.mark.parametrize("place", [-1, 100, len(cache_module._MAGIC) + 1])
+def test_an_entry_that_was_tampered_with_is_made_again(
+    place: int, expected: np.ndarray, cache: Cache, caplog: pytest.LogCaptureFixture
+):
+    model(cache).bias(Q, V)
+    (entry,) = cache.entries()
+    content = bytearray(entry.path.read_bytes())
+    content[place] ^= 1
+    entry.path.write_bytes(content)
+    robot = model(cache)
+    assert_right(robot, expected)
+    assert robot.backend == "llvm"
+    assert "is not used" in caplog.text
+    assert len(cache.entries()) == 1
+
+
+def test_without_a_cache_nothing_is_kept(expected: np.ndarray, monkeypatch: Patch, tmp_path: object):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("ARM_CONTROL_CACHE", "")
+    assert_right(model(Cache(None)), expected)
+    assert list(tmp_path.iterdir()) == []
+    assert_right(RobotModel.from_urdf(UR5), expected)
+    assert [path.name for path in tmp_path.iterdir()] == ["arm_control"]

@@ -1,0 +1,180 @@
+"""A tool at the tip: the same as the tool written into the URDF, as Pinocchio and the recursions read that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from arm_control.cache import Cache
+from arm_control.exceptions import ModelError
+from arm_control.model import RobotModel
+from arm_control.model.arm import Arm
+from arm_control.model.engine import BACKENDS
+from arm_control.model.tool import Tool
+from arm_control.spatial import Pose, rotation_from_rpy
+
+RPY, P = (0.3, -0.8, 1.1), (0.05, -0.1, 0.15)
+CENTRE, MOMENTS = (0.12, -0.03, 0.25), np.array([[0.02, 0.001, 0.002], [0.001, 0.025, -0.003], [0.002, -0.003, 0.03]])
+TOOL = Tool(mass=1.7, centre=CENTRE, inertia=MOMENTS, X_ET=Pose(rotation_from_rpy(RPY), np.array(P)))
+NAMES = ["oblique axes", "branches", "mimic", "one joint"]
+
+
+def text(values: object) -> str:
+    return " ".join(map(repr, np.ravel(values).tolist()))
+
+
+def with_links(urdf: str) -> str:
+    """The tool as two links behind the tip: one that weighs, and a frame."""
+    xx, xy, xz, yy, yz, zz = MOMENTS[np.triu_indices(3)].tolist()
+    inertia = f'<inertia ixx="{xx}" ixy="{xy}" ixz="{xz}" iyy="{yy}" iyz="{yz}" izz="{zz}"/>'
+    return urdf.replace(
+        "</robot>",
+        f'<link name="load"><inertial><origin xyz="{text(CENTRE)}"/><mass value="1.7"/>{inertia}</inertial></link>'
+        '<joint name="to load" type="fixed"><parent link="tip"/><child link="load"/></joint><link name="T"/>'
+        f'<joint name="to T" type="fixed"><parent link="tip"/><child link="T"/>'
+        f'<origin xyz="{text(P)}" rpy="{text(RPY)}"/></joint></robot>',
+    )
+
+
+def everything(model: RobotModel, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> dict[str, np.ndarray]:
+    """What a tool may change, by every method."""
+    t, F = model.evaluate(q, v), np.arange(1.0, 7.0)
+    values = {
+        "terms": (*t.X_WE, t.V_WE, t.J, t.Jdot_v, t.M, t.g, t.h), "pose": model.pose(q), "J": model.jacobian(q),
+        "J_point": model.jacobian(q, point=(0.1, 0.2, 0.3)), "M": model.mass_matrix(q), "g": model.gravity(q),
+        "h": model.bias(q, v), "C": model.coriolis_matrix(q, v), "tau": model.inverse_dynamics(q, v, a, F),
+        "a": model.forward_dynamics(q, v, a), "tau'": model.torque_derivatives(q, v, a),
+        "a'": model.acceleration_derivatives(q, v, a), "T": model.kinetic_energy(q, v),
+        "U": model.potential_energy(q), "c": model.centre_of_mass(q),
+    }  # fmt: skip
+    return {name: np.concatenate([np.ravel(x) for x in _tuple(value)]) for name, value in values.items()}
+
+
+def _tuple(value: object) -> tuple[object, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def close(ours: np.ndarray, oracle: np.ndarray, what: str = "", tolerance: float = 1e-10) -> None:
+    np.testing.assert_allclose(ours, oracle, rtol=0, atol=tolerance * max(1.0, np.abs(oracle).max()), err_msg=what)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_tool_is_the_same_as_links_in_the_urdf(small_arm: Callable[[str], Arm], name: str, backend: str):
+    arm = small_arm(name)
+    model = RobotModel(arm, backend, Cache(None))
+    choices = {"joints": "all", "armature": arm.tree.armature, "gravity": arm.tree.gravity}
+    linked = RobotModel.from_urdf(with_links(arm.urdf.text), tip="T", backend="python", cache=Cache(None), **choices)
+    q, v, a = np.random.default_rng(4).uniform(-2, 2, (3, model.nq))
+    bare = everything(model, q, v, a)
+    model.attach(TOOL)
+    for what, values in everything(model, q, v, a).items():
+        close(values, everything(linked, q, v, a)[what], what)
+        if (name, what) != ("one joint", "C"):
+            assert np.abs(values - bare[what]).max() > 1e-5, what
+    model.attach(None)
+    for what, values in everything(model, q, v, a).items():
+        np.testing.assert_array_equal(values, bare[what], err_msg=what)
+    assert model.backend == backend
+
+
+def test_a_tool_does_what_pinocchio_says(ur5: RobotModel):
+    """Behind three fixed joints; the payload hangs on the last link that moves."""
+    model = RobotModel.from_urdf(ur5.urdf.text, cache=Cache(None))
+    oracle = pin.buildModelFromXML(ur5.urdf.text)
+    tip = oracle.frames[oracle.getFrameId("tool0")]
+    oracle.appendBodyToJoint(tip.parentJoint, pin.Inertia(1.7, np.array(CENTRE), MOMENTS), tip.placement)
+    frame = oracle.addFrame(pin.Frame("T", tip.parentJoint, tip.placement * pin.SE3(*TOOL.X_ET), pin.OP_FRAME))
+    data = oracle.createData()
+    model.attach(TOOL)
+    for q, v, a in np.random.default_rng(8).uniform(-3, 3, (10, 3, 6)):
+        t = model.evaluate(q, v)
+        M = np.triu(pin.crba(oracle, data, q))
+        close(t.M, M + np.triu(M, 1).T)
+        close(t.g, pin.computeGeneralizedGravity(oracle, data, q))
+        close(model.inverse_dynamics(q, v, a), pin.rnea(oracle, data, q, v, a))
+        close(model.forward_dynamics(q, v, a), pin.aba(oracle, data, q, v, a))
+        axes = pin.LOCAL_WORLD_ALIGNED
+        close(t.J, pin.computeFrameJacobian(oracle, data, q, frame, axes))
+        pin.forwardKinematics(oracle, data, q, v, 0 * a)
+        X = pin.updateFramePlacement(oracle, data, frame)
+        close(t.X_WE.R, X.rotation)
+        close(t.X_WE.p, X.translation)
+        close(t.Jdot_v, pin.getFrameClassicalAcceleration(oracle, data, frame, axes).vector)
+
+
+def test_a_payload_weighs(ur5: RobotModel):
+    """m g times the horizontal distance from the axis, whatever else hangs there."""
+    model = RobotModel.from_urdf(ur5.urdf.text, cache=Cache(None))
+    q, centre = np.array([0.3, -1.0, 0.8, 0.2, -0.4, 0.6]), np.array([0.1, 0.2, 0.3])
+    J = model.jacobian(q, point=centre)
+    g = model.gravity(q)
+    model.attach(Tool(mass=2.0, centre=centre))
+    close(model.gravity(q) - g, 2.0 * 9.81 * J[2], tolerance=1e-13)
+    model.attach(Tool(mass=4.0, centre=centre))
+    close(model.gravity(q) - g, 4.0 * 9.81 * J[2], tolerance=1e-13)
+
+
+def test_a_frame_without_weight_moves_the_end_effector_only(ur5: RobotModel):
+    model = RobotModel.from_urdf(ur5.urdf.text, cache=Cache(None))
+    q, v = np.linspace(-1, 1, 6), np.linspace(1, -2, 6)
+    before = model.evaluate(q, v)
+    model.attach(Tool(X_ET=TOOL.X_ET))
+    after = model.evaluate(q, v)
+    expected = before.X_WE @ TOOL.X_ET
+    close(after.X_WE.p, expected.p, tolerance=1e-15)
+    close(after.X_WE.R, expected.R, tolerance=1e-15)
+    for name in ("M", "g", "h"):
+        np.testing.assert_array_equal(getattr(after, name), getattr(before, name))
+    close(model.pose(q, "tool0").p, before.X_WE.p, tolerance=1e-15)
+    assert np.abs(after.J - before.J).max() > 0.01
+
+
+def test_a_tool_is_known_to_kernels_made_before_and_after(small_arm: Callable[[str], Arm], cache: Cache):
+    arm = small_arm("branches")
+    q, v, a = np.random.default_rng(1).uniform(-1, 1, (3, 5))
+    early, late = RobotModel(arm, "llvm", cache), RobotModel(arm, "llvm", cache)
+    everything(early, q, v, a)
+    early.attach(TOOL)
+    late.attach(TOOL)
+    for what, values in everything(early, q, v, a).items():
+        np.testing.assert_array_equal(values, everything(late, q, v, a)[what], err_msg=what)
+
+
+BAD = {
+    "negative mass": ({"mass": -1.0}, "mass is -1 kg"),
+    "inertia without mass": ({"inertia": np.eye(3)}, "mass is 0 kg with an inertia up to 1"),
+    "no number": ({"mass": np.nan}, "must be finite"),
+    "infinite": ({"mass": 1.0, "centre": (0, np.inf, 0)}, "must be finite"),
+    "infinite place": ({"X_ET": Pose(np.eye(3), np.array([0, 0, np.inf]))}, "must be finite"),
+    "no moment": ({"mass": 1.0, "inertia": np.full((3, 3), np.nan)}, "must be finite"),
+    "negative moment": ({"mass": 1.0, "inertia": np.diag([-1.0, 1, 1])}, "-1, 1, 1 kg m.2: no body has these"),
+    "slightly negative": ({"mass": 1.0, "inertia": np.diag([-0.0005, 1, 1])}, "-0.0005, 1, 1 kg m.2: no body"),
+    "triangle": ({"mass": 1.0, "inertia": np.diag([1.0, 1, 2.1])}, "1, 1, 2.1 kg m.2: no body has these"),
+    "asymmetric": ({"mass": 1.0, "inertia": np.eye(3) + np.eye(3, k=1) * 0.1}, "no body has these"),
+    "shape of centre": ({"centre": (0, 0)}, r"centre has shape \(2,\)"),
+    "shape of inertia": ({"mass": 1.0, "inertia": (1, 1, 1)}, r"its inertia \(3,\); allowed \(3,\) and \(3, 3\)"),
+    "shape of R": ({"X_ET": Pose(np.eye(2), np.zeros(3))}, r"R and p of shapes \(2, 2\) and \(3,\), allowed"),
+    "shape of p": ({"X_ET": Pose(np.eye(3), np.zeros(4))}, r"R and p of shapes \(3, 3\) and \(4,\), allowed"),
+    "stretched": ({"X_ET": Pose(1.001 * np.eye(3), np.zeros(3))}, "X_ET.R is .*, allowed: a rotation"),
+    "mirrored": ({"X_ET": Pose(np.diag([1.0, 1, -1]), np.zeros(3))}, "X_ET.R is .*, allowed: a rotation"),
+}
+
+
+@pytest.mark.parametrize(("numbers", "message"), BAD.values(), ids=BAD)
+def test_a_tool_that_cannot_be_is_refused(numbers: dict[str, object], message: str):
+    with pytest.raises(ModelError, match=message):
+        Tool(**numbers)
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [{}, {"mass": 1}, {"mass": 1, "inertia": np.diag([0.0, 1, 1])}, {"mass": 1.0, "inertia": np.diag([1, 1, 2.0005])}],
+)
+def test_points_rods_and_rounded_plates_are_tools(ur5: RobotModel, numbers: dict[str, object]):
+    model = RobotModel.from_urdf(ur5.urdf.text, backend="python", cache=Cache(None))
+    model.attach(Tool(X_ET=Pose([[1, 0, 0], [0, 1, 0], [0, 0, 1]], [0, 0, 0]), **numbers))
+    assert np.isfinite(model.gravity(np.zeros(6))).all()

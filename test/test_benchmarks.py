@@ -1,0 +1,138 @@
+"""The benchmarks run, and measure all they promise; what they measure is not a matter of tests."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import math
+import os
+import subprocess
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from arm_control import RobotModel
+
+BENCHMARK = Path(__file__).parents[1] / "benchmark"
+WAYS = [f"{way}_{what}" for way in ("all_terms", "separate") for what in ("views", "copies")]
+CALLS = ("mass_matrix", "gravity", "jacobian", "pose", "bias", "inverse_dynamics", "forward_dynamics")
+
+
+def quick(name: str, directory: Path) -> dict[str, object]:
+    """Figures of a benchmark, run in a process of its own."""
+    files = directory / "figures.json", directory / "picture.png"
+    command = [sys.executable, str(BENCHMARK / name), "--quick", "--json", str(files[0]), "--picture", str(files[1])]
+    environment = {**os.environ, "ARM_CONTROL_CACHE": str(directory / "cache")}
+    done = subprocess.run(command, check=False, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert files[1].read_bytes().startswith(b"\x89PNG")
+    return json.loads(files[0].read_text())
+
+
+@pytest.fixture(scope="module")
+def figures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+    return quick("model.py", tmp_path_factory.mktemp("model"))
+
+
+def load(name: str) -> ModuleType:
+    """A module of the benchmarks; one that needs others finds them in their folder only."""
+    specification = importlib.util.spec_from_file_location(name, BENCHMARK / f"{name}.py")
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+def assert_positive(figures: dict[str, object], *keys: str) -> None:
+    for key in keys:
+        value = figures[key]
+        assert isinstance(value, (int, float)), key
+        assert math.isfinite(value), key
+        assert value > 0.0, key
+
+
+def test_the_models_benchmark_measures_what_it_promises(figures: dict[str, object]):
+    assert figures["quick"] is True
+    assert figures["cpu"]
+    assert all(name in figures["versions"] for name in ("Python", "numpy", "pin", "llvmlite"))
+    for state in ("cold", "cached"):
+        assert_positive(figures, *(f"ur5.{state}{part}" for part in ("_s", "_with_imports_s", "_process_s")))
+    assert_positive(figures, *(f"ur5.fused_{way}_us" for way in WAYS), "ur5.evaluate_us", "ur5.empty_us")
+    assert_positive(figures, "ur5.kernel_terms_us", "ur5.kernel_mass_matrix_us")
+    for call in (*CALLS, "torque_derivatives", "acceleration_derivatives"):
+        assert_positive(figures, f"ur5.{call}_us", f"ur5.{call}_pinocchio_us", f"ur5.{call}_vs_pinocchio")
+    assert_positive(figures, *(f"ur5.{name}.evaluate_us" for name in ("llvm", "python", "pinocchio")))
+    assert_positive(figures, "ur5.batch_vs_pinocchio_loop", "ur5.batch_reused_vs_pinocchio_loop")
+    for n in figures["chain.sizes"]:
+        assert_positive(figures, *(f"chain{n}.{key}" for key in ("evaluate_us", "operations", "compile_s")))
+
+
+def test_the_key_figures_are_the_cautious_ones(figures: dict[str, object]):
+    arms = [arm for arm in ("ur5", "panda") if f"{arm}.cold_s" in figures]
+    for arm in arms:
+        fastest = min(figures[f"{arm}.fused_{way}_us"] for way in WAYS)
+        assert figures[f"{arm}.fused_vs_pinocchio"] == pytest.approx(figures[f"{arm}.evaluate_us"] / fastest)
+        fastest = min(figures[f"{arm}.batch_{loop}_s"] for loop in ("by_index", "by_update"))
+        assert figures[f"{arm}.batch_vs_pinocchio_loop"] == pytest.approx(fastest / figures[f"{arm}.batch_fresh_s"])
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+    return quick("timing_study.py", tmp_path_factory.mktemp("study"))
+
+
+def test_the_timing_study_measures_every_way(study: dict[str, object]):
+    ways = ("random() alone", "in line, math", "lambdify, numpy", "lambdify, math, simplified", "tape, Python")
+    for name in ("f1", "f2"):
+        assert_positive(study, *(f"{name}.{way}_us" for way in (*ways, "tape, LLVM", "all at once: LLVM")))
+    build = [f"mass_matrix.{key}_s" for key in ("sympy_build", "sympy_lambdify", "trace", "compile")]
+    assert_positive(study, *build, "mass_matrix.operations")
+
+
+def test_the_page_has_a_row_for_every_call(figures: dict[str, object], study: dict[str, object]):
+    text = load("page").page(figures, study)
+    for call in (*CALLS, "torque_derivatives", "acceleration_derivatives"):
+        assert f"| `{call}` |" in text
+    assert f"{figures['ur5.cold_s']:.3f}" in text
+    for line in text.splitlines():
+        assert "nan" not in line
+        assert not line.startswith("|") or line.endswith(" |")
+
+
+@pytest.mark.parametrize(("found", "is_same"), [((1.0, 2e6), True), ((1.0, 2e6 + 1.0), False), ((1.0, np.nan), False)])
+def test_contenders_that_do_not_compute_the_same_are_not_measured(found: tuple[float, ...], is_same: bool):
+    with nullcontext() if is_same else pytest.raises(SystemExit, match=r"evaluate: .* apart"):
+        load("measure").agree("evaluate", found, (1.0 + 1e-3, 2e6))
+
+
+def test_contenders_take_turns_after_a_round_to_warm_up(monkeypatch: pytest.MonkeyPatch):
+    measure, seen, clock = load("measure"), [], [0]
+    monkeypatch.setattr(measure.time, "perf_counter_ns", lambda: clock[0])
+
+    def contender(name: str, microseconds: int) -> Any:
+        def call(i: int) -> None:
+            seen.append((name, i))
+            clock[0] += 1000 * microseconds * (1 if len(seen) > 8 else 50)
+
+        return measure.Contender(call, [(0,), (1,)])
+
+    times = measure.take_turns({"a": contender("a", 2), "b": contender("b", 3)}, 3)
+    once = [("a", 0), ("a", 1)] * 2 + [("b", 0), ("b", 1)] * 2  # a block, then one by one
+    assert seen == once * 4
+    assert times == {"a": (2.0, 2.0), "b": (3.0, 3.0)}
+
+
+def test_pinocchio_is_timed_only_when_it_computes_the_same(monkeypatch: pytest.MonkeyPatch, ur5: RobotModel):
+    monkeypatch.syspath_prepend(BENCHMARK)
+    model, growth = load("model"), load("growth")
+    wrong = {"some_way": lambda q, v: (np.full(q.shape, 0.1),)}
+    for module in (model, growth):
+        monkeypatch.setattr(module.PinocchioArm, "fused", lambda arm: wrong)
+    with pytest.raises(SystemExit, match=r"evaluate and fused_some_way: .* apart"):
+        model.single_calls("ur5", ur5, model.QUICK)
+    with pytest.raises(SystemExit, match=r"evaluate and fused some_way: .* apart"):
+        growth.measure_chains((2,), 1)
