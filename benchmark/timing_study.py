@@ -29,7 +29,7 @@ from measure import agree
 from symbolic_mass_matrix import mass_matrix_study
 
 from arm_control.model import llvm_compiler as llvm
-from arm_control.model.llvm_code import batch_code, scalar_code
+from arm_control.model.llvm_code import WORK, batch_code, scalar_code
 from arm_control.model.python_backend import python_function
 from arm_control.model.spatial_vectors import cos, sin
 from arm_control.model.tape import Program, Tape
@@ -116,15 +116,14 @@ def from_tape(formula: Program) -> Callable[..., float]:
 
 
 def from_llvm(formula: Program) -> Callable[..., float]:
-    """Return the machine code behind ctypes, with a work space of its own."""
+    """Return the machine code, a built-in function with a work space of its own."""
     n = sum(formula.inputs.values())
-    call = llvm.Library(llvm.compile_code(scalar_code(formula, "f"))).function("f", ctypes.c_void_p)
     work = (ctypes.c_double * (n + 1))()
-    place = ctypes.c_void_p(ctypes.addressof(work))
+    call = llvm.Library(llvm.compile_code(scalar_code(formula, "f"))).builtin("f", WORK, ctypes.addressof(work))
 
     def function(*x: float) -> float:
         work[:n] = x
-        call(place)
+        call()
         return work[n]
 
     return function

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import InputError
 from arm_control.model.engine import KERNELS, TERMS, Engine
-from arm_control.model.kernels import SHARED, Batch, Kernel
+from arm_control.model.kernels import SHARED, Batch, Kernel, NotFinite
 from arm_control.model.quantities import INPUTS
 from arm_control.model.terms import Terms
 from arm_control.progress import bar
@@ -23,14 +24,16 @@ class Calls:
     ----------
     engine : Engine
     tool : ndarray, shape (22,)
-        As :func:`~arm_control.model.quantities.tool_numbers` gives it.
+        The empty tool, as :func:`~arm_control.model.quantities.tool_numbers` gives it.
     joint_names : sequence of str
         For messages.
     """
 
     def __init__(self, engine: Engine, tool: Array, joint_names: Sequence[str]) -> None:
-        self.engine, self._tool, self._joint_names = engine, tool, tuple(joint_names)
+        self.engine, self._joint_names = engine, tuple(joint_names)
+        self._tool = self._no_tool = tool
         self._kernels: dict[tuple[tuple[str, ...], str | None], Kernel] = {}
+        self._functions: dict[tuple[tuple[str, ...], str | None], Callable[..., list[Array]]] = {}
 
     def set_tool(self, tool: Array) -> None:
         """Compute with this tool from now on."""
@@ -56,18 +59,35 @@ class Calls:
         InputError
             When a value has a wrong shape or an entry that is not finite.
         """
+        function = self._functions.get((quantities, frame))
+        if function is None:
+            function = self._functions[quantities, frame] = self._function(quantities, frame)
+        return function(*values)
+
+    def _function(self, quantities: tuple[str, ...], frame: str | None) -> Callable[..., list[Array]]:
         kernel = self.kernel(quantities, frame)
-        names = [name for name in kernel.inputs if name not in SHARED]
-        arrays = [np.asarray(value, dtype=float) for value in values]
-        for name, array in zip(names, arrays, strict=True):
-            view = kernel.inputs[name]
-            if array.shape != view.shape:
-                raise InputError(f"{name} has shape {array.shape}, allowed {view.shape}")
-            view[:] = array
-        if kernel.call() != 0.0:
-            for name, array in zip(names, arrays, strict=True):
-                self.checked(array, name)
-        return [view.copy() for view in kernel.outputs.values()]
+        call, names = kernel.call, [name for name in kernel.inputs if name not in SHARED]
+        inputs = [(kernel.inputs[name], len(kernel.inputs[name])) for name in names]
+        copies = [view.copy for view in kernel.outputs.values()]
+
+        def refuse(values: Sequence[npt.ArrayLike]) -> None:
+            for name, value in zip(names, values, strict=True):
+                self.checked(value, name)
+
+        def function(*values: Any) -> list[Array]:
+            try:
+                for (view, n), value in zip(inputs, values, strict=True):
+                    if len(value) != n:
+                        refuse(values)
+                    view[...] = value
+            except (TypeError, ValueError):
+                refuse(values)
+                raise
+            if call():
+                refuse(values)
+            return [copy() for copy in copies]
+
+        return function
 
     def terms(self) -> Callable[[npt.ArrayLike, npt.ArrayLike], Terms]:
         """Return the function behind :meth:`arm_control.RobotModel.evaluate`: the path where time counts.
@@ -75,21 +95,26 @@ class Calls:
         What it needs is bound once: at two microseconds a call, looking up a name shows.
         """
         kernel, checked = self.kernel(TERMS), self.checked
-        call, shape, new, array = kernel.call, (len(self._joint_names),), tuple.__new__, np.ndarray
+        call, n, new = kernel.call, len(self._joint_names), tuple.__new__
         q_in, v_in = kernel.inputs["q"], kernel.inputs["v"]
         copy_q, copy_v = q_in.copy, v_in.copy
         R, p, V, J, Jdot_v, M, g, h = (view.copy for view in kernel.outputs.values())
 
-        def terms(q: npt.ArrayLike, v: npt.ArrayLike) -> Terms:
-            if type(q) is not array or q.shape != shape:
-                q = checked(q, "q")
-            if type(v) is not array or v.shape != shape:
-                v = checked(v, "v")
-            q_in[...] = q
-            v_in[...] = v
-            if call() != 0.0:
-                checked(q, "q")
-                checked(v, "v")
+        def refuse(q: npt.ArrayLike, v: npt.ArrayLike) -> None:
+            checked(q, "q")
+            checked(v, "v")
+
+        def terms(q: Any, v: Any) -> Terms:
+            try:
+                if len(q) != n or len(v) != n:
+                    refuse(q, v)
+                q_in[...] = q
+                v_in[...] = v
+            except (TypeError, ValueError):
+                refuse(q, v)
+                raise
+            if call():
+                refuse(q, v)
             X_WE = new(Pose, (R(), p()))
             return new(Terms, (copy_q(), copy_v(), X_WE, V(), J(), Jdot_v(), M(), g(), h()))
 
@@ -100,7 +125,8 @@ class Calls:
         unknown = [name for name in quantities if name not in INPUTS or "point" in INPUTS[name]]
         if unknown or not quantities:
             raise InputError(f"unknown quantity {', '.join(unknown) or 'none'}; there are {', '.join(INPUTS)}")
-        return BatchFunction(self.engine.batch(quantities), self._tool.copy())
+        has_tool = not np.array_equal(self._tool, self._no_tool)
+        return BatchFunction(self.engine.batch(quantities, has_tool), self._tool.copy())
 
     def prepare(self, names: Sequence[str], progress: bool) -> None:
         """Make these kernels, by their names in KERNELS; all when none is named."""
@@ -173,13 +199,17 @@ class BatchFunction:
             shape = (n, self._batch.inputs[name])
             if array.shape != shape:
                 raise InputError(f"{name} has shape {array.shape}, allowed {shape}")
-            if not np.isfinite(array).all():
-                raise InputError(f"{name} is not finite in state {np.argwhere(~np.isfinite(array))[0, 0]}")
         is_new = out is None
         out = np.empty((n, self.n_results)) if out is None else out
         if out.shape != (n, self.n_results) or out.dtype != float or not out.flags.carray:
             raise InputError(f"out has shape {out.shape}, allowed ({n}, {self.n_results}), writeable contiguous floats")
-        return self._batch([self._tool if name in SHARED else arrays[name] for name in self._batch.inputs], out, is_new)
+        try:
+            given = [self._tool if name in SHARED else arrays[name] for name in self._batch.inputs]
+            return self._batch(given, out, is_new)
+        except NotFinite:
+            bad = {name: np.argwhere(~np.isfinite(array)) for name, array in arrays.items()}
+            first = next(f"{name} is not finite in state {places[0, 0]}" for name, places in bad.items() if len(places))
+            raise InputError(first) from None
 
 
 _AXES = {"point": ("x", "y", "z"), "F_E": ("fx", "fy", "fz", "nx", "ny", "nz")}

@@ -34,12 +34,14 @@ N_SAMPLES = 9
 """Random states of that comparison: a block of any width and one more."""
 
 TERMS = ("R_WE", "p_WE", "V_WE", "J", "Jdot_v", "M", "g", "h")
+POSE = ("R_WE", "p_WE")
 KINEMATICS = ("R_WE", "p_WE", "J")
 ENERGY = ("kinetic_energy", "potential_energy", "centre_of_mass")
 TORQUE_DERIVATIVES = ("tau_derived", "tau_q", "tau_v", "tau_a")
 ACCELERATION_DERIVATIVES = ("a_solved", "a_q", "a_v", "a_tau")
 KERNELS = {
     "terms": TERMS,
+    "pose": POSE,
     "kinematics": KINEMATICS,
     "frames": ("frames",),
     "mass_matrix": ("M",),
@@ -87,7 +89,7 @@ class Engine:
         self._title, self._identity, self._cache = title, identity, cache
         self._candidates = list(BACKENDS) if backend == "auto" else [backend]
         self._kernels: dict[tuple[tuple[str, ...], str | None], Kernel] = {}
-        self._batches: dict[tuple[str, ...], Batch] = {}
+        self._batches: dict[tuple[tuple[str, ...], bool], Batch] = {}
         self.reasons: list[str] = []
         self._maker: BackEnd = self._next()
 
@@ -105,11 +107,13 @@ class Engine:
             )
         return self._kernels[key]
 
-    def batch(self, quantities: tuple[str, ...]) -> Batch:
+    def batch(self, quantities: tuple[str, ...], has_tool: bool) -> Batch:
         """Return what computes these quantities for many states."""
-        if quantities not in self._batches:
-            self._batches[quantities] = self._make(lambda maker: maker.batch(quantities, self._check_batch(quantities)))
-        return self._batches[quantities]
+        key = (quantities, has_tool)
+        if key not in self._batches:
+            check = self._check_batch(quantities)
+            self._batches[key] = self._make(lambda maker: maker.batch(quantities, has_tool, check))
+        return self._batches[key]
 
     def _make(self, make: Callable[[BackEnd], T]) -> T:
         while True:
@@ -153,7 +157,7 @@ class Engine:
         def check(kernel: Kernel) -> None:
             for name, values in self._samples({name: len(view) for name, view in kernel.inputs.items()}).items():
                 kernel.inputs[name][:] = values[0]
-            if kernel.call() != 0.0:
+            if kernel.call():
                 raise ModelError("a kernel finds its input not finite")
             _compare(kernel.outputs, reference(self._tree, quantities, kernel.inputs, frame))
 

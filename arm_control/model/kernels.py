@@ -30,7 +30,7 @@ class Kernel:
         Name and shape of each output.
     bind : callable
         Is given the inputs' and the outputs' part of the work space, and returns the function that
-        computes one from the other. That returns 0, or nan when an input is not finite.
+        computes one from the other. That returns whether an input is not finite.
 
     Attributes
     ----------
@@ -41,13 +41,17 @@ class Kernel:
     """
 
     def __init__(
-        self, inputs: Mapping[str, int], outputs: Shapes, bind: Callable[[Array, Array], Callable[[], float]]
+        self, inputs: Mapping[str, int], outputs: Shapes, bind: Callable[[Array, Array], Callable[[], bool]]
     ) -> None:
         n_inputs = sum(inputs.values())
         work = np.zeros(n_inputs + sum(math.prod(shape) for shape in outputs.values()))
         self.inputs = split(work[:n_inputs], {name: (size,) for name, size in inputs.items()})
         self.outputs = split(work[n_inputs:], outputs)
         self.call = bind(work[:n_inputs], work[n_inputs:])
+
+
+class NotFinite(Exception):
+    """An input is nan or infinite; the caller knows which."""
 
 
 class Batch:
@@ -59,11 +63,11 @@ class Batch:
         As for a :class:`Kernel`.
     run : callable
         Is given the inputs, a row per state (one row for all when shared), the rows of the outputs, and
-        whether these are memory that has never been touched.
+        whether these are memory that has never been touched. Returns nan when an input is not finite.
     """
 
     def __init__(
-        self, inputs: Mapping[str, int], outputs: Shapes, run: Callable[[list[Array], Array, bool], object]
+        self, inputs: Mapping[str, int], outputs: Shapes, run: Callable[[list[Array], Array, bool], float]
     ) -> None:
         self.inputs, self.outputs, self._run = dict(inputs), dict(outputs), run
 
@@ -73,8 +77,15 @@ class Batch:
         return sum(math.prod(shape) for shape in self.outputs.values())
 
     def __call__(self, arrays: Sequence[Array], out: Array, is_new: bool) -> dict[str, Array]:
-        """Fill ``out``, shape (N, n_results), and return its parts by name, each of shape (N, ...)."""
-        self._run(list(arrays), out, is_new)
+        """Fill ``out``, shape (N, n_results), and return its parts by name, each of shape (N, ...).
+
+        Raises
+        ------
+        NotFinite
+            When an input is not finite.
+        """
+        if self._run(list(arrays), out, is_new) != 0.0:
+            raise NotFinite
         return split(out, self.outputs)
 
 
@@ -98,14 +109,14 @@ class BackEnd(Protocol):
         cache was checked before it was kept.
         """
 
-    def batch(self, quantities: Sequence[str], check: Callable[[Batch], None]) -> Batch:
-        """Return what computes these for many states; likewise."""
+    def batch(self, quantities: Sequence[str], has_tool: bool, check: Callable[[Batch], None]) -> Batch:
+        """Return what computes these for many states; without a tool it may be simpler."""
 
 
 def batch_of(kernel: Kernel) -> Batch:
     """Return what calls a kernel for each state."""
 
-    def run(arrays: list[Array], out: Array, _: bool) -> None:
+    def run(arrays: list[Array], out: Array, _: bool) -> float:
         for name, array in zip(kernel.inputs, arrays, strict=True):
             if name in SHARED:
                 kernel.inputs[name][:] = array
@@ -113,8 +124,10 @@ def batch_of(kernel: Kernel) -> Batch:
         for i, row in enumerate(out):
             for view, array in own:
                 view[:] = array[i]
-            failed = kernel.call() != 0.0
-            row[:] = np.nan if failed else np.concatenate([x.ravel() for x in kernel.outputs.values()])
+            if kernel.call():
+                return math.nan
+            row[:] = np.concatenate([x.ravel() for x in kernel.outputs.values()])
+        return 0.0
 
     shapes = {name: view.shape for name, view in kernel.outputs.items()}
     return Batch({name: len(view) for name, view in kernel.inputs.items()}, shapes, run)

@@ -16,7 +16,7 @@ import numpy as np
 from arm_control.cache import Cache
 from arm_control.model import llvm_compiler as llvm
 from arm_control.model.kernels import SHARED, Batch, Kernel
-from arm_control.model.llvm_code import batch_code, scalar_code
+from arm_control.model.llvm_code import WORK, batch_code, scalar_code
 from arm_control.model.quantities import trace
 from arm_control.model.tape import Program
 from arm_control.model.tree import Tree
@@ -26,7 +26,7 @@ from arm_control.spatial import Array
 class _Function(NamedTuple):
     inputs: dict[str, int]
     outputs: dict[str, tuple[int, ...]]
-    call: Any
+    library: llvm.Library
     keep: Callable[[], None] | None
 
 
@@ -50,11 +50,9 @@ class LlvmBackEnd:
     def kernel(self, quantities: Sequence[str], frame: str | None, check: Callable[[Kernel], None]) -> Kernel:
         """See :class:`~arm_control.model.kernels.BackEnd`."""
         function = self._function("one", quantities, frame, scalar_code)
-        call = function.call(ctypes.c_void_p)
 
-        def bind(inputs: Array, _: Array) -> Callable[[], float]:
-            work = ctypes.c_void_p(inputs.ctypes.data)  # the outputs lie behind the inputs
-            return partial(call, work)
+        def bind(inputs: Array, _: Array) -> Callable[[], bool]:
+            return function.library.builtin("kernel", WORK, inputs.ctypes.data)  # the outputs lie behind the inputs
 
         kernel = Kernel(function.inputs, function.outputs, bind)
         if function.keep:
@@ -62,13 +60,17 @@ class LlvmBackEnd:
             function.keep()
         return kernel
 
-    def batch(self, quantities: Sequence[str], check: Callable[[Batch], None]) -> Batch:
+    def batch(self, quantities: Sequence[str], has_tool: bool, check: Callable[[Batch], None]) -> Batch:
         """See :class:`~arm_control.model.kernels.BackEnd`."""
         width = llvm.lanes()
         function = self._function(
-            f"{width} at once", quantities, None, lambda program, name: batch_code(program, name, width, SHARED)
+            f"{width} at once",
+            quantities,
+            None,
+            lambda program, name: batch_code(program, name, width, SHARED),
+            () if has_tool else ("tool",),
         )
-        call = function.call(ctypes.c_int64, *[ctypes.c_void_p] * (len(function.inputs) + 1))
+        call = function.library.function("kernel", ctypes.c_int64, *[ctypes.c_void_p] * (len(function.inputs) + 1))
         shared = [name in SHARED for name in function.inputs]
         batch = Batch(
             function.inputs,
@@ -81,30 +83,34 @@ class LlvmBackEnd:
         return batch
 
     def _function(
-        self, kind: str, quantities: Sequence[str], frame: str | None, generate: Callable[[Program, str], str]
+        self,
+        kind: str,
+        quantities: Sequence[str],
+        frame: str | None,
+        generate: Callable[[Program, str], str],
+        fixed: Sequence[str] = (),
     ) -> _Function:
-        key = "\n".join([self._identity, kind, *quantities, f"frame {frame}"])
+        key = "\n".join([self._identity, kind, *quantities, f"frame {frame}", f"without {fixed}"])
         data, keep = self._cache.load(key), None
         if data is None:
-            program = trace(self._tree, quantities, frame)
+            program = trace(self._tree, quantities, frame, fixed)
             layout = json.dumps([program.inputs, program.outputs]).encode()
             data = layout + b"\n" + llvm.compile_code(generate(program, "kernel"))
             keep = partial(self._cache.store, key, data, title=f"{self._title}: {', '.join(quantities)} ({kind})")
         layout, _, code = data.partition(b"\n")
         inputs, shapes = json.loads(layout)
         outputs = {name: tuple(shape) for name, shape in shapes.items()}
-        library = llvm.Library(code)
-        return _Function(inputs, outputs, lambda *arguments: library.function("kernel", *arguments), keep)
+        return _Function(inputs, outputs, llvm.Library(code), keep)
 
 
-STAGE = 2048
+STAGE = 3072
 """States computed in the processor's cache before their rows are copied to where they belong: eight rows at
 once written to memory take a third longer. (Not to new memory: its first touch brings it into the cache.)"""
 
 
-def _run_blocks(call: Any, arrays: list[Array], shared: list[bool], out: Array, is_new: bool, width: int) -> None:
+def _run_blocks(call: Any, arrays: list[Array], shared: list[bool], out: Array, is_new: bool, width: int) -> float:
     """Call a compiled function on all states, a stage at a time; the last vector is filled up with copies."""
-    n = len(out)
+    n, status = len(out), 0.0
     stage = np.empty((min(STAGE, n + -n % width), out.shape[1]))
     for first in range(0, n, STAGE):
         last = min(first + STAGE, n)
@@ -115,9 +121,11 @@ def _run_blocks(call: Any, arrays: list[Array], shared: list[bool], out: Array, 
             for array, is_shared in zip(arrays, shared, strict=True)
         ]
         target = out[first:last] if is_new and is_whole else stage
-        call(last - first + (first - last) % width, *[part.ctypes.data for part in parts], target.ctypes.data)
+        size = last - first + (first - last) % width
+        status += call(size, *[part.ctypes.data for part in parts], target.ctypes.data)
         if target is stage:
             out[first:last] = stage[: last - first]
+    return status
 
 
 def _filled(first: int, last: int, width: int) -> Array:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import ctypes.util
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -53,16 +55,49 @@ def compile_code(code: str) -> bytes:
         llvm.set_option("arm_control", "-enable-misched=true")
 
 
+class _Method(ctypes.Structure):
+    """Python's ``PyMethodDef``."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+_METH_NOARGS = 0x0004
+
+
 class Library:
     """An object file, loaded: its functions keep it in memory."""
 
     def __init__(self, data: bytes) -> None:
+        _offer_symbols()
         self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine())
         self._engine.add_object_file(llvm.object_file.ObjectFileRef.from_data(data))
         self._engine.finalize_object()
 
     def function(self, name: str, *arguments: Any) -> Any:
-        """Return a function that returns a double, and keeps the library."""
+        """Return a function that returns a double."""
         function: Any = ctypes.CFUNCTYPE(ctypes.c_double, *arguments)(self._engine.get_function_address(name))
         function.library = self
         return function
+
+    def builtin(self, name: str, variable: str, value: int) -> Callable[[], bool]:
+        """Return a built-in function without arguments, and give the code's global variable its value."""
+        ctypes.c_void_p.from_address(self._engine.get_global_value_address(variable)).value = value
+        address = self._engine.get_function_address(name)
+        self._method = _Method(name.encode(), address, _METH_NOARGS, None)  # Python refers to it
+        make = ctypes.pythonapi.PyCFunction_NewEx
+        make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
+        return make(ctypes.addressof(self._method), self, None)
+
+
+@cache
+def _offer_symbols() -> None:
+    """Tell LLVM where the functions are that the code calls: one that it cannot find ends the process."""
+    llvm.add_symbol("PyBool_FromLong", ctypes.cast(ctypes.pythonapi.PyBool_FromLong, ctypes.c_void_p).value)
+    mathematics = ctypes.CDLL(ctypes.util.find_library("m"))
+    for name in ("sin", "cos"):
+        llvm.add_symbol(name, ctypes.cast(getattr(mathematics, name), ctypes.c_void_p).value)

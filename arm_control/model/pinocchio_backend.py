@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
@@ -61,12 +60,12 @@ class PinocchioBackEnd:
             state = _State(self, {name: row[place] for name, place in places.items()}, frame)
             return [np.asarray(getattr(state, quantity)) for quantity in quantities]
 
-        def bind(row: Array, outputs: Array) -> Callable[[], float]:
-            def call() -> float:
+        def bind(row: Array, outputs: Array) -> Callable[[], bool]:
+            def call() -> bool:
                 if not np.isfinite(row).all():
-                    return math.nan
+                    return True
                 outputs[:] = np.concatenate([np.ravel(result) for result in compute(row)])
-                return 0.0
+                return False
 
             return call
 
@@ -76,7 +75,7 @@ class PinocchioBackEnd:
         shapes = {name: result.shape for name, result in zip(quantities, compute(sample), strict=True)}
         return Kernel(sizes, shapes, bind)
 
-    def batch(self, quantities: Sequence[str], _: object = None) -> Batch:
+    def batch(self, quantities: Sequence[str], has_tool: bool, check: object = None) -> Batch:
         """See :class:`~arm_control.model.kernels.BackEnd`; likewise."""
         return batch_of(self.kernel(quantities, None))
 

@@ -28,7 +28,7 @@ class PythonBackEnd:
         check(kernel)
         return kernel
 
-    def batch(self, quantities: Sequence[str], check: Callable[[Batch], None]) -> Batch:
+    def batch(self, quantities: Sequence[str], has_tool: bool, check: Callable[[Batch], None]) -> Batch:
         """See :class:`~arm_control.model.kernels.BackEnd`."""
         batch = batch_of(self._kernel(quantities, None))
         check(batch)
@@ -38,12 +38,12 @@ class PythonBackEnd:
         program = trace(self._tree, quantities, frame)
         function = python_function(program)
 
-        def bind(inputs: Array, outputs: Array) -> Callable[[], float]:
-            def call() -> float:
+        def bind(inputs: Array, outputs: Array) -> Callable[[], bool]:
+            def call() -> bool:
                 if not np.isfinite(inputs).all():
-                    return math.nan
+                    return True
                 outputs[:] = function(inputs.tolist())
-                return 0.0
+                return False
 
             return call
 

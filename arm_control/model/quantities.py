@@ -261,9 +261,9 @@ def input_sizes(n: int) -> dict[str, int]:
     return {"q": n, "v": n, "a": n, "tau": n, "F_E": 6, "point": 3, "tool": TOOL}
 
 
-def trace(tree: Tree, quantities: Sequence[str], frame: str | None = None) -> Program:
-    """Return the program that computes these quantities together."""
-    needed = {name for quantity in quantities for name in INPUTS[quantity]}
+def trace(tree: Tree, quantities: Sequence[str], frame: str | None = None, fixed: Collection[str] = ()) -> Program:
+    """Return the program that computes these quantities together; ``fixed`` inputs are left out of it."""
+    needed = {name for quantity in quantities for name in INPUTS[quantity] if name not in fixed}
     return write_down(tree, needed, lambda s: {name: getattr(s, name) for name in quantities}, frame)
 
 

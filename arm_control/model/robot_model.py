@@ -26,7 +26,7 @@ from arm_control.exceptions import FrameNotFound
 from arm_control.model.arm import Arm, describe
 from arm_control.model.calls import BatchFunction, Calls
 from arm_control.model.derivatives import AccelerationDerivatives, TorqueDerivatives
-from arm_control.model.engine import ACCELERATION_DERIVATIVES, ENERGY, KINEMATICS, TORQUE_DERIVATIVES, Engine
+from arm_control.model.engine import ACCELERATION_DERIVATIVES, ENERGY, KINEMATICS, POSE, TORQUE_DERIVATIVES, Engine
 from arm_control.model.quantities import tool_numbers
 from arm_control.model.terms import Terms
 from arm_control.model.tool import Tool
@@ -34,6 +34,8 @@ from arm_control.spatial import Array, Pose
 
 if TYPE_CHECKING:
     from arm_control.model.symbolic import Symbolic
+
+ORIGIN = (0.0, 0.0, 0.0)
 
 
 class RobotModel:
@@ -162,12 +164,12 @@ class RobotModel:
     def pose(self, q: npt.ArrayLike, frame: str | None = None) -> Pose:
         """Pose ``X_WF`` of a link in the world, the tip when none is named."""
         if frame is None:
-            return Pose(*self._calls.compute(KINEMATICS, q)[:2])
+            return Pose(*self._calls.compute(POSE, q))
         (frames,) = self._calls.compute(("frames",), q)
         row = frames[self._index(frame)]
         return Pose(row[:9].reshape(3, 3), row[9:])
 
-    def jacobian(self, q: npt.ArrayLike, frame: str | None = None, point: npt.ArrayLike = (0, 0, 0)) -> Array:
+    def jacobian(self, q: npt.ArrayLike, frame: str | None = None, point: npt.ArrayLike = ORIGIN) -> Array:
         """Jacobian of a point on a link: ``V = J v``, linear then angular, world axes, shape (6, nv).
 
         Parameters
@@ -183,7 +185,8 @@ class RobotModel:
             self._index(frame)
             return self._calls.compute(("J_point",), q, point, frame=frame)[0]
         R, _, J = self._calls.compute(KINEMATICS, q)
-        J[:3] += np.cross(J[3:].T, R @ self._calls.checked(point, "point")).T
+        if point is not ORIGIN:
+            J[:3] += np.cross(J[3:].T, R @ self._calls.checked(point, "point")).T
         return J
 
     def mass_matrix(self, q: npt.ArrayLike) -> Array:

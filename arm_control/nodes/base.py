@@ -210,7 +210,7 @@ class ArmNode(Node):
 
     def _take_model(self, description: str) -> None:
         model = self.parameters.model(description)
-        model.prepare("terms", "kinematics", "frames", progress=False)  # not in the middle of the control loop
+        model.prepare("terms", "pose", "frames", progress=False)  # not in the middle of the control loop
         first, self.ready, self.model = not self.ready, True, model
         joints = ", ".join(model.joint_names)
         self.get_logger().info(f"robot with joints {joints}; end effector {model.tip}; back end {model.backend}")

@@ -242,7 +242,7 @@ def test_every_quantity_agrees_with_the_float_run(small_arm: Callable[[str], Arm
             for view in kernel.inputs.values():
                 view[:] = rng.uniform(-3.0, 3.0, len(view))
             kernel.inputs["tool"][:] = tool
-            assert kernel.call() == 0.0
+            assert kernel.call() is False
             expected = reference(arm.tree, tuple(INPUTS), kernel.inputs, frame)
             assert list(kernel.outputs) == list(expected)
             for quantity, values in expected.items():
@@ -258,6 +258,6 @@ def test_a_kernel_tells_when_an_input_is_not_finite(small_arm: Callable[[str], A
     for view in kernel.inputs.values():
         for place in range(len(view)):
             before, view[place] = view[place], bad
-            assert np.isnan(kernel.call())
+            assert kernel.call() is True
             view[place] = before
-    assert kernel.call() == 0.0
+    assert kernel.call() is False

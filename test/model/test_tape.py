@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 import operator
 from collections.abc import Callable
@@ -13,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arm_control.model.llvm_code import scalar_code
+from arm_control.model.llvm_code import WORK, scalar_code
 from arm_control.model.llvm_compiler import Library, compile_code
 from arm_control.model.python_backend import python_function
 from arm_control.model.spatial_vectors import cos, sin
@@ -167,12 +166,13 @@ def test_any_expression_has_the_value_that_floats_give(expressions: list[Any], x
 
 
 def machine(program: Program) -> Callable[[list[float]], np.ndarray]:
-    function = Library(compile_code(scalar_code(program, "f"))).function("f", ctypes.c_void_p)
     n = sum(program.inputs.values())
+    work = np.full(n + len(program.results), np.nan)
+    function = Library(compile_code(scalar_code(program, "f"))).builtin("f", WORK, work.ctypes.data)
 
     def call(values: list[float]) -> np.ndarray:
-        work = np.array([*values, *[np.nan] * len(program.results)])
-        assert function(work.ctypes.data) == 0.0
+        work[:n], work[n:] = values, np.nan
+        assert function() is False
         return work[n:]
 
     return call
