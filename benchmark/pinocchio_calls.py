@@ -27,7 +27,7 @@ class PinocchioArm:
         self.data, self.tip = self.model.createData(), self.model.getFrameId(model.tip)
 
     def fused(self) -> dict[str, Callable[..., tuple[Any, ...]]]:
-        """Every term of a control tick, in four ways: R or X, p, V, J, Jdot_v, M, g, h.
+        """Every term of a control tick as an array, in four ways: R, p, V, J, Jdot_v, M, g, h.
 
         Those with views return what the next call overwrites; those with copies return what may be kept,
         as ``RobotModel.evaluate`` does.
@@ -43,22 +43,23 @@ class PinocchioArm:
             kinematics(model, data, q, v, rest)
             X, V = place(model, data, tip), velocity(model, data, tip, AXES)
             A, J = acceleration(model, data, tip, AXES), frame_jacobian(model, data, tip, AXES)
-            return X, V, J, A, data.M, data.g, data.nle
+            return X.rotation, X.translation, V.vector, J, A.vector, data.M, data.g, data.nle
 
         def all_terms_copies(q: Any, v: Any) -> tuple[Any, ...]:
-            X, V, J, A, M, g, h = all_terms_views(q, v)
-            return X.copy(), V, J, A, M.copy(), g.copy(), h.copy()
+            R, p, V, J, A, M, g, h = all_terms_views(q, v)
+            return R.copy(), p.copy(), V, J, A, M.copy(), g.copy(), h.copy()
 
         def separate_views(q: Any, v: Any) -> tuple[Any, ...]:
             M, g, h = crba(model, data, q), gravity(model, data, q), effects(model, data, q, v)
             J = jacobian(model, data, q, tip, AXES)
             kinematics(model, data, q, v, rest)
             X, V = place(model, data, tip), velocity(model, data, tip, AXES)
-            return X, V, J, acceleration(model, data, tip, AXES), M, g, h
+            A = acceleration(model, data, tip, AXES)
+            return X.rotation, X.translation, V.vector, J, A.vector, M, g, h
 
         def separate_copies(q: Any, v: Any) -> tuple[Any, ...]:
-            X, *others = separate_views(q, v)
-            return X.copy(), *others
+            R, p, *others = separate_views(q, v)
+            return R.copy(), p.copy(), *others
 
         found = (all_terms_views, all_terms_copies, separate_views, separate_copies)
         return {function.__name__: function for function in found}
@@ -85,7 +86,7 @@ class PinocchioArm:
         return {"pose": pose, "jacobian": lambda q: jacobian(model, data, q, tip, AXES), **bound}
 
     def loops(self) -> dict[str, Callable[[list[Any]], None]]:
-        """Pose, Jacobian and mass matrix of many states, one after the other; nothing is kept.
+        """Pose, Jacobian and mass matrix of many states as arrays, one after the other; nothing is kept.
 
         Computing the Jacobian leaves the frame's pose behind: one loop reads it from the data, the other
         lets ``updateFramePlacement`` hand it over, which is the quicker way to get it into Python.
@@ -97,13 +98,15 @@ class PinocchioArm:
             for q in rows:
                 jacobian(model, data, q, tip, AXES)
                 crba(model, data, q)
-                data.oMf[tip]
+                X = data.oMf[tip]
+                _ = X.rotation, X.translation
 
         def by_update(rows: list[Any]) -> None:
             for q in rows:
                 jacobian(model, data, q, tip, AXES)
                 crba(model, data, q)
-                place(model, data, tip)
+                X = place(model, data, tip)
+                _ = X.rotation, X.translation
 
         return {"by_index": by_index, "by_update": by_update}
 

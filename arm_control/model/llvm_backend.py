@@ -75,8 +75,9 @@ class LlvmBackEnd:
         batch = Batch(
             function.inputs,
             function.outputs,
-            lambda arrays, out, is_new: _run_blocks(call, arrays, shared, out, is_new, width),
+            lambda arrays, out, is_new: _run_blocks(call, arrays, shared, out, is_new, stage),
         )
+        stage = np.empty((STAGE, batch.n_results))
         if function.keep:
             check(batch)
             function.keep()
@@ -108,10 +109,9 @@ STAGE = 3072
 once written to memory take a third longer. (Not to new memory: its first touch brings it into the cache.)"""
 
 
-def _run_blocks(call: Any, arrays: list[Array], shared: list[bool], out: Array, is_new: bool, width: int) -> float:
+def _run_blocks(call: Any, arrays: list[Array], shared: list[bool], out: Array, is_new: bool, stage: Array) -> float:
     """Call a compiled function on all states, a stage at a time; the last vector is filled up with copies."""
-    n, status = len(out), 0.0
-    stage = np.empty((min(STAGE, n + -n % width), out.shape[1]))
+    n, status, width = len(out), 0.0, llvm.lanes()
     for first in range(0, n, STAGE):
         last = min(first + STAGE, n)
         is_whole = (last - first) % width == 0
