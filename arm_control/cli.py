@@ -10,8 +10,8 @@ from datetime import timedelta
 
 from arm_control import __version__
 from arm_control.cache import Cache, default_directory
+from arm_control.description.urdf_xml import printable
 from arm_control.exceptions import ArmControlError
-from arm_control.model.urdf_xml import printable
 from arm_control.scenario import SIMULATORS, Scenario, scenario_names
 
 

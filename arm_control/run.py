@@ -16,11 +16,11 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
 
 from arm_control.controllers import OscParameters
+from arm_control.description.urdf import read_source
 from arm_control.display import Console, Live, Progress, live_table
 from arm_control.exceptions import ArmControlError, NodeDied
 from arm_control.gate import GateParameters
 from arm_control.model import RobotModel
-from arm_control.model.urdf import read_source
 from arm_control.nodes.base import ArmParameters, refuse_insecure
 from arm_control.nodes.monitor import MonitorNode
 from arm_control.parameters import P

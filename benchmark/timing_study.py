@@ -28,9 +28,9 @@ import sympy as sp
 from measure import agree
 from symbolic_mass_matrix import mass_matrix_study
 
-from arm_control.model import llvm_compiler as llvm
-from arm_control.model.llvm_code import WORK, batch_code, scalar_code
-from arm_control.model.python_backend import python_function
+from arm_control.model.backends import llvm_compiler as llvm
+from arm_control.model.backends.llvm_code import WORK, batch_code, scalar_code
+from arm_control.model.backends.python_backend import python_function
 from arm_control.model.spatial_vectors import cos, sin
 from arm_control.model.tape import Program, Tape
 from arm_control.progress import bar

@@ -22,6 +22,7 @@ MODULES = {
 LAYERS = (
     ("exceptions",),
     ("parameters", "spatial", "resources", "private_files", "cache", "progress"),
+    ("description",),
     ("model",),
     ("reference", "gate", "recording"),
     ("controllers", "simulators", "scenario", "report", "pictures", "check"),
@@ -44,12 +45,12 @@ SIBLINGS = {
 
 # Where a foreign library may be imported; numpy and the standard library may be everywhere.
 FOREIGN = {
-    "pinocchio": ("model.pinocchio_backend",),
-    "llvmlite": ("model.llvm_compiler",),
+    "pinocchio": ("model.backends.pinocchio_backend",),
+    "llvmlite": ("model.backends.llvm_compiler",),
     "sympy": ("model.symbolic",),
     "cloudpickle": ("model.symbolic",),
-    "urdf_parser_py": ("model.urdf",),
-    "xacro": ("model.xacro_file",),
+    "urdf_parser_py": ("description.urdf",),
+    "xacro": ("description.xacro_file",),
     "yaml": ("scenario", "runner"),
     "mujoco": ("simulators.mujoco_simulator", "pictures.*"),
     "matplotlib": ("pictures*",),

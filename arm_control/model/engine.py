@@ -140,14 +140,14 @@ class Engine:
 
     def _back_end(self, name: str) -> BackEnd:
         if name == "llvm":
-            from arm_control.model.llvm_backend import LlvmBackEnd
+            from arm_control.model.backends.llvm_backend import LlvmBackEnd
 
             return LlvmBackEnd(self._tree, self._identity, self._title, self._cache)
         if name == "python":
-            from arm_control.model.python_backend import PythonBackEnd
+            from arm_control.model.backends.python_backend import PythonBackEnd
 
             return PythonBackEnd(self._tree)
-        from arm_control.model.pinocchio_backend import PinocchioBackEnd
+        from arm_control.model.backends.pinocchio_backend import PinocchioBackEnd
 
         return PinocchioBackEnd(self._tree, self._urdf_text)
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from arm_control.description.urdf_checks import TRIANGLE_TOLERANCE
 from arm_control.exceptions import ModelError
 from arm_control.model.spatial_vectors import Inertia, Transform
-from arm_control.model.urdf_checks import TRIANGLE_TOLERANCE
 from arm_control.spatial import Array, Pose
 
 ROTATION_TOLERANCE = 1e-9

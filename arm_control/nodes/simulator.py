@@ -18,9 +18,9 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool, Trigger
 
+from arm_control.description.urdf import read_source
 from arm_control.exceptions import InputError, SimulationDiverged
 from arm_control.gate import EffortGate, GateOutput, GateParameters
-from arm_control.model.urdf import read_source
 from arm_control.nodes.base import LATCHED, STATE, ArmNode, ArmParameters, run
 from arm_control.nodes.conversions import NANOSECONDS, joint_state, nanoseconds, time_message
 from arm_control.nodes.health import ERROR, OK, WARN, Diagnostics, Durations, Rate

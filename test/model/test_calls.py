@@ -11,8 +11,9 @@ import pytest
 
 from arm_control.cache import Cache
 from arm_control.exceptions import InputError
-from arm_control.model import RobotModel, llvm_backend
+from arm_control.model import RobotModel
 from arm_control.model.arm import Arm
+from arm_control.model.backends import llvm_backend
 from arm_control.model.calls import BatchFunction
 from arm_control.model.engine import BACKENDS, KERNELS
 from arm_control.model.quantities import INPUTS, reference

@@ -14,8 +14,9 @@ from arm_control import cache as cache_module
 from arm_control import urdf_path
 from arm_control.cache import Cache
 from arm_control.exceptions import ModelError
-from arm_control.model import RobotModel, engine, llvm_backend, llvm_compiler, python_backend
+from arm_control.model import RobotModel, engine
 from arm_control.model.arm import Arm
+from arm_control.model.backends import llvm_backend, llvm_compiler, python_backend
 from arm_control.model.engine import KERNELS, TERMS, Engine
 
 UR5 = urdf_path("ur5")
@@ -56,10 +57,10 @@ def test_machine_code_is_the_first_choice(expected: np.ndarray, warnings: Callab
 
 
 def test_without_llvmlite_python_answers(expected: np.ndarray, monkeypatch: Patch, warnings: Callable[[], list[str]]):
-    for name in [name for name in sys.modules if name.startswith("arm_control.model.llvm_")]:
+    for name in [name for name in sys.modules if name.startswith("arm_control.model.backends.llvm_")]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.delattr("arm_control.model.llvm_backend")
-    monkeypatch.delattr("arm_control.model.llvm_compiler")
+    monkeypatch.delattr("arm_control.model.backends.llvm_backend")
+    monkeypatch.delattr("arm_control.model.backends.llvm_compiler")
     monkeypatch.setitem(sys.modules, "llvmlite", None)
     robot = model()
     assert robot.backend == "python"
@@ -116,7 +117,7 @@ def test_a_back_end_that_was_asked_for_is_not_replaced(backend: str, monkeypatch
 def test_when_all_fail_all_reasons_are_told(monkeypatch: Patch):
     for module in (llvm_backend, python_backend):
         monkeypatch.setattr(module, "trace", fail)
-    monkeypatch.setattr("arm_control.model.pinocchio_backend.PinocchioBackEnd.kernel", fail)
+    monkeypatch.setattr("arm_control.model.backends.pinocchio_backend.PinocchioBackEnd.kernel", fail)
     with pytest.raises(ModelError, match=r"back end llvm: .*; back end python: .*; back end pinocchio: "):
         model().gravity(Q)
 

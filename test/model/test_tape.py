@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arm_control.model.llvm_code import WORK, scalar_code
-from arm_control.model.llvm_compiler import Library, compile_code
-from arm_control.model.python_backend import python_function
+from arm_control.model.backends.llvm_code import WORK, scalar_code
+from arm_control.model.backends.llvm_compiler import Library, compile_code
+from arm_control.model.backends.python_backend import python_function
 from arm_control.model.spatial_vectors import cos, sin
 from arm_control.model.tape import Node, Operation, Program, Tape, run
 

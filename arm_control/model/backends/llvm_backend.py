@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from arm_control.cache import Cache
-from arm_control.model import llvm_compiler as llvm
+from arm_control.model.backends import llvm_compiler as llvm
+from arm_control.model.backends.llvm_code import WORK, batch_code, scalar_code
 from arm_control.model.kernels import SHARED, Batch, Kernel
-from arm_control.model.llvm_code import WORK, batch_code, scalar_code
 from arm_control.model.quantities import trace
 from arm_control.model.tape import Program
 from arm_control.model.tree import Tree
@@ -138,6 +138,6 @@ def _filled(first: int, last: int, width: int) -> Array:
 def _digest_of_generator() -> str:
     """Digest of the texts that kernels are made by: a change in them outdates what is in the cache."""
     digest = sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()

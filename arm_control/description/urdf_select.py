@@ -20,9 +20,9 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
+from arm_control.description.urdf import Urdf, load_urdf
+from arm_control.description.urdf_xml import number, numbers, read_robot
 from arm_control.exceptions import FrameNotFound, JointNotFound, ModelError
-from arm_control.model.urdf import Urdf, load_urdf
-from arm_control.model.urdf_xml import number, numbers, read_robot
 from arm_control.spatial import Array, Pose, rotation_from_rpy, rotation_from_vector, rpy_from_rotation
 
 

@@ -9,9 +9,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from arm_control.model.llvm_code import WORK, batch_code, scalar_code
-from arm_control.model.llvm_compiler import Library, compile_code
-from arm_control.model.llvm_sines import LARGEST_ANGLE
+from arm_control.model.backends.llvm_code import WORK, batch_code, scalar_code
+from arm_control.model.backends.llvm_compiler import Library, compile_code
+from arm_control.model.backends.llvm_sines import LARGEST_ANGLE
 from arm_control.model.spatial_vectors import cos, sin
 from arm_control.model.tape import Program, Tape
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from arm_control.model.llvm_sines import sine_function
-from arm_control.model.llvm_writer import Writer
+from arm_control.model.backends.llvm_sines import sine_function
+from arm_control.model.backends.llvm_writer import Writer
 from arm_control.model.tape import LEAVES, Operation, Program
 
 LANES = 8

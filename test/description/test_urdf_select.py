@@ -10,9 +10,9 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
+from arm_control.description.urdf import Urdf, load_urdf
+from arm_control.description.urdf_select import Selection, select
 from arm_control.exceptions import FrameNotFound, JointNotFound, ModelError
-from arm_control.model.urdf import Urdf, load_urdf
-from arm_control.model.urdf_select import Selection, select
 
 REPO = Path(__file__).parents[2]
 DATA = REPO.parent / "shared" / "data" / "urdf"

@@ -1,0 +1,1 @@
+"""What makes kernels: machine code by LLVM, Python functions, Pinocchio."""
