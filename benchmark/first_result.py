@@ -18,7 +18,7 @@ def main(urdf: str, tip: str, backend: str) -> None:
 
     from arm_control import RobotModel
 
-    import_module(f"arm_control.model.{backend}_backend")
+    import_module(f"arm_control.model.backends.{backend}_backend")
     imported = time.perf_counter()
     model = RobotModel.from_urdf(urdf, tip=tip, backend=backend)
     model.prepare(progress=False)
