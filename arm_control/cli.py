@@ -20,6 +20,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         return int(options.command(options))
+    except BrokenPipeError:  # whoever reads the output has seen enough
+        sys.stdout = None  # type: ignore[assignment]
+        return 0
     except ArmControlError as error:
         lines = map(printable, f"arm_control: {error}".split("\n"))
         print("\n".join(lines), file=sys.stderr)

@@ -15,8 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import InputError
+from arm_control.scalars import Scalar, atan2, maximum, select, sqrt
 
 Array = npt.NDArray[Any]
+TINY = 1e-300
 
 
 class Pose(NamedTuple):
@@ -104,16 +106,19 @@ def quaternion_from_rotation(R: Array) -> Array:
     """
     (a, b, c), (d, e, f), (g, h, i) = R.tolist()
     four_squares = (1 + a - e - i, 1 - a + e - i, 1 - a - e + i, 1 + a + e + i)
-    largest = max(range(4), key=four_squares.__getitem__)
-    column = (
-        (four_squares[0], b + d, g + c, h - f),
-        (b + d, four_squares[1], f + h, c - g),
-        (g + c, f + h, four_squares[2], d - b),
-        (h - f, c - g, d - b, four_squares[3]),
-    )[largest]
-    quat = np.array(column) / (2.0 * math.sqrt(four_squares[largest]))
-    quat /= math.sqrt(float(quat @ quat))
-    return -quat if quat[3] < 0 else quat
+    columns = (
+        [four_squares[0], b + d, g + c, h - f],
+        [b + d, four_squares[1], f + h, c - g],
+        [g + c, f + h, four_squares[2], d - b],
+        [h - f, c - g, d - b, four_squares[3]],
+    )
+    column, largest = columns[0], four_squares[0]
+    for other, square in zip(columns[1:], four_squares[1:], strict=True):
+        column = [select(square - largest, x, y) for x, y in zip(other, column, strict=True)]
+        largest = maximum(square, largest)
+    quat = np.array(column) / (2.0 * sqrt(largest))
+    quat = quat / sqrt(quat @ quat)
+    return quat * select(-quat[3], -1.0, 1.0)
 
 
 def rotation_vector(R: Array) -> Array:
@@ -136,10 +141,8 @@ def rotation_vector(R: Array) -> Array:
     array([0., 0., 0.])
     """
     quat = quaternion_from_rotation(R)
-    x, y, z, w = quat.tolist()
-    sine = math.sqrt(x * x + y * y + z * z)
-    scale = 2.0 * math.atan2(sine, w) / sine if sine > 0.0 else 2.0
-    return quat[:3] * scale
+    sine = sqrt(quat[:3] @ quat[:3])
+    return quat[:3] * select(sine, 2.0 * atan2(sine, quat[3]) / maximum(sine, TINY), 2.0)
 
 
 def rotation_from_vector(vector: npt.ArrayLike) -> Array:
@@ -272,14 +275,14 @@ def wrap_angle(angle: Array) -> Array:
     return (angle + np.pi) % (2.0 * np.pi) - np.pi
 
 
-def limit_magnitude(vector: Array, maximum: float) -> Array:
-    """The vector itself, or its direction with length ``maximum`` when it is longer (O. Khatib, 1986).
+def limit_magnitude(vector: Array, longest: Scalar) -> Array:
+    """The vector itself, or its direction with length ``longest`` when it is longer (O. Khatib, 1986).
 
     Parameters
     ----------
     vector : ndarray, shape (n,)
         Any vector.
-    maximum : float
+    longest : float
         Largest length of the result, in the vector's unit; not negative.
 
     Returns
@@ -291,5 +294,4 @@ def limit_magnitude(vector: Array, maximum: float) -> Array:
     >>> limit_magnitude(np.array([3.0, 4.0]), 1.0)
     array([0.6, 0.8])
     """
-    length = math.sqrt(float(vector @ vector))
-    return vector if length <= maximum else vector * (maximum / length)
+    return vector * (longest / maximum(maximum(sqrt(vector @ vector), longest), TINY))

@@ -21,10 +21,11 @@ MODULES = {
 # A module, or a folder as a whole, imports from the layers above its own line only.
 LAYERS = (
     ("exceptions",),
+    ("scalars",),
     ("parameters", "spatial", "resources", "private_files", "cache", "progress"),
     ("description",),
     ("model",),
-    ("reference", "gate", "recording"),
+    ("reference", "limits", "gate", "recording"),
     ("controllers", "simulators", "scenario", "report", "pictures", "check"),
     ("nodes",),
     ("runner", "run", "display", "cli", "launching"),
@@ -32,6 +33,7 @@ LAYERS = (
 
 # Within a layer there are these exceptions.
 SIBLINGS = {
+    ("gate", "limits"): "one of its checks",
     ("cache", "private_files"): "the files it consists of",
     ("recording", "reference"): "a recording holds the targets that were set",
     ("report", "controllers"): "the speed limits that held",

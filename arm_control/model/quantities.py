@@ -20,9 +20,11 @@ from arm_control.model.derivatives import (
     inverse,
     torque_derivatives,
 )
-from arm_control.model.spatial_vectors import Force, Inertia, Motion, Scalar, Transform
-from arm_control.model.tape import Program, Tape
+from arm_control.model.program import Program
+from arm_control.model.spatial_vectors import Force, Inertia, Motion, Transform
+from arm_control.model.tape import Tape
 from arm_control.model.tree import Tree
+from arm_control.scalars import Scalar
 from arm_control.spatial import Array
 
 TOOL = 22

@@ -23,8 +23,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from arm_control.model.spatial_vectors import Force, Inertia, Motion, Scalar, Transform, congruent, cross
+from arm_control.model.spatial_vectors import Force, Inertia, Motion, Transform, congruent, cross
 from arm_control.model.tree import Body, Frame, Tree
+from arm_control.scalars import Scalar
 from arm_control.spatial import Array
 
 REST = Motion(np.zeros(3), np.zeros(3))

@@ -1,7 +1,7 @@
 """Spatial vectors over an abstract scalar: what the recursions are written in.
 
-A scalar is anything with ``+ - * /``, with :func:`sin` and :func:`cos`: a float, a SymPy expression, a
-node of a :class:`~arm_control.model.tape.Tape`. Vectors and matrices are NumPy arrays of scalars.
+A scalar is anything with ``+ - * /`` and the functions of :mod:`arm_control.scalars`: a float, a SymPy
+expression, a node of a :class:`~arm_control.model.tape.Tape`. Vectors and matrices are NumPy arrays of scalars.
 
     motion     V = (v, w)      linear, angular velocity (or acceleration) at the frame's origin
     force      F = (f, n)      force, moment about the frame's origin
@@ -18,29 +18,12 @@ before angular, as in Pinocchio and in ROS messages.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from functools import singledispatch
-from typing import Any, TypeAlias
 
 import numpy as np
 
+from arm_control.scalars import Scalar
 from arm_control.spatial import Array
-
-Scalar: TypeAlias = Any
-"""A float, a SymPy expression or a node of a tape."""
-
-
-@singledispatch
-def sin(x: Scalar) -> Scalar:
-    """Sine of a scalar [rad]; a kind of scalar other than a number registers its own."""
-    return math.sin(x)
-
-
-@singledispatch
-def cos(x: Scalar) -> Scalar:
-    """Cosine of a scalar [rad]; likewise."""
-    return math.cos(x)
 
 
 def cross(a: Array, b: Array) -> Array:

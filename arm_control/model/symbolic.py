@@ -19,11 +19,12 @@ from sympy.printing.pycode import PythonCodePrinter
 
 from arm_control.cache import Cache
 from arm_control.exceptions import FrameNotFound, InputError
+from arm_control.model.program import Program
 from arm_control.model.quantities import INPUTS, State, input_sizes, write_down
 from arm_control.model.recursions import relative_transform
-from arm_control.model.spatial_vectors import Transform, cos, sin
-from arm_control.model.tape import Program
+from arm_control.model.spatial_vectors import Transform
 from arm_control.model.tree import Tree
+from arm_control.scalars import cos, sin
 
 sin.register(sympy.Expr)(sympy.sin)
 cos.register(sympy.Expr)(sympy.cos)
@@ -201,14 +202,15 @@ def _expressions(program: Program, symbols: Sequence[Any]) -> tuple[list[tuple[A
     uses = Counter([*program.results, *_operands(program)])
     shared: list[tuple[Any, Any]] = []
     values: list[Any] = []
-    for number, (kind, a, b) in enumerate(program.lines):
+    for number, line in enumerate(program.lines):
+        kind, a = line.kind, line.a
         if kind == "constant":
             values.append(sympy.Integer(int(a)) if float(a).is_integer() else sympy.Float(a))
             continue
         if kind == "input":
             values.append(symbols[int(a)])
             continue
-        expression = _EXPRESSIONS[kind](values[int(a)], values[b] if b >= 0 else None)
+        expression = _EXPRESSIONS[kind](*(values[k] for k in line.operands))
         is_plain = expression.is_Atom or (kind in ("sin", "cos", "neg") and expression.args[-1].is_Atom)
         if uses[number] > 1 and not is_plain:
             symbol = sympy.Symbol(f"t{len(shared) + 1}", real=True)
@@ -218,22 +220,21 @@ def _expressions(program: Program, symbols: Sequence[Any]) -> tuple[list[tuple[A
     return shared, values
 
 
-_EXPRESSIONS: dict[str, Callable[[Any, Any], Any]] = {
+_EXPRESSIONS: dict[str, Callable[..., Any]] = {
     "add": lambda x, y: x + y,
     "sub": lambda x, y: x - y,
     "mul": lambda x, y: x * y,
     "div": lambda x, y: x / y,
-    "neg": lambda x, _: -x,
-    "sin": lambda x, _: sympy.sin(x),
-    "cos": lambda x, _: sympy.cos(x),
-    "sqrt": lambda x, _: sympy.sqrt(x),
+    "neg": lambda x: -x,
+    "sin": sympy.sin,
+    "cos": sympy.cos,
+    "sqrt": sympy.sqrt,
 }
 
 
 def _operands(program: Program) -> Iterator[int]:
-    for kind, a, b in program.lines:
-        if kind not in ("constant", "input"):
-            yield from (int(a), b)
+    for line in program.lines:
+        yield from line.operands
 
 
 def _pruned(formula: Formula) -> Formula:

@@ -13,54 +13,14 @@ Operations refer to earlier lines by number.
 
 from __future__ import annotations
 
-import math
-import operator
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from arm_control.model.spatial_vectors import cos, sin
+from arm_control.model.program import LEAVES, Operation, Program
+from arm_control.scalars import cos, sin, sqrt
 from arm_control.spatial import Array
-
-
-class Operation(NamedTuple):
-    """One line: its ``kind`` and the numbers of the lines it works on.
-
-    ``constant`` holds its value, ``input`` its place among all entries of the inputs; add, sub, mul and div
-    have two operands, neg, sin, cos and sqrt one.
-    """
-
-    kind: str
-    a: float | int
-    b: int = -1
-
-
-@dataclass(frozen=True)
-class Program:
-    """A straight program, without a branch.
-
-    Attributes
-    ----------
-    inputs : mapping of str to int
-        Name and number of entries of each input.
-    outputs : mapping of str to shape
-        Name and shape of each output.
-    lines : tuple of Operation
-    results : tuple of int
-        The line of every entry of every output, in order.
-    """
-
-    inputs: Mapping[str, int]
-    outputs: Mapping[str, tuple[int, ...]]
-    lines: tuple[Operation, ...]
-    results: tuple[int, ...]
-
-    @property
-    def n_operations(self) -> int:
-        """How much arithmetic it is."""
-        return sum(line.kind not in LEAVES for line in self.lines)
 
 
 class Node:
@@ -98,6 +58,22 @@ class Node:
         """Square root; also what ``numpy.sqrt`` calls."""
         return self.tape.write("sqrt", self.index)
 
+    def maximum(self, other: Any) -> Any:
+        """The larger one."""
+        return self.tape.write("max", self.index, self.tape.line(other))
+
+    def select(self, a: Any, b: Any) -> Any:
+        """``a`` where this is above zero, else ``b``."""
+        return self.tape.write("select", self.index, self.tape.line(a), self.tape.line(b))
+
+    def atan2(self, y: Any, x: Any) -> Any:
+        """Angle of the point (x, y)."""
+        return self.tape.write("atan2", self.tape.line(y), self.tape.line(x))
+
+    def nearest(self) -> Any:
+        """Nearest whole number."""
+        return self.tape.write("round", self.index)
+
 
 _SCALAR = (Node, int, float)
 
@@ -112,8 +88,12 @@ def _(x: Node) -> Any:
     return x.tape.write("cos", x.index)
 
 
+@sqrt.register
+def _(x: Node) -> Any:
+    return x.sqrt()
+
+
 Value: TypeAlias = "Node | float"
-LEAVES = ("constant", "input")
 
 
 class Tape:
@@ -132,9 +112,9 @@ class Tape:
         nodes[:] = [self.write("input", first + i) for i in range(size)]
         return nodes
 
-    def write(self, kind: str, a: float | int, b: int = -1) -> Node:
+    def write(self, kind: str, a: float | int, b: int = -1, c: int = -1) -> Node:
         """Return the line that computes this, which may be there already."""
-        operation = Operation(kind, a, b)
+        operation = Operation(kind, a, b, c)
         number = self._numbers.get(operation)
         if number is None:
             number = self._numbers[operation] = len(self.lines)
@@ -173,7 +153,7 @@ class Tape:
         """``x / y``."""
         if not isinstance(y, Node):
             return self.mul(x, 1.0 / y)
-        return self.write("div", self._line(x), y.index) if isinstance(x, Node) or x else 0.0
+        return self.write("div", self.line(x), y.index) if isinstance(x, Node) or x else 0.0
 
     def neg(self, x: Node) -> Value:
         """``-x``."""
@@ -184,7 +164,7 @@ class Tape:
         """The y of which ``x = -y``, where x is a negation or a constant below zero; else None."""
         if not isinstance(x, Node):
             return -x if x < 0.0 else None
-        kind, a, _ = self.lines[x.index]
+        kind, a, *_ = self.lines[x.index]
         return Node(self, int(a)) if kind == "neg" else None
 
     def _difference(self, x: Any, y: Node) -> Value:
@@ -194,18 +174,19 @@ class Tape:
         return self.write("sub", x.index, y.index) if opposite is None else self.neg(Node(self, opposite))
 
     def _commutative(self, kind: str, x: Value, y: Value) -> Node:
-        return self.write(kind, *sorted((self._line(x), self._line(y))))
+        return self.write(kind, *sorted((self.line(x), self.line(y))))
 
-    def _line(self, x: Value) -> int:
+    def line(self, x: Value) -> int:
+        """Number of the line that holds a value."""
         return x.index if isinstance(x, Node) else self.write("constant", float(x)).index
 
     def program(self, outputs: Mapping[str, Any]) -> Program:
         """Return what computes these outputs (scalars or arrays of them), and nothing else."""
         arrays = {name: np.asarray(value, dtype=object) for name, value in outputs.items()}
-        results = [self._line(entry) for array in arrays.values() for entry in array.ravel().tolist()]
+        results = [self.line(entry) for array in arrays.values() for entry in array.ravel().tolist()]
         new = {old: number for number, old in enumerate(self._needed(results))}
         lines = tuple(
-            line if line.kind in LEAVES else Operation(line.kind, new[int(line.a)], new.get(line.b, -1))
+            line if line.kind in LEAVES else Operation(line.kind, *(new[k] for k in line.operands))
             for line in map(self.lines.__getitem__, new)
         )
         shapes = {name: array.shape for name, array in arrays.items()}
@@ -214,54 +195,6 @@ class Tape:
     def _needed(self, results: list[int]) -> list[int]:
         needed = set(results)
         for number in reversed(range(len(self.lines))):
-            kind, a, b = self.lines[number]
-            if number in needed and kind not in LEAVES:
-                needed.update((int(a), b))
-        return sorted(needed - {-1})
-
-
-def run(program: Program, inputs: Mapping[str, Any], functions: Mapping[str, Any] | None = None) -> dict[str, Array]:
-    """Run a program line by line, on floats or on any other scalars.
-
-    Parameters
-    ----------
-    program : Program
-    inputs : mapping of str to array_like
-        Entries of every input.
-    functions : mapping, optional
-        ``sin``, ``cos`` and ``sqrt`` for these scalars; those of :mod:`math` by default.
-
-    Returns
-    -------
-    dict of str to ndarray
-        Every output, of its shape.
-    """
-    functions = functions or vars(math)
-    entries = [entry for name in program.inputs for entry in list(inputs[name])]
-    values: list[Any] = []
-    for kind, a, b in program.lines:
-        match kind:
-            case "constant":
-                values.append(a)
-            case "input":
-                values.append(entries[int(a)])
-            case "neg":
-                values.append(-values[int(a)])
-            case "sin" | "cos" | "sqrt":
-                values.append(functions[kind](values[int(a)]))
-            case _:
-                values.append(getattr(operator, _NAMES[kind])(values[int(a)], values[b]))
-    return shaped(program, [values[result] for result in program.results])
-
-
-_NAMES = {"add": "add", "sub": "sub", "mul": "mul", "div": "truediv"}
-
-
-def shaped(program: Program, results: list[Any]) -> dict[str, Array]:
-    """Outputs by name, each in its shape, from all entries in a row."""
-    outputs, first = {}, 0
-    for name, shape in program.outputs.items():
-        size = math.prod(shape)
-        outputs[name] = np.array(results[first : first + size]).reshape(shape)
-        first += size
-    return outputs
+            if number in needed:
+                needed.update(self.lines[number].operands)
+        return sorted(needed)

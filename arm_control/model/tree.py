@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from arm_control.description.urdf import Urdf
-from arm_control.model.spatial_vectors import Inertia, Transform, cos, sin
+from arm_control.model.spatial_vectors import Inertia, Transform
+from arm_control.scalars import cos, sin
 from arm_control.spatial import Array
 
 GRAVITY = (0.0, 0.0, -9.81)

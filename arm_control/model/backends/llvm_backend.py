@@ -17,8 +17,8 @@ from arm_control.cache import Cache
 from arm_control.model.backends import llvm_compiler as llvm
 from arm_control.model.backends.llvm_code import WORK, batch_code, scalar_code
 from arm_control.model.kernels import SHARED, Batch, Kernel
+from arm_control.model.program import Program
 from arm_control.model.quantities import trace
-from arm_control.model.tape import Program
 from arm_control.model.tree import Tree
 from arm_control.spatial import Array
 

@@ -16,7 +16,7 @@ from collections.abc import Collection
 
 from arm_control.model.backends.llvm_sines import sine_function
 from arm_control.model.backends.llvm_writer import Writer
-from arm_control.model.tape import LEAVES, Operation, Program
+from arm_control.model.program import Operation, Program
 
 LANES = 8
 WORK = "arm_control_work"
@@ -94,23 +94,31 @@ def _body(code: Writer, program: Program, inputs: list[str]) -> list[str]:
 
 def _sine_depths(program: Program) -> list[int]:
     depths: list[int] = []
-    for kind, a, b in program.lines:
-        operands = [] if kind in LEAVES else [int(a), *([b] if b >= 0 else [])]
-        depths.append(max((depths[k] for k in operands), default=0) + (kind in _WAVES))
+    for line in program.lines:
+        depths.append(max((depths[k] for k in line.operands), default=0) + (line.kind in _WAVES))
     return depths
 
 
-def _line(code: Writer, line: Operation, values: list[str], inputs: list[str]) -> str:
-    kind, a, b = line
+def _line(code: Writer, line: Operation, values: list[str], inputs: list[str]) -> str:  # noqa: PLR0911
+    kind, a = line.kind, line.a
     if kind == "constant":
         return code.constant(a)
     if kind == "input":
         return inputs[int(a)]
+    x = [values[k] for k in line.operands]
     if kind == "neg":
-        return code.op(f"fneg {code.type} {values[int(a)]}")
+        return code.op(f"fneg {code.type} {x[0]}")
     if kind == "sqrt":
-        return code.op(f"call {code.type} @llvm.sqrt.{code.suffix}({code.type} {values[int(a)]})")
-    return code.op(f"{_ARITHMETIC[kind]} contract {code.type} {values[int(a)]}, {values[b]}")
+        return code.op(f"call {code.type} @llvm.sqrt.{code.suffix}({code.type} {x[0]})")
+    if kind == "round":
+        return code.op(f"call {code.type} @llvm.roundeven.{code.suffix}({code.type} {x[0]})")
+    if kind == "atan2":
+        return code.each_lane("atan2", *x)
+    if kind in ("max", "select"):
+        above, chosen, other = (x[1], x[0], x[1]) if kind == "max" else (code.constant(0.0), x[1], x[2])
+        flag = code.op(f"fcmp ogt {code.type} {x[0]}, {above}")
+        return code.op(f"select {code.flags} {flag}, {code.type} {chosen}, {code.type} {other}")
+    return code.op(f"{_ARITHMETIC[kind]} contract {code.type} {x[0]}, {x[1]}")
 
 
 def _sines(code: Writer, program: Program, waves: list[int], values: list[str]) -> None:
@@ -191,7 +199,8 @@ def _shuffle(code: Writer, a: str, b: str, lanes: list[int]) -> str:
 
 def _declarations(width: int) -> list[str]:
     """The intrinsic functions the code may call."""
-    lines = [f"declare double @llvm.{name}.f64(double)" for name in ("sin", "cos", "sqrt")]
+    lines = [f"declare double @llvm.{name}.f64(double)" for name in ("sin", "cos", "sqrt", "roundeven")]
+    lines.append("declare double @atan2(double, double)")
     for w in {width, LANES if width == 1 else width}:
         T, s = f"<{w} x double>", f"v{w}f64"
         lines += [f"declare {T} @llvm.{name}.{s}({T})" for name in ("sqrt", "fabs", "roundeven") if w > 1]

@@ -70,7 +70,7 @@ def sine_function(width: int) -> list[str]:
     code.line(f"%all = call i1 @llvm.vector.reduce.and.v{width}i1({B} {fits})")
     code.line("br i1 %all, label %end, label %far")
     code.lines.append("far:")
-    far = [_each_lane(code, function) for function in ("sin", "cos")]
+    far = [code.each_lane(f"llvm.{function}.f64", "%x") for function in ("sin", "cos")]
     code.line("br label %end")
     code.lines.append("end:")
     for k in (0, 1):
@@ -83,12 +83,3 @@ def sine_function(width: int) -> list[str]:
 
 def _whole(value: int, width: int) -> str:
     return f"<{', '.join([f'i64 {value}'] * width)}>"
-
-
-def _each_lane(code: Writer, function: str) -> str:
-    result = "poison"
-    for lane in range(code.width):
-        x = code.op(f"extractelement {code.type} %x, i64 {lane}")
-        y = code.op(f"call double @llvm.{function}.f64(double {x})")
-        result = code.op(f"insertelement {code.type} {result}, double {y}, i64 {lane}")
-    return result

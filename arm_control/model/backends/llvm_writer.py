@@ -11,6 +11,7 @@ class Writer:
     def __init__(self, width: int) -> None:
         self.width, self.lines, self._count = width, [], 0  # type: int, list[str], int
         self.type = "double" if width == 1 else f"<{width} x double>"
+        self.flags = "i1" if width == 1 else f"<{width} x i1>"
         self.suffix = "f64" if width == 1 else f"v{width}f64"
 
     def line(self, text: str) -> None:
@@ -44,6 +45,17 @@ class Writer:
         first = self.op(f"insertelement {self.type} poison, double {entry}, i64 0")
         zeros = f"<{self.width} x i32> zeroinitializer"
         return self.op(f"shufflevector {self.type} {first}, {self.type} poison, {zeros}")
+
+    def each_lane(self, function: str, *arguments: str) -> str:
+        """A function of numbers, lane by lane."""
+        if self.width == 1:
+            return self.op(f"call double @{function}({', '.join(f'double {x}' for x in arguments)})")
+        result = "poison"
+        for lane in range(self.width):
+            entries = [self.op(f"extractelement {self.type} {x}, i64 {lane}") for x in arguments]
+            y = self.op(f"call double @{function}({', '.join(f'double {x}' for x in entries)})")
+            result = self.op(f"insertelement {self.type} {result}, double {y}, i64 {lane}")
+        return result
 
     def constant(self, value: float) -> str:
         """A number, in every lane."""

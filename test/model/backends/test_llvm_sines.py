@@ -12,8 +12,9 @@ import pytest
 from arm_control.model.backends.llvm_code import WORK, batch_code, scalar_code
 from arm_control.model.backends.llvm_compiler import Library, compile_code
 from arm_control.model.backends.llvm_sines import LARGEST_ANGLE
-from arm_control.model.spatial_vectors import cos, sin
-from arm_control.model.tape import Program, Tape
+from arm_control.model.program import Program
+from arm_control.model.tape import Tape
+from arm_control.scalars import cos, sin
 
 Waves = Callable[[np.ndarray], np.ndarray]
 
