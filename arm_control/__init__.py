@@ -1,6 +1,6 @@
 """Force control of robot arms: a URDF goes in, safe and fast joint torque comes out."""
 
-from arm_control.controllers import OperationalSpaceController, OscParameters
+from arm_control.controllers import CompiledOsc, OperationalSpaceController, OscParameters
 from arm_control.exceptions import ArmControlError
 from arm_control.model import RobotModel, Terms
 from arm_control.reference import Reference
@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ArmControlError",
+    "CompiledOsc",
     "OperationalSpaceController",
     "OscParameters",
     "Pose",

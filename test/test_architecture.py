@@ -22,11 +22,13 @@ MODULES = {
 LAYERS = (
     ("exceptions",),
     ("scalars",),
-    ("parameters", "spatial", "resources", "private_files", "cache", "progress"),
+    ("spatial",),
+    ("parameters", "matrices", "resources", "private_files", "cache", "progress"),
+    ("geometry",),
     ("description",),
     ("model",),
-    ("reference", "limits", "gate", "recording"),
-    ("controllers", "simulators", "scenario", "report", "pictures", "check"),
+    ("reference", "limits", "gate", "recording", "waypoints", "trajectory"),
+    ("controllers", "following", "simulators", "scenario", "report", "pictures", "check"),
     ("nodes",),
     ("runner", "run", "display", "cli", "launching"),
 )
@@ -36,6 +38,9 @@ SIBLINGS = {
     ("gate", "limits"): "one of its checks",
     ("cache", "private_files"): "the files it consists of",
     ("recording", "reference"): "a recording holds the targets that were set",
+    ("waypoints", "reference"): "where the joints should be when points take over",
+    ("trajectory", "reference"): "what a trajectory gives at any moment",
+    ("trajectory", "waypoints"): "the points a trajectory goes through",
     ("report", "controllers"): "the speed limits that held",
     ("report", "scenario"): "the list of targets, and what counts as reached",
     ("pictures", "controllers"): "the speed limits that are drawn",
@@ -48,6 +53,7 @@ SIBLINGS = {
 # Where a foreign library may be imported; numpy and the standard library may be everywhere.
 FOREIGN = {
     "pinocchio": ("model.backends.pinocchio_backend",),
+    "coal": ("description.capsules",),
     "llvmlite": ("model.backends.llvm_compiler",),
     "sympy": ("model.symbolic",),
     "cloudpickle": ("model.symbolic",),

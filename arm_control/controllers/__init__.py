@@ -1,5 +1,15 @@
 """Control laws: pure functions of the state and the reference. No ROS here."""
 
+from arm_control.controllers.compiled_osc import CompiledOsc
+from arm_control.controllers.joint import JointOutput, JointParameters, JointSpaceController
 from arm_control.controllers.osc import OperationalSpaceController, OscOutput, OscParameters
 
-__all__ = ["OperationalSpaceController", "OscOutput", "OscParameters"]
+__all__ = [
+    "CompiledOsc",
+    "JointOutput",
+    "JointParameters",
+    "JointSpaceController",
+    "OperationalSpaceController",
+    "OscOutput",
+    "OscParameters",
+]

@@ -12,9 +12,12 @@ With ``M a + h = tau``, the Jacobian ``V = J v`` and the pose error ``e`` (posit
 shortens all of it, so that no joint has to turn faster than its share of its speed limit. Away from
 singularities (5) gives ``dV/dt = A_cmd`` exactly, whatever the posture task does.
 
+The law, :func:`torque`, is written over any scalar: it runs on floats as it stands, and compiled with the
+model's terms (:mod:`arm_control.controllers.compiled_osc`).
+
 Near a singularity the inverse in (1) grows without bound. There, and only there, the directions in
 which the arm cannot move fade out of the task, smoothly, and the posture task takes them over: see
-:func:`task_inertia`.
+:func:`~arm_control.controllers.task_inertia.task_inertia`.
 
 Sources: O. Khatib, "A unified approach for motion and force control of robot manipulators", 1987,
 eqs. 45 to 51, for (1), (4) and (5); O. Khatib, "Real-time obstacle avoidance for manipulators and mobile
@@ -25,14 +28,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from arm_control.controllers.task_inertia import scaled_jacobian, task_inertia
 from arm_control.exceptions import ParameterError
+from arm_control.matrices import inverse
 from arm_control.model import RobotModel, Terms
 from arm_control.parameters import Parameters, parameter
 from arm_control.reference import Reference
-from arm_control.spatial import Array, Pose, limit_magnitude, rotation_vector, wrap_angle
+from arm_control.scalars import Scalar, maximum, nearest, select
+from arm_control.spatial import Array, Pose, limit_magnitude, rotation_vector
 
 LINEAR, ANGULAR = slice(0, 3), slice(3, 6)
 
@@ -88,19 +95,122 @@ class OscParameters(Parameters):
                     f" stop from speed_limit_{part} with kp_{part}: at least {braking:.4g} is needed"
                 )
 
-    @property
-    def kp(self) -> Array:
-        """Stiffness of the six task rows [1/s^2]."""
-        return np.repeat([self.kp_linear, self.kp_angular], 3)
+    def numbers(self) -> Array:
+        """What :class:`Gains` is made from, shape (13 + n,): numbers of a law may change while it runs."""
+        kv = [2.0 * self.damping_ratio * math.sqrt(kp) for kp in (self.kp_linear, self.kp_angular)]
+        limits = [self.speed_limit_linear, self.speed_limit_angular]
+        limits += [self.acceleration_limit_linear, self.acceleration_limit_angular, self.joint_speed_share]
+        fading = [self.characteristic_length, self.singular_value]
+        null_space = [self.kp_posture, self.kv_posture, *self.posture]
+        return np.array([self.kp_linear, self.kp_angular, *kv, *limits, *fading, *null_space])
 
-    @property
-    def kv(self) -> Array:
-        """Damping of the six task rows [1/s]: ``2 damping_ratio sqrt(kp)``."""
-        return 2.0 * self.damping_ratio * np.sqrt(self.kp)
+
+class Gains(NamedTuple):
+    """The law's numbers, as any scalars; see :class:`OscParameters`."""
+
+    kp: Array
+    kv: Array
+    V_max: Array
+    A_max: Array
+    joint_speed_share: Scalar
+    length: Scalar
+    singular_value: Scalar
+    kp_posture: Scalar
+    kv_posture: Scalar
+    posture: Array
+
+    @classmethod
+    def of(cls, x: Array) -> Gains:
+        """Return the gains that :meth:`OscParameters.numbers` lists."""
+        share, length, singular_value, kp_posture, kv_posture = x[8:13]
+        limits = x[4:6], x[6:8], share, length, singular_value
+        return cls(np.repeat(x[:2], 3), np.repeat(x[2:4], 3), *limits, kp_posture, kv_posture, x[13:])
 
 
-@dataclass(frozen=True)
-class OscOutput:
+class Drive(NamedTuple):
+    """What the law has to know of the joints: their speed limits (n,), and which go round and round."""
+
+    v_max: Array
+    is_continuous: Array
+
+
+class Torque(NamedTuple):
+    """Joint torque (n,): the sum, the terms it is made of; and the pose error (6,)."""
+
+    tau: Array
+    task: Array
+    posture: Array
+    error: Array
+
+
+def torque(t: Terms, reference: Reference, g: Gains, drive: Drive, is_regular: bool = False) -> Torque:
+    """Joint torque for one state, equations (1) to (5).
+
+    Parameters
+    ----------
+    t : Terms
+        The arm in the measured state.
+    reference : Reference
+        The motion wanted.
+    g : Gains
+    drive : Drive
+    is_regular : bool
+        No direction fades: every singular value is known to be above ``g.singular_value``.
+    """
+    e = pose_error(t.X_WE, reference.X_WT)
+    M_inv = inverse(t.M)
+    Lambda = task_inertia(t.J, M_inv, g.length, g.singular_value, is_regular)  # (1)
+    J_bar_T = Lambda @ (t.J @ M_inv)  # transpose of the dynamically consistent inverse of J
+    V_cmd = _limit(g.kp / g.kv * e, g.V_max) + reference.V_des
+    V_cmd = V_cmd * _nu(J_bar_T.T @ V_cmd, g, drive)  # (2)
+    A_cmd = _limit(g.kv * (V_cmd - t.V_WE), g.A_max) + reference.A_des  # (3)
+    posture = posture_torque(t, g, drive)
+    N_posture = posture - t.J.T @ (J_bar_T @ posture)  # (4)
+    task = t.J.T @ (Lambda @ (A_cmd - t.Jdot_v))
+    return Torque(task + N_posture + t.h, task, N_posture, e)  # (5)
+
+
+def posture_torque(t: Terms, g: Gains, drive: Drive) -> Array:
+    """Torque of the posture task before the null space filters it, shape (n,) [N m].
+
+    A spring and a damper per joint, scaled by the mass matrix: ``M (k_p (q_posture - q) - k_v v)``; continuous
+    joints take the short way round.
+    """
+    e = g.posture - t.q
+    turns = [nearest(x / math.tau) if wraps else 0.0 for x, wraps in zip(e, drive.is_continuous, strict=True)]
+    return t.M @ (g.kp_posture * (e - math.tau * np.array(turns)) - g.kv_posture * t.v)
+
+
+def _nu(v_cmd: Array, g: Gains, drive: Drive) -> Scalar:
+    """``nu`` of equation (2): 1, or what keeps every joint within its share of the speed limit."""
+    share = g.joint_speed_share
+    for v, v_max in zip(v_cmd, drive.v_max, strict=True):
+        share = maximum(share, select(v, v, -v) / v_max)
+    return g.joint_speed_share / share
+
+
+def _limit(twist: Array, longest: Array) -> Array:
+    """``limit`` of equations (2) and (3): position and orientation each for itself."""
+    return np.concatenate([limit_magnitude(twist[LINEAR], longest[0]), limit_magnitude(twist[ANGULAR], longest[1])])
+
+
+def pose_error(X_WE: Pose, X_WT: Pose) -> Array:
+    """Error from the end effector to the target: desired minus actual.
+
+    Parameters
+    ----------
+    X_WE, X_WT : Pose
+        Pose of the end effector and of the target in the world.
+
+    Returns
+    -------
+    ndarray, shape (6,)
+        Position error [m] and rotation vector of ``R_WT R_WE^T`` [rad], world axes.
+    """
+    return np.concatenate([X_WT.p - X_WE.p, rotation_vector(X_WT.R @ X_WE.R.T)])
+
+
+class OscOutput(NamedTuple):
     """What one tick gives.
 
     Attributes
@@ -111,18 +221,27 @@ class OscOutput:
         ``task``, ``posture`` and ``bias`` torque [N m].
     error : ndarray, shape (6,)
         Position error [m], rotation vector of the orientation error [rad], world axes.
-    singular_values : ndarray, shape (6,)
-        Of the scaled Jacobian, largest first [m].
+    state : Terms
+        The arm in the state this is for.
+    length : float
+        Characteristic length [m].
     """
 
     tau: Array
     terms: dict[str, Array]
     error: Array
-    singular_values: Array
+    state: Terms
+    length: float
+
+    @property
+    def singular_values(self) -> Array:
+        """Singular values of the scaled Jacobian, largest first, shape (6,) [m]."""
+        sigma = np.linalg.svd(scaled_jacobian(self.state.J, self.length), compute_uv=False)
+        return np.pad(sigma, (0, 6 - sigma.size))
 
 
 class OperationalSpaceController:
-    """The law of this module for one arm. Nothing in it changes from tick to tick.
+    """The law of this module for one arm, as it stands. Nothing in it changes from tick to tick.
 
     Parameters
     ----------
@@ -147,13 +266,16 @@ class OperationalSpaceController:
         if len(parameters.posture) != model.nv:
             raise ParameterError(f"posture has {len(parameters.posture)} angles, the arm {model.nv} joints")
         self.parameters = parameters
-        self._kp, self._kv = parameters.kp, parameters.kv
-        self._posture = np.array(parameters.posture)
-        self._v_max = model.v_max
-        self._continuous = np.isinf(model.q_max)
+        self.drive = Drive(model.v_max, np.isinf(model.q_max))
+        self.numbers = parameters.numbers()
+        self._gains = Gains.of(self.numbers)
+
+    def posture_torque(self, t: Terms) -> Array:
+        """Torque of the posture task before the null space filters it, shape (nv,) [N m]."""
+        return posture_torque(t, self._gains, self.drive)
 
     def tick(self, t: Terms, reference: Reference) -> OscOutput:
-        """Joint torque for one state, equations (1) to (5).
+        """Joint torque for one state.
 
         Parameters
         ----------
@@ -161,108 +283,10 @@ class OperationalSpaceController:
             The arm in the measured state.
         reference : Reference
             The motion wanted.
-
-        Returns
-        -------
-        OscOutput
-        """
-        p, kp, kv = self.parameters, self._kp, self._kv
-        V_max = p.speed_limit_linear, p.speed_limit_angular
-        A_max = p.acceleration_limit_linear, p.acceleration_limit_angular
-        e = pose_error(t.X_WE, reference.X_WT)
-        M_inv = np.linalg.inv(t.M)
-        Lambda, singular_values = task_inertia(t.J, M_inv, p.characteristic_length, p.singular_value)  # (1)
-        J_bar_T = Lambda @ t.J @ M_inv  # transpose of the dynamically consistent inverse of J
-        V_cmd = _limit(kp / kv * e, *V_max) + reference.V_des
-        V_cmd = self._nu(J_bar_T.T @ V_cmd) * V_cmd  # (2)
-        A_cmd = _limit(kv * (V_cmd - t.V_WE), *A_max) + reference.A_des  # (3)
-        posture = self.posture_torque(t)
-        N_posture = posture - t.J.T @ (J_bar_T @ posture)  # (4)
-        task = t.J.T @ (Lambda @ (A_cmd - t.Jdot_v))
-        tau = task + N_posture + t.h  # (5)
-        return OscOutput(tau, {"task": task, "posture": N_posture, "bias": t.h}, e, singular_values)
-
-    def posture_torque(self, t: Terms) -> Array:
-        """Torque of the posture task before the null space filters it, shape (nv,) [N m].
-
-        A spring and a damper per joint, scaled by the mass matrix: ``M (k_p (q_posture - q) - k_v v)``;
-        continuous joints take the short way round.
         """
         p = self.parameters
-        e = self._posture - t.q
-        e = np.where(self._continuous, wrap_angle(e), e)
-        return t.M @ (p.kp_posture * e - p.kv_posture * t.v)
-
-    def _nu(self, v_cmd: Array) -> float:
-        """``nu`` of equation (2): 1, or what keeps every joint within its share of the speed limit."""
-        share = float(np.abs(v_cmd / self._v_max).max())
-        return min(1.0, self.parameters.joint_speed_share / share) if share > 0.0 else 1.0
-
-
-def _limit(twist: Array, linear: float, angular: float) -> Array:
-    """``limit`` of equations (2) and (3): position and orientation each for itself."""
-    return np.concatenate([limit_magnitude(twist[LINEAR], linear), limit_magnitude(twist[ANGULAR], angular)])
-
-
-def pose_error(X_WE: Pose, X_WT: Pose) -> Array:
-    """Error from the end effector to the target: desired minus actual.
-
-    Parameters
-    ----------
-    X_WE, X_WT : Pose
-        Pose of the end effector and of the target in the world.
-
-    Returns
-    -------
-    ndarray, shape (6,)
-        Position error [m] and rotation vector of ``R_WT R_WE^T`` [rad], world axes.
-    """
-    return np.concatenate([X_WT.p - X_WE.p, rotation_vector(X_WT.R @ X_WE.R.T)])
-
-
-def task_inertia(J: Array, M_inv: Array, length: float, singular_value: float) -> tuple[Array, Array]:
-    r"""Inertia at the end effector, equation (1), bounded at singularities.
-
-    The Jacobian's rows are brought to metres (angular rows times ``length``) and decomposed,
-    ``S J = U diag(sigma) V^T``. A direction ``u_i`` with ``sigma_i`` below ``singular_value`` gets the
-    weight ``w_i = s^2 (3 - 2 s)``, ``s = sigma_i / singular_value``, through an extra compliance
-
-        Lambda = S (A + sum_i (1 / w_i - 1) (u_i^T A u_i) u_i u_i^T)^-1 S,    A = S J M^-1 J^T S.
-
-    Where all weights are 1 this is exactly (1); where ``w_i`` goes to 0 it becomes the inertia of the
-    task without the direction ``u_i``. In between it is smooth, and the torque stays bounded, because
-    ``u_i^T A u_i`` vanishes no faster than ``w_i``: it is ``sigma_i^2 v_i^T M^-1 v_i``, so the extra
-    compliance is computed as ``(singular_value^2 / (3 - 2 s) - sigma_i^2) v_i^T M^-1 v_i``, which divides
-    by nothing that can be small. An arm with fewer than six joints lacks some directions for good;
-    for them ``sigma_i = 0``.
-
-    Parameters
-    ----------
-    J : ndarray, shape (6, nv)
-        Jacobian.
-    M_inv : ndarray, shape (nv, nv)
-        ``M^-1``.
-    length : float
-        Characteristic length [m].
-    singular_value : float
-        Where a direction begins to fade [m]; 0 switches the protection off.
-
-    Returns
-    -------
-    Lambda : ndarray, shape (6, 6)
-        Task inertia.
-    singular_values : ndarray, shape (6,)
-        ``sigma``, largest first [m].
-    """
-    S = np.array([1.0, 1.0, 1.0, length, length, length])
-    A = S[:, None] * (J @ M_inv @ J.T) * S
-    U, sigma, Vt = np.linalg.svd(S[:, None] * J)
-    if sigma.size < 6:
-        sigma, Vt = np.pad(sigma, (0, 6 - sigma.size)), np.pad(Vt, ((0, 6 - sigma.size), (0, 0)), mode="edge")
-    fading = sigma < singular_value
-    if fading.any():
-        u, v, sigma_u = U[:, fading], Vt[:6][fading], sigma[fading]
-        mobility = np.einsum("ki,ij,kj->k", v, M_inv, v)
-        stretched = singular_value**2 / (3.0 - 2.0 * sigma_u / singular_value)
-        A = A + (u * ((stretched - sigma_u**2) * mobility)) @ u.T
-    return S[:, None] * np.linalg.inv(A) * S, sigma
+        SJ = scaled_jacobian(t.J, p.characteristic_length)
+        is_regular = bool(np.linalg.eigvalsh(SJ @ SJ.T)[0] > p.singular_value**2)
+        x = torque(t, reference, self._gains, self.drive, is_regular)
+        terms = {"task": x.task, "posture": x.posture, "bias": t.h}
+        return OscOutput(x.tau, terms, x.error, t, p.characteristic_length)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from arm_control.exceptions import InputError
 from arm_control.model.engine import KERNELS, TERMS, Engine
 from arm_control.model.kernels import SHARED, Batch, Kernel, NotFinite
+from arm_control.model.program import Program
 from arm_control.model.quantities import INPUTS
 from arm_control.model.terms import Terms
 from arm_control.progress import bar
@@ -119,6 +120,17 @@ class Calls:
             return new(Terms, (copy_q(), copy_v(), X_WE, V(), J(), Jdot_v(), M(), g(), h()))
 
         return terms
+
+    def law(self, name: str, write: Callable[[], Program], check: Callable[[Kernel], None]) -> Kernel | None:
+        """See :meth:`arm_control.RobotModel.compile`."""
+        key = ((name,), None)
+        if key not in self._kernels:
+            kernel = self.engine.law(name, write, check)
+            if kernel is None:
+                return None
+            self._kernels[key] = kernel
+            self.set_tool(self._tool)
+        return self._kernels[key]
 
     def batch(self, quantities: tuple[str, ...]) -> BatchFunction:
         """Return what computes these quantities for many states, with the tool there is now."""

@@ -27,6 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from arm_control.matrices import inverse
 from arm_control.model.recursions import REST, axis, numeric
 from arm_control.model.spatial_vectors import Force, Inertia, Motion, Transform, cross, skew
 from arm_control.model.tree import Tree
@@ -134,28 +135,6 @@ class _Row:
 
 def _twice(force: Force) -> Force:
     return Force(2.0 * force.f, 2.0 * force.n)
-
-
-def inverse(M: Array) -> Array:
-    """Inverse of a mass matrix, shape (n, n), from ``M = L^T D L``.
-
-    Eliminating the outermost joints first keeps the zeros of a tree's branches.
-    Source: R. Featherstone, "Rigid Body Dynamics Algorithms", Springer 2008, section 6.5.
-    """
-    n = len(M)
-    L, W = M.astype(object), np.eye(n).astype(object)
-    for k in reversed(range(n)):
-        row = L[k, :k] / L[k, k]
-        for i in range(k):
-            L[i, : i + 1] = L[i, : i + 1] - row[i] * L[k, : i + 1]
-        L[k, :k] = row
-    for i in range(n):
-        W[i, :i] = -(L[i, :i] @ W[:i, :i]) if i else W[i, :i]
-    scaled = W / np.diag(L)
-    M_inv = np.array([[scaled[i, : i + 1] @ W[j, : i + 1] if j >= i else 0.0 for j in range(n)] for i in range(n)])
-    below = np.tril_indices(n, -1)
-    M_inv[below] = M_inv.T[below]
-    return numeric(M_inv)
 
 
 class AccelerationDerivatives(NamedTuple):

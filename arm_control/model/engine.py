@@ -20,6 +20,7 @@ import numpy as np
 from arm_control.cache import Cache
 from arm_control.exceptions import ModelError
 from arm_control.model.kernels import SHARED, BackEnd, Batch, Kernel
+from arm_control.model.program import Program
 from arm_control.model.quantities import reference, tool_numbers
 from arm_control.model.spatial_vectors import Inertia, Transform
 from arm_control.model.tree import Tree
@@ -106,6 +107,16 @@ class Engine:
                 lambda maker: maker.kernel(quantities, frame, self._check(quantities, frame))
             )
         return self._kernels[key]
+
+    def law(self, name: str, write: Callable[[], Program], check: Callable[[Kernel], None]) -> Kernel | None:
+        """Return a kernel of somebody else's program; None where only its own text can run."""
+        try:
+            return self._maker.law(name, write, check)
+        except NotImplementedError:
+            return None
+        except Exception as error:
+            LOG.warning("%s: %s is not compiled: %s: %s", self._title, name, type(error).__name__, error)
+            return None
 
     def batch(self, quantities: tuple[str, ...], has_tool: bool) -> Batch:
         """Return what computes these quantities for many states."""

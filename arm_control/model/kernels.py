@@ -11,6 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
+from arm_control.model.program import Program
 from arm_control.spatial import Array
 
 SHARED = ("tool",)
@@ -108,6 +109,9 @@ class BackEnd(Protocol):
         ``frame`` is the link that ``J_point`` is about; ``check`` raises when a new kernel is wrong. One from a
         cache was checked before it was kept.
         """
+
+    def law(self, name: str, write: Callable[[], Program], check: Callable[[Kernel], None]) -> Kernel:
+        """Return a kernel of a program that somebody else writes; its name must say all it is made from."""
 
     def batch(self, quantities: Sequence[str], has_tool: bool, check: Callable[[Batch], None]) -> Batch:
         """Return what computes these for many states; without a tool it may be simpler."""

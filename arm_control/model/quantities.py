@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from arm_control.matrices import inverse
 from arm_control.model import recursions as rec
 from arm_control.model.derivatives import (
     AccelerationDerivatives,
     TorqueDerivatives,
     acceleration_derivatives,
-    inverse,
     torque_derivatives,
 )
 from arm_control.model.program import Program

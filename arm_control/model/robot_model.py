@@ -27,6 +27,8 @@ from arm_control.model.arm import Arm, describe
 from arm_control.model.calls import BatchFunction, Calls
 from arm_control.model.derivatives import AccelerationDerivatives, TorqueDerivatives
 from arm_control.model.engine import ACCELERATION_DERIVATIVES, ENERGY, KINEMATICS, POSE, TORQUE_DERIVATIVES, Engine
+from arm_control.model.kernels import Kernel
+from arm_control.model.program import Program
 from arm_control.model.quantities import tool_numbers
 from arm_control.model.terms import Terms
 from arm_control.model.tool import Tool
@@ -268,16 +270,15 @@ class RobotModel:
         self._calls.set_tool(tool_numbers(self.tree, *(tool.numbers() if tool else ())))
 
     def prepare(self, *kernels: str, progress: bool = True) -> None:
-        """Make kernels now that would otherwise be made when first needed.
-
-        Parameters
-        ----------
-        *kernels : str
-            Names in :data:`arm_control.model.engine.KERNELS`; all when none is given.
-        progress : bool
-            Draw a bar on a terminal.
-        """
+        """Make kernels of :data:`arm_control.model.engine.KERNELS` now (all when none is named); with a bar."""
         self._calls.prepare(kernels, progress)
+
+    def compile(self, name: str, write: Callable[[], Program], check: Callable[[Kernel], None]) -> Kernel | None:
+        """Compile a law that uses the model's terms; None where it can only run as it stands.
+
+        ``name`` says all that it is made from besides the robot; ``check`` raises when the kernel is wrong.
+        """
+        return self._calls.law(name, write, check)
 
     def symbolic(self) -> Symbolic:
         """Return the arm's formulas, as SymPy expressions."""

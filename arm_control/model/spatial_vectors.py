@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from arm_control.matrices import mirrored
 from arm_control.scalars import Scalar
 from arm_control.spatial import Array
 
@@ -34,14 +35,6 @@ def cross(a: Array, b: Array) -> Array:
 def skew(a: Array) -> Array:
     """The matrix [a] with ``[a] b = a x b``, shape (3, 3)."""
     return np.array([[0.0, -a[2], a[1]], [a[2], 0.0, -a[0]], [-a[1], a[0], 0.0]])
-
-
-def symmetric(A: Array) -> Array:
-    """A symmetric matrix from its upper triangle: what is below is not computed twice."""
-    A = np.array(A)
-    below = np.tril_indices(len(A), -1)
-    A[below] = A.T[below]
-    return A
 
 
 @dataclass(frozen=True)
@@ -159,7 +152,7 @@ class Transform:
         shift = 2.0 * (h @ self.p) + inertia.m * (self.p @ self.p)
         moved = np.outer(h, self.p)
         moved = moved + moved.T + np.outer(inertia.m * self.p, self.p)
-        return Inertia(inertia.m, h + inertia.m * self.p, symmetric(J + shift * np.eye(3) - moved))
+        return Inertia(inertia.m, h + inertia.m * self.p, mirrored(J + shift * np.eye(3) - moved))
 
     def motion_matrix(self) -> Array:
         """The matrix of :meth:`push`, shape (6, 6)."""
@@ -174,4 +167,4 @@ def congruent(A: Array, S: Array) -> Array:
     """``A S A^T`` of a symmetric S, its upper triangle computed once."""
     AS = A @ S
     product = np.array([[AS[i] @ A[j] if j >= i else 0.0 for j in range(len(A))] for i in range(len(A))])
-    return symmetric(product)
+    return mirrored(product)

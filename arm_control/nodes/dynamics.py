@@ -12,7 +12,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from arm_control.controllers import OscParameters
-from arm_control.controllers.osc import task_inertia
+from arm_control.controllers.task_inertia import task_inertia
 from arm_control.nodes.base import STATE, ArmNode, ArmParameters, run
 from arm_control.nodes.conversions import multi_array, pose_message, twist_message
 from arm_control.nodes.health import OK, WARN, Diagnostics, Rate
@@ -76,7 +76,7 @@ class DynamicsNode(ArmNode):
     def _publish(self, state: State) -> None:
         t = self.model.evaluate(state.q, state.v)
         p = self.parameters
-        Lambda, _ = task_inertia(t.J, np.linalg.inv(t.M), p.characteristic_length, p.singular_value)
+        Lambda = task_inertia(t.J, np.linalg.inv(t.M), p.characteristic_length, p.singular_value)
         for name, values in zip(self.MATRICES, (t.J, t.M, t.g, t.h, Lambda), strict=True):
             self._matrices[name].publish(multi_array(values))
         self._pose.publish(pose_message(t.X_WE, self.model.base, state.stamp_ns))

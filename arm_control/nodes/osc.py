@@ -12,10 +12,9 @@ from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, Float64MultiArray
 
-from arm_control.controllers import OperationalSpaceController, OscOutput, OscParameters
+from arm_control.controllers import CompiledOsc, OscOutput, OscParameters
 from arm_control.exceptions import FrameNotFound, InputError
 from arm_control.gate import EffortGate, GateOutput, GateParameters
-from arm_control.model import Terms
 from arm_control.nodes.base import EVENTS, LATCHED, LATCHED_EVENTS, STATE, ArmNode, ArmParameters, run
 from arm_control.nodes.conversions import NANOSECONDS, doubles, joint_state, nanoseconds, pose_from_message
 from arm_control.nodes.health import OK, WARN, Diagnostics, Durations, Rate
@@ -48,7 +47,7 @@ class OscNode(ArmNode):
         super().__init__("osc", OscNodeParameters)
         self._targets = TargetQueue()
         self._target: Target | None = None
-        self._controller: OperationalSpaceController | None = None
+        self._controller: CompiledOsc | None = None
         self._answer: JointState | None = None
         self._output: GateOutput | None = None
         self._telemetry: list[tuple[Publisher, Any]] = []
@@ -75,6 +74,7 @@ class OscNode(ArmNode):
         self.reader = StateReader(self.model, 0.0 if self.parameters.lock_step else self.parameters.max_age)
         self.gate = EffortGate(self.model, self.parameters)
         self._controller = None
+        self._new_controller(np.zeros(self.model.nv))  # compiled now, not with the first state
         if first:
             for qos in (EVENTS, LATCHED_EVENTS):
                 self.control_path.subscribe(PoseStamped, "target_pose", self._on_target, qos)
@@ -128,28 +128,27 @@ class OscNode(ArmNode):
         self._duration.add(time.perf_counter() - start)
 
     def _tick(self, state: State) -> None:
-        terms = self.model.evaluate(state.q, state.v)
         if self.reader.restarted:
-            self._restart(terms)
+            self._restart(state)
         self._watch_gap(state)
         if self._controller is None:
             self._controller = self._new_controller(state.q)
-        output = self._controller.tick(terms, Reference(self._target_pose(state)))
+        output = self._controller.tick(state.q, state.v, Reference(self._target_pose(state)))
         try:
             self.gate.offer(self.model.joint_names, output.tau.tolist())
         except InputError as error:
             self.rejections.add("torque", error)
-        self._output = self.gate.tick(terms, state.dt or self.FIRST_DT)
+        self._output = self.gate.tick(output.state, state.dt or self.FIRST_DT)
         self._answer = joint_state(self.model.joint_names, state.stamp_ns, effort=self._output.tau)
         self._rate.tick()
         if self._states % self.parameters.telemetry_every == 0:
             self._telemetry = self._new_telemetry(state.stamp_ns, output, self._output)
         self._states += 1
 
-    def _restart(self, terms: Terms) -> None:
+    def _restart(self, state: State) -> None:
         """The first state, or time started over: hold where the arm is until a target is due."""
         self.gate.reset()
-        self._start, self._target, self._period = terms.X_WE, None, 0.0
+        self._start, self._target, self._period = self.model.pose(state.q), None, 0.0
 
     def _watch_gap(self, state: State) -> None:
         """After too long without a state, the last torque says nothing any more: brake."""
@@ -168,9 +167,9 @@ class OscNode(ArmNode):
             self._target, self._X_WT = target, self.model.pose(state.q, target.frame) @ target.X_FT
         return self._X_WT
 
-    def _new_controller(self, posture: Array) -> OperationalSpaceController:
+    def _new_controller(self, posture: Array) -> CompiledOsc:
         chosen = self.parameters.posture or tuple(posture.tolist())
-        return OperationalSpaceController(self.model, self.parameters.replace(posture=chosen))
+        return CompiledOsc(self.model, self.parameters.replace(posture=chosen))
 
     # -- what goes out beside the torque -----------------------------------------------------------
 

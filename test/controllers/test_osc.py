@@ -11,7 +11,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from arm_control.controllers import OperationalSpaceController, OscOutput, OscParameters
-from arm_control.controllers.osc import pose_error, task_inertia
+from arm_control.controllers.osc import Gains, pose_error
+from arm_control.controllers.task_inertia import task_inertia
 from arm_control.exceptions import ParameterError
 from arm_control.gate import EffortGate, GateParameters
 from arm_control.model import RobotModel, Terms
@@ -203,10 +204,10 @@ def test_no_joint_is_asked_for_more_than_its_share_of_its_speed_limit(ur5: Robot
         at_rest, still = ur5.evaluate(t.q, np.zeros(6)), Reference(reference.X_WT)
         for share in (0.02, 0.1, 1.0):
             p = OscParameters(posture=tuple(HOME), **{**free, "joint_speed_share": share})
-            osc = OperationalSpaceController(ur5, p)
-            V_cmd = task_acceleration(at_rest, osc.tick(at_rest, still).tau) / p.kv
+            osc, g = OperationalSpaceController(ur5, p), Gains.of(p.numbers())
+            V_cmd = task_acceleration(at_rest, osc.tick(at_rest, still).tau) / g.kv
             largest = np.abs(np.linalg.solve(t.J, V_cmd) / ur5.v_max).max()
-            unlimited = p.kp / p.kv * pose_error(t.X_WE, still.X_WT)
+            unlimited = g.kp / g.kv * pose_error(t.X_WE, still.X_WT)
             nu = np.linalg.norm(V_cmd) / np.linalg.norm(unlimited)
             np.testing.assert_allclose(V_cmd, nu * unlimited, rtol=0, atol=1e-9)
             if nu < 1 - 1e-9:
@@ -251,7 +252,8 @@ def test_a_posture_of_a_wrong_length_is_refused(ur5: RobotModel, n: int):
 
 def inertia_of(model: RobotModel, q: Array, singular_value: float = 0.08) -> tuple[Array, Array, Terms]:
     t = model.evaluate(q, np.zeros(model.nv))
-    return (*task_inertia(t.J, np.linalg.inv(t.M), 0.3, singular_value), t)
+    Lambda = task_inertia(t.J, np.linalg.inv(t.M), 0.3, singular_value)
+    return Lambda, np.linalg.svd(SCALE[:, None] * t.J, compute_uv=False), t
 
 
 @pytest.mark.parametrize("name", ["ur5", "panda"])
@@ -287,7 +289,7 @@ def test_task_inertia_is_bounded_and_continuous_on_the_way_into_a_singularity(
         assert eigenvalues[-1] < 25.0
         assert np.abs(t.J.T @ Lambda).max() < 5.0
         change = np.linalg.norm(Lambda - before) / np.linalg.norm(Lambda)
-        assert change < 20.0 * (x - x_before) + 1e-10, x
+        assert change < 20.0 * (x - x_before) + 1e-7, x  # sigma is the root of sigma^2: good to 1e-8
         x_before, before = x, Lambda
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arm_control.model.spatial_vectors import Force, Inertia, Motion, Transform, congruent, cross, skew, symmetric
+from arm_control.matrices import mirrored
+from arm_control.model.spatial_vectors import Force, Inertia, Motion, Transform, congruent, cross, skew
 from arm_control.spatial import rotation_from_vector
 
 SEEDS = range(5)
@@ -135,9 +136,9 @@ def test_sums_and_multiples(rng: np.random.Generator):
 
 
 def test_congruence_and_symmetry(rng: np.random.Generator):
-    A, S = rng.uniform(-1, 1, (4, 4)), symmetric(rng.uniform(-1, 1, (4, 4)))
+    A, S = rng.uniform(-1, 1, (4, 4)), mirrored(rng.uniform(-1, 1, (4, 4)))
     close(S, S.T)
     close(congruent(A, S), A @ S @ A.T)
     upper = np.array([[1.0, 2.0], [9.0, 3.0]])
-    np.testing.assert_array_equal(symmetric(upper), [[1, 2], [2, 3]])
+    np.testing.assert_array_equal(mirrored(upper), [[1, 2], [2, 3]])
     assert upper[1, 0] == 9.0

@@ -16,7 +16,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, Float64MultiArray, String
 
 from arm_control import OscParameters, RobotModel, urdf_path
-from arm_control.controllers.osc import task_inertia
+from arm_control.controllers.task_inertia import task_inertia
 from arm_control.nodes.conversions import joint_state, pose_from_message
 
 
@@ -39,7 +39,7 @@ def test_dynamics_publishes_what_the_model_says(rig, ur5):
     states.publish(joint_state(ur5.joint_names, 5_000_000, position=q, velocity=v))
     rig.spin(lambda: all(heard.values()) and poses and twists)
     t = ur5.evaluate(q, v)
-    Lambda, _ = task_inertia(
+    Lambda = task_inertia(
         t.J, np.linalg.inv(t.M), OscParameters().characteristic_length, OscParameters().singular_value
     )
     wanted = {"jacobian": t.J, "mass_matrix": t.M, "gravity": t.g, "bias": t.h, "task_inertia": Lambda}

@@ -49,8 +49,11 @@ class LlvmBackEnd:
 
     def kernel(self, quantities: Sequence[str], frame: str | None, check: Callable[[Kernel], None]) -> Kernel:
         """See :class:`~arm_control.model.kernels.BackEnd`."""
-        function = self._function("one", quantities, frame, scalar_code)
+        name = [*quantities, *([] if frame is None else [f"of {frame}"])]
+        function = self._function("one", name, lambda: trace(self._tree, quantities, frame), scalar_code)
+        return self._kernel(function, check)
 
+    def _kernel(self, function: _Function, check: Callable[[Kernel], None]) -> Kernel:
         def bind(inputs: Array, _: Array) -> Callable[[], bool]:
             return function.library.builtin("kernel", WORK, inputs.ctypes.data)  # the outputs lie behind the inputs
 
@@ -60,15 +63,19 @@ class LlvmBackEnd:
             function.keep()
         return kernel
 
+    def law(self, name: str, write: Callable[[], Program], check: Callable[[Kernel], None]) -> Kernel:
+        """See :class:`~arm_control.model.kernels.BackEnd`."""
+        return self._kernel(self._function("law", [name], write, scalar_code), check)
+
     def batch(self, quantities: Sequence[str], has_tool: bool, check: Callable[[Batch], None]) -> Batch:
         """See :class:`~arm_control.model.kernels.BackEnd`."""
         width = llvm.lanes()
+        fixed = () if has_tool else ("tool",)
         function = self._function(
-            f"{width} at once",
+            f"{width} at once, without {fixed}",
             quantities,
-            None,
+            lambda: trace(self._tree, quantities, None, fixed),
             lambda program, name: batch_code(program, name, width, SHARED),
-            () if has_tool else ("tool",),
         )
         call = function.library.function("kernel", ctypes.c_int64, *[ctypes.c_void_p] * (len(function.inputs) + 1))
         shared = [name in SHARED for name in function.inputs]
@@ -84,20 +91,15 @@ class LlvmBackEnd:
         return batch
 
     def _function(
-        self,
-        kind: str,
-        quantities: Sequence[str],
-        frame: str | None,
-        generate: Callable[[Program, str], str],
-        fixed: Sequence[str] = (),
+        self, kind: str, name: Sequence[str], write: Callable[[], Program], generate: Callable[[Program, str], str]
     ) -> _Function:
-        key = "\n".join([self._identity, kind, *quantities, f"frame {frame}", f"without {fixed}"])
+        key = "\n".join([self._identity, kind, *name])
         data, keep = self._cache.load(key), None
         if data is None:
-            program = trace(self._tree, quantities, frame, fixed)
+            program = write()
             layout = json.dumps([program.inputs, program.outputs]).encode()
             data = layout + b"\n" + llvm.compile_code(generate(program, "kernel"))
-            keep = partial(self._cache.store, key, data, title=f"{self._title}: {', '.join(quantities)} ({kind})")
+            keep = partial(self._cache.store, key, data, title=f"{self._title}: {', '.join(name)} ({kind})")
         layout, _, code = data.partition(b"\n")
         inputs, shapes = json.loads(layout)
         outputs = {name: tuple(shape) for name, shape in shapes.items()}

@@ -75,6 +75,10 @@ class PinocchioBackEnd:
         shapes = {name: result.shape for name, result in zip(quantities, compute(sample), strict=True)}
         return Kernel(sizes, shapes, bind)
 
+    def law(self, name: str, write: object, check: object) -> Kernel:
+        """See :class:`~arm_control.model.kernels.BackEnd`; there is nothing to compile with."""
+        raise NotImplementedError(f"no kernel of {name}: it runs as it stands")
+
     def batch(self, quantities: Sequence[str], has_tool: bool, check: object = None) -> Batch:
         """See :class:`~arm_control.model.kernels.BackEnd`; likewise."""
         return batch_of(self.kernel(quantities, None))

@@ -27,6 +27,10 @@ class PythonBackEnd:
         check(kernel)
         return kernel
 
+    def law(self, name: str, write: Callable[[], Program], check: Callable[[Kernel], None]) -> Kernel:
+        """See :class:`~arm_control.model.kernels.BackEnd`; the law's own text is as fast and easier to read."""
+        raise NotImplementedError(f"no kernel of {name}: it runs as it stands")
+
     def batch(self, quantities: Sequence[str], has_tool: bool, check: Callable[[Batch], None]) -> Batch:
         """See :class:`~arm_control.model.kernels.BackEnd`."""
         batch = batch_of(self._kernel(quantities, None))
