@@ -1,6 +1,6 @@
-"""Time of one control tick and of its parts, interleaved in one run.
+"""Time of one control tick, beside a careful NumPy version, and of a whole simulated loop; in one run.
 
-python benchmark/control.py [--json FILE]
+python benchmark/control.py [--json FILE] [--quick]
 """
 
 from __future__ import annotations
@@ -8,70 +8,98 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable
 from pathlib import Path
 
+from measure import Contender, Times, agree, processor, take_turns, versions
+
+# isort: split
 import numpy as np
-from measure import processor, versions
+from careful_osc import careful_osc
 
-from arm_control import OperationalSpaceController, OscParameters, Pose, Reference, RobotModel, urdf_path
+from arm_control import CompiledOsc, OperationalSpaceController, OscParameters, Pose, Reference, RobotModel, urdf_path
 from arm_control.gate import EffortGate, GateParameters
+from arm_control.simulators.mujoco_simulator import MujocoSimulator
+from arm_control.spatial import rotation_from_vector
 
-ROUNDS, STATES = 200, 50
+HOME = {"ur5": [0.0, -1.4, 1.9, -2.07, -1.57, 0.0], "panda": [0.0, -0.5, 0.0, -2.0, 0.0, 1.6, 0.8]}
+STATES = 50
 
 
-def contenders(model: RobotModel, seed: int = 0) -> dict[str, Callable[[int], object]]:
-    """Each takes the number of a state and does its part for it."""
+def contenders(name: str, model: RobotModel, seed: int = 0) -> dict[str, Contender]:
+    """The law from joint positions and velocities to torque, in three ways; the gate; both."""
     rng = np.random.default_rng(seed)
-    q = np.array([0.0, -1.4, 1.9, -2.07, -1.57, 0.0]) + rng.uniform(-0.3, 0.3, (STATES, 6))
-    v = rng.uniform(-0.5, 0.5, (STATES, 6))
-    osc = OperationalSpaceController(model, OscParameters(posture=tuple(q[0])))
-    gate = EffortGate(model, GateParameters())
-    terms = [model.evaluate(*state) for state in zip(q, v, strict=True)]
-    reference = Reference(Pose(terms[0].X_WE.R, terms[0].X_WE.p + [0.2, 0.1, 0.1]))
-    torque = [osc.tick(t, reference).tau for t in terms]
+    home = np.array(HOME[name])
+    q, v = home + rng.uniform(-0.3, 0.3, (STATES, model.nv)), rng.uniform(-0.5, 0.5, (STATES, model.nv))
+    p = OscParameters(posture=tuple(home))
+    compiled, page, gate = (
+        CompiledOsc(model, p),
+        OperationalSpaceController(model, p),
+        EffortGate(model, GateParameters()),
+    )
+    X = model.pose(home)
+    X_WT = Pose(rotation_from_vector([0.2, -0.3, 0.1]) @ X.R, X.p + [0.2, 0.1, 0.1])
+    reference = Reference(X_WT, np.full(6, 0.05), np.full(6, 0.1))
+    careful = careful_osc(model, p, reference)
+    for state in zip(q, v, strict=True):
+        agree(f"{name}: compiled", compiled.tick(*state, reference).tau, careful(*state))
 
-    def through_the_gate(i: int) -> object:
-        gate.offer(model.joint_names, torque[i].tolist())
-        return gate.tick(terms[i], 1e-3)
+    def through_the_gate(q: np.ndarray, v: np.ndarray) -> object:
+        output = compiled.tick(q, v, reference)
+        gate.offer(model.joint_names, output.tau.tolist())
+        return gate.tick(output.state, 1e-3)
 
-    def all_of_it(i: int) -> object:
-        t = model.evaluate(q[i], v[i])
-        gate.offer(model.joint_names, osc.tick(t, reference).tau.tolist())
-        return gate.tick(t, 1e-3)
-
+    states = list(zip(q, v, strict=True))
     return {
-        "evaluate": lambda i: model.evaluate(q[i], v[i]),
-        "law": lambda i: osc.tick(terms[i], reference),
-        "gate": through_the_gate,
-        "tick": all_of_it,
+        "tick": Contender(lambda q, v: compiled.tick(q, v, reference), states),
+        "text": Contender(lambda q, v: page.tick(model.evaluate(q, v), reference), states),
+        "numpy": Contender(careful, states),
+        "tick_and_gate": Contender(through_the_gate, states),
+        "evaluate": Contender(model.evaluate, states),
     }
 
 
-def measure(parts: dict[str, Callable[[int], object]]) -> dict[str, np.ndarray]:
-    """Microseconds of each call; the parts take turns, state by state."""
-    times: dict[str, list[float]] = {name: [] for name in parts}
-    for round_ in range(ROUNDS):
-        for i in range(STATES):
-            for name, part in parts.items():
-                begin = time.perf_counter_ns()
-                part(i)
-                if round_:  # the first round warms up
-                    times[name].append((time.perf_counter_ns() - begin) * 1e-3)
-    return {name: np.array(values) for name, values in times.items()}
+def measure(name: str, model: RobotModel, rounds: int) -> dict[str, Times]:
+    """Median and p99 of every contender [us]."""
+    return take_turns(contenders(name, model), rounds)
+
+
+def realtime_factor(model: RobotModel, seconds: float) -> float:
+    """Simulated time over time, of MuJoCo, law and gate at 1 kHz."""
+    home = np.array(HOME["ur5"])
+    simulator = MujocoSimulator(model, home)
+    osc, gate = CompiledOsc(model, OscParameters(posture=tuple(home))), EffortGate(model, GateParameters())
+    X = model.pose(home)
+    reference = Reference(Pose(X.R, X.p + [0.1, 0.2, -0.1]))
+    begin = time.perf_counter()
+    for _ in range(round(seconds * 1e3)):
+        output = osc.tick(simulator.q, simulator.v, reference)
+        gate.offer(model.joint_names, output.tau.tolist())
+        simulator.step(gate.tick(output.state, 1e-3).tau)
+    factor = seconds / (time.perf_counter() - begin)
+    agree("the loop's end", model.pose(simulator.q).p, reference.X_WT.p, 1e-3)
+    return factor
 
 
 def main() -> None:
     """Print the table; with ``--json`` write the figures too."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--quick", action="store_true", help="few rounds: to see that it works")
     options = parser.parse_args()
-    print(f"UR5 on {processor()}, {versions('numpy', 'pin')}")
-    figures = {}
-    for name, microseconds in measure(contenders(RobotModel.from_urdf(urdf_path("ur5")))).items():
-        median, p99 = np.percentile(microseconds, [50, 99])
-        figures |= {f"ur5.{name}_us": median, f"ur5.{name}_p99_us": p99}
-        print(f"{name:10} median {median:7.1f} us   p99 {p99:7.1f} us")
+    from model import robots
+
+    print(f"{processor()}, {versions('numpy', 'scipy', 'pin', 'mujoco', 'llvmlite')}")
+    figures: dict[str, float] = {}
+    for name, (path, tip) in robots().items():
+        model = RobotModel.from_urdf(path, tip=tip)
+        for part, times in measure(name, model, 3 if options.quick else 200).items():
+            figures |= {f"{name}.{part}_us": times.median, f"{name}.{part}_p99_us": times.p99}
+            print(f"{name:6} {part:14} median {times.median:7.2f} us   p99 {times.p99:7.2f} us")
+        figures[f"{name}.tick_vs_numpy"] = figures[f"{name}.numpy_us"] / figures[f"{name}.tick_us"]
+        print(f"{name:6} the compiled tick is {figures[f'{name}.tick_vs_numpy']:.1f} times as fast as careful NumPy")
+    ur5 = RobotModel.from_urdf(urdf_path("ur5"))
+    figures["loop.realtime_factor"] = realtime_factor(ur5, 3.0 if options.quick else 20.0)
+    print(f"MuJoCo, law and gate at 1 kHz: {figures['loop.realtime_factor']:.0f} times real time")
     if options.json:
         options.json.write_text(json.dumps(figures, indent=1))
 
