@@ -6,7 +6,7 @@ from setuptools import find_packages, setup
 
 NAME = "arm_control"
 HERE = Path(__file__).parent
-NODES = ("dynamics", "gate", "osc", "simulator", "targets")
+NODES = ("dynamics", "gate", "joint", "obstacle_avoidance", "osc", "simulator", "targets")
 ROS = [
     "rclpy",
     "rmw-fastrtps-cpp",
@@ -15,6 +15,8 @@ ROS = [
     "std-msgs",
     "sensor-msgs",
     "geometry-msgs",
+    "trajectory-msgs",
+    "visualization-msgs",
     "diagnostic-msgs",
     "std-srvs",
     "rosgraph-msgs",
@@ -70,6 +72,7 @@ setup(
             "hypothesis>=6.100",
             "scipy>=1.10",
             "example-robot-data",
+            "coal>=3",
             "ruff>=0.6",
             "mypy>=1.11",
             "types-PyYAML",

@@ -56,6 +56,9 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("--mesh-root", action="append", default=[], metavar="DIR", help="folder with packages of meshes")
     check.add_argument("--json", action="store_true", help="the same for machines")
     check.set_defaults(command=_check)
+    enable = commands.add_parser("enable", help="let gates that braked pass commands", description=_enable.__doc__)
+    enable.add_argument("--namespace", default="", help="only gates below it")
+    enable.set_defaults(command=_enable)
     cache = commands.add_parser("cache", help="list or clear what is kept between runs", description=_cache.__doc__)
     cache.add_argument("action", choices=("list", "clear"))
     cache.set_defaults(command=_cache)
@@ -94,6 +97,16 @@ def _check(options: argparse.Namespace) -> int:
     text = as_json(found) if options.json else as_text(found)
     print(text.encode(encoding, "backslashreplace").decode(encoding))
     return 1 if found.problems else 0
+
+
+def _enable(options: argparse.Namespace) -> int:
+    """Call the enable service of every gate that runs. Exit status: 0 all enabled, 1 some not, 2 none found."""
+    from arm_control.nodes.enabling import enable_gates
+
+    results = enable_gates(options.namespace)
+    for gate, enabled, message in results:
+        print(f"{printable(gate)}: {'' if enabled else 'not enabled: '}{printable(message)}")
+    return 0 if all(enabled for _, enabled, _ in results) else 1
 
 
 def _cache(options: argparse.Namespace) -> int:

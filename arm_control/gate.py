@@ -1,6 +1,7 @@
 """The gate: the one place through which torque reaches an actuator.
 
-A command passes when it is finite, names every joint, has one value per joint and is fresh. What passes
+A command passes when it is finite, names every joint, has one value per joint, is fresh and not from the
+future. What passes may drive no joint into its limits of position and speed (:mod:`arm_control.limits`),
 is cut to the joint's effort limit and may change by no more than ``rate_limit`` per second, so that a
 step of a target or of a gain is never a step of the torque. When no command passes for ``max_missed``
 ticks, the gate brakes,
@@ -16,22 +17,30 @@ The gate knows no clock: a tick is a measured state, and the caller says how old
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from arm_control.exceptions import InputError
+from arm_control.limits import JointLimits, LimitParameters, shortened
 from arm_control.model import RobotModel, Terms
-from arm_control.parameters import Parameters, parameter
+from arm_control.parameters import parameter
 from arm_control.spatial import Array
 
 AT_REST = 0.01
 """Largest joint speed of an arm that counts as being at rest [rad/s or m/s]."""
 
 
+ROUNDING = 1e-9
+"""Resolution of stamps [s]."""
+COUNTED = 100
+"""Commands over which the success rate is taken."""
+
+
 @dataclass(frozen=True)
-class GateParameters(Parameters):
+class GateParameters(LimitParameters):
     """Limits of the gate."""
 
     rate_limit: float = parameter(1000.0, "largest change of a joint's torque", unit="N m/s", lower=1.0)
@@ -52,12 +61,18 @@ class GateOutput:
         Why the gate brakes; empty when it passes commands.
     saturated, rate_limited : bool
         Whether a joint's torque was cut by its effort limit, by the rate limit.
+    limited : bool
+        Whether a command was cut because of a joint's limit of position or speed.
+    success_rate : float
+        Share of accepted commands among the last 100 that were offered or missed; 1 when there were none.
     """
 
     tau: Array
     braking: str
     saturated: bool
     rate_limited: bool
+    limited: bool = False
+    success_rate: float = 1.0
 
 
 class EffortGate:
@@ -66,19 +81,24 @@ class EffortGate:
     Parameters
     ----------
     model : RobotModel
-        The arm: joint names, effort limits.
+        The arm: joint names, limits.
     parameters : GateParameters
         The gate's own limits.
+
+    Attributes
+    ----------
+    period : float
+        Time between the last two ticks [s]: so far ahead a stamp may be; 0 before there were two.
 
     Examples
     --------
     >>> from arm_control import urdf_path
     >>> model = RobotModel.from_urdf(urdf_path("ur5"))
     >>> gate = EffortGate(model, GateParameters())
-    >>> gate.offer(model.joint_names, [0.0, 150.0, 0.0, 0.0, 0.0, 0.0])
     >>> terms = model.evaluate(np.zeros(6), np.zeros(6))
+    >>> gate.offer(model.joint_names, terms.g + [0.0, 5.0, 0.0, 0.0, 0.0, 0.0])
     >>> (gate.tick(terms, 0.001).tau - terms.g).round(6) + 0.0
-    array([0., 1., 1., 0., 0., 0.])
+    array([0., 1., 0., 0., 0., 0.])
     """
 
     WAITING = "waiting for the first command"
@@ -86,11 +106,15 @@ class EffortGate:
     def __init__(self, model: RobotModel, parameters: GateParameters) -> None:
         self.parameters = parameters
         self._model = model
+        self._limits = JointLimits(model, parameters, parameters.rate_limit) if parameters.joint_limits else None
         self._command: Array | None = None
         self._tau: Array | None = None
         self._hold: Array | None = None
         self._missed = 0
+        self._successes: deque[bool] = deque(maxlen=COUNTED)
+        self._refused = False
         self._braking = self.WAITING
+        self.period = 0.0
 
     @property
     def braking(self) -> str:
@@ -102,6 +126,11 @@ class EffortGate:
         """Whether the gate stays braked until :meth:`enable`."""
         return self._braking not in ("", self.WAITING)
 
+    @property
+    def success_rate(self) -> float:
+        """Share of accepted commands among the last 100 that were offered or missed; 1 when there were none."""
+        return sum(self._successes) / len(self._successes) if self._successes else 1.0
+
     def offer(self, names: Sequence[str], effort: Sequence[float], age: float = 0.0) -> None:
         """Offer a command for the next tick.
 
@@ -112,18 +141,22 @@ class EffortGate:
         effort : sequence of float
             Torque of each [N m or N].
         age : float
-            Age of the command, or of the state it answers [s].
+            Age of the command, or of the state it answers [s]; negative: its stamp is ahead.
 
         Raises
         ------
         InputError
-            When the command must not pass: braked, stale, misnamed, wrong length or not finite.
+            When the command must not pass: braked, stale, from the future, misnamed, wrong length or not finite.
         """
         if self.latched:
             raise InputError(f"braked ({self._braking}): enable first")
-        if self.parameters.max_age and not abs(age) <= self.parameters.max_age:
-            raise InputError(f"stale: {age * 1e3:.1f} ms old, allowed {self.parameters.max_age * 1e3:.1f} ms")
-        self._command = self._model.in_joint_order(names, effort, "effort")
+        try:
+            self._refuse_out_of_time(age)
+            self._command = self._model.in_joint_order(names, effort, "effort")
+        except InputError:
+            self._successes.append(False)
+            self._refused = True
+            raise
 
     def tick(self, t: Terms, dt: float) -> GateOutput:
         """Torque for the actuators in this state; takes the offered command, if there is one.
@@ -143,17 +176,20 @@ class EffortGate:
         limit, step = self._model.tau_max, self.parameters.rate_limit * dt
         if self._tau is None:
             self._tau = np.clip(t.g, -limit, limit)
+        self.period = dt or self.period
         self._count(command)
-        if self._braking:
-            wanted = self._brake_torque(t)
-        else:
-            self._hold = None
-            wanted = self._tau if command is None else command
+        wanted = asked = self._wanted(command, self._tau, t)
+        if self._limits is not None and not self._braking:
+            wanted = self._limits.apply(t, asked, dt)
+        limited = wanted is not asked
         bounded = np.clip(wanted, -limit, limit)
-        tau = np.clip(bounded, self._tau - step, self._tau + step)
+        if limited:
+            tau = np.clip(self._tau + shortened(bounded - self._tau, step), -limit, limit)  # rounding
+        else:
+            tau = np.clip(bounded, self._tau - step, self._tau + step)
         saturated, rate_limited = bool((bounded != wanted).any()), bool((tau != bounded).any())
         self._tau = tau
-        return GateOutput(tau, self._braking, saturated, rate_limited)
+        return GateOutput(tau, self._braking, saturated, rate_limited, limited, self.success_rate)
 
     def brake(self, reason: str) -> None:
         """Brake from the next tick on, until :meth:`enable`; a gate that brakes already keeps its reason."""
@@ -161,22 +197,45 @@ class EffortGate:
             self._braking, self._command = reason, None
 
     def enable(self) -> None:
-        """Pass commands again. Until the first one the arm is held where it is; the torque does not jump."""
+        """Pass commands again. Until the first one the arm is held where it is measured to rest from now on.
+
+        The torque does not jump: it goes on from the last one, within the rate limit.
+        """
         if self.latched:
-            self._braking = self.WAITING
+            self._braking, self._hold = self.WAITING, None
 
     def reset(self) -> None:
         """Forget everything, as after a jump of the state: start again from gravity compensation."""
         self._command = self._tau = self._hold = None
-        self._missed, self._braking = 0, self.WAITING
+        self._missed, self._braking, self._refused, self.period = 0, self.WAITING, False, 0.0
+        self._successes.clear()
+
+    def _refuse_out_of_time(self, age: float) -> None:
+        allowed = self.parameters.max_age
+        if allowed and not age <= allowed:
+            raise InputError(f"stale: {age * 1e3:.1f} ms old, allowed {allowed * 1e3:.1f} ms")
+        if not age >= -self.period - ROUNDING:
+            raise InputError(f"from the future: {-age * 1e3:.1f} ms ahead, allowed {self.period * 1e3:.1f} ms")
 
     def _count(self, command: Array | None) -> None:
+        """Count a tick; one whose command was refused is in the success rate already."""
+        refused, self._refused = self._refused, False
         if command is not None:
+            self._successes.append(True)
             self._missed, self._braking = 0, ""
         elif not self._braking:
+            if not refused:
+                self._successes.append(False)
             self._missed += 1
             if self._missed >= self.parameters.max_missed:
                 self.brake(f"no command for {self._missed} states")
+
+    def _wanted(self, command: Array | None, last: Array, t: Terms) -> Array:
+        """Return what the actuators would get without limits: brake, command, or the last torque again."""
+        if self._braking:
+            return self._brake_torque(t)
+        self._hold = None
+        return last if command is None else command
 
     def _brake_torque(self, t: Terms) -> Array:
         d = self.parameters.brake_damping

@@ -18,8 +18,9 @@ from arm_control.exceptions import ArmControlError, ParameterError
 from arm_control.parameters import refuse_unknown
 from arm_control.resources import available, share_path
 from arm_control.spatial import Pose, quaternion_from_rotation, rotation_from_quaternion
+from arm_control.waypoints import Waypoints
 
-NODES = ("simulator", "dynamics", "osc", "gate", "targets")
+NODES = ("simulator", "dynamics", "osc", "joint", "obstacle_avoidance", "gate", "targets")
 """The package's executables; each is also the name of its node."""
 
 SIMULATORS = ("mujoco", "none")
@@ -83,6 +84,39 @@ def target_entry(X: Pose, smallest_singular_value: float) -> dict[str, Any]:
         "quat_xyzw": quaternion_from_rotation(X.R).round(9).tolist(),
         "smallest_singular_value": round(smallest_singular_value, 4),
     }
+
+
+def load_trajectory(name: str) -> tuple[tuple[str, ...], Waypoints]:
+    """Read a joint trajectory by name (``config/trajectories/<name>.yaml``) or path.
+
+    Returns
+    -------
+    joints : tuple of str
+        Joint of each column.
+    points : Waypoints
+        The points, not yet checked against an arm.
+
+    Raises
+    ------
+    ParameterError
+        When there is no such file, or its content is not that of a trajectory.
+    """
+    path = _yaml_path("trajectories", name)
+    content = read_yaml(path)
+    refuse_unknown(content, ("robot", "description", "joints", "points"), str(path))
+    keys = ("time", "positions", "velocities", "accelerations")
+    try:
+        joints = tuple(map(str, content["joints"]))
+        for point in content["points"]:
+            refuse_unknown(point, keys, f"{path}: point")
+        times, qs = (np.array([point[key] for point in content["points"]], dtype=float) for key in keys[:2])
+        vs, as_ = (
+            np.array([point[key] for point in content["points"]], dtype=float) if key in content["points"][0] else None
+            for key in keys[2:]
+        )
+        return joints, Waypoints(times, qs, vs, as_)
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise ParameterError(f"{path}: {type(error).__name__}: {error}") from error
 
 
 @dataclass(frozen=True)
@@ -170,7 +204,8 @@ class Scenario:
 
     def targets(self) -> TargetList | None:
         """The list of targets this scenario goes through, or None."""
-        return TargetList.load(self.nodes["targets"]["file"]) if "targets" in self.nodes else None
+        name = self.nodes.get("targets", {}).get("file")
+        return TargetList.load(name) if name else None
 
 
 def scenario_names() -> tuple[str, ...]:

@@ -19,7 +19,8 @@ import numpy as np
 
 from arm_control import RobotModel, urdf_path
 from arm_control.controllers import OperationalSpaceController, OscParameters
-from arm_control.controllers.avoidance import Avoidance, AvoidanceParameters, Obstacle
+from arm_control.controllers.avoidance import Avoidance, AvoidanceParameters
+from arm_control.controllers.proximity import Obstacle
 from arm_control.gate import EffortGate, GateParameters
 from arm_control.geometry import Box, Capsule, Cone, Cylinder, Sphere
 from arm_control.reference import Reference

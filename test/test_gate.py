@@ -20,7 +20,8 @@ from arm_control.spatial import Array
 UR5 = Path(__file__).parents[1] / "urdf" / "ur5" / "ur5.urdf"
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 MS = 1e-3
-FAST = GateParameters(rate_limit=1e9)
+FAST = GateParameters(rate_limit=1e9, joint_limits=False)
+"""One guard by itself: torque may jump, and joint limits, which test_limits.py is about, are off."""
 
 
 def terms(model: RobotModel, q: Any = HOME, v: Any = 0.0) -> Terms:
@@ -68,12 +69,30 @@ def test_a_command_that_lacks_or_repeats_a_joint_is_refused(ur5: RobotModel):
         gate.offer([*names, "elbow_joint"], np.zeros(7))
 
 
-@pytest.mark.parametrize("age", [0.0201, 1.0, -0.0201, np.nan, np.inf])
-def test_a_command_that_is_stale_or_from_the_future_is_refused(ur5: RobotModel, age: float):
+@pytest.mark.parametrize("age", [0.0201, 1.0, np.nan, np.inf])
+def test_a_stale_command_is_refused(ur5: RobotModel, age: float):
     gate = EffortGate(ur5, FAST)
     gate.offer(ur5.joint_names, np.zeros(6), 0.02)
     with pytest.raises(InputError, match=r"stale: .* ms old, allowed 20.0 ms"):
         gate.offer(ur5.joint_names, np.zeros(6), age)
+
+
+@pytest.mark.parametrize("max_age", [0.0, 0.02])
+def test_a_stamp_more_than_one_period_ahead_is_from_the_future(ur5: RobotModel, max_age: float):
+    gate = EffortGate(ur5, FAST.replace(max_age=max_age))
+    with pytest.raises(InputError, match=r"from the future: 1.0 ms ahead, allowed 0.0 ms"):
+        gate.offer(ur5.joint_names, np.zeros(6), -MS)
+    gate.tick(terms(ur5), 2 * MS)
+    gate.tick(terms(ur5), 0.0)  # no time has passed: the period is still known
+    gate.offer(ur5.joint_names, np.zeros(6), -2 * MS)
+    for ahead in (2.1 * MS, 1.0, np.inf):
+        with pytest.raises(InputError, match=r"from the future: .* ms ahead, allowed 2.0 ms"):
+            gate.offer(ur5.joint_names, np.zeros(6), -ahead)
+
+
+def test_an_age_that_is_no_number_is_refused(ur5: RobotModel):
+    with pytest.raises(InputError, match="from the future"):
+        EffortGate(ur5, FAST.replace(max_age=0.0)).offer(ur5.joint_names, np.zeros(6), np.nan)
 
 
 def test_a_refused_command_does_not_replace_a_good_one(ur5: RobotModel):
@@ -100,7 +119,7 @@ def test_torque_is_cut_to_the_effort_limits(ur5: RobotModel):
 
 
 def test_torque_changes_by_no_more_than_the_rate_limit(ur5: RobotModel):
-    gate = EffortGate(ur5, GateParameters(rate_limit=500.0))
+    gate = EffortGate(ur5, GateParameters(rate_limit=500.0, joint_limits=False))
     before = terms(ur5).g
     for dt in (MS, 2 * MS, 5 * MS):
         output = answer(gate, ur5, [140.0, -140.0, 140.0, *before[3:]], dt=dt)
@@ -241,6 +260,53 @@ def test_reset_forgets_an_offered_command_and_the_place_it_held(ur5: RobotModel)
     np.testing.assert_allclose(output.tau, ur5.gravity(there), rtol=0, atol=1e-12)
 
 
+# -- how much gets through -----------------------------------------------------------------------------
+
+
+def test_the_success_rate_counts_the_last_hundred_offered_or_missed(ur5: RobotModel):
+    gate = EffortGate(ur5, FAST)
+    assert gate.tick(terms(ur5), MS).success_rate == 1.0  # waiting: nothing is missed yet
+    outcomes = [True]
+    answer(gate, ur5, np.zeros(6))
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        kind = rng.choice(["good", "good", "good", "missed", "refused", "refused and good"])
+        if "refused" in kind:
+            with pytest.raises(InputError):
+                gate.offer(ur5.joint_names, np.full(6, np.nan))
+            outcomes.append(False)
+        if "good" in kind:
+            gate.offer(ur5.joint_names, np.zeros(6))
+            outcomes.append(True)
+        if kind == "missed":
+            outcomes.append(False)
+        output = gate.tick(terms(ur5), MS)
+        assert output.success_rate == gate.success_rate == np.mean(outcomes[-100:])
+    assert not gate.latched
+
+
+def test_a_braked_gate_counts_no_commands_and_reset_forgets_them(ur5: RobotModel):
+    gate = EffortGate(ur5, FAST.replace(max_missed=3))
+    for _ in range(3):
+        answer(gate, ur5, np.zeros(6))
+    for _ in range(10):
+        output = gate.tick(terms(ur5), MS)
+        with pytest.raises(InputError):
+            gate.offer(ur5.joint_names, np.full(6, np.nan))
+    assert gate.latched
+    assert output.success_rate == 3 / (3 + 1 + 2)  # one missed, two refused: then it braked
+    gate.reset()
+    assert gate.success_rate == 1.0
+
+
+def test_a_braked_gate_says_so_before_anything_else(ur5: RobotModel):
+    gate = EffortGate(ur5, FAST)
+    gate.brake("disabled")
+    with pytest.raises(InputError, match=r"^braked \(disabled\): enable first$"):
+        gate.offer(ur5.joint_names, np.full(6, np.nan), np.nan)
+    assert gate.success_rate == 1.0
+
+
 # -- the brake -----------------------------------------------------------------------------------------
 
 
@@ -305,6 +371,20 @@ def test_an_arm_that_moved_between_two_stops_is_held_at_the_second(ur5: RobotMod
     np.testing.assert_allclose(gate.tick(t, MS).tau, t.g, rtol=0, atol=1e-9)
 
 
+def test_re_arming_holds_where_the_arm_is_measured_then(ur5: RobotModel):
+    """Pushed away while it was braked, it is not pulled back, nor does its torque jump."""
+    gate, there = EffortGate(ur5, GateParameters()), HOME + 0.1
+    gate.brake("test")
+    gate.tick(terms(ur5), MS)  # holds HOME
+    pulled = gate.tick(terms(ur5, there), MS).tau
+    gate.enable()
+    for _ in range(100):
+        before, tau = pulled, gate.tick(terms(ur5, there), MS).tau
+        assert np.abs(tau - before).max() <= 1.0 + 1e-12
+        pulled = tau
+    np.testing.assert_allclose(tau, ur5.gravity(there), rtol=0, atol=1e-9)
+
+
 @pytest.mark.parametrize("extreme", [1e3, 1e300, 1.7e308])
 def test_an_absurd_state_gives_no_absurd_torque_and_leaves_no_trace(ur5: RobotModel, extreme: float):
     gate = EffortGate(ur5, GateParameters())
@@ -336,6 +416,40 @@ def arms(ur5: RobotModel) -> list[RobotModel]:
     return [ur5, RobotModel.from_urdf(UR5, effort_limits=dict.fromkeys(ur5.joint_names, 2.0))]
 
 
+MAGNITUDE = st.sampled_from([0.0, 1e-9, 1e-3, 1.0, 30.0, 1e3, 1e9, 1e300])
+
+
+@settings(max_examples=5000, deadline=None, derandomize=True)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    sizes=st.tuples(MAGNITUDE, MAGNITUDE, MAGNITUDE),
+    dt=st.sampled_from([0.0, 1e-4, MS, 0.02, 1.0]),
+    rate=st.sampled_from([1.0, 1e3, 1e7]),
+    stiffness=st.floats(0.1, 200.0),
+    damping=st.floats(1.0, 1e6),
+    margin=st.floats(0.0, 10.0),
+    arm=st.sampled_from([0, 1]),
+)
+def test_torque_is_finite_and_within_limits_and_rate(arms, seed, sizes, dt, rate, stiffness, damping, margin, arm):
+    """Two commands and a brake; state and command of any size, any parameters."""
+    model, rng = arms[arm], np.random.default_rng(seed)
+    p = GateParameters(
+        rate_limit=rate, limit_stiffness=stiffness, limit_damping=damping, limit_margin=margin, max_missed=1
+    )
+    gate, before = EffortGate(model, p), None
+    for command in (True, True, False):
+        q, v, effort = (size * rng.standard_normal(6) for size in sizes)
+        if command:
+            gate.offer(model.joint_names, effort)
+        output = gate.tick(model.evaluate(q, np.clip(v, -1e150, 1e150)), dt)
+        assert np.isfinite(output.tau).all()
+        assert (np.abs(output.tau) <= model.tau_max).all()
+        if before is not None:
+            assert np.abs(output.tau - before).max() <= rate * dt * (1 + 1e-12) + 1e-12
+        before = output.tau
+    assert gate.latched
+
+
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(st.lists(EVENT, min_size=1, max_size=30), st.sampled_from([0, 1]))
 def test_whatever_comes_the_torque_is_finite_and_within_limits_and_rate(arms: list[RobotModel], events: list, arm: int):
@@ -344,7 +458,8 @@ def test_whatever_comes_the_torque_is_finite_and_within_limits_and_rate(arms: li
     for what, effort, age, state, dt in events:
         if what.startswith("offer"):
             accepted = try_offer(gate, model, effort[:5] if what == "offer too few" else effort, age)
-            assert not (accepted and (gate.latched or not np.isfinite(effort).all() or abs(age) > p.max_age))
+            assert not (accepted and (gate.latched or not np.isfinite(effort).all() or age > p.max_age))
+            assert not (accepted and age < -gate.period - 1e-9)
         elif what == "reset":
             gate.reset()
             before = None

@@ -19,15 +19,18 @@ from arm_control.scenario import (
     Scenario,
     TargetList,
     check_parameter_file,
+    load_trajectory,
     read_yaml,
     scenario_names,
     target_entry,
 )
 from arm_control.spatial import Array, Pose, rotation_from_vector, rotation_vector
+from arm_control.waypoints import Waypoints
 
 CONFIG = Path(__file__).parents[1] / "config"
 SCENARIOS = sorted((CONFIG / "scenarios").glob("*.yaml"))
 TARGETS = sorted((CONFIG / "targets").glob("*.yaml"))
+TRAJECTORIES = sorted((CONFIG / "trajectories").glob("*.yaml"))
 PARAMETER_FILES = sorted(CONFIG.glob("*.yaml"))
 PARAMETERS = {"osc": (OscParameters, GateParameters), "gate": (GateParameters,)}
 
@@ -45,8 +48,8 @@ def write(path: Path, content: Any) -> Path:
 
 
 def test_no_file_is_forgotten():
-    assert len(SCENARIOS) * len(TARGETS) * len(PARAMETER_FILES) > 0
-    known = {*SCENARIOS, *TARGETS, *PARAMETER_FILES}
+    assert len(SCENARIOS) * len(TARGETS) * len(TRAJECTORIES) * len(PARAMETER_FILES) > 0
+    known = {*SCENARIOS, *TARGETS, *TRAJECTORIES, *PARAMETER_FILES}
     assert {path for path in CONFIG.rglob("*") if path.suffix in (".yaml", ".yml")} == known
     assert scenario_names() == tuple(map(name, SCENARIOS))
 
@@ -61,7 +64,7 @@ def test_every_scenario_loads_by_name_and_by_path(path: Path):
     model = RobotModel.from_urdf(urdf_path(scenario.robot))
     assert len(scenario.nodes["simulator"]["initial_position"]) == model.nv
     targets = scenario.targets()
-    assert (targets is not None) == ("targets" in scenario.nodes)
+    assert (targets is not None) == ("file" in scenario.nodes.get("targets", {}))
     if targets is not None:
         assert targets.frame in model.frames
 
@@ -75,6 +78,14 @@ def test_every_list_of_targets_loads_by_name_and_by_path(path: Path):
     assert 0.0 < by_name.orientation_tolerance <= np.radians(1.0)
     for X in by_name.targets:
         np.testing.assert_allclose(X.R @ X.R.T, np.eye(3), rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("path", TRAJECTORIES, ids=name)
+def test_every_trajectory_is_one_its_robot_may_follow(path: Path):
+    joints, points = load_trajectory(path.stem)
+    model = RobotModel.from_urdf(urdf_path(read_yaml(path)["robot"]))
+    checked = Waypoints.checked(model, joints, points.times, points.qs, points.vs, points.as_)
+    np.testing.assert_array_equal(checked.times, load_trajectory(str(path))[1].times)
 
 
 @pytest.mark.parametrize("path", PARAMETER_FILES, ids=name)
@@ -98,7 +109,7 @@ def test_the_parameter_file_of_the_controller_writes_out_the_defaults():
 
 
 def with_targets() -> list[Path]:
-    return [path for path in SCENARIOS if "targets" in Scenario.load(str(path)).nodes]
+    return [path for path in SCENARIOS if Scenario.load(str(path)).targets()]
 
 
 def solve_ik(model: RobotModel, X_WT: Pose, q: Array) -> Array:
@@ -184,6 +195,39 @@ def test_a_bad_list_of_targets_is_refused(change: dict[str, Any], message: str, 
         TargetList.load(str(write(tmp_path / "a.yaml", {**GOOD, **change})))
 
 
+TRAJECTORY = {"joints": ["a", "b"], "points": [{"time": 1, "positions": [1, 2]}, {"time": 2.5, "positions": [3, 4]}]}
+
+
+def test_a_trajectory_holds_what_its_file_says(tmp_path: Path):
+    joints, points = load_trajectory(str(write(tmp_path / "a.yaml", TRAJECTORY)))
+    assert joints == ("a", "b")
+    np.testing.assert_array_equal(points.times, [1.0, 2.5])
+    np.testing.assert_array_equal(points.qs, [[1.0, 2.0], [3.0, 4.0]])
+    assert points.vs is points.as_ is None
+    full = [{"time": 1, "positions": [1, 2], "velocities": [3, 4], "accelerations": [5, 6]}]
+    _, points = load_trajectory(str(write(tmp_path / "a.yaml", {**TRAJECTORY, "points": full})))
+    np.testing.assert_array_equal(points.vs, [[3.0, 4.0]])
+    np.testing.assert_array_equal(points.as_, [[5.0, 6.0]])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"joint": ["a"]}, r"a\.yaml: unknown joint; allowed: "),
+        ({"points": [{"time": 1, "positions": [1, 2], "speed": 3}]}, r"a\.yaml: point: unknown speed"),
+        ({"points": [{"time": 1}]}, r"a\.yaml: KeyError: 'positions'"),
+        ({"points": []}, r"a\.yaml: IndexError"),
+        ({"points": [{"time": 1, "positions": [1, "x"]}]}, r"a\.yaml: ValueError"),
+        ({"points": [*TRAJECTORY["points"], {"time": 3, "positions": [1]}]}, r"a\.yaml: ValueError"),
+        ({"points": 5}, r"a\.yaml: TypeError"),
+        ({"joints": None}, r"a\.yaml: TypeError"),
+    ],
+)
+def test_a_bad_trajectory_is_refused(change: dict[str, Any], message: str, tmp_path: Path):
+    with pytest.raises(ParameterError, match=message):
+        load_trajectory(str(write(tmp_path / "a.yaml", {**TRAJECTORY, **change})))
+
+
 @pytest.mark.parametrize("missing", GOOD)
 def test_a_list_of_targets_that_lacks_something_is_refused(missing: str, tmp_path: Path):
     content = {key: value for key, value in GOOD.items() if key != missing}
@@ -195,7 +239,7 @@ def test_a_list_of_targets_that_lacks_something_is_refused(missing: str, tmp_pat
     ("content", "message"),
     [
         ({"robots": "ur5"}, "unknown robots; allowed: description, nodes, robot"),
-        ({"nodes": {"gates": {}}}, "nodes: unknown gates; allowed: dynamics, gate, osc, simulator, targets"),
+        ({"nodes": {"gates": {}}}, f"nodes: unknown gates; allowed: {', '.join(sorted(NODES))}"),
         ("[1, 2]", "a mapping is needed, not list"),
         ("", "a mapping is needed, the file is empty"),
         ({"nodes": ["osc"]}, r"a\.yaml: nodes: a mapping is needed, not list"),

@@ -1,10 +1,14 @@
 """Control laws: pure functions of the state and the reference. No ROS here."""
 
+from arm_control.controllers.avoidance import Avoidance, AvoidanceOutput, AvoidanceParameters
 from arm_control.controllers.compiled_osc import CompiledOsc
 from arm_control.controllers.joint import JointOutput, JointParameters, JointSpaceController
 from arm_control.controllers.osc import OperationalSpaceController, OscOutput, OscParameters
 
 __all__ = [
+    "Avoidance",
+    "AvoidanceOutput",
+    "AvoidanceParameters",
     "CompiledOsc",
     "JointOutput",
     "JointParameters",

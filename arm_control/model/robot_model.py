@@ -72,7 +72,7 @@ class RobotModel:
 
     Notes
     -----
-    A model keeps work space: use one per thread. The arrays it returns are copies, yours to keep.
+    A model keeps work space: use one per thread. The arrays it returns are yours to keep.
     """
 
     def __init__(self, arm: Arm, backend: str = "auto", cache: Cache | None = None) -> None:
@@ -176,8 +176,6 @@ class RobotModel:
 
         Parameters
         ----------
-        q : array_like, shape (nq,)
-            Joint positions [rad or m].
         frame : str, optional
             The link; the tip when none is named.
         point : array_like, shape (3,)
@@ -287,10 +285,10 @@ class RobotModel:
         return Symbolic(self.tree, self.urdf.robot.name, self._identity, self._cache)
 
     def in_joint_order(self, names: Sequence[str], values: Sequence[float], what: str = "position") -> Array:
-        """Values given by joint name, in the model's order; joints it does not have are passed over.
+        """Values given by joint name, as in a ``JointState``, in the model's order; others are passed over.
 
-        ``names`` and ``values`` are as in a ``JointState``; ``what`` they are is for the message. Raises an
-        InputError when the lengths differ, a name comes twice, a joint is missing or a value is not finite.
+        Raises an InputError when the lengths differ, a name comes twice, a joint is missing or a value is not
+        finite; ``what`` they are is for the message.
         """
         return self._calls.in_joint_order(names, values, what)
 

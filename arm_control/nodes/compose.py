@@ -9,6 +9,8 @@ from arm_control.exceptions import ParameterError
 from arm_control.nodes.base import ArmNode, run
 from arm_control.nodes.dynamics import DynamicsNode
 from arm_control.nodes.gate import GateNode
+from arm_control.nodes.joint import JointNode
+from arm_control.nodes.obstacle_avoidance import ObstacleAvoidanceNode
 from arm_control.nodes.osc import OscNode
 from arm_control.nodes.simulator import SimulatorNode
 from arm_control.nodes.targets import TargetsNode
@@ -17,6 +19,8 @@ from arm_control.parameters import refuse_unknown
 NODE_CLASSES: dict[str, type[ArmNode]] = {
     "dynamics": DynamicsNode,
     "gate": GateNode,
+    "joint": JointNode,
+    "obstacle_avoidance": ObstacleAvoidanceNode,
     "osc": OscNode,
     "simulator": SimulatorNode,
     "targets": TargetsNode,

@@ -6,13 +6,16 @@ from array import array
 from collections.abc import Sequence
 
 import numpy as np
-from builtin_interfaces.msg import Time
+from builtin_interfaces.msg import Duration, Time
 from geometry_msgs.msg import PoseStamped, TwistStamped
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from arm_control.exceptions import InputError
+from arm_control.model import RobotModel
 from arm_control.spatial import Array, Pose, quaternion_from_rotation, rotation_from_quaternion
+from arm_control.waypoints import Waypoints
 
 NANOSECONDS = 1_000_000_000
 
@@ -97,3 +100,43 @@ def twist_message(V: Array, frame: str, stamp_ns: int) -> TwistStamped:
     linear, angular = message.twist.linear, message.twist.angular
     linear.x, linear.y, linear.z, angular.x, angular.y, angular.z = V.tolist()
     return message
+
+
+def trajectory_message(names: Sequence[str], points: Waypoints, stamp_ns: int) -> JointTrajectory:
+    """Points of these joints, to be followed from a stamp on; 0 means now."""
+    message = JointTrajectory(joint_names=list(names))
+    message.header.stamp = time_message(stamp_ns)
+    for i, t in enumerate(points.times.tolist()):
+        ns = round(t * NANOSECONDS)
+        point = JointTrajectoryPoint(
+            time_from_start=Duration(sec=ns // NANOSECONDS, nanosec=ns % NANOSECONDS), positions=doubles(points.qs[i])
+        )
+        for field, rows in (("velocities", points.vs), ("accelerations", points.as_)):
+            if rows is not None:
+                setattr(point, field, doubles(rows[i]))
+        message.points.append(point)
+    return message
+
+
+def waypoints_from_message(model: RobotModel, message: JointTrajectory) -> Waypoints:
+    """Points of a message in the model's joint order, checked.
+
+    Raises
+    ------
+    InputError
+        When no arm should follow them; see :meth:`arm_control.waypoints.Waypoints.checked`.
+    """
+    if any(point.effort for point in message.points):
+        raise InputError("effort in a trajectory: it is computed here; leave it out")
+    times = [point.time_from_start.sec + point.time_from_start.nanosec / NANOSECONDS for point in message.points]
+    positions = [point.positions for point in message.points]
+    rows = (_of_all_points(message, "velocities"), _of_all_points(message, "accelerations"))
+    return Waypoints.checked(model, message.joint_names, times, positions, *rows)
+
+
+def _of_all_points(message: JointTrajectory, field: str) -> list[Sequence[float]] | None:
+    rows = [getattr(point, field) for point in message.points]
+    given = sum(map(bool, rows))
+    if 0 < given < len(rows):
+        raise InputError(f"{field} at {given} of {len(rows)} points: give them at all, or at none")
+    return rows if given else None

@@ -6,6 +6,7 @@ a process of its own, between the controller (``effort_in``) and the driver.
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -34,10 +35,12 @@ class GateNode(ArmNode):
 
     def __init__(self) -> None:
         super().__init__("gate", GateNodeParameters)
-        self._lock, self._rate = PublisherLock(), Rate()
+        self._lock = PublisherLock(math.inf if self.parameters.lock_step else PublisherLock.SILENCE)
+        self._rate = Rate()
         self._open: State | None = None
         self._last: State | None = None
         self._early: tuple[JointState, dict[str, Any]] | None = None
+        self._answer: GateOutput | None = None
         self._commands = self.create_publisher(JointState, "joint_commands", self.state_qos())
         self._array = self.create_publisher(Float64MultiArray, "effort_controller/commands", STATE)
         self.serve_enable()
@@ -57,10 +60,13 @@ class GateNode(ArmNode):
     def _on_state(self, message: JointState, info: dict[str, Any]) -> None:
         state = self.read_state(message, info)
         if state is None:
+            if self.reader.repeated:
+                self._repeat()
             return
         self._heard_at = time.monotonic()
         if self.reader.restarted:
             self.gate.reset()
+            self._answer = None
         elif self._open is not None and not self.parameters.lock_step:
             self._tick(self._open)
         self._open = self._last = state
@@ -68,25 +74,32 @@ class GateNode(ArmNode):
             self._on_effort(*self._early)
 
     def _on_effort(self, message: JointState, info: dict[str, Any]) -> None:
-        """Let a command through for the open state; one that comes before its state waits for it."""
-        stamp_ns = nanoseconds(message.header.stamp)
-        self._early = (message, info) if self._last is None or stamp_ns > self._last.stamp_ns else None
-        if self._early is not None or self._last is None:
-            return
+        """Let a command through for the open state; one that comes a period before its state waits for it."""
+        stamp_ns, self._early = nanoseconds(message.header.stamp), None
+        period = self.gate.period or self.parameters.max_age
         try:
             self._lock.check(info)
-            self.gate.offer(message.name, message.effort, (self._last.stamp_ns - stamp_ns) / NANOSECONDS)
+            if self._last is None or 0 < stamp_ns - self._last.stamp_ns <= round(period * NANOSECONDS):
+                self._early = (message, info)
+            elif self._open is None and stamp_ns <= self._last.stamp_ns:
+                self._repeat()
+            else:
+                self.gate.offer(message.name, message.effort, (self._last.stamp_ns - stamp_ns) / NANOSECONDS)
+                self._lock.take(info)
+                if self._open is not None:
+                    self._tick(self._open)
         except InputError as error:
             self.rejections.add("effort_in", error)
-            return
-        self._lock.take(info)
-        if self._open is not None:
-            self._tick(self._open)
+
+    def _repeat(self) -> None:
+        """The state is answered already: the same answer again, computed once."""
+        if self._open is None and self._last is not None and self._answer is not None:
+            self._publish(self._answer, self._last.stamp_ns)
 
     def _tick(self, state: State) -> None:
         """Answer a state: with the offered command, or without one."""
         output = self.gate.tick(self.model.evaluate(state.q, state.v), state.dt)
-        self._open = None
+        self._open, self._answer = None, output
         self._rate.tick()
         self._publish(output, state.stamp_ns)
 
@@ -111,6 +124,8 @@ class GateNode(ArmNode):
     def health(self) -> tuple[bytes, str, dict[str, object]]:
         """Level, sentence and figures for ``/diagnostics``."""
         figures: dict[str, object] = {"rate [Hz]": self._rate.read()}
+        if self.ready:
+            figures["success rate [%]"] = 100.0 * self.gate.success_rate
         figures.update(self.rejections.figures())
         braking = self.gate.braking if self.ready else "no robot_description yet"
         return (WARN, braking, figures) if braking else (OK, "passing commands", figures)

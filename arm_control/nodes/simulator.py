@@ -8,6 +8,7 @@ by itself when no command comes.
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -64,11 +65,12 @@ class SimulatorNode(ArmNode):
 
     def __init__(self) -> None:
         super().__init__("simulator", SimulatorParameters)
-        self._lock = PublisherLock()
+        silence = math.inf if self.parameters.lock_step else PublisherLock.SILENCE
+        self._lock, self._array_lock = (PublisherLock(silence) for _ in range(2))
         self._latency, self._rate = Durations(), Rate()
         self._open: dict[int, int] = {}
         self._published = self._dropped = 0
-        self._stamped = False
+        self._accepted_ns = -1
         self._output: GateOutput | None = None
         self._failure = ""
         self._states = self.create_publisher(JointState, "joint_states", self.state_qos())
@@ -114,28 +116,42 @@ class SimulatorNode(ArmNode):
         if self.parameters.lock_step and stamp_ns != self.stamp_ns:
             return
         age = (self.stamp_ns - stamp_ns) / NANOSECONDS
-        if self._accept("joint_commands", message.name, message.effort, age, info):
-            self._stamped = True
+        repeated = stamp_ns == self._accepted_ns
+        if self._accept(self._lock, "joint_commands", message.name, message.effort, age, info, repeated):
+            self._accepted_ns = stamp_ns
             self._count_answer(stamp_ns, info["received_timestamp"])
+            if self.parameters.lock_step:
+                self._advance()
 
     def _on_array(self, message: Float64MultiArray, info: dict[str, Any]) -> None:
         """A command without a stamp, from any effort controller; where there are stamped ones, they count."""
-        if not self._stamped:
-            self._accept("effort_controller/commands", self.model.joint_names, message.data, 0.0, info)
+        topic, names = "effort_controller/commands", self.model.joint_names
+        free = not self._lock.held and self._accept(self._array_lock, topic, names, message.data, 0.0, info)
+        if free and self.parameters.lock_step:
+            self._advance()
 
-    def _accept(self, topic: str, names: Any, effort: Any, age: float, info: dict[str, Any]) -> bool:
-        """Offer a command to the gate; in lock step an accepted one makes the next step."""
+    def _accept(
+        self,
+        lock: PublisherLock,
+        topic: str,
+        names: Any,
+        effort: Any,
+        age: float,
+        info: dict[str, Any],
+        repeated: bool = False,
+    ) -> bool:
+        """Offer a command to the gate; one whose stamp has been accepted already is passed over."""
         if self._paused or (self.parameters.lock_step and self.gate.latched):
             return False
         try:
-            self._lock.check(info)
+            lock.check(info)
+            if repeated:
+                return False
             self.gate.offer(names, effort, age)
         except InputError as error:
             self.rejections.add(topic, error)
             return False
-        self._lock.take(info)
-        if self.parameters.lock_step:
-            self._advance()
+        lock.take(info)
         return True
 
     def _count_answer(self, stamp_ns: int, received_ns: int) -> None:
@@ -215,7 +231,8 @@ class SimulatorNode(ArmNode):
 
     def _listen_to_anyone(self) -> None:
         self._lock.release()
-        self._stamped = False
+        self._array_lock.release()
+        self._accepted_ns = -1
 
     # -- services --------------------------------------------------------------------------------
 
@@ -265,6 +282,7 @@ class SimulatorNode(ArmNode):
             "answer p50 [ms]": 1e3 * self._latency.quantile(0.5),
             "answer p99 [ms]": 1e3 * self._latency.quantile(0.99),
             "overruns": self._dropped,
+            "success rate [%]": 100.0 * self.gate.success_rate,
         }
         figures.update(self.rejections.figures())
         level = ERROR if self._failure else WARN if self.gate.braking else OK

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -112,20 +113,33 @@ def refuse_stale(info: dict[str, Any], max_age: float) -> None:
 
 
 class PublisherLock:
-    """The publisher of the first good command is the only one listened to, until the lock is released."""
+    """The publisher of the first good command on a topic is the only one listened to.
 
-    def __init__(self) -> None:
+    Until the lock is released, or the owner has been silent for ``silence`` [s] on the steady clock; in lock
+    step, where no clock counts, it is infinite.
+    """
+
+    SILENCE = 1.0
+
+    def __init__(self, silence: float = SILENCE, clock: Callable[[], float] = time.monotonic) -> None:
+        self._silence, self._clock = silence, clock
         self._owner: bytes | None = None
+        self._heard_at = 0.0
+
+    @property
+    def held(self) -> bool:
+        """Whether a publisher owns the topic, and is not silent."""
+        return self._owner is not None and self._clock() - self._heard_at <= self._silence
 
     def check(self, info: dict[str, Any]) -> None:
         """Raise :class:`InputError` when a message comes from another publisher than the owner."""
         gid = bytes(info["publisher_gid"]["data"])
-        if self._owner not in (None, gid):
+        if gid != self._owner and self.held:
             raise InputError(f"second publisher on the topic: {gid.hex()}")
 
     def take(self, info: dict[str, Any]) -> None:
         """Make the publisher of this message the owner."""
-        self._owner = bytes(info["publisher_gid"]["data"])
+        self._owner, self._heard_at = bytes(info["publisher_gid"]["data"]), self._clock()
 
     def release(self) -> None:
         """Let the next publisher take over."""

@@ -21,7 +21,7 @@ REPO = Path(__file__).parents[2]
 LAUNCH_FILES = sorted((REPO / "launch").glob("*.launch.py"))
 PACKAGE = ElementTree.parse(REPO / "package.xml").getroot()
 SETUP = (REPO / "setup.py").read_text()
-PIP_EXTRAS = {"mujoco": "mujoco", "llvmlite": "llvmlite"}
+PIP_EXTRAS = {"mujoco": "mujoco", "llvmlite": "llvmlite", "coal": "coal"}
 """Requirement in setup.py by import, where there is no ROS or system package to depend on."""
 ROSDEP_KEYS = {
     "numpy": "python3-numpy",

@@ -198,6 +198,102 @@ def test_second_publisher_on_the_command_topic(moving, ur5):
     assert_no_jump(moving.states, ur5)
 
 
+@pytest.fixture
+def alone(rig, ur5):
+    """The node ``gate`` in lock step, with a driver and two controllers that are the test's own."""
+    rig.start("gate", robot_description=urdf_path("ur5").read_text(), lock_step=True, max_missed=1000)
+    rig.driver = rig.publisher(JointState, "joint_states")
+    rig.first, rig.second = (rig.publisher(JointState, "effort_in") for _ in range(2))
+    return rig
+
+
+def show_state(rig, model: RobotModel, stamp_ns: int) -> None:
+    rig.driver.publish(joint_state(model.joint_names, stamp_ns, position=np.array(HOME), velocity=np.zeros(6)))
+
+
+def send(publisher, model: RobotModel, stamp_ns: int, pan: float) -> None:
+    publisher.publish(joint_state(model.joint_names, stamp_ns, effort=[pan, *model.gravity(HOME)[1:]]))
+
+
+def answers(rig) -> list[tuple[int, float]]:
+    """Stamps and torques of the first joint that the gate has sent."""
+    return [(nanoseconds(command.header.stamp), command.effort[0]) for command in rig.commands]
+
+
+MS = 1_000_000
+
+
+def test_the_gate_listens_to_one_publisher_until_it_is_enabled(alone, ur5):
+    for step, (publisher, pan) in enumerate([(alone.first, 0.25), (alone.first, 0.5)], start=1):
+        show_state(alone, ur5, step * MS)
+        send(publisher, ur5, step * MS, pan)
+        alone.spin(lambda n=step: len(alone.commands) == n)
+    show_state(alone, ur5, 3 * MS)
+    send(alone.second, ur5, 3 * MS, -0.25)
+    alone.spin(lambda: "effort_in refused: second publisher on the topic" in alone.log("gate"))
+    send(alone.first, ur5, 3 * MS, 0.75)
+    alone.spin(lambda: len(alone.commands) == 3)
+    for data in (False, True):
+        assert alone.call("gate/enable", SetBool.Request(data=data)).success
+    show_state(alone, ur5, 4 * MS)
+    send(alone.second, ur5, 4 * MS, 0.5)
+    alone.spin(lambda: len(alone.commands) == 4)
+    assert answers(alone) == [(1 * MS, 0.0), (2 * MS, 0.5), (3 * MS, 0.75), (4 * MS, 0.5)]
+
+
+def test_repeated_stamps_are_answered_from_the_cache(alone, ur5):
+    """The first tick has no period yet, so its torque is the weight; a step per computed tick would follow."""
+    for step in (1, 2):
+        show_state(alone, ur5, step * MS)
+        send(alone.first, ur5, step * MS, 20.0)
+        alone.spin(lambda n=step: len(alone.commands) == n)
+    for count in (3, 4, 5):
+        send(alone.first, ur5, 2 * MS, -20.0)
+        alone.spin(lambda n=count: len(alone.commands) == n)
+    show_state(alone, ur5, 2 * MS)
+    alone.spin(lambda: len(alone.commands) == 6)
+    show_state(alone, ur5, 3 * MS)
+    send(alone.first, ur5, 3 * MS, 20.0)
+    alone.spin(lambda: len(alone.commands) == 7)
+    stamps, torques = zip(*answers(alone), strict=True)
+    assert stamps == (MS, *[2 * MS] * 5, 3 * MS)
+    assert np.allclose(torques, [0.0, *[1.0] * 5, 2.0], atol=1e-12), "1 N m more for each new state"
+
+
+def test_a_command_may_come_one_period_before_its_state_but_not_from_the_future(alone, ur5):
+    for step in (1, 2):
+        show_state(alone, ur5, step * MS)
+        send(alone.first, ur5, step * MS, 0.5)
+        alone.spin(lambda n=step: len(alone.commands) == n)
+    send(alone.first, ur5, 3 * MS, 0.75)
+    show_state(alone, ur5, 3 * MS)
+    alone.spin(lambda: len(alone.commands) == 3)
+    send(alone.first, ur5, 5 * MS, 0.25)
+    alone.spin(lambda: "effort_in refused: from the future: 2.0 ms ahead, allowed 1.0 ms" in alone.log("gate"))
+    assert answers(alone)[-1] == (3 * MS, 0.75)
+
+
+PATIENT = {"max_missed": 1000, "max_age": 5.0}
+
+
+def test_the_command_line_enables_every_gate_and_nothing_else(rig, ur5):
+    rig.start("osc", "-r", "__ns:=/cell", publish_effort_array=False, **PATIENT)
+    rig.start("simulator", "-r", "__ns:=/cell", robot="ur5", initial_position=HOME, **PATIENT)
+    called = []
+    rig.node.create_service(SetBool, "/cell/camera/enable", lambda request, response: called.append(1) or response)
+    for name in ("osc", "simulator"):
+        rig.spin(lambda n=name: "robot with joints" in rig.log(n))
+        assert rig.call(f"cell/{name}/enable", SetBool.Request(data=False)).message == "disabled"
+    elsewhere = rig.run("elsewhere", "-m", "arm_control.cli", "enable", "--namespace", "elsewhere")
+    command = rig.run("enable", "-m", "arm_control.cli", "enable", "--namespace", "cell")
+    rig.spin(lambda: command.poll() is not None and elsewhere.poll() is not None)
+    assert (elsewhere.returncode, command.returncode) == (2, 0)
+    assert "no gate is running below elsewhere" in rig.log("elsewhere")
+    assert [line.split(":")[0] for line in rig.log("enable").splitlines()] == ["/cell/osc", "/cell/simulator"]
+    assert "disabled" not in rig.log("enable")
+    assert not called
+
+
 def test_unknown_parameter(rig):
     process = rig.start("osc", kp_liner=100.0)
     assert process.wait(20.0) == 2

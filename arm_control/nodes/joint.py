@@ -1,0 +1,151 @@
+"""The node ``joint``: joint states, trajectories and targets in, joint torque out, through the gate."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectory
+
+from arm_control.controllers import JointParameters, JointSpaceController
+from arm_control.exceptions import ArmControlError
+from arm_control.following import Follower, FollowingParameters
+from arm_control.nodes.base import EVENTS, LATCHED_EVENTS, run
+from arm_control.nodes.conversions import waypoints_from_message
+from arm_control.nodes.effort import Command, EffortNode, EffortParameters
+from arm_control.nodes.health import WARN
+from arm_control.nodes.states import State
+from arm_control.reference import Queue
+from arm_control.spatial import Array
+from arm_control.waypoints import Waypoints
+
+
+@dataclass(frozen=True)
+class JointNodeParameters(JointParameters, FollowingParameters, EffortParameters):
+    """Parameters of the node ``joint``."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """Points to go through, or positions to go to, from a stamp on [ns]."""
+
+    stamp_ns: int
+    goal: Waypoints | Array
+
+
+class JointNode(EffortNode):
+    """Joint space control as a node; the laws are in ``arm_control.controllers.joint``."""
+
+    parameters: JointNodeParameters
+
+    def __init__(self) -> None:
+        self._orders: Queue[Order] = Queue()
+        self._heard: deque[tuple[bytes, int]] = deque(maxlen=2000)
+        self._order: Order | None = None
+        self._controller: JointSpaceController | None = None
+        self._follower: Follower | None = None
+        super().__init__("joint", JointNodeParameters, ("feedback", "feedforward", "bias"), ("joint_error",))
+
+    def n_targets(self) -> int:
+        """Trajectories and targets known so far."""
+        return len(self._orders)
+
+    # -- what comes in ---------------------------------------------------------------------------
+
+    def on_model(self, first: bool) -> None:
+        """Make the controller for this robot; it holds the first state until it is told otherwise."""
+        self._controller, self._follower = JointSpaceController(self.model, self.parameters), None
+        if first:
+            for qos in (EVENTS, LATCHED_EVENTS):
+                self.control_path.subscribe(JointTrajectory, "joint_trajectory", self._on_trajectory, qos)
+                self.control_path.subscribe(JointState, "target_joint", self._on_target, qos)
+        super().on_model(first)
+
+    def on_parameters(self) -> None:
+        """New gains and tolerances act from the next state on; the gate smooths the step."""
+        if self.ready:
+            self._controller = JointSpaceController(self.model, self.parameters)
+        if self._follower is not None:
+            self._follower.parameters = self.parameters
+
+    def _on_trajectory(self, message: JointTrajectory, info: dict[str, Any]) -> None:
+        self._take("joint_trajectory", message, info, lambda: waypoints_from_message(self.model, message))
+
+    def _on_target(self, message: JointState, info: dict[str, Any]) -> None:
+        self._take("target_joint", message, info, lambda: self.model.in_joint_order(message.name, message.position))
+
+    def _take(self, topic: str, message: Any, info: dict[str, Any], goal: Callable[[], Waypoints | Array]) -> None:
+        """Keep what a message asks for, once: a latched one is heard by two subscriptions."""
+        written = bytes(info["publisher_gid"]["data"]), info["source_timestamp"]
+        if written in self._heard:
+            return
+        self._heard.append(written)
+        try:
+            self._orders.add(Order(self.acting_stamp(message.header.stamp), goal()))
+        except ArmControlError as error:
+            self.rejections.add(topic, error)
+        self.publish_target_count()
+
+    # -- one tick --------------------------------------------------------------------------------
+
+    def restart(self, state: State) -> None:
+        """Hold where the arm is until a trajectory is due."""
+        self._order = self._follower = None
+
+    def law(self, state: State) -> Command:
+        """Torque for the desired motion of this moment."""
+        assert self._controller is not None
+        follower = self._following(state)
+        before = follower.outcome.state
+        reference = follower.tick(state.stamp_ns, state.q)
+        if follower.outcome.state != before:
+            self._tell(follower)
+        terms = self.model.evaluate(state.q, state.v)
+        output = self._controller.tick(terms, reference)
+        return Command(terms, output.tau, output.terms, lambda: {"joint_error": float(abs(output.error).max())})
+
+    def _following(self, state: State) -> Follower:
+        """The follower, with what is due taken up. A braked arm is let go: later it is held where it is then."""
+        if self._follower is None or self.gate.latched:
+            self._follower = Follower(self.model, self.parameters, state.q)
+        order = self._orders.active(state.stamp_ns)
+        if order is not None and order is not self._order:
+            self._order = order
+            self._start(self._follower, order, state.stamp_ns)
+        return self._follower
+
+    def _start(self, follower: Follower, order: Order, now_ns: int) -> None:
+        try:
+            if isinstance(order.goal, Waypoints):
+                follower.follow(order.goal, now_ns)
+            else:
+                follower.go_to(order.goal, now_ns)
+        except ArmControlError as error:
+            self.rejections.add("start", error)
+
+    def _tell(self, follower: Follower) -> None:
+        if follower.outcome.failed:
+            self.get_logger().error(f"trajectory given up, {follower.outcome}; the arm is held where it is")
+        else:
+            self.get_logger().info(f"trajectory {follower.outcome}")
+
+    def health(self) -> tuple[bytes, str, dict[str, object]]:
+        """Level, sentence and figures for ``/diagnostics``."""
+        level, sentence, figures = super().health()
+        if self._follower is not None:
+            figures["trajectory"] = str(self._follower.outcome)
+            if self._follower.outcome.failed and level != WARN:
+                level, sentence = WARN, str(self._follower.outcome)
+        return level, sentence, figures
+
+
+def main() -> None:
+    """Entry point of ``ros2 run arm_control joint``."""
+    run(JointNode)
+
+
+if __name__ == "__main__":
+    main()

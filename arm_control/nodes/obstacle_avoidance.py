@@ -1,0 +1,151 @@
+"""The node ``obstacle_avoidance``: torque of any controller in, torque that keeps clear of obstacles out.
+
+It stands between a controller (``effort_in``) and the gate (``effort_out``). A command keeps its stamp, so the
+gate sees how old it is; when nothing comes in, nothing goes out, and the gate brakes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64
+from visualization_msgs.msg import MarkerArray
+
+from arm_control.controllers.avoidance import Avoidance, AvoidanceOutput, AvoidanceParameters
+from arm_control.exceptions import ArmControlError, FrameNotFound, InputError
+from arm_control.model import Terms
+from arm_control.nodes.base import EVENTS, STATE, ArmNode, ArmParameters, run
+from arm_control.nodes.conversions import NANOSECONDS, joint_state, nanoseconds
+from arm_control.nodes.health import OK, WARN, Diagnostics, Rate
+from arm_control.nodes.markers import ObstacleBook
+from arm_control.nodes.states import State, StateReader
+from arm_control.parameters import parameter
+from arm_control.spatial import Pose
+
+
+@dataclass(frozen=True)
+class AvoidanceNodeParameters(AvoidanceParameters, ArmParameters):
+    """Parameters of the node ``obstacle_avoidance``."""
+
+    max_age: float = parameter(0.02, "age above which a state or a command is stale; 0: never", unit="s", lower=0.0)
+    telemetry_every: int = parameter(20, "commands between two sets of avoidance/*", lower=1)
+
+
+class ObstacleAvoidanceNode(ArmNode):
+    """Obstacle avoidance as a node; the law is in ``arm_control.controllers.avoidance``."""
+
+    parameters: AvoidanceNodeParameters
+
+    def __init__(self) -> None:
+        super().__init__("obstacle_avoidance", AvoidanceNodeParameters)
+        self._state: State | None = None
+        self._terms: Terms | None = None
+        self._early: tuple[JointState, dict[str, Any]] | None = None
+        self._output: AvoidanceOutput | None = None
+        self._rate, self._count = Rate(), 0
+        self._book = ObstacleBook(self._pose_of)
+        self._efforts = self.create_publisher(JointState, "effort_out", self.state_qos())
+        self._torque = self.create_publisher(JointState, "torque_terms/avoidance", STATE)
+        self._figures = {
+            name: self.create_publisher(Float64, f"avoidance/{name}", STATE) for name in ("distance", "task_share")
+        }
+        self._diagnostics = Diagnostics(self)
+        self.find_model()
+
+    # -- what comes in ---------------------------------------------------------------------------
+
+    def on_model(self, first: bool) -> None:
+        """Make the law for this robot and listen."""
+        self._max_age = 0.0 if self.parameters.lock_step else self.parameters.max_age
+        self.reader = StateReader(self.model, self._max_age)
+        self._avoidance = Avoidance(self.model, self.parameters)
+        self._state = self._terms = None
+        for note in self._avoidance.proximity.notes:
+            self.get_logger().warning(note)
+        if first:
+            self.control_path.subscribe(JointState, "joint_states", self._on_state, STATE)
+            self.control_path.subscribe(JointState, "effort_in", self._on_effort, STATE)
+            self.control_path.subscribe(MarkerArray, "obstacles", self._on_obstacles, EVENTS)
+
+    def on_parameters(self) -> None:
+        """New parameters act from the next command on; the gate smooths the step."""
+        if self.ready:
+            self._avoidance.parameters = self.parameters
+
+    def _on_obstacles(self, message: MarkerArray, _: dict[str, Any]) -> None:
+        for error in self._book.take(message, self._state.stamp_ns if self._state is not None else 0):
+            self.rejections.add("obstacles", error)
+
+    def _pose_of(self, frame: str) -> Pose:
+        """Pose of a link in the newest state; an empty name is the base."""
+        frame = frame or self.model.base
+        if frame not in self.model.frames:
+            raise FrameNotFound(frame, self.model.frames)
+        if self._state is None:
+            if frame == self.model.base:
+                return self.model.pose([0.0] * self.model.nq, frame)
+            raise InputError(f"no state yet, so link '{frame}' is nowhere: send the marker again")
+        return self.model.pose(self._state.q, frame)
+
+    # -- one tick --------------------------------------------------------------------------------
+
+    def _on_state(self, message: JointState, info: dict[str, Any]) -> None:
+        state = self.read_state(message, info)
+        if state is None:
+            return
+        if self.reader.restarted:
+            self._book.restart(state.stamp_ns)
+        self._state, self._terms = state, self.model.evaluate(state.q, state.v)
+        if self._early is not None:
+            self._on_effort(*self._early)
+
+    def _on_effort(self, message: JointState, info: dict[str, Any]) -> None:
+        """Add avoidance to a command; one that comes before its state waits for it."""
+        stamp_ns, state = nanoseconds(message.header.stamp), self._state
+        self._early = (message, info) if state is None or stamp_ns > state.stamp_ns else None
+        if self._early is not None or state is None or self._terms is None:
+            return
+        try:
+            age = (state.stamp_ns - stamp_ns) / NANOSECONDS
+            if self._max_age and age > self._max_age:
+                raise InputError(f"stale: {age * 1e3:.1f} ms old, allowed {self._max_age * 1e3:.1f} ms")
+            tau = self.model.in_joint_order(message.name, message.effort, "effort")
+        except ArmControlError as error:
+            self.rejections.add("effort_in", error)
+            return
+        self._output = self._avoidance.tick(self._terms, self._book.obstacles(state.stamp_ns))
+        names = self.model.joint_names
+        self._efforts.publish(joint_state(names, stamp_ns, effort=self._output.combined(tau)))
+        self._rate.tick()
+        if self._count % self.parameters.telemetry_every == 0:
+            self._torque.publish(joint_state(names, stamp_ns, effort=self._output.tau))
+            self._figures["distance"].publish(Float64(data=self._output.distance))
+            self._figures["task_share"].publish(Float64(data=self._output.task_share))
+        self._count += 1
+
+    def health(self) -> tuple[bytes, str, dict[str, object]]:
+        """Level, sentence and figures for ``/diagnostics``."""
+        figures: dict[str, object] = {"rate [Hz]": self._rate.read()}
+        figures.update(self.rejections.figures())
+        if not self.ready or self._output is None:
+            return WARN, "waiting for commands" if self.ready else "no robot_description yet", figures
+        figures["nearest [m]"] = self._output.distance
+        near = (
+            " and ".join(self._output.pairs.names[int(self._output.pairs.rho.argmin())])
+            if self._output.pairs.names
+            else ""
+        )
+        if self._output.takeover:
+            return WARN, f"avoidance alone: {near}", figures
+        return OK, f"near: {near}" if near else "nothing near", figures
+
+
+def main() -> None:
+    """Entry point of ``ros2 run arm_control obstacle_avoidance``."""
+    run(ObstacleAvoidanceNode)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,207 @@
+"""The node ``joint`` in lock step: its torque is that of the functions, and what it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from diagnostic_msgs.msg import DiagnosticArray
+from rig import HOME, LATCHED, Rig
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64
+from std_srvs.srv import SetBool
+from trajectory_msgs.msg import JointTrajectory
+
+from arm_control import RobotModel, urdf_path
+from arm_control.controllers import JointParameters, JointSpaceController
+from arm_control.following import Follower, FollowingParameters
+from arm_control.gate import EffortGate, GateParameters
+from arm_control.nodes.conversions import joint_state, trajectory_message, waypoints_from_message
+from arm_control.scenario import load_trajectory
+from arm_control.waypoints import Waypoints
+
+MS = 1_000_000
+START = np.array(HOME)
+GOAL = START + [0.2, 0.1, -0.1, 0.0, 0.1, -0.3]
+STILL = np.zeros(6)
+
+
+class Driver:
+    """Sends states to the node, one by one, and waits for the answer to each."""
+
+    def __init__(self, rig: Rig, model: RobotModel, **parameters: object) -> None:
+        self.rig, self.model, self.ms = rig, model, 0
+        description = Path(urdf_path("ur5")).read_text()
+        rig.start("joint", lock_step=True, publish_effort_array=False, robot_description=description, **parameters)
+        self.known: list[Float64] = []
+        rig.hear(Float64, "controller_state/targets", self.known, LATCHED)
+        self.states = rig.publisher(JointState, "joint_states")
+        rig.spin(lambda: rig.matched()[1], what="commands")
+
+    def answers(self, n: int, q: np.ndarray = START) -> np.ndarray:
+        """Torque for the next n states, all at q and at rest, shape (n, 6)."""
+        before = len(self.rig.commands)
+        for k in range(n):
+            self.states.publish(joint_state(self.model.joint_names, self.ms * MS, position=q, velocity=STILL))
+            self.rig.spin(lambda k=k: len(self.rig.commands) == before + k + 1)
+            self.ms += 1
+        return np.array([m.effort for m in self.rig.commands[before:]])
+
+    def wait_for_targets(self, n: int) -> None:
+        self.rig.spin(lambda: self.known and self.known[-1].data == n, what=f"{n} targets")
+
+    def refused(self, what: str) -> None:
+        self.rig.spin(lambda: what in self.rig.log("joint"), what=what)
+
+
+def expected(model: RobotModel, steps: int, order: Waypoints | np.ndarray, at: int) -> np.ndarray:
+    """The same ticks without ROS, the order from step ``at`` on."""
+    controller, gate = JointSpaceController(model, JointParameters()), EffortGate(model, GateParameters())
+    follower, taus = Follower(model, FollowingParameters(), HOME), []
+    for step in range(steps):
+        if step == at:
+            (follower.follow if isinstance(order, Waypoints) else follower.go_to)(order, step * MS)
+        terms = model.evaluate(HOME, STILL)
+        tau = controller.tick(terms, follower.tick(step * MS, START)).tau
+        gate.offer(model.joint_names, tau)
+        taus.append(gate.tick(terms, 1e-3).tau)
+    return np.array(taus)
+
+
+def test_it_holds_the_first_position_until_a_target_is_due(rig: Rig, ur5: RobotModel):
+    driver = Driver(rig, ur5)
+    target = rig.publisher(JointState, "target_joint")
+    target.publish(joint_state(ur5.joint_names[::-1], 10 * MS, position=GOAL[::-1]))
+    driver.wait_for_targets(1)
+    taus = driver.answers(60)
+    assert np.abs(taus[:10] - ur5.gravity(HOME)).max() < 1e-9
+    assert np.abs(taus[-1] - ur5.gravity(HOME)).max() > 0.5
+    np.testing.assert_array_equal(taus, expected(ur5, 60, GOAL, 10))
+
+
+def test_a_trajectory_gives_the_torque_of_the_functions(rig: Rig, ur5: RobotModel):
+    driver = Driver(rig, ur5)
+    points = Waypoints(np.array([0.02, 0.3]), np.array([HOME, GOAL]), np.zeros((2, 6)), np.zeros((2, 6)))
+    rig.publisher(JointTrajectory, "joint_trajectory").publish(trajectory_message(ur5.joint_names, points, 5 * MS))
+    driver.wait_for_targets(1)
+    taus = driver.answers(100)
+    assert np.abs(taus[-1] - ur5.gravity(HOME)).max() > 0.5
+    np.testing.assert_array_equal(taus, expected(ur5, 100, points, 5))
+
+
+def test_a_latched_target_counts_once(rig: Rig, ur5: RobotModel):
+    driver = Driver(rig, ur5)
+    target = rig.publisher(JointState, "target_joint", LATCHED)
+    target.publish(joint_state(ur5.joint_names, 0, position=GOAL))
+    driver.wait_for_targets(1)
+    driver.answers(50)
+    assert [m.data for m in driver.known] == [0.0, 1.0]
+
+
+def test_what_it_must_not_follow_is_refused_with_the_reason(rig: Rig, ur5: RobotModel):
+    driver, names = Driver(rig, ur5), ur5.joint_names
+    trajectory, target = rig.publisher(JointTrajectory, "joint_trajectory"), rig.publisher(JointState, "target_joint")
+    driver.answers(1)
+    good = Waypoints(np.array([1.0, 2.0]), np.array([HOME, HOME]), np.zeros((2, 6)))
+    some = trajectory_message(names, good, 0)
+    some.points[0].velocities = []
+    trajectory.publish(some)
+    driver.refused("joint_trajectory refused: velocities at 1 of 2 points")
+    effort = trajectory_message(names, good, 0)
+    effort.points[0].effort = [0.0] * 6
+    trajectory.publish(effort)
+    driver.refused("joint_trajectory refused: effort in a trajectory")
+    trajectory.publish(JointTrajectory(joint_names=list(names)))
+    driver.refused("joint_trajectory refused: no points")
+    trajectory.publish(trajectory_message(names, good, 10**15))
+    driver.refused("joint_trajectory refused: stamp too far ahead")
+    target.publish(joint_state(names[1:], 0, position=np.array(HOME[1:])))
+    driver.refused("target_joint refused")
+    assert driver.known[-1].data == 0.0
+    trajectory.publish(trajectory_message(names, Waypoints(np.array([0.01]), GOAL[None]), 0))
+    driver.wait_for_targets(1)
+    taus = driver.answers(5)
+    driver.refused("start refused: velocity beyond the limit")
+    assert np.abs(taus - ur5.gravity(HOME)).max() < 1e-9
+
+
+def test_an_arm_off_the_path_is_held_where_it_is(rig: Rig, ur5: RobotModel):
+    driver = Driver(rig, ur5, path_tolerance=0.01)
+    heard: list[DiagnosticArray] = []
+    rig.hear(DiagnosticArray, "/diagnostics", heard)
+    rig.publisher(JointState, "target_joint").publish(joint_state(ur5.joint_names, 0, position=GOAL))
+    driver.wait_for_targets(1)
+    taus = driver.answers(300)
+    assert np.abs(taus - ur5.gravity(HOME)).max() > 0.3
+    assert np.abs(taus[-1] - ur5.gravity(HOME)).max() < 1e-9
+    assert "trajectory given up, off the path: " in rig.log("joint")
+    rig.spin(lambda: heard and heard[-1].status[0].message.startswith("off the path"), what="the diagnosis")
+
+
+def test_after_a_brake_the_arm_is_held_where_it_is_then(rig: Rig, ur5: RobotModel):
+    """The trajectory ends with the brake: enabled again, the arm does not run after it."""
+    driver = Driver(rig, ur5)
+    rig.publisher(JointState, "target_joint").publish(joint_state(ur5.joint_names, 0, position=GOAL))
+    driver.wait_for_targets(1)
+    assert np.abs(driver.answers(200)[-1] - ur5.gravity(HOME)).max() > 0.5
+    rig.call("joint/enable", SetBool.Request(data=False))
+    driver.answers(50)
+    rig.call("joint/enable", SetBool.Request(data=True))
+    assert np.abs(driver.answers(200)[-1] - ur5.gravity(HOME)).max() < 1e-9
+
+
+def test_when_time_starts_over_so_do_the_targets(rig: Rig, ur5: RobotModel):
+    driver = Driver(rig, ur5)
+    target = rig.publisher(JointState, "target_joint")
+    target.publish(joint_state(ur5.joint_names, 10 * MS, position=GOAL))
+    driver.wait_for_targets(1)
+    first = driver.answers(40)
+    driver.ms = 0
+    np.testing.assert_array_equal(driver.answers(40), first)
+
+
+def test_new_gains_act_from_the_next_state_on(rig: Rig, ur5: RobotModel):
+    from rcl_interfaces.msg import Parameter, ParameterValue
+    from rcl_interfaces.srv import SetParameters
+
+    driver = Driver(rig, ur5)
+    away = START + [0.01, 0, 0, 0, 0, 0]
+    driver.answers(1)
+    before = driver.answers(100, away)[-1] - ur5.gravity(away)
+    gain = Parameter(name="kp", value=ParameterValue(type=3, double_value=50.0))
+    response = rig.call("joint/set_parameters", SetParameters.Request(parameters=[gain]), SetParameters)
+    assert response.results[0].successful
+    after = driver.answers(100, away)[-1] - ur5.gravity(away)
+    np.testing.assert_allclose(after, before / 2.0, rtol=1e-9, atol=1e-9)
+
+
+def test_points_survive_the_way_through_a_message(ur5: RobotModel):
+    rng = np.random.default_rng(0)
+    rows = [0.1 * rng.uniform(-1, 1, (3, 6)) for _ in range(3)]
+    rows[1][-1] = 0.0
+    for n in (1, 2, 3):
+        points = Waypoints(np.array([0.0, 0.5, 1.25]), *rows[:n])
+        back = waypoints_from_message(ur5, trajectory_message(ur5.joint_names, points, 0))
+        for name in ("times", "qs", "vs", "as_"):
+            np.testing.assert_array_equal(getattr(back, name), getattr(points, name))
+
+
+def test_the_scenario_follows_its_trajectory_from_end_to_end(rig: Rig, ur5: RobotModel):
+    record = rig.folder / "run.npz"
+    command = ["-m", "arm_control.cli", "run", "ur5_joint", "--duration", "9.5", "--headless", "--record", str(record)]
+    assert rig.run("run", *command).wait(120.0) == 0, rig.log("run")
+    assert "trajectory reached" in rig.log("run")
+    recorded = np.load(record)
+    follower = Follower(ur5, FollowingParameters(), HOME)
+    follower.follow(load_trajectory("ur5_tour")[1], 0)
+    desired = np.array([follower.desired(int(stamp)).q_des for stamp in recorded["state_stamps"]])
+    assert len(desired) == 9501
+    assert np.abs(recorded["q"] - desired).max() < 2e-4
+    assert np.ptp(desired, axis=0)[0] == pytest.approx(1.7, abs=0.05)
+
+
+def test_a_file_and_a_trajectory_together_are_refused(rig: Rig):
+    process = rig.start("targets", file="ur5_reach", trajectory="ur5_tour")
+    assert process.wait(30.0) == 2
+    assert "file and trajectory: one of them is needed, not both" in rig.log("targets")

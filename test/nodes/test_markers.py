@@ -1,0 +1,169 @@
+"""Markers as obstacles, without processes: shapes, frames, velocity, lifetime, what is refused."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from geometry_msgs.msg import Point
+from visualization_msgs.msg import Marker, MarkerArray
+
+from arm_control.exceptions import FrameNotFound, InputError
+from arm_control.geometry import Box, Capsule, Cone, Cylinder, Sphere
+from arm_control.nodes.conversions import time_message
+from arm_control.nodes.markers import MOST, ObstacleBook
+from arm_control.spatial import Pose, rotation_from_rpy, rotation_from_vector
+
+SECOND = 1_000_000_000
+HAND = Pose(rotation_from_rpy([0.1, 0.2, 0.3]), np.array([1.0, 2.0, 3.0]))
+
+
+def pose_of(frame: str) -> Pose:
+    frames = {"": Pose(np.eye(3), np.zeros(3)), "hand": HAND}
+    if frame not in frames:
+        raise FrameNotFound(frame, frames)
+    return frames[frame]
+
+
+def marker(
+    kind: int = Marker.SPHERE, scale=(0.2, 0.2, 0.2), at=(0.5, 0.0, 0.2), stamp=0.0, lifetime=0.0, **fields
+) -> Marker:
+    message = Marker(type=kind, **fields)
+    message.scale.x, message.scale.y, message.scale.z = map(float, scale)
+    message.pose.position = Point(x=float(at[0]), y=float(at[1]), z=float(at[2]))
+    message.pose.orientation.w = 1.0
+    message.header.stamp = time_message(round(stamp * SECOND))
+    message.lifetime.sec, message.lifetime.nanosec = int(lifetime), round(lifetime % 1 * SECOND)
+    return message
+
+
+def points(rows) -> list[Point]:
+    return [Point(x=float(x), y=float(y), z=float(z)) for x, y, z in rows]
+
+
+def cone_triangles(R: np.ndarray, p: np.ndarray, with_base: bool, n: int = 24) -> np.ndarray:
+    """Triangles of a cone of radius 0.3 and height 0.5 whose base's centre is p."""
+    angle = np.linspace(0, 2 * np.pi, n + 1)
+    ring = np.stack([0.3 * np.cos(angle), 0.3 * np.sin(angle), 0 * angle], axis=1)
+    tips = [[0, 0, 0.5]] + ([[0, 0, 0]] if with_base else [])
+    return np.array([corner for tip in tips for a, b in itertools.pairwise(ring) for corner in (tip, a, b)]) @ R.T + p
+
+
+def take(*markers: Marker, book: ObstacleBook | None = None, now: float = 0.0):
+    book = book or ObstacleBook(pose_of)
+    errors = book.take(MarkerArray(markers=list(markers)), round(now * SECOND))
+    return book.obstacles(round(now * SECOND)), errors
+
+
+@pytest.mark.parametrize(
+    ("kind", "scale", "shape"),
+    [
+        (Marker.SPHERE, (0.2, 0.2, 0.2), Sphere(0.1)),
+        (Marker.CUBE, (0.1, 0.2, 0.3), Box((0.1, 0.2, 0.3))),
+        (Marker.CYLINDER, (0.2, 0.2, 0.5), Cylinder(0.1, 0.5)),
+    ],
+)
+def test_shapes_and_the_frame_of_any_link(kind: int, scale, shape):
+    message = marker(kind, scale)
+    message.header.frame_id = "hand"
+    (obstacle,), errors = take(message)
+    assert obstacle.shape == shape
+    np.testing.assert_allclose(obstacle.X_WO.p, HAND.R @ [0.5, 0, 0.2] + HAND.p, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(obstacle.X_WO.R, HAND.R, rtol=0, atol=1e-12)
+    assert errors == []
+
+
+@pytest.mark.parametrize("with_base", [True, False])
+def test_a_cone_is_found_in_its_triangles(with_base: bool):
+    R, p = rotation_from_vector([0.4, -1.0, 0.3]), np.array([0.1, 0.2, 0.3])
+    message = marker(Marker.TRIANGLE_LIST, (1, 1, 1), (0, 0, 0), points=points(cone_triangles(R, p, with_base)))
+    (obstacle,), _ = take(message)
+    assert isinstance(obstacle.shape, Cone)
+    assert (obstacle.shape.radius, obstacle.shape.length) == pytest.approx((0.3, 0.5))
+    np.testing.assert_allclose(obstacle.X_WO.p, p + R @ [0, 0, 0.25], rtol=0, atol=1e-7)
+    np.testing.assert_allclose(obstacle.X_WO.R[:, 2], R[:, 2], rtol=0, atol=1e-7)
+    corners = (cone_triangles(R, p, with_base) - obstacle.X_WO.p) @ obstacle.X_WO.R
+    assert obstacle.shape.signed_distance(corners).distance.max() < 1e-6
+
+
+def test_lines_are_capsules():
+    rows = points([(0, 0, 0), (0, 0, 1), (1, 0, 1), (1, 0, 1)])
+    for kind, n in ((Marker.LINE_LIST, 2), (Marker.LINE_STRIP, 3)):
+        obstacles, errors = take(marker(kind, (0.1, 0, 0), (0, 0, 0), points=rows))
+        assert (len(obstacles), errors) == (n, [])
+    assert obstacles[1].shape == Capsule(0.05, 1.0)
+    np.testing.assert_allclose(obstacles[1].X_WO.p, [0.5, 0, 1])
+    np.testing.assert_allclose(np.abs(obstacles[1].X_WO.R[:, 2]), [1, 0, 0], atol=1e-12)
+    assert obstacles[2].shape == Sphere(0.05), "a line without length"
+
+
+def test_the_velocity_is_the_difference_of_stamped_poses():
+    book = ObstacleBook(pose_of)
+    take(marker(stamp=1.0), book=book)
+    turned = marker(stamp=1.5, at=(0.6, 0.0, 0.2))
+    turned.pose.orientation.z, turned.pose.orientation.w = np.sin(0.1), np.cos(0.1)
+    (obstacle,), _ = take(turned, book=book, now=9.0)
+    np.testing.assert_allclose(obstacle.V_WO, [0.2, 0, 0, 0, 0, 0.4], rtol=0, atol=1e-12)
+    (obstacle,), _ = take(turned, book=book)
+    assert np.allclose(obstacle.V_WO, [0.2, 0, 0, 0, 0, 0.4]), "no time has gone by"
+    (obstacle,), _ = take(marker(stamp=1.6, at=(3.6, 0.0, 0.2)), book=book)
+    assert not np.any(obstacle.V_WO), "a jump is no motion"
+    assert not np.any(take(marker(stamp=5.0))[0][0].V_WO), "the first one is at rest"
+
+
+def test_a_marker_is_dropped_after_its_lifetime_and_time_may_start_over():
+    book = ObstacleBook(pose_of)
+    take(marker(lifetime=0.5), marker(id=1), book=book, now=10.0)
+    assert len(book.obstacles(round(10.5 * SECOND))) == 2
+    book.restart(0)
+    assert len(book.obstacles(round(0.5 * SECOND))) == 2
+    assert len(book.obstacles(round(0.51 * SECOND))) == 1
+    assert len(book.obstacles(0)) == 1, "dropped is dropped"
+
+
+def test_delete_and_delete_all():
+    book = ObstacleBook(pose_of)
+    take(marker(), marker(id=1), marker(ns="a"), book=book)
+    assert len(take(marker(id=1, action=Marker.DELETE), book=book)[0]) == 2
+    assert len(take(marker(id=7, action=Marker.DELETE), book=book)[0]) == 2
+    assert len(take(marker(ns="a", action=Marker.DELETEALL), book=book)[0]) == 1
+    assert take(marker(action=Marker.DELETEALL), book=book) == ([], [])
+
+
+def wrong() -> list[tuple[Marker, str]]:
+    nowhere, nan, turned = marker(), marker(at=(np.nan, 0, 0)), marker()
+    nowhere.header.frame_id, turned.pose.orientation.w = "moon", 0.0
+    far = marker(Marker.LINE_LIST, (0.1, 0, 0), points=points([(np.inf, 0, 0), (0, 0, 0)]))
+    cube = points(np.array(np.meshgrid([0, 1], [0, 1], [0, 1])).reshape(3, -1).T)
+    return [
+        (nowhere, "unknown frame 'moon'"),
+        (nan, "not finite"),
+        (turned, "not a rotation"),
+        (far, "points of marker '' 0 are not finite"),
+        (marker(scale=(0.2, 0.2, 0.3)), "must be round"),
+        (marker(Marker.CYLINDER, (0.2, 0.3, 0.3)), "must be round"),
+        (marker(scale=(0, 0, 0)), "must be finite and above 0"),
+        (marker(Marker.CUBE, (0.1, -0.1, 0.1)), "must be finite and above 0"),
+        (marker(Marker.ARROW), "is no obstacle"),
+        (marker(Marker.TRIANGLE_LIST, (1, 1, 1), points=cube), "is no cone"),
+        (marker(Marker.TRIANGLE_LIST, (1, 1, 1)), "is no cone"),
+        (marker(Marker.LINE_LIST, points=points([(0, 0, 0)] * 3)), "even number"),
+        (marker(Marker.LINE_STRIP, points=points([(0, 0, 0)])), "allowed are 1 to"),
+        (marker(action=7), "ADD, DELETE or DELETEALL"),
+    ]
+
+
+@pytest.mark.parametrize(("message", "why"), wrong(), ids=[why for _, why in wrong()])
+def test_a_wrong_marker_is_refused_with_a_sentence_and_the_others_hold(message: Marker, why: str):
+    obstacles, (error,) = take(message, marker(id=5))
+    assert why in str(error)
+    assert len(obstacles) == 1
+
+
+def test_there_is_an_end_to_the_number_of_obstacles():
+    obstacles, errors = take(*(marker(id=i) for i in range(MOST + 1)))
+    assert len(obstacles) == MOST
+    (error,) = errors
+    assert isinstance(error, InputError)
+    assert "too many" in str(error)

@@ -1,0 +1,92 @@
+"""The node ``obstacle_avoidance`` as a process: in a chain with controller and simulator, and alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import PoseStamped
+from rig import HOME, stamp, target
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64
+from std_srvs.srv import SetBool
+from test_markers import marker
+from visualization_msgs.msg import MarkerArray
+
+from arm_control import Pose, RobotModel
+from arm_control.controllers.avoidance import Avoidance, AvoidanceParameters
+from arm_control.controllers.proximity import Obstacle
+from arm_control.geometry import Sphere
+from arm_control.nodes.conversions import joint_state
+
+
+def test_what_comes_out_is_the_law_and_a_bad_command_does_not(rig, ur5: RobotModel):
+    rig.start("obstacle_avoidance", robot_description=ur5.urdf.text, lock_step=True)
+    out, health = [], []
+    rig.hear(JointState, "effort_out", out)
+    rig.hear(DiagnosticArray, "/diagnostics", health)
+    states, efforts = rig.publisher(JointState, "joint_states"), rig.publisher(JointState, "effort_in")
+    obstacles = rig.publisher(MarkerArray, "obstacles")
+    q, v, tau = np.array(HOME), np.linspace(-0.1, 0.1, 6), np.arange(6.0)
+    at = ur5.pose(q).p + [0.0, 0.16, 0.0]
+    states.publish(joint_state(ur5.joint_names, 1_000_000, position=q, velocity=v))
+    efforts.publish(joint_state(ur5.joint_names, 1_000_000, effort=tau))
+    rig.spin(lambda: out, what="a command")
+    np.testing.assert_array_equal(out[0].effort, tau)
+    obstacles.publish(MarkerArray(markers=[marker(scale=(0.1, 0.1, 0.1), at=at), marker(id=1, scale=(0, 0, 0))]))
+    wanted = Avoidance(ur5, AvoidanceParameters()).tick(
+        ur5.evaluate(q, v), [Obstacle(Sphere(0.05), Pose(np.eye(3), at))]
+    )
+    assert np.abs(wanted.tau).max() > 1e-3
+    times = iter(range(2, 10_000))
+
+    def answered() -> bool:
+        now = next(times) * 1_000_000
+        states.publish(joint_state(ur5.joint_names, now, position=q, velocity=v))
+        efforts.publish(joint_state(ur5.joint_names, now, effort=tau))
+        return bool(out) and not np.array_equal(out[-1].effort, tau)
+
+    rig.spin(answered, what="avoidance")
+    np.testing.assert_allclose(out[-1].effort, wanted.combined(tau), rtol=0, atol=1e-9)
+    assert out[-1].name == list(ur5.joint_names)
+
+    def refusals() -> bool:
+        answered()
+        efforts.publish(joint_state(ur5.joint_names, next(times) * 1_000_000, effort=tau * np.nan))
+        figures = {pair.key for array in health for status in array.status for pair in status.values}
+        return any("effort_in" in key for key in figures) and any("obstacles" in key for key in figures)
+
+    rig.spin(refusals, what="both refusals in the diagnostics")
+    assert all(np.isfinite(message.effort).all() for message in out)
+
+
+@pytest.mark.parametrize("with_obstacle", [False, True])
+def test_between_controller_and_simulator_it_keeps_the_arm_clear(rig, ur5: RobotModel, with_obstacle: bool):
+    start = ur5.pose(HOME)
+    goal, ball = start.p + [0.0, -0.3, 0.0], start.p + [0.02, -0.2, 0.02]
+    given = {"robot_description": ur5.urdf.text, "lock_step": True}
+    rig.start("osc", "-r", "joint_commands:=effort_in", publish_effort_array=False, **given)
+    rig.start("obstacle_avoidance", "-r", "effort_out:=joint_commands", **given)
+    rig.spin(lambda: all("robot with joints" in rig.log(name) for name in rig.processes), what="both nodes")
+    rig.start("simulator", robot="ur5", initial_position=HOME, lock_step=True)
+    distances = []
+    rig.hear(Float64, "avoidance/distance", distances)
+    rig.spin(lambda: rig.time > 0.02 or "braking" in rig.log("simulator"), what="the first states")
+    if "braking" in rig.log("simulator"):  # it did not find the others in time
+        rig.call("simulator/enable", SetBool.Request(data=True))
+    rig.until(rig.time + 0.02)
+    if with_obstacle:
+        obstacles = rig.publisher(MarkerArray, "obstacles")
+        obstacles.publish(MarkerArray(markers=[marker(scale=(0.1, 0.1, 0.1), at=ball)]))
+        rig.spin(lambda: np.isfinite([d.data for d in distances]).any(), what="the obstacle")
+    targets = rig.publisher(PoseStamped, "target_pose")
+    targets.publish(target(goal.tolist(), start))
+    rig.until(rig.time + 1.5)
+    law, obstacle = Avoidance(ur5, AvoidanceParameters()), Obstacle(Sphere(0.05), Pose(np.eye(3), ball))
+    nearest = min(law.tick(ur5.evaluate(m.position, m.velocity), [obstacle]).distance for m in rig.states)
+    final = ur5.pose(rig.states[-1].position).p
+    assert (nearest > 0.0) == with_obstacle
+    assert np.linalg.norm(final - start.p) > 0.03
+    commands = {stamp(m): m for m in rig.commands}
+    assert len(commands) > 1000
+    assert all((np.abs(m.effort) <= ur5.tau_max * 4).all() for m in commands.values())
