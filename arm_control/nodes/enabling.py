@@ -19,8 +19,11 @@ from arm_control.exceptions import InputError
 GATE = ["rate_limit", "max_missed", "brake_damping"]
 """Parameters by which a node with a gate is known: others have an ``enable`` too, for other things."""
 
+ROUNDS, WAIT = 10, 10.0
+"""Looks at what is there, until two see the same; time for an answer [s]: a busy machine is slow in both."""
 
-def enable_gates(namespace: str = "", seconds: float = 2.0) -> list[tuple[str, bool, str]]:
+
+def enable_gates(namespace: str = "", seconds: float = 4.0) -> list[tuple[str, bool, str]]:
     """Call ``~/enable`` of every gate below a namespace.
 
     Parameters
@@ -28,7 +31,7 @@ def enable_gates(namespace: str = "", seconds: float = 2.0) -> list[tuple[str, b
     namespace : str
         Only gates in it; empty for all.
     seconds : float
-        Wall time to look for them, and to wait for each answer [s].
+        Wall time to look for them [s]; longer while more of them appear.
 
     Returns
     -------
@@ -49,7 +52,7 @@ def enable_gates(namespace: str = "", seconds: float = 2.0) -> list[tuple[str, b
         found = _gates(node, executor, namespace, seconds)
         if not found:
             raise InputError(f"no gate is running{' below ' + namespace if namespace else ''}: nothing to enable")
-        return [(gate, *_enable(node, executor, gate, seconds)) for gate in found]
+        return [(gate, *_enable(node, executor, gate, WAIT)) for gate in found]
     finally:
         executor.shutdown()
         node.destroy_node()
@@ -59,13 +62,16 @@ def enable_gates(namespace: str = "", seconds: float = 2.0) -> list[tuple[str, b
 def _gates(node: Node, executor: SingleThreadedExecutor, namespace: str, seconds: float) -> list[str]:
     """Names of the nodes with a gate, in order; discovery is given its time."""
     inside = f"/{namespace.strip('/')}/" if namespace.strip("/") else "/"
-    names: set[str] = set()
-    _spin(executor, lambda: False, seconds)
-    for service, kinds in node.get_service_names_and_types():
-        owner, _, last = service.rpartition("/")
-        if last == "enable" and "std_srvs/srv/SetBool" in kinds and service.startswith(inside):
-            names.add(owner)
-    return [name for name in sorted(names) if _is_gate(node, executor, name, seconds)]
+    names: set[str] | None = None
+    for _ in range(ROUNDS):
+        before = names
+        _spin(executor, lambda: False, seconds / 2.0)
+        services = [(*service.rpartition("/"), kinds) for service, kinds in node.get_service_names_and_types()]
+        names = {owner for owner, _, last, kinds in services if last == "enable" and "std_srvs/srv/SetBool" in kinds}
+        if names == before:
+            break
+    inside_names = sorted(name for name in names or () if f"{name}/".startswith(inside))
+    return [name for name in inside_names if _is_gate(node, executor, name, WAIT)]
 
 
 def _is_gate(node: Node, executor: SingleThreadedExecutor, name: str, seconds: float) -> bool:
