@@ -207,8 +207,8 @@ def test_every_launch_argument_is_described(launched):
 
 
 def test_without_a_simulator_nothing_publishes_the_robot(launched):
-    started = launched(simulator="none", robot="nobody_asks")
-    assert list(started.nodes) == ["/dynamics", "/osc", "/targets"]
+    started = launched(simulator="none", robot="nobody_asks", targets="False")
+    assert list(started.nodes) == ["/dynamics", "/osc"]
     assert not any("robot_description" in started.parameters(name) for name in started.nodes)
 
 
@@ -239,7 +239,7 @@ def test_a_parameter_file_comes_last(launched, tmp_path: Path):
 def test_a_robot_keeps_its_name_whatever_it_looks_like(launched, tmp_path: Path):
     robot = tmp_path / "3.5: [a].urdf"
     robot.write_text((REPO / "urdf" / "ur5" / "ur5.urdf").read_text())
-    assert launched(robot=str(robot)).parameters("/simulator")["robot"] == str(robot)
+    assert launched(robot=str(robot), targets="False").parameters("/simulator")["robot"] == str(robot)
 
 
 def test_empty_lists_are_left_out(launched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -256,7 +256,8 @@ def test_empty_lists_are_left_out(launched, tmp_path: Path, monkeypatch: pytest.
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"robot": "nonsense"}, "nonsense.urdf does not come with arm_control"),
+        ({"robot": "nonsense"}, "the targets of ur5_osc are for ur5"),
+        ({"robot": "nonsense", "targets": "False"}, "no robot 'nonsense'; there are: "),
         ({"params_file": "/nowhere.yaml"}, "/nowhere.yaml"),
     ],
 )
