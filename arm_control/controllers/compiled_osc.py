@@ -99,10 +99,10 @@ def _kernel(model: RobotModel, page: OperationalSpaceController, is_regular: boo
 
 @cache
 def _sources() -> bytes:
-    """The texts the law consists of besides the model's."""
-    here = Path(__file__).parent
-    texts = [here / "osc.py", here / "task_inertia.py", Path(__file__)]
-    return b"".join(text.read_bytes() for text in [*texts, *(here.parent / f"{x}.py" for x in ("matrices", "spatial"))])
+    """The texts the law consists of besides those that every program of the model is made by."""
+    return b"".join(
+        Path(__file__).with_name(f"{name}.py").read_bytes() for name in ("osc", "task_inertia", "compiled_osc")
+    )
 
 
 def write_down(tree: Tree, drive: Drive, is_regular: bool) -> Program:

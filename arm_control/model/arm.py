@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
@@ -46,9 +47,18 @@ class Arm:
 
     @property
     def identity(self) -> str:
-        """A text that is the same for the same arm."""
+        """A text that is the same for the same arm, and the same way to make programs and formulas of it."""
         numbers = [self.tree.armature.tolist(), self.tree.gravity.tolist()]
-        return f"{sha256(self.urdf.text.encode()).hexdigest()} to {self.tip!r}, armature and gravity {numbers}"
+        described = sha256(self.urdf.text.encode()).hexdigest()
+        return f"{described} to {self.tip!r}, armature and gravity {numbers}, made by {_digest_of_generator()}"
+
+
+@cache
+def _digest_of_generator() -> str:
+    """Digest of the texts that programs are made by: a change in them outdates what is in the cache."""
+    here = Path(__file__).parent
+    mathematics = [here.parent / f"{name}.py" for name in ("scalars", "spatial", "matrices")]
+    return sha256(b"".join(path.read_bytes() for path in [*sorted(here.rglob("*.py")), *mathematics])).hexdigest()
 
 
 def describe(

@@ -21,7 +21,7 @@ import numpy as np
 from arm_control.description.urdf import Urdf
 from arm_control.model.spatial_vectors import Inertia, Transform
 from arm_control.scalars import cos, sin
-from arm_control.spatial import Array
+from arm_control.spatial import Array, rotation_from_rpy
 
 GRAVITY = (0.0, 0.0, -9.81)
 
@@ -184,19 +184,11 @@ def _inertia(inertial: Any) -> Inertia:
 
 
 def _origin(origin: Any) -> Transform:
-    """The transform of a URDF's origin: R = Rz(yaw) Ry(pitch) Rx(roll)."""
+    """The transform of a URDF's origin."""
     if origin is None:
         return Transform.identity()
     xyz, rpy = origin.xyz or (0.0, 0.0, 0.0), origin.rpy or (0.0, 0.0, 0.0)
-    (sr, sp, sy), (cr, cp, cy) = np.sin(rpy), np.cos(rpy)
-    R = np.array(
-        [
-            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
-            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
-            [-sp, cp * sr, cp * cr],
-        ]
-    )
-    return Transform(R, np.array(xyz, dtype=float))
+    return Transform(rotation_from_rpy(rpy), np.array(xyz, dtype=float))
 
 
 def _rotation_of_z_to(axis: Array) -> Array:

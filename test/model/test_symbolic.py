@@ -13,6 +13,7 @@ import sympy
 from arm_control import RobotModel, urdf_path
 from arm_control.cache import Cache
 from arm_control.exceptions import FrameNotFound, InputError
+from arm_control.model import arm as arm_module
 from arm_control.model.quantities import INPUTS, State, reference
 from arm_control.model.symbolic import Formula, Symbolic
 from arm_control.spatial import Array
@@ -178,6 +179,16 @@ def test_a_formula_of_another_arm_is_not_taken(tmp_path: Path):
     heavier = RobotModel.from_urdf(text, armature=1.0, cache=cache).symbolic().formula("M")
     q = np.zeros(3)
     np.testing.assert_allclose(heavier.lambdify()(q) - load("planar3").mass_matrix(q), np.eye(3), rtol=0, atol=1e-12)
+
+
+def test_a_formula_that_another_text_of_the_recursions_made_is_not_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    cache = Cache(tmp_path / "cache")
+    load("planar3", cache).symbolic().formula("M")
+    monkeypatch.setattr(arm_module, "_digest_of_generator", lambda: "another")
+    load("planar3", cache).symbolic().formula("M")
+    assert len(cache.entries()) == 2
 
 
 def test_a_tampered_formula_is_not_loaded(tmp_path: Path, caplog: pytest.LogCaptureFixture):

@@ -5,10 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 from collections.abc import Callable, Sequence
-from functools import cache as once
 from functools import partial
-from hashlib import sha256
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,7 +42,7 @@ class LlvmBackEnd:
 
     def __init__(self, tree: Tree, identity: str, title: str, cache: Cache) -> None:
         self._tree, self._title, self._cache = tree, title, cache
-        self._identity = "\n".join([identity, llvm.processor(), _digest_of_generator()])
+        self._identity = "\n".join([identity, llvm.processor()])
 
     def kernel(self, quantities: Sequence[str], frame: str | None, check: Callable[[Kernel], None]) -> Kernel:
         """See :class:`~arm_control.model.kernels.BackEnd`."""
@@ -134,12 +131,3 @@ def _filled(first: int, last: int, width: int) -> Array:
     """Numbers of the rows from first to last, the last one repeated up to a multiple of the width."""
     count = last - first
     return np.minimum(np.arange(first, first + count + -count % width), last - 1)
-
-
-@once
-def _digest_of_generator() -> str:
-    """Digest of the texts that kernels are made by: a change in them outdates what is in the cache."""
-    digest = sha256()
-    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
