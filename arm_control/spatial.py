@@ -185,6 +185,14 @@ def rotation_from_rpy(rpy: npt.ArrayLike) -> Array:
     )
 
 
+def rotation_with_z(axis: Array) -> Array:
+    """Some rotation whose third column is this unit vector; of zeros and ones where that can be."""
+    first = np.eye(3)[(int(np.argmax(np.abs(axis))) + 1) % 3]
+    x = first - axis * (first @ axis)
+    x = x / np.linalg.norm(x)
+    return np.column_stack([x, np.cross(axis, x), axis])
+
+
 def rpy_from_rotation(R: Array) -> Array:
     """Roll, pitch and yaw of a rotation matrix, the inverse of :func:`rotation_from_rpy`.
 
@@ -256,16 +264,6 @@ def _secant(pitch: float) -> float:
 
 def wrap_angle(angle: Array) -> Array:
     """Angles brought into [-pi, pi).
-
-    Parameters
-    ----------
-    angle : ndarray
-        Angles [rad].
-
-    Returns
-    -------
-    ndarray
-        The same angles modulo 2 pi [rad].
 
     Examples
     --------

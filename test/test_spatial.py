@@ -17,6 +17,7 @@ from arm_control.spatial import (
     rotation_from_rpy,
     rotation_from_vector,
     rotation_vector,
+    rotation_with_z,
     rpy_from_rotation,
     wrap_angle,
 )
@@ -197,3 +198,12 @@ def test_limit_leaves_what_is_short_enough_alone():
     np.testing.assert_array_equal(limit_magnitude(vector, 5.0), vector)
     np.testing.assert_array_equal(limit_magnitude(np.zeros(3), 0.0), np.zeros(3))
     np.testing.assert_array_equal(limit_magnitude(vector, 0.0), np.zeros(2))
+
+
+@pytest.mark.parametrize("axis", [*np.eye(3), *-np.eye(3), (1, 1, 0), (1, 2, 3), (-1, 1e-9, 0), (0.3, -0.2, 0.9)])
+def test_rotation_with_z_is_a_rotation_with_that_third_column(axis: tuple[float, ...]):
+    unit = np.array(axis, dtype=float) / np.linalg.norm(axis)
+    R = rotation_with_z(unit)
+    np.testing.assert_array_equal(R[:, 2], unit)
+    np.testing.assert_allclose(R.T @ R, np.eye(3), rtol=0, atol=1e-15)
+    assert np.linalg.det(R) == pytest.approx(1.0)

@@ -21,7 +21,7 @@ import numpy as np
 
 from arm_control.description.urdf import Urdf
 from arm_control.exceptions import UrdfError
-from arm_control.spatial import Array, Pose, rotation_from_rpy
+from arm_control.spatial import Array, Pose, rotation_from_rpy, rotation_with_z
 
 try:
     import coal
@@ -133,12 +133,7 @@ def _profile(link: str, geometry: Any, folder: Path | None) -> tuple[Pose, Array
     axis = np.linalg.svd(points - points.mean(0), full_matrices=False)[2][0]
     t = (points - centre) @ axis
     r = np.linalg.norm(points - centre - t[:, None] * axis, axis=1)
-    return Pose(_frame_with_z(axis), centre), r, t
-
-
-def _frame_with_z(axis: Array) -> Array:
-    x, y = np.linalg.svd(axis[None])[2][1:]
-    return np.stack([x, y * (1.0 if np.cross(x, y) @ axis > 0.0 else -1.0), axis], axis=1)
+    return Pose(rotation_with_z(axis), centre), r, t
 
 
 def _mesh_points(link: str, geometry: Any, folder: Path | None) -> Array:

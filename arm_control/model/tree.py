@@ -21,7 +21,7 @@ import numpy as np
 from arm_control.description.urdf import Urdf
 from arm_control.model.spatial_vectors import Inertia, Transform
 from arm_control.scalars import cos, sin
-from arm_control.spatial import Array, rotation_from_rpy
+from arm_control.spatial import Array, rotation_from_rpy, rotation_with_z
 
 GRAVITY = (0.0, 0.0, -9.81)
 
@@ -149,7 +149,7 @@ def build_tree(urdf: Urdf, tip: str, armature: Array, gravity: Array) -> Tree:
         if joint.type == "fixed":
             frames[joint.child] = Frame(link.body, _tidy(link.placement @ at))
             continue
-        turned = Transform(_rotation_of_z_to(np.array(joint.axis, dtype=float)), np.zeros(3))
+        turned = Transform(rotation_with_z(np.array(joint.axis, dtype=float)), np.zeros(3))
         bodies.append(_body(joint, link.body, _tidy(link.placement @ at @ turned), names))
         frames[joint.child] = Frame(len(bodies) - 1, turned.inverse())
     bodies = _with_inertias(bodies, urdf, frames)
@@ -189,14 +189,6 @@ def _origin(origin: Any) -> Transform:
         return Transform.identity()
     xyz, rpy = origin.xyz or (0.0, 0.0, 0.0), origin.rpy or (0.0, 0.0, 0.0)
     return Transform(rotation_from_rpy(rpy), np.array(xyz, dtype=float))
-
-
-def _rotation_of_z_to(axis: Array) -> Array:
-    """Some rotation whose third column is this unit vector; of zeros and ones where that can be."""
-    first = np.eye(3)[(int(np.argmax(np.abs(axis))) + 1) % 3]
-    x = first - axis * (first @ axis)
-    x = x / np.linalg.norm(x)
-    return np.column_stack([x, np.cross(axis, x), axis])
 
 
 def _tidy(X: Transform) -> Transform:

@@ -23,7 +23,7 @@ from arm_control.controllers.proximity import Obstacle
 from arm_control.exceptions import ArmControlError, InputError
 from arm_control.geometry import Box, Capsule, Cone, Cylinder, Shape, Sphere
 from arm_control.nodes.conversions import NANOSECONDS, nanoseconds, pose_from_message
-from arm_control.spatial import Array, Pose, rotation_vector
+from arm_control.spatial import Array, Pose, rotation_vector, rotation_with_z
 
 ROUND = 0.02
 """How much diameters that should be equal may differ, relative."""
@@ -176,10 +176,7 @@ def _turned(axis: Array) -> Array:
     length = float(np.linalg.norm(axis))
     if length == 0.0:
         return np.eye(3)
-    z = axis / length
-    x = np.cross(np.eye(3)[np.abs(z).argmin()], z)
-    x /= np.linalg.norm(x)
-    return np.stack([x, np.cross(z, x), z], axis=1)
+    return rotation_with_z(axis / length)
 
 
 def _moving(obstacle: Obstacle, before: Obstacle, seconds: float) -> Obstacle:
