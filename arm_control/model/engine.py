@@ -58,7 +58,7 @@ KERNELS = {
 
 
 class Engine:
-    """Kernels of one robot, each made when it is first needed.
+    """Makes kernels of one robot; who uses them keeps them.
 
     Parameters
     ----------
@@ -89,7 +89,6 @@ class Engine:
         self._tree, self._urdf_text = tree, urdf_text
         self._title, self._identity, self._cache = title, identity, cache
         self._candidates = list(BACKENDS) if backend == "auto" else [backend]
-        self._kernels: dict[tuple[tuple[str, ...], str | None], Kernel] = {}
         self._batches: dict[tuple[tuple[str, ...], bool], Batch] = {}
         self.reasons: list[str] = []
         self._maker: BackEnd = self._next()
@@ -100,13 +99,8 @@ class Engine:
         return self._candidates[0]
 
     def kernel(self, quantities: tuple[str, ...], frame: str | None = None) -> Kernel:
-        """Return the kernel of these quantities."""
-        key = (quantities, frame)
-        if key not in self._kernels:
-            self._kernels[key] = self._make(
-                lambda maker: maker.kernel(quantities, frame, self._check(quantities, frame))
-            )
-        return self._kernels[key]
+        """Make the kernel of these quantities."""
+        return self._make(lambda maker: maker.kernel(quantities, frame, self._check(quantities, frame)))
 
     def law(self, name: str, write: Callable[[], Program], check: Callable[[Kernel], None]) -> Kernel | None:
         """Return a kernel of somebody else's program; None where only its own text can run."""
