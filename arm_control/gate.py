@@ -1,10 +1,10 @@
 """The gate: the one place through which torque reaches an actuator.
 
 A command passes when it is finite, names every joint, has one value per joint, is fresh and not from the
-future. What passes may drive no joint into its limits of position and speed (:mod:`arm_control.limits`),
-is cut to the joint's effort limit and may change by no more than ``rate_limit`` per second, so that a
-step of a target or of a gain is never a step of the torque. When no command passes for ``max_missed``
-ticks, the gate brakes,
+future. What passes may drive no joint into its limits of position and speed, is cut to the joint's effort
+limit and may change by no more than ``rate_limit`` per second, so that a step of a target or of a gain is
+never a step of the torque: the equations are those of :mod:`arm_control.limits`, compiled. When no command
+passes for ``max_missed`` ticks, the gate brakes,
 
     tau = g(q) + M(q) (-d v + d^2/4 (q_hold - q)),
 
@@ -20,19 +20,19 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from arm_control.compiled_limits import compiled
 from arm_control.exceptions import InputError
-from arm_control.limits import JointLimits, LimitParameters, shortened
+from arm_control.limits import JointLimits, LimitParameters
 from arm_control.model import RobotModel, Terms
 from arm_control.parameters import parameter
 from arm_control.spatial import Array
 
 AT_REST = 0.01
 """Largest joint speed of an arm that counts as being at rest [rad/s or m/s]."""
-
-
 ROUNDING = 1e-9
 """Resolution of stamps [s]."""
 COUNTED = 100
@@ -49,8 +49,7 @@ class GateParameters(LimitParameters):
     brake_damping: float = parameter(20.0, "damping of the brake, times M(q)", unit="1/s", lower=1.0, upper=200.0)
 
 
-@dataclass(frozen=True)
-class GateOutput:
+class GateOutput(NamedTuple):
     """What the gate lets through in one tick.
 
     Attributes
@@ -106,12 +105,13 @@ class EffortGate:
     def __init__(self, model: RobotModel, parameters: GateParameters) -> None:
         self.parameters = parameters
         self._model = model
-        self._limits = JointLimits(model, parameters, parameters.rate_limit) if parameters.joint_limits else None
+        self._pass = compiled(model, JointLimits(model, parameters, parameters.rate_limit))
+        self._is_on, self._oldest = float(parameters.joint_limits), parameters.max_age or np.inf
         self._command: Array | None = None
         self._tau: Array | None = None
         self._hold: Array | None = None
         self._missed = 0
-        self._successes: deque[bool] = deque(maxlen=COUNTED)
+        self._counted, self._failures = 0, deque[int](maxlen=COUNTED)
         self._refused = False
         self._braking = self.WAITING
         self.period = 0.0
@@ -129,16 +129,19 @@ class EffortGate:
     @property
     def success_rate(self) -> float:
         """Share of accepted commands among the last 100 that were offered or missed; 1 when there were none."""
-        return sum(self._successes) / len(self._successes) if self._successes else 1.0
+        n, failures = min(self._counted, COUNTED), self._failures
+        while failures and failures[0] <= self._counted - COUNTED:
+            failures.popleft()
+        return (n - len(failures)) / n if failures else 1.0
 
-    def offer(self, names: Sequence[str], effort: Sequence[float], age: float = 0.0) -> None:
+    def offer(self, names: Sequence[str], effort: Sequence[float] | Array, age: float = 0.0) -> None:
         """Offer a command for the next tick.
 
         Parameters
         ----------
         names : sequence of str
             Joint names, any order.
-        effort : sequence of float
+        effort : sequence of float, or ndarray
             Torque of each [N m or N].
         age : float
             Age of the command, or of the state it answers [s]; negative: its stamp is ahead.
@@ -148,13 +151,14 @@ class EffortGate:
         InputError
             When the command must not pass: braked, stale, from the future, misnamed, wrong length or not finite.
         """
-        if self.latched:
+        if self._braking and self.latched:
             raise InputError(f"braked ({self._braking}): enable first")
         try:
-            self._refuse_out_of_time(age)
+            if not -self.period - ROUNDING <= age <= self._oldest:
+                self._refuse_out_of_time(age)
             self._command = self._model.in_joint_order(names, effort, "effort")
         except InputError:
-            self._successes.append(False)
+            self._fail()
             self._refused = True
             raise
 
@@ -173,23 +177,21 @@ class EffortGate:
         GateOutput
         """
         command, self._command = self._command, None
-        limit, step = self._model.tau_max, self.parameters.rate_limit * dt
         if self._tau is None:
-            self._tau = np.clip(t.g, -limit, limit)
+            self._tau = np.clip(t.g, -self._model.tau_max, self._model.tau_max)
         self.period = dt or self.period
-        self._count(command)
-        wanted = asked = self._wanted(command, self._tau, t)
-        if self._limits is not None and not self._braking:
-            wanted = self._limits.apply(t, asked, dt)
-        limited = wanted is not asked
-        bounded = np.clip(wanted, -limit, limit)
-        if limited:
-            tau = np.clip(self._tau + shortened(bounded - self._tau, step), -limit, limit)  # rounding
+        if command is None:
+            self._miss()
         else:
-            tau = np.clip(bounded, self._tau - step, self._tau + step)
-        saturated, rate_limited = bool((bounded != wanted).any()), bool((tau != bounded).any())
-        self._tau = tau
-        return GateOutput(tau, self._braking, saturated, rate_limited, limited, self.success_rate)
+            self._counted += 1
+            self._missed, self._braking, self._refused = 0, "", False
+        if self._braking:
+            wanted, is_on = self._brake_torque(t), 0.0
+        else:
+            wanted, is_on, self._hold = self._tau if command is None else command, self._is_on, None
+        self._tau, limited, saturated, rate_limited = self._pass(t, wanted, self._tau, dt, is_on)
+        rate = self.success_rate if self._failures else 1.0
+        return GateOutput(self._tau, self._braking, saturated > 0.0, rate_limited > 0.0, limited > 0.0, rate)
 
     def brake(self, reason: str) -> None:
         """Brake from the next tick on, until :meth:`enable`; a gate that brakes already keeps its reason."""
@@ -208,7 +210,8 @@ class EffortGate:
         """Forget everything, as after a jump of the state: start again from gravity compensation."""
         self._command = self._tau = self._hold = None
         self._missed, self._braking, self._refused, self.period = 0, self.WAITING, False, 0.0
-        self._successes.clear()
+        self._counted = 0
+        self._failures.clear()
 
     def _refuse_out_of_time(self, age: float) -> None:
         allowed = self.parameters.max_age
@@ -217,25 +220,19 @@ class EffortGate:
         if not age >= -self.period - ROUNDING:
             raise InputError(f"from the future: {-age * 1e3:.1f} ms ahead, allowed {self.period * 1e3:.1f} ms")
 
-    def _count(self, command: Array | None) -> None:
-        """Count a tick; one whose command was refused is in the success rate already."""
+    def _miss(self) -> None:
+        """Count a tick without a command; one whose command was refused is in the success rate already."""
         refused, self._refused = self._refused, False
-        if command is not None:
-            self._successes.append(True)
-            self._missed, self._braking = 0, ""
-        elif not self._braking:
+        if not self._braking:
             if not refused:
-                self._successes.append(False)
+                self._fail()
             self._missed += 1
             if self._missed >= self.parameters.max_missed:
                 self.brake(f"no command for {self._missed} states")
 
-    def _wanted(self, command: Array | None, last: Array, t: Terms) -> Array:
-        """Return what the actuators would get without limits: brake, command, or the last torque again."""
-        if self._braking:
-            return self._brake_torque(t)
-        self._hold = None
-        return last if command is None else command
+    def _fail(self) -> None:
+        self._counted += 1
+        self._failures.append(self._counted)
 
     def _brake_torque(self, t: Terms) -> Array:
         d = self.parameters.brake_damping

@@ -1,7 +1,7 @@
-"""Joint limits: what a command may still ask of a joint that is near a limit of position or speed.
+"""Limits of the torque: what of a command may pass, in the state the arm is in.
 
-A joint may approach a limit only as fast as it can still be stopped with the torque, and the rate of
-torque, that there is. With the soft range [a, b] of each joint,
+A joint may approach a limit of its position only as fast as it can still be stopped with the torque, and the
+rate of torque, that there is. With the soft range [a, b] of each joint,
 
     (1)  alpha_i = 1/2 min_j (tau_max_j - |g_j|) / |M_ij|,   zeta_i = min_j rate_limit / |M_ij|
     (2)  v_stop(d) = sqrt((alpha/k)^2 + 2 alpha d) - alpha/k,   1/k = 1/k_p + alpha / (2 zeta)
@@ -15,21 +15,33 @@ far away a constant deceleration, at the end ``v = k d``. ``push(e)`` is ``k_v e
 ``sqrt(2 zeta (|e| - zeta / (2 k_v^2)))``: the acceleration that can be taken back in time.
 
 Only the accelerations towards a limit are cut, (5): one back into the range passes, the other joints
-keep theirs, and weight and Coriolis torque stay compensated. A command that nothing is cut from is
-returned as it is, to the last bit. Gains on M suit a shoulder and a wrist alike; a bound on each torque by
-itself would not: what a wrist needs when the shoulder swings can be ten times its own inertia. For the same
-reason the rate limit shortens the step to tau' as a whole (:func:`shortened`).
+keep theirs, and weight and Coriolis torque stay compensated. Gains on M suit a shoulder and a wrist alike; a
+bound on each torque by itself would not: what a wrist needs when the shoulder swings can be ten times its own
+inertia. Then come the limits of the motors, from the last torque ``tau_0`` on,
+
+    (6)  tau'' = clamp(tau', -tau_max, tau_max)
+    (7)  tau_1 = clamp(tau'', tau_0 - step, tau_0 + step),   step = rate_limit dt
+
+where (7), if (5) has cut something, is ``tau_0 + nu (tau'' - tau_0)``: shortened as a whole (:func:`shortened`).
+A command that nothing is cut from comes back as it is, to the last bit.
+
+All of it is written over any scalar: it runs on floats as it stands, and compiled
+(:mod:`arm_control.compiled_limits`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from arm_control.entrywise import clamp, largest, maximum, minimum, select
+from arm_control.matrices import solve
 from arm_control.model import RobotModel, Terms
 from arm_control.parameters import Parameters, parameter
-from arm_control.spatial import Array
+from arm_control.scalars import Scalar
+from arm_control.spatial import TINY, Array
 
 SHARE = 0.5
 """Share of the torque left beside the weight that stopping at a limit may need."""
@@ -39,6 +51,8 @@ SMALLEST_ROOM = 0.05
 """Share of the effort limit that counts as left for stopping, however heavy the arm."""
 STEPS = 2.0
 """``k_v`` is at most 1 in so many ticks: a sampled loop with a higher gain would ring."""
+HUGE = 1e300
+"""Accelerations and torques that are larger, or no numbers, come from an absurd state."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +71,113 @@ class LimitParameters(Parameters):
     )
 
 
+class Limits(NamedTuple):
+    """The law's numbers, any scalars: a row of ``q_soft`` for the lower limits, one for the upper ones."""
+
+    rate: Scalar
+    k_v: Scalar
+    k_p: Array
+    k_velocity: Array
+    v_max: Array
+    tau_max: Array
+    q_soft: Array
+
+    @classmethod
+    def of(cls, x: Array, is_unlimited: Array) -> Limits:
+        """Return the limits that :attr:`JointLimits.numbers` lists; some joints have none of position."""
+        k_p, k_velocity, v_max, tau_max, lower, upper = x[2:].reshape(6, -1)
+        q_soft = np.where(is_unlimited, [[-np.inf], [np.inf]], [lower, upper])
+        return cls(x[0], x[1], k_p, k_velocity, v_max, tau_max, q_soft)
+
+
+class Passed(NamedTuple):
+    """The torque that may pass (n,); above zero what it was cut by: limits of joints, of effort, of its rate."""
+
+    tau: Array
+    limited: Scalar
+    saturated: Scalar
+    rate_limited: Scalar
+
+
+def passed(t: Terms, tau: Array, tau_0: Array, dt: Scalar, is_on: Scalar, x: Limits) -> Passed:
+    """Return what of a torque may pass, equations (5) to (7).
+
+    Parameters
+    ----------
+    t : Terms
+        The measured state.
+    tau, tau_0 : array, shape (nv,)
+        The torque wanted, and the last one [N m or N].
+    dt : float
+        Time between the two [s].
+    is_on : float
+        1 when the joints' limits of position and speed count, 0 when not.
+    x : Limits
+    """
+    within, is_cut = limited(t, tau, dt, x)
+    is_limited = is_on * is_cut
+    wanted = select(is_limited, within, tau)
+    bounded = clamp(wanted, -x.tau_max, x.tau_max)  # (6)
+    step = x.rate * dt
+    low, high = tau_0 - step, tau_0 + step
+    whole = clamp(tau_0 + shortened(bounded - tau_0, step), -x.tau_max, x.tau_max)  # rounding
+    tau_1 = select(is_limited, whole, clamp(bounded, low, high))  # (7)
+    saturated = select(np.abs(wanted) - x.tau_max, 1.0, 0.0).sum()
+    return Passed(tau_1, is_limited, saturated, _outside(bounded, low, high))
+
+
+def limited(t: Terms, tau: Array, dt: Scalar, x: Limits) -> tuple[Array, Scalar]:
+    """Torque within the joints' limits, equation (5), and above zero whether that cuts something.
+
+    Where the state is absurd the torque is the weight ``g``.
+    """
+    a_lo, a_hi = acceleration_bounds(t, dt, x)
+    a = solve(t.M, tau - t.h)
+    within = t.h + t.M @ clamp(a, a_lo, a_hi)  # (5)
+    size = np.abs(a).sum() + np.abs(within).sum()
+    return select(HUGE - size, within, t.g), _outside(a, a_lo, a_hi)
+
+
+def acceleration_bounds(t: Terms, dt: Scalar, x: Limits) -> Array:
+    """Accelerations ``a_lo`` and ``a_hi`` [rad/s^2 or m/s^2], equation (4), shape (2, nv)."""
+    zeta = x.rate / largest(np.abs(t.M))  # (1)
+    error = speed_bounds(t, x) - t.v
+    k_v = maximum(x.k_v, x.k_velocity / np.diagonal(t.M))
+    k_v = 1.0 / maximum(1.0 / k_v, STEPS * dt)
+    size, corner = np.abs(error), zeta / (k_v * k_v)
+    bent = np.sqrt(2.0 * zeta * maximum(size - 0.5 * corner, 0.0))
+    push = select(size - corner, bent, k_v * size)
+    return select(error, push, -push)  # (4)
+
+
+def speed_bounds(t: Terms, x: Limits) -> Array:
+    """Speeds ``v_lo`` and ``v_hi`` [rad/s or m/s], equation (3), shape (2, nv)."""
+    inertia = np.abs(t.M)
+    room = maximum(x.tau_max - np.abs(t.g), SMALLEST_ROOM * x.tau_max)
+    alpha = minimum(SHARE / largest(inertia * (1.0 / room)), x.k_p * x.v_max)  # (1)
+    zeta = x.rate / largest(inertia)
+    d = x.q_soft - t.q
+    slow = alpha * (1.0 / x.k_p + 0.5 * alpha / zeta)  # alpha / k
+    stop = np.sqrt(slow * slow + 2.0 * alpha * np.abs(d)) - slow
+    v_stop = select(d, stop, -stop)  # (2)
+    back = BACK * x.v_max
+    return clamp(v_stop, np.array([-x.v_max, -back]), np.array([back, x.v_max]))  # (3)
+
+
+def shortened(change: Array, longest: Scalar) -> Array:
+    """Return a change of torque shortened as a whole, so that no joint's exceeds ``longest``.
+
+    Joint by joint it would no longer be the torque that stops one joint and leaves the others alone.
+    """
+    size = largest(np.abs(change))
+    return change * select(size - longest, longest / maximum(size, TINY), 1.0)
+
+
+def _outside(x: Array, low: Array, high: Array) -> Scalar:
+    """Above zero where an entry is below its lower or above its upper bound, or no number."""
+    return (select(high - x + TINY, 0.0, 1.0) + select(x - low + TINY, 0.0, 1.0)).sum()
+
+
 class JointLimits:
     """The limits of an arm's joints.
 
@@ -71,81 +192,45 @@ class JointLimits:
     parameters : LimitParameters
         The gains.
     rate_limit : float
-        How fast torque may change [N m/s], for (1).
+        How fast torque may change [N m/s].
 
     Attributes
     ----------
     q_soft : ndarray, shape (2, nv)
         Lower and upper soft limits [rad or m].
+    is_unlimited : ndarray of bool, shape (nv,)
+        Which joints have no limit of position.
+    numbers : ndarray, shape (2 + 6 nv,)
+        All numbers of the law, finite: zero for limits that there are not.
     """
 
     def __init__(self, model: RobotModel, parameters: LimitParameters, rate_limit: float) -> None:
-        self._tau_max, self._v_max, self._rate = model.tau_max, model.v_max, rate_limit
-        self._k_v = parameters.limit_damping
-        self.q_soft, k_position, self._k_velocity = _soft_limits(model, parameters)
-        self._k_p = np.minimum(k_position, self._k_v / 4.0)
-        self._lowest = np.stack((-self._v_max, -BACK * self._v_max))
-        self._highest = np.stack((BACK * self._v_max, self._v_max))
+        self.q_soft, k_position, k_velocity = _soft_limits(model, parameters)
+        self.is_unlimited = np.isinf(self.q_soft[1])
+        k_p = np.minimum(k_position, parameters.limit_damping / 4.0)
+        rows = [k_p, k_velocity, model.v_max, model.tau_max, *np.where(self.is_unlimited, 0.0, self.q_soft)]
+        self.numbers = np.concatenate([[rate_limit, parameters.limit_damping], *rows])
+        self._limits = Limits.of(self.numbers, self.is_unlimited)
+
+    def passed(self, t: Terms, tau: Array, tau_0: Array, dt: float, is_on: float = 1.0) -> Passed:
+        """Return what of a torque may pass, equations (5) to (7); see :func:`passed`."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            tau_1, *cut = passed(t, tau, tau_0, dt, is_on, self._limits)
+        return Passed(tau_1, *map(float, cut))
 
     def apply(self, t: Terms, tau: Array, dt: float) -> Array:
-        """Return the torque that may pass, equation (5).
-
-        Parameters
-        ----------
-        t : Terms
-            The measured state.
-        tau : ndarray, shape (nv,)
-            The command [N m or N].
-        dt : float
-            Time between two ticks [s].
-
-        Returns
-        -------
-        ndarray, shape (nv,)
-            ``tau`` itself when nothing is cut; the weight ``g`` where the state is absurd.
-        """
+        """Return the torque within the joints' limits, equation (5); ``tau`` itself when nothing is cut."""
         with np.errstate(over="ignore", invalid="ignore"):
-            a_lo, a_hi = self.acceleration_bounds(t, dt)
-            a = np.linalg.solve(t.M, tau - t.h)  # (5)
-            allowed = np.minimum(np.maximum(a, a_lo), a_hi)
-            if (allowed == a).all():
-                return tau
-            limited = t.h + t.M @ allowed
-        return limited if np.isfinite(limited).all() else t.g
+            within, is_cut = limited(t, tau, dt, self._limits)
+        return within if is_cut else tau
 
     def acceleration_bounds(self, t: Terms, dt: float) -> Array:
         """Accelerations ``a_lo`` and ``a_hi`` [rad/s^2 or m/s^2], equation (4), shape (2, nv)."""
-        inertia = np.abs(t.M)
-        zeta = self._rate / inertia.max(axis=1)  # (1)
-        error = self._speed_bounds(t, inertia, zeta) - t.v
-        k_v = np.maximum(self._k_v, self._k_velocity / t.M.diagonal())
-        k_v = np.minimum(k_v, 1.0 / (STEPS * dt)) if dt > 0.0 else k_v
-        size, corner = np.abs(error), zeta / k_v**2  # (4)
-        bent = np.sqrt(2.0 * zeta * np.maximum(size - corner / 2.0, 0.0))
-        return np.copysign(np.where(size <= corner, k_v * size, bent), error)
+        return acceleration_bounds(t, dt, self._limits)
 
     def speed_bounds(self, t: Terms) -> Array:
         """Speeds ``v_lo`` and ``v_hi`` [rad/s or m/s], equation (3), shape (2, nv)."""
-        inertia = np.abs(t.M)
-        return self._speed_bounds(t, inertia, self._rate / inertia.max(axis=1))
-
-    def _speed_bounds(self, t: Terms, inertia: Array, zeta: Array) -> Array:
-        room = np.maximum(self._tau_max - np.abs(t.g), SMALLEST_ROOM * self._tau_max)
-        alpha = np.minimum(SHARE / (inertia / room).max(axis=1), self._k_p * self._v_max)  # (1)
-        distance = self.q_soft - t.q
-        slow = alpha * (1.0 / self._k_p + alpha / (2.0 * zeta))  # alpha / k
-        stop = np.sqrt(slow**2 + 2.0 * alpha * np.abs(distance)) - slow  # (2)
-        bounds: Array = np.minimum(np.maximum(np.copysign(stop, distance), self._lowest), self._highest)  # (3)
-        return bounds
-
-
-def shortened(change: Array, largest: float) -> Array:
-    """Return a change of torque shortened as a whole, so that no joint's exceeds ``largest``.
-
-    Joint by joint it would no longer be the torque that stops one joint and leaves the others alone.
-    """
-    size = float(np.abs(change).max())
-    return change if size <= largest else change * (largest / size)
+        return speed_bounds(t, self._limits)
 
 
 def _soft_limits(model: RobotModel, p: LimitParameters) -> tuple[Array, Array, Array]:

@@ -20,10 +20,11 @@ def inverse(S: Array) -> Array:
     """Inverse of a positive definite matrix, shape (n, n), from ``S = L^T D L``.
 
     For a mass matrix, eliminating the outermost joints first keeps the zeros of a tree's branches.
-    Source: R. Featherstone, "Rigid Body Dynamics Algorithms", Springer 2008, section 6.5.
+    That of a singular matrix is not finite. Source: R. Featherstone, "Rigid Body Dynamics Algorithms", Springer
+    2008, section 6.5.
     """
     if is_numeric(S):
-        return np.linalg.inv(S)
+        return _numeric_inverse(S)
     n = len(S)
     L, D = _factors(S)
     W = np.eye(n).astype(object)
@@ -32,6 +33,27 @@ def inverse(S: Array) -> Array:
     scaled = W / D
     upper = [[scaled[i, : i + 1] @ W[j, : i + 1] if j >= i else 0.0 for j in range(n)] for i in range(n)]
     return mirrored(np.array(upper))
+
+
+def _numeric_inverse(S: Array) -> Array:
+    try:
+        return np.linalg.inv(S)
+    except np.linalg.LinAlgError:
+        return np.full(S.shape, np.nan)
+
+
+def solve(S: Array, b: Array) -> Array:
+    """The x of ``S x = b``, shape (n,), for a positive definite matrix: cheaper than its inverse."""
+    if is_numeric(S):
+        return np.linalg.solve(S, b)
+    L, D = _factors(S)
+    x, n = np.array(b, dtype=object), len(b)
+    for i in reversed(range(n)):
+        x[:i] = x[:i] - L[i, :i] * x[i]
+    x = x / D
+    for i in range(1, n):
+        x[i] = x[i] - L[i, :i] @ x[:i]
+    return x
 
 
 def smallest_pivot(S: Array) -> Scalar:

@@ -42,6 +42,11 @@ def maximum(x: Scalar, y: Scalar) -> Scalar:
     return x.maximum(y)
 
 
+def minimum(x: Scalar, y: Scalar) -> Scalar:
+    """Return the smaller one."""
+    return -maximum(-x, -y)
+
+
 def select(x: Scalar, a: Scalar, b: Scalar) -> Scalar:
     """Return a where x > 0, else b."""
     if isinstance(x, _NUMBER):

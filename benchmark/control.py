@@ -14,10 +14,12 @@ from measure import Contender, Times, agree, processor, take_turns, versions
 
 # isort: split
 import numpy as np
+from careful_limits import CarefulLimits
 from careful_osc import careful_osc
 
 from arm_control import CompiledOsc, OperationalSpaceController, OscParameters, Pose, Reference, RobotModel, urdf_path
 from arm_control.gate import EffortGate, GateParameters
+from arm_control.model import Terms
 from arm_control.simulators.mujoco_simulator import MujocoSimulator
 from arm_control.spatial import rotation_from_vector
 
@@ -63,6 +65,24 @@ def measure(name: str, model: RobotModel, rounds: int) -> dict[str, Times]:
     return take_turns(contenders(name, model), rounds)
 
 
+def gate_contenders(model: RobotModel, seed: int = 0) -> dict[str, Contender]:
+    """The gate, a command offered and a tick; and its arithmetic alone with NumPy: states near limits and far."""
+    rng, p = np.random.default_rng(seed), GateParameters()
+    gate, careful = EffortGate(model, p), CarefulLimits(model, p)
+    low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
+    q, v = rng.uniform(low, high, (STATES, model.nv)), rng.uniform(-1.0, 1.0, (STATES, model.nv))
+    terms = [model.evaluate(*state) for state in zip(q, v, strict=True)]
+    commands = [(t, t.h + t.M @ rng.uniform(-20.0, 20.0, model.nv)) for t in terms]
+
+    def tick(t: Terms, tau: np.ndarray) -> np.ndarray:
+        gate.offer(model.joint_names, tau)
+        return gate.tick(t, 1e-3).tau
+
+    for command in commands:
+        agree("gate", tick(*command), careful.tick(*command, 1e-3))
+    return {"tick": Contender(tick, commands), "numpy": Contender(lambda t, tau: careful.tick(t, tau, 1e-3), commands)}
+
+
 def realtime_factor(model: RobotModel, seconds: float) -> float:
     """Simulated time over time, of MuJoCo, law and gate at 1 kHz."""
     home = np.array(HOME["ur5"])
@@ -73,7 +93,7 @@ def realtime_factor(model: RobotModel, seconds: float) -> float:
     begin = time.perf_counter()
     for _ in range(round(seconds * 1e3)):
         output = osc.tick(simulator.q, simulator.v, reference)
-        gate.offer(model.joint_names, output.tau.tolist())
+        gate.offer(model.joint_names, output.tau)
         simulator.step(gate.tick(output.state, 1e-3).tau)
     factor = seconds / (time.perf_counter() - begin)
     agree("the loop's end", model.pose(simulator.q).p, reference.X_WT.p, 1e-3)
@@ -98,6 +118,9 @@ def main() -> None:
         figures[f"{name}.tick_vs_numpy"] = figures[f"{name}.numpy_us"] / figures[f"{name}.tick_us"]
         print(f"{name:6} the compiled tick is {figures[f'{name}.tick_vs_numpy']:.1f} times as fast as careful NumPy")
     ur5 = RobotModel.from_urdf(urdf_path("ur5"))
+    for part, times in take_turns(gate_contenders(ur5), 3 if options.quick else 200).items():
+        figures |= {f"gate.{part}_us": times.median, f"gate.{part}_p99_us": times.p99}
+        print(f"gate   {part:14} median {times.median:7.2f} us   p99 {times.p99:7.2f} us")
     figures["loop.realtime_factor"] = realtime_factor(ur5, 3.0 if options.quick else 20.0)
     print(f"MuJoCo, law and gate at 1 kHz: {figures['loop.realtime_factor']:.0f} times real time")
     if options.json:

@@ -297,6 +297,9 @@ def test_a_braked_gate_counts_no_commands_and_reset_forgets_them(ur5: RobotModel
     assert output.success_rate == 3 / (3 + 1 + 2)  # one missed, two refused: then it braked
     gate.reset()
     assert gate.success_rate == 1.0
+    with pytest.raises(InputError):
+        gate.offer(ur5.joint_names, np.full(6, np.nan))
+    assert gate.success_rate == 0.0
 
 
 def test_a_braked_gate_says_so_before_anything_else(ur5: RobotModel):
@@ -337,6 +340,18 @@ def test_the_brake_stops_the_arm_within_half_a_second(ur5: RobotModel, seed: int
         before = tau
         simulator.step(tau)
     assert np.abs(simulator.v).max() < 0.01
+
+
+def test_the_brake_stops_a_joint_before_its_limit_harder_than_the_limits_ask_for(ur5: RobotModel):
+    gate, q = EffortGate(ur5, FAST.replace(joint_limits=True)), HOME + 3.0 * (np.arange(6) == 5)
+    gate.brake("test")
+    t = terms(ur5, q, 0.5)
+    output = gate.tick(t, MS)
+    np.testing.assert_allclose(output.tau, t.g - 20.0 * t.M @ t.v, rtol=0, atol=1e-9)
+    t = terms(ur5, HOME + 10.0, 0.0)  # and far outside it lets nothing go
+    output = gate.tick(t, MS)
+    np.testing.assert_allclose(output.tau, t.g, rtol=0, atol=1e-9)
+    assert not output.limited
 
 
 def test_a_held_arm_gives_way_to_a_push_like_a_spring_and_does_not_drift(ur5: RobotModel):

@@ -128,7 +128,7 @@ def test_a_state_beyond_all_measure_gets_its_weight_back(ur5: RobotModel):
 def test_a_step_is_shortened_as_a_whole():
     np.testing.assert_allclose(shortened(np.array([1.0, -4.0, 2.0]), 2.0), [0.5, -2.0, 1.0])
     change = np.array([1.0, -2.0])
-    assert shortened(change, 2.0) is change
+    np.testing.assert_array_equal(shortened(change, 2.0), change)
 
 
 # -- what the URDF says --------------------------------------------------------------------------------
@@ -139,7 +139,10 @@ def test_soft_limits_lie_inside_the_hard_ones_and_continuous_joints_have_none():
     np.testing.assert_allclose(limits(pendulum(), limit_margin=0.5).q_soft.ravel(), [-0.9, 0.9])
     ranged = '<safety_controller k_velocity="0" soft_lower_limit="-1" soft_upper_limit="1"/>'
     for safety in ("", ranged):
-        assert limits(pendulum("continuous", safety)).q_soft.ravel().tolist() == [-np.inf, np.inf]
+        model = pendulum("continuous", safety)
+        assert limits(model).q_soft.ravel().tolist() == [-np.inf, np.inf]
+        for q in (-100.0, 0.0, 100.0):
+            assert limits(model).speed_bounds(model.evaluate([q], [0.0])).ravel().tolist() == [-3.0, 3.0]
 
 
 @pytest.mark.parametrize(

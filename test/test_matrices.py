@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from arm_control.matrices import eigen_symmetric, inverse, mirrored, smallest_pivot
+from arm_control.matrices import eigen_symmetric, inverse, mirrored, smallest_pivot, solve
 from arm_control.model.backends.llvm_code import WORK, batch_code, scalar_code
 from arm_control.model.backends.llvm_compiler import Library, compile_code
 from arm_control.model.backends.python_backend import python_function
@@ -32,6 +32,17 @@ def test_inverse_is_lapacks(n: int):
         written_out = inverse(S.astype(object)).astype(float)
         np.testing.assert_allclose(written_out, np.linalg.inv(S), rtol=0, atol=1e-10 * np.abs(written_out).max())
         np.testing.assert_array_equal(inverse(S), np.linalg.inv(S))
+
+
+@pytest.mark.parametrize("n", range(1, 9))
+def test_solve_is_lapacks(n: int):
+    rng = np.random.default_rng(n)
+    for _ in range(20):
+        S, b = random_symmetric(rng, n, 4.0), rng.normal(size=n)
+        x = solve(S.astype(object), b.astype(object)).astype(float)
+        np.testing.assert_allclose(S @ x, b, rtol=0, atol=1e-11 * np.abs(x).max())
+        np.testing.assert_allclose(x, np.linalg.solve(S, b), rtol=0, atol=1e-10 * np.abs(x).max())
+        np.testing.assert_array_equal(solve(S, b), np.linalg.solve(S, b))
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 6])

@@ -52,6 +52,9 @@ class Node:
     def __neg__(self) -> Any:
         return self.tape.neg(self)
 
+    def __abs__(self) -> Any:
+        return self.maximum(-self)
+
     __radd__, __rmul__ = __add__, __mul__
 
     def sqrt(self) -> Any:

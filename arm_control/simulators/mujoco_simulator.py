@@ -1,13 +1,16 @@
 """An arm in MuJoCo, built from the same URDF as the model that controls it.
 
-MuJoCo reads a URDF in its own way: it drops the mass of the root link, and it invents mass for a link
-without an inertial. So the joints' armature and damping are set here, explicitly, and the mass matrix
-MuJoCo ends up with is compared with the model's before a simulation may start.
+MuJoCo reads a URDF in its own way: it drops the mass of what is fixed to the world, lumps links that fixed
+joints connect, and invents mass for a link without an inertial. So the joints' armature and damping are set
+here, explicitly, and the mass matrix MuJoCo ends up with is compared with the model's before a simulation may
+start.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -64,22 +67,23 @@ class MujocoSimulator:
             raise ModelError(f"{self._q_initial.size} initial positions for {model.nq} joints")
         self.mujoco_model = build_mujoco_model(model, timestep, damping)
         self.mujoco_data = mujoco.MjData(self.mujoco_model)
-        self._joints = [self.mujoco_model.joint(name) for name in model.joint_names]
-        self._qpos = np.array([joint.qposadr[0] for joint in self._joints])
-        self._dof = np.array([joint.dofadr[0] for joint in self._joints])
-        self._motor = np.array([self.mujoco_model.actuator(name).id for name in model.joint_names])
+        joints = [self.mujoco_model.joint(name) for name in model.joint_names]
+        self._qpos = _places([joint.qposadr[0] for joint in joints])
+        self._dof = _places([joint.dofadr[0] for joint in joints])
+        self._motor = _places([self.mujoco_model.actuator(name).id for name in model.joint_names])
+        self._bind()
         self._compare_mass_matrix()
         self.reset()
 
     @property
     def q(self) -> Array:
         """Joint positions, shape (nq,) [rad or m]."""
-        return self.mujoco_data.qpos[self._qpos]
+        return self._read_q()
 
     @property
     def v(self) -> Array:
         """Joint velocities, shape (nv,) [rad/s or m/s]."""
-        return self.mujoco_data.qvel[self._dof]
+        return self._read_v()
 
     def step(self, tau: Array) -> None:
         """Apply a torque for one time step.
@@ -94,12 +98,11 @@ class MujocoSimulator:
         SimulationDiverged
             When the state, or the torque, is no longer finite or beyond all measure.
         """
-        q, v = self.q, self.v
-        self.mujoco_data.ctrl[self._motor] = tau
-        mujoco.mj_step(self.mujoco_model, self.mujoco_data)
+        q, v = self._read_q(), self._read_v()
+        self._ctrl[self._motor] = tau
+        self._step()
         self.steps += 1
-        warning = self.mujoco_data.warning
-        if any(warning[kind].number for kind in _BAD) or not np.isfinite(self.mujoco_data.qvel).all():
+        if any(self._warnings.tolist()):
             raise SimulationDiverged((self.steps - 1) * self.timestep, q, v)
 
     def reset(self, q: Sequence[float] | Array | None = None) -> None:
@@ -117,7 +120,15 @@ class MujocoSimulator:
         columns = np.zeros((self.mujoco_model.nv, self.mujoco_model.nv))
         for column, unit in zip(columns, np.eye(self.mujoco_model.nv), strict=True):
             mujoco.mj_mulM(self.mujoco_model, data, column, unit)
-        return columns[np.ix_(self._dof, self._dof)]
+        return columns[self._dof][:, self._dof]
+
+    def _bind(self) -> None:
+        """Keep MuJoCo's arrays, which stay where they are: to look one up takes as long as to read it."""
+        data = self.mujoco_data
+        self._ctrl = data.ctrl
+        self._read_q, self._read_v = _reader(data.qpos, self._qpos), _reader(data.qvel, self._dof)
+        self._warnings = data.warning.number[_BAD]
+        self._step = partial(mujoco.mj_step, self.mujoco_model, data)
 
     def _compare_mass_matrix(self) -> None:
         rng = np.random.default_rng(0)
@@ -131,7 +142,21 @@ class MujocoSimulator:
                 )
 
 
-_BAD = tuple(int(getattr(mujoco.mjtWarning, f"mjWARN_BAD{what}")) for what in ("QPOS", "QVEL", "QACC", "CTRL"))
+Places: TypeAlias = "slice | Array"
+
+
+def _places(numbers: Sequence[int]) -> Places:
+    """Where a joint's entries are in an array of MuJoCo's: a slice, which is quicker, if they are in a row."""
+    first, n = int(numbers[0]), len(numbers)
+    return slice(first, first + n) if [*numbers] == [*range(first, first + n)] else np.array(numbers)
+
+
+def _reader(array: Array, places: Places) -> Callable[[], Array]:
+    """Return what copies these entries."""
+    return array[places].copy if isinstance(places, slice) else partial(array.__getitem__, places)
+
+
+_BAD = slice(int(mujoco.mjtWarning.mjWARN_BADQPOS), int(mujoco.mjtWarning.mjWARN_BADCTRL) + 1)  # and QVEL, QACC
 """Warnings after which MuJoCo goes on with a state or a torque of its own: the initial one, or zero."""
 
 
@@ -156,11 +181,12 @@ def build_mujoco_model(model: RobotModel, timestep: float, damping: float = 0.0)
     followers = sorted({*model.urdf.movable_joints} - {*model.joint_names})
     if followers:
         raise ModelError(f"MuJoCo cannot simulate the mimic joints {', '.join(followers)} as rigid: leave them locked")
-    compiler = '<mujoco><compiler inertiafromgeom="false" balanceinertia="false" fusestatic="false"/></mujoco>'
+    compiler = '<mujoco><compiler inertiafromgeom="false" balanceinertia="false" fusestatic="true"/></mujoco>'
     text = model.urdf.without_meshes().replace("</robot>", compiler + "</robot>")
     spec = mujoco.MjSpec.from_string(text)
     spec.option.timestep = timestep
-    spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_LIMIT
+    for nothing in ("CONTACT", "LIMIT", "CONSTRAINT"):  # nothing is left for the solver
+        spec.option.disableflags |= getattr(mujoco.mjtDisableBit, f"mjDSBL_{nothing}")
     spec.option.gravity = model.gravity_W
     for name in model.joint_names:
         spec.add_actuator(name=name, target=name, trntype=mujoco.mjtTrn.mjTRN_JOINT).set_to_motor()

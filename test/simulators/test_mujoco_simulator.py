@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import mujoco
 import numpy as np
 import pytest
 
 from arm_control.exceptions import ModelError, SimulationDiverged
 from arm_control.model import RobotModel
+from arm_control.simulators import mujoco_simulator
 from arm_control.simulators.mujoco_simulator import MujocoSimulator, build_mujoco_model
 from arm_control.spatial import Array
 
@@ -188,8 +190,8 @@ def test_a_link_without_inertial_is_given_no_mass(ur5: RobotModel):
     joint = '<joint name="glue" type="fixed"><parent link="wrist_3_link"/><child link="block"/></joint>'
     laden = RobotModel.from_urdf(UR5.read_text().replace("</robot>", block + joint + "</robot>"))
     compiled = build_mujoco_model(laden, 1e-3)
-    assert compiled.body("block").mass == 0.0
-    assert compiled.body_mass.sum() == pytest.approx(sum(ur5.urdf.link_masses().values()), rel=1e-9)
+    np.testing.assert_array_equal(compiled.body_mass, build_mujoco_model(ur5, 1e-3).body_mass)
+    assert compiled.body_mass.sum() == pytest.approx(ur5.mass, rel=1e-9)
     np.testing.assert_array_equal(MujocoSimulator(laden).mass_matrix(HOME), MujocoSimulator(ur5).mass_matrix(HOME))
 
 
@@ -207,6 +209,36 @@ def test_joints_beyond_the_tip_are_locked_even_when_one_mimics_another(panda: Ro
     compiled = build_mujoco_model(panda, 1e-3)
     assert (compiled.nv, compiled.nu, compiled.neq) == (7, 7, 0)
     np.testing.assert_array_equal(compiled.dof_frictionloss, np.zeros(7))
+
+
+def test_entries_that_are_not_in_a_row_are_found_too(ur5: RobotModel, monkeypatch: pytest.MonkeyPatch):
+    expected = driven(MujocoSimulator(ur5, HOME), 50)
+    monkeypatch.setattr(mujoco_simulator, "_places", np.array)
+    simulator = MujocoSimulator(ur5, HOME)
+    np.testing.assert_array_equal(driven(simulator, 50), expected)
+    q, v = simulator.q, simulator.v
+    driven(simulator, 1)
+    np.testing.assert_array_equal([*q, *v], expected[-1])
+    assert isinstance(simulator._dof, np.ndarray)
+
+
+@pytest.mark.parametrize(("numbers", "is_a_row"), [([2, 3, 4], True), ([5], True), ([0, 2], False), ([1, 0], False)])
+def test_entries_in_a_row_are_a_slice(numbers: list[int], is_a_row: bool):
+    places = mujoco_simulator._places(numbers)
+    assert isinstance(places, slice) == is_a_row
+    assert np.arange(10)[places].tolist() == numbers
+
+
+def test_links_that_do_not_move_on_their_own_cost_nothing(ur5: RobotModel):
+    """They are lumped with the link that carries them, and what is fixed to the base is left out."""
+    assert build_mujoco_model(ur5, 1e-3).nbody == ur5.nv + 1 < len(ur5.frames)
+
+
+def test_the_warnings_that_count_are_those_of_a_bad_state_or_torque():
+    names = {
+        kind.name for kind in mujoco.mjtWarning.__members__.values() if int(kind) in range(10)[mujoco_simulator._BAD]
+    }
+    assert names == {f"mjWARN_BAD{what}" for what in ("QPOS", "QVEL", "QACC", "CTRL")}
 
 
 def test_torque_acts_on_the_joint_of_its_place(robot: RobotModel):
