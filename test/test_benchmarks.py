@@ -103,6 +103,17 @@ def test_the_page_has_a_row_for_every_call(figures: dict[str, object], study: di
         assert not line.startswith("|") or line.endswith(" |")
 
 
+def test_the_benchmark_of_avoidance_measures_what_it_promises(tmp_path: Path):
+    command = [sys.executable, str(BENCHMARK / "avoidance.py"), "--quick", "--json", str(tmp_path / "figures.json")]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    figures = json.loads((tmp_path / "figures.json").read_text())
+    for part in ("", "box_", "cylinder_", "cone_", "capsule_", "self_"):
+        keys = ("tick_us", "tick_p99_us", "numpy_us", "vs_numpy")
+        assert_positive(figures, *(f"avoidance.{part}{key}" for key in keys))
+    assert figures["avoidance.near"] > 3.0
+
+
 @pytest.mark.parametrize(("found", "is_same"), [((1.0, 2e6), True), ((1.0, 2e6 + 1.0), False), ((1.0, np.nan), False)])
 def test_contenders_that_do_not_compute_the_same_are_not_measured(found: tuple[float, ...], is_same: bool):
     with nullcontext() if is_same else pytest.raises(SystemExit, match=r"evaluate: .* apart"):

@@ -5,53 +5,35 @@ the other side, with the unit vector n from p_O to p,
 
     rho = |p - p_O| - radii,     d(rho)/dt = n^T (J_p v - V_O),     J_n = n^T J_p,
 
-where J_p is the Jacobian of p as a point of its link, written down from the axes z_i and origins o_i of the
-joints that carry it: column i is ``z_i x (p - o_i)``, or ``z_i`` for a prismatic joint. Between two links J_n is
-the difference of both rows.
+where column i of J_p is ``z_i x (p - o_i)``, with the axis z_i and the origin o_i of a joint that carries p, or
+``z_i`` for a prismatic joint. So
+
+    J_n = z_i^T (p x n) + (o_i x z_i)^T n,     or     J_n = z_i^T n.
+
+Between two links J_n is the difference of both rows: p x n is the same for both, as n is along p - p_O.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from arm_control.controllers.obstacles import TWIST, Obstacle
+from arm_control.controllers.pair_distances import LAWS, digest, distance_law, samples
+from arm_control.controllers.scene import NEAR, NORMAL, POINT, RHO, Capsules, Scene
+from arm_control.controllers.text_kernel import text_kernel
 from arm_control.description.capsules import link_capsules
-from arm_control.exceptions import InputError
-from arm_control.geometry import Capsule, Nearest, Shape, Sphere, between_segments, segments_to_shape
-from arm_control.geometry.segments import closest_on_segments, cross_product
+from arm_control.geometry.vectors import cross
 from arm_control.model import RobotModel
-from arm_control.spatial import Array, Pose
+from arm_control.model.quantities import State
+from arm_control.spatial import Array
+
+__all__ = ["Obstacle", "Pairs", "Proximity"]
 
 SAMPLES, CLOSE_BY_DESIGN = 200, 0.05
 """Two links that are nearer than this [m] in half of so many postures are not watched."""
-NOTHING, NOBODY = np.zeros(0, int), Nearest(np.zeros(0), *np.zeros((3, 0, 3)))
-
-
-@dataclass(frozen=True)
-class Obstacle:
-    """Something to keep away from.
-
-    Attributes
-    ----------
-    shape : Shape
-        What it looks like.
-    X_WO : Pose
-        Where it is.
-    V_WO : ndarray, shape (6,)
-        How its origin moves: linear [m/s], angular [rad/s], world axes; at rest by default.
-    """
-
-    shape: Shape
-    X_WO: Pose
-    V_WO: Array | tuple[float, ...] = (0.0,) * 6
-
-    def __post_init__(self) -> None:
-        for name, values, shape in (("R", self.X_WO.R, (3, 3)), ("p", self.X_WO.p, (3,)), ("V_WO", self.V_WO, (6,))):
-            if np.shape(values) != shape or not np.isfinite(values).all():
-                raise InputError(f"obstacle: {name} is {values}; {shape} finite numbers are needed")
 
 
 class Pairs(NamedTuple):
@@ -71,6 +53,8 @@ class Pairs(NamedTuple):
         Speed of the obstacle's nearest point along n [m/s].
     is_self : ndarray of bool, shape (n,)
         Whether it is a pair of links.
+    p, p_other : ndarray, shape (n, 3)
+        Nearest points on the surface of the link and of the other one, ``p - p_other = rho n`` [m].
     """
 
     names: list[tuple[str, str]]
@@ -79,6 +63,18 @@ class Pairs(NamedTuple):
     J_n: Array
     v_n: Array
     is_self: Array
+    p: Array
+    p_other: Array
+
+
+class Snapshot(NamedTuple):
+    """What was measured in one tick, kept: nothing of it changes any more."""
+
+    scene: Scene
+    found: Array
+    counts: Array | None
+    axes: Array
+    obstacles: tuple[Obstacle, ...]
 
 
 class Proximity:
@@ -100,31 +96,69 @@ class Proximity:
         Collision shapes that were left out, and why.
     link_pairs : tuple of tuple of str
         The pairs of links that are watched.
+    capsule_pairs : ndarray, shape (n, 2)
+        Numbers of their capsules.
+    axes : ndarray, shape (6, n_bodies)
+        Of each body's joint, as :meth:`measure` found them last: what is multiplied by n and by p x n in J_n.
+    gear : ndarray, shape (n_bodies, nv)
+        How each body's joint follows the joint positions.
     """
 
     def __init__(self, model: RobotModel) -> None:
-        tree, (capsules, self.notes) = model.tree, link_capsules(model.urdf)
-        self._frames = model.batch("frames")
-        self.capsules = capsules
-        self._frame = np.array([model.frames.index(c.link) for c in capsules], dtype=int)
-        self._body = np.array([tree.frames[c.link].body for c in capsules], dtype=int)
-        self._ends = np.array([(c.a, c.b) for c in capsules]).reshape(-1, 2, 3)
-        self._radius = np.array([c.radius for c in capsules])
-        self._moving = np.flatnonzero(self._body >= 0)
-        bodies = range(len(tree.bodies))
-        links = [next(name for name, frame in tree.frames.items() if frame.body == i) for i in bodies]
-        placements = [tree.frames[link].placement for link in links]
-        self._carrier = np.array([model.frames.index(link) for link in links], dtype=int)
-        self._axis = np.array([np.asarray(X.R, float).T[:, 2] for X in placements]).reshape(-1, 3)
-        self._origin = np.array([-np.asarray(X.R, float).T @ np.asarray(X.p, float) for X in placements])
-        self._slides = np.array([body.is_prismatic for body in tree.bodies])
-        self._gear = np.zeros((len(tree.bodies), model.nv))  # how each body's joint follows the joint positions
+        self.capsules, self.notes = link_capsules(model.urdf)
+        self._model, tree = model, model.tree
+        names = dict.fromkeys(capsule.link for capsule in self.capsules)
+        link = np.array([list(names).index(capsule.link) for capsule in self.capsules], dtype=int)
+        body = np.array([tree.frames[capsule.link].body for capsule in self.capsules], dtype=int)
+        radius = np.array([capsule.radius for capsule in self.capsules])
+        self.gear = np.zeros((len(tree.bodies), model.nv))
         self._carries = np.zeros((len(tree.bodies) + 1, len(tree.bodies)))  # the last row: the world
-        for i, body in enumerate(tree.bodies):
-            self._gear[i, body.coordinate] = body.ratio
+        for i, b in enumerate(tree.bodies):
+            self.gear[i, b.coordinate] = b.ratio
             self._carries[i, tree.path(i)] = 1.0
-        self._pairs = self._choose_link_pairs(model)
-        self.link_pairs = tuple(dict.fromkeys((capsules[i].link, capsules[j].link) for i, j in self._pairs.tolist()))
+        made_from = f"{digest()} {[(c.link, *c.a, *c.b) for c in self.capsules]}"
+        kernel = text_kernel(
+            model, f"capsules and axes {made_from}", self._arm, {"q": np.linspace(-1.0, 1.0, model.nq)}
+        )
+        self._call, self._q = kernel.call, kernel.inputs["q"]
+        self._ends, self.axes = kernel.outputs["ends"], kernel.outputs["axes"]
+        self._laws = {name: model.compile_columns(distance_law(name), samples(name)) for name in LAWS}
+        self._reach = np.zeros(2)
+        pairs = _link_pairs(body, [b.parent for b in tree.bodies])
+        self._set = Capsules(np.append(link, -1), np.append(body, -1), np.append(radius, 0.0), pairs)
+        self._scene = self._new_scene((), True)
+        self._set = self._set._replace(pairs=self._set.pairs[self._apart(model)])
+        self._scene = self._new_scene((), True)
+        self.capsule_pairs = self._set.pairs
+        links = [(self.capsules[i].link, self.capsules[j].link) for i, j in self.capsule_pairs.tolist()]
+        self.link_pairs = tuple(dict.fromkeys(links))
+
+    def _arm(self, x: Mapping[str, Array]) -> dict[str, Any]:
+        """Ends of the capsules (6, C) and axes of the joints (6, n_bodies) in the world, over any scalar."""
+        tree, state = self._model.tree, State(self._model.tree, {"q": x["q"]})
+        ends = [[np.zeros(3), np.zeros(3)]]  # the last one fills up
+        for c in reversed(self.capsules):
+            X, placement = tree.frames[c.link], tree.frames[c.link].placement
+            local = [placement.R @ end + placement.p for end in (c.a, c.b)]
+            ends.append([y if X.body < 0 else state.X_W[X.body].R @ y + state.X_W[X.body].p for y in local])
+        axes = []
+        for body, X_W in zip(tree.bodies, state.X_W, strict=True):
+            z = X_W.R[:, 2]
+            axes.append([z, np.zeros(3)] if body.is_prismatic else [cross(X_W.p, z), z])
+        return {"ends": np.array(ends[::-1]).reshape(-1, 6).T, "axes": np.array(axes).reshape(-1, 6).T}
+
+    def measure(self, q: Array, obstacles: Sequence[Obstacle], reach: float, reach_self: float) -> Scene:
+        """Distances of all pairs; parameters as for :meth:`near`. What comes back is used again in the next call."""
+        scene = self._scene
+        with_links = reach_self > 0.0
+        if len(obstacles) != len(scene.kinds) or scene.with_links != with_links or not scene.place(obstacles):
+            scene = self._scene = self._new_scene(obstacles, with_links)
+            scene.place(obstacles)
+        self._q[...] = q
+        self._reach[0], self._reach[1] = reach, reach_self
+        self._call()
+        scene.measure()
+        return scene
 
     def near(self, q: Array, obstacles: Sequence[Obstacle], reach: float, reach_self: float) -> Pairs:
         """Pairs that are nearer than ``reach`` (obstacles) or ``reach_self`` (two links).
@@ -144,104 +178,49 @@ class Proximity:
         -------
         Pairs
         """
-        (frames,) = self._frames(q[None])["frames"]
-        R, p = frames[:, :9].reshape(-1, 3, 3), frames[:, 9:]
-        ends = p[self._frame, None] + np.einsum("nij,nkj->nki", R[self._frame], self._ends)
-        i, k, near = self._to_obstacles(ends, obstacles, reach)
-        if reach_self > 0.0 and len(self._pairs):
-            i_self, j, near_self = self._between_links(ends)
-            i, k = np.concatenate([i, i_self]), np.concatenate([k, -1 - j])
-            near = Nearest(*map(np.concatenate, zip(near, near_self, strict=True)))
-        keep = self._nearest_of_each(i, k, near.distance, np.where(k < 0, reach_self, reach))
-        i, k, near = i[keep], k[keep], Nearest(*(values[keep] for values in near))
-        other = np.where(k < 0, self._body[-1 - k], -1)
-        axes = np.einsum("nij,nj->ni", R[self._carrier], self._axis)
-        origins = p[self._carrier] + np.einsum("nij,nj->ni", R[self._carrier], self._origin)
-        J_n = self._rows(self._body[i], near.p, near.normal, axes, origins)
-        J_n -= self._rows(other, near.p_other, near.normal, axes, origins)
+        return self.pairs(self.snapshot(self.measure(q, obstacles, reach, reach_self), obstacles))
+
+    def snapshot(self, scene: Scene, obstacles: Sequence[Obstacle]) -> Snapshot:
+        """Keep what was measured last."""
+        counts = None if scene.key is scene.best else scene.counts
+        return Snapshot(scene, scene.found.copy(), counts, self.axes.copy(), tuple(obstacles))
+
+    def pairs(self, snapshot: Snapshot) -> Pairs:
+        """Return the near pairs of a snapshot."""
+        scene, found, counts, axes, obstacles = snapshot
+        near = (found[NEAR][0] > 0.0) & (True if counts is None else counts)
+        keep = scene.order[np.flatnonzero(near[scene.order])]
+        rho, n, p, i = found[RHO][0, keep], found[NORMAL][:, keep].T, found[POINT][:, keep].T, scene.i[keep]
+        moment = np.cross(p, n)
+        J_n = (scene.sign[:, keep].T * (n @ axes[:3] + moment @ axes[3:])) @ self.gear
+        other = scene.other[keep].tolist()
+        twist = np.array([np.zeros(6) if k < 0 else obstacles[k].numbers[TWIST] for k in other]).reshape(-1, 6)
+        v_n = np.einsum("ij,ij->i", n, twist[:, :3]) + np.einsum("ij,ij->i", moment, twist[:, 3:])
+        p = p - self._set.radius[i][:, None] * n
         names = [
             (self.capsules[a].link, self.capsules[-1 - b].link if b < 0 else f"obstacle {b}")
-            for a, b in zip(i.tolist(), k.tolist(), strict=True)
+            for a, b in zip(i.tolist(), other, strict=True)
         ]
-        return Pairs(names, near.distance, near.normal, J_n, _obstacle_speeds(k, near, obstacles), k < 0)
+        return Pairs(names, rho, n, J_n, v_n, scene.other[keep] < 0, p, p - rho[:, None] * n)
 
-    def _to_obstacles(self, ends: Array, obstacles: Sequence[Obstacle], reach: float) -> tuple[Array, Array, Nearest]:
-        """Nearest points of capsules i and obstacles k whose surrounding balls are within reach."""
-        if not obstacles:
-            return NOTHING, NOTHING, NOBODY
-        a, b = ends[self._moving, 0], ends[self._moving, 1]
-        centres = np.array([o.X_WO.p for o in obstacles])[:, None]
-        s = closest_on_segments(centres, a, b)[..., None]
-        gap = np.linalg.norm(centres - a - s * (b - a), axis=-1) - self._radius[self._moving]
-        k, i = np.nonzero(gap < reach + np.array([o.shape.extent for o in obstacles])[:, None])
-        i = self._moving[i]
-        is_round = np.array([isinstance(o.shape, Sphere | Capsule) for o in obstacles])
-        groups = [k == index for index in np.unique(k) if not is_round[index]]
-        if is_round[k].any():
-            groups.insert(0, is_round[k])
-        parts = [self._measure(ends[i[mine]], self._radius[i[mine]], k[mine], obstacles) for mine in groups]
-        order = np.argsort(np.concatenate([NOTHING, *map(np.flatnonzero, groups)]))
-        return i, k, Nearest(*(np.concatenate(values)[order] for values in zip(NOBODY, *parts, strict=True)))
+    def _new_scene(self, obstacles: Sequence[Obstacle], with_links: bool) -> Scene:
+        kinds = [obstacle.kind for obstacle in obstacles]
+        return Scene(self._set, self._carries, kinds, with_links, self._laws, self._ends, self._reach)
 
-    def _measure(self, ends: Array, radius: Array, k: Array, obstacles: Sequence[Obstacle]) -> Nearest:
-        """Nearest points, in the world, of capsules and obstacles k: all round ones, or all the same one."""
-        shape, X = obstacles[k[0]].shape, obstacles[k[0]].X_WO
-        a, b = ends[:, 0], ends[:, 1]
-        if isinstance(shape, Sphere | Capsule):
-            c, d, radii = _segments([obstacles[index] for index in k])
-            near = between_segments(a, b, c, d)
-            p_other = near.p_other + radii[:, None] * near.normal
-            return near._replace(distance=near.distance - radius - radii, p_other=p_other)
-        near = segments_to_shape((a - X.p) @ X.R, (b - X.p) @ X.R, shape)
-        p, p_other = (x @ X.R.T + X.p for x in (near.p, near.p_other))
-        return Nearest(near.distance - radius, p, p_other, near.normal @ X.R.T)
-
-    def _between_links(self, ends: Array) -> tuple[Array, Array, Nearest]:
-        i, j = self._pairs.T
-        near = between_segments(ends[i, 0], ends[i, 1], ends[j, 0], ends[j, 1])
-        return i, j, near._replace(distance=near.distance - self._radius[i] - self._radius[j])
-
-    def _nearest_of_each(self, i: Array, k: Array, rho: Array, reach: Array) -> Array:
-        """Rows to keep: within reach, and of each link and what it is near, the nearest."""
-        order = np.flatnonzero(rho < reach)
-        order = order[np.argsort(rho[order], kind="stable")]
-        other = np.where(k < 0, -1 - self._frame[-1 - k] if len(k) else k, k)
-        return order[np.unique(np.stack([self._frame[i], other])[:, order], axis=1, return_index=True)[1]]
-
-    def _rows(self, body: Array, p: Array, n: Array, axes: Array, origins: Array) -> Array:
-        """``n^T J_p`` of points p on bodies (-1: the world, zero), shape (n, nv)."""
-        moments = cross_product(axes, p[:, None] - origins)
-        columns = np.where(self._slides[:, None], axes, moments)
-        return (np.einsum("nij,nj->ni", columns, n) * self._carries[body]) @ self._gear
-
-    def _choose_link_pairs(self, model: RobotModel) -> Array:
-        """Capsules i, j of links that are watched, shape (n, 2)."""
-        i, j = np.triu_indices(len(self.capsules), 1)
-        parent = np.array([body.parent for body in model.tree.bodies] + [-2])
-        a, b = self._body[i], self._body[j]
-        i, j = (x[(a != b) & (parent[a] != b) & (parent[b] != a)] for x in (i, j))
-        self._pairs = np.stack([i, j], axis=1)
+    def _apart(self, model: RobotModel) -> Array:
+        """Which of the pairs of capsules are not close by design, shape (n,)."""
         low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
-        qs = np.random.default_rng(0).uniform(low, high, (SAMPLES, model.nq))
-        frames = self._frames(qs)["frames"][:, self._frame]
-        R, p = frames[..., :9].reshape(SAMPLES, -1, 3, 3), frames[..., 9:]
-        ends = p[:, :, None] + np.einsum("snij,nkj->snki", R, self._ends)
-        distances = [self._between_links(posture)[2].distance for posture in ends] if len(i) else np.zeros((1, 0))
-        return self._pairs[np.median(distances, axis=0) >= CLOSE_BY_DESIGN]
+        n = len(self._set.pairs)
+        rho = [
+            self.measure(q, (), 0.0, 1.0).found[RHO][0, :n].copy()
+            for q in np.random.default_rng(0).uniform(low, high, (SAMPLES, model.nq))
+        ]
+        return np.median(rho, axis=0) >= CLOSE_BY_DESIGN
 
 
-def _segments(obstacles: Sequence[Obstacle]) -> tuple[Array, Array, Array]:
-    """Ends of the segments inside spheres and capsules, and their radii."""
-    p = np.array([o.X_WO.p for o in obstacles])
-    half = np.array([o.X_WO.R[:, 2] * (o.shape.length / 2 if isinstance(o.shape, Capsule) else 0.0) for o in obstacles])
-    radii = np.array([o.shape.radius for o in obstacles if isinstance(o.shape, Sphere | Capsule)])
-    return p - half, p + half, radii
-
-
-def _obstacle_speeds(k: Array, near: Nearest, obstacles: Sequence[Obstacle]) -> Array:
-    speeds = np.zeros(len(k))
-    for row in np.flatnonzero(k >= 0):
-        obstacle = obstacles[k[row]]
-        V = np.asarray(obstacle.V_WO)
-        speeds[row] = near.normal[row] @ (V[:3] + np.cross(V[3:], near.p_other[row] - obstacle.X_WO.p))
-    return speeds
+def _link_pairs(body: Array, parents: Sequence[int]) -> Array:
+    """Capsules i, j of links that no joint connects, shape (n, 2)."""
+    i, j = np.triu_indices(len(body), 1)
+    parent = np.array([*parents, -2])
+    a, b = body[i], body[j]
+    return np.stack([i, j], axis=1)[(a != b) & (parent[a] != b) & (parent[b] != a)]

@@ -1,6 +1,6 @@
-"""Exact distances between what an arm may touch: capsules and convex shapes. NumPy only."""
+"""Exact distances between what an arm may touch: capsules and convex shapes, over any scalar."""
 
-from arm_control.geometry.segments import Nearest, between_segments, segments_to_shape
+from arm_control.geometry.segments import Nearest, between_segments, segment_to_shape, to_point
 from arm_control.geometry.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
 
 __all__ = [
@@ -12,5 +12,6 @@ __all__ = [
     "Shape",
     "Sphere",
     "between_segments",
-    "segments_to_shape",
+    "segment_to_shape",
+    "to_point",
 ]

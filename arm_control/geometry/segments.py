@@ -1,78 +1,78 @@
-"""Distances of segments: to each other in closed form, to a convex shape by a search that cannot miss.
+"""Distances of segments: to a point and to each other in closed form, to a convex shape by a short search.
 
 A capsule is a segment with a radius, so the distance between two capsules is that of their segments less both
 radii, and the distance between a capsule and a shape is that of its segment to the shape less its radius.
 
-The signed distance to a convex shape is convex along a segment, so its slope only grows, and the nearest
-point is where the slope changes sign. The search cuts all segments into equal pieces at once and keeps the
-piece with the change, ten times; what is left is 1e-12 of the segment. Where a segment enters the shape the
-point found is the deepest one.
+All is written for one pair over any scalar (:mod:`arm_control.scalars`), without a branch: compiled, it runs
+on several pairs at once.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
-from arm_control.geometry.shapes import TINY, Shape, length_and_direction
+from arm_control.geometry.shapes import Distance
+from arm_control.geometry.vectors import TINY, across, choose, clip, cross, dot, length_and_direction
+from arm_control.scalars import Scalar, select
 from arm_control.spatial import Array
 
-PIECES, ROUNDS = 16, 10
+TANGENTS = 16
+"""Points of the search along a segment: what is left is below 1e-12 of the distance."""
+
+JUST_BEFORE = 1e-10
+"""Inside a shape, where two faces may be equally near, the one so much nearer to the beginning counts: it is not
+rounding that chooses."""
 
 
 class Nearest(NamedTuple):
-    """Nearest points of n pairs.
+    """Nearest points of a pair.
 
     Attributes
     ----------
-    distance : ndarray, shape (n,)
+    distance : scalar
         Distance, negative inside [m].
-    p, p_other : ndarray, shape (n, 3)
+    p, p_other : array, shape (3,)
         The point on the segment, and the one on the other segment or on the surface of the shape [m].
-    normal : ndarray, shape (n, 3)
+    normal : array, shape (3,)
         Unit vector from the other one to the segment: the gradient of the distance.
     """
 
-    distance: Array
+    distance: Scalar
     p: Array
     p_other: Array
     normal: Array
 
 
-def closest_on_segments(p: Array, a: Array, b: Array) -> Array:
-    """Where on segments a to b the points nearest to p are: 0 at a, 1 at b; 0 for a segment without length.
-
-    Parameters
-    ----------
-    p, a, b : ndarray, shape (..., 3)
-        Points and ends [m].
-
-    Returns
-    -------
-    ndarray, shape (...)
+def closest_on_segment(p: Array, a: Array, b: Array) -> Scalar:
+    """Where on the segment from a to b the point nearest to p is: 0 at a, 1 at b; 0 where it has no length.
 
     Examples
     --------
+    >>> import numpy as np
     >>> ends = np.zeros(3), np.array([2.0, 0.0, 0.0])
-    >>> [float(closest_on_segments(np.array([x, 1.0, 0.0]), *ends)) for x in (-1.0, 0.5, 3.0)]
+    >>> [float(closest_on_segment(np.array([x, 1.0, 0.0]), *ends)) for x in (-1.0, 0.5, 3.0)]
     [0.0, 0.25, 1.0]
     """
     d = b - a
-    squared = np.einsum("...i,...i->...", d, d)
-    along = np.einsum("...i,...i->...", p - a, d)
-    return np.clip(along / np.where(squared > TINY**2, squared, np.inf), 0.0, 1.0)
+    return _share(dot(p - a, d), dot(d, d))
+
+
+def to_point(a: Array, b: Array, p: Array) -> Nearest:
+    """Nearest points of a segment from a to b and a point, shape (3,) each [m]."""
+    nearest = a + closest_on_segment(p, a, b) * (b - a)
+    distance, normal = length_and_direction(nearest - p, across(b - a))
+    return Nearest(distance, nearest, p, normal)
 
 
 def between_segments(a0: Array, a1: Array, b0: Array, b1: Array) -> Nearest:
-    """Nearest points of segments a and b, pair by pair.
+    """Nearest points of segments a and b.
 
     Either both nearest points are inside their segments, on the common perpendicular, or one of them is an
     end: five candidates, the best of which counts. Nothing is divided by an angle that may vanish.
 
     Parameters
     ----------
-    a0, a1, b0, b1 : ndarray, shape (n, 3)
+    a0, a1, b0, b1 : array, shape (3,)
         Ends of the segments [m]; they may coincide.
 
     Returns
@@ -81,61 +81,93 @@ def between_segments(a0: Array, a1: Array, b0: Array, b1: Array) -> Nearest:
         Its normal is perpendicular to both segments where they cross.
     """
     da, db, ab = a1 - a0, b1 - b0, b0 - a0
-    cross = cross_product(da, db)
-    squared = np.einsum("ij,ij->i", cross, cross)
-    skew = squared > TINY * np.einsum("ij,ij->i", da, da) * np.einsum("ij,ij->i", db, db)
-    middle = np.einsum("ij,ij->i", cross_product(ab, db), cross) / np.where(skew, squared, np.inf)
-    s = np.stack([np.clip(middle, 0.0, 1.0), np.zeros(len(a0)), np.ones(len(a0))])
-    t = closest_on_segments(a0 + s[..., None] * da, b0, b1)
-    u = np.stack([np.zeros(len(a0)), np.ones(len(a0))])
-    s = np.concatenate([s, closest_on_segments(b0 + u[..., None] * db, a0, a1)])
-    t = np.concatenate([t, u])
-    pa, pb = a0 + s[..., None] * da, b0 + t[..., None] * db
-    gap = pa - pb
-    best = np.einsum("kij,kij->ki", gap, gap).argmin(0), np.arange(len(a0))
-    distance, normal = length_and_direction(gap[best])
-    touching = distance <= TINY
-    if touching.any():
-        normal[touching] = [_across(x, y) for x, y in zip(da[touching], db[touching], strict=True)]
-    return Nearest(distance, pa[best], pb[best], normal)
+    aa, bb = dot(da, da), dot(db, db)
+    perpendicular = cross(da, db)
+    squared = dot(perpendicular, perpendicular)
+    skew = squared - TINY * aa * bb
+    middle = select(skew, clip(dot(cross(ab, db), perpendicular) / select(skew, squared, 1.0), 0.0, 1.0), 0.0)
+    turn, along_a, along_b = dot(da, db), dot(ab, da), dot(ab, db)
+    on_b = [(s, _share(s * turn - along_b, bb)) for s in (middle, 0.0, 1.0)]
+    on_a = [(_share(along_a + t * turn, aa), t) for t in (0.0, 1.0)]
+    best, s, t, gap = None, 0.0, 0.0, ab
+    for s_new, t_new in on_b + on_a:
+        gap_new = s_new * da - t_new * db - ab
+        new = dot(gap_new, gap_new)
+        better = 1.0 if best is None else best - new
+        s, t, gap = select(better, s_new, s), select(better, t_new, t), choose(better, gap_new, gap)
+        best = select(better, new, best)
+    both = length_and_direction(perpendicular, across(choose(aa - bb, da, db)))[1]
+    tangent = choose(skew, both, across(choose(aa - bb, da, db)))
+    distance, normal = length_and_direction(gap, tangent)
+    return Nearest(distance, a0 + s * da, b0 + t * db, normal)
 
 
-def segments_to_shape(a: Array, b: Array, shape: Shape) -> Nearest:
-    """Nearest points of segments and one shape.
+def _share(part: Scalar, squared: Scalar) -> Scalar:
+    """Return part / squared, from 0 to 1; 0 for a segment without length."""
+    has_length = squared - TINY * TINY
+    return select(has_length, clip(part / select(has_length, squared, 1.0), 0.0, 1.0), 0.0)
+
+
+class _Probe(NamedTuple):
+    """Where on the segment (0 to 1), the distance there, and how it changes along the segment."""
+
+    s: Scalar
+    distance: Scalar
+    slope: Scalar
+
+
+def segment_to_shape(a: Array, b: Array, distance: Distance) -> Nearest:
+    """Nearest points of a segment and a convex shape.
+
+    The signed distance is convex along a segment, so its slope only grows, and the nearest point is where it
+    changes sign. Two points hold the change between them; the next one is where their tangents meet, which
+    halves the gap where the distance is smooth and finds a kink. Then twice where the slope is zero if it
+    changes evenly, which sharpens a smooth minimum. Where a segment enters the shape the point found is the
+    deepest one.
 
     Parameters
     ----------
-    a, b : ndarray, shape (n, 3)
-        Ends of the segments in the shape's frame [m]; they may coincide.
-    shape : Shape
-        The shape.
+    a, b : array, shape (3,)
+        Ends of the segment in the shape's frame [m]; they may coincide.
+    distance : callable
+        Signed distance of a point and its gradient: one of :mod:`arm_control.geometry.shapes`.
 
     Returns
     -------
     Nearest
-        In the shape's frame. Where a segment enters the shape: the deepest of its points, and how deep it is.
+        In the shape's frame.
     """
     d = b - a
-    low, high = np.zeros(len(a)), np.ones(len(a))
-    grid, rows = np.linspace(0.0, 1.0, PIECES + 1), np.arange(len(a))
-    for _ in range(ROUNDS):
-        s = low[:, None] + (high - low)[:, None] * grid
-        slope = np.einsum("nki,ni->nk", shape.signed_distance(a[:, None] + s[..., None] * d[:, None]).gradient, d)
-        falling = (slope < 0.0).sum(1)
-        low, high = s[rows, np.maximum(falling - 1, 0)], s[rows, np.minimum(falling, PIECES)]
-    p = a + np.stack([low, high])[..., None] * d
-    distance, normal = shape.signed_distance(p)
-    best = distance.argmin(0), rows
-    return Nearest(distance[best], p[best], p[best] - distance[best][:, None] * normal[best], normal[best])
+
+    def probe(s: Scalar) -> _Probe:
+        found, gradient = distance(a + s * d)
+        return _Probe(s, found, dot(gradient, d))
+
+    begin, end = probe(0.0), probe(1.0)
+    low = _either(-end.slope, end, begin)  # still falling at the end
+    high = _either(-begin.slope, end, begin)  # rising from the beginning on
+    for guess in [_tangents] * TANGENTS + [_level] * 2:
+        new = probe(clip(guess(low, high), low.s, high.s))
+        low, high = _either(-new.slope, new, low), _either(-new.slope, high, new)
+    s = select(low.distance - high.distance, high.s, low.s)
+    p = a + s * d
+    (found, gradient), (_, before) = distance(p), distance(a + (s - JUST_BEFORE) * d)
+    gradient = choose(-found, before, gradient)
+    return Nearest(found, p, p - found * gradient, gradient)
 
 
-def cross_product(a: Array, b: Array) -> Array:
-    """``a x b`` of vectors, shape (..., 3), which broadcast; several times as fast as NumPy's."""
-    (ax, ay, az), (bx, by, bz) = (np.moveaxis(x, -1, 0) for x in (a, b))
-    return np.stack([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx], axis=-1)
+def _either(x: Scalar, a: _Probe, b: _Probe) -> _Probe:
+    return _Probe(*(select(x, one, other) for one, other in zip(a, b, strict=True)))
 
 
-def _across(a: Array, b: Array) -> Array:
-    """A unit vector perpendicular to a and b, which may be parallel or without length."""
-    null = np.linalg.svd(np.stack([a, b]))[2]
-    return null[2]
+def _tangents(low: _Probe, high: _Probe) -> Scalar:
+    """Where the tangents at both ends meet."""
+    rise = high.slope - low.slope
+    away = high.slope * (high.s - low.s) - (high.distance - low.distance)
+    return low.s + away / select(rise, rise, 1.0)
+
+
+def _level(low: _Probe, high: _Probe) -> Scalar:
+    """Where the slope is zero, if it changes evenly."""
+    rise = high.slope - low.slope
+    return low.s - low.slope * (high.s - low.s) / select(rise, rise, 1.0)

@@ -6,34 +6,113 @@ are exact, also at corners. As a function of the point it is convex, since the s
 search along a segment in :mod:`arm_control.geometry.segments` rests on.
 
 Where the gradient is not unique (the centre of a sphere, the axis of a cylinder, equally near faces) one of
-the possible ones is returned, always of length 1 and never a NaN.
+the possible ones is returned, always of length 1 and never a NaN. The distances are written for one point over
+any scalar, without a branch.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from arm_control.columns import columns, rows
 from arm_control.exceptions import InputError
+from arm_control.geometry.vectors import TINY, choose, clip, length_and_direction, magnitude, minimum
+from arm_control.scalars import Scalar, maximum, select, sqrt
 from arm_control.spatial import Array
 
-TINY = 1e-12
-"""Distance below which a direction is not taken from a difference of points [m]."""
+X_AXIS, Y_AXIS, Z_AXIS = np.eye(3)
 
 
 class SignedDistance(NamedTuple):
-    """Signed distance of points, shape (...) [m], and its gradient, shape (..., 3)."""
+    """Signed distance of a point [m], and its gradient, shape (3,)."""
 
-    distance: Array
+    distance: Scalar
     gradient: Array
 
 
+Distance: TypeAlias = Callable[[Array], SignedDistance]
+
+
+def to_ball(p: Array, radius: Scalar) -> SignedDistance:
+    """Signed distance of a point p, shape (3,) [m], to a ball."""
+    distance, gradient = length_and_direction(p, X_AXIS)
+    return SignedDistance(distance - radius, gradient)
+
+
+def to_capsule(p: Array, radius: Scalar, half: Scalar) -> SignedDistance:
+    """Signed distance to all within ``radius`` of a segment along z, from -half to half."""
+    return to_ball(np.array([p[0], p[1], p[2] - clip(p[2], -half, half)]), radius)
+
+
+def to_box(p: Array, half: Array) -> SignedDistance:
+    """Signed distance to a box; ``half`` is half of its edges, shape (3,)."""
+    sign = np.array([select(-x, -1.0, 1.0) for x in p])
+    over = np.array([magnitude(x) for x in p]) - half
+    yz, y = over[1] - over[0], choose(over[1] - over[0], Y_AXIS, X_AXIS)
+    deepest = select(yz, over[1], over[0])
+    face = choose(over[2] - deepest, Z_AXIS, y)
+    length, direction = length_and_direction(np.array([maximum(x, 0.0) for x in over]), face)
+    return SignedDistance(select(length - TINY, length, maximum(deepest, over[2])), sign * direction)
+
+
+def to_turned(p: Array, below: Scalar, above: Scalar, half: Scalar) -> SignedDistance:
+    """Signed distance to a cylinder, a cone, or what lies between them.
+
+    ``below`` and ``above`` are its radii at ``z = -half`` and ``z = half``. In the half plane of the point the
+    nearest point is on one of three edges; inside, the nearest edge's line counts.
+    """
+    r, z = sqrt(p[0] * p[0] + p[1] * p[1]), p[2]
+    slant = sqrt((above - below) * (above - below) + 4.0 * half * half)
+    along = np.array([above - below, 2.0 * half]) * (1.0 / slant)
+    x = np.array([r - below, z + half])
+    edges = (  # height above the edge's line, its normal, and the vector from the nearest point on it
+        (-z - half, np.array([0.0, -1.0]), np.array([r - clip(r, 0.0, below), z + half])),
+        (x[0] * along[1] - x[1] * along[0], np.array([along[1], -along[0]]), x - clip(x @ along, 0.0, slant) * along),
+        (z - half, np.array([0.0, 1.0]), np.array([r - clip(r, 0.0, above), z - half])),
+    )
+    height, normal, gap = edges[0]
+    squared = gap @ gap
+    for height_new, normal_new, gap_new in edges[1:]:
+        normal = choose(height_new - height, normal_new, normal)
+        height = maximum(height, height_new)
+        squared_new = gap_new @ gap_new
+        gap = choose(squared - squared_new, gap_new, gap)
+        squared = minimum(squared, squared_new)
+    distance = sqrt(squared)
+    is_clear = select(height, distance - TINY, 0.0)
+    slope = choose(is_clear, gap * (1.0 / select(is_clear, distance, 1.0)), normal)
+    off_axis = r - TINY
+    radial = choose(off_axis, p[:2] * (1.0 / select(off_axis, r, 1.0)), np.array([1.0, 0.0]))
+    gradient = np.array([slope[0] * radial[0], slope[0] * radial[1], slope[1]])
+    return SignedDistance(select(height, distance, height), gradient)
+
+
+class _Shape:
+    """What all shapes have."""
+
+    @property
+    def distance(self) -> Distance:
+        """Signed distance of a point, over any scalar."""
+        raise NotImplementedError
+
+    def signed_distance(self, p: npt.ArrayLike) -> SignedDistance:
+        """Signed distances, shape (...) [m], of points p, shape (..., 3) [m], and their gradients, (..., 3)."""
+        p = np.asarray(p, dtype=float)
+        points = p.reshape(-1, 3)
+        distance, gradient = self.distance(columns(points.T))
+        n = len(points)
+        return SignedDistance(rows(distance, n).reshape(p.shape[:-1]), rows(gradient, n).T.reshape(p.shape))
+
+
 @dataclass(frozen=True)
-class Sphere:
+class Sphere(_Shape):
     """A ball around the origin; ``radius`` in m."""
 
     radius: float
@@ -46,14 +125,14 @@ class Sphere:
         """Radius of the ball around the origin that holds the shape [m]."""
         return self.radius
 
-    def signed_distance(self, p: npt.ArrayLike) -> SignedDistance:
-        """Signed distance of points p, shape (..., 3) [m], and its gradient."""
-        distance, gradient = length_and_direction(np.asarray(p, dtype=float))
-        return SignedDistance(distance - self.radius, gradient)
+    @property
+    def distance(self) -> Distance:
+        """Signed distance of a point, over any scalar."""
+        return partial(to_ball, radius=self.radius)
 
 
 @dataclass(frozen=True)
-class Capsule:
+class Capsule(_Shape):
     """All points within ``radius`` of a segment of ``length`` along z, the origin in its middle [m]."""
 
     radius: float
@@ -67,16 +146,14 @@ class Capsule:
         """Radius of the ball around the origin that holds the shape [m]."""
         return self.radius + self.length / 2
 
-    def signed_distance(self, p: npt.ArrayLike) -> SignedDistance:
-        """Signed distance of points p, shape (..., 3) [m], and its gradient."""
-        p = np.array(p, dtype=float)
-        p[..., 2] -= np.clip(p[..., 2], -self.length / 2, self.length / 2)
-        distance, gradient = length_and_direction(p)
-        return SignedDistance(distance - self.radius, gradient)
+    @property
+    def distance(self) -> Distance:
+        """Signed distance of a point, over any scalar."""
+        return partial(to_capsule, radius=self.radius, half=self.length / 2)
 
 
 @dataclass(frozen=True)
-class Box:
+class Box(_Shape):
     """A box; ``size`` is its three edges [m]."""
 
     size: tuple[float, float, float]
@@ -91,20 +168,14 @@ class Box:
         """Radius of the ball around the origin that holds the shape [m]."""
         return math.hypot(*self.size) / 2
 
-    def signed_distance(self, p: npt.ArrayLike) -> SignedDistance:
-        """Signed distance of points p, shape (..., 3) [m], and its gradient."""
-        p = np.asarray(p, dtype=float)
-        sign = np.where(p < 0.0, -1.0, 1.0)
-        over = np.abs(p) - np.array(self.size) / 2
-        face = np.eye(3)[over.argmax(-1)]
-        distance, direction = length_and_direction(np.maximum(over, 0.0))
-        outside = distance > TINY
-        gradient = sign * np.where(outside[..., None], direction, face)
-        return SignedDistance(np.where(outside, distance, over.max(-1)), gradient)
+    @property
+    def distance(self) -> Distance:
+        """Signed distance of a point, over any scalar."""
+        return partial(to_box, half=np.array(self.size) / 2)
 
 
 @dataclass(frozen=True)
-class Cylinder:
+class Cylinder(_Shape):
     """A cylinder with flat ends: ``radius``, and ``length`` along z, the origin in its middle [m]."""
 
     radius: float
@@ -118,14 +189,14 @@ class Cylinder:
         """Radius of the ball around the origin that holds the shape [m]."""
         return math.hypot(self.radius, self.length / 2)
 
-    def signed_distance(self, p: npt.ArrayLike) -> SignedDistance:
-        """Signed distance of points p, shape (..., 3) [m], and its gradient."""
-        r, h = self.radius, self.length / 2
-        return _revolved(np.asarray(p, dtype=float), np.array([[0, -h], [r, -h], [r, h], [0, h]]))
+    @property
+    def distance(self) -> Distance:
+        """Signed distance of a point, over any scalar."""
+        return partial(to_turned, below=self.radius, above=self.radius, half=self.length / 2)
 
 
 @dataclass(frozen=True)
-class Cone:
+class Cone(_Shape):
     """A cone: base of ``radius`` at ``z = -length / 2``, apex at ``z = length / 2`` [m]."""
 
     radius: float
@@ -139,50 +210,15 @@ class Cone:
         """Radius of the ball around the origin that holds the shape [m]."""
         return math.hypot(self.radius, self.length / 2)
 
-    def signed_distance(self, p: npt.ArrayLike) -> SignedDistance:
-        """Signed distance of points p, shape (..., 3) [m], and its gradient."""
-        r, h = self.radius, self.length / 2
-        return _revolved(np.asarray(p, dtype=float), np.array([[0, -h], [r, -h], [0, h]]))
+    @property
+    def distance(self) -> Distance:
+        """Signed distance of a point, over any scalar."""
+        return partial(to_turned, below=self.radius, above=0.0, half=self.length / 2)
 
 
 Shape: TypeAlias = Sphere | Capsule | Box | Cylinder | Cone
 
 
-def length_and_direction(x: Array) -> tuple[Array, Array]:
-    """Lengths of vectors, shape (..., 3), and their directions; of one without length, the x axis."""
-    length = np.sqrt(np.einsum("...i,...i->...", x, x))
-    has_one = length > TINY
-    direction = x / np.where(has_one, length, 1.0)[..., None]
-    return length, np.where(has_one[..., None], direction, (1.0, 0.0, 0.0))
-
-
 def _check(shape: object, *sizes: float) -> None:
     if not all(math.isfinite(size) and size > 0.0 for size in sizes):
         raise InputError(f"{shape}: every size must be finite and above 0")
-
-
-def _revolved(p: Array, corners: Array) -> SignedDistance:
-    """Signed distance to the solid that a convex profile makes as it turns about z.
-
-    ``corners``, shape (k, 2), are radius and height, from the axis below round to the axis above. In the
-    half plane of the point the nearest point is on one of the edges; inside, the nearest edge's line counts.
-    """
-    r = np.hypot(p[..., 0], p[..., 1])
-    along = np.diff(corners, axis=0)
-    lengths = np.hypot(*along.T)
-    along = along / lengths[:, None]
-    normals = np.stack([along[:, 1], -along[:, 0]], axis=1)
-    x = np.stack([r, p[..., 2]], axis=-1)[..., None, :] - corners[:-1]
-    height = (x * normals).sum(-1)
-    x = x - np.clip((x * along).sum(-1), 0.0, lengths)[..., None] * along
-    distance = np.hypot(x[..., 0], x[..., 1])
-    inside = (height <= 0.0).all(-1)
-    edge = np.where(inside, height.argmax(-1), distance.argmin(-1))[..., None]
-    height, distance = (np.take_along_axis(values, edge, -1)[..., 0] for values in (height, distance))
-    x = np.take_along_axis(x, edge[..., None], -2)[..., 0, :]
-    flat = inside | (distance <= TINY)
-    slope = np.where(flat[..., None], normals[edge[..., 0]], x / np.where(flat, 1.0, distance)[..., None])
-    off_axis = r > TINY
-    radial = np.where(off_axis[..., None], p[..., :2] / np.where(off_axis, r, 1.0)[..., None], (1.0, 0.0))
-    gradient = np.concatenate([slope[..., :1] * radial, slope[..., 1:]], axis=-1)
-    return SignedDistance(np.where(inside, height, distance), gradient)

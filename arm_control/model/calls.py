@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from math import isfinite
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import InputError
+from arm_control.model.column_law import ColumnLaw, Columns
 from arm_control.model.engine import KERNELS, TERMS, Engine
 from arm_control.model.kernels import SHARED, Batch, Kernel, NotFinite
 from arm_control.model.program import Program
@@ -35,6 +37,7 @@ class Calls:
         self._tool = self._no_tool = tool
         self._kernels: dict[tuple[tuple[str, ...], str | None], Kernel] = {}
         self._functions: dict[tuple[tuple[str, ...], str | None], Callable[..., list[Array]]] = {}
+        self._columns: dict[str, Columns] = {}
 
     def set_tool(self, tool: Array) -> None:
         """Compute with this tool from now on."""
@@ -132,6 +135,12 @@ class Calls:
             self.set_tool(self._tool)
         return self._kernels[key]
 
+    def columns(self, law: ColumnLaw, samples: Mapping[str, Array]) -> Columns:
+        """See :meth:`arm_control.RobotModel.compile_columns`."""
+        if law.name not in self._columns:
+            self._columns[law.name] = self.engine.columns(law, samples)
+        return self._columns[law.name]
+
     def batch(self, quantities: tuple[str, ...]) -> BatchFunction:
         """Return what computes these quantities for many states, with the tool there is now."""
         unknown = [name for name in quantities if name not in INPUTS or "point" in INPUTS[name]]
@@ -148,8 +157,12 @@ class Calls:
         for name in bar(names or tuple(KERNELS), "making kernels" if progress else None):
             self.kernel(KERNELS[name])
 
-    def in_joint_order(self, names: Sequence[str], values: Sequence[float], what: str) -> Array:
+    def in_joint_order(self, names: Sequence[str], values: Sequence[float] | Array, what: str) -> Array:
         """See :meth:`arm_control.RobotModel.in_joint_order`."""
+        if names is self._joint_names:  # nothing to be looked for
+            array = np.array(values, dtype=float)
+            if array.shape == (len(names),) and isfinite(sum(array.tolist())):
+                return array
         if len(names) != len(values):
             raise InputError(f"{len(names)} joint names with {len(values)} {what} values")
         index = {name: i for i, name in enumerate(names)}

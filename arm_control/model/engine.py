@@ -19,6 +19,7 @@ import numpy as np
 
 from arm_control.cache import Cache
 from arm_control.exceptions import ModelError
+from arm_control.model.column_law import ColumnLaw, Columns, TextColumns
 from arm_control.model.kernels import SHARED, BackEnd, Batch, Kernel
 from arm_control.model.program import Program
 from arm_control.model.quantities import reference, tool_numbers
@@ -112,6 +113,16 @@ class Engine:
             LOG.warning("%s: %s is not compiled: %s: %s", self._title, name, type(error).__name__, error)
             return None
 
+    def columns(self, law: ColumnLaw, samples: Mapping[str, Array]) -> Columns:
+        """Return somebody else's law for many columns; where it cannot be compiled its text runs."""
+        try:
+            return self._maker.columns(law, lambda columns: check_columns(law, columns, samples))
+        except NotImplementedError:
+            return TextColumns(law)
+        except Exception as error:
+            LOG.warning("%s: %s is not compiled: %s: %s", self._title, law.name, type(error).__name__, error)
+            return TextColumns(law)
+
     def batch(self, quantities: tuple[str, ...], has_tool: bool) -> Batch:
         """Return what computes these quantities for many states."""
         key = (quantities, has_tool)
@@ -188,6 +199,19 @@ class Engine:
         load = Inertia(0.5, np.array([0.01, -0.02, 0.03]), 0.01 * np.eye(3))
         tool = tool_numbers(self._tree, Transform(np.eye(3), np.array([0.1, 0.2, -0.3])), load)
         return {name: np.tile(tool, (N_SAMPLES, 1)) if name == "tool" else x for name, x in samples.items()}
+
+
+def check_columns(law: ColumnLaw, columns: Columns, samples: Mapping[str, Array]) -> None:
+    """Refuse what does not compute, of sample inputs, what the law's text says."""
+    shapes = {name: shape[0] for name, shape in law.write().outputs.items()}
+    n = next(array.shape[1] for name, array in samples.items() if name not in law.shared)
+    found, expected = (
+        {name: np.zeros(size if name in law.totals else (size, n)) for name, size in shapes.items()} for _ in range(2)
+    )
+    columns.bind({**samples, **found})()
+    law.run({**samples, **expected})
+    keep = samples[law.where][0] > 0.0 if law.where else np.full(n, True)
+    _compare(*({name: x if x.ndim == 1 else x[:, keep] for name, x in part.items()} for part in (found, expected)))
 
 
 def _compare(outputs: Mapping[str, Array], expected: Mapping[str, Array]) -> None:

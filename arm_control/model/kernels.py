@@ -11,6 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
+from arm_control.model.column_law import ColumnLaw, Columns
 from arm_control.model.program import Program
 from arm_control.spatial import Array
 
@@ -112,6 +113,9 @@ class BackEnd(Protocol):
 
     def law(self, name: str, write: Callable[[], Program], check: Callable[[Kernel], None]) -> Kernel:
         """Return a kernel of a program that somebody else writes; its name must say all it is made from."""
+
+    def columns(self, law: ColumnLaw, check: Callable[[Columns], None]) -> Columns:
+        """Return a law for many columns, made ready to run."""
 
     def batch(self, quantities: Sequence[str], has_tool: bool, check: Callable[[Batch], None]) -> Batch:
         """Return what computes these for many states; without a tool it may be simpler."""

@@ -13,7 +13,7 @@ recursions of :mod:`arm_control.model.recursions`, compiled for this robot when 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ from arm_control.cache import Cache, default_directory
 from arm_control.exceptions import FrameNotFound
 from arm_control.model.arm import Arm, describe
 from arm_control.model.calls import BatchFunction, Calls
+from arm_control.model.column_law import ColumnLaw, Columns
 from arm_control.model.derivatives import AccelerationDerivatives, TorqueDerivatives
 from arm_control.model.engine import ACCELERATION_DERIVATIVES, ENERGY, KINEMATICS, POSE, TORQUE_DERIVATIVES, Engine
 from arm_control.model.kernels import Kernel
@@ -246,12 +247,7 @@ class RobotModel:
         return self._calls.compute(ENERGY, q, np.zeros(self.nv))[2]
 
     def batch(self, *quantities: str) -> BatchFunction:
-        """Return a function that computes quantities of many states at once.
-
-        Parameters
-        ----------
-        *quantities : str
-            Any of those in :data:`arm_control.model.quantities.INPUTS`, such as ``"p_WE", "J", "M"``.
+        """Return a function of many states at once, of any of :data:`arm_control.model.quantities.INPUTS`.
 
         Examples
         --------
@@ -278,13 +274,17 @@ class RobotModel:
         """
         return self._calls.law(name, write, check)
 
+    def compile_columns(self, law: ColumnLaw, samples: Mapping[str, Array]) -> Columns:
+        """Compile a law for many columns, compared with its text on samples; where it cannot be, the text runs."""
+        return self._calls.columns(law, samples)
+
     def symbolic(self) -> Symbolic:
         """Return the arm's formulas, as SymPy expressions."""
         from arm_control.model.symbolic import Symbolic
 
         return Symbolic(self.tree, self.urdf.robot.name, self._identity, self._cache)
 
-    def in_joint_order(self, names: Sequence[str], values: Sequence[float], what: str = "position") -> Array:
+    def in_joint_order(self, names: Sequence[str], values: Sequence[float] | Array, what: str = "position") -> Array:
         """Values given by joint name, as in a ``JointState``, in the model's order; others are passed over.
 
         Raises an InputError when the lengths differ, a name comes twice, a joint is missing or a value is not

@@ -12,16 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arm_control.controllers.avoidance import (
-    Avoidance,
-    AvoidanceParameters,
-    damping_but_of_an_escape,
-)
+from arm_control.controllers.avoidance import Avoidance, AvoidanceParameters
 from arm_control.controllers.proximity import Obstacle, Proximity
 from arm_control.exceptions import InputError, ParameterError
 from arm_control.geometry import Box, Capsule, Cone, Cylinder, Sphere
 from arm_control.model import RobotModel
-from arm_control.spatial import Array, Pose, rotation_from_vector
+from arm_control.spatial import Array, Pose, rotation_from_vector, rotation_with_z
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 SHAPES = (Sphere(0.06), Capsule(0.05, 0.2), Box((0.1, 0.12, 0.14)), Cylinder(0.06, 0.2), Cone(0.08, 0.2))
@@ -123,6 +119,50 @@ def test_an_arm_folded_onto_itself_is_pushed_apart(ur5: RobotModel):
     assert not len(Avoidance(ur5, AvoidanceParameters(self_threshold=0.0)).tick(t, []).pairs.rho)
 
 
+def test_points_lie_on_the_surfaces(ur5: RobotModel, around: list[Obstacle]):
+    proximity = Proximity(ur5)
+    capsules = {link: [c for c in proximity.capsules if c.link == link] for link in ur5.frames}
+
+    def on(link: str, p: Array) -> float:
+        X, found = ur5.pose(q, link), []
+        for c in capsules[link]:
+            local, d = X.R.T @ (p - X.p), c.b - c.a
+            s = np.clip((local - c.a) @ d / max(d @ d, 1e-12), 0.0, 1.0)
+            found.append(np.linalg.norm(local - c.a - s * d) - c.radius)
+        return min(found, key=abs)
+
+    of_links = 0
+    for q in postures(20):
+        pairs = proximity.near(q, around, 0.3, 0.3)
+        np.testing.assert_allclose(pairs.p - pairs.p_other, pairs.rho[:, None] * pairs.n, rtol=0, atol=1e-12)
+        for (link, other), p, p_other in zip(pairs.names, pairs.p, pairs.p_other, strict=True):
+            assert abs(on(link, p)) < 1e-9
+            if other.startswith("obstacle"):
+                o = around[int(other.split()[1])]
+                assert abs(o.shape.signed_distance(o.X_WO.R.T @ (p_other - o.X_WO.p)).distance) < 1e-9
+            else:
+                of_links += 1
+                assert abs(on(other, p_other)) < 1e-9
+    assert of_links > 5
+
+
+def test_of_each_link_and_what_it_is_near_the_nearest_capsule_counts(ur5: RobotModel, around: list[Obstacle]):
+    proximity = Proximity(ur5)
+    for q in postures(10):
+        pairs = proximity.near(q, around, 1.0, 1.0)
+        assert len(set(pairs.names)) == len(pairs.names) > 20
+        scene = proximity.measure(q, around, 1.0, 1.0)
+        for (link, other), rho in zip(pairs.names, pairs.rho, strict=True):
+            columns = [
+                column
+                for column, (i, k) in enumerate(zip(scene.i.tolist(), scene.other.tolist(), strict=True))
+                if k != len(around)
+                and proximity.capsules[i].link == link
+                and other == (f"obstacle {k}" if k >= 0 else proximity.capsules[-1 - k].link)
+            ]
+            assert rho == scene.found[0, columns].min()
+
+
 # -- the law --------------------------------------------------------------------------------------------
 
 
@@ -195,7 +235,8 @@ def test_below_the_takeover_distance_the_task_is_gone(ur5: RobotModel):
     np.testing.assert_array_equal(output.combined(tau), output.combined(0 * tau))
     J_e = output.pairs.J_n[output.pairs.J_n @ v > 0.0]
     assert len(J_e)
-    damping = damping_but_of_an_escape(J_e, np.linalg.inv(t.M), 10.0 * t.M @ v)
+    damping, M_inv = 10.0 * t.M @ v, np.linalg.inv(t.M)
+    damping = damping - J_e.T @ np.linalg.pinv(J_e @ M_inv @ J_e.T, rcond=1e-9) @ J_e @ M_inv @ damping
     np.testing.assert_allclose(output.combined(tau), t.h - damping + output.tau, rtol=0, atol=1e-9)
     np.testing.assert_allclose(J_e @ np.linalg.solve(t.M, damping), 0.0, rtol=0, atol=1e-9)
     assert v @ damping >= 0.0
@@ -230,6 +271,134 @@ def test_inside_an_obstacle_the_push_is_bounded_and_leads_out(ur5: RobotModel):
         assert (np.abs(output.tau) <= ur5.tau_max * (1 + 1e-12)).all()
         acceleration = output.pairs.J_n @ np.linalg.solve(t.M, output.tau)
         assert acceleration[output.pairs.rho.argmin()] > 0.0
+
+
+def test_an_output_keeps_what_it_is_about(ur5: RobotModel, around: list[Obstacle]):
+    """Also what it computes only when asked."""
+    law = Avoidance(ur5, AvoidanceParameters(threshold=0.3, self_threshold=0.1))
+    (q, other), v = postures(2), np.linspace(-1.0, 1.0, 6)
+    t = ur5.evaluate(q, v)
+    first, wanted = law.tick(t, around), law.tick(t, around)
+    alone, pairs = wanted.alone, wanted.pairs
+    law.tick(ur5.evaluate(other, -v), [moved(o, 0.1) for o in around[::-1]])
+    law.parameters = AvoidanceParameters()
+    law.tick(ur5.evaluate(other, -v), [moved(o, 0.1) for o in around])
+    np.testing.assert_array_equal(first.alone, alone)
+    for x, y in zip(first.pairs, pairs, strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
+def test_what_moves_appears_or_goes_is_seen(ur5: RobotModel, around: list[Obstacle]):
+    law, t = Avoidance(ur5, STRONG), ur5.evaluate(HOME, np.ones(6))
+    obstacles = list(around)
+    for step in range(40):
+        match step % 4:
+            case 0:
+                obstacles = [moved(o, 0.05) for o in obstacles]
+            case 1:
+                obstacles[step % 5] = moved(obstacles[step % 5], 0.1)
+            case 2:
+                obstacles = obstacles[1:] + obstacles[:1]
+        found, wanted = (
+            law.tick(t, obstacles[: 1 + step % 5]),
+            Avoidance(ur5, STRONG).tick(t, obstacles[: 1 + step % 5]),
+        )
+        np.testing.assert_array_equal(found.tau, wanted.tau)
+        assert found.distance == wanted.distance
+
+
+def scenes(model: RobotModel, n: int) -> list[tuple[Array, Array, list[Obstacle]]]:
+    """Random states, and obstacles about the end effector, some of them around its origin."""
+    rng, drawn = np.random.default_rng(7), []
+    low, high = np.maximum(model.q_min, -2.0), np.minimum(model.q_max, 2.0)
+    for i in range(n):
+        q, v = rng.uniform(low, high), rng.uniform(-1.0, 1.0, model.nv)
+        p, spread = model.pose(q).p, (0.6, 0.3, 0.1)[i % 3]
+        turns = [rotation_from_vector(rng.normal(size=3)) for _ in SHAPES * 2]
+        places = p + rng.uniform(-spread, spread, (len(turns), 3))
+        poses = map(Pose, turns, places)
+        drawn.append(
+            (q, v, [Obstacle(s, X, rng.uniform(-0.2, 0.2, 6)) for s, X in zip(SHAPES * 2, poses, strict=True)])
+        )
+    return drawn
+
+
+def degenerate(model: RobotModel, q: Array) -> list[Obstacle]:
+    """Obstacles whose origin is an end or the middle of a capsule, or beside it, with parallel or crossing axes."""
+    obstacles = []
+    for i, c in enumerate(Proximity(model).capsules):
+        X, R = model.pose(q, c.link), np.eye(3)
+        if np.linalg.norm(c.b - c.a) > 1e-6:
+            R = rotation_with_z((c.b - c.a) / np.linalg.norm(c.b - c.a))
+        for k, p in enumerate(
+            (c.a, c.b, (c.a + c.b) / 2, c.a + R[:, 0] * 0.2, (c.a + c.b) / 2 + R[:, 1] * (c.radius + 0.05))
+        ):
+            turn = (np.eye(3), rotation_from_vector([np.pi / 2, 0, 0]))[(i + k) % 2]
+            obstacles.append(Obstacle(SHAPES[(2 * i + k) % 5], Pose(X.R @ R @ turn, X.R @ p + X.p)))
+    return obstacles
+
+
+def test_where_things_coincide_or_are_parallel_the_compiled_distances_are_the_texts(load_robot):
+    """Which of several nearest points is found may be decided by rounding; how near they are may not."""
+    compiled, text = (Proximity(load_robot("ur5", backend=name)) for name in ("llvm", "python"))
+    ur5 = load_robot("ur5")
+    for q in (HOME, np.zeros(6), *postures(3)):
+        around = degenerate(ur5, q)
+        found, wanted = (proximity.near(q, around, 1.0, 1.0) for proximity in (compiled, text))
+        assert found.names == wanted.names
+        assert (found.rho < -0.01).any()
+        np.testing.assert_allclose(found.rho, wanted.rho, rtol=0, atol=1e-9)
+        for pairs in (found, wanted):
+            assert all(np.isfinite(x).all() for x in pairs[1:])
+            np.testing.assert_allclose(np.linalg.norm(pairs.n, axis=1), 1.0, rtol=0, atol=1e-12)
+            for (_, other), p_other in zip(pairs.names, pairs.p_other, strict=True):
+                if other.startswith("obstacle"):
+                    o = around[int(other.split()[1])]
+                    assert abs(o.shape.signed_distance(o.X_WO.R.T @ (p_other - o.X_WO.p)).distance) < 1e-9
+
+
+@pytest.mark.parametrize("name", ["ur5", "panda"])
+def test_the_compiled_law_is_the_text(name: str, load_robot):
+    compiled, text = load_robot(name), load_robot(name, backend="python")
+    for p in (AvoidanceParameters(), replace(STRONG, self_threshold=0.1, takeover_distance=0.05)):
+        law, page = Avoidance(compiled, p), Avoidance(text, p)
+        for q, v, obstacles in scenes(compiled, 30):
+            t = compiled.evaluate(q, v)
+            found, wanted = law.tick(t, obstacles), page.tick(t, obstacles)
+            for x, y in (
+                (found.tau, wanted.tau), (found.alone, wanted.alone), (found.task_share, wanted.task_share),
+                (found.distance, wanted.distance), (found.pairs.rho, wanted.pairs.rho),
+            ):  # fmt: skip
+                np.testing.assert_allclose(x, y, rtol=0, atol=1e-9 * max(1.0, np.abs(y).max(initial=0.0)))
+            assert found.pairs.names == wanted.pairs.names
+
+
+def test_the_law_is_the_one_of_the_page_written_with_matrices(ur5: RobotModel):
+    """Equations (1) to (6) once more, straight from the pairs."""
+    p = AvoidanceParameters(threshold=0.2, self_threshold=0.1, takeover_distance=0.05)
+    law, shares = Avoidance(ur5, p), []
+    for q, v, obstacles in scenes(ur5, 30):
+        t = ur5.evaluate(q, v)
+        output = law.tick(t, obstacles)
+        pairs, M_inv = output.pairs, np.linalg.inv(t.M)
+        rho0 = np.where(pairs.is_self, 0.1, 0.2)
+        rho = np.maximum(pairs.rho, 0.015)
+        rho_dot = pairs.J_n @ v - pairs.v_n
+        mobility = np.einsum("ni,ij,nj->n", pairs.J_n, M_inv, pairs.J_n)
+        f = p.eta * (1 / rho - 1 / rho0) / rho**2 + 30.0 * (1 - rho / rho0) * np.maximum(0.0, -rho_dot)
+        tau = pairs.J_n.T @ (f / (mobility + 0.01))
+        tau /= max(1.0, np.abs(tau / ur5.tau_max).max())
+        np.testing.assert_allclose(output.tau, tau, rtol=0, atol=1e-9)
+        x = np.clip(pairs.rho / 0.05 - 1.0, 0.0, 1.0)
+        share = 1.0 - np.clip(200.0 * mobility - 1.0, 0.0, 1.0) * (1.0 - 3.0 * x**2 + 2.0 * x**3)
+        assert output.task_share == pytest.approx(share.min(initial=1.0), abs=1e-9)
+        J_e = pairs.J_n[(rho_dot > 0.0) & (mobility > 1e-9)]
+        damping = 10.0 * t.M @ v
+        damping = damping - J_e.T @ np.linalg.pinv(J_e @ M_inv @ J_e.T, rcond=1e-9) @ J_e @ M_inv @ damping
+        np.testing.assert_allclose(output.alone, t.h - damping, rtol=0, atol=1e-6)
+        shares.append(output.task_share)
+    assert min(shares) == 0.0
+    assert any(0.0 < share < 1.0 for share in shares)
 
 
 numbers = st.floats(-1.0, 1.0)

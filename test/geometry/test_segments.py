@@ -9,14 +9,31 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
-from arm_control.geometry import Box, Capsule, Shape, Sphere, between_segments, segments_to_shape
-from arm_control.geometry.segments import closest_on_segments, cross_product
+from arm_control.columns import columns, rows
+from arm_control.geometry import Box, Capsule, Nearest, Shape, Sphere, to_point
+from arm_control.geometry import between_segments as between_two
+from arm_control.geometry import segment_to_shape as of_one
+from arm_control.geometry.segments import closest_on_segment
+from arm_control.geometry.vectors import across, cross
 from arm_control.spatial import Array
 
 
 def segments(seed: int, n: int, size: float = 1.0) -> tuple[Array, Array]:
     rng = np.random.default_rng(seed)
     return rng.uniform(-size, size, (n, 3)), rng.uniform(-size, size, (n, 3))
+
+
+def each(near: Nearest, n: int) -> Nearest:
+    return Nearest(rows(near.distance, n), *(rows(x, n).T for x in near[1:]))
+
+
+def between_segments(*ends: Array) -> Nearest:
+    """Row by row of (n, 3) arrays."""
+    return each(between_two(*(columns(x.T) for x in ends)), len(ends[0]))
+
+
+def segments_to_shape(a: Array, b: Array, shape: Shape) -> Nearest:
+    return each(of_one(columns(a.T), columns(b.T), shape.distance), len(a))
 
 
 def along(a: Array, b: Array, n: int = 4001) -> Array:
@@ -26,13 +43,29 @@ def along(a: Array, b: Array, n: int = 4001) -> Array:
 def test_the_nearest_point_of_a_segment_has_three_branches_and_a_degenerate_one():
     a, b = np.zeros(3), np.array([2.0, 0.0, 0.0])
     for p, s in (([-1, 1, 0], 0.0), ([2, 1, 0], 1.0), ([1, 0, 5], 0.5), ([5, 1, 0], 1.0)):
-        assert closest_on_segments(np.array(p, float), a, b) == s
-    assert closest_on_segments(np.ones(3), b, b) == 0.0
+        assert closest_on_segment(np.array(p, float), a, b) == s
+    assert closest_on_segment(np.ones(3), b, b) == 0.0
 
 
-def test_the_cross_product_is_numpys():
-    a, b = segments(4, 10)
-    np.testing.assert_allclose(cross_product(a, b), np.cross(a, b), rtol=0, atol=1e-15)
+def test_vectors_are_numpys_and_one_across_is_perpendicular():
+    for a, b in zip(*segments(4, 10), strict=True):
+        np.testing.assert_allclose(cross(a, b), np.cross(a, b), rtol=0, atol=1e-15)
+    for x in (*np.eye(3), *-np.eye(3), *segments(4, 10)[0], np.array([1.0, 1.0, 0.0]), np.array([0.0, 0.0, 1e-9])):
+        assert np.linalg.norm(across(x)) == pytest.approx(1.0)
+        assert abs(across(x) @ x) < 1e-15
+    assert np.linalg.norm(across(np.zeros(3))) == 1.0
+
+
+def test_a_point_is_a_segment_without_length():
+    a, b = segments(10, 50)
+    for i, p in enumerate(segments(11, 50)[0]):
+        near, other = to_point(a[i], b[i], p), between_two(a[i], b[i], p, p)
+        for x, y in zip(near, other, strict=True):
+            np.testing.assert_allclose(x, y, rtol=0, atol=1e-12)
+    touching = to_point(np.zeros(3), np.array([0.0, 0.0, 1.0]), np.array([0.0, 0.0, 0.4]))
+    assert touching.distance == 0.0
+    assert abs(touching.normal[2]) < 1e-15
+    assert np.linalg.norm(touching.normal) == pytest.approx(1.0)
 
 
 coordinate = st.one_of(st.integers(-2, 2).map(float), st.floats(-2.0, 2.0).map(lambda x: round(x, 3)))
@@ -43,15 +76,15 @@ point = st.tuples(coordinate, coordinate, coordinate)
 @given(point, point, point, point)
 def test_between_segments_nothing_is_nearer_and_the_points_are_on_them(a0, a1, b0, b1):
     a0, a1, b0, b1 = (np.array(x) for x in (a0, a1, b0, b1))
-    near = between_segments(*(x[None] for x in (a0, a1, b0, b1)))
+    near = between_two(a0, a1, b0, b1)
     on_a, on_b = along(a0, a1, 41), along(b0, b1, 41)
     sampled = np.linalg.norm(on_a[:, None] - on_b, axis=-1).min()
-    d, pa, pb, n = (x[0] for x in near)
+    d, pa, pb, n = near
     assert d <= sampled + 1e-9
     assert np.linalg.norm(n) == pytest.approx(1.0)
     np.testing.assert_allclose(pa - pb, d * n, rtol=0, atol=1e-9)
     for p, x, y in ((pa, a0, a1), (pb, b0, b1)):
-        s = closest_on_segments(p, x, y)
+        s = closest_on_segment(p, x, y)
         np.testing.assert_allclose(x + s * (y - x), p, rtol=0, atol=1e-9)
 
 
@@ -81,8 +114,8 @@ def test_no_sample_of_a_segment_is_nearer_to_a_shape(shape: Shape):
         sampled = shape.signed_distance(along(a[row], b[row])).distance.min()
         assert near.distance[row] <= sampled + 1e-12
         assert near.distance[row] >= sampled - np.linalg.norm(b[row] - a[row]) / 4000
-    s = closest_on_segments(near.p, a, b)[:, None]
-    np.testing.assert_allclose(a + s * (b - a), near.p, rtol=0, atol=1e-9)
+    for x, y, p in zip(a, b, near.p, strict=True):
+        np.testing.assert_allclose(x + closest_on_segment(p, x, y) * (y - x), p, rtol=0, atol=1e-9)
     np.testing.assert_allclose(near.p - near.distance[:, None] * near.normal, near.p_other, rtol=0, atol=1e-12)
     np.testing.assert_allclose(shape.signed_distance(near.p_other).distance, 0.0, rtol=0, atol=1e-9)
     assert (near.distance < 0.0).any()
@@ -106,6 +139,25 @@ def test_a_capsule_and_a_shape_as_coal(shape: Shape, other: coal.ShapeBase):
             assert found == pytest.approx(near.distance[row] - 0.01, abs=2e-6)
             compared += 1
     assert compared > 20
+
+
+def test_the_search_ends_where_samples_find_nothing_nearer_by_more_than_rounding(shape: Shape):
+    """Round the point found, at all scales: a search that stops early leaves something nearer there."""
+    a, b = segments(12, 500, 0.6)
+    near, d = segments_to_shape(a, b, shape), b - a
+    s = np.einsum("ij,ij->i", near.p - a, d) / np.einsum("ij,ij->i", d, d)
+    for step in np.geomspace(1e-9, 1e-2, 15):
+        for side in (-step, step):
+            around = a + np.clip(s + side, 0.0, 1.0)[:, None] * d
+            assert (shape.signed_distance(around).distance >= near.distance - 2e-12).all()
+
+
+def test_one_pair_of_floats_is_a_column_of_many(shape: Shape):
+    a, b = segments(13, 20)
+    near = segments_to_shape(a, b, shape)
+    for i in range(20):
+        for x, y in zip(of_one(a[i], b[i], shape.distance), near, strict=True):
+            np.testing.assert_allclose(np.asarray(x, float), y[i], rtol=0, atol=1e-12)
 
 
 def test_a_segment_without_length_and_one_along_a_face():

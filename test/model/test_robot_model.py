@@ -277,6 +277,19 @@ def test_values_that_do_not_fit_the_joints_are_refused(ur5: RobotModel, change: 
     names, values = change(list(ur5.joint_names), [0.0] * 6)
     with pytest.raises(InputError, match=message):
         ur5.in_joint_order(names, values, "effort")
+    if tuple(names) == ur5.joint_names:  # the model's own order has a way of its own
+        with pytest.raises(InputError, match=message):
+            ur5.in_joint_order(ur5.joint_names, values, "effort")
+
+
+def test_values_in_the_models_own_order_are_copied(ur5: RobotModel):
+    for values in (np.arange(6.0), [1e308] * 6):
+        found = ur5.in_joint_order(ur5.joint_names, values)
+        np.testing.assert_array_equal(found, values)
+        found[0] = -1.0
+        assert values[0] >= 0.0
+    with pytest.raises(InputError, match=r"^effort has shape \(6, 1\)"):
+        ur5.in_joint_order(ur5.joint_names, np.zeros((6, 1)), "effort")
 
 
 @pytest.mark.parametrize(

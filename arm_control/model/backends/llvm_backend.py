@@ -13,6 +13,8 @@ import numpy as np
 from arm_control.cache import Cache
 from arm_control.model.backends import llvm_compiler as llvm
 from arm_control.model.backends.llvm_code import WORK, batch_code, scalar_code
+from arm_control.model.backends.llvm_columns import CompiledColumns, columns_code
+from arm_control.model.column_law import ColumnLaw, Columns
 from arm_control.model.kernels import SHARED, Batch, Kernel
 from arm_control.model.program import Program
 from arm_control.model.quantities import trace
@@ -63,6 +65,19 @@ class LlvmBackEnd:
     def law(self, name: str, write: Callable[[], Program], check: Callable[[Kernel], None]) -> Kernel:
         """See :class:`~arm_control.model.kernels.BackEnd`."""
         return self._kernel(self._function("law", [name], write, scalar_code), check)
+
+    def columns(self, law: ColumnLaw, check: Callable[[Columns], None]) -> Columns:
+        """See :class:`~arm_control.model.kernels.BackEnd`."""
+        width, layout = llvm.lanes(), repr([law.inputs, law.shared, law.totals, law.where])
+        function = self._function(
+            f"{width} columns, {layout}", [law.name], law.write, lambda p, name: columns_code(p, name, width, law)
+        )
+        call = function.library.function("kernel", ctypes.c_void_p)
+        columns = CompiledColumns(call, [*function.inputs, *function.outputs], function.inputs, width)
+        if function.keep:
+            check(columns)
+            function.keep()
+        return columns
 
     def batch(self, quantities: Sequence[str], has_tool: bool, check: Callable[[Batch], None]) -> Batch:
         """See :class:`~arm_control.model.kernels.BackEnd`."""

@@ -30,12 +30,12 @@ def scalar_code(program: Program, name: str) -> str:
     n_inputs = sum(program.inputs.values())
     code.line(f"%w = load ptr, ptr @{WORK}")
     inputs = [code.load("%w", str(i)) for i in range(n_inputs)]
-    results = _body(code, program, inputs)
+    results = body(code, program, inputs)
     for place, result in enumerate(results):
         code.line(f"store double {result}, ptr {code.address('%w', str(n_inputs + place))}, align 8")
     flag = code.op(f"zext i1 {code.op(f'fcmp une double {_finite(code, inputs)}, 0.0')} to i64")
     code.line(f"ret ptr {code.op(f'call ptr @PyBool_FromLong(i64 {flag})')}")
-    head = [f"@{WORK} = global ptr null", "declare ptr @PyBool_FromLong(i64)", *_declarations(1), *sine_function(LANES)]
+    head = [f"@{WORK} = global ptr null", "declare ptr @PyBool_FromLong(i64)", *declarations(1), *sine_function(LANES)]
     return "\n".join([*head, f"define ptr @{name}(ptr %self, ptr %nothing) {{", *code.lines, "}"])
 
 
@@ -51,7 +51,7 @@ def batch_code(program: Program, name: str, width: int, shared: Collection[str] 
         else:
             rows = [code.op(f"mul i64 {lane}, {size}") for lane in lanes]
             inputs += [code.gather(f"%in{k}", rows, i) for i in range(size)]
-    results = _body(code, program, inputs)
+    results = body(code, program, inputs)
     rows = [code.op(f"mul i64 {lane}, {len(results)}") for lane in lanes]
     _store_rows(code, results, rows)
     total = code.op(f"fadd {code.type} %sum, {_finite(code, inputs)}")
@@ -71,10 +71,10 @@ def batch_code(program: Program, name: str, width: int, shared: Collection[str] 
     reduce = f"@llvm.vector.reduce.fadd.v{width}f64"
     end = ["done:", f"  %r = call double {reduce}(double 0.0, {code.type} {total})", "  ret double %r", "}"]
     declare = f"declare double {reduce}(double, {code.type})"
-    return "\n".join([declare, *_declarations(width), *sine_function(width), *start, *code.lines, *end])
+    return "\n".join([declare, *declarations(width), *sine_function(width), *start, *code.lines, *end])
 
 
-def _body(code: Writer, program: Program, inputs: list[str]) -> list[str]:
+def body(code: Writer, program: Program, inputs: list[str]) -> list[str]:
     """The program's lines; returns where its results are.
 
     Lines are sorted by how many sines lie one behind the other in them, so that all angles of a kind can
@@ -197,7 +197,7 @@ def _shuffle(code: Writer, a: str, b: str, lanes: list[int]) -> str:
     return code.op(f"shufflevector {T} {a}, {T} {b}, <{code.width} x i32> <{places}>")
 
 
-def _declarations(width: int) -> list[str]:
+def declarations(width: int) -> list[str]:
     """The intrinsic functions the code may call."""
     lines = [f"declare double @llvm.{name}.f64(double)" for name in ("sin", "cos", "sqrt", "roundeven")]
     lines.append("declare double @atan2(double, double)")

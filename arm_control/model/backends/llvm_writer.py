@@ -14,6 +14,10 @@ class Writer:
         self.flags = "i1" if width == 1 else f"<{width} x i1>"
         self.suffix = "f64" if width == 1 else f"v{width}f64"
 
+    def start(self, first: int) -> None:
+        """Number names from here on: for parts of a function that are written apart."""
+        self._count = first
+
     def line(self, text: str) -> None:
         """Write a line."""
         self.lines.append("  " + text)

@@ -9,6 +9,7 @@ import numpy as np
 import pinocchio as pin
 
 from arm_control.exceptions import ModelError
+from arm_control.model.column_law import Columns
 from arm_control.model.kernels import Batch, Kernel, batch_of
 from arm_control.model.quantities import INPUTS, input_sizes, tool_numbers
 from arm_control.model.tree import Tree
@@ -78,6 +79,10 @@ class PinocchioBackEnd:
     def law(self, name: str, write: object, check: object) -> Kernel:
         """See :class:`~arm_control.model.kernels.BackEnd`; there is nothing to compile with."""
         raise NotImplementedError(f"no kernel of {name}: it runs as it stands")
+
+    def columns(self, law: object, check: object) -> Columns:
+        """See :class:`~arm_control.model.kernels.BackEnd`; likewise."""
+        raise NotImplementedError("the text runs on whole columns")
 
     def batch(self, quantities: Sequence[str], has_tool: bool, check: object = None) -> Batch:
         """See :class:`~arm_control.model.kernels.BackEnd`; likewise."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from arm_control.model.column_law import ColumnLaw, Columns, TextColumns
 from arm_control.model.kernels import Batch, Kernel, batch_of
 from arm_control.model.program import FUNCTIONS, Operation, Program
 from arm_control.model.quantities import trace
@@ -30,6 +31,10 @@ class PythonBackEnd:
     def law(self, name: str, write: Callable[[], Program], check: Callable[[Kernel], None]) -> Kernel:
         """See :class:`~arm_control.model.kernels.BackEnd`; the law's own text is as fast and easier to read."""
         raise NotImplementedError(f"no kernel of {name}: it runs as it stands")
+
+    def columns(self, law: ColumnLaw, check: Callable[[Columns], None]) -> Columns:
+        """See :class:`~arm_control.model.kernels.BackEnd`; the text runs on whole columns."""
+        return TextColumns(law)
 
     def batch(self, quantities: Sequence[str], has_tool: bool, check: Callable[[Batch], None]) -> Batch:
         """See :class:`~arm_control.model.kernels.BackEnd`."""

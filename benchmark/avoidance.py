@@ -1,0 +1,98 @@
+"""Time of one tick of obstacle avoidance, beside careful NumPy on arrays of pairs; in one run.
+
+python benchmark/avoidance.py [--json FILE] [--quick]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from measure import Contender, Times, agree, processor, take_turns, versions
+
+# isort: split
+import numpy as np
+from careful_avoidance import CarefulAvoidance
+
+from arm_control import RobotModel, urdf_path
+from arm_control.controllers.avoidance import Avoidance, AvoidanceParameters
+from arm_control.controllers.proximity import Obstacle
+from arm_control.geometry import Box, Capsule, Cone, Cylinder, Shape, Sphere
+from arm_control.model import Terms
+from arm_control.spatial import Pose, rotation_from_vector
+
+HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.57, 0.0])
+STATES, OBSTACLES, AROUND, SPREAD = 50, 20, np.array([0.3, 0.1, 0.4]), 0.6
+SHAPES: dict[str, Shape | None] = {
+    "sphere": Sphere(0.05),
+    "capsule": Capsule(0.05, 0.2),
+    "box": Box((0.1, 0.12, 0.1)),
+    "cylinder": Cylinder(0.05, 0.2),
+    "cone": Cone(0.05, 0.2),
+    "self": None,
+}
+"""``self``: no obstacle, so that the pairs of links are what is left."""
+
+
+def scene(shape: Shape | None, rng: np.random.Generator) -> list[Obstacle]:
+    """Obstacles of a shape around the arm; none of them for None."""
+    return [
+        Obstacle(
+            shape,
+            Pose(rotation_from_vector(rng.normal(size=3)), AROUND + rng.uniform(-SPREAD, SPREAD, 3)),
+            rng.uniform(-0.2, 0.2, 6),
+        )
+        for _ in range(OBSTACLES if shape else 0)
+        if shape
+    ]
+
+
+def measure(model: RobotModel, shape: Shape | None, rounds: int) -> tuple[dict[str, Times], float]:
+    """Times of a tick with both [us], and how many pairs are near on average."""
+    rng, p = np.random.default_rng(1), AvoidanceParameters()
+    obstacles = scene(shape, rng)
+    laws = {"": Avoidance(model, p), "_numpy": CarefulAvoidance(model, p)}
+    drawn = [(HOME + rng.uniform(-0.3, 0.3, 6), rng.uniform(-0.5, 0.5, 6)) for _ in range(STATES)]
+    terms = [model.evaluate(*state) for state in drawn]
+    for t in terms:
+        found, expected = (law.tick(t, obstacles) for law in laws.values())
+        agree("distance", min(found.distance, 1.0), min(expected.distance, 1.0))
+        agree("share", found.task_share, expected.task_share)
+        if found.distance > 0.0:  # inside, where two faces are equally near, each takes its own
+            agree("tau", found.tau, expected.tau)
+    near = float(np.mean([len(laws[""].tick(t, obstacles).pairs.rho) for t in terms]))
+
+    def tick(law: Avoidance | CarefulAvoidance) -> Contender:
+        def whole(t: Terms) -> object:
+            return law.tick(t, obstacles).combined(t.h)
+
+        return Contender(whole, [(t,) for t in terms])
+
+    return take_turns({name: tick(law) for name, law in laws.items()}, rounds), near
+
+
+def main() -> None:
+    """Print the table; with ``--json`` write the figures too."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--quick", action="store_true", help="few rounds: to see that it works")
+    options = parser.parse_args()
+    print(f"{processor()}, {versions('numpy', 'llvmlite')}; UR5, {OBSTACLES} obstacles")
+    model, figures = RobotModel.from_urdf(urdf_path("ur5")), {}
+    for name, shape in SHAPES.items():
+        times, near = measure(model, shape, 1 if options.quick else 15)
+        key = "avoidance." if name == "sphere" else f"avoidance.{name}_"
+        figures |= {f"{key}tick_us": times[""].median, f"{key}tick_p99_us": times[""].p99, f"{key}near": near}
+        figures |= {f"{key}numpy_us": times["_numpy"].median, f"{key}numpy_p99_us": times["_numpy"].p99}
+        figures[f"{key}vs_numpy"] = times["_numpy"].median / times[""].median
+        print(
+            f"{name:9} median {times[''].median:6.1f} us   p99 {times[''].p99:6.1f} us   NumPy"
+            f" {times['_numpy'].median:7.1f} us   {figures[f'{key}vs_numpy']:5.1f} times   {near:.1f} pairs near"
+        )
+    if options.json:
+        options.json.write_text(json.dumps(figures, indent=1))
+
+
+if __name__ == "__main__":
+    main()
