@@ -3,7 +3,8 @@
 from arm_control.controllers.avoidance import Avoidance, AvoidanceOutput, AvoidanceParameters
 from arm_control.controllers.compiled_osc import CompiledOsc
 from arm_control.controllers.joint import JointOutput, JointParameters, JointSpaceController
-from arm_control.controllers.osc import OperationalSpaceController, OscOutput, OscParameters
+from arm_control.controllers.osc import OperationalSpaceController, OscOutput
+from arm_control.controllers.osc_parameters import OscParameters
 
 __all__ = [
     "Avoidance",

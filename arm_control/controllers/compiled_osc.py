@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.controllers.osc import Drive, Gains, OperationalSpaceController, OscOutput, OscParameters, torque
-from arm_control.controllers.task_inertia import regularity
-from arm_control.exceptions import ModelError
+from arm_control.controllers.osc import Drive, OperationalSpaceController, OscOutput, torque
+from arm_control.controllers.osc_parameters import Form, Gains, OscParameters
+from arm_control.exceptions import InputError, ModelError
 from arm_control.model import RobotModel, Terms
 from arm_control.model.engine import AGREEMENT, TERMS
 from arm_control.model.kernels import Kernel
@@ -41,12 +41,15 @@ class CompiledOsc:
     model : RobotModel
         The arm.
     parameters : OscParameters
-        Gains and limits; a ``posture`` is needed here, one angle per joint. Other numbers need no compilation.
+        Gains, limits and structure; a ``posture`` is needed here, one angle per joint. Other numbers need no
+        compilation.
 
     Attributes
     ----------
     is_compiled : bool
         False where the law runs as it stands.
+    form : Form
+        The tasks and what else of the law is not a number.
 
     Examples
     --------
@@ -61,13 +64,14 @@ class CompiledOsc:
 
     def __init__(self, model: RobotModel, parameters: OscParameters) -> None:
         self._page = OperationalSpaceController(model, parameters)
-        self.parameters, self._model = parameters, model
-        cases = (True, False) if model.nv >= 6 else (False,)  # with fewer joints a direction is always missing
-        kernels = [_kernel(model, self._page, is_regular) for is_regular in cases]
+        self.parameters, self.form, self._model = parameters, self._page.form, model
+        kernels = [_kernel(model, self._page, is_regular) for is_regular in _cases(self._page.form, model.nv)]
         self.is_compiled = all(kernel is not None for kernel in kernels)
         self._runs = [_bound(k, self._page.numbers, parameters.characteristic_length) for k in kernels if k is not None]
 
-    def tick(self, q: npt.ArrayLike, v: npt.ArrayLike, reference: Reference) -> OscOutput:
+    def tick(
+        self, q: npt.ArrayLike, v: npt.ArrayLike, reference: Reference, tau_dist: npt.ArrayLike | None = None
+    ) -> OscOutput:
         """Joint torque for one state.
 
         Parameters
@@ -76,6 +80,8 @@ class CompiledOsc:
             Joint positions [rad or m] and velocities [rad/s or m/s].
         reference : Reference
             The motion wanted.
+        tau_dist : array_like, shape (nv,), optional
+            Torque that a known disturbance exerts on the joints [N m or N]; none by default.
 
         Raises
         ------
@@ -83,59 +89,75 @@ class CompiledOsc:
             When an array has a wrong length or an entry that is not finite.
         """
         for run in self._runs:
-            output = run(q, v, reference)
+            output = run(q, v, reference, tau_dist)
             if output is not None:
                 return output
-        return self._page.tick(self._model.evaluate(q, v), reference)
+        t = self._model.evaluate(q, v)
+        return self._page.tick(t, reference, None if tau_dist is None else _disturbance(tau_dist, self._model.nv))
+
+
+def _cases(form: Form, n: int) -> tuple[bool, ...]:
+    """Whether each kernel is for regular states: the quick one first, if there are such states at all."""
+    if form.singularity != "fade":
+        return (False,)
+    return (True, False) if sum(map(len, form.levels)) <= n else (False,)
+
+
+def _disturbance(tau_dist: npt.ArrayLike, n: int) -> Array:
+    tau = np.array(tau_dist, dtype=float)
+    if tau.shape != (n,) or not np.isfinite(tau).all():
+        raise InputError(f"tau_dist is {tau.tolist()}; {n} finite numbers are needed")
+    return tau
 
 
 def _kernel(model: RobotModel, page: OperationalSpaceController, is_regular: bool) -> Kernel | None:
-    drive = page.drive
-    made_from = sha256(repr([*map(np.ndarray.tolist, drive), is_regular]).encode() + _sources()).hexdigest()
+    law = page.drive, page.form, is_regular
+    made_from = sha256(repr([*map(np.ndarray.tolist, page.drive), *law[1:]]).encode() + _sources()).hexdigest()
     name = f"operational space control{', regular' if is_regular else ''} {made_from}"
-    write = partial(write_down, model.tree, drive, is_regular)
-    return model.compile(name, write, partial(_compare, model.tree, page, is_regular))
+    return model.compile(name, partial(write_down, model.tree, *law), partial(_compare, model.tree, page, law))
 
 
 @cache
 def _sources() -> bytes:
     """The texts the law consists of besides those that every program of the model is made by."""
-    return b"".join(
-        Path(__file__).with_name(f"{name}.py").read_bytes() for name in ("osc", "task_inertia", "compiled_osc")
-    )
+    texts = ("osc", "osc_parameters", "limiting", "null_space", "task", "task_inertia", "compiled_osc")
+    return b"".join(Path(__file__).with_name(f"{name}.py").read_bytes() for name in texts)
 
 
-def write_down(tree: Tree, drive: Drive, is_regular: bool) -> Program:
+def write_down(tree: Tree, drive: Drive, form: Form, is_regular: bool) -> Program:
     """Return the program of the model's terms and the law."""
     tape, n = Tape(), tree.n
-    sizes = {**{name: input_sizes(n)[name] for name in ("q", "v", "tool")}, "reference": REFERENCE, "numbers": 13 + n}
-    return tape.program(_everything(tree, drive, is_regular, {name: tape.inputs(name, k) for name, k in sizes.items()}))
+    sizes = {name: input_sizes(n)[name] for name in ("q", "v", "tool")}
+    sizes |= {"reference": REFERENCE, "tau_dist": n, "numbers": 16 + 2 * n}
+    inputs = {name: tape.inputs(name, k) for name, k in sizes.items()}
+    return tape.program(_everything(tree, drive, form, is_regular, inputs))
 
 
-def _everything(tree: Tree, drive: Drive, is_regular: bool, x: Mapping[str, Array]) -> dict[str, Any]:
-    """Terms, torque and regularity, of any scalars."""
+def _everything(tree: Tree, drive: Drive, form: Form, is_regular: bool, x: Mapping[str, Array]) -> dict[str, Any]:
+    """Terms and torque, of any scalars."""
     state = State(tree, {name: x[name] for name in ("q", "v", "tool")})
     s = {name: getattr(state, name) for name in TERMS}
     t = Terms(x["q"], x["v"], Pose(s["R_WE"], s["p_WE"]), *(s[name] for name in TERMS[2:]))
-    r, gains = x["reference"], Gains.of(x["numbers"])
+    r = x["reference"]
     reference = Reference(Pose(r[:9].reshape(3, 3), r[9:12]), r[12:18], r[18:])
-    found = torque(t, reference, gains, drive, is_regular)
-    certificate = {"regularity": regularity(t.J, gains.length, gains.singular_value)} if is_regular else {}
-    return {**s, **found._asdict(), **certificate}
+    found = torque(t, reference, x["tau_dist"], Gains.of(x["numbers"]), drive, form, is_regular)
+    parts = np.array([found.task, found.posture, found.disturbance, t.h])
+    certificate = {"regularity": found.regularity} if is_regular else {}
+    return {**s, "tau": found.tau, "parts": parts, "error": found.error, **certificate}
 
 
-def _compare(tree: Tree, page: OperationalSpaceController, is_regular: bool, kernel: Kernel) -> None:
+def _compare(tree: Tree, page: OperationalSpaceController, law: tuple[Drive, Form, bool], kernel: Kernel) -> None:
     """Refuse a kernel that does not compute what the law's text says."""
     rng = np.random.default_rng(0)
-    for name in ("q", "v"):
+    for name in ("q", "v", "tau_dist"):
         kernel.inputs[name][:] = rng.uniform(-1.0, 1.0, tree.n)
     turn = rotation_from_vector(rng.uniform(-1.0, 1.0, 3)).ravel()
     kernel.inputs["reference"][:] = [*turn, *rng.uniform(-0.5, 0.5, REFERENCE - 9)]
     kernel.inputs["tool"][:], kernel.inputs["numbers"][:] = tool_numbers(tree), page.numbers
     if kernel.call():
         raise ModelError("the kernel finds its input not finite")
-    expected = _everything(tree, page.drive, is_regular, kernel.inputs)
-    for name in ("tau", "task", "posture", "error", "M", "h"):
+    expected = _everything(tree, *law, kernel.inputs)
+    for name in ("tau", "parts", "error", "M", "h"):
         error = np.max(np.abs(kernel.outputs[name] - expected[name]))
         if not error <= AGREEMENT * max(1.0, np.max(np.abs(expected[name]))):
             raise ModelError(f"'{name}' is {error:.1e} off the law as it stands")
@@ -144,21 +166,23 @@ def _compare(tree: Tree, page: OperationalSpaceController, is_regular: bool, ker
 def _bound(kernel: Kernel, numbers: Array, length: float) -> Callable[..., OscOutput | None]:
     """Return a function of q, v and a reference; it returns None where the kernel is not the one to ask."""
     call, inputs, outputs = kernel.call, kernel.inputs, kernel.outputs
-    q_in, v_in, numbers_in, n = inputs["q"], inputs["v"], inputs["numbers"], len(inputs["q"])
+    q_in, v_in, tau_dist_in, n = inputs["q"], inputs["v"], inputs["tau_dist"], len(inputs["q"])
     R_in, p_in = inputs["reference"][:9].reshape(3, 3), inputs["reference"][9:12]
     V_in, A_in = inputs["reference"][12:18], inputs["reference"][18:]
+    numbers_in = inputs["numbers"]  # another controller of this arm may use the kernel, too
     regular, copy_q, copy_v = outputs.get("regularity", np.ones(())), q_in.copy, v_in.copy
-    R, p, V, J, Jdot_v, M, g, h, tau, task, posture, error = (x.copy for x in list(outputs.values())[:12])
+    R, p, V, J, Jdot_v, M, g, h, tau, parts, error = (x.copy for x in list(outputs.values())[:11])
 
-    def run(q: Any, v: Any, reference: Reference) -> OscOutput | None:
+    def run(q: Any, v: Any, reference: Reference, tau_dist: Any = None) -> OscOutput | None:
         X_WT, V_des, A_des = reference.X_WT, reference.V_des, reference.A_des
-        if len(q) != n or len(v) != n:
+        if len(q) != n or len(v) != n or not (tau_dist is None or len(tau_dist) == n):
             return None
         q_in[...], v_in[...], numbers_in[...] = q, v, numbers
+        tau_dist_in[...] = 0.0 if tau_dist is None else tau_dist
         R_in[...], p_in[...], V_in[...], A_in[...] = X_WT.R, X_WT.p, V_des, A_des
         if call() or not regular > 0.0:
             return None
         state = Terms(copy_q(), copy_v(), Pose(R(), p()), V(), J(), Jdot_v(), M(), g(), h())
-        return OscOutput(tau(), {"task": task(), "posture": posture(), "bias": state.h}, error(), state, length)
+        return OscOutput(tau(), parts(), error(), state, length)
 
     return run

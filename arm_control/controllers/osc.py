@@ -2,22 +2,30 @@
 
 With ``M a + h = tau``, the Jacobian ``V = J v`` and the pose error ``e`` (position, rotation vector),
 
-    (1)  Lambda = (J M^-1 J^T)^-1                             inertia felt at the end effector
+    (1)  J# = M^-1 J^T Lambda,   Lambda = (J M^-1 J^T)^-1     Lambda: inertia felt at the end effector
     (2)  V_cmd = nu (limit(k_p / k_v e, V_max) + V_des)       how fast to go: straight, never faster
     (3)  A_cmd = limit(k_v (V_cmd - V), A_max) + A_des        the acceleration that gets it there
-    (4)  N = 1 - J^T Lambda J M^-1                            keeps what the end effector does not feel
-    (5)  tau = J^T Lambda (A_cmd - Jdot v) + N tau_posture + h
+    (4)  N = 1 - J# J                                         keeps what the end effector does not feel
+    (5)  tau = M (J# (A_cmd - Jdot v) + N a_posture - (1 - N) a_dist) + h
 
 ``limit`` keeps the direction and shortens the length, position and orientation each for itself; ``nu``
 shortens all of it, so that no joint has to turn faster than its share of its speed limit. Away from
-singularities (5) gives ``dV/dt = A_cmd`` exactly, whatever the posture task does.
+singularities (5) gives ``dV/dt = A_cmd`` exactly, whatever the posture task does, and whatever a disturbance
+``M a_dist`` that is known (a cable, a spring) does; of that, only what the end effector feels is cancelled.
+(O. Khatib writes ``M J# = J^T Lambda`` and ``M N M^-1`` for torque. Accelerations go on to hold where J# is another
+inverse of J, such as one that spares joints at their limits.)
+
+Where a direction fades out of the task near a singularity, the posture's damper has it at once, its spring only in
+the innermost tenth: N of the spring is that of a tenth of the threshold. So nothing holds the arm away from a target
+that it is still approaching.
 
 The law, :func:`torque`, is written over any scalar: it runs on floats as it stands, and compiled with the
-model's terms (:mod:`arm_control.controllers.compiled_osc`).
+model's terms (:mod:`arm_control.controllers.compiled_osc`). What may vary has a page of its own:
 
-Near a singularity the inverse in (1) grows without bound. There, and only there, the directions in
-which the arm cannot move fade out of the task, smoothly, and the posture task takes them over: see
-:func:`~arm_control.controllers.task_inertia.task_inertia`.
+    :mod:`~arm_control.controllers.task`            which rows of the twist, along whose axes, and their error e
+    :mod:`~arm_control.controllers.task_inertia`    (1) near a singularity, where the inverse grows without bound
+    :mod:`~arm_control.controllers.null_space`      (1) and (4) of several tasks, and at joint limits
+    :mod:`~arm_control.controllers.limiting`        what ``limit`` means in (2)
 
 Sources: O. Khatib, "A unified approach for motion and force control of robot manipulators", 1987,
 eqs. 45 to 51, for (1), (4) and (5); O. Khatib, "Real-time obstacle avoidance for manipulators and mobile
@@ -27,123 +35,61 @@ robots", 1986, for the limit on the magnitude of the speed in (2).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.controllers.task_inertia import scaled_jacobian, task_inertia
-from arm_control.exceptions import ParameterError
+from arm_control.controllers.limiting import SPEED_LIMITS
+from arm_control.controllers.null_space import beneath, beneath_pseudo, joint_motion, smallest_regularity, stack
+from arm_control.controllers.osc_parameters import Form, Gains, OscParameters
+from arm_control.controllers.task import along, axes, chosen, pose_error
+from arm_control.controllers.task_inertia import scaled_jacobian
 from arm_control.matrices import inverse
 from arm_control.model import RobotModel, Terms
-from arm_control.parameters import Parameters, parameter
 from arm_control.reference import Reference
-from arm_control.scalars import Scalar, maximum, nearest, select
-from arm_control.spatial import Array, Pose, limit_magnitude, rotation_vector
+from arm_control.scalars import Scalar, maximum, minimum, nearest, select
+from arm_control.spatial import Array
 
 LINEAR, ANGULAR = slice(0, 3), slice(3, 6)
-
-
-@dataclass(frozen=True)
-class OscParameters(Parameters):
-    """Gains and limits of operational space control.
-
-    The gains multiply the task inertia, so they are those of a unit mass, for any arm.
-    """
-
-    kp_linear: float = parameter(200.0, "stiffness of the position", unit="1/s^2", lower=1e-3, live=True)
-    kp_angular: float = parameter(200.0, "stiffness of the orientation", unit="1/s^2", lower=1e-3, live=True)
-    damping_ratio: float = parameter(1.0, "damping of both, 1 is critical", lower=0.1, upper=10.0, live=True)
-    speed_limit_linear: float = parameter(0.5, "largest commanded speed", unit="m/s", lower=1e-3, live=True)
-    speed_limit_angular: float = parameter(1.0, "largest commanded angular speed", unit="rad/s", lower=1e-3, live=True)
-    acceleration_limit_linear: float = parameter(
-        5.0, "largest commanded acceleration", unit="m/s^2", lower=1e-3, live=True
-    )
-    acceleration_limit_angular: float = parameter(
-        12.0, "largest commanded angular acceleration", unit="rad/s^2", lower=1e-3, live=True
-    )
-    posture: tuple[float, ...] = parameter(
-        (), "joint positions the null space pulls to; empty: the first measured ones", unit="rad", live=True
-    )
-    kp_posture: float = parameter(20.0, "stiffness of the posture task", unit="1/s^2", lower=0.0, live=True)
-    kv_posture: float = parameter(
-        25.0, "damping of the posture task, and of what fades out of the task", unit="1/s", lower=0.0, live=True
-    )
-    joint_speed_share: float = parameter(
-        0.5, "share of a joint's speed limit that the task may ask for", lower=0.01, upper=1.0, live=True
-    )
-    characteristic_length: float = parameter(
-        0.3, "length that makes an angle comparable with a distance", unit="m", lower=1e-3, live=True
-    )
-    singular_value: float = parameter(
-        0.04,
-        "singular value of the Jacobian (angular rows times the characteristic length) below which a"
-        " direction fades out of the task",
-        unit="m",
-        lower=1e-4,
-        live=True,
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for part in ("linear", "angular"):
-            braking = getattr(self, f"speed_limit_{part}") * math.sqrt(getattr(self, f"kp_{part}")) / 2
-            braking /= self.damping_ratio
-            if getattr(self, f"acceleration_limit_{part}") < braking:
-                raise ParameterError(
-                    f"acceleration_limit_{part} = {getattr(self, f'acceleration_limit_{part}')} is too small to"
-                    f" stop from speed_limit_{part} with kp_{part}: at least {braking:.4g} is needed"
-                )
-
-    def numbers(self) -> Array:
-        """What :class:`Gains` is made from, shape (13 + n,): numbers of a law may change while it runs."""
-        kv = [2.0 * self.damping_ratio * math.sqrt(kp) for kp in (self.kp_linear, self.kp_angular)]
-        limits = [self.speed_limit_linear, self.speed_limit_angular]
-        limits += [self.acceleration_limit_linear, self.acceleration_limit_angular, self.joint_speed_share]
-        fading = [self.characteristic_length, self.singular_value]
-        null_space = [self.kp_posture, self.kv_posture, *self.posture]
-        return np.array([self.kp_linear, self.kp_angular, *kv, *limits, *fading, *null_space])
-
-
-class Gains(NamedTuple):
-    """The law's numbers, as any scalars; see :class:`OscParameters`."""
-
-    kp: Array
-    kv: Array
-    V_max: Array
-    A_max: Array
-    joint_speed_share: Scalar
-    length: Scalar
-    singular_value: Scalar
-    kp_posture: Scalar
-    kv_posture: Scalar
-    posture: Array
-
-    @classmethod
-    def of(cls, x: Array) -> Gains:
-        """Return the gains that :meth:`OscParameters.numbers` lists."""
-        share, length, singular_value, kp_posture, kv_posture = x[8:13]
-        limits = x[4:6], x[6:8], share, length, singular_value
-        return cls(np.repeat(x[:2], 3), np.repeat(x[2:4], 3), *limits, kp_posture, kv_posture, x[13:])
+FIRM = 0.1
+"""Share of the threshold of a singular value down to which the task gives nothing to the posture."""
+LEFT = 0.2
+"""Share of its zone that a joint is always thought to have left before its limit."""
+TERMS = ("task", "posture", "disturbance", "bias")
+"""What a torque is made of."""
 
 
 class Drive(NamedTuple):
-    """What the law has to know of the joints: their speed limits (n,), and which go round and round."""
+    """What the law has to know of the joints: limits of speed and of position, shape (n,); infinite for none."""
 
     v_max: Array
-    is_continuous: Array
+    q_min: Array
+    q_max: Array
+
+    @classmethod
+    def of(cls, model: RobotModel) -> Drive:
+        """Return that of an arm."""
+        return cls(model.v_max, model.q_min, model.q_max)
 
 
 class Torque(NamedTuple):
-    """Joint torque (n,): the sum, the terms it is made of; and the pose error (6,)."""
+    """Joint torque (n,): the sum, the terms it is made of; the error (6,); and how regular the state is.
+
+    ``regularity`` is above zero where no direction fades out of a task; it is only computed where that is taken
+    for granted.
+    """
 
     tau: Array
     task: Array
     posture: Array
+    disturbance: Array
     error: Array
+    regularity: Scalar
 
 
-def torque(t: Terms, reference: Reference, g: Gains, drive: Drive, is_regular: bool = False) -> Torque:
+def torque(
+    t: Terms, reference: Reference, tau_dist: Array, g: Gains, drive: Drive, form: Form, is_regular: bool = False
+) -> Torque:
     """Joint torque for one state, equations (1) to (5).
 
     Parameters
@@ -152,33 +98,63 @@ def torque(t: Terms, reference: Reference, g: Gains, drive: Drive, is_regular: b
         The arm in the measured state.
     reference : Reference
         The motion wanted.
+    tau_dist : array, shape (n,)
+        Torque that a known disturbance exerts on the joints [N m or N].
     g : Gains
     drive : Drive
+    form : Form
     is_regular : bool
         No direction fades: every singular value is known to be above ``g.singular_value``.
     """
-    e = pose_error(t.X_WE, reference.X_WT)
-    M_inv = inverse(t.M)
-    Lambda = task_inertia(t.J, M_inv, g.length, g.singular_value, is_regular)  # (1)
-    J_bar_T = Lambda @ (t.J @ M_inv)  # transpose of the dynamically consistent inverse of J
-    V_cmd = _limit(g.kp / g.kv * e, g.V_max) + reference.V_des
-    V_cmd = V_cmd * _nu(J_bar_T.T @ V_cmd, g, drive)  # (2)
-    A_cmd = _limit(g.kv * (V_cmd - t.V_WE), g.A_max) + reference.A_des  # (3)
-    posture = posture_torque(t, g, drive)
-    N_posture = posture - t.J.T @ (J_bar_T @ posture)  # (4)
-    task = t.J.T @ (Lambda @ (A_cmd - t.Jdot_v))
-    return Torque(task + N_posture + t.h, task, N_posture, e)  # (5)
+    R_WF, rows = axes(form.frame, t.X_WE, reference.X_WT), [row for level in form.levels for row in level]
+    e = pose_error(t.X_WE, reference.X_WT, rows, R_WF)
+    V, V_des, A_des, Jdot_v, J = (along(R_WF, x) for x in (t.V_WE, reference.V_des, reference.A_des, t.Jdot_v, t.J))
+    M = t.M + np.diag(_extra_inertia(t, g, drive))
+    levels = stack(J, M, form, g, is_regular)  # (1)
+    V_cmd = _limit(g.kp / g.kv * e, g.V_max, form.speed_limit) + V_des
+    V_cmd = V_cmd * _nu(joint_motion(levels, V_cmd), g, drive)  # (2)
+    A_cmd = _limit(chosen(g.kv * (V_cmd - V), rows), g.A_max) + A_des  # (3)
+    spring, damper = posture_acceleration(t, g, drive)
+    firm = levels if is_regular else stack(J, M, form, g._replace(singular_value=FIRM * g.singular_value), False)
+    posture = t.M @ (beneath(firm, spring) + beneath(levels, damper))  # (4)
+    if form.null_space == "pseudo_inverse":
+        posture = beneath_pseudo(levels, t.M @ (spring + damper))
+    a_dist = inverse(t.M) @ tau_dist
+    task, cancelled = t.M @ joint_motion(levels, A_cmd - Jdot_v), t.M @ (beneath(levels, a_dist) - a_dist)
+    certificate = smallest_regularity(levels, g) if is_regular else 0.0
+    return Torque(task + posture + cancelled + t.h, task, posture, cancelled, e, certificate)  # (5)
 
 
-def posture_torque(t: Terms, g: Gains, drive: Drive) -> Array:
-    """Torque of the posture task before the null space filters it, shape (n,) [N m].
+def posture_acceleration(t: Terms, g: Gains, drive: Drive) -> tuple[Array, Array]:
+    """Acceleration that the posture task asks for: springs and dampers, shape (n,) each [rad/s^2 or m/s^2].
 
-    A spring and a damper per joint, scaled by the mass matrix: ``M (k_p (q_posture - q) - k_v v)``; continuous
-    joints take the short way round.
+    ``k_p (q_posture - q) + a_limits`` and ``-k_v v``; continuous joints take the short way round, and ``a_limits``,
+    ``k x^2 zone``, pushes joints away from a limit into whose zone they have come the share x.
     """
-    e = g.posture - t.q
-    turns = [nearest(x / math.tau) if wraps else 0.0 for x, wraps in zip(e, drive.is_continuous, strict=True)]
-    return t.M @ (g.kp_posture * (e - math.tau * np.array(turns)) - g.kv_posture * t.v)
+    turns = [nearest(x / math.tau) if np.isinf(b) else 0.0 for x, b in zip(g.posture - t.q, drive.q_max, strict=True)]
+    e = g.pulled * (g.posture - t.q - math.tau * np.array(turns))
+    push = [zone * (x * x - y * y) for x, y, zone in _in_zone(t.q, g, drive)]
+    return g.kp_posture * e + g.kp_joint_limits * np.array(push), -g.kv_posture * t.v
+
+
+def _extra_inertia(t: Terms, g: Gains, drive: Drive) -> Array:
+    """What joints near a limit weigh more, shape (n,): equation (4) of the null space."""
+    extra = []
+    for M_ii, (x, y, _) in zip(t.M.diagonal(), _in_zone(t.q, g, drive), strict=True):
+        z = minimum(maximum(x, y), 1.0)
+        left = maximum(1.0 - z, LEFT)
+        extra.append(M_ii * g.joint_limit_weight * (z * z) / (left * left))
+    return np.array(extra)
+
+
+def _in_zone(q: Array, g: Gains, drive: Drive) -> list[tuple[Scalar, Scalar, Scalar]]:
+    """Share of the zone before its lower and its upper limit that each joint has come into; and that zone."""
+    found = []
+    for q_i, low, high in zip(q, drive.q_min, drive.q_max, strict=True):
+        zone = minimum(g.joint_limit_zone, 0.2 * float(high - low)) if np.isfinite(high) else 1.0
+        shares = [maximum(1.0 - x / zone, 0.0) if np.isfinite(high) else 0.0 for x in (q_i - low, high - q_i)]
+        found.append((*shares, zone))
+    return found
 
 
 def _nu(v_cmd: Array, g: Gains, drive: Drive) -> Scalar:
@@ -189,25 +165,10 @@ def _nu(v_cmd: Array, g: Gains, drive: Drive) -> Scalar:
     return g.joint_speed_share / share
 
 
-def _limit(twist: Array, longest: Array) -> Array:
+def _limit(twist: Array, longest: Array, form: str = "magnitude") -> Array:
     """``limit`` of equations (2) and (3): position and orientation each for itself."""
-    return np.concatenate([limit_magnitude(twist[LINEAR], longest[0]), limit_magnitude(twist[ANGULAR], longest[1])])
-
-
-def pose_error(X_WE: Pose, X_WT: Pose) -> Array:
-    """Error from the end effector to the target: desired minus actual.
-
-    Parameters
-    ----------
-    X_WE, X_WT : Pose
-        Pose of the end effector and of the target in the world.
-
-    Returns
-    -------
-    ndarray, shape (6,)
-        Position error [m] and rotation vector of ``R_WT R_WE^T`` [rad], world axes.
-    """
-    return np.concatenate([X_WT.p - X_WE.p, rotation_vector(X_WT.R @ X_WE.R.T)])
+    limit = SPEED_LIMITS[form]
+    return np.concatenate([limit(twist[LINEAR], longest[0]), limit(twist[ANGULAR], longest[1])])
 
 
 class OscOutput(NamedTuple):
@@ -216,11 +177,12 @@ class OscOutput(NamedTuple):
     Attributes
     ----------
     tau : ndarray, shape (nv,)
-        Joint torque, the sum of the terms [N m].
-    terms : dict of str to ndarray
-        ``task``, ``posture`` and ``bias`` torque [N m].
+        Joint torque, the sum of the terms [N m or N].
+    parts : ndarray, shape (4, nv)
+        The terms, by row those of :data:`TERMS` [N m or N].
     error : ndarray, shape (6,)
-        Position error [m], rotation vector of the orientation error [rad], world axes.
+        Position error [m], rotation vector of the orientation error [rad], along the axes of the task; 0 in rows
+        that belong to no task.
     state : Terms
         The arm in the state this is for.
     length : float
@@ -228,10 +190,15 @@ class OscOutput(NamedTuple):
     """
 
     tau: Array
-    terms: dict[str, Array]
+    parts: Array
     error: Array
     state: Terms
     length: float
+
+    @property
+    def terms(self) -> dict[str, Array]:
+        """Torque by term, shape (nv,) each [N m or N]."""
+        return dict(zip(TERMS, self.parts, strict=True))
 
     @property
     def singular_values(self) -> Array:
@@ -248,7 +215,7 @@ class OperationalSpaceController:
     model : RobotModel
         The arm.
     parameters : OscParameters
-        Gains and limits; a ``posture`` is needed here, one angle per joint.
+        Gains, limits and structure; a ``posture`` is needed here, one angle per joint.
 
     Examples
     --------
@@ -263,18 +230,15 @@ class OperationalSpaceController:
     """
 
     def __init__(self, model: RobotModel, parameters: OscParameters) -> None:
-        if len(parameters.posture) != model.nv:
-            raise ParameterError(f"posture has {len(parameters.posture)} angles, the arm {model.nv} joints")
-        self.parameters = parameters
-        self.drive = Drive(model.v_max, np.isinf(model.q_max))
-        self.numbers = parameters.numbers()
-        self._gains = Gains.of(self.numbers)
+        self.parameters, self.drive, self.form = parameters, Drive.of(model), Form.of(parameters, model)
+        self.numbers = parameters.numbers(model.joint_names)
+        self._gains, self._calm = Gains.of(self.numbers), np.zeros(model.nv)
 
     def posture_torque(self, t: Terms) -> Array:
         """Torque of the posture task before the null space filters it, shape (nv,) [N m]."""
-        return posture_torque(t, self._gains, self.drive)
+        return t.M @ sum(posture_acceleration(t, self._gains, self.drive))
 
-    def tick(self, t: Terms, reference: Reference) -> OscOutput:
+    def tick(self, t: Terms, reference: Reference, tau_dist: Array | None = None) -> OscOutput:
         """Joint torque for one state.
 
         Parameters
@@ -283,10 +247,10 @@ class OperationalSpaceController:
             The arm in the measured state.
         reference : Reference
             The motion wanted.
+        tau_dist : ndarray, shape (nv,), optional
+            Torque that a known disturbance exerts on the joints [N m or N]; none by default.
         """
-        p = self.parameters
-        SJ = scaled_jacobian(t.J, p.characteristic_length)
-        is_regular = bool(np.linalg.eigvalsh(SJ @ SJ.T)[0] > p.singular_value**2)
-        x = torque(t, reference, self._gains, self.drive, is_regular)
-        terms = {"task": x.task, "posture": x.posture, "bias": t.h}
-        return OscOutput(x.tau, terms, x.error, t, p.characteristic_length)
+        disturbance = self._calm if tau_dist is None else tau_dist
+        x = torque(t, reference, disturbance, self._gains, self.drive, self.form)
+        parts = np.array([x.task, x.posture, x.disturbance, t.h])
+        return OscOutput(x.tau, parts, x.error, t, self.parameters.characteristic_length)

@@ -1,6 +1,30 @@
-"""Inertia at the end effector, bounded at singularities: over any scalar, like the laws that use it."""
+r"""Inertia at the end effector, bounded at singularities: over any scalar, like the laws that use it.
+
+The Jacobian's rows are brought to metres (angular rows times a characteristic length), S J, so that no threshold
+mixes metres with radians. With ``A = S J M^-1 J^T S`` and ``S J J^T S = U diag(sigma^2) U^T``,
+
+    none         Lambda = S A^-1 S                          without bound at a singularity
+    truncate     Lambda = S A^+ S                           eigenvalues of A below s^2 m are left out
+    damp         Lambda = S (A + s^2 m 1)^-1 S              bounded, but inexact everywhere
+    fade         Lambda = S (A + sum_i c_i u_i u_i^T)^-1 S  bounded, smooth, and exact where no sigma_i < s
+
+with the threshold s [m] and the mean mobility ``m = tr(A) / tr(S J J^T S)`` [1/(kg m^2)] of the joints. The first is
+O. Khatib's (1987, eq. 45), the second that of the documents, made scale-free. The fourth is ours: a direction
+with ``sigma_i < s`` gets the weight ``w_i = x^2 (3 - 2 x)``, ``x = sigma_i / s``, through the extra compliance
+
+    c_i = (1 / w_i - 1) sigma_i^2 / (v_i^T M v_i) = (s^2 / (3 - 2 x) - sigma_i^2) / (v_i^T M v_i)
+
+where v_i, ``sigma_i v_i = J^T S u_i``, is how the joints move along u_i, and ``v_i^T M v_i / sigma_i^2`` the inertia
+that is felt there. Then the task gets the share w_i of the acceleration that it asks for along u_i, the torque for
+it is ``M v_i w_i / sigma_i`` times that, which vanishes at ``sigma_i = 0``, and Lambda becomes the inertia of the task
+without the direction. (A compliance taken from ``v_i^T M^-1 v_i`` would be many times larger in an arm whose joints
+carry each other: the task would give up where it still can move.) An arm with fewer joints than the task has rows
+lacks some directions for good; for them ``sigma_i = 0``.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -8,66 +32,100 @@ from arm_control.matrices import eigen_symmetric, inverse, smallest_pivot
 from arm_control.scalars import Scalar, maximum, select, sqrt
 from arm_control.spatial import TINY, Array
 
+SINGULARITIES = ("fade", "truncate", "damp", "none")
+"""What may be done near a singularity."""
+ALL = tuple(range(6))
 
-def scaled_jacobian(J: Array, length: Scalar) -> Array:
-    """``S J``: the angular rows times a length, so that metres and radians compare, shape (6, n) [m]."""
-    return np.array([1.0, 1.0, 1.0, length, length, length])[:, None] * J
+
+def scaled_jacobian(J: Array, length: Scalar, rows: Sequence[int] = ALL) -> Array:
+    """``S J``: the angular rows times a length, so that metres and radians compare, shape (m, n) [m]."""
+    return scale(length, rows)[:, None] * J
 
 
-def task_inertia(J: Array, M_inv: Array, length: Scalar, singular_value: Scalar, is_regular: bool = False) -> Array:
-    r"""Inertia at the end effector, equation (1), bounded at singularities, shape (6, 6).
+def scale(length: Scalar, rows: Sequence[int] = ALL) -> Array:
+    """Diagonal of S, shape (m,)."""
+    return np.array([1.0 if row < 3 else length for row in rows])
 
-    The Jacobian's rows are brought to metres (angular rows times ``length``) and decomposed,
-    ``S J J^T S = U diag(sigma^2) U^T``. A direction ``u_i`` with ``sigma_i`` below ``singular_value`` gets the
-    weight ``w_i = s^2 (3 - 2 s)``, ``s = sigma_i / singular_value``, through an extra compliance
 
-        Lambda = S (A + sum_i (1 / w_i - 1) (u_i^T A u_i) u_i u_i^T)^-1 S,    A = S J M^-1 J^T S.
+def mean_mobility(SJ: Array, M_inv: Array) -> Scalar:
+    """``m = tr(A) / tr(S J J^T S)`` [1/(kg m^2)]."""
+    return sum(x @ M_inv @ x for x in SJ) / sum(x @ x for x in SJ)
 
-    Where all weights are 1 this is exactly (1); where ``w_i`` goes to 0 it becomes the inertia of the task
-    without the direction ``u_i``. In between it is smooth, and the torque stays bounded: ``u_i^T A u_i`` is
-    ``sigma_i^2`` times the mobility of the joints in that direction, so the extra compliance is
-    ``(singular_value^2 / (3 - 2 s) - sigma_i^2)`` times the mobility, which is finite at ``sigma_i = 0``. There
-    the mobility of all directions together stands in for the one that cannot be told. An arm with fewer than
-    six joints lacks some directions for good; for them ``sigma_i = 0``.
+
+def task_inertia(
+    J: Array,
+    M: Array,
+    length: Scalar,
+    singular_value: Scalar,
+    *,
+    M_inv: Array | None = None,
+    rows: Sequence[int] = ALL,
+    singularity: str = "fade",
+    is_regular: bool = False,
+    mobility: Scalar | None = None,
+) -> Array:
+    """Inertia that a task feels, shape (m, m).
 
     Parameters
     ----------
-    J : array, shape (6, n)
-        Jacobian.
-    M_inv : array, shape (n, n)
-        ``M^-1``.
+    J : array, shape (m, n)
+        Jacobian of the task.
+    M : array, shape (n, n)
+        Mass matrix.
     length : float
         Characteristic length [m].
     singular_value : float
-        Where a direction begins to fade [m]; 0 switches the protection off.
+        The threshold s [m].
+    M_inv : array, shape (n, n), optional
+        ``M^-1``, where it is known.
+    rows : sequence of int
+        Which rows of a twist these are.
+    singularity : str
+        One of SINGULARITIES.
     is_regular : bool
-        No direction fades.
+        No singular value is below the threshold.
+    mobility : float, optional
+        The mean mobility m, where that of J would not do: this J may be nothing but rounding.
     """
-    SJ = scaled_jacobian(J, length)
+    M_inv = inverse(M) if M_inv is None else M_inv
+    S, SJ = scale(length, rows), scaled_jacobian(J, length, rows)
     A = SJ @ M_inv @ SJ.T
-    if not is_regular:
-        A = A + _fading(SJ @ SJ.T, A, maximum(singular_value, TINY))
-    S = np.array([1.0, 1.0, 1.0, length, length, length])
+    m = mean_mobility(SJ, M_inv) if mobility is None else mobility
+    s = maximum(singular_value, TINY)
+    if singularity == "truncate":
+        return S[:, None] * _truncated(A, s * s * m) * S
+    if singularity == "damp":
+        A = A + s * s * m * np.eye(len(A))
+    elif singularity == "fade" and not is_regular:
+        A = A + _fading(SJ, M, s)
     return S[:, None] * inverse(A) * S
 
 
-def _fading(B: Array, A: Array, threshold: Scalar) -> Array:
-    """The extra compliance; B is ``S J J^T S``."""
-    total = np.zeros((6, 6))
-    vague = 1e-3 * threshold * threshold  # a direction this close to lost has no mobility of its own to tell
-    all_directions = np.trace(A) / np.trace(B)
+def _fading(SJ: Array, M: Array, threshold: Scalar) -> Array:
+    """``sum_i c_i u_i u_i^T``."""
+    B, B_M = SJ @ SJ.T, SJ @ M @ SJ.T
+    total = np.zeros(B.shape)
+    vague = 1e-3 * threshold * threshold  # a direction this close to lost has no inertia of its own to tell
+    mean = np.trace(M) / len(M)
     values, U = eigen_symmetric(B)
     for value, u in zip(values, U.T, strict=True):
         sigma_2 = maximum(value, 0.0)
         sigma = sqrt(sigma_2)
-        mobility = (u @ A @ u + vague * all_directions) / (sigma_2 + vague)
-        s = select(threshold - sigma, sigma / threshold, 1.0)
-        extra = (threshold * threshold / (3.0 - 2.0 * s) - sigma_2) * mobility
-        total = total + np.outer(select(threshold - sigma, extra, 0.0) * u, u)
+        mobility = (sigma_2 + vague) / (u @ B_M @ u + vague * mean)
+        x = select(threshold - sigma, sigma / threshold, 1.0)
+        c = (threshold * threshold / (3.0 - 2.0 * x) - sigma_2) * mobility
+        total = total + np.outer(select(threshold - sigma, c, 0.0) * u, u)
     return total
 
 
-def regularity(J: Array, length: Scalar, singular_value: Scalar) -> Scalar:
+def _truncated(A: Array, smallest: Scalar) -> Array:
+    """Inverse of A in the directions whose eigenvalue is above ``smallest``, zero in the others."""
+    values, U = eigen_symmetric(A)
+    kept = [select(value - smallest, 1.0 / select(value - smallest, value, 1.0), 0.0) for value in values]
+    return (U * np.array(kept)) @ U.T
+
+
+def regularity(J: Array, length: Scalar, singular_value: Scalar, rows: Sequence[int] = ALL) -> Scalar:
     """A number above zero exactly where no direction fades: without eigenvalues, from pivots."""
-    SJ = scaled_jacobian(J, length)
-    return smallest_pivot(SJ @ SJ.T - singular_value * singular_value * np.eye(6))
+    SJ = scaled_jacobian(J, length, rows)
+    return smallest_pivot(SJ @ SJ.T - singular_value * singular_value * np.eye(len(SJ)))

@@ -1,0 +1,124 @@
+"""Tasks above each other: what is below moves only what all those above leave free.
+
+In accelerations of the joints, with the Jacobians J_1, J_2, ... of tasks, the most important first,
+
+    (1)  J_k| = J_k N_k,    N_k = (1 - J_1|# J_1|) ... (1 - J_k-1|# J_k-1|)         what the tasks above leave of J_k
+    (2)  J_k|# = W J_k|^T Lambda_k,    Lambda_k = (J_k| W J_k|^T)^-1
+    (3)  a_k = J_k|# (A_k - J_k (a_1 + ... + a_k-1))
+
+so that ``J_k N_j = 0`` for every task k above j: an acceleration filtered by N_j is felt by nothing above it. With
+``W = M^-1`` this is the dynamically consistent inverse, and ``M a_k = J_k|^T Lambda_k (...)``. Near the limit of a
+joint W is that of an arm in which the joint weighs more,
+
+    (4)  W = (M + diag(M_ii k x_i^2 / (1 - x_i)^2))^-1        x_i: how far joint i is into the zone before its limit
+
+so that an arm with joints to spare uses others. (An exact inverse stays exact whatever its weight.)
+
+The pseudo-inverse, torque filtered by ``1 - J^T (J J^T)^-1 J``, looks alike and lets the torque through to the task:
+it takes no account of the inertia that couples the joints. It is here only to be seen.
+
+Sources: O. Khatib, "A unified approach for motion and force control of robot manipulators", 1987, eqs. 49 to 51,
+for two; L. Sentis, O. Khatib, "Synthesis of whole-body behaviors through hierarchical control of behavioral
+primitives", 2005, for several; T. Chan, R. Dubey, "A weighted least-norm solution based scheme for avoiding joint
+limits for redundant joint manipulators", 1995, for the idea of (4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from arm_control.controllers.osc_parameters import Form, Gains
+from arm_control.controllers.task_inertia import mean_mobility, regularity, scaled_jacobian, task_inertia
+from arm_control.matrices import inverse
+from arm_control.scalars import Scalar, select
+from arm_control.spatial import Array
+
+
+class Level(NamedTuple):
+    """One task among others.
+
+    Attributes
+    ----------
+    rows : tuple of int
+        Its rows of a twist.
+    J, J_free : ndarray, shape (m, n)
+        Its Jacobian, and what the tasks above leave of it.
+    J_sharp : ndarray, shape (n, m)
+        Weighted inverse of ``J_free``.
+    """
+
+    rows: tuple[int, ...]
+    J: Array
+    J_free: Array
+    J_sharp: Array
+
+
+def stack(J: Array, M: Array, form: Form, g: Gains, is_regular: bool) -> list[Level]:
+    """Return the tasks above each other, equations (1) and (2).
+
+    Parameters
+    ----------
+    J : array, shape (6, n)
+        Jacobian of the whole twist.
+    M : array, shape (n, n)
+        Mass matrix, of an arm whose joints may weigh more than they do: the inverse of W.
+    form : Form
+    g : Gains
+    is_regular : bool
+        No singular value of any ``J_free`` is below the threshold.
+    """
+    levels: list[Level] = []
+    W = inverse(M)
+    mobility = mean_mobility(scaled_jacobian(J, g.length), W)
+    for rows in form.levels:
+        J_k = J[list(rows)]
+        J_free = left_free(levels, J_k)
+        Lambda = task_inertia(
+            J_free, M, g.length, g.singular_value, M_inv=W,
+            rows=rows, singularity=form.singularity, is_regular=is_regular, mobility=mobility,
+        )  # fmt: skip
+        levels.append(Level(rows, J_k, J_free, (W @ J_free.T) @ Lambda))
+    return levels
+
+
+def left_free(levels: Sequence[Level], J: Array) -> Array:
+    """Rows of a Jacobian (m, n) without what the levels take: ``J N``."""
+    for level in levels:
+        J = J - (J @ level.J_sharp) @ level.J_free
+    return J
+
+
+def beneath(levels: Sequence[Level], a: Array) -> Array:
+    """Filter joint accelerations (n,) so that no task feels them: ``N a``."""
+    for level in levels:
+        a = a - level.J_sharp @ (level.J_free @ a)
+    return a
+
+
+def beneath_pseudo(levels: Sequence[Level], torque: Array) -> Array:
+    """Filter a torque (n,) by the pseudo-inverse, to see that the tasks do feel it."""
+    for level in levels:
+        J = level.J_free
+        torque = torque - J.T @ (inverse(J @ J.T) @ (J @ torque))
+    return torque
+
+
+def joint_motion(levels: Sequence[Level], x: Array) -> Array:
+    """Joint acceleration (n,) for that of a twist (6,), equation (3); or joint velocity for the twist itself."""
+    found = np.zeros(levels[0].J.shape[1])
+    for k, level in enumerate(levels):
+        wanted = x[list(level.rows)]
+        found = found + level.J_sharp @ (wanted - level.J @ found if k else wanted)
+    return found
+
+
+def smallest_regularity(levels: Sequence[Level], g: Gains) -> Scalar:
+    """A number above zero exactly where no direction of any task fades."""
+    found = [regularity(level.J_free, g.length, g.singular_value, level.rows) for level in levels]
+    smallest = found[0]
+    for x in found[1:]:
+        smallest = select(smallest - x, x, smallest)
+    return smallest
