@@ -7,12 +7,18 @@ import sys
 import time
 from collections.abc import Sequence
 from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from arm_control import __version__
 from arm_control.cache import Cache, default_directory
 from arm_control.description.urdf_xml import printable
 from arm_control.exceptions import ArmControlError
 from arm_control.scenario import SIMULATORS, Scenario, scenario_names
+
+if TYPE_CHECKING:
+    from arm_control.recording import Trace
+    from arm_control.simulation import Simulation
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -46,7 +52,14 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--single-process", action="store_true", help="all nodes in one process")
     run.add_argument("--no-targets", dest="targets", action="store_false", help="hold until a target_pose is sent")
     run.add_argument("--no-cache", dest="cache", action="store_false", help="compile anew, and keep nothing")
+    run.add_argument("--variant", default="", help="one of the scenario's variants; the first, if not given")
     run.set_defaults(command=_run)
+    simulate = commands.add_parser("simulate", help="run a scenario without ROS", description=_simulate.__doc__)
+    simulate.add_argument("scenario", help="name, or path of a YAML file")
+    simulate.add_argument("--variant", action="append", default=[], help="one variant; may be repeated; all by default")
+    simulate.add_argument("--duration", type=_positive, default=0.0, metavar="S", help="simulated time [s]")
+    simulate.add_argument("--report", default="", metavar="DIR", help="write the picture and the records there")
+    simulate.set_defaults(command=_simulate)
     scenarios = commands.add_parser("scenarios", help="list the scenarios")
     scenarios.set_defaults(command=_scenarios)
     check = commands.add_parser("check", help="say what is in a URDF, and what is wrong", description=_check.__doc__)
@@ -80,6 +93,37 @@ def _run(options: argparse.Namespace) -> int:
         raise ArmControlError("--headless runs in lock step: say how long with --duration S")
     values = {name: value for name, value in vars(options).items() if name != "command"}
     return run_scenario(RunOptions(**values))
+
+
+def _simulate(options: argparse.Namespace) -> int:
+    """Simulate every variant of a scenario, and compare. Exit status: 0 when every check of the scenario holds."""
+    from arm_control.metrics import failures, figures_of, table
+    from arm_control.simulation import Simulation
+
+    scenario = Scenario.load(options.scenario)
+    runs, figures, missed = {}, {}, []
+    for name in options.variant or tuple(scenario.variants) or ("",):
+        simulation = Simulation(scenario, name)
+        trace = runs[name] = simulation.run(options.duration, f"{scenario.name} {name}".strip())
+        figures[name] = figures_of(trace, simulation.model, simulation.targets, simulation.motion)
+        missed += [f"{name}: {text}".lstrip(": ") for text in failures(figures[name], scenario.required(name))]
+        missed += [trace.trouble] if trace.trouble and "diverged" not in scenario.required(name) else []
+    print(f"{scenario.description}\n\n{table(figures)}\n")
+    if options.report:
+        _draw_comparison(scenario, runs, simulation, options.report)
+    print("\n".join(f"MISS  {text}" for text in missed) or "every check holds")
+    return 1 if missed else 0
+
+
+def _draw_comparison(scenario: Scenario, runs: dict[str, Trace], simulation: Simulation, folder: str) -> None:
+    from arm_control.pictures.comparison import draw_comparison
+
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    for name, trace in runs.items():
+        trace.save(str(Path(folder) / f"{'_'.join(filter(None, [scenario.name, name]))}.npz"))
+    path = Path(folder) / f"{scenario.name}.png"
+    draw_comparison(path, scenario, runs, simulation.model)
+    print(f"wrote {path}")
 
 
 def _scenarios(_: argparse.Namespace) -> int:

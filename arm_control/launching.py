@@ -22,7 +22,7 @@ from arm_control.scenario import SIMULATORS, Scenario, check_parameter_file
 _BOOLEAN = ("true", "false", "True", "False")
 
 
-def scenario_launch_description(name: str) -> LaunchDescription:
+def scenario_launch_description(name: str = "") -> LaunchDescription:
     """Return the launch description that starts a scenario, each node as a process of its own.
 
     What is wrong with the arguments is said before anything starts. A node that ends by itself ends
@@ -31,13 +31,14 @@ def scenario_launch_description(name: str) -> LaunchDescription:
     Parameters
     ----------
     name : str
-        Name of the scenario (``config/scenarios/<name>.yaml``), or its path.
+        Name of the scenario (``config/scenarios/<name>.yaml``), or its path; empty: the launch argument
+        ``scenario`` says which.
 
     Returns
     -------
     LaunchDescription
-        With the arguments ``robot``, ``simulator``, ``params_file``, ``namespace``, ``use_sim_time``
-        and ``targets``; ``ros2 launch arm_control <name>.launch.py --show-args`` describes them.
+        With the arguments ``robot``, ``simulator``, ``params_file``, ``namespace``, ``use_sim_time``,
+        ``targets`` and ``variant``; ``ros2 launch arm_control <name>.launch.py --show-args`` describes them.
 
     Raises
     ------
@@ -49,16 +50,22 @@ def scenario_launch_description(name: str) -> LaunchDescription:
     With ``simulator:=none``, ``joint_states`` and ``robot_description`` come from the robot's driver and
     from robot_state_publisher, or from another simulator. The nodes wait for both.
     """
-    scenario = Scenario.load(name)
+    scenario = Scenario.load(name) if name else None
     return LaunchDescription([*_arguments(scenario), OpaqueFunction(function=_nodes, args=[scenario])])
 
 
-def _arguments(scenario: Scenario) -> list[DeclareLaunchArgument]:
+def _arguments(scenario: Scenario | None) -> list[DeclareLaunchArgument]:
+    which = DeclareLaunchArgument("scenario", description="Scenario: a name below config/scenarios, or a YAML file.")
     return [
+        *([which] if scenario is None else []),
         DeclareLaunchArgument(
             "robot",
-            default_value=scenario.robot,
-            description="Robot to simulate: a name below urdf/, or a URDF or xacro file. Unused with simulator:=none.",
+            default_value=scenario.robot if scenario is not None else "",
+            description="Robot to simulate: a name below urdf/, or a URDF or xacro file. Unused with simulator:=none."
+            " Empty: the scenario's own.",
+        ),
+        DeclareLaunchArgument(
+            "variant", default_value="", description="One of the scenario's variants; empty: the first."
         ),
         DeclareLaunchArgument(
             "simulator",
@@ -89,11 +96,15 @@ def _arguments(scenario: Scenario) -> list[DeclareLaunchArgument]:
     ]
 
 
-def _nodes(context: LaunchContext, scenario: Scenario) -> list[Node]:
+def _nodes(context: LaunchContext, scenario: Scenario | None) -> list[Node]:
     """The scenario's nodes as the launch arguments want them."""
     given = context.launch_configurations
+    scenario = scenario or Scenario.load(given["scenario"])
     wanted = scenario.with_options(
-        robot=given["robot"], simulator=given["simulator"], targets=_is_true(given["targets"])
+        variant=given["variant"],
+        robot=given["robot"],
+        simulator=given["simulator"],
+        targets=_is_true(given["targets"]),
     )
     if given["params_file"]:
         check_parameter_file(given["params_file"], wanted.nodes, given["namespace"])

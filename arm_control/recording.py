@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import InputError
 from arm_control.reference import Target
-from arm_control.spatial import Array
+from arm_control.spatial import Array, Pose
 
 Stamps = npt.NDArray[np.int64]
 
@@ -64,6 +65,54 @@ class Recording:
         )
 
     def save(self, path: str) -> None:
-        """Write states and commands to a NumPy file."""
-        arrays = {name: getattr(self, name) for name in ("state_stamps", "q", "v", "command_stamps", "tau")}
-        np.savez(path, **arrays)
+        """Write everything but the targets to a NumPy file."""
+        np.savez(path, **self.arrays())
+
+    def arrays(self) -> dict[str, Any]:
+        """What is saved, by name."""
+        return {name: getattr(self, name) for name in ("state_stamps", "q", "v", "command_stamps", "tau")}
+
+
+@dataclass(frozen=True)
+class Trace(Recording):
+    """A simulated run, with what does not go over topics in every tick.
+
+    Attributes
+    ----------
+    p, p_des : ndarray, shape (n, 3)
+        Where the end effector was and should have been in the world [m].
+    error : ndarray, shape (n, 6)
+        Position error [m] and rotation vector of the orientation error [rad], world axes.
+    terms : dict of str to ndarray, shape (n, nv)
+        What the law's torque was made of [N m or N].
+    coarse_stamps : ndarray of int64, shape (m,)
+        Moments of what is only looked at now and then [ns].
+    condition : ndarray, shape (m,)
+        Condition number of the Jacobian.
+    distance : ndarray, shape (m,)
+        From the arm's capsules to the nearest obstacle [m], negative inside, infinite without obstacles.
+    goals : tuple of Pose
+        The targets in the world, in the order of ``targets``.
+    trouble : str
+        Why the run ended early; empty when it did not.
+    """
+
+    p: Array
+    p_des: Array
+    error: Array
+    terms: dict[str, Array]
+    coarse_stamps: Stamps
+    condition: Array
+    distance: Array
+    goals: tuple[Pose, ...]
+    trouble: str = ""
+
+    @property
+    def t(self) -> Array:
+        """Time of each state, from the first one on, shape (n,) [s]."""
+        return (self.state_stamps - self.state_stamps[0]) * 1e-9
+
+    def arrays(self) -> dict[str, Any]:
+        """What is saved, by name; the torque's terms as ``tau_<term>``."""
+        own = {name: getattr(self, name) for name in ("p", "p_des", "error", "coarse_stamps", "condition", "distance")}
+        return {**super().arrays(), **own, **{f"tau_{name}": tau for name, tau in self.terms.items()}}

@@ -14,8 +14,8 @@ from arm_control.controllers import OscParameters
 from arm_control.gate import GateParameters
 from arm_control.model import RobotModel
 from arm_control.recording import Recording
-from arm_control.scenario import TargetList
 from arm_control.spatial import Array, Pose, rotation_vector
+from arm_control.targets import TargetList
 
 LIMIT_TOLERANCE = 1.005
 """How far a speed may overshoot its limit."""

@@ -28,7 +28,8 @@ from arm_control.recording import Recording
 from arm_control.report import Report, make_report
 from arm_control.resources import urdf_path
 from arm_control.runner import Processes, localhost_unless_told, wait_for_rest
-from arm_control.scenario import Scenario, check_parameter_file, read_yaml
+from arm_control.scenario import Scenario, check_parameter_file
+from arm_control.yaml_files import read_yaml
 
 START_TIME = 30.0
 """Wall time within which the first state must have come [s]."""
@@ -62,6 +63,8 @@ class RunOptions:
         Whether the scenario's own targets are published.
     cache : bool
         Whether compiled kernels are kept, and taken from earlier runs.
+    variant : str
+        One of the scenario's variants; empty: the first.
     """
 
     scenario: str
@@ -76,10 +79,12 @@ class RunOptions:
     single_process: bool = False
     targets: bool = True
     cache: bool = True
+    variant: str = ""
 
     def load(self) -> Scenario:
         """Return the scenario as these options want it; everything that can be checked is."""
         scenario = Scenario.load(self.scenario).with_options(
+            variant=self.variant,
             robot=self.robot,
             simulator=self.simulator,
             lock_step=self.headless,

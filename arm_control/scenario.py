@@ -1,122 +1,31 @@
 """Scenarios: which nodes, with which parameters and targets, make up a run. Data, read from YAML.
 
-A scenario is one file below ``config/scenarios``; the launch files and ``arm_control run`` both read it
-here. A list of targets is one file below ``config/targets``.
+A scenario is one file below ``config/scenarios``; the launch files, ``arm_control run`` and ``arm_control
+simulate`` all read it here. What there is to do is in files of their own (:mod:`arm_control.targets`).
+
+Variants of a scenario differ in parameters of the nodes; the first one is what runs unless another is asked for.
+Checks are figures of :mod:`arm_control.metrics` that must hold: ``name: true`` or ``false``, ``name: {most: 0.01}``
+or ``{least: 0.01}``, below the name of a variant or below ``all``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import yaml
-
-from arm_control.exceptions import ArmControlError, ParameterError
+from arm_control.exceptions import ParameterError
 from arm_control.parameters import refuse_unknown
-from arm_control.resources import available, share_path
-from arm_control.spatial import Pose, quaternion_from_rotation, rotation_from_quaternion
-from arm_control.waypoints import Waypoints
+from arm_control.resources import available
+from arm_control.targets import Motion, TargetList
+from arm_control.world import World
+from arm_control.yaml_files import as_mapping, read_yaml, yaml_path
 
 NODES = ("simulator", "dynamics", "osc", "joint", "obstacle_avoidance", "gate", "targets")
 """The package's executables; each is also the name of its node."""
 
 SIMULATORS = ("mujoco", "none")
-
-
-@dataclass(frozen=True)
-class TargetList:
-    """Poses to reach, one after the other.
-
-    Attributes
-    ----------
-    frame : str
-        The link in whose frame the poses are given.
-    period : float
-        Time for each [s].
-    position_tolerance, orientation_tolerance : float
-        What counts as reached at the end of a period [m], [rad].
-    targets : tuple of Pose
-        The poses.
-    """
-
-    frame: str
-    period: float
-    position_tolerance: float
-    orientation_tolerance: float
-    targets: tuple[Pose, ...]
-
-    @classmethod
-    def load(cls, name: str) -> TargetList:
-        """Read a list by name (``config/targets/<name>.yaml``) or path.
-
-        Raises
-        ------
-        ArmControlError
-            When there is no such file.
-        ParameterError
-            When its content is not that of a list of targets.
-        """
-        path = _yaml_path("targets", name)
-        content = read_yaml(path)
-        keys = ("frame", "period", "position_tolerance", "orientation_tolerance", "targets")
-        refuse_unknown(content, (*keys, "robot", "description"), str(path))
-        try:
-            poses = tuple(_pose(entry) for entry in content["targets"])
-            period, position, orientation = (float(content[key]) for key in keys[1:4])
-            return cls(str(content["frame"]), period, position, orientation, poses)
-        except (KeyError, TypeError, ValueError) as error:
-            raise ParameterError(f"{path}: {type(error).__name__}: {error}") from error
-
-
-def _pose(entry: Mapping[str, Any]) -> Pose:
-    refuse_unknown(entry, ("position", "quat_xyzw", "smallest_singular_value"), "target")
-    x, y, z = (float(value) for value in entry["position"])
-    return Pose(rotation_from_quaternion(entry["quat_xyzw"]), np.array([x, y, z]))
-
-
-def target_entry(X: Pose, smallest_singular_value: float) -> dict[str, Any]:
-    """Return a target as it stands in a file; the inverse of what :meth:`TargetList.load` reads."""
-    return {
-        "position": X.p.round(6).tolist(),
-        "quat_xyzw": quaternion_from_rotation(X.R).round(9).tolist(),
-        "smallest_singular_value": round(smallest_singular_value, 4),
-    }
-
-
-def load_trajectory(name: str) -> tuple[tuple[str, ...], Waypoints]:
-    """Read a joint trajectory by name (``config/trajectories/<name>.yaml``) or path.
-
-    Returns
-    -------
-    joints : tuple of str
-        Joint of each column.
-    points : Waypoints
-        The points, not yet checked against an arm.
-
-    Raises
-    ------
-    ParameterError
-        When there is no such file, or its content is not that of a trajectory.
-    """
-    path = _yaml_path("trajectories", name)
-    content = read_yaml(path)
-    refuse_unknown(content, ("robot", "description", "joints", "points"), str(path))
-    keys = ("time", "positions", "velocities", "accelerations")
-    try:
-        joints = tuple(map(str, content["joints"]))
-        for point in content["points"]:
-            refuse_unknown(point, keys, f"{path}: point")
-        times, qs = (np.array([point[key] for point in content["points"]], dtype=float) for key in keys[:2])
-        vs, as_ = (
-            np.array([point[key] for point in content["points"]], dtype=float) if key in content["points"][0] else None
-            for key in keys[2:]
-        )
-        return joints, Waypoints(times, qs, vs, as_)
-    except (KeyError, IndexError, TypeError, ValueError) as error:
-        raise ParameterError(f"{path}: {type(error).__name__}: {error}") from error
 
 
 @dataclass(frozen=True)
@@ -130,13 +39,25 @@ class Scenario:
     robot : str
         Name of the robot's URDF, or its path.
     nodes : dict of str to dict
-        Parameters of each node, by the node's name.
+        Parameters of each node, by the node's name, before any variant.
+    variants : dict of str to dict
+        By name what is different: parameters by node. Empty when there is one way only.
+    world : World
+        Obstacles and pushes.
+    duration : float
+        How long it takes [s]; 0: until somebody ends it.
+    checks : dict of str to dict
+        By the name of a variant, or ``all``, the figures that must hold.
     """
 
     name: str
     description: str
     robot: str
     nodes: dict[str, dict[str, Any]]
+    variants: dict[str, dict[str, Any]] = field(default_factory=dict)
+    world: World = field(default_factory=World, compare=False)
+    duration: float = 0.0
+    checks: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @classmethod
     def load(cls, name: str) -> Scenario:
@@ -149,21 +70,49 @@ class Scenario:
         ParameterError
             When it has an unknown key or names an unknown node.
         """
-        path = _yaml_path("scenarios", name)
+        path = yaml_path("scenarios", name)
         content = read_yaml(path)
-        refuse_unknown(content, ("description", "robot", "nodes"), str(path))
-        nodes = _mapping(content.get("nodes"), f"{path}: nodes")
+        refuse_unknown(content, ("description", "robot", "nodes", "variants", "world", "duration", "checks"), str(path))
+        nodes, variants, checks = (_mappings(content, key, path) for key in ("nodes", "variants", "checks"))
         refuse_unknown(nodes, NODES, f"{path}: nodes")
+        for variant, changes in variants.items():
+            refuse_unknown(changes, nodes, f"{path}: {variant}")
+        refuse_unknown(checks, (*variants, "all"), f"{path}: checks")
         return cls(
             path.stem,
             str(content.get("description", "")),
             str(content.get("robot", "")),
-            {node: _mapping(parameters, f"{path}: {node}") for node, parameters in nodes.items()},
+            nodes,
+            variants,
+            World.from_mapping(as_mapping(content.get("world"), f"{path}: world"), f"{path}: world"),
+            _duration(content.get("duration", 0.0), path),
+            checks,
         )
+
+    def variant(self, name: str) -> Scenario:
+        """Return the scenario with the parameters of one of its variants; of the first one for an empty name.
+
+        Raises
+        ------
+        ParameterError
+            When there is no such variant.
+        """
+        name = name or next(iter(self.variants), "")
+        if not name:
+            return self
+        if name not in self.variants:
+            there = ", ".join(self.variants) or "none"
+            raise ParameterError(f"no variant '{name}' of {self.name}; there are: {there}")
+        return replace(self, nodes=merged(self.nodes, self.variants[name]), variants={})
+
+    def required(self, variant: str) -> dict[str, Any]:
+        """Figures that must hold for a variant."""
+        return {**self.checks.get("all", {}), **self.checks.get(variant, {})}
 
     def with_options(
         self,
         *,
+        variant: str = "",
         robot: str = "",
         simulator: str = "mujoco",
         lock_step: bool = False,
@@ -174,6 +123,8 @@ class Scenario:
 
         Parameters
         ----------
+        variant : str
+            One of the scenario's variants; empty: the first.
         robot : str
             Another robot than the scenario's; empty: the scenario's own.
         simulator : str
@@ -184,15 +135,23 @@ class Scenario:
             Whether the simulator waits until somebody calls its ``~/pause`` with false.
         targets : bool
             Whether the scenario's own targets are published.
+
+        Raises
+        ------
+        ParameterError
+            When the options do not fit the scenario, or it has a world, of which the nodes know nothing.
         """
         if simulator not in SIMULATORS:
             raise ParameterError(f"simulator = {simulator!r}, allowed {', '.join(SIMULATORS)}")
+        if self.world:
+            raise ParameterError(f"{self.name} has obstacles or pushes, which are not simulated as nodes: use simulate")
         other = bool(robot) and robot != self.robot
         if other and targets and "targets" in self.nodes:
             raise ParameterError(f"the targets of {self.name} are for {self.robot}: leave them out (--no-targets)")
         left_out = {"simulator"} if simulator == "none" else set()
         left_out |= set() if targets else {"targets"}
-        nodes = {node: dict(parameters) for node, parameters in self.nodes.items() if node not in left_out}
+        chosen = self.variant(variant)
+        nodes = {node: dict(parameters) for node, parameters in chosen.nodes.items() if node not in left_out}
         if other and "simulator" in nodes:
             nodes["simulator"].pop("initial_position", None)
         if lock_step:
@@ -200,12 +159,26 @@ class Scenario:
                 parameters["lock_step"] = True
         if "simulator" in nodes:
             nodes["simulator"] |= {"robot": robot or self.robot, "start_paused": start_paused}
-        return Scenario(self.name, self.description, robot or self.robot, nodes)
+        return replace(chosen, robot=robot or self.robot, nodes=nodes)
 
     def targets(self) -> TargetList | None:
         """The list of targets this scenario goes through, or None."""
         name = self.nodes.get("targets", {}).get("file")
         return TargetList.load(name) if name else None
+
+    def motion(self) -> Motion | None:
+        """The motion of the end effector in this scenario, or None."""
+        name = self.nodes.get("targets", {}).get("motion")
+        return Motion.load(name) if name else None
+
+
+def merged(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values with changes, mappings in them entry by entry."""
+    result = dict(values)
+    for key, change in changes.items():
+        old = result.get(key)
+        result[key] = merged(old or {}, change) if isinstance(change, Mapping) else change
+    return result
 
 
 def scenario_names() -> tuple[str, ...]:
@@ -230,38 +203,20 @@ def check_parameter_file(path: str | Path, nodes: Mapping[str, Any], namespace: 
             raise ParameterError(f"{path}: '{key}' is no node of the scenario; allowed: /**, {', '.join(nodes)}")
         if namespace.strip("/") and key != "/**" and place not in ("/**", "/" + namespace.strip("/")):
             raise ParameterError(f"{path}: '{key}' is not in the namespace {namespace}: write '/**/{name}'")
-        refuse_unknown(_mapping(content, f"{path}: {key}"), ("ros__parameters",), f"{path}: {key}")
+        refuse_unknown(as_mapping(content, f"{path}: {key}"), ("ros__parameters",), f"{path}: {key}")
 
 
-def read_yaml(path: Path) -> dict[str, Any]:
-    """Read a YAML file that holds a mapping.
+def _mappings(content: Mapping[str, Any], key: str, path: Path) -> dict[str, dict[str, Any]]:
+    """A mapping of mappings, such as parameters by node."""
+    found = as_mapping(content.get(key), f"{path}: {key}")
+    return {str(name): as_mapping(inner, f"{path}: {name}") for name, inner in found.items()}
 
-    Raises
-    ------
-    ParameterError
-        When the file is missing, is not YAML or holds something else.
-    """
+
+def _duration(value: Any, path: Path) -> float:
     try:
-        content = yaml.safe_load(path.read_text())
-    except (OSError, yaml.YAMLError) as error:
-        raise ParameterError(f"{path}: {error}") from error
-    if content is None:
-        raise ParameterError(f"{path}: a mapping is needed, the file is empty")
-    return _mapping(content, str(path))
-
-
-def _mapping(content: Any, where: str) -> dict[str, Any]:
-    """Return a copy of what should be a mapping; nothing at all is an empty one."""
-    if not isinstance(content, (Mapping, type(None))):
-        raise ParameterError(f"{where}: a mapping is needed, not {type(content).__name__}")
-    return dict(content or {})
-
-
-def _yaml_path(folder: str, name: str) -> Path:
-    if Path(name).suffix == ".yaml":
-        return Path(name)
-    try:
-        return share_path("config", folder, f"{name}.yaml")
-    except ArmControlError:
-        there = ", ".join(available(f"config/{folder}", ".yaml"))
-        raise ParameterError(f"no '{name}' in config/{folder}; there are: {there}") from None
+        seconds = float(value)
+    except (TypeError, ValueError):
+        raise ParameterError(f"{path}: duration = {value!r}: a time [s] is needed") from None
+    if not 0.0 <= seconds < float("inf"):
+        raise ParameterError(f"{path}: duration = {value!r}: 0 or a positive time [s] is needed")
+    return seconds

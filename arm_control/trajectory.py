@@ -96,14 +96,14 @@ class JointTrajectory:
             return self.end
         i = max(int(np.searchsorted(self.knots, t, side="right")) - 1, 0)
         s = max(t, 0.0) - self.knots[i]
-        q, v, a = _powers(s) @ self.pieces[i]
+        q, v, a = powers(s) @ self.pieces[i]
         return JointReference(q, v, a)
 
     def samples(self) -> tuple[Array, Array, Array, Array]:
         """Moments (m,), and positions, velocities and accelerations at them, shape (m, nv)."""
         spans = np.diff(self.knots)
         s = spans[:, None] * np.linspace(0.0, 1.0, SAMPLES + 1)
-        motions = np.einsum("dnsk,nkj->dnsj", _powers(s), self.pieces)
+        motions = np.einsum("dnsk,nkj->dnsj", powers(s), self.pieces)
         q, v, a = motions.reshape(3, s.size, -1)
         return (self.knots[:-1, None] + s).ravel(), q, v, a
 
@@ -157,7 +157,7 @@ def _pieces(points: Waypoints) -> Array:
     """Coefficients between the points, equations (1) to (3), shape (n - 1, 6, nv)."""
     T, q, v, a = np.diff(points.times)[:, None], points.qs, points.vs, points.as_
     if v is not None and a is not None:
-        return _quintic(q[:-1], v[:-1], a[:-1], q[1:], v[1:], a[1:], T)
+        return quintic(q[:-1], v[:-1], a[:-1], q[1:], v[1:], a[1:], T)
     D = np.diff(q, axis=0)
     pieces = np.zeros((len(T), 6, q.shape[1]))
     pieces[:, 0] = q[:-1]
@@ -176,10 +176,10 @@ def _first_piece(start: JointReference, points: Waypoints, rest: Array) -> Array
     v1, a1 = (rest[0, 1], 2 * rest[0, 2]) if len(rest) else (0.0, 0.0)
     if not len(rest) and points.as_ is not None:
         a1 = points.as_[0]
-    return _quintic(start.q_des, start.v_des, start.a_des, points.qs[0], v1, a1, points.times[0])
+    return quintic(start.q_des, start.v_des, start.a_des, points.qs[0], v1, a1, points.times[0])
 
 
-def _quintic(q0: Array, v0: Array, a0: Array, q1: Array, v1: Any, a1: Any, T: Any) -> Array:
+def quintic(q0: Array, v0: Array, a0: Array, q1: Array, v1: Any, a1: Any, T: Any) -> Array:
     """Coefficients of equation (3), shape (..., 6, nv)."""
     D = q1 - q0
     c3 = 10 * D / T**3 - (6 * v0 + 4 * v1) / T**2 - (3 * a0 - a1) / (2 * T)
@@ -188,7 +188,7 @@ def _quintic(q0: Array, v0: Array, a0: Array, q1: Array, v1: Any, a1: Any, T: An
     return np.stack([q0, v0, a0 / 2, c3, c4, c5], axis=-2)
 
 
-def _powers(s: Any) -> Array:
+def powers(s: Any) -> Array:
     """Rows that turn coefficients into position, velocity and acceleration, shape (3, ..., 6)."""
     s = np.asarray(s, dtype=float)
     k = np.arange(6)

@@ -15,7 +15,8 @@ from arm_control import RobotModel, urdf_path
 from arm_control.pictures import draw_overview
 from arm_control.recording import Recording
 from arm_control.reference import Target
-from arm_control.scenario import Scenario, TargetList
+from arm_control.scenario import Scenario
+from arm_control.targets import TargetList
 
 
 def load_recording(path: Path, targets: TargetList) -> Recording:

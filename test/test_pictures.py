@@ -20,8 +20,8 @@ from arm_control.pictures import animation, draw_overview, draw_report, renderin
 from arm_control.pictures.track import MAX_SAMPLES, make_track
 from arm_control.recording import Recording
 from arm_control.reference import Target
-from arm_control.scenario import TargetList
 from arm_control.spatial import Array, rotation_vector
+from arm_control.targets import TargetList
 
 REPO = Path(__file__).parents[1]
 STEP_NS = 10_000_000

@@ -14,22 +14,16 @@ from arm_control.exceptions import ArmControlError, ParameterError
 from arm_control.gate import GateParameters
 from arm_control.model import RobotModel
 from arm_control.resources import urdf_path
-from arm_control.scenario import (
-    NODES,
-    Scenario,
-    TargetList,
-    check_parameter_file,
-    load_trajectory,
-    read_yaml,
-    scenario_names,
-    target_entry,
-)
+from arm_control.scenario import NODES, Scenario, check_parameter_file, merged, scenario_names
 from arm_control.spatial import Array, Pose, rotation_from_vector, rotation_vector
+from arm_control.targets import Motion, TargetList, load_trajectory, target_entry
 from arm_control.waypoints import Waypoints
+from arm_control.yaml_files import read_yaml
 
 CONFIG = Path(__file__).parents[1] / "config"
 SCENARIOS = sorted((CONFIG / "scenarios").glob("*.yaml"))
 TARGETS = sorted((CONFIG / "targets").glob("*.yaml"))
+MOTIONS = sorted((CONFIG / "motions").glob("*.yaml"))
 TRAJECTORIES = sorted((CONFIG / "trajectories").glob("*.yaml"))
 PARAMETER_FILES = sorted(CONFIG.glob("*.yaml"))
 PARAMETERS = {"osc": (OscParameters, GateParameters), "gate": (GateParameters,)}
@@ -48,8 +42,8 @@ def write(path: Path, content: Any) -> Path:
 
 
 def test_no_file_is_forgotten():
-    assert len(SCENARIOS) * len(TARGETS) * len(TRAJECTORIES) * len(PARAMETER_FILES) > 0
-    known = {*SCENARIOS, *TARGETS, *TRAJECTORIES, *PARAMETER_FILES}
+    assert len(SCENARIOS) * len(TARGETS) * len(MOTIONS) * len(TRAJECTORIES) * len(PARAMETER_FILES) > 0
+    known = {*SCENARIOS, *TARGETS, *MOTIONS, *TRAJECTORIES, *PARAMETER_FILES}
     assert {path for path in CONFIG.rglob("*") if path.suffix in (".yaml", ".yml")} == known
     assert scenario_names() == tuple(map(name, SCENARIOS))
 
@@ -65,8 +59,9 @@ def test_every_scenario_loads_by_name_and_by_path(path: Path):
     assert len(scenario.nodes["simulator"]["initial_position"]) == model.nv
     targets = scenario.targets()
     assert (targets is not None) == ("file" in scenario.nodes.get("targets", {}))
-    if targets is not None:
-        assert targets.frame in model.frames
+    assert (scenario.motion() is not None) == ("motion" in scenario.nodes.get("targets", {}))
+    for todo in filter(None, (targets, scenario.motion())):
+        assert todo.frame in model.frames
 
 
 @pytest.mark.parametrize("path", TARGETS, ids=name)
@@ -78,6 +73,14 @@ def test_every_list_of_targets_loads_by_name_and_by_path(path: Path):
     assert 0.0 < by_name.orientation_tolerance <= np.radians(1.0)
     for X in by_name.targets:
         np.testing.assert_allclose(X.R @ X.R.T, np.eye(3), rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("path", MOTIONS, ids=name)
+def test_every_motion_loads_by_name_and_by_path(path: Path):
+    by_name, by_path = Motion.load(path.stem), Motion.load(str(path))
+    np.testing.assert_array_equal(by_name.points.times, by_path.points.times)
+    assert by_name.points.times[0] == read_yaml(path)["start"] > 0.0, "there is time to get there"
+    assert 0.0 < by_name.position_tolerance <= 0.01
 
 
 @pytest.mark.parametrize("path", TRAJECTORIES, ids=name)
@@ -109,7 +112,10 @@ def test_the_parameter_file_of_the_controller_writes_out_the_defaults():
 
 
 def with_targets() -> list[Path]:
-    return [path for path in SCENARIOS if Scenario.load(str(path)).targets()]
+    """Scenarios whose list states how regular each target is."""
+    files = {path: Scenario.load(str(path)).nodes.get("targets", {}).get("file") for path in SCENARIOS}
+    lists = {path: read_yaml(CONFIG / "targets" / f"{file}.yaml") for path, file in files.items() if file}
+    return [path for path, x in lists.items() if "smallest_singular_value" in x.get("targets", [{}])[0]]
 
 
 def solve_ik(model: RobotModel, X_WT: Pose, q: Array) -> Array:
@@ -195,6 +201,77 @@ def test_a_bad_list_of_targets_is_refused(change: dict[str, Any], message: str, 
         TargetList.load(str(write(tmp_path / "a.yaml", {**GOOD, **change})))
 
 
+RULE = {"kind": "star", "center": [0.1, 0.2, 0.3], "radius": 0.1, "directions": 4, "quat_xyzw": [0, 0, 1, 0]}
+
+
+def patterned(**change: Any) -> dict[str, Any]:
+    rule = {key: value for key, value in {**RULE, **change}.items() if value is not None}
+    return {**{key: value for key, value in GOOD.items() if key != "targets"}, "pattern": rule}
+
+
+def test_a_list_of_targets_may_be_made_by_a_rule(tmp_path: Path):
+    targets = TargetList.load(str(write(tmp_path / "a.yaml", patterned()))).targets
+    assert len(targets) == 9
+    np.testing.assert_allclose(targets[1].p, [0.2, 0.2, 0.3], rtol=0, atol=1e-15)
+    assert all((np.diag([-1.0, -1.0, 1.0]) == X.R).all() for X in targets)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (patterned(kind="stars"), "kind = 'stars'; there are: star, grid, random"),
+        (patterned(kind=None), "KeyError: 'kind'"),
+        (patterned(quat_xyzw=None), "KeyError: 'quat_xyzw'"),
+        (patterned(size=1), "TypeError: .*unexpected keyword argument 'size'"),
+        (patterned(radius=-1.0), "radius = -1.0: a positive number"),
+        ({**patterned(), "targets": GOOD["targets"]}, "targets and pattern: one of them"),
+    ],
+)
+def test_a_bad_rule_is_refused(content: dict[str, Any], message: str, tmp_path: Path):
+    with pytest.raises(ParameterError, match=message):
+        TargetList.load(str(write(tmp_path / "a.yaml", content)))
+
+
+CIRCLE = {"kind": "circle", "position": [0, 0, 1], "quat_xyzw": [0, 0, 0, 1], "radius": 0.1, "period": 2.0}
+POINTS = {"kind": "points", "points": [{"time": t, "position": [t, 0, 0], "quat_xyzw": [0, 0, 0, 1]} for t in (0, 2)]}
+
+
+def motion_file(path: Path, motion: Any, **more: Any) -> str:
+    head = {"frame": "base_link", "position_tolerance": 1e-3, "orientation_tolerance": 0.01}
+    return str(write(path / "m.yaml", {**head, "motion": motion, **more}))
+
+
+def test_a_motion_holds_what_its_file_says(tmp_path: Path):
+    motion = Motion.load(motion_file(tmp_path, {**CIRCLE, "orientation": [0, 0, 1, 0]}, start=1.5))
+    np.testing.assert_allclose(motion.points.poses[0].p, [0.1, 0, 1], rtol=0, atol=1e-15)
+    np.testing.assert_array_equal(motion.points.poses[5].R, np.diag([-1.0, -1.0, 1.0]))
+    assert motion.points.times[0] == 1.5
+    given = Motion.load(motion_file(tmp_path, POINTS)).points
+    np.testing.assert_array_equal(given.times, [0.0, 2.0])
+    np.testing.assert_array_equal(given.poses[1].p, [2.0, 0, 0])
+    line = {"position": [0, 0, 1], "quat_xyzw": [0, 0, 0, 1], "kind": "polyline", "speed": 0.1}
+    line["corners"] = [[0, 0, 0], [1, 0, 0]]
+    written = Motion.load(motion_file(tmp_path, line))
+    assert len(written.points.poses) == 2
+
+
+@pytest.mark.parametrize(
+    ("motion", "message"),
+    [
+        ({**CIRCLE, "kind": "spiral"}, "kind = 'spiral'; there are: circle, polyline, curve, digits"),
+        ({**CIRCLE, "radius": 0}, "radius = 0: a positive number"),
+        ({**CIRCLE, "speed": 1}, "TypeError: .*unexpected keyword argument 'speed'"),
+        ({**POINTS, "radius": 1}, "motion: unknown radius"),
+        ({"kind": "points", "points": POINTS["points"][:1]}, "no time: the last point must be later"),
+        ({"kind": "points", "points": [{"position": [0, 0, 0]}]}, "KeyError: 'time'"),
+        ([1], "motion: a mapping is needed, not list"),
+    ],
+)
+def test_a_bad_motion_is_refused(motion: Any, message: str, tmp_path: Path):
+    with pytest.raises(ParameterError, match=message):
+        Motion.load(motion_file(tmp_path, motion))
+
+
 TRAJECTORY = {"joints": ["a", "b"], "points": [{"time": 1, "positions": [1, 2]}, {"time": 2.5, "positions": [3, 4]}]}
 
 
@@ -238,13 +315,18 @@ def test_a_list_of_targets_that_lacks_something_is_refused(missing: str, tmp_pat
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ({"robots": "ur5"}, "unknown robots; allowed: description, nodes, robot"),
+        ({"robots": "ur5"}, "unknown robots; allowed: checks, description, duration, nodes, robot, variants, world"),
         ({"nodes": {"gates": {}}}, f"nodes: unknown gates; allowed: {', '.join(sorted(NODES))}"),
         ("[1, 2]", "a mapping is needed, not list"),
         ("", "a mapping is needed, the file is empty"),
         ({"nodes": ["osc"]}, r"a\.yaml: nodes: a mapping is needed, not list"),
         ({"nodes": {"osc": 5}}, r"a\.yaml: osc: a mapping is needed, not int"),
         ("a: [", "while parsing"),
+        ({"nodes": {"osc": {}}, "variants": {"a": {"gate": {}}}}, "a: unknown gate; allowed: osc"),
+        ({"variants": {"a": {}}, "checks": {"b": {}}}, "checks: unknown b; allowed: a, all"),
+        ({"duration": "long"}, "duration = 'long': a time"),
+        ({"duration": -1}, "duration = -1: 0 or a positive time"),
+        ({"world": {"walls": []}}, "world: unknown walls"),
     ],
 )
 def test_a_bad_scenario_is_refused(content: Any, message: str, tmp_path: Path):
@@ -300,6 +382,42 @@ def test_nodes_can_be_left_out():
 def test_an_unknown_simulator_is_refused():
     with pytest.raises(ParameterError, match="simulator = 'gazebo', allowed mujoco, none"):
         Scenario.load("ur5_osc").with_options(simulator="gazebo")
+
+
+VARIANTS = {
+    "nodes": {"simulator": {"timestep": 0.001}, "osc": {"kp_linear": 100.0, "posture": [0.0]}},
+    "variants": {"soft": {"osc": {"kp_linear": 10.0}}, "usual": {}},
+    "checks": {"all": {"reached": True, "touches": False}, "soft": {"touches": True}},
+    "duration": 3,
+}
+
+
+def test_variants_change_parameters_of_a_copy_and_the_first_is_what_runs(tmp_path: Path):
+    scenario = Scenario.load(str(write(tmp_path / "a.yaml", VARIANTS)))
+    assert scenario.nodes["osc"]["kp_linear"] == 100.0
+    assert scenario.variant("soft").nodes["osc"] == {"kp_linear": 10.0, "posture": [0.0]}
+    assert scenario.variant("usual").nodes == scenario.nodes
+    assert scenario.variant("").nodes == scenario.variant("soft").nodes
+    assert scenario.with_options().nodes["osc"]["kp_linear"] == 10.0
+    assert scenario.with_options(variant="usual").nodes["osc"]["kp_linear"] == 100.0
+    assert scenario.duration == 3.0
+    assert scenario.required("soft") == {"reached": True, "touches": True}
+    assert scenario.required("usual") == {"reached": True, "touches": False}
+    with pytest.raises(ParameterError, match="no variant 'hard' of a; there are: soft, usual"):
+        scenario.variant("hard")
+
+
+def test_mappings_are_merged_entry_by_entry():
+    assert merged({"a": {"b": 1, "c": 2}, "d": 3}, {"a": {"c": 4}, "e": {"f": 5}}) == {
+        "a": {"b": 1, "c": 4},
+        "d": 3,
+        "e": {"f": 5},
+    }
+
+
+def test_a_scenario_with_a_world_is_not_for_nodes():
+    with pytest.raises(ParameterError, match="ur5_obstacle has obstacles or pushes, which"):
+        Scenario.load("ur5_obstacle").with_options()
 
 
 # -- parameter files -----------------------------------------------------------------------------------

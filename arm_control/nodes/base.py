@@ -21,12 +21,13 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import SetBool
 
-from arm_control.exceptions import ArmControlError, InputError, ParameterError
+from arm_control.arm_choices import ArmChoices
+from arm_control.exceptions import ArmControlError, InputError
 from arm_control.gate import EffortGate
 from arm_control.model import RobotModel
 from arm_control.nodes.loop import ControlLoop, ControlPath
 from arm_control.nodes.states import Rejections, State, StateReader
-from arm_control.parameters import Parameters, parameter, refuse_unknown
+from arm_control.parameters import parameter, refuse_unknown
 
 STATE = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
 LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -38,49 +39,11 @@ _ROS_OWN = ("use_sim_time", "start_type_description_service", "qos_overrides.")
 
 
 @dataclass(frozen=True)
-class ArmParameters(Parameters):
+class ArmParameters(ArmChoices):
     """What every node has to know of the arm."""
 
     robot_description: str = parameter("", "text of the URDF; empty: taken from the topic robot_description")
-    base: str = parameter("", "link that is bolted to the world; empty: the root")
-    tip: str = parameter("", "link of the end effector; empty: tool0, or the only leaf")
-    locked_joints: tuple[str, ...] = parameter(
-        (), "where joints that are not between base and tip stand [rad or m], as 'joint:position'; others at 0"
-    )
-    backend: str = parameter("auto", "what computes the model: auto, llvm, python or pinocchio")
-    armature: tuple[float, ...] = parameter((), "rotor inertia per joint; empty: none", unit="kg m^2", lower=0.0)
-    effort_limits: tuple[str, ...] = parameter(
-        (), "effort limits [N m] that replace or supply those of the URDF, as 'joint:limit'"
-    )
-    velocity_limits: tuple[str, ...] = parameter(
-        (), "velocity limits [rad/s] that replace or supply those of the URDF, as 'joint:limit'"
-    )
     lock_step: bool = parameter(False, "each state waits for its command: nothing is stale, no clock matters")
-
-    def model(self, description: str) -> RobotModel:
-        """Return the model of the arm that ``description`` (a URDF's text) describes."""
-        return RobotModel.from_urdf(
-            description,
-            base=self.base or None,
-            tip=self.tip or None,
-            locked=_by_joint(self.locked_joints, "position"),
-            armature=self.armature or 0.0,
-            effort_limits=_by_joint(self.effort_limits, "limit"),
-            velocity_limits=_by_joint(self.velocity_limits, "limit"),
-            backend=self.backend,
-        )
-
-
-def _by_joint(entries: Sequence[str], what: str) -> dict[str, float]:
-    """Numbers by joint name, of entries like ``'elbow_joint:150.0'``."""
-    values = {}
-    for entry in entries:
-        joint, _, value = entry.rpartition(":")
-        try:
-            values[joint] = float(value)
-        except ValueError:
-            raise ParameterError(f"{what} '{entry}' is not of the form 'joint:{what}'") from None
-    return values
 
 
 class ArmNode(Node):

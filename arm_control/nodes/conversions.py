@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Duration, Time
-from geometry_msgs.msg import PoseStamped, TwistStamped
+from geometry_msgs.msg import PoseStamped, Transform, Twist, TwistStamped
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from trajectory_msgs.msg import (
+    JointTrajectory,
+    JointTrajectoryPoint,
+    MultiDOFJointTrajectory,
+    MultiDOFJointTrajectoryPoint,
+)
 
 from arm_control.exceptions import InputError
 from arm_control.model import RobotModel
+from arm_control.pose_trajectory import PosePoints
 from arm_control.spatial import Array, Pose, quaternion_from_rotation, rotation_from_quaternion
 from arm_control.waypoints import Waypoints
 
@@ -23,6 +30,12 @@ NANOSECONDS = 1_000_000_000
 def time_message(stamp_ns: int) -> Time:
     """Stamp [ns] as a message."""
     return Time(sec=stamp_ns // NANOSECONDS, nanosec=stamp_ns % NANOSECONDS)
+
+
+def duration_message(seconds: float) -> Duration:
+    """Time [s] as a message."""
+    ns = round(seconds * NANOSECONDS)
+    return Duration(sec=ns // NANOSECONDS, nanosec=ns % NANOSECONDS)
 
 
 def nanoseconds(stamp: Time) -> int:
@@ -97,9 +110,14 @@ def twist_message(V: Array, frame: str, stamp_ns: int) -> TwistStamped:
     """Twist (linear, then angular) in a frame, with a stamp."""
     message = TwistStamped()
     message.header.frame_id, message.header.stamp = frame, time_message(stamp_ns)
-    linear, angular = message.twist.linear, message.twist.angular
-    linear.x, linear.y, linear.z, angular.x, angular.y, angular.z = V.tolist()
+    _fill(message.twist, V)
     return message
+
+
+def _fill(twist: Twist, V: Array) -> Twist:
+    linear, angular = twist.linear, twist.angular
+    linear.x, linear.y, linear.z, angular.x, angular.y, angular.z = V.tolist()
+    return twist
 
 
 def trajectory_message(names: Sequence[str], points: Waypoints, stamp_ns: int) -> JointTrajectory:
@@ -107,10 +125,7 @@ def trajectory_message(names: Sequence[str], points: Waypoints, stamp_ns: int) -
     message = JointTrajectory(joint_names=list(names))
     message.header.stamp = time_message(stamp_ns)
     for i, t in enumerate(points.times.tolist()):
-        ns = round(t * NANOSECONDS)
-        point = JointTrajectoryPoint(
-            time_from_start=Duration(sec=ns // NANOSECONDS, nanosec=ns % NANOSECONDS), positions=doubles(points.qs[i])
-        )
+        point = JointTrajectoryPoint(time_from_start=duration_message(t), positions=doubles(points.qs[i]))
         for field, rows in (("velocities", points.vs), ("accelerations", points.as_)):
             if rows is not None:
                 setattr(point, field, doubles(rows[i]))
@@ -128,13 +143,68 @@ def waypoints_from_message(model: RobotModel, message: JointTrajectory) -> Waypo
     """
     if any(point.effort for point in message.points):
         raise InputError("effort in a trajectory: it is computed here; leave it out")
-    times = [point.time_from_start.sec + point.time_from_start.nanosec / NANOSECONDS for point in message.points]
+    times = _times_of(message)
     positions = [point.positions for point in message.points]
     rows = (_of_all_points(message, "velocities"), _of_all_points(message, "accelerations"))
     return Waypoints.checked(model, message.joint_names, times, positions, *rows)
 
 
-def _of_all_points(message: JointTrajectory, field: str) -> list[Sequence[float]] | None:
+def pose_trajectory_message(link: str, points: PosePoints, frame: str, stamp_ns: int) -> MultiDOFJointTrajectory:
+    """Poses of a link, empty for the end effector, to be gone through from a stamp on; 0 means now."""
+    message = MultiDOFJointTrajectory(joint_names=[link] if link else [])
+    message.header.frame_id, message.header.stamp = frame, time_message(stamp_ns)
+    for i, (t, X) in enumerate(zip(points.times.tolist(), points.poses, strict=True)):
+        point = MultiDOFJointTrajectoryPoint(time_from_start=duration_message(t), transforms=[_transform(X)])
+        for field, rows in (("velocities", points.Vs), ("accelerations", points.As)):
+            if rows is not None:
+                setattr(point, field, [_fill(Twist(), rows[i])])
+        message.points.append(point)
+    return message
+
+
+def pose_points_from_message(message: MultiDOFJointTrajectory, tip: str) -> PosePoints:
+    """Poses of the end effector ``tip``, checked.
+
+    Raises
+    ------
+    InputError
+        When it is about another link, or no arm should follow it; see
+        :meth:`arm_control.pose_trajectory.PosePoints.checked`.
+    """
+    if list(message.joint_names) not in ([], [tip]):
+        raise InputError(f"joint_names = {list(message.joint_names)}: it is ['{tip}'] that is moved; empty means that")
+    if any(len(point.transforms) != 1 for point in message.points):
+        raise InputError("one transform at each point is needed")
+    poses = [_pose_of(point.transforms[0]) for point in message.points]
+    rows = [_of_all_points(message, field) for field in ("velocities", "accelerations")]
+    return PosePoints.checked(_times_of(message), poses, *(x and [_twist_of(twists) for twists in x] for x in rows))
+
+
+def _transform(X: Pose) -> Transform:
+    transform = Transform()
+    position, o = transform.translation, transform.rotation
+    position.x, position.y, position.z = X.p.tolist()
+    o.x, o.y, o.z, o.w = quaternion_from_rotation(X.R).tolist()
+    return transform
+
+
+def _pose_of(transform: Transform) -> Pose:
+    p, o = transform.translation, transform.rotation
+    return Pose(rotation_from_quaternion([o.x, o.y, o.z, o.w]), np.array([p.x, p.y, p.z]))
+
+
+def _twist_of(twists: Sequence[Twist]) -> list[float]:
+    if len(twists) != 1:
+        raise InputError(f"{len(twists)} twists at a point: one is needed")
+    linear, angular = twists[0].linear, twists[0].angular
+    return [linear.x, linear.y, linear.z, angular.x, angular.y, angular.z]
+
+
+def _times_of(message: JointTrajectory | MultiDOFJointTrajectory) -> list[float]:
+    return [point.time_from_start.sec + point.time_from_start.nanosec / NANOSECONDS for point in message.points]
+
+
+def _of_all_points(message: JointTrajectory | MultiDOFJointTrajectory, field: str) -> list[Sequence[Any]] | None:
     rows = [getattr(point, field) for point in message.points]
     given = sum(map(bool, rows))
     if 0 < given < len(rows):

@@ -6,7 +6,6 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from geometry_msgs.msg import PoseStamped, TwistStamped
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -76,7 +75,7 @@ class DynamicsNode(ArmNode):
     def _publish(self, state: State) -> None:
         t = self.model.evaluate(state.q, state.v)
         p = self.parameters
-        Lambda = task_inertia(t.J, np.linalg.inv(t.M), p.characteristic_length, p.singular_value)
+        Lambda = task_inertia(t.J, t.M, p.characteristic_length, p.singular_value)
         for name, values in zip(self.MATRICES, (t.J, t.M, t.g, t.h, Lambda), strict=True):
             self._matrices[name].publish(multi_array(values))
         self._pose.publish(pose_message(t.X_WE, self.model.base, state.stamp_ns))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -68,6 +69,7 @@ class EffortNode(ArmNode):
         self, name: str, parameter_class: type[EffortParameters], terms: Sequence[str], figures: Sequence[str]
     ) -> None:
         super().__init__(name, parameter_class)
+        self._heard: deque[tuple[bytes, int]] = deque(maxlen=2000)
         self._answer: JointState | None = None
         self._output: GateOutput | None = None
         self._telemetry: list[tuple[Publisher, Any]] = []
@@ -124,6 +126,13 @@ class EffortNode(ArmNode):
             ahead = (stamp_ns - now_ns) / NANOSECONDS
             raise InputError(f"stamp too far ahead: {ahead:.0f} s after the state; 0 means now")
         return stamp_ns
+
+    def heard_before(self, info: dict[str, Any]) -> bool:
+        """Whether this very message came already: a latched one is heard by two subscriptions."""
+        written = bytes(info["publisher_gid"]["data"]), info["source_timestamp"]
+        is_known = written in self._heard
+        self._heard.append(written)
+        return is_known
 
     def publish_target_count(self) -> None:
         """Tell how many targets are known: a run waits for that before it starts."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -43,7 +42,6 @@ class JointNode(EffortNode):
 
     def __init__(self) -> None:
         self._orders: Queue[Order] = Queue()
-        self._heard: deque[tuple[bytes, int]] = deque(maxlen=2000)
         self._order: Order | None = None
         self._controller: JointSpaceController | None = None
         self._follower: Follower | None = None
@@ -79,10 +77,8 @@ class JointNode(EffortNode):
 
     def _take(self, topic: str, message: Any, info: dict[str, Any], goal: Callable[[], Waypoints | Array]) -> None:
         """Keep what a message asks for, once: a latched one is heard by two subscriptions."""
-        written = bytes(info["publisher_gid"]["data"]), info["source_timestamp"]
-        if written in self._heard:
+        if self.heard_before(info):
             return
-        self._heard.append(written)
         try:
             self._orders.add(Order(self.acting_stamp(message.header.stamp), goal()))
         except ArmControlError as error:

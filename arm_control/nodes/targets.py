@@ -1,6 +1,7 @@
 """The node ``targets``: publishes a file's targets, each with the moment it acts from.
 
-Poses go to ``target_pose``, one after the other; a joint trajectory goes to ``joint_trajectory``, once.
+Poses go to ``target_pose``, one after the other; a motion of the end effector goes to ``pose_trajectory``, and a
+joint trajectory to ``joint_trajectory``, once.
 """
 
 from __future__ import annotations
@@ -11,13 +12,18 @@ from dataclasses import dataclass
 from geometry_msgs.msg import PoseStamped
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
-from trajectory_msgs.msg import JointTrajectory
+from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
 
 from arm_control.exceptions import ParameterError
 from arm_control.nodes.base import LATCHED_EVENTS, ArmNode, ArmParameters, run
-from arm_control.nodes.conversions import NANOSECONDS, pose_message, trajectory_message
+from arm_control.nodes.conversions import (
+    NANOSECONDS,
+    pose_message,
+    pose_trajectory_message,
+    trajectory_message,
+)
 from arm_control.parameters import parameter
-from arm_control.scenario import TargetList, load_trajectory
+from arm_control.targets import Motion, TargetList, load_trajectory
 
 
 @dataclass(frozen=True)
@@ -27,6 +33,9 @@ class TargetsParameters(ArmParameters):
     file: str = parameter("", "list of targets: a name below config/targets, or the path of a YAML file")
     trajectory: str = parameter(
         "", "joint trajectory instead of a list: a name below config/trajectories, or the path of a YAML file"
+    )
+    motion: str = parameter(
+        "", "motion of the end effector instead: a name below config/motions, or the path of a YAML file"
     )
     count: int = parameter(0, "targets to publish, going round the list; 0: go on for ever", lower=0)
 
@@ -39,14 +48,23 @@ class TargetsNode(ArmNode):
 
     def __init__(self) -> None:
         super().__init__("targets", TargetsParameters)
-        if self.parameters.trajectory:
+        p = self.parameters
+        if sum(map(bool, (p.file, p.trajectory, p.motion))) > 1:
+            raise ParameterError("file, trajectory and motion: one of them is needed, not more")
+        if p.trajectory:
             self._publish_trajectory()
+        elif p.motion:
+            self._publish_motion()
         else:
             self._publish_list()
 
+    def _publish_motion(self) -> None:
+        motion = Motion.load(self.parameters.motion)
+        message = pose_trajectory_message(self.parameters.tip, motion.points, motion.frame, 0)
+        self._motion = self.create_publisher(MultiDOFJointTrajectory, "pose_trajectory", LATCHED_EVENTS)
+        self._motion.publish(message)
+
     def _publish_trajectory(self) -> None:
-        if self.parameters.file:
-            raise ParameterError("file and trajectory: one of them is needed, not both")
         joints, points = load_trajectory(self.parameters.trajectory)
         self._trajectory = self.create_publisher(JointTrajectory, "joint_trajectory", LATCHED_EVENTS)
         self._trajectory.publish(trajectory_message(joints, points, 0))

@@ -29,8 +29,8 @@ from arm_control.pictures.style import (
 )
 from arm_control.pictures.track import Track, make_track
 from arm_control.recording import Recording
-from arm_control.scenario import TargetList
 from arm_control.spatial import Array
+from arm_control.targets import TargetList
 
 LOWEST = 1e-4
 """Where a logarithmic axis ends, as a share of the tolerance or limit it shows."""

@@ -18,7 +18,8 @@ from arm_control.nodes.compose import NODE_CLASSES
 from arm_control.scenario import NODES, Scenario, scenario_names
 
 REPO = Path(__file__).parents[2]
-LAUNCH_FILES = sorted((REPO / "launch").glob("*.launch.py"))
+GENERIC = REPO / "launch" / "scenario.launch.py"
+LAUNCH_FILES = sorted({*(REPO / "launch").glob("*.launch.py")} - {GENERIC})
 PACKAGE = ElementTree.parse(REPO / "package.xml").getroot()
 SETUP = (REPO / "setup.py").read_text()
 PIP_EXTRAS = {"mujoco": "mujoco", "llvmlite": "llvmlite", "coal": "coal"}
@@ -60,18 +61,20 @@ def imports_of(path: Path) -> set[str]:
 # -- the files ------------------------------------------------------------------------------------
 
 
-def test_every_scenario_has_its_launch_file_and_there_are_no_others():
-    assert {path.name.removesuffix(".launch.py") for path in LAUNCH_FILES} == set(scenario_names())
-    assert {path.name for path in (REPO / "launch").iterdir() if path.is_file()} == {p.name for p in LAUNCH_FILES}
+def test_a_launch_file_has_the_name_of_a_scenario_and_one_starts_any():
+    assert {path.name.removesuffix(".launch.py") for path in LAUNCH_FILES} <= set(scenario_names())
+    files = {path for path in (REPO / "launch").iterdir() if path.is_file()}
+    assert files == {*LAUNCH_FILES, GENERIC}
 
 
-@pytest.mark.parametrize("path", LAUNCH_FILES, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [*LAUNCH_FILES, GENERIC], ids=lambda path: path.name)
 def test_a_launch_file_starts_the_scenario_of_its_name_and_nothing_else(path: Path):
     tree = ast.parse(path.read_text())
     (function,) = (node for node in tree.body if isinstance(node, ast.FunctionDef))
     assert function.name == "generate_launch_description"
     calls = [ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    assert calls == [f"scenario_launch_description('{path.name.removesuffix('.launch.py')}')"]
+    name = "" if path == GENERIC else repr(path.name.removesuffix(".launch.py"))
+    assert calls == [f"scenario_launch_description({name})"]
 
 
 def test_only_one_module_of_the_package_imports_launch():
@@ -199,9 +202,32 @@ def test_a_launch_file_starts_the_nodes_of_the_scenario_with_its_parameters(path
         assert started.parameters(f"/{name}") == expected | {"use_sim_time": False}
 
 
+@pytest.mark.parametrize("name", [n for n in scenario_names() if not Scenario.load(n).world])
+def test_the_generic_file_starts_any_scenario(name: str, launched):
+    started = launched(GENERIC, scenario=name)
+    wanted = Scenario.load(name).with_options().nodes
+    assert list(started.nodes) == [f"/{node}" for node in wanted]
+    for node, parameters in wanted.items():
+        assert started.parameters(f"/{node}") == parameters | {"use_sim_time": False}
+
+
+def test_the_generic_file_starts_a_variant(launched, tmp_path: Path):
+    file = tmp_path / "two.yaml"
+    file.write_text("robot: ur5\nnodes: {osc: {}}\nvariants: {a: {}, b: {osc: {kp_linear: 50.0}}}\n")
+    for variant, expected in (("", {}), ("a", {}), ("b", {"kp_linear": 50.0})):
+        started = launched(GENERIC, scenario=str(file), variant=variant)
+        assert started.parameters("/osc") == expected | {"use_sim_time": False}
+    with pytest.raises(ParameterError, match="no variant 'c' of two"):
+        launched(GENERIC, scenario=str(file), variant="c")
+
+
 def test_every_launch_argument_is_described(launched):
     arguments = {a.name: a for a in launched().description.get_launch_arguments()}
-    assert set(arguments) == {"robot", "simulator", "params_file", "namespace", "use_sim_time", "targets"}
+    own = {"robot", "simulator", "params_file", "namespace", "use_sim_time", "targets", "variant"}
+    assert set(arguments) == own
+    assert {a.name for a in launched(GENERIC, scenario="ur5_osc").description.get_launch_arguments()} == own | {
+        "scenario"
+    }
     assert all(len(argument.description) > 20 for argument in arguments.values())
     assert tuple(arguments["simulator"].choices) == ("mujoco", "none")
 

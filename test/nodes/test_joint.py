@@ -18,7 +18,7 @@ from arm_control.controllers import JointParameters, JointSpaceController
 from arm_control.following import Follower, FollowingParameters
 from arm_control.gate import EffortGate, GateParameters
 from arm_control.nodes.conversions import joint_state, trajectory_message, waypoints_from_message
-from arm_control.scenario import load_trajectory
+from arm_control.targets import load_trajectory
 from arm_control.waypoints import Waypoints
 
 MS = 1_000_000
@@ -204,4 +204,4 @@ def test_the_scenario_follows_its_trajectory_from_end_to_end(rig: Rig, ur5: Robo
 def test_a_file_and_a_trajectory_together_are_refused(rig: Rig):
     process = rig.start("targets", file="ur5_reach", trajectory="ur5_tour")
     assert process.wait(30.0) == 2
-    assert "file and trajectory: one of them is needed, not both" in rig.log("targets")
+    assert "file, trajectory and motion: one of them is needed, not more" in rig.log("targets")

@@ -1,0 +1,54 @@
+"""What has to be chosen of a URDF before it is an arm, as parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from arm_control.exceptions import ParameterError
+from arm_control.model import RobotModel
+from arm_control.parameters import Parameters, parameter
+
+
+@dataclass(frozen=True)
+class ArmChoices(Parameters):
+    """Which part of a URDF is the arm, and what the URDF does not say of it."""
+
+    base: str = parameter("", "link that is bolted to the world; empty: the root")
+    tip: str = parameter("", "link of the end effector; empty: tool0, or the only leaf")
+    locked_joints: tuple[str, ...] = parameter(
+        (), "where joints that are not between base and tip stand [rad or m], as 'joint:position'; others at 0"
+    )
+    backend: str = parameter("auto", "what computes the model: auto, llvm, python or pinocchio")
+    armature: tuple[float, ...] = parameter((), "rotor inertia per joint; empty: none", unit="kg m^2", lower=0.0)
+    effort_limits: tuple[str, ...] = parameter(
+        (), "effort limits [N m] that replace or supply those of the URDF, as 'joint:limit'"
+    )
+    velocity_limits: tuple[str, ...] = parameter(
+        (), "velocity limits [rad/s] that replace or supply those of the URDF, as 'joint:limit'"
+    )
+
+    def model(self, description: str) -> RobotModel:
+        """Return the model of the arm that ``description`` (a URDF's text) describes."""
+        return RobotModel.from_urdf(
+            description,
+            base=self.base or None,
+            tip=self.tip or None,
+            locked=_by_joint(self.locked_joints, "position"),
+            armature=self.armature or 0.0,
+            effort_limits=_by_joint(self.effort_limits, "limit"),
+            velocity_limits=_by_joint(self.velocity_limits, "limit"),
+            backend=self.backend,
+        )
+
+
+def _by_joint(entries: Sequence[str], what: str) -> dict[str, float]:
+    """Numbers by joint name, of entries like ``'elbow_joint:150.0'``."""
+    values = {}
+    for entry in entries:
+        joint, _, value = entry.rpartition(":")
+        try:
+            values[joint] = float(value)
+        except ValueError:
+            raise ParameterError(f"{what} '{entry}' is not of the form 'joint:{what}'") from None
+    return values

@@ -1,0 +1,281 @@
+"""``arm_control simulate``: a scenario without ROS and without a clock: states, law, gate, MuJoCo, one after the other.
+
+What decides is the same as in the nodes: the law, what it follows, avoidance, the gate. Here one loop calls them.
+Obstacles are known exactly, with their velocities; a push reaches the arm as ``J^T F``, past the gate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from arm_control.arm_choices import ArmChoices
+from arm_control.controllers import (
+    Avoidance,
+    AvoidanceParameters,
+    CompiledOsc,
+    JointParameters,
+    JointSpaceController,
+    OscParameters,
+)
+from arm_control.controllers.proximity import Obstacle, Proximity
+from arm_control.description.urdf import read_source
+from arm_control.exceptions import ParameterError, SimulationDiverged
+from arm_control.following import Follower, FollowingParameters
+from arm_control.gate import EffortGate, GateParameters
+from arm_control.model import RobotModel, Terms
+from arm_control.parameters import parameter
+from arm_control.pose_following import PoseFollower, PoseMotion
+from arm_control.progress import bar
+from arm_control.recording import Trace
+from arm_control.reference import Target
+from arm_control.resources import urdf_path
+from arm_control.scenario import Scenario
+from arm_control.simulators.mujoco_simulator import MujocoSimulator
+from arm_control.spatial import Array, Pose, rotation_vector
+from arm_control.targets import load_trajectory
+from arm_control.waypoints import Waypoints
+
+NODE_ONLY = ("lock_step", "robot_description", "publish_effort_array", "telemetry_every")
+"""Parameters of a controller's node that say nothing about the control."""
+COARSE = 10
+"""Ticks between two looks at the condition number and the obstacles."""
+LENGTH = 0.3
+"""Angular rows of the Jacobian count so much for its condition number [m]."""
+REACH = 2.0
+"""Obstacles farther away than this [m] have no distance."""
+SECONDS = 10.0
+"""Duration where nothing says another one [s]."""
+
+
+@dataclass(frozen=True)
+class OscSimulation(OscParameters, GateParameters, AvoidanceParameters, ArmChoices):
+    """Parameters of operational space control in a simulation."""
+
+    avoid_obstacles: bool = parameter(False, "whether obstacles, and the arm itself, are avoided")
+
+
+@dataclass(frozen=True)
+class JointSimulation(JointParameters, FollowingParameters, GateParameters, ArmChoices):
+    """Parameters of joint space control in a simulation."""
+
+
+class Tick(NamedTuple):
+    """What a law says in one state: the state, torque and what it is made of, and where the end effector should be."""
+
+    state: Terms
+    tau: Array
+    terms: dict[str, Array]
+    X_WT: Pose
+
+
+Law = Callable[[int, Array, Array], Tick]
+"""From the stamp [ns], positions and velocities of a state."""
+
+
+class Simulation:
+    """One variant of a scenario.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        The scenario.
+    variant : str
+        Name of the variant; empty: the first, or the only way there is.
+
+    Attributes
+    ----------
+    model : RobotModel
+        The arm.
+    duration : float
+        How long the scenario takes [s].
+    parameters : OscSimulation or JointSimulation
+        Of the controller.
+
+    Raises
+    ------
+    ParameterError
+        When the scenario has no controller, or a parameter is unknown or not allowed.
+    """
+
+    def __init__(self, scenario: Scenario, variant: str = "") -> None:
+        self._scenario = chosen = scenario.variant(variant)
+        self.parameters = _parameters(chosen)
+        self.model = self.parameters.model(read_source(urdf_path(chosen.robot))[0])
+        simulator = chosen.nodes.get("simulator", {})
+        self._q0 = np.array(simulator.get("initial_position") or np.zeros(self.model.nq), dtype=float)
+        self._options = {name: simulator[name] for name in ("timestep", "damping") if name in simulator}
+        self.targets, self.motion = chosen.targets(), chosen.motion()
+        self.duration = chosen.duration or self._own_duration()
+        self.queue: list[Target | PoseMotion] = self._orders()
+
+    def run(self, duration: float = 0.0, title: str | None = None) -> Trace:
+        """Simulate from the start.
+
+        Parameters
+        ----------
+        duration : float
+            How long [s]; 0: as long as the scenario takes.
+        title : str, optional
+            What a bar on the terminal says; None: no bar.
+        """
+        simulator = MujocoSimulator(self.model, self._q0, **self._options)
+        n = max(2, round((duration or self.duration) / simulator.timestep))
+        log, trouble = _Log(self.model, n, round(simulator.timestep * 1e9)), ""
+        tick = _Loop(self, simulator, log).tick
+        try:
+            for block in bar(range(0, n, 100), title):
+                for k in range(block, min(block + 100, n)):
+                    tick(k)
+        except SimulationDiverged as error:
+            trouble = str(error)
+        return log.trace(tuple(t for t in self.queue if isinstance(t, Target)), trouble)
+
+    def law(self) -> Law:
+        """Return the controller, at rest at the start."""
+        if isinstance(self.parameters, OscSimulation):
+            return _osc_law(self.model, self.parameters, self._q0, self.queue)
+        name = self._scenario.nodes.get("targets", {}).get("trajectory", "")
+        return _joint_law(self.model, self.parameters, self._q0, name)
+
+    @property
+    def world(self) -> Any:
+        """What is around."""
+        return self._scenario.world
+
+    def _own_duration(self) -> float:
+        name = self._scenario.nodes.get("targets", {}).get("trajectory", "")
+        if self.targets is not None:
+            return self.targets.period * len(self.targets.targets)
+        if self.motion is not None:
+            return float(self.motion.points.times[-1]) + 1.0
+        return float(load_trajectory(name)[1].times[-1]) + 1.0 if name else SECONDS
+
+    def _orders(self) -> list[Target | PoseMotion]:
+        """Targets of the list, round and round, or the motion."""
+        if self.motion is not None:
+            return [PoseMotion(0, self.motion.frame, self.motion.points)]
+        if self.targets is None:
+            return []
+        count = self._scenario.nodes["targets"].get("count", 0) or int(np.ceil(self.duration / self.targets.period))
+        poses, period = self.targets.targets, self.targets.period
+        return [Target(round(k * period * 1e9), self.targets.frame, poses[k % len(poses)]) for k in range(count)]
+
+
+class _Loop:
+    """The parts of a run, and what happens in one tick."""
+
+    def __init__(self, simulation: Simulation, simulator: MujocoSimulator, log: _Log) -> None:
+        self._model, self._world, self._simulator, self._log = simulation.model, simulation.world, simulator, log
+        self._law, self._dt = simulation.law(), simulator.timestep
+        p = simulation.parameters
+        self._gate = EffortGate(self._model, p)
+        avoids = isinstance(p, OscSimulation) and p.avoid_obstacles
+        self._avoidance = Avoidance(self._model, p) if avoids and isinstance(p, OscSimulation) else None
+        self._proximity = Proximity(self._model) if simulation.world.movers else None
+        self._dof = [simulator.mujoco_model.joint(name).dofadr[0] for name in self._model.joint_names]
+
+    def tick(self, k: int) -> None:
+        q, v, t = self._simulator.q, self._simulator.v, k * self._dt
+        said = self._law(round(t * 1e9), q, v)
+        obstacles = self._world.obstacles(t)
+        tau, terms = said.tau, said.terms
+        if self._avoidance is not None:
+            avoidance = self._avoidance.tick(said.state, obstacles)
+            tau, terms = avoidance.combined(tau), {**terms, "avoidance": avoidance.tau}
+        self._gate.offer(self._model.joint_names, tau.tolist())
+        passed = self._gate.tick(said.state, self._dt).tau
+        self._log.take(k, said, terms, passed)
+        if k % COARSE == 0:
+            self._log.look(_condition(said.state.J), self._distance(q, obstacles))
+        if self._world.pushes:
+            self._simulator.mujoco_data.qfrc_applied[self._dof] = said.state.J.T @ self._world.wrench(t)
+        self._simulator.step(passed)
+
+    def _distance(self, q: Array, obstacles: list[Obstacle]) -> float:
+        if self._proximity is None or not obstacles:
+            return np.inf
+        pairs = self._proximity.near(q, obstacles, REACH, 0.0)
+        return float(pairs.rho[~pairs.is_self].min(initial=np.inf))
+
+
+class _Log:
+    """What is kept of every tick."""
+
+    def __init__(self, model: RobotModel, n: int, step_ns: int) -> None:
+        self._model, self._step_ns, self._done = model, step_ns, 0
+        self._q, self._v, self._tau = (np.zeros((n, model.nv)) for _ in range(3))
+        self._p, self._p_des, self._error = np.zeros((n, 3)), np.zeros((n, 3)), np.zeros((n, 6))
+        self._terms: dict[str, Array] = {}
+        self._looks: list[tuple[float, float]] = []
+
+    def take(self, k: int, said: Tick, terms: dict[str, Array], tau: Array) -> None:
+        X = said.state.X_WE
+        self._q[k], self._v[k], self._tau[k] = said.state.q, said.state.v, tau
+        self._p[k], self._p_des[k] = X.p, said.X_WT.p
+        self._error[k, :3], self._error[k, 3:] = said.X_WT.p - X.p, rotation_vector(said.X_WT.R @ X.R.T)
+        for name, part in terms.items():
+            if name not in self._terms:
+                self._terms[name] = np.zeros_like(self._tau)
+            self._terms[name][k] = part
+        self._done = k + 1
+
+    def look(self, condition: float, distance: float) -> None:
+        self._looks.append((condition, distance))
+
+    def trace(self, targets: tuple[Target, ...], trouble: str) -> Trace:
+        n, stamps = self._done, np.arange(self._done, dtype=np.int64) * self._step_ns
+        shown = tuple(target for target in targets if target.stamp_ns <= stamps[-1])
+        starts = np.searchsorted(stamps, [target.stamp_ns for target in shown])
+        goals = tuple(
+            self._model.pose(self._q[i], target.frame) @ target.X_FT for i, target in zip(starts, shown, strict=True)
+        )
+        condition, distance = np.array(self._looks).T
+        motion = self._p[:n], self._p_des[:n], self._error[:n], {name: x[:n] for name, x in self._terms.items()}
+        looks = stamps[::COARSE], condition, distance
+        return Trace(stamps, self._q[:n], self._v[:n], stamps, self._tau[:n], shown, *motion, *looks, goals, trouble)
+
+
+def _parameters(scenario: Scenario) -> OscSimulation | JointSimulation:
+    for node, kind in (("osc", OscSimulation), ("joint", JointSimulation)):
+        if node in scenario.nodes:
+            values = {name: value for name, value in scenario.nodes[node].items() if name not in NODE_ONLY}
+            return kind.from_mapping(values, where=f"{scenario.name}: {node}")
+    raise ParameterError(f"{scenario.name} has no controller: a node osc or joint is needed")
+
+
+def _osc_law(model: RobotModel, parameters: OscSimulation, q0: Array, queue: list[Target | PoseMotion]) -> Law:
+    osc = CompiledOsc(model, parameters.replace(posture=parameters.posture or tuple(q0.tolist())))
+    follower = PoseFollower(model)
+    follower.restart(q0)
+    for order in queue:
+        follower.queue.add(order)
+
+    def law(stamp_ns: int, q: Array, v: Array) -> Tick:
+        reference = follower.reference(stamp_ns, q)
+        output = osc.tick(q, v, reference)
+        return Tick(output.state, output.tau, output.terms, reference.X_WT)
+
+    return law
+
+
+def _joint_law(model: RobotModel, parameters: JointSimulation, q0: Array, trajectory: str) -> Law:
+    controller, follower = JointSpaceController(model, parameters), Follower(model, parameters, q0)
+    if trajectory:
+        joints, points = load_trajectory(trajectory)
+        follower.follow(Waypoints.checked(model, joints, points.times.tolist(), points.qs, points.vs, points.as_), 0)
+
+    def law(stamp_ns: int, q: Array, v: Array) -> Tick:
+        state, reference = model.evaluate(q, v), follower.tick(stamp_ns, q)
+        output = controller.tick(state, reference)
+        return Tick(state, output.tau, output.terms, model.pose(reference.q_des))
+
+    return law
+
+
+def _condition(J: Array) -> float:
+    sigma = np.linalg.svd(np.diag([1.0, 1.0, 1.0, LENGTH, LENGTH, LENGTH]) @ J, compute_uv=False)
+    return float(sigma[0] / max(sigma[-1], 1e-12))

@@ -1,0 +1,53 @@
+"""YAML files that hold a mapping, by path or by the name of one that comes with the package."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from arm_control.exceptions import ArmControlError, ParameterError
+from arm_control.resources import available, share_path
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """Read a YAML file that holds a mapping.
+
+    Raises
+    ------
+    ParameterError
+        When the file is missing, is not YAML or holds something else.
+    """
+    try:
+        content = yaml.safe_load(path.read_text())
+    except (OSError, yaml.YAMLError) as error:
+        raise ParameterError(f"{path}: {error}") from error
+    if content is None:
+        raise ParameterError(f"{path}: a mapping is needed, the file is empty")
+    return as_mapping(content, str(path))
+
+
+def as_mapping(content: Any, where: str) -> dict[str, Any]:
+    """Return a copy of what should be a mapping; nothing at all is an empty one."""
+    if not isinstance(content, (Mapping, type(None))):
+        raise ParameterError(f"{where}: a mapping is needed, not {type(content).__name__}")
+    return dict(content or {})
+
+
+def yaml_path(folder: str, name: str) -> Path:
+    """Path of ``config/<folder>/<name>.yaml``, or the name itself when it is a path.
+
+    Raises
+    ------
+    ParameterError
+        When there is no such file in the package.
+    """
+    if Path(name).suffix == ".yaml":
+        return Path(name)
+    try:
+        return share_path("config", folder, f"{name}.yaml")
+    except ArmControlError:
+        there = ", ".join(available(f"config/{folder}", ".yaml"))
+        raise ParameterError(f"no '{name}' in config/{folder}; there are: {there}") from None

@@ -1,0 +1,140 @@
+"""The node ``osc`` follows pose trajectories: the torque of the functions, once each, and what it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from geometry_msgs.msg import PoseStamped
+from rig import HOME, LATCHED, Rig, target
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64
+from trajectory_msgs.msg import MultiDOFJointTrajectory
+
+from arm_control import RobotModel, urdf_path
+from arm_control.controllers import CompiledOsc, OscParameters
+from arm_control.exceptions import InputError
+from arm_control.gate import EffortGate, GateParameters
+from arm_control.nodes.conversions import joint_state, pose_points_from_message, pose_trajectory_message
+from arm_control.pose_following import PoseFollower, PoseMotion
+from arm_control.pose_trajectory import PosePoints
+from arm_control.scenario import Scenario
+from arm_control.simulation import Simulation
+from arm_control.spatial import Pose, rotation_from_vector
+
+MS = 1_000_000
+START = np.array(HOME)
+STILL = np.zeros(6)
+
+
+def points(model: RobotModel, *, twists: bool = True) -> PosePoints:
+    """From 10 ms to 60 ms, 2 cm and a little turn."""
+    X = model.pose(HOME)
+    there = Pose(rotation_from_vector([0.0, 0.05, 0.0]) @ X.R, X.p + [0.0, 0.02, 0.0])
+    rest = np.zeros((2, 6)) if twists else None
+    return PosePoints(np.array([0.01, 0.06]), (X, there), rest, rest)
+
+
+def answers(rig: Rig, model: RobotModel, n: int) -> np.ndarray:
+    """Torque for n states, all at the start and at rest, shape (n, 6)."""
+    states = rig.publisher(JointState, "joint_states")
+    rig.spin(lambda: rig.matched()[1], what="commands")
+    for k in range(n):
+        states.publish(joint_state(model.joint_names, k * MS, position=START, velocity=STILL))
+        rig.spin(lambda k=k: len(rig.commands) == k + 1)
+    return np.array([m.effort for m in rig.commands])
+
+
+def start(rig: Rig) -> list[Float64]:
+    known: list[Float64] = []
+    rig.hear(Float64, "controller_state/targets", known, LATCHED)
+    description = Path(urdf_path("ur5")).read_text()
+    rig.start("osc", lock_step=True, publish_effort_array=False, robot_description=description)
+    return known
+
+
+def test_a_trajectory_gives_the_torque_of_the_functions_and_a_latched_one_counts_once(rig: Rig, ur5: RobotModel):
+    known = start(rig)
+    publisher = rig.publisher(MultiDOFJointTrajectory, "pose_trajectory", LATCHED)
+    publisher.publish(pose_trajectory_message("tool0", points(ur5), "base_link", 5 * MS))
+    rig.spin(lambda: known and known[-1].data == 1, what="the motion")
+    taus = answers(rig, ur5, 80)
+    follower, gate = PoseFollower(ur5), EffortGate(ur5, GateParameters())
+    follower.restart(START)
+    follower.queue.add(PoseMotion(5 * MS, "base_link", points(ur5)))
+    osc, expected = CompiledOsc(ur5, OscParameters(posture=tuple(HOME))), []
+    for k in range(80):
+        output = osc.tick(START, STILL, follower.reference(k * MS, START))
+        gate.offer(ur5.joint_names, output.tau)
+        expected.append(gate.tick(output.state, 1e-3).tau)
+    assert np.abs(taus[-1] - ur5.gravity(HOME)).max() > 0.3
+    np.testing.assert_allclose(taus, expected, rtol=0, atol=1e-10)  # a rotation has gone through a quaternion
+    assert [m.data for m in known] == [0.0, 1.0]
+
+
+def test_what_it_must_not_follow_is_refused_with_the_reason(rig: Rig, ur5: RobotModel):
+    known = start(rig)
+    publisher = rig.publisher(MultiDOFJointTrajectory, "pose_trajectory")
+    other = pose_trajectory_message("forearm_link", points(ur5), "base_link", 0)
+    nowhere = pose_trajectory_message("tool0", points(ur5), "nowhere", 0)
+    far = pose_trajectory_message("tool0", points(ur5), "base_link", 10**15)
+    some = pose_trajectory_message("tool0", points(ur5), "base_link", 0)
+    some.points[0].velocities = []
+    for message, reason in (
+        (other, "joint_names = ['forearm_link']: it is ['tool0'] that is moved"),
+        (nowhere, "unknown frame 'nowhere'"),
+        (far, "stamp too far ahead"),
+        (some, "velocities at 1 of 2 points"),
+        (MultiDOFJointTrajectory(joint_names=["tool0"]), "no points"),
+    ):
+        publisher.publish(message)
+        rig.spin(lambda r=reason: f"pose_trajectory refused: {r}" in rig.log("osc"), what=reason)
+    assert np.abs(answers(rig, ur5, 20) - ur5.gravity(HOME)).max() < 1e-9
+    assert known[-1].data == 0.0
+    rig.publisher(PoseStamped, "target_pose").publish(target([0.5, 0.1, 0.3], ur5.pose(HOME)))
+    rig.spin(lambda: known[-1].data == 1.0, what="a good target after that")
+
+
+def test_poses_survive_the_way_through_a_message(ur5: RobotModel):
+    assert len(pose_points_from_message(pose_trajectory_message("", points(ur5), "", 0), "tool0").poses) == 2
+    for twists in (False, True):
+        sent = points(ur5, twists=twists)
+        back = pose_points_from_message(pose_trajectory_message("tool0", sent, "base_link", 0), "tool0")
+        np.testing.assert_array_equal(back.times, sent.times)
+        for a, b in zip(back.poses, sent.poses, strict=True):
+            np.testing.assert_array_equal(a.p, b.p)
+            np.testing.assert_allclose(a.R, b.R, rtol=0, atol=1e-15)
+        assert (back.Vs is None) is (sent.Vs is None)
+    values = np.arange(12.0).reshape(2, 6)[::-1] * [[1], [0]]
+    full = PosePoints(sent.times, sent.poses, values, values + 1.0)
+    back = pose_points_from_message(pose_trajectory_message("tool0", full, "base_link", 0), "tool0")
+    np.testing.assert_array_equal(back.Vs, values)
+    np.testing.assert_array_equal(back.As, values + 1.0)
+
+
+def test_a_point_without_one_transform_or_one_twist_is_refused(ur5: RobotModel):
+    message = pose_trajectory_message("tool0", points(ur5), "", 0)
+    message.points[1].velocities = message.points[1].velocities * 2
+    with pytest.raises(InputError, match="2 twists at a point"):
+        pose_points_from_message(message, "tool0")
+    message.points[0].transforms = []
+    with pytest.raises(InputError, match="one transform at each point"):
+        pose_points_from_message(message, "tool0")
+
+
+def test_a_scenario_with_a_motion_does_as_nodes_what_it_does_in_the_simulation(rig: Rig):
+    record = rig.folder / "run.npz"
+    options = ["--duration", "3.0", "--headless", "--record", str(record)]
+    command = ["-m", "arm_control.cli", "run", "ur5_moving_target", *options]
+    assert rig.run("run", *command).wait(120.0) == 0, rig.log("run")
+    recorded, trace = np.load(record), Simulation(Scenario.load("ur5_moving_target")).run(3.0)
+    assert len(recorded["q"]) >= 3000
+    assert np.abs(trace.q[-1] - trace.q[0]).max() > 0.2
+    np.testing.assert_allclose(recorded["q"][:3000], trace.q, rtol=0, atol=1e-6)
+
+
+def test_one_thing_to_do_is_enough(rig: Rig):
+    process = rig.start("targets", file="ur5_reach", motion="ur5_circle")
+    assert process.wait(30.0) == 2
+    assert "file, trajectory and motion: one of them is needed, not more" in rig.log("targets")
