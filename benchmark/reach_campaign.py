@@ -14,11 +14,11 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+import arms
 import numpy as np
-from arms import ARMS, load
 
 from arm_control import CompiledOsc, Pose, Reference, RobotModel
-from arm_control.controllers.proposal import capability, propose
+from arm_control.controllers.proposal import capability, propose, propose_rate_limit
 from arm_control.controllers.task import pose_error
 from arm_control.exceptions import ArmControlError
 from arm_control.gate import EffortGate, GateParameters
@@ -26,7 +26,8 @@ from arm_control.progress import bar
 from arm_control.simulators.mujoco_simulator import MujocoSimulator
 from arm_control.spatial import Array, rotation_from_vector
 
-SECONDS, STEPS = 20.0, 60
+SECONDS, SETTLED, STEPS = 20.0, 1.0, 60
+"""Time allowed; time for which a target must stay reached [s]; steps of the inverse kinematics."""
 MARGIN = 0.1
 """Distance from the joint limits that the way keeps [rad]; the gate's own limits are 0.05 before them."""
 POSITION, ORIENTATION = 1e-3, np.radians(0.2)
@@ -43,7 +44,7 @@ class Outcome:
     error, angle : float
         What was left [m], [rad].
     moving : float
-        Largest speed of the end effector in the last half second [m/s].
+        Speed of the end effector at the end [m/s].
     peak : float
         Largest torque, as a share of the limit; the gate's own.
     reached_after : float
@@ -101,7 +102,8 @@ def reach(model: RobotModel, seed: int, seconds: float = SECONDS, **given: float
     rows = _met(osc.form.levels, model.nv)
     q0, X_WT = draw(model, rows, seed)
     osc = CompiledOsc(model, p.replace(posture=tuple(q0)))
-    gate, simulator = EffortGate(model, GateParameters()), MujocoSimulator(model, q0)
+    gate = EffortGate(model, GateParameters(rate_limit=propose_rate_limit(model)))
+    simulator = MujocoSimulator(model, q0)
     reference, tolerance = Reference(X_WT), POSITION * capability(model).reach
     peak = moving = 0.0
     reached = np.inf
@@ -118,8 +120,9 @@ def reach(model: RobotModel, seed: int, seconds: float = SECONDS, **given: float
         e = np.where(np.isin(range(6), rows), output.error, 0.0)
         near = e[:3] @ e[:3] < tolerance**2 and e[3:] @ e[3:] < ORIENTATION**2
         reached = min(reached, step * 1e-3) if near else np.inf
-        if step > steps - 500:
-            moving = max(moving, float(np.linalg.norm(output.state.V_WE[:3])))
+        moving = float(np.linalg.norm(output.state.V_WE[:3]))
+        if step * 1e-3 > reached + SETTLED:
+            break
     error, angle = (float(np.linalg.norm(part)) for part in (e[:3], e[3:]))
     return Outcome(seed, error, angle, moving, peak, reached, "" if reached < np.inf else _why(model, output, gate))
 
@@ -145,7 +148,7 @@ def _why(model: RobotModel, output: object, gate: EffortGate) -> str:
 
 def campaign(name: str, pairs: int, first: int = 0) -> list[Outcome]:
     """Run the pairs of one arm."""
-    model = load(name)
+    model = arms.load(name)
     return [reach(model, seed) for seed in bar(range(first, first + pairs), name)]
 
 
@@ -154,7 +157,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pairs", type=int, default=20)
     parser.add_argument("--first", type=int, default=0, help="seed of the first pair")
-    parser.add_argument("--arms", nargs="*", default=list(ARMS))
+    parser.add_argument("--arms", nargs="*", default=list(arms.ARMS))
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     figures = {}

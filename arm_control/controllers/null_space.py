@@ -6,7 +6,10 @@ In accelerations of the joints, with the Jacobians J_1, J_2, ... of tasks, the m
     (2)  J_k|# = W J_k|^T Lambda_k,    Lambda_k = (J_k| W J_k|^T)^-1
     (3)  a_k = J_k|# (A_k - J_k (a_1 + ... + a_k-1))
 
-so that ``J_k N_j = 0`` for every task k above j: an acceleration filtered by N_j is felt by nothing above it. With
+so that ``J_k N_j = 0`` for every task k above j: an acceleration filtered by N_j is felt by nothing above it. Where a
+direction fades out of a task near a singularity, what is below gets it only next to the singularity itself, where
+the threshold of a singular value has fallen to a twentieth (J_firm#); nothing but damping gets it at once (J#). So
+nothing holds the arm away from a target that it is still approaching. With
 ``W = M^-1`` this is the dynamically consistent inverse, and ``M a_k = J_k|^T Lambda_k (...)``. Near the limit of a
 joint W is that of an arm in which the joint weighs more,
 
@@ -46,14 +49,19 @@ class Level(NamedTuple):
         Its rows of a twist.
     J, J_free : ndarray, shape (m, n)
         Its Jacobian, and what the tasks above leave of it.
-    J_sharp : ndarray, shape (n, m)
-        Weighted inverse of ``J_free``.
+    J_sharp, J_firm : ndarray, shape (n, m)
+        Weighted inverses of ``J_free``, from which directions fade early and late.
     """
 
     rows: tuple[int, ...]
     J: Array
     J_free: Array
     J_sharp: Array
+    J_firm: Array
+
+
+FIRM = 0.05
+"""Share of the threshold of a singular value down to which a task gives nothing to what is below it."""
 
 
 def stack(J: Array, M: Array, form: Form, g: Gains, is_regular: bool) -> list[Level]:
@@ -73,26 +81,36 @@ def stack(J: Array, M: Array, form: Form, g: Gains, is_regular: bool) -> list[Le
     levels: list[Level] = []
     W = inverse(M)
     mobility = mean_mobility(scaled_jacobian(J, g.length), W)
+
+    def inverse_of(J_free: Array, threshold: Scalar, rows: tuple[int, ...]) -> Array:
+        how = {"rows": rows, "singularity": form.singularity, "is_regular": is_regular, "mobility": mobility}
+        return (W @ J_free.T) @ task_inertia(J_free, M, g.length, threshold, M_inv=W, **how)  # (2)
+
     for rows in form.levels:
-        J_k = J[list(rows)]
-        J_free = left_free(levels, J_k)
-        Lambda = task_inertia(
-            J_free, M, g.length, g.singular_value, M_inv=W,
-            rows=rows, singularity=form.singularity, is_regular=is_regular, mobility=mobility,
-        )  # fmt: skip
-        levels.append(Level(rows, J_k, J_free, (W @ J_free.T) @ Lambda))
+        J_free = left_free(levels, J[list(rows)])  # (1)
+        J_sharp = inverse_of(J_free, g.singular_value, rows)
+        fades = form.singularity == "fade" and not is_regular
+        J_firm = inverse_of(J_free, FIRM * g.singular_value, rows) if fades else J_sharp
+        levels.append(Level(rows, J[list(rows)], J_free, J_sharp, J_firm))
     return levels
 
 
 def left_free(levels: Sequence[Level], J: Array) -> Array:
     """Rows of a Jacobian (m, n) without what the levels take: ``J N``."""
     for level in levels:
-        J = J - (J @ level.J_sharp) @ level.J_free
+        J = J - (J @ level.J_firm) @ level.J_free
     return J
 
 
 def beneath(levels: Sequence[Level], a: Array) -> Array:
     """Filter joint accelerations (n,) so that no task feels them: ``N a``."""
+    for level in levels:
+        a = a - level.J_firm @ (level.J_free @ a)
+    return a
+
+
+def damped(levels: Sequence[Level], a: Array) -> Array:
+    """Filter those of a damper: like :func:`beneath`, and what fades is damped, too."""
     for level in levels:
         a = a - level.J_sharp @ (level.J_free @ a)
     return a

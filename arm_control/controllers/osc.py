@@ -15,10 +15,6 @@ singularities (5) gives ``dV/dt = A_cmd`` exactly, whatever the posture task doe
 (O. Khatib writes ``M J# = J^T Lambda`` and ``M N M^-1`` for torque. Accelerations go on to hold where J# is another
 inverse of J, such as one that spares joints at their limits.)
 
-Where a direction fades out of the task near a singularity, the posture's damper has it at once, its spring only in
-the innermost tenth: N of the spring is that of a tenth of the threshold. So nothing holds the arm away from a target
-that it is still approaching.
-
 The law, :func:`torque`, is written over any scalar: it runs on floats as it stands, and compiled with the
 model's terms (:mod:`arm_control.controllers.compiled_osc`). What may vary has a page of its own:
 
@@ -40,7 +36,7 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control.controllers.limiting import SPEED_LIMITS
-from arm_control.controllers.null_space import beneath, beneath_pseudo, joint_motion, smallest_regularity, stack
+from arm_control.controllers.null_space import beneath, beneath_pseudo, damped, joint_motion, smallest_regularity, stack
 from arm_control.controllers.osc_parameters import Form, Gains, OscParameters
 from arm_control.controllers.task import along, axes, chosen, pose_error
 from arm_control.controllers.task_inertia import scaled_jacobian
@@ -51,8 +47,6 @@ from arm_control.scalars import Scalar, maximum, minimum, nearest, select
 from arm_control.spatial import Array
 
 LINEAR, ANGULAR = slice(0, 3), slice(3, 6)
-FIRM = 0.1
-"""Share of the threshold of a singular value down to which the task gives nothing to the posture."""
 LEFT = 0.2
 """Share of its zone that a joint is always thought to have left before its limit."""
 TERMS = ("task", "posture", "disturbance", "bias")
@@ -115,8 +109,7 @@ def torque(
     V_cmd = V_cmd * _nu(joint_motion(levels, V_cmd), g, drive)  # (2)
     A_cmd = _limit(chosen(g.kv * (V_cmd - V), rows), g.A_max) + A_des  # (3)
     spring, damper = posture_acceleration(t, g, drive)
-    firm = levels if is_regular else stack(J, M, form, g._replace(singular_value=FIRM * g.singular_value), False)
-    posture = t.M @ (beneath(firm, spring) + beneath(levels, damper))  # (4)
+    posture = t.M @ (beneath(levels, spring) + damped(levels, damper))  # (4)
     if form.null_space == "pseudo_inverse":
         posture = beneath_pseudo(levels, t.M @ (spring + damper))
     a_dist = inverse(t.M) @ tau_dist
@@ -152,8 +145,8 @@ def _in_zone(q: Array, g: Gains, drive: Drive) -> list[tuple[Scalar, Scalar, Sca
     found = []
     for q_i, low, high in zip(q, drive.q_min, drive.q_max, strict=True):
         zone = minimum(g.joint_limit_zone, 0.2 * float(high - low)) if np.isfinite(high) else 1.0
-        shares = [maximum(1.0 - x / zone, 0.0) if np.isfinite(high) else 0.0 for x in (q_i - low, high - q_i)]
-        found.append((*shares, zone))
+        x, y = (maximum(1.0 - left / zone, 0.0) if np.isfinite(high) else 0.0 for left in (q_i - low, high - q_i))
+        found.append((x, y, zone))
     return found
 
 

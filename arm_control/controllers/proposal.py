@@ -89,6 +89,14 @@ def propose(model: RobotModel, rate: float = 1000.0, **given: Any) -> OscParamet
     return OscParameters.from_mapping({**values, **given})
 
 
+def propose_rate_limit(model: RobotModel) -> float:
+    """Largest change of a joint's torque that suits an arm [N m/s]: a tenth of a second to the largest effort limit.
+
+    A gate that is slower than that in a heavy arm is a delay in its loop.
+    """
+    return max(1000.0, 10.0 * float(model.tau_max.max()))
+
+
 @lru_cache(maxsize=8)
 def capability(model: RobotModel) -> Capability:
     """What an arm can do, from SAMPLES postures."""

@@ -259,10 +259,11 @@ def test_every_form_of_the_law_compiles_to_what_it_says(name: str, options: dict
         X_WT = Pose(rotation_from_vector(rng.uniform(-1, 1, 3)) @ X.R, X.p + rng.uniform(-0.2, 0.2, 3))
         r = Reference(X_WT, rng.uniform(-0.3, 0.3, 6), rng.uniform(-1, 1, 6))
         found, wanted = compiled.tick(q, v, r, dist), page.tick(model.evaluate(q, v), r, dist)
-        tolerance = 1e-9 * (1.0 + np.abs(wanted.parts).max())
+        sigma = wanted.singular_values
+        is_regular = sigma[-1] > 0.07 and options.get("tasks") is None  # else squares of small values are rounded
+        tolerance = (1e-9 if is_regular else 1e-7) * (1.0 + np.abs(wanted.parts).max())
         if "singularity" in options:
-            sigma = wanted.singular_values
-            tolerance *= max(1.0, (sigma[0] / sigma[min(6, model.nv) - 1]) ** 2 / 1e3)
+            tolerance *= max(1.0, (sigma[0] / sigma[min(6, model.nv) - 1]) ** 2 / 1e5)
         np.testing.assert_allclose(found.parts, wanted.parts, rtol=0, atol=tolerance)
         np.testing.assert_allclose(found.tau, wanted.tau, rtol=0, atol=tolerance)
         np.testing.assert_allclose(found.error, wanted.error, rtol=0, atol=1e-9)
