@@ -34,7 +34,7 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control.controllers.osc_parameters import Form, Gains
-from arm_control.controllers.task_inertia import mean_mobility, regularity, scaled_jacobian, task_inertia
+from arm_control.controllers.task_inertia import regularity, task_inertia
 from arm_control.matrices import inverse
 from arm_control.scalars import Scalar, select
 from arm_control.spatial import Array
@@ -80,10 +80,9 @@ def stack(J: Array, M: Array, form: Form, g: Gains, is_regular: bool) -> list[Le
     """
     levels: list[Level] = []
     W = inverse(M)
-    mobility = mean_mobility(scaled_jacobian(J, g.length), W)
 
     def inverse_of(J_free: Array, threshold: Scalar, rows: tuple[int, ...]) -> Array:
-        how = {"rows": rows, "singularity": form.singularity, "is_regular": is_regular, "mobility": mobility}
+        how = {"rows": rows, "singularity": form.singularity, "is_regular": is_regular}
         return (W @ J_free.T) @ task_inertia(J_free, M, g.length, threshold, M_inv=W, **how)  # (2)
 
     for rows in form.levels:

@@ -4,13 +4,13 @@ The Jacobian's rows are brought to metres (angular rows times a characteristic l
 mixes metres with radians. With ``A = S J M^-1 J^T S`` and ``S J J^T S = U diag(sigma^2) U^T``,
 
     none         Lambda = S A^-1 S                          without bound at a singularity
-    truncate     Lambda = S A^+ S                           eigenvalues of A below s^2 m are left out
-    damp         Lambda = S (A + s^2 m 1)^-1 S              bounded, but inexact everywhere
+    truncate     Lambda = S A^+ S                           eigenvalues of A below s^2 / m are left out
+    damp         Lambda = S (A + s^2 / m 1)^-1 S            bounded, but inexact everywhere
     fade         Lambda = S (A + sum_i c_i u_i u_i^T)^-1 S  bounded, smooth, and exact where no sigma_i < s
 
-with the threshold s [m] and the mean mobility ``m = tr(A) / tr(S J J^T S)`` [1/(kg m^2)] of the joints. The first is
-O. Khatib's (1987, eq. 45), the second that of the documents, made scale-free. The fourth is ours: a direction
-with ``sigma_i < s`` gets the weight ``w_i = x^2 (3 - 2 x)``, ``x = sigma_i / s``, through the extra compliance
+with the threshold s [m] and the mean inertia ``m = tr(M) / n`` of the joints. The first is O. Khatib's (1987,
+eq. 45), the second truncates singular values as is often done, at a threshold without a scale; it jumps where
+a direction comes and goes. The fourth is ours: a direction with ``sigma_i < s`` gets the weight ``w_i = x^2 (3 - 2 x)``, ``x = sigma_i / s``, through the extra compliance
 
     c_i = (1 / w_i - 1) sigma_i^2 / (v_i^T M v_i) = (s^2 / (3 - 2 x) - sigma_i^2) / (v_i^T M v_i)
 
@@ -47,11 +47,6 @@ def scale(length: Scalar, rows: Sequence[int] = ALL) -> Array:
     return np.array([1.0 if row < 3 else length for row in rows])
 
 
-def mean_mobility(SJ: Array, M_inv: Array) -> Scalar:
-    """``m = tr(A) / tr(S J J^T S)`` [1/(kg m^2)]."""
-    return sum(x @ M_inv @ x for x in SJ) / sum(x @ x for x in SJ)
-
-
 def task_inertia(
     J: Array,
     M: Array,
@@ -62,7 +57,6 @@ def task_inertia(
     rows: Sequence[int] = ALL,
     singularity: str = "fade",
     is_regular: bool = False,
-    mobility: Scalar | None = None,
 ) -> Array:
     """Inertia that a task feels, shape (m, m).
 
@@ -84,29 +78,25 @@ def task_inertia(
         One of SINGULARITIES.
     is_regular : bool
         No singular value is below the threshold.
-    mobility : float, optional
-        The mean mobility m, where that of J would not do: this J may be nothing but rounding.
     """
     M_inv = inverse(M) if M_inv is None else M_inv
     S, SJ = scale(length, rows), scaled_jacobian(J, length, rows)
     A = SJ @ M_inv @ SJ.T
-    m = mean_mobility(SJ, M_inv) if mobility is None else mobility
-    s = maximum(singular_value, TINY)
+    s, m = maximum(singular_value, TINY), np.trace(M) / len(M)
     if singularity == "truncate":
-        return S[:, None] * _truncated(A, s * s * m) * S
+        return S[:, None] * _truncated(A, s * s / m) * S
     if singularity == "damp":
-        A = A + s * s * m * np.eye(len(A))
+        A = A + s * s / m * np.eye(len(A))
     elif singularity == "fade" and not is_regular:
-        A = A + _fading(SJ, M, s)
+        A = A + _fading(SJ, M, m, s)
     return S[:, None] * inverse(A) * S
 
 
-def _fading(SJ: Array, M: Array, threshold: Scalar) -> Array:
+def _fading(SJ: Array, M: Array, mean: Scalar, threshold: Scalar) -> Array:
     """``sum_i c_i u_i u_i^T``."""
     B, B_M = SJ @ SJ.T, SJ @ M @ SJ.T
     total = np.zeros(B.shape)
     vague = 1e-3 * threshold * threshold  # a direction this close to lost has no inertia of its own to tell
-    mean = np.trace(M) / len(M)
     values, U = eigen_symmetric(B)
     for value, u in zip(values, U.T, strict=True):
         sigma_2 = maximum(value, 0.0)

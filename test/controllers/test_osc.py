@@ -329,6 +329,51 @@ def test_the_torque_stays_within_the_limits_exactly_in_a_singularity(ur5: RobotM
         assert np.abs(output.tau / ur5.tau_max).max() < 1.0
 
 
+WAYS_IN = {
+    "stretched": stretched,
+    "wrist": wrist,
+    "shoulder": lambda x: np.array([0.3, -np.pi / 2, x, -np.pi / 2, x, 0.0]),
+}
+
+
+def deviation(ur5: RobotModel, q: Array, singularity: str) -> tuple[float, Array]:
+    """Torque share, and what is missed of accelerations of 1 m/s^2 along the scaled singular directions (20, 6)."""
+    osc = OperationalSpaceController(ur5, OscParameters(posture=tuple(q), singularity=singularity, **UNLIMITED))
+    t, rng, missed, peak = ur5.evaluate(q, np.zeros(6)), np.random.default_rng(0), [], 0.0
+    U = np.linalg.svd(SCALE[:, None] * t.J)[0]
+    for direction in rng.normal(size=(20, 6)):
+        A = direction / np.linalg.norm(direction)
+        tau = osc.tick(t, Reference(t.X_WE, np.zeros(6), A)).tau
+        peak = max(peak, np.abs((tau - t.h) / ur5.tau_max).max())
+        missed.append(U.T @ (SCALE * (task_acceleration(t, tau) - A)))
+    return peak, np.array(missed)
+
+
+@pytest.mark.parametrize("way", WAYS_IN)
+def test_only_lost_directions_give_way_and_the_torque_stays_small(ur5: RobotModel, way: str):
+    """At log-spaced distances: exact outside the zone, and inside it in the directions that are not lost."""
+    calm, exact = deviation(ur5, WAYS_IN[way](1.0), "fade")
+    assert np.abs(exact).max() < 1e-9
+    for x in np.geomspace(0.5, 1e-12, 40):
+        peak, missed = deviation(ur5, WAYS_IN[way](x), "fade")
+        kept = np.linalg.svd(SCALE[:, None] * ur5.jacobian(WAYS_IN[way](x)), compute_uv=False) > 0.07
+        assert np.abs(missed[:, kept]).max() < 1e-9
+        assert np.abs(missed).max() < 1.0
+        assert peak < 1.6 * calm
+    assert deviation(ur5, WAYS_IN[way](1e-4), "none")[0] > 100 * calm
+
+
+@pytest.mark.parametrize("way", WAYS_IN)
+@pytest.mark.parametrize("singularity", ["truncate", "damp"])
+def test_the_other_ways_are_bounded_too_but_jump_or_are_never_exact(ur5: RobotModel, way: str, singularity: str):
+    calm, exact = deviation(ur5, WAYS_IN[way](1.0), singularity)
+    assert (np.abs(exact).max() < 1e-9) == (singularity == "truncate")
+    peaks = [deviation(ur5, WAYS_IN[way](x), singularity)[0] for x in np.geomspace(0.5, 1e-12, 200)]
+    assert max(peaks) < 5.0 * calm
+    steps = np.abs(np.diff(np.log(peaks)))
+    assert (steps.max() > 0.4) == (singularity == "truncate")
+
+
 @pytest.mark.parametrize("name", ["koch", "double_pendulum"])
 def test_an_arm_with_fewer_than_six_joints_does_what_it_can(name: str, load_robot: Callable[..., RobotModel]):
     """It holds still where it is, and the six singular values tell that directions are missing."""
