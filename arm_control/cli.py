@@ -72,6 +72,13 @@ def _parser() -> argparse.ArgumentParser:
     enable = commands.add_parser("enable", help="let gates that braked pass commands", description=_enable.__doc__)
     enable.add_argument("--namespace", default="", help="only gates below it")
     enable.set_defaults(command=_enable)
+    tune = commands.add_parser("tune", help="save the gains of a running node", description=_tune.__doc__)
+    tune.add_argument("action", choices=("save",))
+    tune.add_argument("file", help="ROS parameter file to write; --params-file takes it")
+    tune.add_argument("--node", default="osc", help="name of the node; osc if not given")
+    tune.add_argument("--namespace", default="", help="where the node is")
+    tune.add_argument("--force", action="store_true", help="overwrite the file if it is there")
+    tune.set_defaults(command=_tune)
     cache = commands.add_parser("cache", help="list or clear what is kept between runs", description=_cache.__doc__)
     cache.add_argument("action", choices=("list", "clear"))
     cache.set_defaults(command=_cache)
@@ -151,6 +158,23 @@ def _enable(options: argparse.Namespace) -> int:
     for gate, enabled, message in results:
         print(f"{printable(gate)}: {'' if enabled else 'not enabled: '}{printable(message)}")
     return 0 if all(enabled for _, enabled, _ in results) else 1
+
+
+def _tune(options: argparse.Namespace) -> int:
+    """Save what a running node's live parameters are, gains that were proposed or set while it runs among them."""
+    from arm_control.nodes.tuning import live_parameters
+    from arm_control.tuning import parameter_text
+
+    path = Path(options.file)
+    if path.exists() and not options.force:
+        raise ArmControlError(f"{path} is there already: choose another name, or --force to overwrite it")
+    found = live_parameters(options.node, options.namespace)
+    try:
+        path.write_text(parameter_text(options.node, found))
+    except OSError as error:
+        raise ArmControlError(f"{path} cannot be written: {error.strerror}") from None
+    print(f"{path}: {len(found)} parameters of {printable(options.node)}")
+    return 0
 
 
 def _cache(options: argparse.Namespace) -> int:

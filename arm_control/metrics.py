@@ -22,6 +22,7 @@ SHORT = 0.01
 
 MEANING = {
     "reached": ("", "every target within its tolerances at the end of its period, or the motion's end"),
+    "reached_share": ("", "share of the targets that were within their tolerances then"),
     "rms_error": ("m", "root of the mean square of the distance to where the end effector should be"),
     "largest_error": ("m", "largest of these distances"),
     "following_error": ("m", f"the same from {SETTLED:g} s after the start of a motion on"),
@@ -29,6 +30,10 @@ MEANING = {
     "time_to_reach": ("s", "until it is within the tolerances for good, the slowest target"),
     "straightness": ("", "largest distance from the straight way, as a share of its length"),
     "torque_share": ("", "largest torque, as a share of the joint's limit"),
+    "law_torque_share": ("", "the same of what the law asked for, before the gate; infinite where that was no number"),
+    "braked": ("s", "how long the gate braked"),
+    "top_speed": ("m/s", "largest speed of the end effector"),
+    "top_speed_of_axis": ("m/s", "largest speed along one axis of the world"),
     "torque_step": ("N m", "largest change of a joint's torque in one tick"),
     "clearance": (
         "m",
@@ -36,6 +41,7 @@ MEANING = {
     ),
     "touches": ("", "whether that is below 0"),
     "excursion": ("rad", "largest way of a joint from where it started"),
+    "last_excursion": ("rad", "the same at the end"),
     "condition_number": ("", "largest one of the Jacobian"),
     "diverged": ("", "whether the simulation ended in absurd numbers"),
 }
@@ -70,11 +76,15 @@ def figures_of(trace: Trace, model: RobotModel, targets: TargetList | None, moti
         "largest_error": float(distance.max()),
         "final_error": float(distance[-1]),
         "torque_share": float(np.max(np.abs(trace.tau) / model.tau_max)),
+        "law_torque_share": _law_torque_share(trace, model),
+        "braked": float(trace.braking.sum()) * 1e-9 * trace.timestep_ns,
         "torque_step": float(np.abs(np.diff(trace.tau, axis=0)).max(initial=0.0)),
         "excursion": float(np.abs(trace.q - trace.q[0]).max()),
+        "last_excursion": float(np.abs(trace.q[-1] - trace.q[0]).max()),
         "condition_number": float(trace.condition.max()),
         "diverged": float(bool(trace.trouble)),
     }
+    figures |= _speeds(trace)
     if is_late.any():
         figures["following_error"] = float(distance[is_late].max())
     if np.isfinite(nearest):
@@ -158,8 +168,23 @@ def _of_targets(trace: Trace, targets: TargetList) -> Figures:
     done = bool(reached) and all(reached)
     return {
         "reached": float(done),
+        "reached_share": sum(reached) / max(len(reached), 1),
         "time_to_reach": max(times) if done else float("nan"),
         "straightness": max(off),
+    }
+
+
+def _law_torque_share(trace: Trace, model: RobotModel) -> float:
+    share = np.abs(trace.tau_asked) / model.tau_max
+    return float(np.where(np.isfinite(share), share, np.inf).max())
+
+
+def _speeds(trace: Trace) -> Figures:
+    """Largest speed of the end effector, from where it was."""
+    v = np.diff(trace.p, axis=0) / np.diff(trace.t)[:, None]
+    return {
+        "top_speed": float(np.linalg.norm(v, axis=1).max(initial=0.0)),
+        "top_speed_of_axis": float(np.abs(v).max(initial=0.0)),
     }
 
 

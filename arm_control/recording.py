@@ -93,6 +93,10 @@ class Trace(Recording):
         From the arm's capsules to the nearest obstacle [m], negative inside, infinite without obstacles.
     goals : tuple of Pose
         The targets in the world, in the order of ``targets``.
+    tau_asked : ndarray, shape (n, nv)
+        Torque that the law asked for, before the gate [N m or N].
+    braking : ndarray of bool, shape (n,)
+        Whether the gate braked.
     trouble : str
         Why the run ended early; empty when it did not.
     """
@@ -105,6 +109,8 @@ class Trace(Recording):
     condition: Array
     distance: Array
     goals: tuple[Pose, ...]
+    tau_asked: Array
+    braking: npt.NDArray[np.bool_]
     trouble: str = ""
 
     @property
@@ -114,5 +120,6 @@ class Trace(Recording):
 
     def arrays(self) -> dict[str, Any]:
         """What is saved, by name; the torque's terms as ``tau_<term>``."""
-        own = {name: getattr(self, name) for name in ("p", "p_des", "error", "coarse_stamps", "condition", "distance")}
+        names = ("p", "p_des", "error", "coarse_stamps", "condition", "distance", "tau_asked", "braking")
+        own = {name: getattr(self, name) for name in names}
         return {**super().arrays(), **own, **{f"tau_{name}": tau for name, tau in self.terms.items()}}

@@ -15,7 +15,6 @@ import rclpy
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
 
-from arm_control.controllers import OscParameters
 from arm_control.description.urdf import read_source
 from arm_control.display import Console, Live, Progress, live_table
 from arm_control.exceptions import ArmControlError, NodeDied
@@ -23,17 +22,17 @@ from arm_control.gate import GateParameters
 from arm_control.model import RobotModel
 from arm_control.nodes.base import ArmParameters, refuse_insecure
 from arm_control.nodes.monitor import MonitorNode
-from arm_control.parameters import P
+from arm_control.parameters import Parameters
 from arm_control.recording import Recording
 from arm_control.report import Report, make_report
 from arm_control.resources import urdf_path
 from arm_control.runner import Processes, localhost_unless_told, wait_for_rest
 from arm_control.scenario import Scenario, check_parameter_file
+from arm_control.tuning import OscTuning, tuned
 from arm_control.yaml_files import read_yaml
 
 START_TIME = 30.0
 """Wall time within which the first state must have come [s]."""
-
 
 DISCOVERY_TIME = 0.5
 """Wall time in which other nodes on this machine are found [s]."""
@@ -141,12 +140,12 @@ def run_scenario(options: RunOptions, console: Console | None = None) -> int:
 def _model(scenario: Scenario, options: RunOptions) -> RobotModel:
     """The robot as the report sees it: the one of the controller."""
     arm = _own(ArmParameters, _parameters(scenario, options, "osc"))
-    return arm.model(read_source(urdf_path(scenario.robot))[0])
+    return ArmParameters.from_mapping(arm).model(read_source(urdf_path(scenario.robot))[0])
 
 
-def _own(kind: type[P], values: dict[str, Any]) -> P:
+def _own(kind: type[Parameters], values: dict[str, Any]) -> dict[str, Any]:
     """Those of a node's parameters that belong to one class."""
-    return kind.from_mapping({name: value for name, value in values.items() if name in kind.types()})
+    return {name: value for name, value in values.items() if name in kind.types()}
 
 
 def _parameters(scenario: Scenario, options: RunOptions, node: str) -> dict[str, Any]:
@@ -269,7 +268,8 @@ def _conclude(
             console.print("no pictures were drawn for the same reason; --record FILE keeps the record")
         return 0
     values = _parameters(scenario, options, "osc")
-    osc, gate = _own(OscParameters, values), _own(GateParameters, values)
+    osc = tuned(OscTuning, _own(OscTuning, values), model)
+    gate = GateParameters.from_mapping(_own(GateParameters, values))
     report = make_report(recording, model, target_list, osc, gate)
     _print_report(report, recording, diagnostics, options, console)
     if options.report:

@@ -11,14 +11,17 @@ or ``{least: 0.01}``, below the name of a variant or below ``all``.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from arm_control.arm_choices import ArmChoices
 from arm_control.exceptions import ParameterError
 from arm_control.parameters import refuse_unknown
 from arm_control.resources import available
 from arm_control.targets import Motion, TargetList
+from arm_control.tuning import OF_ONE_ARM
 from arm_control.world import World
 from arm_control.yaml_files import as_mapping, read_yaml, yaml_path
 
@@ -48,6 +51,8 @@ class Scenario:
         How long it takes [s]; 0: until somebody ends it.
     checks : dict of str to dict
         By the name of a variant, or ``all``, the figures that must hold.
+    source : str
+        The file it was read from: nodes that need its world read it there.
     """
 
     name: str
@@ -58,6 +63,7 @@ class Scenario:
     world: World = field(default_factory=World, compare=False)
     duration: float = 0.0
     checks: dict[str, dict[str, Any]] = field(default_factory=dict)
+    source: str = field(default="", compare=False)
 
     @classmethod
     def load(cls, name: str) -> Scenario:
@@ -87,6 +93,7 @@ class Scenario:
             World.from_mapping(as_mapping(content.get("world"), f"{path}: world"), f"{path}: world"),
             _duration(content.get("duration", 0.0), path),
             checks,
+            str(path.absolute()),
         )
 
     def variant(self, name: str) -> Scenario:
@@ -139,27 +146,37 @@ class Scenario:
         Raises
         ------
         ParameterError
-            When the options do not fit the scenario, or it has a world, of which the nodes know nothing.
+            When the options do not fit the scenario.
         """
         if simulator not in SIMULATORS:
             raise ParameterError(f"simulator = {simulator!r}, allowed {', '.join(SIMULATORS)}")
-        if self.world:
-            raise ParameterError(f"{self.name} has obstacles or pushes, which are not simulated as nodes: use simulate")
         other = bool(robot) and robot != self.robot
         if other and targets and "targets" in self.nodes:
             raise ParameterError(f"the targets of {self.name} are for {self.robot}: leave them out (--no-targets)")
         left_out = {"simulator"} if simulator == "none" else set()
         left_out |= set() if targets else {"targets"}
         chosen = self.variant(variant)
-        nodes = {node: dict(parameters) for node, parameters in chosen.nodes.items() if node not in left_out}
-        if other and "simulator" in nodes:
-            nodes["simulator"].pop("initial_position", None)
+        given = {node: {**chosen.arm(), **parameters} for node, parameters in chosen.nodes.items()}
+        nodes = {node: parameters for node, parameters in given.items() if node not in left_out}
+        if self.world.movers:
+            nodes["targets"] = {**chosen.arm(), **nodes.get("targets", {}), "world": self.source}
+        if self.world.pushes and "simulator" in nodes:
+            nodes["simulator"]["world"] = self.source
+        for name in ("initial_position", *OF_ONE_ARM) if other else ():
+            for parameters in nodes.values():
+                parameters.pop(name, None)
         if lock_step:
             for parameters in nodes.values():
                 parameters["lock_step"] = True
         if "simulator" in nodes:
             nodes["simulator"] |= {"robot": robot or self.robot, "start_paused": start_paused}
         return replace(chosen, robot=robot or self.robot, nodes=nodes)
+
+    def arm(self) -> dict[str, Any]:
+        """What the controller's parameters say of the arm: it is the same arm for every node."""
+        controllers = [self.nodes[node] for node in ("osc", "joint") if node in self.nodes]
+        choices = {name: x for given in controllers for name, x in given.items() if name in ArmChoices.types()}
+        return deepcopy(choices)  # ROS reads no YAML in which two nodes share a list
 
     def targets(self) -> TargetList | None:
         """The list of targets this scenario goes through, or None."""
@@ -170,6 +187,11 @@ class Scenario:
         """The motion of the end effector in this scenario, or None."""
         name = self.nodes.get("targets", {}).get("motion")
         return Motion.load(name) if name else None
+
+
+def world_of(name: str) -> World:
+    """What is around in a scenario, by its name or path; nothing for an empty name."""
+    return Scenario.load(name).world if name else World()
 
 
 def merged(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

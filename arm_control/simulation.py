@@ -15,19 +15,16 @@ import numpy as np
 from arm_control.arm_choices import ArmChoices
 from arm_control.controllers import (
     Avoidance,
-    AvoidanceParameters,
     CompiledOsc,
     JointParameters,
     JointSpaceController,
-    OscParameters,
 )
 from arm_control.controllers.proximity import Obstacle, Proximity
 from arm_control.description.urdf import read_source
 from arm_control.exceptions import ParameterError, SimulationDiverged
 from arm_control.following import Follower, FollowingParameters
-from arm_control.gate import EffortGate, GateParameters
+from arm_control.gate import EffortGate, GateOutput, GateParameters
 from arm_control.model import RobotModel, Terms
-from arm_control.parameters import parameter
 from arm_control.pose_following import PoseFollower, PoseMotion
 from arm_control.progress import bar
 from arm_control.recording import Trace
@@ -37,9 +34,10 @@ from arm_control.scenario import Scenario
 from arm_control.simulators.mujoco_simulator import MujocoSimulator
 from arm_control.spatial import Array, Pose, rotation_vector
 from arm_control.targets import load_trajectory
+from arm_control.tuning import OscTuning, tuned, with_avoidance
 from arm_control.waypoints import Waypoints
 
-NODE_ONLY = ("lock_step", "robot_description", "publish_effort_array", "telemetry_every")
+NODE_ONLY = ("lock_step", "robot_description", "publish_effort_array", "telemetry_every", "disturbance_timeout")
 """Parameters of a controller's node that say nothing about the control."""
 COARSE = 10
 """Ticks between two looks at the condition number and the obstacles."""
@@ -52,10 +50,8 @@ SECONDS = 10.0
 
 
 @dataclass(frozen=True)
-class OscSimulation(OscParameters, GateParameters, AvoidanceParameters, ArmChoices):
+class OscSimulation(OscTuning, GateParameters, ArmChoices):
     """Parameters of operational space control in a simulation."""
-
-    avoid_obstacles: bool = parameter(False, "whether obstacles, and the arm itself, are avoided")
 
 
 @dataclass(frozen=True)
@@ -103,8 +99,7 @@ class Simulation:
 
     def __init__(self, scenario: Scenario, variant: str = "") -> None:
         self._scenario = chosen = scenario.variant(variant)
-        self.parameters = _parameters(chosen)
-        self.model = self.parameters.model(read_source(urdf_path(chosen.robot))[0])
+        self.model, self.parameters = _arm_and_parameters(chosen)
         simulator = chosen.nodes.get("simulator", {})
         self._q0 = np.array(simulator.get("initial_position") or np.zeros(self.model.nq), dtype=float)
         self._options = {name: simulator[name] for name in ("timestep", "damping") if name in simulator}
@@ -176,7 +171,6 @@ class _Loop:
         avoids = isinstance(p, OscSimulation) and p.avoid_obstacles
         self._avoidance = Avoidance(self._model, p) if avoids and isinstance(p, OscSimulation) else None
         self._proximity = Proximity(self._model) if simulation.world.movers else None
-        self._dof = [simulator.mujoco_model.joint(name).dofadr[0] for name in self._model.joint_names]
 
     def tick(self, k: int) -> None:
         q, v, t = self._simulator.q, self._simulator.v, k * self._dt
@@ -184,16 +178,15 @@ class _Loop:
         obstacles = self._world.obstacles(t)
         tau, terms = said.tau, said.terms
         if self._avoidance is not None:
-            avoidance = self._avoidance.tick(said.state, obstacles)
-            tau, terms = avoidance.combined(tau), {**terms, "avoidance": avoidance.tau}
+            tau, terms = with_avoidance(tau, terms, self._avoidance.tick(said.state, obstacles))
         self._gate.offer(self._model.joint_names, tau.tolist())
-        passed = self._gate.tick(said.state, self._dt).tau
-        self._log.take(k, said, terms, passed)
+        passed = self._gate.tick(said.state, self._dt)
+        self._log.take(k, said, terms, tau, passed)
         if k % COARSE == 0:
             self._log.look(_condition(said.state.J), self._distance(q, obstacles))
         if self._world.pushes:
-            self._simulator.mujoco_data.qfrc_applied[self._dof] = said.state.J.T @ self._world.wrench(t)
-        self._simulator.step(passed)
+            self._simulator.load(said.state.J.T @ self._world.wrench(t))
+        self._simulator.step(passed.tau)
 
     def _distance(self, q: Array, obstacles: list[Obstacle]) -> float:
         if self._proximity is None or not obstacles:
@@ -207,14 +200,16 @@ class _Log:
 
     def __init__(self, model: RobotModel, n: int, step_ns: int) -> None:
         self._model, self._step_ns, self._done = model, step_ns, 0
-        self._q, self._v, self._tau = (np.zeros((n, model.nv)) for _ in range(3))
+        self._q, self._v, self._tau, self._asked = (np.zeros((n, model.nv)) for _ in range(4))
+        self._braking = np.zeros(n, dtype=bool)
         self._p, self._p_des, self._error = np.zeros((n, 3)), np.zeros((n, 3)), np.zeros((n, 6))
         self._terms: dict[str, Array] = {}
         self._looks: list[tuple[float, float]] = []
 
-    def take(self, k: int, said: Tick, terms: dict[str, Array], tau: Array) -> None:
+    def take(self, k: int, said: Tick, terms: dict[str, Array], asked: Array, passed: GateOutput) -> None:
         X = said.state.X_WE
-        self._q[k], self._v[k], self._tau[k] = said.state.q, said.state.v, tau
+        self._q[k], self._v[k], self._tau[k] = said.state.q, said.state.v, passed.tau
+        self._asked[k], self._braking[k] = asked, bool(passed.braking)
         self._p[k], self._p_des[k] = X.p, said.X_WT.p
         self._error[k, :3], self._error[k, 3:] = said.X_WT.p - X.p, rotation_vector(said.X_WT.R @ X.R.T)
         for name, part in terms.items():
@@ -236,14 +231,23 @@ class _Log:
         condition, distance = np.array(self._looks).T
         motion = self._p[:n], self._p_des[:n], self._error[:n], {name: x[:n] for name, x in self._terms.items()}
         looks = stamps[::COARSE], condition, distance
-        return Trace(stamps, self._q[:n], self._v[:n], stamps, self._tau[:n], shown, *motion, *looks, goals, trouble)
+        gate = self._asked[:n], self._braking[:n]
+        return Trace(
+            stamps, self._q[:n], self._v[:n], stamps, self._tau[:n], shown, *motion, *looks, goals, *gate, trouble
+        )
 
 
-def _parameters(scenario: Scenario) -> OscSimulation | JointSimulation:
-    for node, kind in (("osc", OscSimulation), ("joint", JointSimulation)):
+def _arm_and_parameters(scenario: Scenario) -> tuple[RobotModel, OscSimulation | JointSimulation]:
+    description = read_source(urdf_path(scenario.robot))[0]
+    for node in ("osc", "joint"):
         if node in scenario.nodes:
-            values = {name: value for name, value in scenario.nodes[node].items() if name not in NODE_ONLY}
-            return kind.from_mapping(values, where=f"{scenario.name}: {node}")
+            given = {name: value for name, value in scenario.nodes[node].items() if name not in NODE_ONLY}
+            where = f"{scenario.name}: {node}"
+            if node == "joint":
+                joint = JointSimulation.from_mapping(given, where=where)
+                return joint.model(description), joint
+            model = tuned(OscSimulation, given, None, where).model(description)
+            return model, tuned(OscSimulation, given, model, where)
     raise ParameterError(f"{scenario.name} has no controller: a node osc or joint is needed")
 
 

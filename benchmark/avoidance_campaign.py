@@ -34,6 +34,8 @@ from arm_control.simulators.mujoco_simulator import MujocoSimulator
 from arm_control.spatial import Array, Pose, rotation_from_rpy, rotation_from_vector
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
+ON_THE_SPOT = "shoulder_link"
+"""It only turns about its own axis: no motion of the arm keeps it clear of what comes for it."""
 CLEAR, SECONDS, ARRIVED = 0.05, 3.0, 0.005
 
 
@@ -137,7 +139,11 @@ def scene(model: RobotModel, seed: int, moving: bool, kinds: str = "SBYC") -> Sc
 
 
 def _is_clear(model: RobotModel, avoidance: Avoidance, drawn: Scene) -> bool:
-    """Whether the arm is clear at the start, and the obstacle leaves the target's surroundings free."""
+    """Whether the arm is clear at the start, and the obstacle leaves the target and what cannot move away free."""
+    for seconds in np.linspace(0.0, SECONDS, 31) if any(drawn.obstacle.V_WO) else ():
+        pairs = avoidance.tick(model.evaluate(drawn.q0, np.zeros(6)), [drawn.at(seconds)]).pairs
+        if any(link == ON_THE_SPOT for link, _ in pairs.names):
+            return False
     begin = avoidance.tick(model.evaluate(drawn.q0, np.zeros(6)), [drawn.at(0.0)]).pairs
     end = np.linalg.norm(drawn.at(SECONDS).X_WO.p - drawn.X_WT.p) - drawn.obstacle.shape.extent
     return bool((begin.rho[~begin.is_self] > CLEAR).all() and end > CLEAR)

@@ -31,7 +31,7 @@ LAYERS = (
     ("reference", "limits", "compiled_limits", "gate", "recording", "waypoints", "arm_choices")
     + ("trajectory", "pose_trajectory"),
     ("motions", "patterns", "following", "pose_following"),
-    ("controllers", "simulators", "targets", "world", "scenario", "report", "pictures", "check"),
+    ("controllers", "planners", "simulators", "targets", "world", "tuning", "scenario", "report", "pictures", "check"),
     ("simulation", "metrics"),
     ("nodes",),
     ("runner", "run", "display", "cli", "launching"),
@@ -53,6 +53,8 @@ SIBLINGS = {
     ("world", "controllers"): "what is kept away from",
     ("scenario", "targets"): "what there is to do",
     ("scenario", "world"): "what is around",
+    ("scenario", "tuning"): "what of its parameters is for one arm only",
+    ("tuning", "controllers"): "what is proposed, and what avoidance adds",
     ("report", "controllers"): "the speed limits that held",
     ("report", "targets"): "the list of targets, and what counts as reached",
     ("pictures", "controllers"): "the speed limits that are drawn",

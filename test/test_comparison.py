@@ -13,7 +13,8 @@ from PIL import Image
 from arm_control import cli
 from arm_control.geometry import Box, Capsule, Cone, Cylinder, Sphere
 from arm_control.pictures import comparison
-from arm_control.pictures.comparison import draw_comparison, hull, lifted, surface, views
+from arm_control.pictures.comparison import draw_comparison
+from arm_control.pictures.in_space import hull, lifted, surface, views
 from arm_control.scenario import Scenario
 from arm_control.simulation import Simulation
 
@@ -132,3 +133,53 @@ def test_the_command_writes_the_picture_and_the_records(tmp_path: Path, capsys: 
         "ur5_push_soft.npz",
     }
     assert "wrote" in capsys.readouterr().out
+
+
+def test_many_variants_of_an_arm_in_space_are_drawn_over_each_other(monkeypatch, tmp_path: Path):
+    figure, runs = drawn(monkeypatch, "ur5_speed_limits", 1.0, tmp_path / "a.png")
+    assert len(runs) == 4
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert titles[:2] == ["from above", "from behind"]
+    assert titles[-1] == "Speed of the end effector"
+    for name, trace in runs.items():
+        np.testing.assert_array_equal(line(figure.axes[0], f"path, {name}"), trace.p[:, [1, 0]])
+    speed = figure.axes[-1].get_lines()[0].get_ydata()
+    np.testing.assert_allclose(np.median(speed), 0.3, rtol=0.01)
+
+
+def test_what_the_law_asks_for_is_shown_where_it_is_beyond_the_limit_and_the_singular_value_of_the_rows(
+    monkeypatch, tmp_path: Path
+):
+    figure, runs = drawn(monkeypatch, "planar2_singular", 4.0, tmp_path / "a.png")
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert titles[:4] == list(runs)
+    torque, sigma = figure.axes[5], figure.axes[6]
+    assert torque.get_yscale() == "log"
+    for curve, trace in zip(torque.get_lines(), runs.values(), strict=False):
+        asked = np.abs(trace.tau_asked).max(axis=1) / 100.0
+        np.testing.assert_allclose(curve.get_ydata(), np.maximum(asked, 0.01))
+    assert torque.get_legend().get_texts()[0].get_text() == "limit"
+    trace = runs["fade"]
+    q0, q1 = trace.q[0]
+    J = [[-0.31 * np.sin(q0) - 0.27 * np.sin(q0 + q1), -0.27 * np.sin(q0 + q1)]]
+    J += [[0.31 * np.cos(q0) + 0.27 * np.cos(q0 + q1), 0.27 * np.cos(q0 + q1)]]
+    first = sigma.get_lines()[0].get_ydata()[0]
+    assert first == pytest.approx(np.linalg.svd(J, compute_uv=False)[-1])
+
+
+def test_a_gate_that_brakes_is_marked(monkeypatch, tmp_path: Path):
+    simulation = Simulation(Scenario.load("ur5_push"), "stiff")
+    trace = simulation.run(0.1)
+    runs = {"stiff": replace(trace, braking=trace.t > 0.05)}
+    figures: list[Figure] = []
+    monkeypatch.setattr(comparison, "new_figure", lambda *size: figures.append(Figure(size)) or figures[0])
+    draw_comparison(tmp_path / "a.png", Scenario.load("ur5_push"), runs, simulation.model)
+    (shade,) = [x for axes in figures[0].axes for x in axes.collections]
+    assert shade.get_label() == "the gate brakes (stiff)"
+    assert shade.get_paths()[0].vertices[:, 0].min() == pytest.approx(0.051)
+
+
+def test_a_posture_is_what_a_null_space_is_about():
+    names = {chart.__name__ for chart in comparison.charts(Scenario.load("planar3_null_space"))}
+    assert names == {"_error", "_torque", "_joints"}
+    assert comparison.charts(Scenario.load("ur5_star")) == comparison.charts(Scenario.load("ur5_joint"))

@@ -39,7 +39,7 @@ def trace() -> Trace:
     stamps = np.arange(N, dtype=np.int64) * MS
     targets = tuple(Target(k * 1000 * MS, "base_link", HERE) for k in range(2))
     looks = stamps[::10], np.linspace(2.0, 5.0, 201), np.linspace(0.3, 0.1, 201)
-    return Trace(stamps, q, 0 * q, stamps, tau, targets, p, p_des, error, {}, *looks, (HERE, HERE))
+    return Trace(stamps, q, 0 * q, stamps, tau, targets, p, p_des, error, {}, *looks, (HERE, HERE), 2 * tau, t > 1.5)
 
 
 TARGETS = TargetList("base_link", 1.0, 0.2, 0.1, (HERE, HERE))
@@ -56,10 +56,14 @@ def test_figures_are_those_of_the_run(trace: Trace, ur5: RobotModel):
         "time_to_reach": 0.404,  # the bend costs 4 ms
         "straightness": 0.1,
         "torque_share": 0.5,
+        "reached_share": 1.0,
+        "law_torque_share": 1.0,
+        "braked": 0.5,
         "torque_step": 75.0,
         "clearance": 0.1,
         "touches": 0.0,
         "excursion": 0.3,
+        "last_excursion": 0.0,
         "condition_number": 5.0,
         "diverged": 0.0,
     }
@@ -73,6 +77,7 @@ def test_a_target_that_is_left_again_is_not_reached(trace: Trace, ur5: RobotMode
     error[990:1000, 3] = 0.2
     figures = figures_of(replace(trace, error=error), ur5, TARGETS, None)
     assert figures["reached"] == 0.0
+    assert figures["reached_share"] == 0.5
     assert np.isnan(figures["time_to_reach"])
 
 
@@ -98,6 +103,23 @@ def test_a_motion_is_judged_after_it_has_settled_and_at_its_end(trace: Trace, ur
     still = replace(trace, error=0 * trace.error, trouble="it flew away", distance=trace.distance - 0.2)
     figures = figures_of(still, ur5, None, motion)
     assert [figures[name] for name in ("reached", "diverged", "touches")] == [1.0, 1.0, 1.0]
+
+
+def test_speeds_are_those_of_the_way(trace: Trace, ur5: RobotModel):
+    p = trace.p.copy()
+    p[-1] = p[-2]  # not back at once
+    figures = figures_of(replace(trace, p=p), ur5, TARGETS, None)
+    assert figures["top_speed"] == pytest.approx(np.hypot(2.0, 0.2 * np.pi), rel=1e-3)
+    assert figures["top_speed_of_axis"] == pytest.approx(2.0)
+
+
+def test_a_law_that_asks_for_no_number_asks_for_infinitely_much(trace: Trace, ur5: RobotModel):
+    for bad in (np.nan, np.inf, -np.inf):
+        asked = trace.tau_asked.copy()
+        asked[7, 3] = bad
+        figures = figures_of(replace(trace, tau_asked=asked), ur5, TARGETS, None)
+        assert figures["law_torque_share"] == np.inf
+        assert figures["torque_share"] == 0.5
 
 
 def test_without_obstacles_there_is_no_clearance(trace: Trace, ur5: RobotModel):

@@ -14,10 +14,11 @@ from arm_control.exceptions import ArmControlError, ParameterError
 from arm_control.gate import GateParameters
 from arm_control.model import RobotModel
 from arm_control.resources import urdf_path
-from arm_control.scenario import NODES, Scenario, check_parameter_file, merged, scenario_names
+from arm_control.scenario import NODES, Scenario, check_parameter_file, merged, scenario_names, world_of
 from arm_control.spatial import Array, Pose, rotation_from_vector, rotation_vector
 from arm_control.targets import Motion, TargetList, load_trajectory, target_entry
 from arm_control.waypoints import Waypoints
+from arm_control.world import World
 from arm_control.yaml_files import read_yaml
 
 CONFIG = Path(__file__).parents[1] / "config"
@@ -70,7 +71,8 @@ def test_every_list_of_targets_loads_by_name_and_by_path(path: Path):
     assert len(by_name.targets) == len(by_path.targets) >= 1
     assert by_name.period > 0.0
     assert 0.0 < by_name.position_tolerance <= 0.01
-    assert 0.0 < by_name.orientation_tolerance <= np.radians(1.0)
+    counts = by_name.orientation_tolerance <= np.pi
+    assert 0.0 < by_name.orientation_tolerance <= (np.radians(1.0) if counts else np.inf)
     for X in by_name.targets:
         np.testing.assert_allclose(X.R @ X.R.T, np.eye(3), rtol=0, atol=1e-14)
 
@@ -108,7 +110,7 @@ def test_every_parameter_file_names_parameters_there_are_with_values_they_may_ha
 def test_the_parameter_file_of_the_controller_writes_out_the_defaults():
     values = read_yaml(CONFIG / "osc.yaml")["/**/osc"]["ros__parameters"]
     assert OscParameters.from_mapping(values) == OscParameters()
-    assert set(values) == set(OscParameters.types()) - {"posture"}
+    assert set(values) == {name for name in OscParameters.types() if getattr(OscParameters(), name) != ()}
 
 
 def with_targets() -> list[Path]:
@@ -415,9 +417,35 @@ def test_mappings_are_merged_entry_by_entry():
     }
 
 
-def test_a_scenario_with_a_world_is_not_for_nodes():
-    with pytest.raises(ParameterError, match="ur5_obstacle has obstacles or pushes, which"):
-        Scenario.load("ur5_obstacle").with_options()
+def test_the_world_of_a_scenario_goes_to_the_nodes_that_make_it():
+    source = Scenario.load("ur5_obstacle").source
+    assert repr(Scenario.load(source).world) == repr(Scenario.load("ur5_obstacle").world) != repr(World())
+    nodes = Scenario.load("ur5_obstacle").with_options().nodes
+    assert (nodes["targets"]["world"], nodes["targets"]["file"]) == (source, "ur5_across")
+    assert "world" not in nodes["simulator"], "nobody pushes"
+    alone = Scenario.load("ur5_obstacle").with_options(targets=False).nodes["targets"]
+    assert alone.pop("world") == source
+    assert not {"file", "motion", "trajectory"} & set(alone), "what is around is there without targets, too"
+    nodes = Scenario.load("ur5_push").with_options().nodes
+    assert nodes["simulator"]["world"] == Scenario.load("ur5_push").source
+    assert "world" not in nodes["targets"]
+    assert "simulator" not in Scenario.load("ur5_push").with_options(simulator="none").nodes
+    assert world_of("") == World()
+
+
+def test_every_node_is_told_of_the_controller_s_arm(tmp_path: Path):
+    arm = {"armature": [0.1] * 6, "tip": "tool0"}
+    nodes = {"osc": {**arm, "kp_linear": 1.0}, "simulator": {"tip": "forearm_link"}, "dynamics": {}}
+    told = Scenario.load(str(write(tmp_path / "a.yaml", {"robot": "ur5", "nodes": nodes}))).with_options().nodes
+    assert told["dynamics"] == arm
+    assert (told["simulator"]["armature"], told["simulator"]["tip"]) == ([0.1] * 6, "forearm_link")
+    assert "&" not in yaml.safe_dump(told), "ROS reads no YAML in which two nodes share a list"
+
+
+def test_gains_for_one_arm_are_not_for_another():
+    osc = Scenario.load("ur5_osc").with_options(robot="planar2", targets=False).nodes["osc"]
+    assert osc == {"publish_effort_array": False}
+    assert Scenario.load("ur5_osc").with_options().nodes["osc"]["kp_linear"] == 200.0
 
 
 # -- parameter files -----------------------------------------------------------------------------------

@@ -84,9 +84,10 @@ def propose(model: RobotModel, rate: float = 1000.0, **given: Any) -> OscParamet
         a = float(given.get(f"acceleration_limit_{part}", min(able, lively * size)))
         v = min(quick * size, 2.0 * zeta * a / math.sqrt(kp) / 1.25)  # (3)
         v = float(given.get(f"speed_limit_{part}", v))
-        a = max(a, v * math.sqrt(kp) / (2.0 * zeta))  # a speed that was given must be stopped from
+        a = max(a, 1.001 * v * math.sqrt(kp) / (2.0 * zeta))  # a speed that was given must be stopped from
         values |= {f"kp_{part}": kp, f"acceleration_limit_{part}": a, f"speed_limit_{part}": v}
-    return OscParameters.from_mapping({**values, **given})
+    rounded = {name: float(f"{value:.4g}") for name, value in values.items()}
+    return OscParameters.from_mapping({**rounded, **given})
 
 
 def propose_rate_limit(model: RobotModel) -> float:

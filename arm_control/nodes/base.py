@@ -35,7 +35,8 @@ EVENTS = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
 LATCHED_EVENTS = QoSProfile(
     depth=1000, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
 )
-_ROS_OWN = ("use_sim_time", "start_type_description_service", "qos_overrides.")
+ROS_OWN = ("use_sim_time", "start_type_description_service", "qos_overrides.")
+"""How parameters begin that every node has by itself."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,8 @@ class ArmNode(Node):
     ----------
     parameters : ArmParameters
         The node's parameters as they are now.
+    given : dict
+        Those of them that somebody gave, at the start or later.
     control_path : ControlPath
         What is served at once; everything else may wait 50 ms.
     ready : bool
@@ -86,8 +89,10 @@ class ArmNode(Node):
         super().__init__(name, automatically_declare_parameters_from_overrides=True)
         self.control_path = ControlPath(self)
         self.rejections = Rejections(self.get_logger())
-        self.parameters = self._declare(parameter_class)
-        self.ready = False
+        self.ready, self._class, self._is_showing = False, parameter_class, False
+        self.given = self._overrides()
+        self.parameters = self.completed(self.given, None)
+        self._declare()
         self.add_on_set_parameters_callback(self._on_set_parameters)
 
     def state_qos(self) -> QoSProfile:
@@ -104,6 +109,16 @@ class ArmNode(Node):
             self._take_model(self.parameters.robot_description)
         else:
             self.create_subscription(String, "robot_description", self._on_description, LATCHED)
+
+    def completed(self, given: dict[str, Any], model: RobotModel | None) -> Any:
+        """Return all parameters, of those given and what is known of the robot, if it is known.
+
+        Raises
+        ------
+        ParameterError
+            When what is given is not allowed.
+        """
+        return self._class.from_mapping(given)
 
     def on_model(self, first: bool) -> None:
         """Called when the robot is known, and again, with ``first`` False, when another one is published."""
@@ -138,32 +153,47 @@ class ArmNode(Node):
         response.success, response.message = True, self.gate.braking or "enabled"
         return response
 
-    def _declare(self, parameter_class: type[ArmParameters]) -> ArmParameters:
-        given = {
-            name: value.value
-            for name, value in self.get_parameters_by_prefix("").items()
-            if not name.startswith(_ROS_OWN)
-        }
-        refuse_unknown(given, parameter_class.types(), f"node {self.get_name()}")
-        parameters = parameter_class.from_mapping({k: v for k, v in given.items() if v is not None})
-        for name in parameter_class.types():
+    def _overrides(self) -> dict[str, Any]:
+        """What was given at the start."""
+        given = {name: value.value for name, value in self.get_parameters_by_prefix("").items()}
+        given = {name: value for name, value in given.items() if not name.startswith(ROS_OWN)}
+        refuse_unknown(given, self._class.types(), f"node {self.get_name()}")
+        return {name: value for name, value in given.items() if value is not None}
+
+    def _declare(self) -> None:
+        for name, kind in self._class.types().items():
             if self.has_parameter(name):
                 self.undeclare_parameter(name)
-            spec = parameter_class.spec(name)
-            value = _ros_value(getattr(parameters, name), parameter_class.types()[name])
+            spec = self._class.spec(name)
+            value = _ros_value(getattr(self.parameters, name), kind)
             unset = isinstance(value, Parameter.Type)
             descriptor = ParameterDescriptor(description=str(spec), read_only=not spec.live, dynamic_typing=not unset)
             self.declare_parameter(name, value, descriptor, ignore_override=True)
-        return parameters
 
     def _on_set_parameters(self, changes: Sequence[Parameter[Any]]) -> SetParametersResult:
-        own = {p.name: () if p.value is None else p.value for p in changes if not p.name.startswith(_ROS_OWN)}
+        if self._is_showing:
+            return SetParametersResult(successful=True)
+        own = {p.name: () if p.value is None else p.value for p in changes if not p.name.startswith(ROS_OWN)}
+        given, before = {**self.given, **own}, self.parameters
         try:
-            self.parameters = self.parameters.replace(**own)
+            self.parameters = self.completed(given, self.model if self.ready else None)
             self.on_parameters()
         except ArmControlError as error:
+            self.parameters = before
             return SetParametersResult(successful=False, reason=str(error))
+        self.given = given
+        if self.executor is not None:  # not while ROS is in the middle of a change
+            self.executor.create_task(self._show_parameters)
         return SetParametersResult(successful=True)
+
+    def _show_parameters(self) -> None:
+        """Let ROS see parameters that follow from others."""
+        now = {name: getattr(self.parameters, name) for name, kind in self._class.types().items() if kind is float}
+        changed = {name: value for name, value in now.items() if self.get_parameter(name).value != value}
+        if changed:
+            self._is_showing = True
+            self.set_parameters_atomically([Parameter(name, value=value) for name, value in changed.items()])
+            self._is_showing = False
 
     def _on_description(self, message: String) -> None:
         try:
@@ -173,8 +203,10 @@ class ArmNode(Node):
 
     def _take_model(self, description: str) -> None:
         model = self.parameters.model(description)
+        self.parameters = self.completed(self.given, model)
         model.prepare("terms", "pose", "frames", progress=False)  # not in the middle of the control loop
         first, self.ready, self.model = not self.ready, True, model
+        self._show_parameters()
         joints = ", ".join(model.joint_names)
         self.get_logger().info(f"robot with joints {joints}; end effector {model.tip}; back end {model.backend}")
         self.on_model(first)

@@ -30,7 +30,7 @@ HORIZON_NS = 24 * 3600 * NANOSECONDS
 class EffortParameters(GateParameters, ArmParameters):
     """Parameters of every node that sends torque."""
 
-    telemetry_every: int = parameter(20, "states between two sets of torque_terms and controller_state", lower=10)
+    telemetry_every: int = parameter(20, "states between two sets of torque_terms and controller_state", lower=15)
     publish_effort_array: bool = parameter(
         True, "also publish effort_controller/commands, for ros2_control's effort controllers"
     )
@@ -112,6 +112,11 @@ class EffortNode(ArmNode):
             self.control_path.subscribe(JointState, "joint_states", self._on_state, STATE)
         self.publish_target_count()
 
+    @property
+    def now_ns(self) -> int:
+        """Stamp of the newest state [ns]; 0 before the first."""
+        return nanoseconds(self._answer.header.stamp) if self._answer is not None else 0
+
     def acting_stamp(self, stamp: Any) -> int:
         """When a message with this stamp acts from: then, but not before now [ns].
 
@@ -120,7 +125,7 @@ class EffortNode(ArmNode):
         InputError
             When that is more than a day ahead.
         """
-        now_ns = nanoseconds(self._answer.header.stamp) if self._answer is not None else 0
+        now_ns = self.now_ns
         stamp_ns = max(nanoseconds(stamp), now_ns)
         if stamp_ns - now_ns > HORIZON_NS:
             ahead = (stamp_ns - now_ns) / NANOSECONDS

@@ -17,12 +17,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from geometry_msgs.msg import Point
+from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control.controllers.proximity import Obstacle
 from arm_control.exceptions import ArmControlError, InputError
 from arm_control.geometry import Box, Capsule, Cone, Cylinder, Shape, Sphere
-from arm_control.nodes.conversions import NANOSECONDS, nanoseconds, pose_from_message
+from arm_control.nodes.conversions import NANOSECONDS, nanoseconds, pose_from_message, pose_message
 from arm_control.spatial import Array, Pose, rotation_vector, rotation_with_z
 
 ROUND = 0.02
@@ -31,6 +33,8 @@ FASTEST = 5.0
 """Above this speed [m/s] a new pose is a jump, not a motion."""
 MOST = 200
 """Obstacles at a time, and lines of one marker."""
+CORNERS = 24
+"""Of the ring that stands for a cone's base."""
 
 
 @dataclass(frozen=True)
@@ -135,6 +139,37 @@ def shapes_of(marker: Marker) -> list[tuple[Shape, Pose]]:
         f"type {marker.type} of marker {_name(marker)} is no obstacle: there are SPHERE, CUBE, CYLINDER,"
         " TRIANGLE_LIST (a cone), LINE_LIST and LINE_STRIP (capsules)"
     )
+
+
+def marker_of(obstacle: Obstacle) -> Marker:
+    """The marker that :func:`shapes_of` reads back as this obstacle; its header is left empty."""
+    kind, scale, points = Marker.TRIANGLE_LIST, (1.0, 1.0, 1.0), np.zeros((0, 3))
+    match obstacle.shape:
+        case Sphere(radius):
+            kind, scale = Marker.SPHERE, (2 * radius,) * 3
+        case Box(edges):
+            kind, scale = Marker.CUBE, edges
+        case Cylinder(radius, length):
+            kind, scale = Marker.CYLINDER, (2 * radius, 2 * radius, length)
+        case Capsule(radius, length):
+            kind, scale = Marker.LINE_LIST, (2 * radius, 0.0, 0.0)
+            points = np.array([[0.0, 0.0, -length / 2], [0.0, 0.0, length / 2]])
+        case Cone(radius, length):
+            points = _triangles(radius, length)
+    marker = Marker(type=kind, action=Marker.ADD, color=ColorRGBA(r=0.8, g=0.3, b=0.2, a=0.9))
+    marker.pose = pose_message(obstacle.X_WO, "", 0).pose
+    marker.scale.x, marker.scale.y, marker.scale.z = map(float, scale)
+    marker.points = [Point(x=x, y=y, z=z) for x, y, z in points.tolist()]
+    return marker
+
+
+def _triangles(radius: float, length: float) -> Array:
+    """Corners of a cone's triangles, base and side."""
+    angles = np.linspace(0.0, 2.0 * np.pi, CORNERS, endpoint=False)
+    ring = np.stack([radius * np.cos(angles), radius * np.sin(angles), np.full(CORNERS, -length / 2)], axis=1)
+    tips = np.array([[0.0, 0.0, -length / 2], [0.0, 0.0, length / 2]])
+    sides = [(tip, a, b) for tip in tips for a, b in zip(ring, np.roll(ring, -1, axis=0), strict=True)]
+    return np.array(sides).reshape(-1, 3)
 
 
 def _capsules(marker: Marker, points: Array, radius: float) -> list[tuple[Shape, Pose]]:

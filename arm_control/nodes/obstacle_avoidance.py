@@ -11,18 +11,16 @@ from typing import Any
 
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64
-from visualization_msgs.msg import MarkerArray
 
-from arm_control.controllers.avoidance import Avoidance, AvoidanceOutput, AvoidanceParameters
-from arm_control.exceptions import ArmControlError, FrameNotFound, InputError
+from arm_control.controllers.avoidance import AvoidanceOutput, AvoidanceParameters
+from arm_control.exceptions import ArmControlError, InputError
 from arm_control.model import Terms
-from arm_control.nodes.base import EVENTS, STATE, ArmNode, ArmParameters, run
+from arm_control.nodes.base import STATE, ArmNode, ArmParameters, run
 from arm_control.nodes.conversions import NANOSECONDS, joint_state, nanoseconds
 from arm_control.nodes.health import OK, WARN, Diagnostics, Rate
-from arm_control.nodes.markers import ObstacleBook
 from arm_control.nodes.states import State, StateReader
+from arm_control.nodes.surroundings import Surroundings
 from arm_control.parameters import parameter
-from arm_control.spatial import Pose
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,7 @@ class ObstacleAvoidanceNode(ArmNode):
         self._early: tuple[JointState, dict[str, Any]] | None = None
         self._output: AvoidanceOutput | None = None
         self._rate, self._count = Rate(), 0
-        self._book = ObstacleBook(self._pose_of)
+        self._surroundings: Surroundings | None = None
         self._efforts = self.create_publisher(JointState, "effort_out", self.state_qos())
         self._torque = self.create_publisher(JointState, "torque_terms/avoidance", STATE)
         self._figures = {
@@ -60,43 +58,30 @@ class ObstacleAvoidanceNode(ArmNode):
         """Make the law for this robot and listen."""
         self._max_age = 0.0 if self.parameters.lock_step else self.parameters.max_age
         self.reader = StateReader(self.model, self._max_age)
-        self._avoidance = Avoidance(self.model, self.parameters)
         self._state = self._terms = None
-        for note in self._avoidance.proximity.notes:
-            self.get_logger().warning(note)
+        if self._surroundings is not None:
+            self._surroundings.on_model()
+        else:
+            self._surroundings = Surroundings(self)
         if first:
             self.control_path.subscribe(JointState, "joint_states", self._on_state, STATE)
             self.control_path.subscribe(JointState, "effort_in", self._on_effort, STATE)
-            self.control_path.subscribe(MarkerArray, "obstacles", self._on_obstacles, EVENTS)
 
     def on_parameters(self) -> None:
         """New parameters act from the next command on; the gate smooths the step."""
-        if self.ready:
-            self._avoidance.parameters = self.parameters
-
-    def _on_obstacles(self, message: MarkerArray, _: dict[str, Any]) -> None:
-        for error in self._book.take(message, self._state.stamp_ns if self._state is not None else 0):
-            self.rejections.add("obstacles", error)
-
-    def _pose_of(self, frame: str) -> Pose:
-        """Pose of a link in the newest state; an empty name is the base."""
-        frame = frame or self.model.base
-        if frame not in self.model.frames:
-            raise FrameNotFound(frame, self.model.frames)
-        if self._state is None:
-            if frame == self.model.base:
-                return self.model.pose([0.0] * self.model.nq, frame)
-            raise InputError(f"no state yet, so link '{frame}' is nowhere: send the marker again")
-        return self.model.pose(self._state.q, frame)
+        if self._surroundings is not None:
+            self._surroundings.on_parameters()
 
     # -- one tick --------------------------------------------------------------------------------
 
     def _on_state(self, message: JointState, info: dict[str, Any]) -> None:
+        assert self._surroundings is not None
         state = self.read_state(message, info)
         if state is None:
             return
         if self.reader.restarted:
-            self._book.restart(state.stamp_ns)
+            self._surroundings.restart(state)
+        self._surroundings.state = state
         self._state, self._terms = state, self.model.evaluate(state.q, state.v)
         if self._early is not None:
             self._on_effort(*self._early)
@@ -105,7 +90,7 @@ class ObstacleAvoidanceNode(ArmNode):
         """Add avoidance to a command; one that comes before its state waits for it."""
         stamp_ns, state = nanoseconds(message.header.stamp), self._state
         self._early = (message, info) if state is None or stamp_ns > state.stamp_ns else None
-        if self._early is not None or state is None or self._terms is None:
+        if self._early is not None or state is None or self._terms is None or self._surroundings is None:
             return
         try:
             age = (state.stamp_ns - stamp_ns) / NANOSECONDS
@@ -115,7 +100,7 @@ class ObstacleAvoidanceNode(ArmNode):
         except ArmControlError as error:
             self.rejections.add("effort_in", error)
             return
-        self._output = self._avoidance.tick(self._terms, self._book.obstacles(state.stamp_ns))
+        self._output = self._surroundings.avoid(state, self._terms)
         names = self.model.joint_names
         self._efforts.publish(joint_state(names, stamp_ns, effort=self._output.combined(tau)))
         self._rate.tick()

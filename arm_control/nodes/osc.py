@@ -1,4 +1,7 @@
-"""The node ``osc``: joint states, target poses and pose trajectories in, joint torque out, through the gate."""
+"""The node ``osc``: joint states, target poses and pose trajectories in, joint torque out, through the gate.
+
+It may keep clear of ``obstacles``, and is told on ``disturbance`` of torque that something known exerts.
+"""
 
 from __future__ import annotations
 
@@ -8,45 +11,62 @@ from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped
+from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 from trajectory_msgs.msg import MultiDOFJointTrajectory
 
-from arm_control.controllers import CompiledOsc, OscOutput, OscParameters
+from arm_control.controllers import AvoidanceOutput, CompiledOsc, OscOutput
 from arm_control.controllers.osc import TERMS
 from arm_control.exceptions import FrameNotFound, InputError
-from arm_control.nodes.base import EVENTS, LATCHED_EVENTS, run
-from arm_control.nodes.conversions import pose_from_message, pose_points_from_message
+from arm_control.model import RobotModel
+from arm_control.nodes.base import EVENTS, LATCHED_EVENTS, STATE, run
+from arm_control.nodes.conversions import NANOSECONDS, pose_from_message, pose_points_from_message
 from arm_control.nodes.effort import Command, EffortNode, EffortParameters
 from arm_control.nodes.states import State
+from arm_control.nodes.surroundings import Surroundings
+from arm_control.parameters import parameter
 from arm_control.pose_following import PoseFollower, PoseMotion
 from arm_control.reference import Target
 from arm_control.spatial import Array
+from arm_control.tuning import OscTuning, said, tuned, with_avoidance
 
 
 @dataclass(frozen=True)
-class OscNodeParameters(OscParameters, EffortParameters):
+class OscNodeParameters(OscTuning, EffortParameters):
     """Parameters of the node ``osc``."""
+
+    disturbance_timeout: float = parameter(
+        0.1, "a disturbance that is older, by the states' stamps, has ended", unit="s", lower=0.0, live=True
+    )
 
 
 class OscNode(EffortNode):
     """Operational space control as a node; the law is in ``arm_control.controllers.osc``."""
 
     parameters: OscNodeParameters
-    FIGURES = ("position_error", "orientation_error", "condition_number")
+    FIGURES = ("position_error", "orientation_error", "condition_number", "nearest_distance", "task_share")
 
     def __init__(self) -> None:
         self._follower: PoseFollower | None = None
         self._controller: CompiledOsc | None = None
-        super().__init__("osc", OscNodeParameters, TERMS, self.FIGURES)
+        self._surroundings: Surroundings | None = None
+        self._disturbance: tuple[int, Array] | None = None
+        super().__init__("osc", OscNodeParameters, (*TERMS, "avoidance"), self.FIGURES)
 
     def n_targets(self) -> int:
         """Targets and motions known so far."""
         return len(self._follower.queue) if self._follower is not None else 0
 
+    def completed(self, given: dict[str, Any], model: RobotModel | None) -> OscNodeParameters:
+        """All parameters: gains that nobody gave are what the arm suggests."""
+        return tuned(OscNodeParameters, given, model)
+
     # -- what comes in ---------------------------------------------------------------------------
 
     def on_model(self, first: bool) -> None:
         """Compile the law for this robot; the controller itself is made with the first state."""
+        if proposed := said(self.parameters, self.given):
+            self.get_logger().info(f"proposed for this arm: {proposed}")
         self._controller = None
         self._new_controller(np.zeros(self.model.nv))
         self._follower = self._follower or PoseFollower(self.model)
@@ -55,12 +75,19 @@ class OscNode(EffortNode):
             for qos in (EVENTS, LATCHED_EVENTS):
                 self.control_path.subscribe(PoseStamped, "target_pose", self._on_target, qos)
                 self.control_path.subscribe(MultiDOFJointTrajectory, "pose_trajectory", self._on_trajectory, qos)
+            self.control_path.subscribe(JointState, "disturbance", self._on_disturbance, STATE)
+        if self._surroundings is not None:
+            self._surroundings.on_model()
+        elif self.parameters.avoid_obstacles:
+            self._surroundings = Surroundings(self)
         super().on_model(first)
 
     def on_parameters(self) -> None:
         """New gains act from the next state on; the gate smooths the step."""
         if self._controller is not None:
             self._controller = self._new_controller(np.array(self._controller.parameters.posture))
+        if self._surroundings is not None:
+            self._surroundings.on_parameters()
 
     def _on_target(self, message: PoseStamped, _: dict[str, Any]) -> None:
         self._take("target_pose", lambda: Target(*self._acting(message.header), pose_from_message(message)))
@@ -73,6 +100,14 @@ class OscNode(EffortNode):
                 "pose_trajectory",
                 lambda: PoseMotion(*self._acting(message.header), pose_points_from_message(message, tip)),
             )
+
+    def _on_disturbance(self, message: JointState, _: dict[str, Any]) -> None:
+        try:
+            tau_dist = self.model.in_joint_order(message.name, message.effort, "effort")
+        except InputError as error:
+            self.rejections.add("disturbance", error)
+        else:
+            self._disturbance = self.now_ns, tau_dist
 
     def _take(self, topic: str, what: Callable[[], Target | PoseMotion]) -> None:
         assert self._follower is not None
@@ -95,23 +130,40 @@ class OscNode(EffortNode):
         """Hold where the arm is until something is due."""
         assert self._follower is not None
         self._follower.restart(state.q)
+        self._disturbance = None
+        if self._surroundings is not None:
+            self._surroundings.restart(state)
 
     def law(self, state: State) -> Command:
         """Torque towards where the end effector should be now."""
         assert self._follower is not None
         if self._controller is None:
             self._controller = self._new_controller(state.q)
-        output = self._controller.tick(state.q, state.v, self._follower.reference(state.stamp_ns, state.q))
-        return Command(output.state, output.tau, output.terms, lambda: _figures(output))
+        reference = self._follower.reference(state.stamp_ns, state.q)
+        output = self._controller.tick(state.q, state.v, reference, self._tau_dist(state.stamp_ns))
+        if self._surroundings is None:
+            return Command(output.state, output.tau, output.terms, lambda: _figures(output))
+        avoidance = self._surroundings.avoid(state, output.state)
+        tau, terms = with_avoidance(output.tau, output.terms, avoidance)
+        return Command(output.state, tau, terms, lambda: _figures(output, avoidance))
+
+    def _tau_dist(self, stamp_ns: int) -> Array | None:
+        """The known disturbance that holds in a state, or None."""
+        if self._disturbance is None:
+            return None
+        came_ns, tau_dist = self._disturbance
+        return tau_dist if stamp_ns - came_ns <= self.parameters.disturbance_timeout * NANOSECONDS else None
 
     def _new_controller(self, posture: Array) -> CompiledOsc:
         chosen = self.parameters.posture or tuple(posture.tolist())
         return CompiledOsc(self.model, self.parameters.replace(posture=chosen))
 
 
-def _figures(output: OscOutput) -> dict[str, float]:
+def _figures(output: OscOutput, avoidance: AvoidanceOutput | None = None) -> dict[str, float]:
     sigma = output.singular_values
+    near = {"nearest_distance": avoidance.distance, "task_share": avoidance.task_share} if avoidance else {}
     return {
+        **near,
         "position_error": float(np.linalg.norm(output.error[:3])),
         "orientation_error": float(np.linalg.norm(output.error[3:])),
         "condition_number": float(sigma[0] / max(sigma[-1], 1e-12)),

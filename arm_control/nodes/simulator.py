@@ -28,6 +28,7 @@ from arm_control.nodes.health import ERROR, OK, WARN, Diagnostics, Durations, Ra
 from arm_control.nodes.states import PublisherLock
 from arm_control.parameters import parameter
 from arm_control.resources import urdf_path
+from arm_control.scenario import world_of
 from arm_control.simulators.mujoco_simulator import MujocoSimulator
 
 COMMANDS = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
@@ -48,9 +49,8 @@ class SimulatorParameters(GateParameters, ArmParameters):
         1.0, "simulated time per wall time: 0.25 is slow motion", lower=0.001, upper=10.0, live=True
     )
     start_paused: bool = parameter(False, "publish no state until ~/pause is called with false")
-    resend_period: float = parameter(
-        0.1, "lock step: wall time after which a state is sent again", unit="s", lower=1e-3
-    )
+    resend_period: float = parameter(0.1, "lock step: wall time until a state is sent again", unit="s", lower=1e-3)
+    world: str = parameter("", "scenario with pushes on the end effector: a name, or the path of its file; empty: none")
     loss_time: float = parameter(1.0, "lock step: wall time after which the controller is lost", unit="s", lower=0.01)
 
 
@@ -65,6 +65,7 @@ class SimulatorNode(ArmNode):
 
     def __init__(self) -> None:
         super().__init__("simulator", SimulatorParameters)
+        self._world = world_of(self.parameters.world)
         silence = math.inf if self.parameters.lock_step else PublisherLock.SILENCE
         self._lock, self._array_lock = (PublisherLock(silence) for _ in range(2))
         self._latency, self._rate = Durations(), Rate()
@@ -203,6 +204,8 @@ class SimulatorNode(ArmNode):
         try:
             terms = self.model.evaluate(self._simulator.q, self._simulator.v)
             self._output = self.gate.tick(terms, self.parameters.timestep)
+            if self._world.pushes:
+                self._simulator.load(terms.J.T @ self._world.wrench(self.stamp_ns / NANOSECONDS))
             self._simulator.step(self._output.tau)
         except (InputError, SimulationDiverged) as error:
             self._paused, self._failure = True, str(error)
@@ -225,8 +228,7 @@ class SimulatorNode(ArmNode):
         self._sent_at = time.perf_counter()
         q, v = self._simulator.q, self._simulator.v
         effort = None if self._output is None else self._output.tau
-        message = joint_state(self.model.joint_names, self.stamp_ns, position=q, velocity=v, effort=effort)
-        self._states.publish(message)
+        self._states.publish(joint_state(self.model.joint_names, self.stamp_ns, position=q, velocity=v, effort=effort))
         self._clock_publisher.publish(ClockMessage(clock=time_message(self.stamp_ns)))
 
     def _listen_to_anyone(self) -> None:

@@ -1,7 +1,8 @@
 """The node ``targets``: publishes a file's targets, each with the moment it acts from.
 
 Poses go to ``target_pose``, one after the other; a motion of the end effector goes to ``pose_trajectory``, and a
-joint trajectory to ``joint_trajectory``, once.
+joint trajectory to ``joint_trajectory``, once. What is in the way is published on ``obstacles``, as
+:mod:`arm_control.nodes.scenery` tells.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from arm_control.nodes.conversions import (
     pose_trajectory_message,
     trajectory_message,
 )
+from arm_control.nodes.scenery import Scenery
 from arm_control.parameters import parameter
+from arm_control.scenario import world_of
 from arm_control.targets import Motion, TargetList, load_trajectory
 
 
@@ -37,6 +40,7 @@ class TargetsParameters(ArmParameters):
     motion: str = parameter(
         "", "motion of the end effector instead: a name below config/motions, or the path of a YAML file"
     )
+    world: str = parameter("", "scenario whose obstacles are published: a name, or the path of its file; empty: none")
     count: int = parameter(0, "targets to publish, going round the list; 0: go on for ever", lower=0)
 
 
@@ -55,8 +59,15 @@ class TargetsNode(ArmNode):
             self._publish_trajectory()
         elif p.motion:
             self._publish_motion()
-        else:
+        elif p.file or not p.world:
             self._publish_list()
+        if p.world:
+            self.find_model()
+
+    def on_model(self, first: bool) -> None:
+        """Publish the obstacles in the robot's world."""
+        if first:
+            self._scenery = Scenery(self, world_of(self.parameters.world))
 
     def _publish_motion(self) -> None:
         motion = Motion.load(self.parameters.motion)

@@ -1,22 +1,21 @@
-"""One picture of a simulated scenario: its variants side by side in space, and over time below."""
+"""One picture of a simulated scenario: its variants in space, and over time below."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.patches import Polygon
-from matplotlib.patheffects import withStroke
 
-from arm_control.geometry import Box, Capsule, Cone, Cylinder, Shape, Sphere
+from arm_control.controllers import OscParameters
+from arm_control.controllers.task import rows_of
+from arm_control.controllers.task_inertia import scaled_jacobian
 from arm_control.model import RobotModel
-from arm_control.pictures.sketch import link_points
+from arm_control.pictures.in_space import draw_run, draw_runs, same_frame, views
 from arm_control.pictures.style import (
     BLUE,
     GREEN,
-    GREY,
     INK,
     ORANGE,
     PURPLE,
@@ -31,25 +30,22 @@ from arm_control.pictures.style import (
 from arm_control.recording import Trace
 from arm_control.scenario import Scenario
 from arm_control.spatial import Array
-from arm_control.world import World
 
+LENGTH, APART = OscParameters().characteristic_length, 20
+"""For singular values: what makes an angle a length [m], and every which state they are looked at."""
 COLOURS = (BLUE, ORANGE, GREEN, PURPLE)
-POSTURES, GHOSTS = (0.0, 0.19, 0.41, 0.64, 0.87, 1.0), 6
-"""Of the arm, by shares of its way, and of an obstacle that moves, in each drawing in space."""
-SHAPE = 1.45
-"""Width by height of a drawing in space."""
-NUMBERED = 12
-"""More targets than these have no numbers."""
-HALO = (withStroke(linewidth=3.0, foreground="white"),)
-View = tuple[int, int, bool, str]
-"""Axis to the right, axis upwards, whether the first one runs backwards, and from where that is seen."""
-
-ABOVE: View = (1, 0, True, "from above")
-SIDES: dict[int, View] = {0: (0, 2, False, "from the side"), 1: (1, 2, True, "from behind")}
+SIDE_BY_SIDE = 2
+"""More variants than these are drawn over each other, where there are two views of each."""
+WIDTH, WIDEST, SHAPE = 6.2, 3.1, 1.35
+"""Of a drawing in space [inch], of a row in such widths, and width by height."""
+SMALLEST_ERROR, SMALLEST_SHARE = 1e-3, 1e-2
+"""Where the logarithmic axes begin [mm], [1]."""
+BEYOND = 1.05
+"""A law that asks for more than this share of the limit gets a logarithmic axis."""
 
 
 def draw_comparison(path: Path, scenario: Scenario, runs: Mapping[str, Trace], model: RobotModel) -> None:
-    """Draw the variants of a scenario.
+    """Draw the variants of a scenario, side by side or over each other.
 
     Parameters
     ----------
@@ -63,203 +59,140 @@ def draw_comparison(path: Path, scenario: Scenario, runs: Mapping[str, Trace], m
         The arm.
     """
     shown = views(next(iter(runs.values())), model)
-    columns = len(runs) if len(runs) > 1 else len(shown)
-    rows = len(shown) if len(runs) > 1 else 1
-    figure: Any = new_figure(6.2 * max(columns, 2), 4.6 * rows + 3.4)
+    is_overlaid = len(runs) > SIDE_BY_SIDE and len(shown) > 1
+    drawn = [(view, [""] if is_overlaid else list(runs)) for view in shown]
+    rows, columns = (len(shown), len(runs)) if len(runs) > 1 and not is_overlaid else (1, len(shown))
+    width = WIDTH * min(max(columns, 2), WIDEST)
+    height = rows * min(WIDTH, width / columns) / SHAPE
+    figure: Any = new_figure(width, height + 3.4)
     figure.suptitle(scenario.description, x=0.01, ha="left", fontsize=13, color=INK, fontweight="bold")
-    space, time = figure.subfigures(2, 1, height_ratios=(4.6 * rows, 3.2))
+    space, time = figure.subfigures(2, 1, height_ratios=(height, 3.2))
     grid = space.subplots(rows, columns, squeeze=False)
-    places = [(name, view) for view in shown for name in runs]
-    for number, (axes, (name, view)) in enumerate(zip(grid.ravel(), places, strict=True)):
-        colour = COLOURS[list(runs).index(name) % len(COLOURS)]
-        _in_space(axes, view, runs[name], model, scenario.world, colour)
-        style(axes, f"{name}, {view[3]}".lstrip(", "), f"{'xyz'[view[0]]} [m]", f"{'xyz'[view[1]]} [m]")
-        if number == 0:
-            axes.legend(fontsize=8, frameon=False, loc="best", labelcolor=INK)
-    for row in grid if len(runs) > 1 else grid.reshape(-1, 1):
-        _same_frame(row)
-    _over_time(time, scenario, runs, model)
+    colours = dict(zip(runs, COLOURS, strict=False))
+    places = [(view, name) for view, names in drawn for name in names]
+    for axes, (view, name) in zip(grid.ravel(), places, strict=True):
+        if is_overlaid:
+            draw_runs(axes, view, runs, model, scenario.world, colours)
+        else:
+            draw_run(axes, view, runs[name], model, scenario.world, colours[name])
+        style(axes, f"{name}, {view[3]}".strip(", "), f"{'xyz'[view[0]]} [m]", f"{'xyz'[view[1]]} [m]")
+    _legend(grid[0, 0])
+    for row in grid if len(runs) > 1 and not is_overlaid else grid.reshape(-1, 1):
+        same_frame(row)
+    _over_time(time, scenario, runs, model, colours)
     figure.savefig(path)
 
 
-def views(trace: Trace, model: RobotModel) -> tuple[View, ...]:
-    """Return from where to look: a planar arm from its side alone, any other from above and where it moves across."""
-    points = np.concatenate([link_points(model, q) for q in trace.q[:: max(1, len(trace.q) // 50)]])
-    flat = np.flatnonzero(np.ptp(points, axis=0) < 1e-3)
-    if flat.size:
-        x, y = (axis for axis in range(3) if axis != flat[0])
-        return ((x, y, False, ""),)
-    across = int(np.argmax(np.ptp(trace.p[:, :2], axis=0)))
-    return ABOVE, SIDES[across]
+def _legend(axes: Any) -> None:
+    axes.legend(fontsize=8, frameon=True, framealpha=0.8, edgecolor="none", loc="best", labelcolor=INK)
 
 
-# -- in space ------------------------------------------------------------------------------------------
+Chart = Callable[[Any, Scenario, Mapping[str, Trace], RobotModel, Mapping[str, str]], None]
 
 
-def _in_space(axes: Any, view: View, trace: Trace, model: RobotModel, world: World, colour: str) -> None:
-    x, y, backwards, _ = view
-    _obstacles(axes, view, trace, world)
-    for number, k in enumerate(_spread(trace)):
-        arm = link_points(model, trace.q[k])
-        tone, label = (0.25, None) if number < len(POSTURES) - 1 else (0.9, "arm, at the end")
-        axes.plot(arm[:, x], arm[:, y], color=GREY, alpha=tone, linewidth=4.0, solid_capstyle="round", label=label)
-    if not trace.goals:
-        axes.plot(
-            trace.p_des[:, x], trace.p_des[:, y], color=INK, linewidth=1.0, linestyle=":", label="where it should be"
-        )
-    up = lifted(trace)
-    drawn = np.where(up[:, None], np.nan, trace.p)
-    axes.plot(drawn[:, x], drawn[:, y], color=colour, linewidth=2.0, label="path of the end effector")
-    if up.any():
-        air = np.where(up[:, None], trace.p, np.nan)
-        axes.plot(air[:, x], air[:, y], color=colour, linewidth=0.8, alpha=0.5, label="pen lifted")
-    _goals(axes, view, trace)
-    _pushes(axes, view, trace, world)
-    if backwards:
-        axes.invert_xaxis()
+def charts(scenario: Scenario) -> list[Chart]:
+    """What is drawn over time: error and torque, and what the variants are about."""
+    varied = " ".join(key for changes in scenario.variants.values() for part in changes.values() for key in part)
+    found: list[Chart] = [_error, _torque]
+    found += [_distance] if scenario.world.movers else []
+    found += [_speed] if "speed_limit" in varied else []
+    found += [_joints] if "posture" in varied or "null_space" in varied else []
+    found += [_singular_value] if "singularity" in varied else []
+    return found
 
 
-def _spread(trace: Trace) -> list[int]:
-    """States at which the arm is drawn, spread over the way of the end effector."""
-    way = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(trace.p, axis=0), axis=1))])
-    return [*np.searchsorted(way, way[-1] * np.array(POSTURES[:-1])).tolist(), len(way) - 1]
-
-
-def lifted(trace: Trace) -> Any:
-    """Whether the end effector is off the sheet that it writes on, in each state, shape (n,); nowhere if there is none.
-
-    There is a sheet when a motion spends a fifth of its time at its lowest level.
-    """
-    height = trace.p_des[:, 2] - trace.p_des[:, 2].min()
-    up = height > 5e-4
-    return up if not trace.goals and up.any() and np.mean(up) < 0.8 else np.zeros_like(up)
-
-
-def _goals(axes: Any, view: View, trace: Trace) -> None:
-    if not trace.goals:
-        return
-    p = np.array([X.p for X in trace.goals])
-    axes.plot(
-        p[:, view[0]], p[:, view[1]], "o", color="white", markeredgecolor=INK, markersize=6, zorder=5, label="targets"
-    )
-    if len(p) > NUMBERED:
-        return
-    for number, place in enumerate(p, start=1):
-        where = {"xytext": (5, 5), "textcoords": "offset points", "fontsize": 9, "color": INK, "zorder": 6}
-        axes.annotate(str(number), (place[view[0]], place[view[1]]), path_effects=HALO, **where)
-
-
-def _obstacles(axes: Any, view: View, trace: Trace, world: World) -> None:
-    """Outlines; of one that moves, several, the later the darker."""
-    label: str | None = "obstacle"
-    for mover in world.movers:
-        end = min(mover.span.end, float(trace.t[-1]))
-        moves = bool(np.any(mover.obstacle.V_WO))
-        for number, t in enumerate(np.linspace(mover.span.begin, end, GHOSTS) if moves else [mover.span.begin]):
-            seen = mover.at(t)
-            flat = (surface(seen.shape) @ seen.X_WO.R.T + seen.X_WO.p)[:, list(view[:2])]
-            tone = 0.15 + 0.5 * number / GHOSTS if moves else 0.6
-            axes.add_patch(Polygon(hull(flat), facecolor=RED, edgecolor=RED, alpha=tone, zorder=0.5, label=label))
-            label = None
-        if moves:
-            ends = np.array([mover.at(t).X_WO.p[list(view[:2])] for t in (mover.span.begin, end)])
-            axes.annotate("", ends[1], ends[0], arrowprops={"arrowstyle": "->", "color": INK, "linewidth": 1.2})
-
-
-def _pushes(axes: Any, view: View, trace: Trace, world: World) -> None:
-    """An arrow along each force, which ends where the end effector was when it began."""
-    for push in world.pushes:
-        force = push.wrench[list(view[:2])]
-        k = min(int(np.searchsorted(trace.t, push.span.begin)), len(trace.t) - 1)
-        if np.linalg.norm(force) < 0.1 * np.linalg.norm(push.wrench[:3]):
-            continue
-        tip = trace.p[k][list(view[:2])]
-        tail = tip - 0.2 * force / np.linalg.norm(push.wrench[:3])
-        arrow = {"arrowstyle": "-|>", "color": RED, "linewidth": 2.0}
-        text = f"{np.linalg.norm(push.wrench[:3]):.3g} N"
-        axes.annotate(text, tip, tail, color=RED, fontsize=9, ha="center", arrowprops=arrow, path_effects=HALO)
-
-
-def surface(shape: Shape) -> Array:
-    """Points on a convex shape, in its own frame, whose hull it is, shape (n, 3) [m]."""
-    turn = np.linspace(0.0, 2 * np.pi, 25)[:-1]
-    ring = np.column_stack([np.cos(turn), np.sin(turn), 0 * turn])
-    tilt = np.linspace(-np.pi / 2, np.pi / 2, 13)
-    ball = np.concatenate([ring * np.cos(a) + [0.0, 0.0, np.sin(a)] for a in tilt])
-    match shape:
-        case Sphere(radius):
-            return radius * ball
-        case Box(size):
-            return np.array(np.meshgrid(*[(-0.5, 0.5)] * 3)).reshape(3, -1).T * size
-        case Cylinder(radius, length):
-            return np.concatenate([radius * ring + [0, 0, z] for z in (-length / 2, length / 2)])
-        case Cone(radius, length):
-            return np.concatenate([radius * ring - [0, 0, length / 2], [[0, 0, length / 2]]])
-        case Capsule(radius, length):
-            return np.concatenate([radius * ball + [0, 0, z] for z in (-length / 2, length / 2)])
-
-
-def hull(points: Array) -> Array:
-    """Corners of the convex hull of points in the plane, shape (m, 2) (A. M. Andrew, 1979)."""
-    ordered = sorted(map(tuple, points.round(12).tolist()))
-    halves: list[list[tuple[float, ...]]] = []
-    for run in (ordered, ordered[::-1]):
-        half: list[tuple[float, ...]] = []
-        for c in run:
-            while len(half) > 1 and _turn(half[-2], half[-1], c) <= 0.0:
-                half.pop()
-            half.append(c)
-        halves.append(half[:-1])
-    return np.array(halves[0] + halves[1])
-
-
-def _turn(a: tuple[float, ...], b: tuple[float, ...], c: tuple[float, ...]) -> float:
-    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
-
-
-def _same_frame(row: Any) -> None:
-    """Let the drawings of one view show the same part of space, to scale."""
-    edges = np.array([[sorted(axes.get_xlim()), sorted(axes.get_ylim())] for axes in row])
-    low, high = edges[:, :, 0].min(axis=0), edges[:, :, 1].max(axis=0)
-    middle, span = (low + high) / 2, high - low
-    span = np.maximum(span, span[::-1] * [SHAPE, 1.0 / SHAPE])
-    for axes in row:
-        ends = [middle[0] - span[0] / 2, middle[0] + span[0] / 2]
-        axes.set_xlim(ends[::-1] if axes.xaxis_inverted() else ends)
-        axes.set_ylim(middle[1] - span[1] / 2, middle[1] + span[1] / 2)
-        axes.set_aspect("equal", adjustable="box")
-
-
-# -- over time -----------------------------------------------------------------------------------------
-
-
-def _over_time(figure: Any, scenario: Scenario, runs: Mapping[str, Trace], model: RobotModel) -> None:
-    charts = figure.subplots(1, 3 if scenario.world.movers else 2)
-    first = next(iter(runs.values()))
-    end, times = float(first.t[-1]), [target.stamp_ns * 1e-9 for target in first.targets]
-    for (name, trace), colour in zip(runs.items(), COLOURS, strict=False):
-        error = 1e3 * np.maximum(np.linalg.norm(trace.error[:, :3], axis=1), 1e-9)
-        charts[0].plot(trace.t, error, color=colour, linewidth=1.3, label=name or None)
-        charts[1].plot(trace.t, np.abs(trace.tau / model.tau_max).max(axis=1), color=colour, linewidth=1.3)
-        if scenario.world.movers:
-            near = np.where(np.isfinite(trace.distance), trace.distance, np.nan)
-            charts[2].plot(trace.coarse_stamps * 1e-9, 1e3 * near, color=colour, linewidth=1.3)
-    style(charts[0], "Distance to where it should be", ylabel="[mm]")
-    todo = scenario.targets() or scenario.motion()
-    highest = [float(np.linalg.norm(trace.error[:, :3], axis=1).max()) for trace in runs.values()]
-    log_axis(charts[0], 1e-3, 1e3 * max(*highest, todo.position_tolerance if todo is not None else 0.0))
-    style(charts[1], "Torque, share of the limit, largest joint")
-    charts[1].set_ylim(0.0, None)
-    if scenario.world.movers:
-        style(charts[2], "Distance from the arm to the obstacle", ylabel="[mm]")
-        limit(charts[2], 0.0)
-        below = {"xytext": (0, -11), "textcoords": "offset points", "fontsize": 8, "ha": "right"}
-        charts[2].annotate("touches below", (end, 0.0), **below)
-    if todo is not None:
-        limit(charts[0], 1e3 * todo.position_tolerance, "tolerance")
-    for chart in charts:
-        time_axis(chart, end)
-        moments(chart, times, "new target" if chart is charts[0] else "")
+def _over_time(
+    figure: Any, scenario: Scenario, runs: Mapping[str, Trace], model: RobotModel, colours: Mapping[str, str]
+) -> None:
+    drawn = charts(scenario)
+    grid = figure.subplots(1, len(drawn))
+    end = max(float(trace.t[-1]) for trace in runs.values())
+    new = {tuple(x.stamp_ns * 1e-9 for x in trace.targets) for trace in runs.values()}
+    times = new.pop() if len(new) == 1 else ()
+    for axes, draw in zip(grid, drawn, strict=True):
+        draw(axes, scenario, runs, model, colours)
+        time_axis(axes, end)
+        moments(axes, times, "new target" if axes is grid[0] else "")
         for push in scenario.world.pushes:
-            chart.axvspan(push.span.begin, min(push.span.end, end), color=RED, alpha=0.12, linewidth=0)
-    charts[0].legend(fontsize=8, frameon=True, framealpha=0.8, edgecolor="none", loc="best", labelcolor=INK)
+            axes.axvspan(push.span.begin, min(push.span.end, end), color=RED, alpha=0.12, linewidth=0)
+    _legend(grid[0])
+
+
+def _error(axes: Any, scenario: Scenario, runs: Mapping[str, Trace], _: Any, colours: Mapping[str, str]) -> None:
+    highest, todo = 0.0, scenario.targets() or scenario.motion()
+    for name, trace in runs.items():
+        error = 1e3 * np.linalg.norm(trace.error[:, :3], axis=1)
+        highest = max(highest, float(error.max()))
+        axes.plot(trace.t, np.maximum(error, 1e-6), color=colours[name], linewidth=1.3, label=name or None)
+    style(axes, "Distance to where it should be", ylabel="[mm]")
+    if todo is not None:
+        limit(axes, 1e3 * todo.position_tolerance, "tolerance")
+        highest = max(highest, 1e3 * todo.position_tolerance)
+    log_axis(axes, SMALLEST_ERROR, highest)
+
+
+def _torque(axes: Any, _: Any, runs: Mapping[str, Trace], model: RobotModel, colours: Mapping[str, str]) -> None:
+    """Through the gate; or, where a law asks for more than there is, what it asks for. Braking is shaded."""
+    asked = {name: _share(trace.tau_asked, model) for name, trace in runs.items()}
+    highest = max(float(share.max()) for share in asked.values())
+    is_beyond = highest > BEYOND
+    for name, trace in runs.items():
+        share = np.maximum(asked[name], SMALLEST_SHARE) if is_beyond else _share(trace.tau, model)
+        axes.plot(trace.t, share, color=colours[name], linewidth=1.0 if is_beyond else 1.3)
+        if trace.braking.any():
+            span = {"color": colours[name], "alpha": 0.15, "linewidth": 0, "transform": axes.get_xaxis_transform()}
+            axes.fill_between(trace.t, 0.0, 1.0, where=trace.braking, label=f"the gate brakes ({name})", **span)
+    style(axes, f"{'Torque that the law asks for' if is_beyond else 'Torque of the joints'} / limit, largest")
+    if is_beyond:
+        log_axis(axes, SMALLEST_SHARE, highest)
+    else:
+        axes.set_ylim(0.0, None)
+    if highest > 0.5:
+        limit(axes, 1.0, "limit")
+    if axes.get_legend_handles_labels()[1]:
+        _legend(axes)
+
+
+def _share(tau: Array, model: RobotModel) -> Array:
+    """Largest share of the limit, shape (n,); what is no number counts as a million."""
+    return np.nan_to_num(np.abs(tau) / model.tau_max, nan=1e6, posinf=1e6).max(axis=1)
+
+
+def _distance(axes: Any, _: Any, runs: Mapping[str, Trace], __: Any, colours: Mapping[str, str]) -> None:
+    for name, trace in runs.items():
+        near = np.where(np.isfinite(trace.distance), trace.distance, np.nan)
+        axes.plot(trace.coarse_stamps * 1e-9, 1e3 * near, color=colours[name], linewidth=1.3)
+    style(axes, "Distance from the arm to the obstacle", ylabel="[mm]")
+    limit(axes, 0.0)
+    below = {"xytext": (0, -11), "textcoords": "offset points", "fontsize": 8, "ha": "right"}
+    axes.annotate("touches below", (float(trace.t[-1]), 0.0), **below)
+
+
+def _speed(axes: Any, _: Any, runs: Mapping[str, Trace], __: Any, colours: Mapping[str, str]) -> None:
+    for name, trace in runs.items():
+        v = np.linalg.norm(np.gradient(trace.p, trace.t, axis=0), axis=1)
+        axes.plot(trace.t, v, color=colours[name], linewidth=1.3)
+    style(axes, "Speed of the end effector", ylabel="[m/s]")
+    axes.set_ylim(0.0, None)
+
+
+def _joints(axes: Any, _: Any, runs: Mapping[str, Trace], __: Any, colours: Mapping[str, str]) -> None:
+    for name, trace in runs.items():
+        axes.plot(trace.t, np.abs(trace.q - trace.q[0]).max(axis=1), color=colours[name], linewidth=1.3)
+    style(axes, "Farthest joint from where it started", ylabel="[rad]")
+    axes.set_ylim(0.0, None)
+
+
+def _singular_value(
+    axes: Any, scenario: Scenario, runs: Mapping[str, Trace], model: RobotModel, colours: Mapping[str, str]
+) -> None:
+    """Of the rows that are controlled, angular ones times a length as in the law's default."""
+    rows = [row for level in rows_of(scenario.nodes["osc"].get("tasks", ())) for row in level] or list(range(6))
+    highest = 0.0
+    for name, trace in runs.items():
+        J = [scaled_jacobian(model.jacobian(q), LENGTH)[rows] for q in trace.q[::APART]]
+        sigma = np.linalg.svd(np.array(J), compute_uv=False)[:, -1]
+        highest = max(highest, float(sigma.max()))
+        axes.plot(trace.t[::APART], np.maximum(sigma, 1e-9), color=colours[name], linewidth=1.3)
+    style(axes, "Smallest singular value of the Jacobian", ylabel="[m]")
+    log_axis(axes, 1e-4, highest)

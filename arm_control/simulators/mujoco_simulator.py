@@ -105,6 +105,10 @@ class MujocoSimulator:
         if any(self._warnings.tolist()):
             raise SimulationDiverged((self.steps - 1) * self.timestep, q, v)
 
+    def load(self, tau: Array) -> None:
+        """Let something else than the motors act on the joints, (nv,) [N m or N], until told otherwise."""
+        self._load[self._dof] = tau
+
     def reset(self, q: Sequence[float] | Array | None = None) -> None:
         """Start again at rest, at ``q`` or the initial positions, at time zero."""
         mujoco.mj_resetData(self.mujoco_model, self.mujoco_data)
@@ -125,7 +129,7 @@ class MujocoSimulator:
     def _bind(self) -> None:
         """Keep MuJoCo's arrays, which stay where they are: to look one up takes as long as to read it."""
         data = self.mujoco_data
-        self._ctrl = data.ctrl
+        self._ctrl, self._load = data.ctrl, data.qfrc_applied
         self._read_q, self._read_v = _reader(data.qpos, self._qpos), _reader(data.qvel, self._dof)
         self._warnings = data.warning.number[_BAD]
         self._step = partial(mujoco.mj_step, self.mujoco_model, data)

@@ -202,7 +202,7 @@ def test_a_launch_file_starts_the_nodes_of_the_scenario_with_its_parameters(path
         assert started.parameters(f"/{name}") == expected | {"use_sim_time": False}
 
 
-@pytest.mark.parametrize("name", [n for n in scenario_names() if not Scenario.load(n).world])
+@pytest.mark.parametrize("name", scenario_names())
 def test_the_generic_file_starts_any_scenario(name: str, launched):
     started = launched(GENERIC, scenario=name)
     wanted = Scenario.load(name).with_options().nodes

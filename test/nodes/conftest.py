@@ -57,9 +57,9 @@ def moving_alert(rig: Rig, ur5: RobotModel) -> Rig:
 
 @pytest.fixture
 def stepping(rig: Rig, ur5: RobotModel) -> Rig:
-    """The same in lock step."""
+    """The same in lock step, with time for the two to find each other: the simulator brakes when nobody answers."""
     rig.start("osc", publish_effort_array=False, lock_step=True)
-    rig.start("simulator", robot="ur5", initial_position=HOME, lock_step=True)
+    rig.start("simulator", robot="ur5", initial_position=HOME, lock_step=True, loss_time=60.0)
     return in_motion(rig, ur5)
 
 

@@ -39,9 +39,7 @@ def test_dynamics_publishes_what_the_model_says(rig, ur5):
     states.publish(joint_state(ur5.joint_names, 5_000_000, position=q, velocity=v))
     rig.spin(lambda: all(heard.values()) and poses and twists)
     t = ur5.evaluate(q, v)
-    Lambda = task_inertia(
-        t.J, t.M, OscParameters().characteristic_length, OscParameters().singular_value
-    )
+    Lambda = task_inertia(t.J, t.M, OscParameters().characteristic_length, OscParameters().singular_value)
     wanted = {"jacobian": t.J, "mass_matrix": t.M, "gravity": t.g, "bias": t.h, "task_inertia": Lambda}
     for name, values in wanted.items():
         assert np.allclose(matrix(heard[name][0]), values, rtol=1e-9, atol=1e-12), name
@@ -101,6 +99,7 @@ def test_gains_change_live_and_bad_ones_are_refused(stepping, ur5):
     refused = set_parameter("kp_linear", number(-1.0))
     assert not refused.successful
     assert "kp_linear = -1.0 is out of bounds" in refused.reason
+    assert set_parameter("acceleration_limit_linear", number(5.0)).successful
     too_fast = set_parameter("speed_limit_linear", number(50.0))
     assert not too_fast.successful
     assert "acceleration_limit_linear" in too_fast.reason

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import PoseStamped
-from rig import HOME, stamp, target
+from rig import HOME, LATCHED, stamp, target
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64
-from std_srvs.srv import SetBool
 from test_markers import marker
 from visualization_msgs.msg import MarkerArray
 
@@ -68,23 +67,24 @@ def test_between_controller_and_simulator_it_keeps_the_arm_clear(rig, ur5: Robot
     rig.start("osc", "-r", "joint_commands:=effort_in", publish_effort_array=False, **given)
     rig.start("obstacle_avoidance", "-r", "effort_out:=joint_commands", **given)
     rig.spin(lambda: all("robot with joints" in rig.log(name) for name in rig.processes), what="both nodes")
-    rig.start("simulator", robot="ur5", initial_position=HOME, lock_step=True)
+    rig.start("simulator", robot="ur5", initial_position=HOME, lock_step=True, loss_time=60.0)
     distances = []
     rig.hear(Float64, "avoidance/distance", distances)
-    rig.spin(lambda: rig.time > 0.02 or "braking" in rig.log("simulator"), what="the first states")
-    if "braking" in rig.log("simulator"):  # it did not find the others in time
-        rig.call("simulator/enable", SetBool.Request(data=True))
-    rig.until(rig.time + 0.02)
+    rig.until(0.02)
     if with_obstacle:
         obstacles = rig.publisher(MarkerArray, "obstacles")
         obstacles.publish(MarkerArray(markers=[marker(scale=(0.1, 0.1, 0.1), at=ball)]))
         rig.spin(lambda: np.isfinite([d.data for d in distances]).any(), what="the obstacle")
+    known: list[Float64] = []
+    rig.hear(Float64, "controller_state/targets", known, LATCHED)
     targets = rig.publisher(PoseStamped, "target_pose")
     targets.publish(target(goal.tolist(), start))
+    rig.spin(lambda: known and known[-1].data == 1.0, what="the target")  # lock step goes on while it is on its way
     rig.until(rig.time + 1.5)
     law, obstacle = Avoidance(ur5, AvoidanceParameters()), Obstacle(Sphere(0.05), Pose(np.eye(3), ball))
     nearest = min(law.tick(ur5.evaluate(m.position, m.velocity), [obstacle]).distance for m in rig.states)
     final = ur5.pose(rig.states[-1].position).p
+    assert "braking" not in rig.log("simulator"), "60 s are enough to find two nodes"
     assert (nearest > 0.0) == with_obstacle
     assert np.linalg.norm(final - start.p) > 0.03
     commands = {stamp(m): m for m in rig.commands}

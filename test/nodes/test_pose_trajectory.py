@@ -13,7 +13,8 @@ from std_msgs.msg import Float64
 from trajectory_msgs.msg import MultiDOFJointTrajectory
 
 from arm_control import RobotModel, urdf_path
-from arm_control.controllers import CompiledOsc, OscParameters
+from arm_control.controllers import CompiledOsc
+from arm_control.controllers.proposal import propose
 from arm_control.exceptions import InputError
 from arm_control.gate import EffortGate, GateParameters
 from arm_control.nodes.conversions import joint_state, pose_points_from_message, pose_trajectory_message
@@ -63,7 +64,7 @@ def test_a_trajectory_gives_the_torque_of_the_functions_and_a_latched_one_counts
     follower, gate = PoseFollower(ur5), EffortGate(ur5, GateParameters())
     follower.restart(START)
     follower.queue.add(PoseMotion(5 * MS, "base_link", points(ur5)))
-    osc, expected = CompiledOsc(ur5, OscParameters(posture=tuple(HOME))), []
+    osc, expected = CompiledOsc(ur5, propose(ur5, posture=tuple(HOME))), []
     for k in range(80):
         output = osc.tick(START, STILL, follower.reference(k * MS, START))
         gate.offer(ur5.joint_names, output.tau)

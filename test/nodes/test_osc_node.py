@@ -1,0 +1,213 @@
+"""The node ``osc`` with obstacles, a known disturbance and proposed gains: what it says, and what it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
+from rcl_interfaces.srv import GetParameters, SetParameters
+from rig import HOME, Rig
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64
+from test_markers import marker
+from visualization_msgs.msg import MarkerArray
+
+from arm_control import Pose, RobotModel, urdf_path
+from arm_control.controllers import Avoidance, AvoidanceParameters, CompiledOsc
+from arm_control.controllers.proposal import propose
+from arm_control.controllers.proximity import Obstacle
+from arm_control.gate import EffortGate, GateParameters
+from arm_control.geometry import Sphere
+from arm_control.nodes.conversions import joint_state
+from arm_control.reference import Reference
+from arm_control.tuning import PROPOSED
+
+MS = 1_000_000
+QUICK = {"lock_step": True, "publish_effort_array": False, "rate_limit": 1e9, "telemetry_every": 15}
+"""A gate that lets a step of torque pass."""
+
+
+class Held:
+    """A controller that is shown the same state, with new stamps, again and again."""
+
+    def __init__(self, rig: Rig, model: RobotModel, **parameters: Any) -> None:
+        self.rig, self.model, self.k = rig, model, 0
+        rig.start("osc", robot_description=Path(urdf_path("ur5")).read_text(), **QUICK, **parameters)
+        self.states = rig.publisher(JointState, "joint_states")
+        rig.spin(lambda: rig.matched()[1], what="commands")
+
+    def tick(self) -> np.ndarray:
+        """The torque for one state, 1 ms after the last."""
+        stamp_ns, n = self.k * MS, len(self.rig.commands)
+        self.states.publish(
+            joint_state(self.model.joint_names, stamp_ns, position=np.array(HOME), velocity=np.zeros(6))
+        )
+        self.rig.spin(lambda: len(self.rig.commands) > n, what="a command")
+        self.k += 1
+        return np.array(self.rig.commands[-1].effort)
+
+    def until(self, done: Callable[[np.ndarray], Any]) -> np.ndarray:
+        """Ticks until a torque is as wanted."""
+        self.rig.spin(lambda: done(self.tick()), what="another torque")
+        return np.array(self.rig.commands[-1].effort)
+
+    def parameter(self, *names: str) -> list[float]:
+        """What ROS shows."""
+        answer = self.rig.call("osc/get_parameters", GetParameters.Request(names=list(names)), GetParameters)
+        return [value.double_value for value in answer.values]
+
+    def set(self, name: str, value: float) -> Any:
+        """Set a parameter while the node runs."""
+        given = ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=value)
+        request = SetParameters.Request(parameters=[Parameter(name=name, value=given)])
+        return self.rig.call("osc/set_parameters", request, SetParameters).results[0]
+
+
+def at_home(model: RobotModel, **given: Any) -> CompiledOsc:
+    return CompiledOsc(model, propose(model, 1000.0, posture=tuple(HOME), **given))
+
+
+def passed(model: RobotModel, *taus: np.ndarray) -> np.ndarray:
+    """What a gate makes of torques that come one after the other, where the arm is held."""
+    gate, state = EffortGate(model, GateParameters(rate_limit=1e9)), model.evaluate(HOME, np.zeros(6))
+    for tau in taus:
+        gate.offer(model.joint_names, tau.tolist())
+        output = gate.tick(state, 1e-3)
+    return output.tau
+
+
+# -- obstacles -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("gap", [0.08, 0.012], ids=["near", "so near that the task has to go"])
+def test_an_obstacle_is_avoided_as_the_functions_say_and_told_of(rig: Rig, ur5: RobotModel, gap: float):
+    heard: dict[str, list[Any]] = {name: [] for name in ("nearest_distance", "task_share")}
+    for name, where in heard.items():
+        rig.hear(Float64, f"controller_state/{name}", where)
+    terms: list[JointState] = []
+    rig.hear(JointState, "torque_terms/avoidance", terms)
+    held = Held(rig, ur5, avoid_obstacles=True)
+    plain = held.tick()
+    state = at_home(ur5).tick(HOME, np.zeros(6), Reference(ur5.pose(HOME))).state
+    law = Avoidance(ur5, AvoidanceParameters())
+    direction, size = np.array([0.0, 1.0, 0.0]), 0.05
+    at = ur5.pose(HOME).p + direction * 0.1
+    far = law.proximity.near(HOME, [Obstacle(Sphere(size), Pose(np.eye(3), at))], 2.0, 0.0).rho.min()
+    at = at + direction * (gap - far)
+    wanted = law.tick(state, [Obstacle(Sphere(size), Pose(np.eye(3), at))])
+    assert 0.0 < wanted.distance < 0.1
+    assert (wanted.task_share < 1.0) == (gap < 0.02)
+    rig.publisher(MarkerArray, "obstacles").publish(MarkerArray(markers=[marker(scale=(2 * size,) * 3, at=at)]))
+    tau = held.until(lambda tau: not np.allclose(tau, plain, rtol=0, atol=1e-6))
+    np.testing.assert_allclose(tau, passed(ur5, plain, wanted.combined(plain)), rtol=0, atol=1e-6)
+    held.until(lambda _: all(heard.values()) and np.isfinite(heard["nearest_distance"][-1].data))
+    held.until(lambda _: terms and not np.allclose(terms[-1].effort, 0.0))
+    np.testing.assert_allclose(terms[-1].effort, wanted.combined(plain) - plain, rtol=0, atol=1e-6)
+    assert heard["nearest_distance"][-1].data == pytest.approx(wanted.distance, abs=1e-9)
+    assert heard["task_share"][-1].data == pytest.approx(wanted.task_share, abs=1e-9)
+    assert heard["nearest_distance"][0].data == np.inf
+
+
+# -- a known disturbance -------------------------------------------------------------------------------
+
+
+def test_a_known_disturbance_is_cancelled_until_it_is_old(rig: Rig, ur5: RobotModel):
+    held = Held(rig, ur5, disturbance_timeout=0.05)
+    plain, tau_dist = held.tick(), np.array([3.0, -2.0, 1.0, 0.5, -0.5, 0.2])
+    wanted = at_home(ur5).tick(HOME, np.zeros(6), Reference(ur5.pose(HOME)), tau_dist).tau
+    assert np.abs(wanted - plain).max() > 1.0
+    publisher, names = rig.publisher(JointState, "disturbance"), ur5.joint_names
+    publisher.publish(joint_state(names[::-1], 0, effort=tau_dist[::-1]))
+    tau = held.until(lambda tau: not np.allclose(tau, plain, rtol=0, atol=1e-6))
+    np.testing.assert_allclose(tau, passed(ur5, plain, wanted), rtol=0, atol=1e-6)
+    ticks = 1
+    while not np.allclose(held.tick(), plain, rtol=0, atol=1e-6) and ticks < 100:
+        ticks += 1
+    assert ticks == 50, "50 ms by the stamps, the one it came with not counted"
+
+
+def test_a_wrong_disturbance_is_refused_with_the_reason(rig: Rig, ur5: RobotModel):
+    held = Held(rig, ur5)
+    plain, publisher, names = held.tick(), rig.publisher(JointState, "disturbance"), ur5.joint_names
+    for message, reason in (
+        (joint_state(names[:5], 0, effort=np.ones(5)), "no effort for joint wrist_3_joint"),
+        (joint_state(names, 0, effort=np.full(6, np.nan)), "effort "),
+        (JointState(name=list(names)), "6 joint names with 0 effort values"),
+    ):
+        publisher.publish(message)
+        rig.spin(lambda r=reason: f"disturbance refused: {r}" in rig.log("osc"), what=reason)
+    np.testing.assert_array_equal(held.tick(), plain)
+
+
+# -- gains that nobody gave ----------------------------------------------------------------------------
+
+
+def test_ros_shows_what_was_proposed_and_a_gain_that_is_set_changes_what_follows(rig: Rig, ur5: RobotModel):
+    held = Held(rig, ur5, kp_angular=50.0, rate=200.0)
+    expected = propose(ur5, 200.0, kp_angular=50.0)
+    assert held.parameter(*PROPOSED) == [getattr(expected, name) for name in PROPOSED]
+    assert expected.kp_linear == pytest.approx(100.0)
+    line = next(line for line in rig.log("osc").splitlines() if "proposed for this arm" in line)
+    assert "kp_linear = 100, " in line
+    assert "kp_angular" not in line
+    assert held.set("kp_linear", 400.0).successful
+    expected = propose(ur5, 200.0, kp_angular=50.0, kp_linear=400.0)
+    rig.spin(lambda: held.parameter("speed_limit_linear") == [expected.speed_limit_linear], what="what follows")
+    assert held.parameter(*PROPOSED) == [getattr(expected, name) for name in PROPOSED]
+    assert held.set("acceleration_limit_linear", 5.0).successful
+    refused = held.set("speed_limit_linear", 50.0)
+    assert not refused.successful
+    assert "acceleration_limit_linear = 5.0 is too small to stop from speed_limit_linear" in refused.reason
+    assert held.parameter("kp_linear", "kp_angular") == [400.0, 50.0], "given stays given"
+
+
+def test_without_proposals_it_is_the_defaults(rig: Rig, ur5: RobotModel):
+    held = Held(rig, ur5, propose_gains=False)
+    assert held.parameter("speed_limit_linear", "singular_value") == [0.5, 0.07]
+    assert "proposed" not in rig.log("osc")
+
+
+# -- saved and used again ------------------------------------------------------------------------------
+
+
+def tune(rig: Rig, name: str, *arguments: str) -> tuple[int, str]:
+    process = rig.run(name, "-m", "arm_control.cli", "tune", "save", *arguments)
+    rig.spin(lambda: process.poll() is not None, what="tune")
+    return process.returncode, rig.log(name)
+
+
+def test_what_is_saved_is_what_a_new_node_takes(rig: Rig, ur5: RobotModel):
+    held = Held(rig, ur5)
+    held.set("kp_linear", 123.0)
+    rig.spin(lambda: held.parameter("speed_limit_linear") == [propose(ur5, kp_linear=123.0).speed_limit_linear])
+    file = rig.folder / "saved.yaml"
+    status, said = tune(rig, "save", str(file))
+    assert (status, "parameters of osc" in said) == (0, True), said
+    values = yaml.safe_load(file.read_text())["/**/osc"]["ros__parameters"]
+    assert values["kp_linear"] == 123.0
+    assert {*PROPOSED, "threshold"} <= set(values)
+    assert not {"tip", "lock_step", "robot_description", "use_sim_time"} & set(values)
+    shown = held.parameter(*PROPOSED)
+    assert [values[name] for name in PROPOSED] == shown, "to the last bit"
+    assert "    # stiffness of the position [1/s^2], allowed >= 0.001\n    kp_linear: 123.0\n" in file.read_text()
+    status, said = tune(rig, "again", str(file))
+    assert (status, f"{file} is there already" in said) == (2, True), said
+    assert tune(rig, "forced", str(file), "--force")[0] == 0
+    status, said = tune(rig, "nobody", str(rig.folder / "x.yaml"), "--node", "joint", "--namespace", "cell")
+    assert (status, "no node /cell/joint is running; there are: " in said) == (2, True), said
+    assert not (rig.folder / "x.yaml").exists()
+    rig.processes["osc"].terminate()
+    rig.processes["osc"].wait(10.0)
+    description = Path(urdf_path("ur5")).read_text()
+    given = {"/**": {"ros__parameters": {"robot_description": description, "kp_linear": 1.0}}}
+    (rig.folder / "first.yaml").write_text(yaml.safe_dump(given))
+    files = ["--params-file", str(rig.folder / "first.yaml"), "--params-file", str(file)]
+    rig.run("osc", "-m", "arm_control.nodes.osc", "--ros-args", *files)
+    rig.spin(lambda: "robot with joints" in rig.log("osc"))
+    assert held.parameter(*PROPOSED) == shown
+    assert "proposed" not in rig.log("osc"), "everything is given now"

@@ -1,0 +1,157 @@
+"""What is around in a scenario reaches the nodes: obstacles as markers on the states' time, pushes as torque."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from rig import HOME, Rig
+from sensor_msgs.msg import JointState
+from test_markers import pose_of
+from visualization_msgs.msg import Marker, MarkerArray
+
+from arm_control import RobotModel, urdf_path
+from arm_control.controllers.proximity import Obstacle, Proximity
+from arm_control.gate import EffortGate, GateParameters
+from arm_control.geometry import Box, Capsule, Cone, Cylinder, Shape, Sphere
+from arm_control.nodes.conversions import joint_state, nanoseconds
+from arm_control.nodes.markers import ObstacleBook, marker_of, shapes_of
+from arm_control.nodes.scenery import Scenery
+from arm_control.scenario import Scenario
+from arm_control.simulation import Simulation
+from arm_control.simulators.mujoco_simulator import MujocoSimulator
+from arm_control.spatial import Pose, rotation_from_rpy
+from arm_control.world import World
+
+MS = 1_000_000
+WORLD = {
+    "obstacles": [
+        {"shape": "sphere", "size": 0.1, "position": [0.4, 0.2, 0.3], "velocity": [0.1, 0.0, -0.2], "until": 0.5},
+        {"shape": "cone", "size": [0.1, 0.3], "position": [-0.4, 0.2, 0.3], "quat_xyzw": [0, 0, 1, 1], "from": 0.1},
+        {"shape": "box", "size": [0.1, 0.2, 0.3], "position": [0.0, 2.0, 0.0], "from": 0.2, "until": 0.3},
+    ]
+}
+
+
+def scenario_file(folder: Path, name: str, world: dict[str, Any]) -> str:
+    content = {"robot": "ur5", "nodes": {"simulator": {"initial_position": HOME}, "osc": {}}, "world": world}
+    (folder / f"{name}.yaml").write_text(yaml.safe_dump(content))
+    return str(folder / f"{name}.yaml")
+
+
+@pytest.mark.parametrize(
+    "shape", [Sphere(0.1), Box((0.1, 0.2, 0.3)), Cylinder(0.1, 0.4), Cone(0.1, 0.4), Capsule(0.05, 0.3)], ids=repr
+)
+def test_an_obstacle_survives_the_way_through_a_marker(shape: Shape):
+    X = Pose(rotation_from_rpy([0.3, -0.4, 2.0]), np.array([0.1, 0.2, 0.3]))
+    obstacle = Obstacle(shape, X)
+    message = marker_of(obstacle)
+    book = ObstacleBook(pose_of)
+    assert book.take(MarkerArray(markers=[message]), 0) == []
+    (found,) = book.obstacles(0)
+    points = np.random.default_rng(0).uniform(-0.5, 0.5, (200, 3)) + X.p
+    for p in points:
+        seen, true = (x.shape.signed_distance(x.X_WO.R.T @ (p - x.X_WO.p)).distance for x in (found, obstacle))
+        assert seen == pytest.approx(true, abs=1e-6)
+    assert shapes_of(message)
+    assert message.color.a > 0.0
+
+
+def scenery(world: World) -> Scenery:
+    """Scenery of a node that only has a model."""
+    node = SimpleNamespace(
+        model=SimpleNamespace(base=""),
+        create_publisher=lambda *_: None,
+        control_path=SimpleNamespace(subscribe=lambda *_: None),
+    )
+    return Scenery(node, world)  # type: ignore[arg-type]
+
+
+def test_who_hears_the_markers_knows_the_world_at_any_time():
+    """Poses, velocities, what comes and goes: as a simulation has them."""
+    world, book = World.from_mapping(WORLD, "world"), ObstacleBook(pose_of)
+    told = scenery(world)
+    for ms in range(0, 700, 20):
+        assert book.take(told.markers(ms * MS), ms * MS) == []
+        wanted, found = world.obstacles(ms * 1e-3), book.obstacles(ms * MS)
+        assert len(found) == len(wanted)
+        for o, w in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(o.X_WO.p, w.X_WO.p, rtol=0, atol=1e-9)
+            np.testing.assert_allclose(np.asarray(o.V_WO)[:3], np.asarray(w.V_WO)[:3] if ms else 0.0, rtol=0, atol=1e-9)
+    fresh = ObstacleBook(pose_of)
+    fresh.take(scenery(world).markers(240 * MS), 240 * MS)
+    assert len(fresh.obstacles(299 * MS)) == 3
+    assert len(fresh.obstacles(301 * MS)) == 2, "a lifetime ends by itself, when nothing more is heard"
+
+
+def test_the_markers_follow_the_time_of_the_states(rig: Rig, ur5: RobotModel):
+    heard: list[MarkerArray] = []
+    rig.hear(MarkerArray, "obstacles", heard)
+    description = Path(urdf_path("ur5")).read_text()
+    rig.start("targets", world=scenario_file(rig.folder, "a", WORLD), robot_description=description, lock_step=True)
+    states = rig.publisher(JointState, "joint_states")
+    rig.spin(lambda: rig.node.count_publishers("obstacles") == 1, what="markers")
+
+    def tell(ms: int, n: int) -> list[float]:
+        states.publish(joint_state(ur5.joint_names, ms * MS, position=np.array(HOME)))
+        rig.spin(lambda: len(heard) == n, what=f"{n} sets of markers")
+        assert {m.header.frame_id for m in heard[-1].markers} == {"base_link"}
+        return [nanoseconds(m.header.stamp) / MS for m in heard[-1].markers]
+
+    assert tell(0, 1) == [0]
+    assert tell(0, 2) == [0], "a state that comes again, as while paused, is for somebody who came late"
+    states.publish(joint_state(ur5.joint_names, 10 * MS, position=np.array(HOME)))
+    assert tell(20, 3) == [20], "nothing new at 10 ms"
+    assert tell(210, 4) == [210] * 3
+    assert tell(510, 5) == [510] * 3
+    assert [m.action for m in heard[-1].markers] == [Marker.DELETE, Marker.DELETE, Marker.ADD]
+    assert tell(0, 6) == [0, 0], "time starts over, and what is not yet there goes"
+
+
+def test_a_push_does_to_the_simulator_s_arm_what_it_does_in_a_simulation(rig: Rig, ur5: RobotModel):
+    """The arm is held by torque that a test sends; pushed, it goes where MuJoCo and J^T F send it."""
+    push = {"pushes": [{"force": [0.0, 30.0, 0.0], "moment": [0.0, 0.0, 1.0], "from": 0.01, "until": 0.05}]}
+    file = scenario_file(rig.folder, "b", push)
+    arm, world = MujocoSimulator(ur5, HOME), World.from_mapping(push, "world")
+    gate = EffortGate(ur5, GateParameters(rate_limit=1e9))
+    given = {"lock_step": True, "loss_time": 60.0, "rate_limit": 1e9}
+    rig.start("simulator", robot="ur5", initial_position=HOME, world=file, **given)
+    commands = rig.publisher(JointState, "joint_commands")
+    rig.spin(lambda: rig.states, what="states")
+    for k in range(80):
+        rig.spin(lambda k=k: nanoseconds(rig.states[-1].header.stamp) == k * MS, what=f"state {k}")
+        t = ur5.evaluate(arm.q, arm.v)
+        np.testing.assert_allclose(rig.states[-1].position, arm.q, rtol=0, atol=1e-9)
+        commands.publish(joint_state(ur5.joint_names, k * MS, effort=t.h))
+        arm.mujoco_data.qfrc_applied[:] = t.J.T @ world.wrench(k * 1e-3)
+        gate.offer(ur5.joint_names, t.h.tolist())
+        arm.step(gate.tick(t, 1e-3).tau)
+    assert np.abs(arm.v).max() > 0.05
+
+
+@pytest.mark.parametrize(
+    ("name", "variant", "off"),
+    [("ur5_obstacle", "with", 1e-6), ("ur5_obstacle", "without", 1e-6), ("ur5_moving_obstacle", "with", 0.01)],
+)
+def test_a_scenario_with_an_obstacle_does_as_nodes_what_it_does_in_the_simulation(
+    rig: Rig, name: str, variant: str, off: float
+):
+    """A moving obstacle is heard of a little late, so its distance is the same to some millimetres only."""
+    record = rig.folder / "run.npz"
+    options = ["--variant", variant, "--duration", "4.0", "--headless", "--record", str(record)]
+    command = ["-m", "arm_control.cli", "run", name, *options]
+    assert rig.run("run", *command).wait(180.0) in (0, 1), rig.log("run")
+    recorded, scenario = np.load(record), Scenario.load(name).variant(variant)
+    simulation = Simulation(scenario)
+    near, rows = Proximity(simulation.model), range(0, 4000, 20)
+    around = {k: near.near(recorded["q"][k], scenario.world.obstacles(k * 1e-3), 2.0, 0.0) for k in rows}
+    distance = min(pairs.rho[~pairs.is_self].min(initial=np.inf) for pairs in around.values())
+    trace = simulation.run(4.0)
+    assert len(recorded["q"]) >= 4000
+    assert (distance > 0.0) == (variant == "with")
+    assert distance == pytest.approx(trace.distance[::2].min(), abs=off)
+    np.testing.assert_allclose(recorded["q"][:4000], trace.q, rtol=0, atol=5 * off)
