@@ -53,12 +53,12 @@ from arm_control.controllers.pair_distances import digest
 from arm_control.controllers.proximity import Pairs, Proximity
 from arm_control.controllers.scene import NEAR, NORMAL, POINT, RHO, Scene
 from arm_control.controllers.text_kernel import text_kernel
-from arm_control.geometry.vectors import TINY, clip, cross, minimum
+from arm_control.geometry.vectors import TINY, clip, cross
 from arm_control.matrices import eigen_symmetric
 from arm_control.model import RobotModel, Terms
 from arm_control.model.column_law import ColumnLaw
 from arm_control.model.kernels import Kernel
-from arm_control.scalars import maximum, select
+from arm_control.scalars import maximum, minimum, select
 from arm_control.spatial import Array
 
 __all__ = ["Avoidance", "AvoidanceOutput", "AvoidanceParameters", "push"]

@@ -82,8 +82,11 @@ def stack(J: Array, M: Array, form: Form, g: Gains, is_regular: bool) -> list[Le
     W = inverse(M)
 
     def inverse_of(J_free: Array, threshold: Scalar, rows: tuple[int, ...]) -> Array:
-        how = {"rows": rows, "singularity": form.singularity, "is_regular": is_regular}
-        return (W @ J_free.T) @ task_inertia(J_free, M, g.length, threshold, M_inv=W, **how)  # (2)
+        Lambda = task_inertia(
+            J_free, M, g.length, threshold,
+            M_inv=W, rows=rows, singularity=form.singularity, is_regular=is_regular,
+        )  # fmt: skip
+        return (W @ J_free.T) @ Lambda  # (2)
 
     for rows in form.levels:
         J_free = left_free(levels, J[list(rows)])  # (1)

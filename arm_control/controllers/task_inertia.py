@@ -10,7 +10,8 @@ mixes metres with radians. With ``A = S J M^-1 J^T S`` and ``S J J^T S = U diag(
 
 with the threshold s [m] and the mean inertia ``m = tr(M) / n`` of the joints. The first is O. Khatib's (1987,
 eq. 45), the second truncates singular values as is often done, at a threshold without a scale; it jumps where
-a direction comes and goes. The fourth is ours: a direction with ``sigma_i < s`` gets the weight ``w_i = x^2 (3 - 2 x)``, ``x = sigma_i / s``, through the extra compliance
+a direction comes and goes. The fourth is ours: a direction with ``sigma_i < s`` gets the weight
+``w_i = x^2 (3 - 2 x)``, ``x = sigma_i / s``, through the extra compliance
 
     c_i = (1 / w_i - 1) sigma_i^2 / (v_i^T M v_i) = (s^2 / (3 - 2 x) - sigma_i^2) / (v_i^T M v_i)
 

@@ -23,8 +23,8 @@ import numpy.typing as npt
 
 from arm_control.columns import columns, rows
 from arm_control.exceptions import InputError
-from arm_control.geometry.vectors import TINY, choose, clip, length_and_direction, magnitude, minimum
-from arm_control.scalars import Scalar, maximum, select, sqrt
+from arm_control.geometry.vectors import TINY, choose, clip, length_and_direction, magnitude
+from arm_control.scalars import Scalar, maximum, minimum, select, sqrt
 from arm_control.spatial import Array
 
 X_AXIS, Y_AXIS, Z_AXIS = np.eye(3)

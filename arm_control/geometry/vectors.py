@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from arm_control.scalars import Scalar, maximum, select, sqrt
+from arm_control.scalars import Scalar, maximum, minimum, select, sqrt
 from arm_control.spatial import Array
 
 TINY = 1e-12
@@ -20,11 +20,6 @@ def cross(a: Array, b: Array) -> Array:
     """``a x b``."""
     (ax, ay, az), (bx, by, bz) = a, b
     return np.array([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx])
-
-
-def minimum(x: Scalar, y: Scalar) -> Scalar:
-    """Return the smaller one."""
-    return -maximum(-x, -y)
 
 
 def magnitude(x: Scalar) -> Scalar:

@@ -9,7 +9,6 @@ import pytest
 
 from arm_control.description import load_urdf
 from arm_control.description.capsules import LinkCapsule, enclosing_capsule, link_capsules
-from arm_control.geometry.segments import closest_on_segments
 from arm_control.model import RobotModel
 from arm_control.spatial import Array, Pose, rotation_from_rpy
 
@@ -26,8 +25,9 @@ def urdf(*shapes: str) -> str:
 
 def outside(capsule: LinkCapsule, points: Array) -> Array:
     """How far points of the link are outside its capsule."""
-    s = closest_on_segments(points, capsule.a, capsule.b)[:, None]
-    return np.linalg.norm(points - capsule.a - s * (capsule.b - capsule.a), axis=1) - capsule.radius
+    d = capsule.b - capsule.a
+    s = np.clip((points - capsule.a) @ d / max(d @ d, 1e-24), 0.0, 1.0)[:, None]
+    return np.linalg.norm(points - capsule.a - s * d, axis=1) - capsule.radius
 
 
 def placed(points: Array) -> Array:
