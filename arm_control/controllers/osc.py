@@ -40,7 +40,7 @@ from arm_control.controllers.null_space import beneath, beneath_pseudo, damped, 
 from arm_control.controllers.osc_parameters import Form, Gains, OscParameters
 from arm_control.controllers.task import along, axes, chosen, pose_error
 from arm_control.controllers.task_inertia import scaled_jacobian
-from arm_control.matrices import inverse
+from arm_control.matrices import inverse, is_numeric
 from arm_control.model import RobotModel, Terms
 from arm_control.reference import Reference
 from arm_control.scalars import Scalar, maximum, minimum, nearest, select
@@ -49,6 +49,8 @@ from arm_control.spatial import Array
 LINEAR, ANGULAR = slice(0, 3), slice(3, 6)
 LEFT = 0.2
 """Share of its zone that a joint is always thought to have left before its limit."""
+Zones = list[tuple[Scalar, Scalar, Scalar]]
+"""For each joint: its share of the way into the zone before its lower and its upper limit; and that zone."""
 TERMS = ("task", "posture", "disturbance", "bias")
 """What a torque is made of."""
 
@@ -103,22 +105,23 @@ def torque(
     R_WF, rows = axes(form.frame, t.X_WE, reference.X_WT), [row for level in form.levels for row in level]
     e = pose_error(t.X_WE, reference.X_WT, rows, R_WF)
     V, V_des, A_des, Jdot_v, J = (along(R_WF, x) for x in (t.V_WE, reference.V_des, reference.A_des, t.Jdot_v, t.J))
-    M = t.M + np.diag(_extra_inertia(t, g, drive))
+    zones = _in_zone(t.q, g, drive)
+    M = t.M + np.diag(_extra_inertia(t, g, zones))
     levels = stack(J, M, form, g, is_regular)  # (1)
     V_cmd = _limit(g.kp / g.kv * e, g.V_max, form.speed_limit) + V_des
     V_cmd = V_cmd * _nu(joint_motion(levels, V_cmd), g, drive)  # (2)
     A_cmd = _limit(chosen(g.kv * (V_cmd - V), rows), g.A_max) + A_des  # (3)
-    spring, damper = posture_acceleration(t, g, drive)
+    spring, damper = posture_acceleration(t, g, drive, zones)
     posture = t.M @ (beneath(levels, spring) + damped(levels, damper))  # (4)
     if form.null_space == "pseudo_inverse":
         posture = beneath_pseudo(levels, t.M @ (spring + damper))
     a_dist = inverse(t.M) @ tau_dist
     task, cancelled = t.M @ joint_motion(levels, A_cmd - Jdot_v), t.M @ (beneath(levels, a_dist) - a_dist)
-    certificate = smallest_regularity(levels, g) if is_regular else 0.0
+    certificate = smallest_regularity(levels, g) if is_regular and not is_numeric(J) else 0.0
     return Torque(task + posture + cancelled + t.h, task, posture, cancelled, e, certificate)  # (5)
 
 
-def posture_acceleration(t: Terms, g: Gains, drive: Drive) -> tuple[Array, Array]:
+def posture_acceleration(t: Terms, g: Gains, drive: Drive, zones: Zones) -> tuple[Array, Array]:
     """Acceleration that the posture task asks for: springs and dampers, shape (n,) each [rad/s^2 or m/s^2].
 
     ``k_p (q_posture - q) + a_limits`` and ``-k_v v``; continuous joints take the short way round, and ``a_limits``,
@@ -126,21 +129,21 @@ def posture_acceleration(t: Terms, g: Gains, drive: Drive) -> tuple[Array, Array
     """
     turns = [nearest(x / math.tau) if np.isinf(b) else 0.0 for x, b in zip(g.posture - t.q, drive.q_max, strict=True)]
     e = g.pulled * (g.posture - t.q - math.tau * np.array(turns))
-    push = [zone * (x * x - y * y) for x, y, zone in _in_zone(t.q, g, drive)]
+    push = [zone * (x * x - y * y) for x, y, zone in zones]
     return g.kp_posture * e + g.kp_joint_limits * np.array(push), -g.kv_posture * t.v
 
 
-def _extra_inertia(t: Terms, g: Gains, drive: Drive) -> Array:
+def _extra_inertia(t: Terms, g: Gains, zones: Zones) -> Array:
     """What joints near a limit weigh more, shape (n,): equation (4) of the null space."""
     extra = []
-    for M_ii, (x, y, _) in zip(t.M.diagonal(), _in_zone(t.q, g, drive), strict=True):
+    for M_ii, (x, y, _) in zip(t.M.diagonal(), zones, strict=True):
         z = minimum(maximum(x, y), 1.0)
         left = maximum(1.0 - z, LEFT)
         extra.append(M_ii * g.joint_limit_weight * (z * z) / (left * left))
     return np.array(extra)
 
 
-def _in_zone(q: Array, g: Gains, drive: Drive) -> list[tuple[Scalar, Scalar, Scalar]]:
+def _in_zone(q: Array, g: Gains, drive: Drive) -> Zones:
     """Share of the zone before its lower and its upper limit that each joint has come into; and that zone."""
     found = []
     for q_i, low, high in zip(q, drive.q_min, drive.q_max, strict=True):
@@ -229,7 +232,8 @@ class OperationalSpaceController:
 
     def posture_torque(self, t: Terms) -> Array:
         """Torque of the posture task before the null space filters it, shape (nv,) [N m]."""
-        return t.M @ sum(posture_acceleration(t, self._gains, self.drive))
+        zones = _in_zone(t.q, self._gains, self.drive)
+        return t.M @ sum(posture_acceleration(t, self._gains, self.drive, zones))
 
     def tick(self, t: Terms, reference: Reference, tau_dist: Array | None = None) -> OscOutput:
         """Joint torque for one state.
@@ -244,6 +248,12 @@ class OperationalSpaceController:
             Torque that a known disturbance exerts on the joints [N m or N]; none by default.
         """
         disturbance = self._calm if tau_dist is None else tau_dist
-        x = torque(t, reference, disturbance, self._gains, self.drive, self.form)
+        x = torque(t, reference, disturbance, self._gains, self.drive, self.form, self._is_regular(t.J))
         parts = np.array([x.task, x.posture, x.disturbance, t.h])
         return OscOutput(x.tau, parts, x.error, t, self.parameters.characteristic_length)
+
+    def _is_regular(self, J: Array) -> bool:
+        """Whether no direction of the only task can fade: then the law is as quick as it can be."""
+        SJ = scaled_jacobian(J, self.parameters.characteristic_length)
+        whole = self.form.levels == (tuple(range(6)),)
+        return whole and bool(np.linalg.eigvalsh(SJ @ SJ.T)[0] > self.parameters.singular_value**2)
