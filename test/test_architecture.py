@@ -32,7 +32,8 @@ LAYERS = (
     + ("trajectory", "pose_trajectory"),
     ("motions", "patterns", "following", "pose_following"),
     ("controllers", "planners", "simulators", "targets", "world", "tuning", "scenario", "report", "pictures", "check"),
-    ("simulation", "metrics"),
+    ("laws", "metrics"),
+    ("simulation",),
     ("nodes",),
     ("runner", "run", "display", "cli", "launching"),
 )

@@ -15,6 +15,7 @@ from arm_control.model.engine import KERNELS, TERMS, Engine
 from arm_control.model.kernels import SHARED, Batch, Kernel, NotFinite
 from arm_control.model.program import Program
 from arm_control.model.quantities import INPUTS
+from arm_control.model.scan_law import Scan, ScanLaw
 from arm_control.model.terms import Terms
 from arm_control.progress import bar
 from arm_control.spatial import Array, Pose
@@ -38,6 +39,7 @@ class Calls:
         self._kernels: dict[tuple[tuple[str, ...], str | None], Kernel] = {}
         self._functions: dict[tuple[tuple[str, ...], str | None], Callable[..., list[Array]]] = {}
         self._columns: dict[str, Columns] = {}
+        self._scans: dict[str, Scan] = {}
 
     def set_tool(self, tool: Array) -> None:
         """Compute with this tool from now on."""
@@ -141,6 +143,12 @@ class Calls:
             self._columns[law.name] = self.engine.columns(law, samples)
         return self._columns[law.name]
 
+    def scan(self, law: ScanLaw, samples: Mapping[str, Array]) -> Scan:
+        """See :meth:`arm_control.RobotModel.compile_scan`."""
+        if law.name not in self._scans:
+            self._scans[law.name] = self.engine.scan(law, samples)
+        return self._scans[law.name]
+
     def batch(self, quantities: tuple[str, ...]) -> BatchFunction:
         """Return what computes these quantities for many states, with the tool there is now."""
         unknown = [name for name in quantities if name not in INPUTS or "point" in INPUTS[name]]
@@ -196,10 +204,12 @@ class BatchFunction:
         Names of the arguments, in order.
     n_results : int
         Numbers per state.
+    tool : ndarray, shape (22,)
+        What was at the tip when it was made; see :func:`arm_control.model.quantities.tool_numbers`.
     """
 
     def __init__(self, batch: Batch, tool: Array) -> None:
-        self._batch, self._tool = batch, tool
+        self._batch, self.tool = batch, tool
         self.inputs = tuple(name for name in batch.inputs if name not in SHARED)
         self.n_results = batch.n_results
 
@@ -229,7 +239,7 @@ class BatchFunction:
         if out.shape != (n, self.n_results) or out.dtype != float or not out.flags.carray:
             raise InputError(f"out has shape {out.shape}, allowed ({n}, {self.n_results}), writeable contiguous floats")
         try:
-            given = [self._tool if name in SHARED else arrays[name] for name in self._batch.inputs]
+            given = [self.tool if name in SHARED else arrays[name] for name in self._batch.inputs]
             return self._batch(given, out, is_new)
         except NotFinite:
             bad = {name: np.argwhere(~np.isfinite(array)) for name, array in arrays.items()}

@@ -23,6 +23,7 @@ from arm_control.model.column_law import ColumnLaw, Columns, TextColumns
 from arm_control.model.kernels import SHARED, BackEnd, Batch, Kernel
 from arm_control.model.program import Program
 from arm_control.model.quantities import reference, tool_numbers
+from arm_control.model.scan_law import Scan, ScanLaw, TextScan
 from arm_control.model.spatial_vectors import Inertia, Transform
 from arm_control.model.tree import Tree
 from arm_control.spatial import Array
@@ -123,6 +124,16 @@ class Engine:
             LOG.warning("%s: %s is not compiled: %s: %s", self._title, law.name, type(error).__name__, error)
             return TextColumns(law)
 
+    def scan(self, law: ScanLaw, samples: Mapping[str, Array]) -> Scan:
+        """Return somebody else's law for rows; where it cannot be compiled its text runs."""
+        try:
+            return self._maker.scan(law, lambda scan: check_scan(law, scan, samples))
+        except NotImplementedError:
+            return TextScan(law)
+        except Exception as error:
+            LOG.warning("%s: %s is not compiled: %s: %s", self._title, law.name, type(error).__name__, error)
+            return TextScan(law)
+
     def batch(self, quantities: tuple[str, ...], has_tool: bool) -> Batch:
         """Return what computes these quantities for many states."""
         key = (quantities, has_tool)
@@ -212,6 +223,21 @@ def check_columns(law: ColumnLaw, columns: Columns, samples: Mapping[str, Array]
     law.run({**samples, **expected})
     keep = samples[law.where][0] > 0.0 if law.where else np.full(n, True)
     _compare(*({name: x if x.ndim == 1 else x[:, keep] for name, x in part.items()} for part in (found, expected)))
+
+
+def check_scan(law: ScanLaw, scan: Scan, samples: Mapping[str, Array]) -> None:
+    """Refuse what does not compute, of sample inputs, what the law's text says: of two rows, if there are more."""
+    n = 2 if law.carried else scan.width
+    whole, numbers = law.shared + law.carried, np.arange(n) % 2
+    found, expected = (
+        {name: np.zeros((n, size)) for name, size in scan.outputs.items()}
+        | {name: x.copy() if name in whole else x[numbers] for name, x in samples.items()}
+        for _ in range(2)
+    )
+    done = scan.bind(found, n)()
+    if done != law.run(expected, n):
+        raise ModelError(f"the scan ends after {done:.0f} rows, and not where the float run does")
+    _compare(*({k: x for k, x in part.items() if k in scan.outputs} for part in (found, expected)))
 
 
 def _compare(outputs: Mapping[str, Array], expected: Mapping[str, Array]) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from arm_control.model.column_law import ColumnLaw, Columns
 from arm_control.model.program import Program
+from arm_control.model.scan_law import Scan, ScanLaw
 from arm_control.spatial import Array
 
 SHARED = ("tool",)
@@ -116,6 +117,9 @@ class BackEnd(Protocol):
 
     def columns(self, law: ColumnLaw, check: Callable[[Columns], None]) -> Columns:
         """Return a law for many columns, made ready to run."""
+
+    def scan(self, law: ScanLaw, check: Callable[[Scan], None]) -> Scan:
+        """Return a law for rows, made ready to run."""
 
     def batch(self, quantities: Sequence[str], has_tool: bool, check: Callable[[Batch], None]) -> Batch:
         """Return what computes these for many states; without a tool it may be simpler."""

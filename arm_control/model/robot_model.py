@@ -31,6 +31,7 @@ from arm_control.model.engine import ACCELERATION_DERIVATIVES, ENERGY, KINEMATIC
 from arm_control.model.kernels import Kernel
 from arm_control.model.program import Program
 from arm_control.model.quantities import tool_numbers
+from arm_control.model.scan_law import Scan, ScanLaw
 from arm_control.model.terms import Terms
 from arm_control.model.tool import Tool
 from arm_control.spatial import Array, Pose
@@ -52,16 +53,12 @@ class RobotModel:
         The order of every joint-space array: from the base outwards.
     nq, nv : int
         Number of joint positions and of joint velocities (equal).
-    base, tip : str
-        The base link (the world frame) and the end effector.
-    frames : tuple of str
-        Every link.
+    base, tip, frames : str, str, tuple of str
+        The base link (the world frame), the end effector, and every link.
     q_min, q_max : ndarray, shape (nq,)
         Position limits [rad or m]; infinite for continuous joints.
-    v_max : ndarray, shape (nv,)
-        Velocity limits [rad/s or m/s].
-    tau_max : ndarray, shape (nv,)
-        Effort limits [N m or N].
+    v_max, tau_max : ndarray, shape (nv,)
+        Limits of velocity [rad/s or m/s] and effort [N m or N].
     armature : ndarray, shape (nv,)
         Inertia of the motors' rotors seen at the joints [kg m^2 or kg], part of M.
     gravity_W : ndarray, shape (3,)
@@ -278,6 +275,10 @@ class RobotModel:
         """Compile a law for many columns, compared with its text on samples; where it cannot be, the text runs."""
         return self._calls.columns(law, samples)
 
+    def compile_scan(self, law: ScanLaw, samples: Mapping[str, Array]) -> Scan:
+        """Compile a law for rows, each of which finds what the one before left; likewise."""
+        return self._calls.scan(law, samples)
+
     def symbolic(self) -> Symbolic:
         """Return the arm's formulas, as SymPy expressions."""
         from arm_control.model.symbolic import Symbolic
@@ -287,8 +288,7 @@ class RobotModel:
     def in_joint_order(self, names: Sequence[str], values: Sequence[float] | Array, what: str = "position") -> Array:
         """Values given by joint name, as in a ``JointState``, in the model's order; others are passed over.
 
-        Raises an InputError when the lengths differ, a name comes twice, a joint is missing or a value is not
-        finite; ``what`` they are is for the message.
+        Raises an InputError when lengths differ, a name comes twice or is missing, or a value is not finite.
         """
         return self._calls.in_joint_order(names, values, what)
 

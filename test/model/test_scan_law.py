@@ -82,11 +82,26 @@ def test_rows_that_carry_nothing_are_done_at_once(backend: str, load_robot):
 def test_a_wrong_one_is_refused():
     wrong = replace(LAW, text=lambda x: {**text(x), "y": 1.0001 * np.array(text(x)["y"])})
     check_scan(LAW, TextScan(LAW), arrays(2))
-    with pytest.raises(ModelError, match="'y' is .* off the float run"):
+    with pytest.raises(ModelError, match=r"'y' is .* off the float run"):
         check_scan(LAW, TextScan(wrong), arrays(2))
     early = replace(LAW, text=lambda x: {**text(x), "on": [-1.0]})
     with pytest.raises(ModelError, match="ends after 0 rows"):
         check_scan(LAW, TextScan(early), arrays(2))
+
+
+def test_a_text_that_divides_by_zero_ends_the_scan():
+    law = ScanLaw("1 / x", lambda x: {"s": x["s"] / x["a"]}, {"a": 1, "s": 1}, (), ("s",))
+    s = np.array([3.0])
+    assert TextScan(law).bind({"a": np.array([[2.0], [0.0], [1.0]]), "s": s}, 3)() == 1
+    assert s == 1.5
+
+
+def test_rows_come_in_whole_vectors(ur5):
+    law = ScanLaw("twice", lambda x: {"y": 2.0 * x["a"]}, {"a": 1})
+    scan = ur5.compile_scan(law, {"a": np.array([[1.0], [2.0]])})
+    n = scan.width + 1
+    with pytest.raises(ValueError, match=f"{n} rows, a multiple of {scan.width}"):
+        scan.bind({"a": np.zeros((n, 1)), "y": np.zeros((n, 1))}, n)
 
 
 @pytest.mark.parametrize("name", ["a", "s", "y"])

@@ -14,10 +14,12 @@ from arm_control.cache import Cache
 from arm_control.model.backends import llvm_compiler as llvm
 from arm_control.model.backends.llvm_code import WORK, batch_code, scalar_code
 from arm_control.model.backends.llvm_columns import CompiledColumns, columns_code
+from arm_control.model.backends.llvm_scans import CompiledScan, scan_code
 from arm_control.model.column_law import ColumnLaw, Columns
 from arm_control.model.kernels import SHARED, Batch, Kernel
 from arm_control.model.program import Program
 from arm_control.model.quantities import trace
+from arm_control.model.scan_law import Scan, ScanLaw
 from arm_control.model.tree import Tree
 from arm_control.spatial import Array
 
@@ -78,6 +80,19 @@ class LlvmBackEnd:
             check(columns)
             function.keep()
         return columns
+
+    def scan(self, law: ScanLaw, check: Callable[[Scan], None]) -> Scan:
+        """See :class:`~arm_control.model.kernels.BackEnd`."""
+        width, layout = llvm.lanes(), repr([law.inputs, law.shared, law.carried, law.backwards, law.goes_on])
+        function = self._function(
+            f"{width} rows, {layout}", [law.name], law.write, lambda p, name: scan_code(p, name, width, law)
+        )
+        call = function.library.function("kernel", ctypes.c_void_p)
+        scan = CompiledScan(call, function.inputs, function.outputs, law, width)
+        if function.keep:
+            check(scan)
+            function.keep()
+        return scan
 
     def batch(self, quantities: Sequence[str], has_tool: bool, check: Callable[[Batch], None]) -> Batch:
         """See :class:`~arm_control.model.kernels.BackEnd`."""

@@ -13,6 +13,7 @@ it lies in memory.
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Protocol
 
 from arm_control.model.backends.llvm_sines import sine_function
 from arm_control.model.backends.llvm_writer import Writer
@@ -22,6 +23,12 @@ LANES = 8
 WORK = "arm_control_work"
 _WAVES = ("sin", "cos")
 _ARITHMETIC = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
+
+
+class Entries(Protocol):
+    """Where the entries of all inputs are: a list, or what loads them when they are asked for."""
+
+    def __getitem__(self, number: int, /) -> str: ...
 
 
 def scalar_code(program: Program, name: str) -> str:
@@ -53,7 +60,7 @@ def batch_code(program: Program, name: str, width: int, shared: Collection[str] 
             inputs += [code.gather(f"%in{k}", rows, i) for i in range(size)]
     results = body(code, program, inputs)
     rows = [code.op(f"mul i64 {lane}, {len(results)}") for lane in lanes]
-    _store_rows(code, results, rows)
+    store_rows(code, results, rows, "%out")
     total = code.op(f"fadd {code.type} %sum, {_finite(code, inputs)}")
     start = [
         f"define double @{name}(i64 %n, {', '.join([*arguments, 'ptr noalias %out'])}) {{",
@@ -74,7 +81,7 @@ def batch_code(program: Program, name: str, width: int, shared: Collection[str] 
     return "\n".join([declare, *declarations(width), *sine_function(width), *start, *code.lines, *end])
 
 
-def body(code: Writer, program: Program, inputs: list[str]) -> list[str]:
+def body(code: Writer, program: Program, inputs: Entries) -> list[str]:
     """The program's lines; returns where its results are.
 
     Lines are sorted by how many sines lie one behind the other in them, so that all angles of a kind can
@@ -99,7 +106,7 @@ def _sine_depths(program: Program) -> list[int]:
     return depths
 
 
-def _line(code: Writer, line: Operation, values: list[str], inputs: list[str]) -> str:  # noqa: PLR0911
+def _line(code: Writer, line: Operation, values: list[str], inputs: Entries) -> str:  # noqa: PLR0911
     kind, a = line.kind, line.a
     if kind == "constant":
         return code.constant(a)
@@ -163,21 +170,25 @@ def _finite(code: Writer, inputs: list[str]) -> str:
     return terms[0]
 
 
-def _store_rows(code: Writer, results: list[str], rows: list[str]) -> None:
+def store_rows(code: Writer, results: list[str], rows: list[str], base: str) -> None:
     """Write a row for each lane: squares of width x width entries are transposed in registers."""
+    if code.width == 1:
+        for k, result in enumerate(results):
+            code.line(f"store double {result}, ptr {code.address(base, str(k))}, align 8")
+        return
     width, n = code.width, len(results)
     firsts = list(range(0, n - width + 1, width))
     if n >= width and n % width:
         firsts.append(n - width)  # the last square may overlap the one before it
     for first in firsts:
         for lane, vector in enumerate(_transposed(code, results[first : first + width])):
-            place = code.address("%out", code.op(f"add i64 {rows[lane]}, {first}"))
+            place = code.address(base, code.op(f"add i64 {rows[lane]}, {first}"))
             code.line(f"store {code.type} {vector}, ptr {place}, align 8")
     if n < width:
         for k, result in enumerate(results):
             for lane, row in enumerate(rows):
                 entry = code.op(f"extractelement {code.type} {result}, i64 {lane}")
-                code.line(f"store double {entry}, ptr {code.address('%out', code.op(f'add i64 {row}, {k}'))}, align 8")
+                code.line(f"store double {entry}, ptr {code.address(base, code.op(f'add i64 {row}, {k}'))}, align 8")
 
 
 def _transposed(code: Writer, square: list[str]) -> list[str]:

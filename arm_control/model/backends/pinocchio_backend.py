@@ -12,6 +12,7 @@ from arm_control.exceptions import ModelError
 from arm_control.model.column_law import Columns
 from arm_control.model.kernels import Batch, Kernel, batch_of
 from arm_control.model.quantities import INPUTS, input_sizes, tool_numbers
+from arm_control.model.scan_law import Scan
 from arm_control.model.tree import Tree
 from arm_control.spatial import Array
 
@@ -83,6 +84,10 @@ class PinocchioBackEnd:
     def columns(self, law: object, check: object) -> Columns:
         """See :class:`~arm_control.model.kernels.BackEnd`; likewise."""
         raise NotImplementedError("the text runs on whole columns")
+
+    def scan(self, law: object, check: object) -> Scan:
+        """See :class:`~arm_control.model.kernels.BackEnd`; likewise."""
+        raise NotImplementedError("the text runs row after row")
 
     def batch(self, quantities: Sequence[str], has_tool: bool, check: object = None) -> Batch:
         """See :class:`~arm_control.model.kernels.BackEnd`; likewise."""

@@ -10,6 +10,7 @@ from arm_control.model.column_law import ColumnLaw, Columns, TextColumns
 from arm_control.model.kernels import Batch, Kernel, batch_of
 from arm_control.model.program import FUNCTIONS, Operation, Program
 from arm_control.model.quantities import trace
+from arm_control.model.scan_law import Scan, ScanLaw, TextScan
 from arm_control.model.tree import Tree
 from arm_control.spatial import Array
 
@@ -35,6 +36,10 @@ class PythonBackEnd:
     def columns(self, law: ColumnLaw, check: Callable[[Columns], None]) -> Columns:
         """See :class:`~arm_control.model.kernels.BackEnd`; the text runs on whole columns."""
         return TextColumns(law)
+
+    def scan(self, law: ScanLaw, check: Callable[[Scan], None]) -> Scan:
+        """See :class:`~arm_control.model.kernels.BackEnd`; the text runs row after row."""
+        return TextScan(law)
 
     def batch(self, quantities: Sequence[str], has_tool: bool, check: Callable[[Batch], None]) -> Batch:
         """See :class:`~arm_control.model.kernels.BackEnd`."""
