@@ -6,7 +6,7 @@ from setuptools import find_packages, setup
 
 NAME = "arm_control"
 HERE = Path(__file__).parent
-NODES = ("dynamics", "gate", "joint", "obstacle_avoidance", "osc", "simulator", "targets")
+NODES = ("dynamics", "gate", "ilqr", "joint", "obstacle_avoidance", "osc", "simulator", "targets")
 ROS = [
     "rclpy",
     "rmw-fastrtps-cpp",

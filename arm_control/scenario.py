@@ -25,7 +25,7 @@ from arm_control.tuning import OF_ONE_ARM
 from arm_control.world import World
 from arm_control.yaml_files import as_mapping, read_yaml, yaml_path
 
-NODES = ("simulator", "dynamics", "osc", "joint", "obstacle_avoidance", "gate", "targets")
+NODES = ("simulator", "dynamics", "osc", "joint", "ilqr", "obstacle_avoidance", "gate", "targets")
 """The package's executables; each is also the name of its node."""
 
 SIMULATORS = ("mujoco", "none")
@@ -174,7 +174,7 @@ class Scenario:
 
     def arm(self) -> dict[str, Any]:
         """What the controller's parameters say of the arm: it is the same arm for every node."""
-        controllers = [self.nodes[node] for node in ("osc", "joint") if node in self.nodes]
+        controllers = [self.nodes[node] for node in ("osc", "joint", "ilqr") if node in self.nodes]
         choices = {name: x for given in controllers for name, x in given.items() if name in ArmChoices.types()}
         return deepcopy(choices)  # ROS reads no YAML in which two nodes share a list
 

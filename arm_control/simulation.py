@@ -6,39 +6,26 @@ Obstacles are known exactly, with their velocities; a push reaches the arm as ``
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from arm_control.arm_choices import ArmChoices
-from arm_control.controllers import (
-    Avoidance,
-    CompiledOsc,
-    JointParameters,
-    JointSpaceController,
-)
+from arm_control.controllers import Avoidance
 from arm_control.controllers.proximity import Obstacle, Proximity
-from arm_control.description.urdf import read_source
-from arm_control.exceptions import ParameterError, SimulationDiverged
-from arm_control.following import Follower, FollowingParameters
-from arm_control.gate import EffortGate, GateOutput, GateParameters
-from arm_control.model import RobotModel, Terms
-from arm_control.pose_following import PoseFollower, PoseMotion
+from arm_control.exceptions import SimulationDiverged
+from arm_control.gate import EffortGate, GateOutput
+from arm_control.laws import Law, OscSimulation, Tick, arm_and_parameters, law_of
+from arm_control.model import RobotModel
+from arm_control.pose_following import PoseMotion
 from arm_control.progress import bar
 from arm_control.recording import Trace
 from arm_control.reference import Target
-from arm_control.resources import urdf_path
 from arm_control.scenario import Scenario
 from arm_control.simulators.mujoco_simulator import MujocoSimulator
-from arm_control.spatial import Array, Pose, rotation_vector
+from arm_control.spatial import Array, rotation_vector
 from arm_control.targets import load_trajectory
-from arm_control.tuning import OscTuning, tuned, with_avoidance
-from arm_control.waypoints import Waypoints
+from arm_control.tuning import with_avoidance
 
-NODE_ONLY = ("lock_step", "robot_description", "publish_effort_array", "telemetry_every", "disturbance_timeout")
-"""Parameters of a controller's node that say nothing about the control."""
 COARSE = 10
 """Ticks between two looks at the condition number and the obstacles."""
 LENGTH = 0.3
@@ -47,29 +34,6 @@ REACH = 2.0
 """Obstacles farther away than this [m] have no distance."""
 SECONDS = 10.0
 """Duration where nothing says another one [s]."""
-
-
-@dataclass(frozen=True)
-class OscSimulation(OscTuning, GateParameters, ArmChoices):
-    """Parameters of operational space control in a simulation."""
-
-
-@dataclass(frozen=True)
-class JointSimulation(JointParameters, FollowingParameters, GateParameters, ArmChoices):
-    """Parameters of joint space control in a simulation."""
-
-
-class Tick(NamedTuple):
-    """What a law says in one state: the state, torque and what it is made of, and where the end effector should be."""
-
-    state: Terms
-    tau: Array
-    terms: dict[str, Array]
-    X_WT: Pose
-
-
-Law = Callable[[int, Array, Array], Tick]
-"""From the stamp [ns], positions and velocities of a state."""
 
 
 class Simulation:
@@ -88,7 +52,7 @@ class Simulation:
         The arm.
     duration : float
         How long the scenario takes [s].
-    parameters : OscSimulation or JointSimulation
+    parameters : OscSimulation, JointSimulation or IlqrSimulation
         Of the controller.
 
     Raises
@@ -99,7 +63,7 @@ class Simulation:
 
     def __init__(self, scenario: Scenario, variant: str = "") -> None:
         self._scenario = chosen = scenario.variant(variant)
-        self.model, self.parameters = _arm_and_parameters(chosen)
+        self.model, self.parameters = arm_and_parameters(chosen)
         simulator = chosen.nodes.get("simulator", {})
         self._q0 = np.array(simulator.get("initial_position") or np.zeros(self.model.nq), dtype=float)
         self._options = {name: simulator[name] for name in ("timestep", "damping") if name in simulator}
@@ -131,10 +95,8 @@ class Simulation:
 
     def law(self) -> Law:
         """Return the controller, at rest at the start."""
-        if isinstance(self.parameters, OscSimulation):
-            return _osc_law(self.model, self.parameters, self._q0, self.queue)
         name = self._scenario.nodes.get("targets", {}).get("trajectory", "")
-        return _joint_law(self.model, self.parameters, self._q0, name)
+        return law_of(self.model, self.parameters, self._q0, self.queue, name)
 
     @property
     def world(self) -> Any:
@@ -235,49 +197,6 @@ class _Log:
         return Trace(
             stamps, self._q[:n], self._v[:n], stamps, self._tau[:n], shown, *motion, *looks, goals, *gate, trouble
         )
-
-
-def _arm_and_parameters(scenario: Scenario) -> tuple[RobotModel, OscSimulation | JointSimulation]:
-    description = read_source(urdf_path(scenario.robot))[0]
-    for node in ("osc", "joint"):
-        if node in scenario.nodes:
-            given = {name: value for name, value in scenario.nodes[node].items() if name not in NODE_ONLY}
-            where = f"{scenario.name}: {node}"
-            if node == "joint":
-                joint = JointSimulation.from_mapping(given, where=where)
-                return joint.model(description), joint
-            model = tuned(OscSimulation, given, None, where).model(description)
-            return model, tuned(OscSimulation, given, model, where)
-    raise ParameterError(f"{scenario.name} has no controller: a node osc or joint is needed")
-
-
-def _osc_law(model: RobotModel, parameters: OscSimulation, q0: Array, queue: list[Target | PoseMotion]) -> Law:
-    osc = CompiledOsc(model, parameters.replace(posture=parameters.posture or tuple(q0.tolist())))
-    follower = PoseFollower(model)
-    follower.restart(q0)
-    for order in queue:
-        follower.queue.add(order)
-
-    def law(stamp_ns: int, q: Array, v: Array) -> Tick:
-        reference = follower.reference(stamp_ns, q)
-        output = osc.tick(q, v, reference)
-        return Tick(output.state, output.tau, output.terms, reference.X_WT)
-
-    return law
-
-
-def _joint_law(model: RobotModel, parameters: JointSimulation, q0: Array, trajectory: str) -> Law:
-    controller, follower = JointSpaceController(model, parameters), Follower(model, parameters, q0)
-    if trajectory:
-        joints, points = load_trajectory(trajectory)
-        follower.follow(Waypoints.checked(model, joints, points.times.tolist(), points.qs, points.vs, points.as_), 0)
-
-    def law(stamp_ns: int, q: Array, v: Array) -> Tick:
-        state, reference = model.evaluate(q, v), follower.tick(stamp_ns, q)
-        output = controller.tick(state, reference)
-        return Tick(state, output.tau, output.terms, model.pose(reference.q_des))
-
-    return law
 
 
 def _condition(J: Array) -> float:

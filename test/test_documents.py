@@ -14,6 +14,7 @@ from arm_control.model import recursions
 from arm_control.model.quantities import reference, trace
 from arm_control.nodes.dynamics import DynamicsParameters
 from arm_control.nodes.gate import GateNodeParameters
+from arm_control.nodes.ilqr import IlqrNodeParameters
 from arm_control.nodes.joint import JointNodeParameters
 from arm_control.nodes.obstacle_avoidance import AvoidanceNodeParameters
 from arm_control.nodes.osc import OscNodeParameters
@@ -25,6 +26,7 @@ ROOT = Path(__file__).parents[1]
 NODES: dict[str, type[Parameters]] = {
     "osc": OscNodeParameters,
     "joint": JointNodeParameters,
+    "ilqr": IlqrNodeParameters,
     "dynamics": DynamicsParameters,
     "obstacle_avoidance": AvoidanceNodeParameters,
     "gate": GateNodeParameters,

@@ -9,6 +9,7 @@ from arm_control.exceptions import ParameterError
 from arm_control.nodes.base import ArmNode, run
 from arm_control.nodes.dynamics import DynamicsNode
 from arm_control.nodes.gate import GateNode
+from arm_control.nodes.ilqr import IlqrNode
 from arm_control.nodes.joint import JointNode
 from arm_control.nodes.obstacle_avoidance import ObstacleAvoidanceNode
 from arm_control.nodes.osc import OscNode
@@ -19,6 +20,7 @@ from arm_control.parameters import refuse_unknown
 NODE_CLASSES: dict[str, type[ArmNode]] = {
     "dynamics": DynamicsNode,
     "gate": GateNode,
+    "ilqr": IlqrNode,
     "joint": JointNode,
     "obstacle_avoidance": ObstacleAvoidanceNode,
     "osc": OscNode,

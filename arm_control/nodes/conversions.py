@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Duration, Time
-from geometry_msgs.msg import PoseStamped, Transform, Twist, TwistStamped
+from geometry_msgs.msg import PoseArray, PoseStamped, Transform, Twist, TwistStamped
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 from trajectory_msgs.msg import (
@@ -88,6 +88,13 @@ def pose_message(X: Pose, frame: str, stamp_ns: int) -> PoseStamped:
     position, orientation = message.pose.position, message.pose.orientation
     position.x, position.y, position.z = X.p.tolist()
     orientation.x, orientation.y, orientation.z, orientation.w = quaternion_from_rotation(X.R).tolist()
+    return message
+
+
+def pose_array(poses: Sequence[Pose], frame: str, stamp_ns: int) -> PoseArray:
+    """Poses in a frame, with a stamp."""
+    message = PoseArray(poses=[pose_message(X, frame, stamp_ns).pose for X in poses])
+    message.header.frame_id, message.header.stamp = frame, time_message(stamp_ns)
     return message
 
 

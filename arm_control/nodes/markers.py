@@ -24,7 +24,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 from arm_control.controllers.proximity import Obstacle
 from arm_control.exceptions import ArmControlError, InputError
 from arm_control.geometry import Box, Capsule, Cone, Cylinder, Shape, Sphere
-from arm_control.nodes.conversions import NANOSECONDS, nanoseconds, pose_from_message, pose_message
+from arm_control.nodes.conversions import NANOSECONDS, nanoseconds, pose_from_message, pose_message, time_message
 from arm_control.spatial import Array, Pose, rotation_vector, rotation_with_z
 
 ROUND = 0.02
@@ -159,6 +159,15 @@ def marker_of(obstacle: Obstacle) -> Marker:
     marker = Marker(type=kind, action=Marker.ADD, color=ColorRGBA(r=0.8, g=0.3, b=0.2, a=0.9))
     marker.pose = pose_message(obstacle.X_WO, "", 0).pose
     marker.scale.x, marker.scale.y, marker.scale.z = map(float, scale)
+    marker.points = [Point(x=x, y=y, z=z) for x, y, z in points.tolist()]
+    return marker
+
+
+def line_marker(points: Array, frame: str, stamp_ns: int, width: float = 0.005) -> Marker:
+    """A line through points (N, 3) [m] in a frame, so wide [m]."""
+    marker = Marker(ns="plan", type=Marker.LINE_STRIP, action=Marker.ADD, color=ColorRGBA(r=0.1, g=0.5, b=0.9, a=0.9))
+    marker.header.frame_id, marker.header.stamp = frame, time_message(stamp_ns)
+    marker.pose.orientation.w, marker.scale.x = 1.0, width
     marker.points = [Point(x=x, y=y, z=z) for x, y, z in points.tolist()]
     return marker
 
