@@ -1,0 +1,163 @@
+"""What the documents find with iterative LQR, as far as it is true, and what the page says of it."""
+
+import importlib.util
+import json
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def example():
+    specification = importlib.util.spec_from_file_location("ilqr_reaches", ROOT / "examples" / "ilqr_reaches.py")
+    module = importlib.util.module_from_spec(specification)
+    sys.modules["ilqr_reaches"] = module  # dataclasses look there for their annotations
+    specification.loader.exec_module(module)
+    yield module
+    del sys.modules["ilqr_reaches"]
+
+
+@pytest.fixture(scope="module")
+def run(example, tmp_path_factory):
+    """Figures, and the folder with the pictures."""
+    folder = tmp_path_factory.mktemp("pictures") / "new"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["ilqr_reaches", "--pictures", str(folder)])
+        return example.main(), folder
+
+
+@pytest.fixture(scope="module")
+def figures(run):
+    return run[0]
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    text = (ROOT / "docs" / "ilqr.md").read_text()
+    return re.sub(r"\s+", " ", text[text.index("## What it finds") :])
+
+
+def test_the_same_reach_within_100_50_and_10_steps(figures):
+    """Torque grows with the square of the pace, to 5 %; ten steps end slow, and off their target."""
+    found = figures["steps"]
+    assert found["50"]["largest_control"] / found["100"]["largest_control"] == pytest.approx(4.0, rel=0.05)
+    for n, largest in (("100", 1e-4), ("50", 1e-3)):
+        assert found[n]["converged"]
+        assert found[n]["end_error"] < largest
+    assert 0.2 < found["10"]["end_error"] / 0.199 < 0.5
+    assert found["10"]["end_speed"] < 1e-3 * found["10"]["largest_speed"]
+
+
+def test_off_line_is_the_distance_from_the_line(example):
+    """A closed form: of an arm that turns by a right angle about its base, r (1 - 1 / sqrt 2) over r sqrt 2."""
+    model = example.planar2()
+    turning = np.linspace(0.0, np.pi / 2, 101)
+    xs = np.column_stack([turning, *[0.0 * turning] * 3])
+    reach = example.Reach(model, type("Plan", (), {"xs": xs}), model.pose(xs[-1, :2]).p)
+    assert reach.off_line == pytest.approx((1.0 - np.sqrt(0.5)) / np.sqrt(2.0), rel=1e-6)
+
+
+def test_position_on_the_way_straightens_a_bent_path_and_bends_straight_ones(figures):
+    bends = [figures["running_position"][w]["off_line"] for w in ("0", "10", "100")]
+    assert bends[1] < 0.5 * bends[0]
+    assert bends[2] < 0.5 * bends[1]
+    stars = figures["stars"]
+    assert stars["two_links_running"]["median_off_line"] > 1.5 * stars["two_links"]["median_off_line"]
+
+
+def test_a_third_joint_does_not_straighten_paths(figures):
+    """Alone it bends them; heavy rotors straighten them, whether it is free or not."""
+    found = {name: star["median_off_line"] for name, star in figures["stars"].items()}
+    assert found["three_links"] > 5.0 * found["third_locked"]
+    assert found["three_links_heavy"] == pytest.approx(found["third_locked_heavy"], rel=0.2)
+    assert found["three_links_heavy"] < 0.3 * found["two_links"]
+    assert all(star["end_error"] < 1e-3 for star in figures["stars"].values())
+
+
+def test_a_target_that_changes_is_reached_from_where_the_arm_is(example, figures):
+    reaches = example.changed_target()
+    np.testing.assert_array_equal(reaches["warm"].plan.xs[0], reaches["old"].plan.xs[example.N // 2])
+    assert np.linalg.norm(reaches["warm"].target - reaches["old"].target) > 0.1
+    assert np.abs(reaches["warm"].plan.xs[0, 2:]).max() > 0.5  # it moves when the target changes
+    assert figures["changed_target"]["warm"]["end_error"] < 1e-3
+    assert figures["changed_target"]["warm"]["end_speed"] < 1e-3
+
+
+def test_each_changed_target_is_reached(example):
+    for target in example.NEW_TARGETS:
+        warm = example.changed_target(target)["warm"]
+        assert warm.plan.converged
+        assert np.linalg.norm(warm.p[-1] - target) < 1e-3
+
+
+@pytest.mark.parametrize("name", ["obstacle", "ur5_obstacle"])
+def test_the_hand_keeps_away_from_an_obstacle_that_has_a_cost(figures, name):
+    without, aware = figures[name]["without"], figures[name]["with"]
+    assert without["clearance"] < -0.03
+    assert aware["clearance"] > 0.04
+    assert aware["converged"]
+    assert aware["end_error"] < 1e-3
+
+
+def test_effort_limits_are_kept_and_touched(figures):
+    free, limited = figures["effort_limits"]["free"], figures["effort_limits"]["limited"]
+    assert free["largest_share_of_limit"] > 1.5
+    assert limited["largest_share_of_limit"] == pytest.approx(1.0, abs=1e-12)
+    assert limited["knots_at_limit"] > 10
+    assert limited["converged"]
+    assert limited["end_error"] < 2e-4
+    assert limited["cost"] > free["cost"]
+
+
+def test_nothing_is_random(example):
+    assert json.dumps(example.steps()["50"].figures()) == json.dumps(example.steps()["50"].figures())
+
+
+def test_the_page_has_the_measured_figures(figures, page):
+    """To half a unit of the last digit that is shown, and a little for another machine."""
+    rows = {("100", "-"): ("steps", "100"), ("50", "-"): ("steps", "50"), ("10", "-"): ("steps", "10")}
+    rows |= {("100", f"weight {w}"): ("running_position", w) for w in ("10", "100")}
+    for (n, weight), (study, name) in rows.items():
+        (row,) = re.findall(rf"\| {n} \| {weight} \| ([^|]+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|", page)
+        x = figures[study][name]
+        measured = [x["largest_control"], x["end_error"], x["end_speed"] / x["largest_speed"], x["off_line"] * 0.1991]
+        np.testing.assert_allclose([float(cell) for cell in row][:2], measured[:2], rtol=0.01)
+        assert float(row[2]) == pytest.approx(measured[2], rel=0.5)
+        assert float(row[3]) == pytest.approx(measured[3], abs=6e-4)
+
+
+def test_the_page_says_what_was_measured_in_words(figures, page):
+    found = {name: 100 * star["median_off_line"] for name, star in figures["stars"].items()}
+    ratio = figures["steps"]["50"]["largest_control"] / figures["steps"]["100"]["largest_control"]
+    deep = {name: 1e3 * figures[name]["without"]["clearance"] for name in ("ur5_obstacle", "obstacle")}
+    away = {name: 1e3 * figures[name]["with"]["clearance"] for name in ("ur5_obstacle", "obstacle")}
+    limited = figures["effort_limits"]["limited"]
+    words = {"less": "three", "more": "two", "as_much": "four"}
+    assert figures["changed_targets"] == {"less": 3, "as_much": 4, "more": 2}, words
+    for said in (
+        f"four times the torque ({ratio:.2f};",
+        f"{found['two_links']:.1f} % of the distance to {found['two_links_running']:.1f} % with weight 10",
+        f"{found['three_links']:.0f} % of the distance off the line, {found['third_locked']:.1f} % with the joint",
+        f"it is {found['three_links_heavy']:.1f} % and {found['third_locked_heavy']:.1f} %",
+        "cheaper plan for three, a dearer one for two, and the same one for four",
+        f"{-deep['ur5_obstacle']:.0f} mm deep into it without and stays {away['ur5_obstacle']:.0f} mm away",
+        f"{-deep['obstacle']:.0f} mm deep, and {away['obstacle']:.0f} mm away",
+        f"would take {figures['effort_limits']['free']['largest_share_of_limit']:.1f} times the 45 N m",
+        f"for {limited['knots_at_limit']} of 40 steps, and the end error is {1e3 * limited['end_error']:.2f} mm",
+    ):
+        assert said in page
+
+
+@pytest.mark.parametrize("name", ["ilqr_planar.png", "ilqr_ur5.png"])
+def test_the_pictures_are_drawn_and_small(run, name):
+    assert (run[1] / name).stat().st_size < 200_000
+    with Image.open(run[1] / name) as new, Image.open(ROOT / "docs" / "pictures" / name) as kept:
+        assert new.size == kept.size
+        assert np.asarray(new.convert("L")).std() > 10
+    assert (ROOT / "docs" / "pictures" / name).stat().st_size < 200_000
