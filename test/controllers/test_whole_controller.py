@@ -88,7 +88,7 @@ def test_every_torque_is_finite_within_limits_and_within_rate(
         avoidance(model, setting),
     )
     tau = None
-    for _ in range(3):
+    for _ in range(2):
         q, v = state(model, rng, speed)
         X = model.pose(q)
         X_WT = Pose(rotation_from_vector(rng.normal(size=3) * 3) @ X.R, X.p + way * rng.normal(size=3))

@@ -135,7 +135,7 @@ def test_a_push_does_to_the_simulator_s_arm_what_it_does_in_a_simulation(rig: Ri
 
 @pytest.mark.parametrize(
     ("name", "variant", "off"),
-    [("ur5_obstacle", "with", 1e-6), ("ur5_obstacle", "without", 1e-6), ("ur5_moving_obstacle", "with", 0.01)],
+    [("ur5_obstacle", "with", 1e-6), ("ur5_moving_obstacle", "with", 0.01)],
 )
 def test_a_scenario_with_an_obstacle_does_as_nodes_what_it_does_in_the_simulation(
     rig: Rig, name: str, variant: str, off: float
