@@ -368,7 +368,7 @@ def test_only_lost_directions_give_way_and_the_torque_stays_small(ur5: RobotMode
 def test_the_other_ways_are_bounded_too_but_jump_or_are_never_exact(ur5: RobotModel, way: str, singularity: str):
     calm, exact = deviation(ur5, WAYS_IN[way](1.0), singularity)
     assert (np.abs(exact).max() < 1e-9) == (singularity == "truncate")
-    peaks = [deviation(ur5, WAYS_IN[way](x), singularity)[0] for x in np.geomspace(0.5, 1e-12, 200)]
+    peaks = [deviation(ur5, WAYS_IN[way](x), singularity)[0] for x in np.geomspace(0.5, 1e-4, 64)]
     assert max(peaks) < 5.0 * calm
     steps = np.abs(np.diff(np.log(peaks)))
     assert (steps.max() > 0.4) == (singularity == "truncate")
