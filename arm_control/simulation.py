@@ -12,6 +12,8 @@ import numpy as np
 
 from arm_control.controllers import Avoidance
 from arm_control.controllers.proximity import Obstacle, Proximity
+from arm_control.controllers.task import pose_error
+from arm_control.controllers.task_inertia import scaled_jacobian
 from arm_control.exceptions import SimulationDiverged
 from arm_control.gate import EffortGate, GateOutput
 from arm_control.laws import Law, OscSimulation, Tick, arm_and_parameters, law_of
@@ -22,7 +24,7 @@ from arm_control.recording import Trace
 from arm_control.reference import Target
 from arm_control.scenario import Scenario
 from arm_control.simulators.mujoco_simulator import MujocoSimulator
-from arm_control.spatial import Array, rotation_vector
+from arm_control.spatial import Array
 from arm_control.targets import load_trajectory
 from arm_control.tuning import with_avoidance
 
@@ -130,8 +132,7 @@ class _Loop:
         self._law, self._dt = simulation.law(), simulator.timestep
         p = simulation.parameters
         self._gate = EffortGate(self._model, p)
-        avoids = isinstance(p, OscSimulation) and p.avoid_obstacles
-        self._avoidance = Avoidance(self._model, p) if avoids and isinstance(p, OscSimulation) else None
+        self._avoidance = Avoidance(self._model, p) if isinstance(p, OscSimulation) and p.avoid_obstacles else None
         self._proximity = Proximity(self._model) if simulation.world.movers else None
 
     def tick(self, k: int) -> None:
@@ -173,7 +174,7 @@ class _Log:
         self._q[k], self._v[k], self._tau[k] = said.state.q, said.state.v, passed.tau
         self._asked[k], self._braking[k] = asked, bool(passed.braking)
         self._p[k], self._p_des[k] = X.p, said.X_WT.p
-        self._error[k, :3], self._error[k, 3:] = said.X_WT.p - X.p, rotation_vector(said.X_WT.R @ X.R.T)
+        self._error[k] = pose_error(X, said.X_WT)
         for name, part in terms.items():
             if name not in self._terms:
                 self._terms[name] = np.zeros_like(self._tau)
@@ -200,5 +201,5 @@ class _Log:
 
 
 def _condition(J: Array) -> float:
-    sigma = np.linalg.svd(np.diag([1.0, 1.0, 1.0, LENGTH, LENGTH, LENGTH]) @ J, compute_uv=False)
+    sigma = np.linalg.svd(scaled_jacobian(J, LENGTH), compute_uv=False)
     return float(sigma[0] / max(sigma[-1], 1e-12))

@@ -104,17 +104,11 @@ def left_free(levels: Sequence[Level], J: Array) -> Array:
     return J
 
 
-def beneath(levels: Sequence[Level], a: Array) -> Array:
-    """Filter joint accelerations (n,) so that no task feels them: ``N a``."""
+def beneath(levels: Sequence[Level], a: Array, early: bool = False) -> Array:
+    """Filter joint accelerations (n,) so that no task feels them: ``N a``; ``early``: they get what fades at once."""
     for level in levels:
-        a = a - level.J_firm @ (level.J_free @ a)
-    return a
-
-
-def damped(levels: Sequence[Level], a: Array) -> Array:
-    """Filter those of a damper: like :func:`beneath`, and what fades is damped, too."""
-    for level in levels:
-        a = a - level.J_sharp @ (level.J_free @ a)
+        inverse_of_J = level.J_sharp if early else level.J_firm
+        a = a - inverse_of_J @ (level.J_free @ a)
     return a
 
 

@@ -36,11 +36,11 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control.controllers.limiting import SPEED_LIMITS
-from arm_control.controllers.null_space import beneath, beneath_pseudo, damped, joint_motion, smallest_regularity, stack
+from arm_control.controllers.null_space import beneath, beneath_pseudo, joint_motion, smallest_regularity, stack
 from arm_control.controllers.osc_parameters import Form, Gains, OscParameters
 from arm_control.controllers.task import along, axes, chosen, pose_error
 from arm_control.controllers.task_inertia import scaled_jacobian
-from arm_control.matrices import inverse, is_numeric
+from arm_control.matrices import is_numeric, solve
 from arm_control.model import RobotModel, Terms
 from arm_control.reference import Reference
 from arm_control.scalars import Scalar, maximum, minimum, nearest, select
@@ -112,10 +112,10 @@ def torque(
     V_cmd = V_cmd * _nu(joint_motion(levels, V_cmd), g, drive)  # (2)
     A_cmd = _limit(chosen(g.kv * (V_cmd - V), rows), g.A_max) + A_des  # (3)
     spring, damper = posture_acceleration(t, g, drive, zones)
-    posture = t.M @ (beneath(levels, spring) + damped(levels, damper))  # (4)
+    posture = t.M @ (beneath(levels, spring) + beneath(levels, damper, early=True))  # (4)
     if form.null_space == "pseudo_inverse":
         posture = beneath_pseudo(levels, t.M @ (spring + damper))
-    a_dist = inverse(t.M) @ tau_dist
+    a_dist = solve(t.M, tau_dist)
     task, cancelled = t.M @ joint_motion(levels, A_cmd - Jdot_v), t.M @ (beneath(levels, a_dist) - a_dist)
     certificate = smallest_regularity(levels, g) if is_regular and not is_numeric(J) else 0.0
     return Torque(task + posture + cancelled + t.h, task, posture, cancelled, e, certificate)  # (5)

@@ -175,8 +175,8 @@ class Box(_Shape):
 
 
 @dataclass(frozen=True)
-class Cylinder(_Shape):
-    """A cylinder with flat ends: ``radius``, and ``length`` along z, the origin in its middle [m]."""
+class _Turned(_Shape):
+    """A solid turned about z: ``radius``, and ``length`` along z, the origin in its middle [m]."""
 
     radius: float
     length: float
@@ -188,6 +188,11 @@ class Cylinder(_Shape):
     def extent(self) -> float:
         """Radius of the ball around the origin that holds the shape [m]."""
         return math.hypot(self.radius, self.length / 2)
+
+
+@dataclass(frozen=True)
+class Cylinder(_Turned):
+    """A cylinder with flat ends: ``radius``, and ``length`` along z, the origin in its middle [m]."""
 
     @property
     def distance(self) -> Distance:
@@ -196,19 +201,8 @@ class Cylinder(_Shape):
 
 
 @dataclass(frozen=True)
-class Cone(_Shape):
+class Cone(_Turned):
     """A cone: base of ``radius`` at ``z = -length / 2``, apex at ``z = length / 2`` [m]."""
-
-    radius: float
-    length: float
-
-    def __post_init__(self) -> None:
-        _check(self, self.radius, self.length)
-
-    @property
-    def extent(self) -> float:
-        """Radius of the ball around the origin that holds the shape [m]."""
-        return math.hypot(self.radius, self.length / 2)
 
     @property
     def distance(self) -> Distance:

@@ -14,6 +14,7 @@ from geometry_msgs.msg import PoseArray, PoseStamped
 from rclpy.publisher import Publisher
 from visualization_msgs.msg import MarkerArray
 
+from arm_control.controllers.task import pose_error
 from arm_control.exceptions import FrameNotFound, InputError
 from arm_control.gate import GateOutput
 from arm_control.model import Terms
@@ -28,7 +29,7 @@ from arm_control.planners.receding import PlanFollower, RecedingParameters
 from arm_control.planners.worker import PlannerProcess
 from arm_control.pose_following import PoseFollower
 from arm_control.reference import Target
-from arm_control.spatial import Pose, rotation_vector
+from arm_control.spatial import Pose
 
 SHOWN = 11
 """Poses of a plan that are published."""
@@ -148,10 +149,11 @@ class IlqrNode(EffortNode):
 
     def _figures_of(self, stamp_ns: int, t: Terms, X_WT: Pose) -> dict[str, float]:
         assert self._plans is not None
+        error = pose_error(t.X_WE, X_WT)
         figures = {
             "tube_error": self._plans.tube_error(stamp_ns, t),
-            "position_error": float(np.linalg.norm(X_WT.p - t.X_WE.p)),
-            "orientation_error": float(np.linalg.norm(rotation_vector(X_WT.R @ t.X_WE.R.T))),
+            "position_error": float(np.linalg.norm(error[:3])),
+            "orientation_error": float(np.linalg.norm(error[3:])),
         }
         plan, newest = self._plans.plan, self._plans.newest
         if plan is not None:
