@@ -78,6 +78,10 @@ class SimulationDiverged(ArmControlError, RuntimeError):
         super().__init__(f"the simulation diverged at t = {t:.6f} s: q = {self.q}, v = {self.v}")
 
 
+class SimulatorLost(ArmControlError, ConnectionError):
+    """A simulator outside does not answer, or no longer does what it is told; to connect again may help."""
+
+
 class NodeDied(ArmControlError, RuntimeError):
     """A node of a running scenario ended by itself; the message names it."""
 
@@ -96,3 +100,7 @@ class MissingExtra(ArmControlError, ImportError):
     def __init__(self, module: str, extra: str) -> None:
         self.module, self.extra = module, extra
         super().__init__(f"'{module}' is not installed: pip install 'arm_control[{extra}]'")
+
+
+class BagError(ArmControlError, ValueError):
+    """A bag, or a message in one, that cannot be read, written or used for what is asked."""

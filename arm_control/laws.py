@@ -1,15 +1,15 @@
-"""Controllers as a simulation calls them: one function from a state to torque, made from a scenario's parameters."""
+"""Controllers without ROS, for a simulation or a replay: from states to torque, by the parameters of a scenario."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from arm_control.arm_choices import ArmChoices
 from arm_control.controllers import CompiledOsc, JointParameters, JointSpaceController
 from arm_control.description.urdf import read_source
-from arm_control.exceptions import ParameterError
+from arm_control.exceptions import ArmControlError, InputError, ParameterError
 from arm_control.following import Follower, FollowingParameters
 from arm_control.gate import GateParameters
 from arm_control.model import RobotModel, Terms
@@ -17,11 +17,10 @@ from arm_control.planners.reach import ReachPlanner
 from arm_control.planners.receding import PlanFollower, RecedingParameters
 from arm_control.planners.worker import InlinePlanner
 from arm_control.pose_following import PoseFollower, PoseMotion
-from arm_control.reference import Target
+from arm_control.reference import Queue, Target
 from arm_control.resources import urdf_path
 from arm_control.scenario import Scenario
 from arm_control.spatial import Array, Pose
-from arm_control.targets import load_trajectory
 from arm_control.tuning import OscTuning, tuned
 from arm_control.waypoints import Waypoints
 
@@ -56,19 +55,45 @@ class Tick(NamedTuple):
     X_WT: Pose
 
 
-Law = Callable[[int, Array, Array], Tick]
-"""From the stamp [ns], positions and velocities of a state."""
+class JointOrder(NamedTuple):
+    """Points to go through, or positions (nv,) to go to [rad or m], from a stamp on [ns]."""
+
+    stamp_ns: int
+    goal: Waypoints | Array
 
 
-def arm_and_parameters(scenario: Scenario) -> tuple[RobotModel, LawParameters]:
+class Law(Protocol):
+    """A controller that was at rest when it was made."""
+
+    def take(self, order: Target | PoseMotion | JointOrder) -> None:
+        """Take in what is to be done from a moment on."""
+
+    def restart(self, q: Array) -> None:
+        """Time has started over, with the arm at q, shape (nv,) [rad or m]."""
+
+    def let_go(self, q: Array) -> None:
+        """The gate has braked: later the arm is held where it is then."""
+
+    def __call__(self, stamp_ns: int, q: Array, v: Array) -> Tick:
+        """From the stamp [ns], positions and velocities of a state."""
+
+
+def arm_and_parameters(scenario: Scenario, description: str = "") -> tuple[RobotModel, LawParameters]:
     """Return the arm of a scenario, and the parameters of its controller.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Its first controller among osc, joint and ilqr counts.
+    description : str
+        Text of another URDF than the scenario's; empty: that one.
 
     Raises
     ------
     ParameterError
         When it has no controller, or a parameter is unknown or not allowed.
     """
-    description = read_source(urdf_path(scenario.robot))[0]
+    description = description or read_source(urdf_path(scenario.robot))[0]
     plain: dict[str, type[JointSimulation | IlqrSimulation]] = {"joint": JointSimulation, "ilqr": IlqrSimulation}
     for node in ("osc", *plain):
         if node in scenario.nodes:
@@ -82,74 +107,117 @@ def arm_and_parameters(scenario: Scenario) -> tuple[RobotModel, LawParameters]:
     raise ParameterError(f"{scenario.name} has no controller: a node osc, joint or ilqr is needed")
 
 
-def law_of(
-    model: RobotModel, parameters: LawParameters, q0: Array, queue: list[Target | PoseMotion], trajectory: str
-) -> Law:
-    """Return a controller, at rest at q0, shape (nv,).
-
-    Parameters
-    ----------
-    model : RobotModel
-        The arm.
-    parameters : OscSimulation, JointSimulation or IlqrSimulation
-        They say which controller.
-    q0 : ndarray, shape (nv,)
-        Where the arm is [rad or m].
-    queue : list of Target or PoseMotion
-        What the end effector is to do.
-    trajectory : str
-        Name of what the joints are to do; empty: nothing.
-    """
+def law_of(model: RobotModel, parameters: LawParameters, q0: Array) -> Law:
+    """Return a controller, at rest at q0, shape (nv,) [rad or m]; its parameters say which."""
     if isinstance(parameters, OscSimulation):
-        return _osc_law(model, parameters, q0, queue)
+        return OscLaw(model, parameters, q0)
     if isinstance(parameters, IlqrSimulation):
-        return _ilqr_law(model, parameters, q0, queue)
-    return _joint_law(model, parameters, q0, trajectory)
+        return IlqrLaw(model, parameters, q0)
+    return JointLaw(model, parameters, q0)
 
 
-def _osc_law(model: RobotModel, parameters: OscSimulation, q0: Array, queue: list[Target | PoseMotion]) -> Law:
-    osc = CompiledOsc(model, parameters.replace(posture=parameters.posture or tuple(q0.tolist())))
-    follower = _follower(model, q0, queue)
+class OscLaw:
+    """Operational space control towards poses; the arguments are those of :func:`law_of`."""
 
-    def law(stamp_ns: int, q: Array, v: Array) -> Tick:
-        reference = follower.reference(stamp_ns, q)
-        output = osc.tick(q, v, reference)
+    def __init__(self, model: RobotModel, parameters: OscSimulation, q0: Array) -> None:
+        self._osc = CompiledOsc(model, parameters.replace(posture=parameters.posture or tuple(q0.tolist())))
+        self._follower = PoseFollower(model)
+        self.restart(q0)
+
+    def take(self, order: Target | PoseMotion | JointOrder) -> None:
+        """See :class:`Law`."""
+        self._follower.queue.add(_pose_order(order))
+
+    def restart(self, q: Array) -> None:
+        """See :class:`Law`."""
+        self._follower.restart(q)
+
+    def let_go(self, q: Array) -> None:
+        """The law is one of the moment: there is nothing to let go."""
+
+    def __call__(self, stamp_ns: int, q: Array, v: Array) -> Tick:
+        """See :class:`Law`."""
+        reference = self._follower.reference(stamp_ns, q)
+        output = self._osc.tick(q, v, reference)
         return Tick(output.state, output.tau, output.terms, reference.X_WT)
 
-    return law
 
+class IlqrLaw:
+    """Planned reaches of poses; the arguments are those of :func:`law_of`."""
 
-def _ilqr_law(model: RobotModel, parameters: IlqrSimulation, q0: Array, queue: list[Target | PoseMotion]) -> Law:
-    follower = _follower(model, q0, queue)
-    plans = PlanFollower(model, parameters, InlinePlanner(ReachPlanner(model, parameters)), True)
-    plans.let_go(q0)
+    def __init__(self, model: RobotModel, parameters: IlqrSimulation, q0: Array) -> None:
+        self._model, self._follower = model, PoseFollower(model)
+        self._plans = PlanFollower(model, parameters, InlinePlanner(ReachPlanner(model, parameters)), True)
+        self._is_braked = False
+        self.restart(q0)
 
-    def law(stamp_ns: int, q: Array, v: Array) -> Tick:
-        state, X_WT = model.evaluate(q, v), follower.reference(stamp_ns, q).X_WT
-        torque = plans.tick(stamp_ns, state, follower.active, X_WT)
+    def take(self, order: Target | PoseMotion | JointOrder) -> None:
+        """See :class:`Law`."""
+        self._follower.queue.add(_pose_order(order))
+
+    def restart(self, q: Array) -> None:
+        """See :class:`Law`."""
+        self._follower.restart(q)
+        self._plans.let_go(q)
+
+    def let_go(self, q: Array) -> None:
+        """See :class:`Law`."""
+        self._plans.let_go(q)
+        self._is_braked = True
+
+    def __call__(self, stamp_ns: int, q: Array, v: Array) -> Tick:
+        """See :class:`Law`."""
+        state, X_WT = self._model.evaluate(q, v), self._follower.reference(stamp_ns, q).X_WT
+        target, self._is_braked = None if self._is_braked else self._follower.active, False
+        torque = self._plans.tick(stamp_ns, state, target, X_WT)
         terms = {"feedforward": torque.feedforward, "feedback": torque.feedback}
         return Tick(state, torque.tau, terms, X_WT)
 
-    return law
+
+class JointLaw:
+    """Joint space control along trajectories; the arguments are those of :func:`law_of`."""
+
+    def __init__(self, model: RobotModel, parameters: JointSimulation, q0: Array) -> None:
+        self._model, self._parameters = model, parameters
+        self._controller = JointSpaceController(model, parameters)
+        self._orders: Queue[JointOrder] = Queue()
+        self.restart(q0)
+
+    def take(self, order: Target | PoseMotion | JointOrder) -> None:
+        """See :class:`Law`."""
+        if not isinstance(order, JointOrder):
+            raise InputError("joint space control follows joints, no poses")
+        self._orders.add(order)
+
+    def restart(self, q: Array) -> None:
+        """See :class:`Law`."""
+        self._order: JointOrder | None = None
+        self.let_go(q)
+
+    def let_go(self, q: Array) -> None:
+        """See :class:`Law`."""
+        self._follower = Follower(self._model, self._parameters, q)
+
+    def __call__(self, stamp_ns: int, q: Array, v: Array) -> Tick:
+        """See :class:`Law`; an order that cannot be followed is passed over, as the node does."""
+        order = self._orders.active(stamp_ns)
+        if order is not None and order is not self._order:
+            self._order = order
+            with suppress(ArmControlError):
+                self._start(order, stamp_ns)
+        reference = self._follower.tick(stamp_ns, q)
+        state = self._model.evaluate(q, v)
+        output = self._controller.tick(state, reference)
+        return Tick(state, output.tau, output.terms, self._model.pose(reference.q_des))
+
+    def _start(self, order: JointOrder, now_ns: int) -> None:
+        if isinstance(order.goal, Waypoints):
+            self._follower.follow(order.goal, now_ns)
+        else:
+            self._follower.go_to(order.goal, now_ns)
 
 
-def _follower(model: RobotModel, q0: Array, queue: list[Target | PoseMotion]) -> PoseFollower:
-    follower = PoseFollower(model)
-    follower.restart(q0)
-    for order in queue:
-        follower.queue.add(order)
-    return follower
-
-
-def _joint_law(model: RobotModel, parameters: JointSimulation, q0: Array, trajectory: str) -> Law:
-    controller, follower = JointSpaceController(model, parameters), Follower(model, parameters, q0)
-    if trajectory:
-        joints, points = load_trajectory(trajectory)
-        follower.follow(Waypoints.checked(model, joints, points.times.tolist(), points.qs, points.vs, points.as_), 0)
-
-    def law(stamp_ns: int, q: Array, v: Array) -> Tick:
-        state, reference = model.evaluate(q, v), follower.tick(stamp_ns, q)
-        output = controller.tick(state, reference)
-        return Tick(state, output.tau, output.terms, model.pose(reference.q_des))
-
-    return law
+def _pose_order(order: Target | PoseMotion | JointOrder) -> Target | PoseMotion:
+    if isinstance(order, JointOrder):
+        raise InputError("this controller follows poses, no joints")
+    return order

@@ -6,17 +6,16 @@ Obstacles are known exactly, with their velocities; a push reaches the arm as ``
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from arm_control.controllers import Avoidance
+from arm_control.control import Control, Decision
 from arm_control.controllers.proximity import Obstacle, Proximity
 from arm_control.controllers.task import pose_error
 from arm_control.controllers.task_inertia import scaled_jacobian
 from arm_control.exceptions import SimulationDiverged
-from arm_control.gate import EffortGate, GateOutput
-from arm_control.laws import Law, OscSimulation, Tick, arm_and_parameters, law_of
+from arm_control.laws import JointOrder, JointSimulation, arm_and_parameters
 from arm_control.model import RobotModel
 from arm_control.pose_following import PoseMotion
 from arm_control.progress import bar
@@ -26,7 +25,7 @@ from arm_control.scenario import Scenario
 from arm_control.simulators.mujoco_simulator import MujocoSimulator
 from arm_control.spatial import Array
 from arm_control.targets import load_trajectory
-from arm_control.tuning import with_avoidance
+from arm_control.waypoints import Waypoints
 
 COARSE = 10
 """Ticks between two looks at the condition number and the obstacles."""
@@ -36,6 +35,16 @@ REACH = 2.0
 """Obstacles farther away than this [m] have no distance."""
 SECONDS = 10.0
 """Duration where nothing says another one [s]."""
+
+
+class Witness(Protocol):
+    """Who sees what happens in a simulation, tick by tick."""
+
+    def obstacles(self, stamp_ns: int, q: Array) -> list[Obstacle]:
+        """What the controller knows of obstacles in a state: its stamp [ns] and positions (nv,) [rad or m]."""
+
+    def see(self, stamp_ns: int, decision: Decision) -> None:
+        """What was decided in it."""
 
 
 class Simulation:
@@ -71,9 +80,9 @@ class Simulation:
         self._options = {name: simulator[name] for name in ("timestep", "damping") if name in simulator}
         self.targets, self.motion = chosen.targets(), chosen.motion()
         self.duration = chosen.duration or self._own_duration()
-        self.queue: list[Target | PoseMotion] = self._orders()
+        self.queue: list[Target | PoseMotion | JointOrder] = self._orders()
 
-    def run(self, duration: float = 0.0, title: str | None = None) -> Trace:
+    def run(self, duration: float = 0.0, title: str | None = None, witness: Witness | None = None) -> Trace:
         """Simulate from the start.
 
         Parameters
@@ -82,11 +91,13 @@ class Simulation:
             How long [s]; 0: as long as the scenario takes.
         title : str, optional
             What a bar on the terminal says; None: no bar.
+        witness : Witness, optional
+            Who sees every tick, and says what the controller knows of obstacles; without one it knows everything.
         """
         simulator = MujocoSimulator(self.model, self._q0, **self._options)
         n = max(2, round((duration or self.duration) / simulator.timestep))
         log, trouble = _Log(self.model, n, round(simulator.timestep * 1e9)), ""
-        tick = _Loop(self, simulator, log).tick
+        tick = _Loop(self, simulator, log, witness).tick
         try:
             for block in bar(range(0, n, 100), title):
                 for k in range(block, min(block + 100, n)):
@@ -95,10 +106,12 @@ class Simulation:
             trouble = str(error)
         return log.trace(tuple(t for t in self.queue if isinstance(t, Target)), trouble)
 
-    def law(self) -> Law:
-        """Return the controller, at rest at the start."""
-        name = self._scenario.nodes.get("targets", {}).get("trajectory", "")
-        return law_of(self.model, self.parameters, self._q0, self.queue, name)
+    def control(self) -> Control:
+        """Return the controller and its gate, at rest at the start, with everything it is to do."""
+        control = Control(self.model, self.parameters, self._q0)
+        for order in self.queue:
+            control.law.take(order)
+        return control
 
     @property
     def world(self) -> Any:
@@ -113,8 +126,11 @@ class Simulation:
             return float(self.motion.points.times[-1]) + 1.0
         return float(load_trajectory(name)[1].times[-1]) + 1.0 if name else SECONDS
 
-    def _orders(self) -> list[Target | PoseMotion]:
-        """Targets of the list, round and round, or the motion."""
+    def _orders(self) -> list[Target | PoseMotion | JointOrder]:
+        """The trajectory, the motion, or targets of the list, round and round."""
+        if isinstance(self.parameters, JointSimulation):
+            name = self._scenario.nodes.get("targets", {}).get("trajectory", "")
+            return [self._joint_order(name)] if name else []
         if self.motion is not None:
             return [PoseMotion(0, self.motion.frame, self.motion.points)]
         if self.targets is None:
@@ -123,33 +139,33 @@ class Simulation:
         poses, period = self.targets.targets, self.targets.period
         return [Target(round(k * period * 1e9), self.targets.frame, poses[k % len(poses)]) for k in range(count)]
 
+    def _joint_order(self, name: str) -> JointOrder:
+        joints, points = load_trajectory(name)
+        rows = points.times.tolist(), points.qs, points.vs, points.as_
+        return JointOrder(0, Waypoints.checked(self.model, joints, *rows))
+
 
 class _Loop:
     """The parts of a run, and what happens in one tick."""
 
-    def __init__(self, simulation: Simulation, simulator: MujocoSimulator, log: _Log) -> None:
+    def __init__(self, simulation: Simulation, simulator: MujocoSimulator, log: _Log, witness: Witness | None) -> None:
         self._model, self._world, self._simulator, self._log = simulation.model, simulation.world, simulator, log
-        self._law, self._dt = simulation.law(), simulator.timestep
-        p = simulation.parameters
-        self._gate = EffortGate(self._model, p)
-        self._avoidance = Avoidance(self._model, p) if isinstance(p, OscSimulation) and p.avoid_obstacles else None
+        self._control, self._dt, self._witness = simulation.control(), simulator.timestep, witness
         self._proximity = Proximity(self._model) if simulation.world.movers else None
 
     def tick(self, k: int) -> None:
         q, v, t = self._simulator.q, self._simulator.v, k * self._dt
-        said = self._law(round(t * 1e9), q, v)
-        obstacles = self._world.obstacles(t)
-        tau, terms = said.tau, said.terms
-        if self._avoidance is not None:
-            tau, terms = with_avoidance(tau, terms, self._avoidance.tick(said.state, obstacles))
-        self._gate.offer(self._model.joint_names, tau.tolist())
-        passed = self._gate.tick(said.state, self._dt)
-        self._log.take(k, said, terms, tau, passed)
+        stamp_ns, there = round(t * 1e9), self._world.obstacles(t)
+        known = there if self._witness is None else self._witness.obstacles(stamp_ns, q)
+        decision = self._control.tick(stamp_ns, q, v, self._dt if k else 0.0, known)
+        self._log.take(k, decision)
+        if self._witness is not None:
+            self._witness.see(stamp_ns, decision)
         if k % COARSE == 0:
-            self._log.look(_condition(said.state.J), self._distance(q, obstacles))
+            self._log.look(_condition(decision.said.state.J), self._distance(q, there))
         if self._world.pushes:
-            self._simulator.load(said.state.J.T @ self._world.wrench(t))
-        self._simulator.step(passed.tau)
+            self._simulator.load(decision.said.state.J.T @ self._world.wrench(t))
+        self._simulator.step(decision.passed.tau)
 
     def _distance(self, q: Array, obstacles: list[Obstacle]) -> float:
         if self._proximity is None or not obstacles:
@@ -169,13 +185,14 @@ class _Log:
         self._terms: dict[str, Array] = {}
         self._looks: list[tuple[float, float]] = []
 
-    def take(self, k: int, said: Tick, terms: dict[str, Array], asked: Array, passed: GateOutput) -> None:
+    def take(self, k: int, decision: Decision) -> None:
+        said, passed = decision.said, decision.passed
         X = said.state.X_WE
         self._q[k], self._v[k], self._tau[k] = said.state.q, said.state.v, passed.tau
-        self._asked[k], self._braking[k] = asked, bool(passed.braking)
+        self._asked[k], self._braking[k] = decision.asked, bool(passed.braking)
         self._p[k], self._p_des[k] = X.p, said.X_WT.p
         self._error[k] = pose_error(X, said.X_WT)
-        for name, part in terms.items():
+        for name, part in decision.terms.items():
             if name not in self._terms:
                 self._terms[name] = np.zeros_like(self._tau)
             self._terms[name][k] = part

@@ -51,3 +51,12 @@ def yaml_path(folder: str, name: str) -> Path:
     except ArmControlError:
         there = ", ".join(available(f"config/{folder}", ".yaml"))
         raise ParameterError(f"no '{name}' in config/{folder}; there are: {there}") from None
+
+
+def file_parameters(path: str | Path, node: str) -> dict[str, Any]:
+    """What a ROS parameter file says of a node; nothing for an empty path."""
+    values: dict[str, Any] = {}
+    for key, content in read_yaml(Path(path)).items() if path else ():
+        if key == "/**" or str(key).rpartition("/")[2] in (node, "*", "**"):
+            values |= as_mapping(content, f"{path}: {key}").get("ros__parameters") or {}
+    return values

@@ -84,12 +84,15 @@ class ArmNode(Node):
     model: RobotModel
     reader: StateReader
     gate: EffortGate
+    NICE = 0
+    """How far its process steps back for others."""
 
     def __init__(self, name: str, parameter_class: type[ArmParameters]) -> None:
         super().__init__(name, automatically_declare_parameters_from_overrides=True)
         self.control_path = ControlPath(self)
         self.rejections = Rejections(self.get_logger())
         self.ready, self._class, self._is_showing = False, parameter_class, False
+        self._known_description = ""
         self.given = self._overrides()
         self.parameters = self.completed(self.given, None)
         self._declare()
@@ -196,8 +199,12 @@ class ArmNode(Node):
             self._is_showing = False
 
     def _on_description(self, message: String) -> None:
+        """Take a robot; a second publisher of the same one (robot_state_publisher) changes nothing."""
+        if message.data == self._known_description:
+            return
         try:
             self._take_model(message.data)
+            self._known_description = message.data
         except ArmControlError as error:
             self.get_logger().error(f"robot_description refused: {error}")
 
@@ -232,11 +239,15 @@ def run(*factories: Callable[[], ArmNode], arguments: Sequence[str] | None = Non
     """
     refuse_insecure()
     die_with_parent()
-    signal.signal(signal.SIGINT, lambda *_: None)  # rclpy's own handler ends the loop; no KeyboardInterrupt in it
-    rclpy.init(args=sys.argv if arguments is None else list(arguments))
+    asked: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: asked.append(number))  # rclpy's own handler ends the loop,
+    rclpy.init(args=sys.argv if arguments is None else list(arguments))  # no KeyboardInterrupt in the middle of it
     nodes: list[ArmNode] = []
     try:
+        if asked:  # before rclpy listened
+            return
         nodes.extend(factory() for factory in factories)
+        os.nice(min(node.NICE for node in nodes))
         executor = SingleThreadedExecutor()
         for node in nodes:
             executor.add_node(node)

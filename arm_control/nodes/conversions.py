@@ -1,14 +1,13 @@
-"""Messages to arrays and back. Every conversion of the package is here."""
+"""Arrays to messages; the way back, which needs no ROS, is in :mod:`arm_control.messages`."""
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Duration, Time
-from geometry_msgs.msg import PoseArray, PoseStamped, Transform, Twist, TwistStamped
+from geometry_msgs.msg import PoseArray, PoseStamped, Transform, TransformStamped, Twist, TwistStamped
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 from trajectory_msgs.msg import (
@@ -18,13 +17,34 @@ from trajectory_msgs.msg import (
     MultiDOFJointTrajectoryPoint,
 )
 
-from arm_control.exceptions import InputError
-from arm_control.model import RobotModel
+from arm_control.messages import (
+    NANOSECONDS,
+    nanoseconds,
+    pose_from_message,
+    pose_points_from_message,
+    waypoints_from_message,
+)
 from arm_control.pose_trajectory import PosePoints
-from arm_control.spatial import Array, Pose, quaternion_from_rotation, rotation_from_quaternion
+from arm_control.spatial import Array, Pose, quaternion_from_rotation
 from arm_control.waypoints import Waypoints
 
-NANOSECONDS = 1_000_000_000
+__all__ = [
+    "NANOSECONDS",
+    "doubles",
+    "duration_message",
+    "joint_state",
+    "multi_array",
+    "nanoseconds",
+    "pose_array",
+    "pose_from_message",
+    "pose_message",
+    "pose_points_from_message",
+    "pose_trajectory_message",
+    "time_message",
+    "trajectory_message",
+    "twist_message",
+    "waypoints_from_message",
+]
 
 
 def time_message(stamp_ns: int) -> Time:
@@ -36,11 +56,6 @@ def duration_message(seconds: float) -> Duration:
     """Time [s] as a message."""
     ns = round(seconds * NANOSECONDS)
     return Duration(sec=ns // NANOSECONDS, nanosec=ns % NANOSECONDS)
-
-
-def nanoseconds(stamp: Time) -> int:
-    """Stamp of a message [ns]."""
-    return int(stamp.sec) * NANOSECONDS + int(stamp.nanosec)
 
 
 def joint_state(
@@ -91,26 +106,18 @@ def pose_message(X: Pose, frame: str, stamp_ns: int) -> PoseStamped:
     return message
 
 
+def transform_message(X: Pose, parent: str, child: str, stamp_ns: int) -> TransformStamped:
+    """Pose of one frame in another, as TF takes it."""
+    message = TransformStamped(child_frame_id=child, transform=_transform(X))
+    message.header.frame_id, message.header.stamp = parent, time_message(stamp_ns)
+    return message
+
+
 def pose_array(poses: Sequence[Pose], frame: str, stamp_ns: int) -> PoseArray:
     """Poses in a frame, with a stamp."""
     message = PoseArray(poses=[pose_message(X, frame, stamp_ns).pose for X in poses])
     message.header.frame_id, message.header.stamp = frame, time_message(stamp_ns)
     return message
-
-
-def pose_from_message(message: PoseStamped) -> Pose:
-    """Pose of a message; its quaternion is normalised.
-
-    Raises
-    ------
-    InputError
-        When a number is not finite or the quaternion has no length.
-    """
-    position, o = message.pose.position, message.pose.orientation
-    p = np.array([position.x, position.y, position.z])
-    if not np.isfinite(p).all():
-        raise InputError(f"position {p.tolist()} is not finite")
-    return Pose(rotation_from_quaternion([o.x, o.y, o.z, o.w]), p)
 
 
 def twist_message(V: Array, frame: str, stamp_ns: int) -> TwistStamped:
@@ -140,22 +147,6 @@ def trajectory_message(names: Sequence[str], points: Waypoints, stamp_ns: int) -
     return message
 
 
-def waypoints_from_message(model: RobotModel, message: JointTrajectory) -> Waypoints:
-    """Points of a message in the model's joint order, checked.
-
-    Raises
-    ------
-    InputError
-        When no arm should follow them; see :meth:`arm_control.waypoints.Waypoints.checked`.
-    """
-    if any(point.effort for point in message.points):
-        raise InputError("effort in a trajectory: it is computed here; leave it out")
-    times = _times_of(message)
-    positions = [point.positions for point in message.points]
-    rows = (_of_all_points(message, "velocities"), _of_all_points(message, "accelerations"))
-    return Waypoints.checked(model, message.joint_names, times, positions, *rows)
-
-
 def pose_trajectory_message(link: str, points: PosePoints, frame: str, stamp_ns: int) -> MultiDOFJointTrajectory:
     """Poses of a link, empty for the end effector, to be gone through from a stamp on; 0 means now."""
     message = MultiDOFJointTrajectory(joint_names=[link] if link else [])
@@ -169,51 +160,9 @@ def pose_trajectory_message(link: str, points: PosePoints, frame: str, stamp_ns:
     return message
 
 
-def pose_points_from_message(message: MultiDOFJointTrajectory, tip: str) -> PosePoints:
-    """Poses of the end effector ``tip``, checked.
-
-    Raises
-    ------
-    InputError
-        When it is about another link, or no arm should follow it; see
-        :meth:`arm_control.pose_trajectory.PosePoints.checked`.
-    """
-    if list(message.joint_names) not in ([], [tip]):
-        raise InputError(f"joint_names = {list(message.joint_names)}: it is ['{tip}'] that is moved; empty means that")
-    if any(len(point.transforms) != 1 for point in message.points):
-        raise InputError("one transform at each point is needed")
-    poses = [_pose_of(point.transforms[0]) for point in message.points]
-    rows = [_of_all_points(message, field) for field in ("velocities", "accelerations")]
-    return PosePoints.checked(_times_of(message), poses, *(x and [_twist_of(twists) for twists in x] for x in rows))
-
-
 def _transform(X: Pose) -> Transform:
     transform = Transform()
     position, o = transform.translation, transform.rotation
     position.x, position.y, position.z = X.p.tolist()
     o.x, o.y, o.z, o.w = quaternion_from_rotation(X.R).tolist()
     return transform
-
-
-def _pose_of(transform: Transform) -> Pose:
-    p, o = transform.translation, transform.rotation
-    return Pose(rotation_from_quaternion([o.x, o.y, o.z, o.w]), np.array([p.x, p.y, p.z]))
-
-
-def _twist_of(twists: Sequence[Twist]) -> list[float]:
-    if len(twists) != 1:
-        raise InputError(f"{len(twists)} twists at a point: one is needed")
-    linear, angular = twists[0].linear, twists[0].angular
-    return [linear.x, linear.y, linear.z, angular.x, angular.y, angular.z]
-
-
-def _times_of(message: JointTrajectory | MultiDOFJointTrajectory) -> list[float]:
-    return [point.time_from_start.sec + point.time_from_start.nanosec / NANOSECONDS for point in message.points]
-
-
-def _of_all_points(message: JointTrajectory | MultiDOFJointTrajectory, field: str) -> list[Sequence[Any]] | None:
-    rows = [getattr(point, field) for point in message.points]
-    given = sum(map(bool, rows))
-    if 0 < given < len(rows):
-        raise InputError(f"{field} at {given} of {len(rows)} points: give them at all, or at none")
-    return rows if given else None

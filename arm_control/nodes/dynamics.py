@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +38,7 @@ class DynamicsNode(ArmNode):
     """Kinematics and dynamics of the arm in its measured state, on topics below ``dynamics/``."""
 
     parameters: DynamicsParameters
+    NICE = 5  # the control loop comes first
     MATRICES = ("jacobian", "mass_matrix", "gravity", "bias", "task_inertia")
 
     def __init__(self) -> None:
@@ -91,7 +91,6 @@ class DynamicsNode(ArmNode):
 
 def main() -> None:
     """Entry point of ``ros2 run arm_control dynamics``."""
-    os.nice(5)  # the control loop comes first
     run(DynamicsNode)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -17,13 +16,11 @@ from arm_control.exceptions import InputError
 from arm_control.gate import EffortGate, GateOutput, GateParameters
 from arm_control.model import Terms
 from arm_control.nodes.base import LATCHED, STATE, ArmNode, ArmParameters
-from arm_control.nodes.conversions import NANOSECONDS, doubles, joint_state, nanoseconds
+from arm_control.nodes.conversions import doubles, joint_state, nanoseconds
 from arm_control.nodes.health import OK, WARN, Diagnostics, Durations, Rate
 from arm_control.nodes.states import State, StateReader
 from arm_control.parameters import parameter
 from arm_control.spatial import Array
-
-HORIZON_NS = 24 * 3600 * NANOSECONDS
 
 
 @dataclass(frozen=True)
@@ -69,7 +66,6 @@ class EffortNode(ArmNode):
         self, name: str, parameter_class: type[EffortParameters], terms: Sequence[str], figures: Sequence[str]
     ) -> None:
         super().__init__(name, parameter_class)
-        self._heard: deque[tuple[bytes, int]] = deque(maxlen=2000)
         self._answer: JointState | None = None
         self._output: GateOutput | None = None
         self._telemetry: list[tuple[Publisher, Any]] = []
@@ -116,28 +112,6 @@ class EffortNode(ArmNode):
     def now_ns(self) -> int:
         """Stamp of the newest state [ns]; 0 before the first."""
         return nanoseconds(self._answer.header.stamp) if self._answer is not None else 0
-
-    def acting_stamp(self, stamp: Any) -> int:
-        """When a message with this stamp acts from: then, but not before now [ns].
-
-        Raises
-        ------
-        InputError
-            When that is more than a day ahead.
-        """
-        now_ns = self.now_ns
-        stamp_ns = max(nanoseconds(stamp), now_ns)
-        if stamp_ns - now_ns > HORIZON_NS:
-            ahead = (stamp_ns - now_ns) / NANOSECONDS
-            raise InputError(f"stamp too far ahead: {ahead:.0f} s after the state; 0 means now")
-        return stamp_ns
-
-    def heard_before(self, info: dict[str, Any]) -> bool:
-        """Whether this very message came already: a latched one is heard by two subscriptions."""
-        written = bytes(info["publisher_gid"]["data"]), info["source_timestamp"]
-        is_known = written in self._heard
-        self._heard.append(written)
-        return is_known
 
     def publish_target_count(self) -> None:
         """Tell how many targets are known: a run waits for that before it starts."""

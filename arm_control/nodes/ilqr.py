@@ -10,25 +10,24 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import PoseArray, PoseStamped
+from geometry_msgs.msg import PoseArray
 from rclpy.publisher import Publisher
 from visualization_msgs.msg import MarkerArray
 
 from arm_control.controllers.task import pose_error
-from arm_control.exceptions import FrameNotFound, InputError
+from arm_control.exceptions import InputError
 from arm_control.gate import GateOutput
 from arm_control.model import Terms
-from arm_control.nodes.base import EVENTS, LATCHED_EVENTS, STATE, run
-from arm_control.nodes.conversions import NANOSECONDS, pose_array, pose_from_message
+from arm_control.nodes.base import STATE, run
+from arm_control.nodes.conversions import NANOSECONDS, pose_array
 from arm_control.nodes.effort import Command, EffortNode, EffortParameters
 from arm_control.nodes.health import WARN, Durations
 from arm_control.nodes.markers import line_marker
+from arm_control.nodes.orders import PoseOrders
 from arm_control.nodes.states import State
 from arm_control.planners.reach import Plan
 from arm_control.planners.receding import PlanFollower, RecedingParameters
 from arm_control.planners.worker import PlannerProcess
-from arm_control.pose_following import PoseFollower
-from arm_control.reference import Target
 from arm_control.spatial import Pose
 
 SHOWN = 11
@@ -50,7 +49,6 @@ class IlqrNode(EffortNode):
     FIGURES = ("plan_cost", "plan_iterations", "plan_ms", "tube_error", "position_error", "orientation_error")
 
     def __init__(self) -> None:
-        self._targets: PoseFollower | None = None
         self._planner: PlannerProcess | None = None
         self._plans: PlanFollower | None = None
         self._seen, self._shown_ns = 0, 0
@@ -62,7 +60,7 @@ class IlqrNode(EffortNode):
 
     def n_targets(self) -> int:
         """Targets known so far."""
-        return len(self._targets.queue) if self._targets is not None else 0
+        return len(self._orders) if self.ready else 0
 
     # -- what comes in ---------------------------------------------------------------------------
 
@@ -73,11 +71,9 @@ class IlqrNode(EffortNode):
         self.get_logger().info(f"the planner is process {self._planner.pid}")
         self._plans = PlanFollower(self.model, self.parameters, self._planner, self.parameters.lock_step)
         self._seen = 0
-        self._targets = self._targets or PoseFollower(self.model)
-        self._targets.model = self.model
         if first:
-            for qos in (EVENTS, LATCHED_EVENTS):
-                self.control_path.subscribe(PoseStamped, "target_pose", self._on_target, qos)
+            self._orders = PoseOrders(self, lambda: self.now_ns, self.publish_target_count, motions=False)
+        self._orders.on_model()
         super().on_model(first)
 
     def on_parameters(self) -> None:
@@ -95,37 +91,24 @@ class IlqrNode(EffortNode):
         self.end_planner()
         super().destroy_node()
 
-    def _on_target(self, message: PoseStamped, _: dict[str, Any]) -> None:
-        assert self._targets is not None
-        try:
-            stamp_ns, frame = self.acting_stamp(message.header.stamp), message.header.frame_id or self.model.base
-            if frame not in self.model.frames:
-                raise FrameNotFound(frame, self.model.frames)
-            self._targets.queue.add(Target(stamp_ns, frame, pose_from_message(message)))
-        except (InputError, FrameNotFound) as error:
-            self.rejections.add("target_pose", error)
-        self.publish_target_count()
-
     # -- one tick --------------------------------------------------------------------------------
 
     def restart(self, state: State) -> None:
         """Hold where the arm is until a target is due."""
-        assert self._targets is not None
         assert self._plans is not None
-        self._targets.restart(state.q)
+        self._orders.follower.restart(state.q)
         self._plans.let_go(state.q)
         self._shown_ns = 0
 
     def law(self, state: State) -> Command:
         """Torque along the plan; a braked arm is let go, and planned for anew when it is enabled."""
-        assert self._targets is not None
         assert self._plans is not None
         assert self._planner is not None
         t = self.model.evaluate(state.q, state.v)
-        X_WT = self._targets.reference(state.stamp_ns, state.q).X_WT
+        X_WT = self._orders.follower.reference(state.stamp_ns, state.q).X_WT
         if self.gate.latched:
             self._plans.let_go(state.q)
-        target = None if self.gate.latched else self._targets.active
+        target = None if self.gate.latched else self._orders.follower.active
         torque = self._plans.tick(state.stamp_ns, t, target, X_WT)
         if not self._planner.alive:
             self.gate.brake(DIED)

@@ -12,10 +12,12 @@ from trajectory_msgs.msg import JointTrajectory
 from arm_control.controllers import JointParameters, JointSpaceController
 from arm_control.exceptions import ArmControlError
 from arm_control.following import Follower, FollowingParameters
+from arm_control.messages import acting_stamp
 from arm_control.nodes.base import EVENTS, LATCHED_EVENTS, run
 from arm_control.nodes.conversions import waypoints_from_message
 from arm_control.nodes.effort import Command, EffortNode, EffortParameters
 from arm_control.nodes.health import WARN
+from arm_control.nodes.orders import Heard
 from arm_control.nodes.states import State
 from arm_control.reference import Queue
 from arm_control.spatial import Array
@@ -42,6 +44,7 @@ class JointNode(EffortNode):
 
     def __init__(self) -> None:
         self._orders: Queue[Order] = Queue()
+        self._heard = Heard()
         self._order: Order | None = None
         self._controller: JointSpaceController | None = None
         self._follower: Follower | None = None
@@ -77,10 +80,10 @@ class JointNode(EffortNode):
 
     def _take(self, topic: str, message: Any, info: dict[str, Any], goal: Callable[[], Waypoints | Array]) -> None:
         """Keep what a message asks for, once: a latched one is heard by two subscriptions."""
-        if self.heard_before(info):
+        if self._heard.before(info):
             return
         try:
-            self._orders.add(Order(self.acting_stamp(message.header.stamp), goal()))
+            self._orders.add(Order(acting_stamp(message.header.stamp, self.now_ns), goal()))
         except ArmControlError as error:
             self.rejections.add(topic, error)
         self.publish_target_count()

@@ -21,7 +21,7 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64
+from std_msgs.msg import Bool, Float64
 from std_srvs.srv import SetBool
 
 from arm_control.model import RobotModel
@@ -33,6 +33,8 @@ from arm_control.reference import Target
 from arm_control.spatial import Array
 
 RECORD = QoSProfile(depth=5000, reliability=ReliabilityPolicy.RELIABLE)
+RECORDER_READY = "recorder/ready"
+"""Latched topic on which a recorder says that it hears states and commands."""
 FIGURES = ("position_error", "orientation_error", "condition_number", "saturation", "braking")
 
 
@@ -43,6 +45,8 @@ class MonitorNode(Node):
     ----------
     targets : int
         Targets the controller must have before the simulator is started.
+    simulator : str
+        Name of the node that simulates; empty where none does.
     keep : int
         States and commands kept at most, the newest ones.
 
@@ -52,10 +56,13 @@ class MonitorNode(Node):
         The newest values of ``controller_state/*``.
     diagnostics : dict of str to dict
         The newest status of each node, by its name; ``"message"`` is its sentence.
+    waits_for_recorder : bool
+        Whether a recorder must hear states and commands before the simulator is started.
     """
 
-    def __init__(self, targets: int = 0, keep: int = 2_000_000) -> None:
+    def __init__(self, targets: int = 0, simulator: str = "simulator", keep: int = 2_000_000) -> None:
         super().__init__("monitor", start_parameter_services=False)
+        self.waits_for_recorder = False
         self._wanted_targets, self._known_targets, self._asked = targets, -1, False
         self._raw_states: deque[bytes] = deque(maxlen=keep)
         self._raw_commands: deque[bytes] = deque(maxlen=keep)
@@ -67,9 +74,10 @@ class MonitorNode(Node):
         for qos in (EVENTS, LATCHED_EVENTS):
             self.create_subscription(PoseStamped, "target_pose", self._on_target, qos)
         self.create_subscription(Float64, "controller_state/targets", self._on_target_count, LATCHED)
+        self.create_subscription(Bool, RECORDER_READY, self._on_recorder, LATCHED)
         self.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 10)
         self._newest = {name: self._polled(Float64, f"controller_state/{name}", 1) for name in FIGURES}
-        self._pause = self.create_client(SetBool, "simulator/pause")
+        self._pause = self.create_client(SetBool, f"{simulator or 'simulator'}/pause")
         self.create_timer(0.05, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     @property
@@ -122,10 +130,14 @@ class MonitorNode(Node):
         """Fetch what has come; start the simulator once the controller has its targets and we hear both."""
         self._fetch()
         connected = self._states.get_publisher_count() and self._commands.get_publisher_count()
+        connected = connected and not self.waits_for_recorder
         if not self._asked and connected and self._known_targets >= self._wanted_targets:
             self._asked = self._pause.service_is_ready()
             if self._asked:
                 self._pause.call_async(SetBool.Request(data=False))
+
+    def _on_recorder(self, _: Bool) -> None:
+        self.waits_for_recorder = False
 
     def _on_target_count(self, message: Float64) -> None:
         self._known_targets = int(message.data)

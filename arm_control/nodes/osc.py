@@ -5,28 +5,23 @@ It may keep clear of ``obstacles``, and is told on ``disturbance`` of torque tha
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import PoseStamped
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Header
-from trajectory_msgs.msg import MultiDOFJointTrajectory
 
 from arm_control.controllers import AvoidanceOutput, CompiledOsc, OscOutput
 from arm_control.controllers.osc import TERMS
-from arm_control.exceptions import FrameNotFound, InputError
+from arm_control.exceptions import InputError
 from arm_control.model import RobotModel
-from arm_control.nodes.base import EVENTS, LATCHED_EVENTS, STATE, run
-from arm_control.nodes.conversions import NANOSECONDS, pose_from_message, pose_points_from_message
+from arm_control.nodes.base import STATE, run
+from arm_control.nodes.conversions import NANOSECONDS
 from arm_control.nodes.effort import Command, EffortNode, EffortParameters
+from arm_control.nodes.orders import PoseOrders
 from arm_control.nodes.states import State
 from arm_control.nodes.surroundings import Surroundings
 from arm_control.parameters import parameter
-from arm_control.pose_following import PoseFollower, PoseMotion
-from arm_control.reference import Target
 from arm_control.spatial import Array
 from arm_control.tuning import OscTuning, said, tuned, with_avoidance
 
@@ -47,7 +42,6 @@ class OscNode(EffortNode):
     FIGURES = ("position_error", "orientation_error", "condition_number", "nearest_distance", "task_share")
 
     def __init__(self) -> None:
-        self._follower: PoseFollower | None = None
         self._controller: CompiledOsc | None = None
         self._surroundings: Surroundings | None = None
         self._disturbance: tuple[int, Array] | None = None
@@ -55,7 +49,7 @@ class OscNode(EffortNode):
 
     def n_targets(self) -> int:
         """Targets and motions known so far."""
-        return len(self._follower.queue) if self._follower is not None else 0
+        return len(self._orders) if self.ready else 0
 
     def completed(self, given: dict[str, Any], model: RobotModel | None) -> OscNodeParameters:
         """All parameters: gains that nobody gave are what the arm suggests."""
@@ -69,13 +63,10 @@ class OscNode(EffortNode):
             self.get_logger().info(f"proposed for this arm: {proposed}")
         self._controller = None
         self._new_controller(np.zeros(self.model.nv))
-        self._follower = self._follower or PoseFollower(self.model)
-        self._follower.model = self.model
         if first:
-            for qos in (EVENTS, LATCHED_EVENTS):
-                self.control_path.subscribe(PoseStamped, "target_pose", self._on_target, qos)
-                self.control_path.subscribe(MultiDOFJointTrajectory, "pose_trajectory", self._on_trajectory, qos)
+            self._orders = PoseOrders(self, lambda: self.now_ns, self.publish_target_count)
             self.control_path.subscribe(JointState, "disturbance", self._on_disturbance, STATE)
+        self._orders.on_model()
         if self._surroundings is not None:
             self._surroundings.on_model()
         elif self.parameters.avoid_obstacles:
@@ -89,18 +80,6 @@ class OscNode(EffortNode):
         if self._surroundings is not None:
             self._surroundings.on_parameters()
 
-    def _on_target(self, message: PoseStamped, _: dict[str, Any]) -> None:
-        self._take("target_pose", lambda: Target(*self._acting(message.header), pose_from_message(message)))
-
-    def _on_trajectory(self, message: MultiDOFJointTrajectory, info: dict[str, Any]) -> None:
-        """Take a trajectory in, once: its time counts from when it was heard."""
-        if not self.heard_before(info):
-            tip = self.model.tip
-            self._take(
-                "pose_trajectory",
-                lambda: PoseMotion(*self._acting(message.header), pose_points_from_message(message, tip)),
-            )
-
     def _on_disturbance(self, message: JointState, _: dict[str, Any]) -> None:
         try:
             tau_dist = self.model.in_joint_order(message.name, message.effort, "effort")
@@ -109,37 +88,20 @@ class OscNode(EffortNode):
         else:
             self._disturbance = self.now_ns, tau_dist
 
-    def _take(self, topic: str, what: Callable[[], Target | PoseMotion]) -> None:
-        assert self._follower is not None
-        try:
-            self._follower.queue.add(what())
-        except (InputError, FrameNotFound) as error:
-            self.rejections.add(topic, error)
-        self.publish_target_count()
-
-    def _acting(self, header: Header) -> tuple[int, str]:
-        """When a message acts from [ns], and the link whose frame it is in."""
-        frame = header.frame_id or self.model.base
-        if frame not in self.model.frames:
-            raise FrameNotFound(frame, self.model.frames)
-        return self.acting_stamp(header.stamp), frame
-
     # -- one tick --------------------------------------------------------------------------------
 
     def restart(self, state: State) -> None:
         """Hold where the arm is until something is due."""
-        assert self._follower is not None
-        self._follower.restart(state.q)
+        self._orders.follower.restart(state.q)
         self._disturbance = None
         if self._surroundings is not None:
             self._surroundings.restart(state)
 
     def law(self, state: State) -> Command:
         """Torque towards where the end effector should be now."""
-        assert self._follower is not None
         if self._controller is None:
             self._controller = self._new_controller(state.q)
-        reference = self._follower.reference(state.stamp_ns, state.q)
+        reference = self._orders.follower.reference(state.stamp_ns, state.q)
         output = self._controller.tick(state.q, state.v, reference, self._tau_dist(state.stamp_ns))
         if self._surroundings is None:
             return Command(output.state, output.tau, output.terms, lambda: _figures(output))

@@ -1,9 +1,6 @@
-"""The obstacles of a scenario as markers on ``obstacles``, on the time of the joint states.
+"""The obstacles of a scenario as markers on ``obstacles``; when and what is told is in :mod:`arm_control.scenery`.
 
-Every ``PERIOD`` of that time each obstacle that is there is told again, with its pose of then and the state's stamp:
-so somebody who comes later hears of it too, and velocities are differences over a known time. In lock step, in slow
-motion and while paused the obstacles do what the arm's time does. One that is to vanish says so by its lifetime, and
-is deleted when it has.
+An obstacle that somebody else tells of, under its name here, is theirs from then on: they have moved it.
 """
 
 from __future__ import annotations
@@ -13,13 +10,14 @@ from typing import Any
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import Marker, MarkerArray
 
+from arm_control import scenery
 from arm_control.nodes.base import EVENTS, STATE, ArmNode
-from arm_control.nodes.conversions import NANOSECONDS, duration_message, nanoseconds, time_message
+from arm_control.nodes.conversions import duration_message, nanoseconds, time_message
 from arm_control.nodes.markers import marker_of
 from arm_control.world import World
 
-PERIOD_NS = 20_000_000
-NAMESPACE = "scenario"
+GID = 16
+"""Bytes of a publisher's name in the middleware; some versions add zeros."""
 
 
 class Scenery:
@@ -34,32 +32,38 @@ class Scenery:
     """
 
     def __init__(self, node: ArmNode, world: World) -> None:
-        self._node, self._world = node, world
-        self._last_ns = -PERIOD_NS
-        self._shown: set[int] = set()
+        self._node, self._scenery = node, scenery.Scenery(world)
+        self._theirs: set[int] = set()
         self._markers = node.create_publisher(MarkerArray, "obstacles", EVENTS)
+        node.control_path.subscribe(MarkerArray, "obstacles", self._on_obstacles, EVENTS)
         node.control_path.subscribe(JointState, "joint_states", self._on_state, STATE)
 
     def _on_state(self, message: JointState, _: dict[str, Any]) -> None:
         stamp_ns = nanoseconds(message.header.stamp)
-        if not self._last_ns < stamp_ns < self._last_ns + PERIOD_NS:  # a state that comes again is answered again
-            self._last_ns = stamp_ns
-            self._markers.publish(self.markers(stamp_ns))
+        told = self._scenery.due(stamp_ns)
+        if told is not None:
+            ours = [entry for entry in told if entry.number not in self._theirs]
+            self._markers.publish(MarkerArray(markers=[self._marker(entry, stamp_ns) for entry in ours]))
+
+    def _on_obstacles(self, message: MarkerArray, info: dict[str, Any]) -> None:
+        """Leave to others what they have moved."""
+        if bytes(info["publisher_gid"]["data"])[:GID] not in self._own_gids():
+            self._theirs |= {marker.id for marker in message.markers if marker.ns == scenery.NAMESPACE}
+
+    def _own_gids(self) -> set[bytes]:
+        """How the middleware names this node's publisher."""
+        own = self._node.get_name(), self._node.get_namespace()
+        found = self._node.get_publishers_info_by_topic(self._markers.topic_name)
+        return {bytes(one.endpoint_gid)[:GID] for one in found if (one.node_name, one.node_namespace) == own}
 
     def markers(self, stamp_ns: int) -> MarkerArray:
         """Return what is to be told at a time [ns]."""
-        t = stamp_ns / NANOSECONDS
-        there = {i: mover for i, mover in enumerate(self._world.movers) if mover.span.holds(t)}
-        markers = [self._headed(Marker(action=Marker.DELETE), i, stamp_ns) for i in sorted(self._shown - set(there))]
-        for i, mover in there.items():
-            marker = self._headed(marker_of(mover.at(t)), i, stamp_ns)
-            if mover.span.end < float("inf"):
-                marker.lifetime = duration_message(mover.span.end - t)
-            markers.append(marker)
-        self._shown = set(there)
-        return MarkerArray(markers=markers)
+        return MarkerArray(markers=[self._marker(entry, stamp_ns) for entry in self._scenery.told(stamp_ns)])
 
-    def _headed(self, marker: Marker, number: int, stamp_ns: int) -> Marker:
+    def _marker(self, told: scenery.Told, stamp_ns: int) -> Marker:
+        marker = Marker(action=Marker.DELETE) if told.obstacle is None else marker_of(told.obstacle)
+        if told.lifetime < float("inf"):
+            marker.lifetime = duration_message(told.lifetime)
         marker.header.stamp, marker.header.frame_id = time_message(stamp_ns), self._node.model.base
-        marker.ns, marker.id = NAMESPACE, number
+        marker.ns, marker.id = scenery.NAMESPACE, told.number
         return marker

@@ -84,6 +84,8 @@ def draw_comparison(path: Path, scenario: Scenario, runs: Mapping[str, Trace], m
 
 
 def _legend(axes: Any) -> None:
+    if not axes.get_legend_handles_labels()[0]:
+        return
     axes.legend(fontsize=8, frameon=True, framealpha=0.8, edgecolor="none", loc="best", labelcolor=INK)
 
 
