@@ -1,0 +1,214 @@
+"""The node ``coppeliasim_bridge``: an arm in CoppeliaSim that publishes joint states and obeys joint torque.
+
+It does what the node ``simulator`` does, with the physics of a CoppeliaSim that runs already. The two may lose each
+other. When CoppeliaSim does not answer, the node says so, tries again every second, and when it is back finds and
+checks everything anew; the arm then stays braked until it is enabled. When the node itself dies, the script it has
+left in CoppeliaSim takes all torque away and pauses the simulation.
+
+An object of the scene can be the target: when it is moved there, its pose is published as ``target_pose``. Others can
+be obstacles.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from geometry_msgs.msg import PoseStamped
+from visualization_msgs.msg import MarkerArray
+
+from arm_control.controllers.proximity import Obstacle
+from arm_control.exceptions import ModelError, SimulatorLost
+from arm_control.model import Terms
+from arm_control.nodes.base import EVENTS, LATCHED, run
+from arm_control.nodes.conversions import pose_message, time_message
+from arm_control.nodes.markers import marker_of
+from arm_control.nodes.simulated_arm import SimulatedArmNode
+from arm_control.nodes.simulated_arm_parameters import SimulatedArmParameters
+from arm_control.parameters import parameter
+from arm_control.simulators.coppeliasim_parameters import CoppeliasimParameters
+from arm_control.simulators.coppeliasim_simulator import CoppeliasimSimulator
+from arm_control.spatial import Array, Pose, rotation_vector
+
+RETRY = 1.0
+"""Wall time between two attempts to connect [s]."""
+PERIOD_NS = 20_000_000
+"""Simulated time after which the obstacles are told again [ns]."""
+MOVED = 1e-4
+"""How far the target has to be moved to count as moved [m, rad]."""
+NO_COMMAND = ("controller lost", "no command for")
+"""How a gate's reasons begin that mean: nobody commands."""
+
+
+@dataclass(frozen=True)
+class CoppeliasimBridgeParameters(CoppeliasimParameters, SimulatedArmParameters):
+    """Parameters of the node ``coppeliasim_bridge``."""
+
+    timestep: float = parameter(
+        0.005, "simulated time of one step, of the simulation and of its engine", unit="s", lower=1e-4, upper=0.005
+    )
+    lock_step: bool = parameter(True, "each state waits for its command: nothing is stale, no clock matters")
+    on_loss: str = parameter(
+        "hold",
+        "without commands for loss_time: hold the arm, give it zero torque, or pause",
+        choices=("hold", "zero", "pause"),
+    )
+
+
+class CoppeliasimBridgeNode(SimulatedArmNode):
+    """CoppeliaSim as a node; the rest is in ``arm_control.simulators.coppeliasim_simulator``."""
+
+    parameters: CoppeliasimBridgeParameters
+
+    def __init__(self) -> None:
+        self._is_lost, self._was_connected, self._tried_at = True, False, -math.inf
+        self._target: Pose | None = None
+        self._told_ns = -PERIOD_NS
+        super().__init__("coppeliasim_bridge", CoppeliasimBridgeParameters)
+
+    def make_simulator(self) -> CoppeliasimSimulator:
+        """Describe the arm in CoppeliaSim; nothing is connected yet."""
+        p = self.parameters
+        q = np.array(p.initial_position) if p.initial_position else None
+        return CoppeliasimSimulator(self.model, q, timestep=p.timestep, parameters=p)
+
+    def on_model(self, first: bool) -> None:
+        """Connect; what is wrong then ends the node, but nobody there yet does not."""
+        if first:
+            self._targets = self.create_publisher(PoseStamped, "target_pose", LATCHED)
+            self._markers = self.create_publisher(MarkerArray, "obstacles", EVENTS)
+        else:
+            self.simulator.close()
+            self._was_connected = False
+        super().on_model(first)
+        self._connect()
+
+    def destroy_node(self) -> None:
+        """Stop the simulation and leave CoppeliaSim."""
+        if self.ready:
+            self.simulator.close()
+        super().destroy_node()
+
+    # -- losing each other -----------------------------------------------------------------------
+
+    def _connect(self) -> None:
+        self._tried_at = time.monotonic()
+        try:
+            self.simulator.connect()
+        except SimulatorLost as error:
+            self._lose(error)
+        except ModelError as error:
+            if not self._was_connected:
+                raise
+            self._lose(error)
+        else:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        self.start_again()
+        self._told_ns, self._target = -PERIOD_NS, self.simulator.X_BT
+        self.get_logger().info(f"connected with CoppeliaSim {self.simulator.version}")
+        if self._was_connected:
+            self.gate.brake("CoppeliaSim was lost")
+            self.get_logger().error(f"braking: {self.gate.braking}; call {self.get_name()}/enable to go on")
+        self._is_lost, self._was_connected = False, True
+
+    def _lose(self, error: Exception) -> None:
+        said, self._is_lost = f"lost: {error}", True
+        if said != self.failure:
+            self.get_logger().error(f"{said}; trying again every {RETRY:g} s")
+        self.failure = said
+        self.gate.brake("CoppeliaSim was lost")
+        self.simulator.drop()
+        self._tried_at = time.monotonic()
+
+    def on_pace(self) -> None:
+        """Go on, or try to connect."""
+        if self._is_lost:
+            if time.monotonic() - self._tried_at >= RETRY:
+                self._connect()
+            return
+        super().on_pace()
+        if not self._is_lost:
+            try:
+                self.simulator.keep_alive()
+            except (SimulatorLost, ModelError) as error:
+                self._lose(error)
+            else:
+                self._publish_target()
+
+    def advance(self) -> None:
+        """Make one step, if CoppeliaSim is there."""
+        try:
+            super().advance()
+        except (SimulatorLost, ModelError) as error:
+            self._lose(error)
+            return
+        if self.parameters.on_loss == "pause" and self.gate.braking.startswith(NO_COMMAND):
+            self.paused = True
+
+    def on_controller_lost(self, what: str) -> None:
+        """Pause, if that is wanted; else go on, braking."""
+        if self.parameters.on_loss != "pause":
+            super().on_controller_lost(what)
+            return
+        self.get_logger().error(f"{what}: paused; call {self.get_name()}/pause with false to go on")
+        self.paused = True
+
+    def before_step(self, t: Terms, tau: Array) -> Array:
+        """Return zero without a command, if that is wanted."""
+        is_limp = self.parameters.on_loss == "zero" and self.gate.braking.startswith(NO_COMMAND)
+        return np.zeros_like(tau) if is_limp else tau
+
+    # -- what is published -----------------------------------------------------------------------
+
+    def effort(self) -> Array | None:
+        """What CoppeliaSim's motors give."""
+        return None if self.output is None else self.simulator.effort
+
+    def publish_state(self) -> None:
+        """Publish the state, and what of the scene has moved."""
+        super().publish_state()
+        self._publish_target()
+        if self.simulator.obstacles and not self._told_ns < self.stamp_ns < self._told_ns + PERIOD_NS:
+            self._told_ns = self.stamp_ns
+            self._markers.publish(self._obstacles())
+
+    def _publish_target(self) -> None:
+        X, last = self.simulator.X_BT, self._target
+        if X is None or last is None or not _has_moved(X, last):
+            return
+        self._target = X
+        self._targets.publish(pose_message(X, self.model.base, self.stamp_ns))
+
+    def _obstacles(self) -> MarkerArray:
+        message, shapes = MarkerArray(), self.simulator.obstacles
+        for number, ((_, shape), X_BO) in enumerate(zip(shapes, self.simulator.X_BO, strict=True)):
+            marker = marker_of(Obstacle(shape, X_BO))
+            marker.header.stamp, marker.header.frame_id = time_message(self.stamp_ns), self.model.base
+            marker.ns, marker.id = "coppeliasim", number
+            message.markers.append(marker)
+        return message
+
+    def health(self) -> tuple[bytes, str, dict[str, object]]:
+        """Level, sentence and figures for ``/diagnostics``."""
+        level, message, figures = super().health()
+        if self.ready:
+            figures["CoppeliaSim"] = self.simulator.version
+        return level, message, figures
+
+
+def _has_moved(X: Pose, last: Pose) -> bool:
+    turned = rotation_vector(X.R @ last.R.T)
+    return bool(np.abs(X.p - last.p).max() > MOVED or np.abs(turned).max() > MOVED)
+
+
+def main() -> None:
+    """Entry point of ``ros2 run arm_control coppeliasim_bridge``."""
+    run(CoppeliasimBridgeNode)
+
+
+if __name__ == "__main__":
+    main()

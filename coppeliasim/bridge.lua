@@ -1,0 +1,98 @@
+-- Runs inside CoppeliaSim while the node coppeliasim_bridge is connected, which creates it there. One call writes
+-- all torques, one reads the whole state, and a watchdog ends what nobody controls any more.
+sim = require 'sim'
+
+local FASTEST = 1e4 -- [rad/s or m/s]: a motor that wants this speed always gives all of its torque
+
+local joints, watched = {}, {}
+local signed, patience = true, 0.5 -- whether torque has a sign here; wall time without a call [s]
+local heard, fired = nil, false
+
+-- Versions before 4.4 know no signed torque: the sign is that of a speed never reached, the rest its largest force.
+function arm_velocity_and_force(tau)
+    if tau < 0 then return -FASTEST, -tau end
+    return FASTEST, tau
+end
+
+local function apply(tau)
+    for i, joint in ipairs(joints) do
+        if signed then
+            sim.setJointTargetForce(joint, tau[i], true)
+        else
+            local velocity, force = arm_velocity_and_force(tau[i])
+            sim.setJointTargetVelocity(joint, velocity)
+            sim.setJointTargetForce(joint, force)
+        end
+    end
+end
+
+local function zeros()
+    local tau = {}
+    for i = 1, #joints do tau[i] = 0.0 end
+    return tau
+end
+
+-- handles of the joints; of the objects whose poses are wanted; of the frame they are wanted in
+function arm_setup(handles, objects, frame, has_sign, seconds)
+    joints, watched = handles, {}
+    for i, object in ipairs(objects) do watched[i] = {object, frame} end
+    signed, patience = has_sign, seconds
+    heard, fired = sim.getSystemTime(), false
+    return #joints
+end
+
+function arm_write(tau)
+    heard = sim.getSystemTime()
+    if #tau ~= #joints then error('got ' .. #tau .. ' torques for ' .. #joints .. ' joints') end
+    if fired then return false end
+    apply(tau)
+    return true
+end
+
+-- time, positions, velocities, efforts, poses of what is watched, whether the watchdog has ended the simulation
+function arm_read()
+    heard = sim.getSystemTime()
+    local q, v, effort, poses = {}, {}, {}, {}
+    for i, joint in ipairs(joints) do
+        q[i], v[i] = sim.getJointPosition(joint), sim.getJointVelocity(joint)
+        effort[i] = -(sim.getJointForce(joint) or 0.0)
+    end
+    for i, one in ipairs(watched) do poses[i] = sim.getObjectPose(one[1], one[2]) end
+    return sim.getSimulationTime(), q, v, effort, poses, fired
+end
+
+-- mass that each joint carries, up to the next joints of the arm
+function arm_masses(handles)
+    local number, masses = {}, {}
+    for i, joint in ipairs(handles) do number[joint], masses[i] = i, 0.0 end
+    for _, joint in ipairs(handles) do
+        for _, shape in ipairs(sim.getObjectsInTree(joint, sim.object_shape_type, 1)) do
+            local carrier = sim.getObjectParent(shape)
+            while not number[carrier] do carrier = sim.getObjectParent(carrier) end
+            if carrier == joint and sim.getObjectInt32Param(shape, sim.shapeintparam_static) == 0 then
+                masses[number[joint]] = masses[number[joint]] + sim.getShapeMass(shape)
+            end
+        end
+    end
+    return masses
+end
+
+function sysCall_init()
+end
+
+-- Before the physics of every step. A bridge that steps and dies stops the simulator until its connection times
+-- out; the first step after that ends here.
+function sysCall_actuation()
+    if heard and not fired and sim.getSystemTime() - heard > patience then
+        fired = true
+        apply(zeros())
+        sim.pauseSimulation()
+        sim.addLog(sim.verbosity_scripterrors, 'the arm\'s bridge is gone: torque is zero, the simulation is paused')
+    elseif fired then
+        apply(zeros())
+    end
+end
+
+function sysCall_afterSimulation()
+    heard, fired = nil, false
+end

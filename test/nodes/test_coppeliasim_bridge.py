@@ -1,0 +1,226 @@
+"""The node coppeliasim_bridge: ten targets through ROS, and what happens when the two lose each other."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+import stand_in as program
+import yaml
+from coppeliasim_zmqremoteapi_client import RemoteAPIClient
+from geometry_msgs.msg import PoseStamped
+from rig import HOME, RECORD, Rig, stamp
+from sensor_msgs.msg import JointState
+from stand_in import REAL
+from std_srvs.srv import SetBool, Trigger
+from visualization_msgs.msg import MarkerArray
+
+from arm_control import RobotModel
+from arm_control.nodes.conversions import joint_state, nanoseconds
+
+only_stand_in = pytest.mark.skipif(bool(REAL), reason="a running CoppeliaSim is not killed")
+BRIDGE = {"robot": "ur5", "initial_position": HOME}
+
+
+class Server:
+    """A stand-in as a process of its own, so that it can be killed and stopped; or a CoppeliaSim that runs."""
+
+    def __init__(self) -> None:
+        self.process: subprocess.Popen[str] | None = None
+        self.port = int(REAL.rpartition(":")[2]) if REAL else 0
+        self.start()
+
+    def start(self) -> None:
+        if not REAL:
+            command = [sys.executable, program.__file__, json.dumps({"port": self.port})]
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+            self.port = int(self.process.stdout.readline())
+        else:
+            program.empty_the_scene("127.0.0.1", self.port)
+
+    def send(self, number: signal.Signals) -> None:
+        self.process.send_signal(number)
+
+    def close(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process.stdout.close()
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    started = Server()
+    yield started
+    started.close()
+
+
+@pytest.fixture
+def client(server: Server) -> Callable[[], object]:
+    """The API of the same program, for a look from outside."""
+
+    def api() -> object:
+        remote = RemoteAPIClient(port=server.port)
+        remote.timeout = 1
+        return remote.require("sim")
+
+    return api
+
+
+def answer(rig: Rig, model: RobotModel, publisher, until: float) -> None:
+    """Answer every state with the torque that holds the arm, up to a time."""
+
+    def done() -> bool:
+        state = rig.states[-1]
+        if stamp(state) >= until:
+            return True
+        tau = model.gravity(np.array(state.position))
+        publisher.publish(joint_state(model.joint_names, nanoseconds(state.header.stamp), effort=tau))
+        return False
+
+    rig.spin(lambda: rig.states, what="a state")
+    rig.spin(done, what=f"t = {until} s")
+
+
+def test_ten_targets_are_reached(rig: Rig, server: Server):
+    """``arm_control run ur5_osc --simulator coppeliasim``, with the report's own figures as the judge."""
+    file = rig.folder / "port.yaml"
+    file.write_text(yaml.safe_dump({"/**/coppeliasim_bridge": {"ros__parameters": {"port": server.port}}}))
+    record = rig.folder / "record.npz"
+    options = ["--headless", "--duration", "20", "--params-file", str(file), "--record", str(record)]
+    command = ["-m", "arm_control.cli", "run", "ur5_osc", "--simulator", "coppeliasim", *options]
+    status = rig.run("run", *command).wait(300.0)
+    said = rig.log("run")
+    assert status == 0, said
+    assert "every target was reached" in said
+    assert "MISS" not in said
+    recorded = np.load(record)
+    assert recorded["state_stamps"].tolist() == list(range(0, 20_000_000_001, 5_000_000))
+    assert (recorded["command_stamps"] == recorded["state_stamps"]).all()
+
+
+@only_stand_in
+def test_a_server_that_is_lost_is_found_again_and_the_arm_stays_braked(rig: Rig, ur5: RobotModel, server: Server):
+    rig.start("coppeliasim_bridge", port=server.port, loss_time=60.0, **BRIDGE)
+    commands = rig.publisher(JointState, "joint_commands")
+    answer(rig, ur5, commands, 0.05)
+    server.close()
+    answered = stamp(rig.states[-1])
+    tau = ur5.gravity(np.array(rig.states[-1].position))
+    commands.publish(joint_state(ur5.joint_names, round(answered * 1e9), effort=tau))
+    rig.spin(lambda: "lost: CoppeliaSim at" in rig.log("coppeliasim_bridge"), what="the loss to be said")
+    assert not rig.call("coppeliasim_bridge/reset", Trigger.Request(), Trigger).success
+    rig.states.clear()
+    server.start()
+    rig.spin(lambda: len(rig.states) > 10, what="states after the loss")
+    assert stamp(rig.states[0]) == 0.0
+    assert "braking: CoppeliaSim was lost; call coppeliasim_bridge/enable to go on" in rig.log("coppeliasim_bridge")
+    assert np.allclose(rig.states[-1].position, HOME, atol=1e-6), "held by the brake, on the scene that was built anew"
+    assert np.allclose(rig.states[-1].effort, ur5.gravity(HOME), atol=1e-4)
+    assert rig.call("coppeliasim_bridge/enable", SetBool.Request(data=True)).success
+    reached = rig.time
+    answer(rig, ur5, commands, reached + 0.05)
+
+
+@only_stand_in
+def test_a_server_that_hangs_is_lost(rig: Rig, ur5: RobotModel, server: Server):
+    """It goes on later: what the bridge has left there has ended by itself, and is taken over."""
+    rig.start("coppeliasim_bridge", port=server.port, loss_time=60.0, **BRIDGE)
+    answer(rig, ur5, rig.publisher(JointState, "joint_commands"), 0.05)
+    server.send(signal.SIGSTOP)
+    rig.spin(lambda: "no answer within 1 s" in rig.log("coppeliasim_bridge"), what="the loss to be said")
+    rig.states.clear()
+    server.send(signal.SIGCONT)
+    rig.spin(lambda: rig.states and stamp(rig.states[0]) == 0.0, what="a new start")
+
+
+def test_a_bridge_that_is_killed_leaves_the_simulator_safe(rig: Rig, ur5: RobotModel, server: Server, client):
+    """The simulation waits for the dead client until it is forgotten, and ends in its first step after that."""
+    bridge = rig.start("coppeliasim_bridge", port=server.port, loss_time=60.0, **BRIDGE)
+    answer(rig, ur5, rig.publisher(JointState, "joint_commands"), 0.1)
+    bridge.kill()
+    bridge.wait()
+    sim = client()
+    rig.spin(lambda: sim.getSimulationState() == sim.simulation_paused, what="the watchdog")
+    assert sim.getSimulationTime() < 0.15
+    joints = [sim.getObject(f"/{name}") for name in ur5.joint_names]
+    assert [sim.getJointTargetForce(joint) for joint in joints] == [0.0] * 6
+    rig.states.clear()
+    rig.start("coppeliasim_bridge", port=server.port, loss_time=60.0, **BRIDGE)
+    rig.spin(lambda: rig.states and stamp(rig.states[0]) == 0.0, what="another bridge takes over")
+
+
+@pytest.mark.parametrize("on_loss", ["hold", "zero", "pause"])
+def test_a_lost_controller(on_loss: str, rig: Rig, ur5: RobotModel, server: Server, client):
+    """The arm is held, falls, or stands still in time, as it is told to."""
+    rig.start("coppeliasim_bridge", port=server.port, loss_time=0.2, on_loss=on_loss, **BRIDGE)
+    said = {"pause": "no command for the state at 0.000 s: paused"}.get(on_loss, "0.000 s: braking")
+    rig.spin(lambda: said in rig.log("coppeliasim_bridge"), what=said)
+    if on_loss == "pause":
+        heard = len(rig.states)
+        rig.spin(lambda: len(rig.states) > heard + 2, what="the paused state again")
+        assert rig.time == 0.0
+        rig.call("coppeliasim_bridge/pause", SetBool.Request(data=False))
+        answer(rig, ur5, rig.publisher(JointState, "joint_commands"), 0.05)
+        return
+    rig.until(0.3)
+    moved = np.abs(np.array(rig.states[-1].position) - HOME).max()
+    assert moved > 0.1 if on_loss == "zero" else moved < 1e-3
+
+
+def test_who_ends_regularly_leaves_a_stopped_simulation(rig: Rig, ur5: RobotModel, server: Server, client):
+    bridge = rig.start("coppeliasim_bridge", port=server.port, loss_time=60.0, **BRIDGE)
+    rig.spin(lambda: rig.states, what="a state")
+    bridge.send_signal(signal.SIGINT)
+    assert bridge.wait(10.0) == 0
+    sim = client()
+    assert sim.getSimulationState() == sim.simulation_stopped
+
+
+@only_stand_in
+def test_what_does_not_fit_ends_the_node_with_a_sentence(rig: Rig, server: Server, client):
+    sim = client()
+    sim.startSimulation()
+    bridge = rig.start("coppeliasim_bridge", port=server.port, **BRIDGE)
+    assert bridge.wait(30.0) == 2
+    assert "arm_control: a simulation is running in CoppeliaSim: stop it first" in rig.log("coppeliasim_bridge")
+
+
+def test_the_scene_s_target_and_obstacles_are_published(rig: Rig, ur5: RobotModel, server: Server, client):
+    sim = client()
+    ball = sim.createPrimitiveShape(sim.primitiveshape_spheroid, [0.2, 0.2, 0.2])
+    sim.setObjectAlias(ball, "ball")
+    sim.setObjectPosition(ball, [0.5, 0.5, 0.5], sim.handle_world)
+    targets: list[PoseStamped] = []
+    obstacles: list[MarkerArray] = []
+    rig.hear(PoseStamped, "target_pose", targets)
+    rig.hear(MarkerArray, "obstacles", obstacles, RECORD)
+    rig.start("coppeliasim_bridge", port=server.port, loss_time=60.0, obstacle_objects=["/ball"], **BRIDGE)
+    commands = rig.publisher(JointState, "joint_commands")
+    answer(rig, ur5, commands, 0.05)
+    assert targets == [], "the target stands where it was"
+    (marker,) = obstacles[-1].markers
+    assert (marker.type, marker.scale.x, marker.header.frame_id) == (marker.SPHERE, 0.2, "base_link")
+    assert [marker.pose.position.x, marker.pose.position.y, marker.pose.position.z] == pytest.approx([0.5, 0.5, 0.5])
+    sim.setObjectPosition(sim.getObject("/target"), [0.4, -0.2, 0.3], sim.handle_world)
+    sim.setObjectPosition(ball, [0.6, 0.5, 0.5], sim.handle_world)
+    answer(rig, ur5, commands, 0.1)
+    rig.spin(lambda: targets, what="the target")
+    place = targets[-1].pose.position
+    assert [place.x, place.y, place.z] == pytest.approx([0.4, -0.2, 0.3])
+    assert obstacles[-1].markers[0].pose.position.x == pytest.approx(0.6)
+    if REAL:
+        sim.removeObjects([ball])
+
+
+@only_stand_in
+def test_nobody_there_yet_is_waited_for(rig: Rig, ur5: RobotModel, server: Server):
+    server.close()
+    rig.start("coppeliasim_bridge", port=server.port, loss_time=60.0, **BRIDGE)
+    rig.spin(lambda: "trying again every 1 s" in rig.log("coppeliasim_bridge"), what="a sentence")
+    server.start()
+    answer(rig, ur5, rig.publisher(JointState, "joint_commands"), 0.05)
+    assert "braking" not in rig.log("coppeliasim_bridge")
