@@ -1,0 +1,260 @@
+"""A page about a bag, with pictures: one HTML file that needs no script, and PNGs beside it.
+
+Every section is there as far as the recording, and what is known of its arm, allow; what is missing is said. Nothing
+from a bag reaches the page unescaped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from arm_control.bags import analysis
+from arm_control.bags.contents import JointSeries, joint_series, need
+from arm_control.bags.dynamics import WINDOW, inverse_dynamics, summary
+from arm_control.bags.offline import recorded_commands
+from arm_control.bags.page import Section, page
+from arm_control.bags.reader import Bag
+from arm_control.bags.replaying import Choice, arm_of, controller_of, scenario_of
+from arm_control.exceptions import ArmControlError, BagError
+from arm_control.laws import OscSimulation
+from arm_control.model import RobotModel
+from arm_control.pictures import recorded as pictures
+from arm_control.report import make_report
+from arm_control.spatial import Array
+
+MILLI = 1e3
+
+
+@dataclass
+class _Draft:
+    """What is being written: where, what of, and what it has become so far."""
+
+    bag: Bag
+    folder: Path
+    series: JointSeries
+    model: RobotModel | None
+    choice: Choice
+    sections: list[Section] = field(default_factory=list)
+    written: list[Path] = field(default_factory=list)
+
+    def picture(self, name: str) -> Path:
+        self.written.append(self.folder / name)
+        return self.written[-1]
+
+    def add(self, title: str, text: str = "", table: Sequence[Sequence[str]] = (), image: str = "") -> None:
+        self.sections.append(Section(title, text, tuple(map(tuple, table)), image))
+
+
+def write_report(bag: Bag, folder: Path, choice: Choice, topic: str = "joint_states") -> list[Path]:
+    """Write the page and its pictures.
+
+    Parameters
+    ----------
+    bag : Bag
+        The recording.
+    folder : Path
+        Where to; made when it does not exist.
+    choice : Choice
+        What is known of the arm.
+    topic : str
+        Where the joints are.
+
+    Returns
+    -------
+    list of Path
+        The files that were written, the page first.
+
+    Raises
+    ------
+    BagError
+        When the bag has no joint states that can be read.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    series = need(joint_series(bag, topic).increasing(), topic, bag)
+    model, why = _arm(bag, choice, series)
+    draft = _Draft(bag, folder, series, model, choice)
+    _add_joints(draft)
+    if model is None:
+        draft.add("Without a model", f"Neither tracking nor the model's torque is shown: {why}")
+    else:
+        _add_figures(draft, topic)
+        _add_task(draft, model)
+    _add_torque(draft)
+    if model is not None:
+        _add_dynamics(draft, model)
+    _add_timing(draft)
+    _add_power(draft)
+    _add_contents(draft)
+    path = folder / "index.html"
+    path.write_text(page(f"Report on {bag.path.name}", _head(bag, series), draft.sections), encoding="utf-8")
+    return [path, *draft.written]
+
+
+def _arm(bag: Bag, choice: Choice, series: JointSeries) -> tuple[RobotModel | None, str]:
+    """The arm, or why there is none. What the command line asks for must be there."""
+    try:
+        model = arm_of(bag, choice, series.names)
+        series.of(model, "position")
+    except ArmControlError as error:
+        if choice.urdf or choice.scenario or choice.controller:
+            raise
+        return None, str(error)
+    return model, ""
+
+
+def _head(bag: Bag, series: JointSeries) -> list[tuple[str, str]]:
+    facts = [("storage", bag.storage), ("duration", f"{bag.duration:.3f} s"), ("messages", str(len(bag.messages)))]
+    facts += [("joints", ", ".join(series.names)), *sorted(bag.custom.items())]
+    return facts + [("damage", text) for text in bag.damage]
+
+
+def _add_joints(draft: _Draft) -> None:
+    s = draft.series
+    moved = s.position - s.position[0]
+    rows = {
+        "Joint positions, from where they were first": (moved, "[rad or m]"),
+        "Joint velocities": (s.velocity, "[rad/s or m/s]"),
+    }
+    there = {title: row for title, row in rows.items() if not np.isnan(row[0]).all()}
+    if there:
+        pictures.draw_lines(draft.picture("joints.png"), s.t, there, s.names)
+    text = f"{len(s.stamps)} states of {len(s.names)} joints in {s.t[-1]:.3f} s."
+    if s.times is s.log:
+        text += " Their stamps are all the same: time is when they were written."
+    if np.isnan(s.velocity).all():
+        text += " No velocities were recorded."
+    draft.add("Joints", text, image="joints.png" if there else "")
+
+
+def _add_figures(draft: _Draft, topic: str) -> None:
+    """The figures of ``arm_control run``, where the scenario has targets and its controller is known."""
+    scenario = scenario_of(draft.bag, draft.choice)
+    targets = scenario.targets() if scenario is not None else None
+    if targets is None or draft.bag.named("joint_commands") is None:
+        return
+    model, parameters = controller_of(draft.bag, draft.choice)
+    recording = analysis.recording_of(draft.bag, topic, model)
+    if isinstance(parameters, OscSimulation) and len(recording.command_stamps) and recording.targets:
+        report = make_report(recording, model, targets, parameters, parameters)
+        rows = [("figure", "value", "allowed", "")]
+        for f in report.figures:
+            verdict = "ok" if f.kept else "missed" if f.required else "over"
+            rows.append((f.text, f"{f.value:.4g} {f.unit}", f"{f.allowed:.4g}", verdict))
+        text = f"{len(report.reaches)} targets had their whole time within the recording."
+        draft.add("Figures", text, rows if report.reaches else [rows[0], *rows[6:]])
+
+
+def _add_task(draft: _Draft, model: RobotModel) -> None:
+    done = analysis.task(draft.bag, draft.series, model)
+    rows: dict[str, tuple[Array, str]] = {}
+    if not np.isnan(done.position_error).all():
+        rows["Distance to where the end effector should be"] = MILLI * done.position_error, "[mm]"
+        rows["Angle to how it should be turned"] = np.degrees(done.orientation_error), "[deg]"
+    if np.isfinite(done.distance).any():
+        rows["Distance to the nearest obstacle"] = MILLI * done.distance, "[mm]"
+    rows["Condition number of the Jacobian"] = done.condition, ""
+    pictures.draw_task(draft.picture("tracking.png"), done.t, rows, done.goal_times)
+    text = f"{len(done.goal_times)} targets or motions; end effector {model.tip}." if len(rows) > 1 else ""
+    draft.add("Tracking, conditioning, distances", text, image="tracking.png")
+    pictures.draw_path(draft.picture("path.png"), done.p, done.p_des)
+    draft.add("Path", image="path.png")
+
+
+def _limits(draft: _Draft) -> Array | None:
+    """Torque limit of each recorded joint; NaN where the model has none."""
+    if draft.model is None:
+        return None
+    known = dict(zip(draft.model.joint_names, draft.model.tau_max.tolist(), strict=True))
+    return np.array([known.get(name, np.nan) for name in draft.series.names])
+
+
+def _torque(draft: _Draft) -> tuple[Array, str]:
+    """Commanded torque, or what was measured."""
+    if draft.model is not None:
+        commands = recorded_commands(draft.bag, draft.model)
+        if len(commands.stamps):
+            return analysis.aligned(draft.series, commands, draft.model), "commanded torque"
+    return draft.series.effort, "recorded effort"
+
+
+def _add_torque(draft: _Draft) -> None:
+    torque, what = _torque(draft)
+    if np.isnan(torque).all():
+        draft.add("Torque", "No torque was recorded.")
+        return
+    names, t0 = draft.series.names, draft.series.times[0]
+    terms = {}
+    for term, series in analysis.torque_terms(draft.bag).items():
+        if set(names) <= set(series.names):
+            columns = [series.names.index(name) for name in names]
+            terms[term] = ((series.times - t0) * 1e-9, series.effort[:, columns])
+    limits = _limits(draft)
+    pictures.draw_torque(draft.picture("torque.png"), draft.series.t, torque, names, limits, terms)
+    largest = np.nanmax(np.abs(torque), axis=0)
+    rows: list[tuple[str, ...]] = [("joint", "largest", "limit", "share")]
+    for i, name in enumerate(names):
+        bound = np.nan if limits is None else limits[i]
+        cells = (f"{bound:.4g}", f"{100 * largest[i] / bound:.1f} %") if np.isfinite(bound) else ("-", "-")
+        rows.append((name, f"{largest[i]:.4g}", *cells))
+    draft.add("Torque", f"The {what}, with the terms it is made of where they were published.", rows, "torque.png")
+
+
+def _add_dynamics(draft: _Draft, model: RobotModel) -> None:
+    try:
+        found = inverse_dynamics(draft.series, model)
+    except BagError as error:
+        draft.add("Model", str(error))
+        return
+    rows = {"Torque by the model": (found.tau, "[N m]"), "Recorded effort": (found.effort, "[as recorded]")}
+    there = {title: row for title, row in rows.items() if not np.isnan(row[0]).all()}
+    pictures.draw_lines(draft.picture("model.png"), found.t, there, model.joint_names)
+    text = f"Inverse dynamics; accelerations are slopes of lines fitted to the velocities within {WINDOW:g} s."
+    table = [line.split("  ") for line in summary(found, model).split("\n")]
+    draft.add("Model", text, [[cell.strip() for cell in row if cell.strip()] for row in table], "model.png")
+
+
+def _add_timing(draft: _Draft) -> None:
+    when = analysis.timing(draft.bag, draft.series)
+    if not len(when.steps):
+        return
+    draw = (when.t, when.steps, when.stamp_steps, when.answers)
+    pictures.draw_timing(draft.picture("timing.png"), *draw)
+    rows: list[tuple[str, ...]] = [("time [ms]", "median", "99 %", "largest", "standard deviation")]
+    parts = (("between states, as written", when.steps), ("between states, by stamps", when.stamp_steps))
+    for name, values in (*parts, ("from a state to its command", when.answers)):
+        if len(values):
+            x = MILLI * np.asarray(values)
+            numbers = (np.median(x), np.quantile(x, 0.99), x.max(), x.std())
+            rows.append((name, *(f"{number:.4g}" for number in numbers)))
+    draft.add("Rate and jitter", "", rows, "timing.png")
+
+
+def _add_power(draft: _Draft) -> None:
+    torque, what = _torque(draft)
+    if np.isnan(torque).all() or np.isnan(draft.series.velocity).all():
+        return
+    found = analysis.power(draft.series, torque)
+    energy = found.energy[:, None]
+    charts = {"Power of each joint": (found.power, "[W]")}
+    pictures.draw_lines(draft.picture("power.png"), found.t, charts, draft.series.names)
+    text = (
+        f"Torque ({what}) times speed. Largest sum of all joints {np.abs(found.power.sum(axis=1)).max():.4g} W;"
+        f" work until the end {energy[-1, 0]:.4g} J, at most {energy.max():.4g} J."
+    )
+    draft.add("Power", text, image="power.png")
+
+
+def _add_contents(draft: _Draft) -> None:
+    head = ("topic", "type", "messages", "rate [Hz]", "longest gap [s]", "stamps 0", "not increasing", "malformed", "")
+    rows = [head]
+    for f in analysis.topic_figures(draft.bag):
+        note = f.topic.trouble or ("latched" if f.topic.latched else "")
+        counts = (str(f.no_stamp), str(f.not_increasing), str(f.malformed))
+        rate = "-" if np.isnan(f.rate) else f"{f.rate:.4g}"
+        rows.append((f.topic.name, f.topic.kind, str(f.count), rate, f"{f.gap:.4g}", *counts, note))
+    causes = "; ".join(f"{name}: {cause} ({n})" for (name, cause), n in draft.bag.malformed.items())
+    draft.add("What is in the bag", f"Malformed: {causes}." if causes else "", rows)

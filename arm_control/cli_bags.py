@@ -1,0 +1,208 @@
+"""The commands ``arm_control record``, ``replay`` and ``report``."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from arm_control.exceptions import ArmControlError
+
+if TYPE_CHECKING:
+    from arm_control.bags.offline import Comparison
+    from arm_control.bags.reader import Bag
+    from arm_control.bags.replaying import Choice
+    from arm_control.model import RobotModel
+
+TOLERANCE = 1e-9
+"""How far a replayed torque may be from the recorded one, as a share of the joint's limit."""
+
+
+def add_commands(commands: Any) -> None:
+    """Add the commands to the subparsers of ``arm_control``."""
+    record = commands.add_parser("record", help="record topics into a bag", description=_record.__doc__)
+    record.add_argument("topics", nargs="*", help="names of topics; all of known types, if not given")
+    record.add_argument("-o", "--output", default="", metavar="FOLDER", help="the bag; a name with the time by default")
+    record.add_argument("--storage", default="mcap", choices=("mcap", "sqlite3"))
+    record.add_argument("--namespace", default="", help="only topics below it")
+    record.set_defaults(command=_record)
+    _add_replay(commands.add_parser("replay", help="play a bag, live or offline", description=_replay.__doc__))
+    report = commands.add_parser("report", help="a page and pictures of a bag", description=_report.__doc__)
+    report.add_argument("bag", help="folder with metadata.yaml, or a file .mcap, .db3 or .bag")
+    report.add_argument("-o", "--output", default="", metavar="DIR", help="where to; BAG_report by default")
+    report.add_argument("--topic", default="joint_states", help="where the joints are")
+    _add_arm(report)
+    report.set_defaults(command=_report)
+
+
+def _add_replay(replay: argparse.ArgumentParser) -> None:
+    replay.add_argument("bag", help="folder with metadata.yaml, or a file .mcap, .db3 or .bag")
+    live = replay.add_argument_group("onto live topics")
+    live.add_argument("--rate", type=_positive, default=1.0, metavar="R", help="speed, as a factor")
+    live.add_argument("--start", type=_not_negative, default=0.0, metavar="S", help="seconds to skip")
+    live.add_argument("--duration", type=_positive, default=0.0, metavar="S", help="seconds to play")
+    live.add_argument("--topics", nargs="+", default=[], metavar="TOPIC", help="only these")
+    live.add_argument("--loop", action="store_true", help="again and again")
+    live.add_argument("--clock", action="store_true", help="publish the recording's time on /clock")
+    live.add_argument("--arm", action="store_true", help="also topics from which torque may reach an arm")
+    live.add_argument("--wait", action="store_true", help="begin when every topic that is played has a listener")
+    offline = replay.add_argument_group("without ROS")
+    offline.add_argument("--offline", action="store_true", help="recorded states through a controller, and compare")
+    offline.add_argument("--model", action="store_true", help="inverse dynamics instead, beside recorded effort")
+    offline.add_argument("--tolerance", type=_not_negative, default=TOLERANCE, help="share of a joint's torque limit")
+    offline.add_argument("-o", "--output", default="", metavar="FOLDER", help="write the new commands there, as a bag")
+    offline.add_argument("--topic", default="joint_states", help="with --model: where the joints are")
+    offline.add_argument("--controller", default="", choices=("osc", "joint", "ilqr"), help="instead of a scenario's")
+    _add_arm(replay)
+    replay.set_defaults(command=_replay)
+
+
+def _add_arm(parser: argparse.ArgumentParser) -> None:
+    arm = parser.add_argument_group("the arm; what is not given is what the bag says")
+    arm.add_argument("--scenario", default="", help="name, or path of a YAML file")
+    arm.add_argument("--variant", default="", help="one of the scenario's variants")
+    arm.add_argument("--params-file", default="", metavar="FILE", help="a ROS parameter file; its values come last")
+    arm.add_argument("--urdf", default="", metavar="FILE", help="a robot's name, or a URDF or xacro file")
+    arm.add_argument("--tip", default="", metavar="LINK", help="end of the chain that moved")
+    arm.add_argument("--base", default="", metavar="LINK", help="start of the chain")
+
+
+def _positive(text: str) -> float:
+    value = float(text)
+    if not 0.0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not positive")
+    return value
+
+
+def _not_negative(text: str) -> float:
+    value = float(text)
+    if not 0.0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is negative, or no number")
+    return value
+
+
+def _record(options: argparse.Namespace) -> int:
+    """Record topics until Ctrl-C: all of known types, as they appear, or those that are named."""
+    from arm_control.nodes.recorder import Wanted, record
+
+    path = options.output or time.strftime("bag_%Y_%m_%d-%H_%M_%S")
+    count = record(path, options.storage, Wanted(tuple(options.topics), options.namespace), {})
+    print(f"{path}: {count} messages")
+    return 0
+
+
+def _replay(options: argparse.Namespace) -> int:
+    """Play a bag onto live topics, or, without ROS, put its states through a controller and compare its torque.
+
+    Exit status of --offline: 0 when the recorded commands are met, 1 when not.
+    """
+    from arm_control.bags.reader import read_bag
+
+    bag = read_bag(options.bag)
+    for damage in bag.damage:
+        print(f"damaged: {damage}")
+    if options.model:
+        status = _replay_model(bag, options)
+    elif options.offline:
+        status = _replay_offline(bag, options)
+    else:
+        status = _replay_live(bag, options)
+    _tell_malformed(bag)
+    return status
+
+
+def _replay_live(bag: Bag, options: argparse.Namespace) -> int:
+    from arm_control.nodes.player import Playing, play
+
+    names = [field.name for field in fields(Playing)]
+    values = {name: getattr(options, name) for name in names}
+    count, _ = play(bag, Playing(**{**values, "topics": tuple(options.topics)}))
+    print(f"{count} messages played")
+    return 0
+
+
+def _replay_offline(bag: Bag, options: argparse.Namespace) -> int:
+    from arm_control.bags.offline import compare, recorded_commands, replayed_commands
+    from arm_control.bags.replaying import controller_of
+
+    model, parameters = controller_of(bag, _choice(options))
+    recorded = recorded_commands(bag, model)
+    replayed = replayed_commands(bag, model, parameters)
+    print(f"{len(replayed.stamps)} states answered by {type(parameters).__name__.removesuffix('Simulation').lower()}")
+    if options.output:
+        _write_commands(options.output, model, replayed)
+    if not len(recorded.stamps):
+        print("the bag has no commands to compare with")
+        return 0
+    comparison = compare(recorded, replayed, model, options.tolerance)
+    print(_compared(comparison, model, options.tolerance))
+    return 1 if comparison.first or comparison.missing else 0
+
+
+def _compared(comparison: Comparison, model: RobotModel, tolerance: float) -> str:
+    lines = [f"{'joint':28}{'largest difference':>20}{'of its limit':>16}"]
+    for name, share, limit in zip(model.joint_names, comparison.largest, model.tau_max, strict=True):
+        lines.append(f"{name:28}{share * limit:20.3g}{share:16.3g}")
+    same = "the same to the last bit" if comparison.identical else f"largest {comparison.largest.max():.3g} of a limit"
+    lines.append(f"{comparison.compared} commands compared: {same}")
+    if comparison.missing:
+        lines.append(f"MISS  {comparison.missing} recorded commands answer no recorded state")
+    if comparison.first:
+        lines.append(f"MISS  first difference above {tolerance:g}: {comparison.first}")
+    return "\n".join(lines)
+
+
+def _write_commands(path: str, model: RobotModel, commands: Any) -> None:
+    from arm_control.bags import messages
+    from arm_control.bags.writer import BagWriter
+
+    with BagWriter(path, custom={"recorded": "replay"}) as bag:
+        bag.add("/joint_commands", messages.JOINT_STATE)
+        for stamp_ns, tau in zip(commands.stamps.tolist(), commands.tau, strict=True):
+            bag.put("/joint_commands", stamp_ns, messages.joint_state(model.joint_names, stamp_ns, effort=tau))
+    print(f"wrote {path}")
+
+
+def _replay_model(bag: Bag, options: argparse.Namespace) -> int:
+    from arm_control.bags.contents import joint_series, need
+    from arm_control.bags.dynamics import WINDOW, inverse_dynamics, summary
+    from arm_control.bags.replaying import arm_of
+
+    series = need(joint_series(bag, options.topic), options.topic, bag).increasing()
+    model = arm_of(bag, _choice(options), series.names)
+    print(f"{len(series.stamps)} states; accelerations by lines fitted to the velocities within {WINDOW:g} s\n")
+    print(summary(inverse_dynamics(series, model), model))
+    return 0
+
+
+def _report(options: argparse.Namespace) -> int:
+    """Write a page about a bag, with pictures: what is in it, tracking, torque, timing, power."""
+    from arm_control.bags.reader import read_bag
+    from arm_control.bags.report import write_report
+
+    bag = read_bag(options.bag)
+    folder = Path(options.output or f"{Path(options.bag).with_suffix('')}_report")
+    for path in write_report(bag, folder, _choice(options), options.topic):
+        print(f"wrote {path}")
+    _tell_malformed(bag)
+    return 0
+
+
+def _choice(options: argparse.Namespace) -> Choice:
+    from arm_control.bags.replaying import Choice
+
+    if options.scenario and getattr(options, "controller", ""):
+        raise ArmControlError("--scenario and --controller: one of them")
+    changes = {name: getattr(options, name) for name in ("tip", "base") if getattr(options, name)}
+    controller = getattr(options, "controller", "")
+    return Choice(options.scenario, options.variant, controller, options.params_file, options.urdf, changes)
+
+
+def _tell_malformed(bag: Bag) -> None:
+    for topic in bag.topics:
+        if topic.trouble:
+            print(f"not read: {topic.name}: {topic.trouble}")
+    for (topic_name, cause), count in bag.malformed.items():
+        print(f"malformed: {topic_name}: {count} messages: {cause}")

@@ -1,0 +1,287 @@
+"""The node ``recorder``: every topic of a known type into a bag, as the bytes go over the wire.
+
+Topics are taken up as they appear, with the QoS they are published with, so latched messages of before are heard too.
+A message's time in the bag is that of its publisher's call. The bag is handed to the operating system every second:
+when this process is killed, a MCAP file is readable up to there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import rclpy
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.signals import SignalHandlerOptions
+from rclpy.utilities import remove_ros_args
+from std_msgs.msg import Bool
+
+from arm_control.bags.types import local_types
+from arm_control.bags.writer import STORAGES, BagWriter, Published
+from arm_control.exceptions import ArmControlError, BagError
+from arm_control.nodes.base import LATCHED, die_with_parent, refuse_insecure
+from arm_control.nodes.loop import Apart, poll
+from arm_control.nodes.monitor import RECORDER_READY
+from arm_control.nodes.orders import Heard
+from arm_control.signals import StopRequest
+
+LOOK = 0.1
+"""Time between two looks for new topics [s]."""
+SETTLE = 0.3
+"""Time from hearing publishers to saying so: until they know of us, too [s]."""
+LINGER = 4.0
+"""Longest time that lost messages are waited for at the end [s]: a publisher notices within 3 s that one was lost."""
+CONTROL = ("joint_states", "joint_commands")
+"""Topics of a control loop; both are repeated while the simulator is paused."""
+FLUSH = 1.0
+"""Time between two moments at which the bag is safe from a kill [s]."""
+ALWAYS = ("/clock", "/diagnostics", "/rosout", "/tf", "/tf_static")
+"""Topics that are recorded also where a namespace is asked for."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be recorded.
+
+    Attributes
+    ----------
+    topics : tuple of str
+        Names; empty: all.
+    namespace : str
+        Only topics below it; empty: all.
+    """
+
+    topics: tuple[str, ...] = ()
+    namespace: str = ""
+
+    def holds(self, topic: str) -> bool:
+        """Whether a topic is wanted."""
+        if self.topics:
+            return any(topic.strip("/") == name.strip("/") for name in self.topics)
+        return not self.namespace or topic in ALWAYS or topic.startswith(f"/{self.namespace.strip('/')}/")
+
+
+@dataclass
+class _Source:
+    """A topic that is heard, by durability: a latched publisher and one that is not may share it."""
+
+    kind: Any
+    heard: Heard = field(default_factory=Heard)
+    subscriptions: dict[bool, Any] = field(default_factory=dict)
+    newest_ns: int = 0
+
+
+class RecorderNode(Node):
+    """Writes what it hears into a bag.
+
+    Parameters
+    ----------
+    bag : BagWriter
+        Where to.
+    wanted : Wanted
+        What of all there is.
+
+    Attributes
+    ----------
+    unknown : dict of str to str
+        Topics that cannot be recorded, and why.
+    """
+
+    def __init__(self, bag: BagWriter, wanted: Wanted) -> None:
+        super().__init__("recorder", start_parameter_services=False, enable_rosout=False)
+        self._bag, self._wanted = bag, wanted
+        self._sources: dict[str, _Source] = {}
+        self._start_ns, self._matched_at = time.time_ns(), 0.0
+        self.unknown: dict[str, str] = {}
+        self._ready = self.create_publisher(Bool, RECORDER_READY, LATCHED)
+        self._is_ready = False
+
+    @property
+    def n_topics(self) -> int:
+        """Topics that are recorded."""
+        return len(self._sources)
+
+    def look(self) -> None:
+        """Take up topics that are new, and say so once the ones of a control loop are heard."""
+        for topic, kinds in self.get_topic_names_and_types():
+            if self._wanted.holds(topic) and topic not in self.unknown and not topic.endswith(f"/{RECORDER_READY}"):
+                try:
+                    self._take_up(topic, kinds)
+                except ArmControlError as error:
+                    self.unknown[topic] = str(error)
+                    print(f"arm_control: not recorded: {topic}: {error}", file=sys.stderr)
+        if not self._is_ready and all(map(self._hears, CONTROL)):
+            self._matched_at = self._matched_at or time.monotonic()
+            self._is_ready = time.monotonic() - self._matched_at > SETTLE
+            if self._is_ready:
+                self._ready.publish(Bool(data=True))
+
+    def fetch(self) -> None:
+        """Write what has come."""
+        for topic, source in self._sources.items():
+            for subscription in source.subscriptions.values():
+                for raw, info in poll(subscription):
+                    if len(source.subscriptions) == 1 or not source.heard.before(info):
+                        written_ns = source.newest_ns = info["source_timestamp"] or info["received_timestamp"]
+                        self._bag.write(topic, max(written_ns, self._start_ns), raw)
+
+    def is_complete(self, until_ns: int) -> bool:
+        """Whether states and commands have come that are younger than a time [ns], and every latched topic's message.
+
+        Messages come in order: one that was lost, and is sent again later, holds up those behind it.
+        """
+        sources = [self._sources.get(self.resolve_topic_name(name)) for name in CONTROL if self._hears(name)]
+        latched = [source for source in self._sources.values() if True in source.subscriptions]
+        if not all(source.newest_ns for source in latched if source.subscriptions[True].get_publisher_count()):
+            return False
+        return all(source is not None and source.newest_ns > until_ns for source in sources)
+
+    def _hears(self, name: str) -> bool:
+        source = self._sources.get(self.resolve_topic_name(name))
+        return source is not None and any(s.get_publisher_count() for s in source.subscriptions.values())
+
+    def _take_up(self, topic: str, kinds: list[str]) -> None:
+        publishers = self.get_publishers_info_by_topic(topic)
+        if len(kinds) != 1:
+            raise BagError(f"more than one type: {', '.join(kinds)}")
+        latched = {info.qos_profile.durability == DurabilityPolicy.TRANSIENT_LOCAL for info in publishers}
+        reliable = all(info.qos_profile.reliability != ReliabilityPolicy.BEST_EFFORT for info in publishers)
+        source = self._sources.get(topic)
+        if source is None and publishers:
+            message_class = message_type(kinds[0])
+            self._bag.add(topic, kinds[0], Published(any(latched), reliable))
+            source = self._sources[topic] = _Source(message_class)
+        for is_latched in latched - set(source.subscriptions if source else ()):
+            assert source is not None
+            source.subscriptions[is_latched] = self._subscribed(source.kind, topic, is_latched, reliable)
+
+    def _subscribed(self, kind: Any, topic: str, latched: bool, reliable: bool) -> Any:
+        def unused(_: object) -> None:
+            """Subscriptions apart call nobody."""
+
+        qos = QoSProfile(
+            depth=10_000,
+            reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
+            durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
+        )
+        return self.create_subscription(kind, topic, unused, qos, callback_group=Apart(), raw=True)
+
+
+def message_type(kind: str) -> Any:
+    """Return the class of a type such as ``sensor_msgs/msg/JointState``.
+
+    Raises
+    ------
+    BagError
+        When it is not installed.
+    """
+    package, _, name = kind.partition("/msg/")
+    try:
+        return getattr(importlib.import_module(f"{package}.msg"), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise BagError(f"type {kind} is not installed") from error
+
+
+def record(
+    path: str,
+    storage: str,
+    wanted: Wanted,
+    custom: dict[str, str],
+    arguments: Sequence[str] | None = None,
+    *,
+    linger: float = 0.0,
+) -> int:
+    """Record until a signal ends it; return the number of messages.
+
+    Parameters
+    ----------
+    path : str
+        The bag's folder; it must not be there yet.
+    storage : str
+        ``mcap`` or ``sqlite3``.
+    wanted : Wanted
+        What of all there is.
+    custom : dict of str to str
+        What is to be known of the recording.
+    arguments : sequence of str, optional
+        ROS arguments.
+    linger : float
+        Time that lost states and commands are waited for at the end [s].
+
+    Raises
+    ------
+    BagError
+        When the bag cannot be written.
+    """
+    refuse_insecure()
+    stop = StopRequest()
+    with BagWriter(path, storage, {"recorded": "topics", **custom}, types=local_types()) as bag:
+        rclpy.init(args=list(arguments or ()), signal_handler_options=SignalHandlerOptions.NO)
+        node = RecorderNode(bag, wanted)
+        try:
+            _spin(node, bag, stop)
+            _wait_for_lost(node, linger)
+        finally:
+            node.destroy_node()
+            rclpy.try_shutdown()
+    return bag.count
+
+
+def _spin(node: RecorderNode, bag: BagWriter, stop: StopRequest) -> None:
+    started = looked = flushed = time.monotonic()
+    node.look()
+    while not stop.requested:
+        node.fetch()
+        now = time.monotonic()
+        if now - looked >= LOOK:
+            looked = now
+            node.look()
+            _show(f"{bag.count} messages of {node.n_topics} topics, {now - started:.0f} s; Ctrl-C ends it")
+        if now - flushed >= FLUSH:
+            flushed = now
+            bag.flush()
+        time.sleep(0.004)
+    node.fetch()
+    _show("")
+
+
+def _wait_for_lost(node: RecorderNode, linger: float) -> None:
+    """Go on until what was written before now has come, but not longer than that [s]."""
+    stopped_ns, end = time.time_ns(), time.monotonic() + linger
+    while time.monotonic() < end and not node.is_complete(stopped_ns):
+        time.sleep(0.01)
+        node.fetch()
+
+
+def _show(text: str) -> None:
+    if sys.stderr.isatty():
+        print(f"\r{text:70}\r" if not text else f"\r{text}", end="", file=sys.stderr, flush=True)
+
+
+def main() -> None:
+    """Entry point of ``python -m arm_control.nodes.recorder``."""
+    die_with_parent()
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("-o", dest="path", required=True)
+    parser.add_argument("--storage", default="mcap", choices=tuple(STORAGES))
+    parser.add_argument("--custom", action="append", default=[], metavar="KEY=VALUE")
+    parser.add_argument("--namespace", default="")
+    options = parser.parse_args(remove_ros_args(sys.argv)[1:])
+    custom = dict(entry.partition("=")[::2] for entry in options.custom)
+    os.nice(5)
+    try:
+        record(options.path, options.storage, Wanted((), options.namespace), custom, sys.argv, linger=LINGER)
+    except ArmControlError as error:
+        print(f"arm_control: {error}", file=sys.stderr)
+        raise SystemExit(2) from None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,325 @@
+"""Reading, writing and judging bags: recordings that nobody here made, bags of our own, and damaged ones."""
+
+from __future__ import annotations
+
+import csv
+import re
+import shutil
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rosbags.rosbag2 import Reader
+from rosbags.typesys import Stores, get_typestore
+
+from arm_control import cli
+from arm_control.bags import messages
+from arm_control.bags.analysis import timing, topic_figures
+from arm_control.bags.contents import joint_series
+from arm_control.bags.dynamics import correlation, fitted, inverse_dynamics
+from arm_control.bags.offline import Commands, compare
+from arm_control.bags.reader import read_bag
+from arm_control.bags.writer import BagWriter, Published
+from arm_control.exceptions import BagError
+from arm_control.model import RobotModel
+from arm_control.scenery import Scenery
+from arm_control.world import World
+
+REPO = Path(__file__).parents[2]
+DATA = REPO.parent / "shared" / "data"
+GOLDEN = REPO / "test" / "golden"
+TIAGO = "tiago_figaroh/rosbag2_sqlite3"
+MS = 1_000_000
+
+
+def data(name: str) -> Path:
+    if not (DATA / name).exists():
+        pytest.skip(f"{name} is not on this machine")
+    return DATA / name
+
+
+def column(path: Path) -> np.ndarray:
+    with path.open() as file:
+        return np.array([[float(x) for x in row] for row in list(csv.reader(file))[1:]])
+
+
+# -- recordings of real arms ----------------------------------------------------------------------
+
+
+def test_a_tiago_is_read_as_its_tables_say():
+    series = joint_series(read_bag(data(TIAGO)), "joint_states")
+    assert len(series.stamps) == 8022
+    assert series.names == ("torso_lift_joint", *(f"arm_{i}_joint" for i in range(1, 8)))
+    for field in ("position", "velocity", "effort"):
+        table = column(data(f"tiago_figaroh/tiago_{field}.csv"))
+        np.testing.assert_allclose(series.t, table[:, 0], rtol=0, atol=1e-6)
+        np.testing.assert_array_equal(getattr(series, field), table[:, 1:])
+
+
+def test_a_ubr1_is_read_from_ros_1(capsys: pytest.CaptureFixture[str], tmp_path: Path):
+    path = data("bags/ubr1_calibration_poses.bag")
+    bag = read_bag(path)
+    series = joint_series(bag, "calibration_joint_states")
+    assert (bag.storage, len(series.stamps), len(series.names)) == ("ROS 1", 61, 15)
+    assert bag.duration == pytest.approx(617.3, abs=0.1)
+    assert np.isfinite(series.effort).all()
+    converted = bag.messages[0].topic.reading.cdr(bag.messages[0].raw)
+    message = get_typestore(Stores.ROS2_KILTED).deserialize_cdr(converted, messages.JOINT_STATE)
+    np.testing.assert_array_equal(message.position, series.position[0])
+    assert cli.main(["report", str(path), "--topic", "calibration_joint_states", "-o", str(tmp_path)]) == 0
+    assert "61 states of 15 joints" in (tmp_path / "index.html").read_text()
+
+
+def test_a_recording_without_stamps_and_velocities_is_counted_and_named(tmp_path: Path):
+    path = data("bags/moredmps_C-Shape-1_joints.bag")
+    (figures,) = topic_figures(read_bag(path))
+    assert (figures.count, figures.no_stamp, figures.not_increasing) == (150, 150, 149)
+    assert cli.main(["report", str(path), "-o", str(tmp_path)]) == 0
+    text = (tmp_path / "index.html").read_text()
+    assert "Their stamps are all the same" in text
+    assert "No velocities were recorded" in text
+    assert "No torque was recorded" in text
+
+
+def test_gravity_of_a_tiago_goes_together_with_its_effort(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """The effort is motor current, whose sign is turned from the third joint on; the first four carry something.
+
+    Two links of the URDF are not possible, and refused.
+    """
+    path = data(TIAGO)
+    robots = Path(np.__file__).parents[1] / "cmeel.prefix" / "share" / "example-robot-data" / "robots"
+    found = sorted(robots.glob("tiago_description/robots/tiago.urdf"))
+    if not found:
+        pytest.skip("example-robot-data is not installed")
+    text = found[0].read_text()
+    antenna = r'(<link name="base_antenna_(?:left|right)_link">\s*)<inertial>.*?</inertial>'
+    urdf = tmp_path / "tiago.urdf"
+    urdf.write_text(re.sub(antenna, r"\1", text, flags=re.DOTALL))
+    model = RobotModel.from_urdf(urdf, tip="arm_tool_link")
+    series = joint_series(read_bag(path), "joint_states").increasing()
+    dynamics = inverse_dynamics(series, model)
+    assert np.isfinite(dynamics.tau).all()
+    with_gravity = {
+        name: correlation(dynamics.gravity[:, i], dynamics.effort[:, i]) for i, name in enumerate(model.joint_names)
+    }
+    assert with_gravity["arm_2_joint"] > 0.4
+    assert with_gravity["arm_3_joint"] < -0.5
+    assert with_gravity["arm_4_joint"] < -0.8
+    options = ["--model", "--urdf", str(urdf), "--tip", "arm_tool_link"]
+    assert cli.main(["replay", str(path), *options]) == 0
+    assert f"{with_gravity['arm_4_joint']:14.3f}" in capsys.readouterr().out
+
+
+# -- bags of our own ------------------------------------------------------------------------------
+
+
+def filled(path: Path, storage: str = "mcap", n: int = 5) -> Path:
+    with BagWriter(path, storage, {"note": "x"}) as bag:
+        bag.add("/robot_description", messages.STRING, Published(latched=True, depth=1))
+        bag.add("/joint_states", messages.JOINT_STATE)
+        bag.put("/robot_description", 0, messages.string("<robot/>"))
+        for k in range(n):
+            state = messages.joint_state(["a", "b"], k * MS, position=np.array([0.1 * k, 1.0]))
+            bag.put("/joint_states", k * MS, state)
+    return path
+
+
+@pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
+def test_a_bag_has_what_ros2_bag_needs(storage: str, tmp_path: Path):
+    path = filled(tmp_path / "bag", storage)
+    with Reader(path) as reader:
+        connections = {c.topic: c for c in reader.connections}
+        assert reader.message_count == 6
+    text = (path / "metadata.yaml").read_text()
+    assert f"storage_identifier: {storage}" in text
+    assert "version: 9" in text
+    assert "durability: transient_local" in text
+    assert "RIHS01_" in text
+    assert connections["/joint_states"].msgdef.data.startswith("std_msgs/Header header")
+    bag = read_bag(path)
+    assert (bag.storage, bag.custom["note"], "arm_control" in bag.custom) == (storage, "x", True)
+    assert [topic.latched for topic in bag.topics] == [False, True]
+    np.testing.assert_array_equal(joint_series(bag, "joint_states").position[:, 0], [0.1 * k for k in range(5)])
+
+
+def test_every_type_the_nodes_publish_can_be_in_a_bag(tmp_path: Path):
+    types = get_typestore(Stores.ROS2_KILTED).types
+    imported = [
+        f"{package}/msg/{name.split(' as ')[0].strip()}"
+        for path in (REPO / "arm_control" / "nodes").glob("*.py")
+        for package, names in re.findall(r"from (\w+)\.msg import ([\w, ]+)", path.read_text())
+        for name in names.split(",")
+    ]
+    assert {"visualization_msgs/msg/MarkerArray", "sensor_msgs/msg/JointState"} <= set(imported)
+    with BagWriter(tmp_path / "bag") as bag:
+        for kind in sorted(set(imported)):
+            assert kind in types
+            bag.add(f"/{kind.rpartition('/')[2]}", kind)
+
+
+def test_a_bag_that_is_there_is_not_overwritten_and_an_unknown_type_refused(tmp_path: Path):
+    path = filled(tmp_path / "bag")
+    with pytest.raises(BagError, match="exists already"):
+        BagWriter(path)
+    with BagWriter(tmp_path / "other") as bag, pytest.raises(BagError, match="unknown type no_msgs/msg/None"):
+        bag.add("/x", "no_msgs/msg/None")
+    assert read_bag(tmp_path / "other").messages == []
+
+
+def test_what_was_flushed_survives_a_kill(tmp_path: Path):
+    """The file as it is before the writer's end: no index, no metadata."""
+    writer = BagWriter(tmp_path / "bag")
+    writer.add("/joint_states", messages.JOINT_STATE)
+    for k in range(10):
+        state = messages.joint_state(["a"], k * MS, position=np.array([float(k)]))
+        writer.put("/joint_states", k * MS, state)
+        if k == 6:
+            writer.flush()
+    killed = tmp_path / "killed" / "bag.mcap"
+    killed.parent.mkdir()
+    shutil.copy(tmp_path / "bag" / "bag.mcap", killed)
+    writer.close()
+    for path in (killed, killed.parent):
+        bag = read_bag(path)
+        assert joint_series(bag, "joint_states").position[:, 0].tolist() == [float(k) for k in range(7)]
+        assert bag.damage
+
+
+def test_messages_that_make_no_sense_are_counted_by_cause(tmp_path: Path):
+    good = messages.joint_state(["a", "b"], 1, position=np.zeros(2))
+    bad = {
+        "position is not one value per joint": messages.joint_state(["a", "b"], 2, position=np.zeros(3)),
+        "velocity is not finite": messages.joint_state(["a", "b"], 3, velocity=np.array([0.0, np.nan])),
+        "other joints than in the first message": messages.joint_state(["c"], 4, position=np.zeros(1)),
+        "no joint, or one twice": messages.joint_state(["a", "a"], 5, position=np.zeros(2)),
+    }
+    with BagWriter(tmp_path / "bag") as writer:
+        writer.add("/joint_states", messages.JOINT_STATE)
+        for k, message in enumerate([good, *bad.values()]):
+            writer.put("/joint_states", k, message)
+        writer.write("/joint_states", 9, b"\x00\x01\x00\x00\xff\xff\xff\xff")
+    bag = read_bag(tmp_path / "bag")
+    for _ in range(2):  # however often it is read
+        assert len(joint_series(bag, "joint_states").stamps) == 1
+    unreadable = ("/joint_states", "not readable as sensor_msgs/msg/JointState: SerdeError")
+    assert bag.malformed == {unreadable: 1, **{("/joint_states", cause): 1 for cause in bad}}
+
+
+@pytest.mark.parametrize("source", ["mcap", "sqlite3", "ros1"])
+def test_damage_is_told_and_nothing_else_is_raised(source: str, tmp_path: Path):
+    """Files cut off anywhere, and with bytes changed anywhere."""
+    if source == "ros1":
+        file = data("bags/moredmps_C-Shape-1_joints.bag")
+    else:
+        file = next(path for path in filled(tmp_path / "whole", source).iterdir() if path.suffix != ".yaml")
+    whole, rng = file.read_bytes(), np.random.default_rng(0)
+    broken = tmp_path / f"broken{file.suffix}"
+    read = 0
+    for round_ in range(120):
+        content = bytearray(whole[: rng.integers(len(whole))] if round_ % 2 else whole)
+        for at in rng.integers(len(content), size=0 if round_ % 4 == 1 else 6) if content else ():
+            content[at] ^= 1 << rng.integers(8)
+        broken.write_bytes(content)
+        try:
+            bag = read_bag(broken)
+            joint_series(bag, "joint_states")
+            topic_figures(bag)
+            read += 1
+        except BagError:
+            pass
+    assert read > 5
+
+
+def test_no_bag_is_an_error_in_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "text.mcap").write_text("hello")
+    for name in ("nothing", "empty", "text.mcap"):
+        assert cli.main(["replay", str(tmp_path / name), "--offline"]) == 2
+        assert capsys.readouterr().err.count("\n") == 1
+    assert cli.main(["replay", str(filled(tmp_path / "bag")), "--offline"]) == 2
+    assert "names no scenario" in capsys.readouterr().err
+
+
+# -- what is computed -----------------------------------------------------------------------------
+
+
+def test_slopes_of_lines_are_those_of_numpy_also_late_in_a_long_recording():
+    rng = np.random.default_rng(1)
+    t = np.cumsum(rng.uniform(0.005, 0.015, 2500))
+    t[1500:] += 1e6
+    x = np.stack([np.sin(3 * (t % 100.0)), rng.normal(size=len(t))], axis=1)
+    value, slope = fitted(t, x)
+    for k in (0, 1, 999, 1000, 1234, 2499):
+        near = np.abs(t - t[k]) <= 0.1
+        line = np.polyfit(t[near] - t[k], x[near], 1)
+        np.testing.assert_allclose([slope[k], value[k]], line, rtol=1e-6, atol=1e-6)
+
+
+def test_the_first_difference_is_the_first_one_above_the_tolerance(ur5: RobotModel):
+    stamps, tau = np.arange(5) * MS, np.zeros((5, 6))
+    other = tau.copy()
+    other[2, 1], other[3, 0], other[1, 4] = 1e-3, 5.0, 1e-9
+    found = compare(Commands(stamps, tau), Commands(stamps[:4], other[:4]), ur5, 1e-9)
+    assert (found.compared, found.missing, found.identical) == (4, 1, False)
+    assert (found.first.stamp_ns, found.first.field) == (2 * MS, "effort[shoulder_lift_joint]")
+    np.testing.assert_allclose(found.largest * ur5.tau_max, np.abs(other).max(axis=0))
+    nothing = compare(Commands(stamps, tau), Commands(stamps, tau * np.nan), ur5, 1e-9)
+    assert nothing.first is not None, "what is no number is a difference"
+
+
+def test_answers_are_timed_by_when_they_were_written(tmp_path: Path):
+    with BagWriter(tmp_path / "bag") as bag:
+        for topic in ("/joint_states", "/joint_commands"):
+            bag.add(topic, messages.JOINT_STATE)
+        for k in range(4):
+            bag.put("/joint_states", k * 2 * MS, messages.joint_state(["a"], k * MS, position=np.zeros(1)))
+            late = k * 2 * MS + (k + 1) * 100_000
+            bag.put("/joint_commands", late, messages.joint_state(["a"], k * MS, effort=np.zeros(1)))
+    read = read_bag(tmp_path / "bag")
+    when = timing(read, joint_series(read, "joint_states"))
+    np.testing.assert_allclose(when.steps, 2e-3)
+    np.testing.assert_allclose(when.stamp_steps, 1e-3)
+    np.testing.assert_allclose(when.answers, [1e-4, 2e-4, 3e-4, 4e-4])
+
+
+def test_a_scenarios_obstacles_are_told_as_messages():
+    obstacle = {"shape": "sphere", "size": 0.1, "position": [1.0, 0.0, 0.0], "velocity": [0.5, 0, 0], "until": 0.03}
+    scenery = Scenery(World.from_mapping({"obstacles": [obstacle]}, "world"))
+    told = {
+        k: messages.markers(entries, "base", k * MS) for k in range(60) if (entries := scenery.due(k * MS)) is not None
+    }
+    assert list(told) == [0, 20, 40]
+    (marker,) = told[20].markers
+    assert (marker.pose.position.x, marker.lifetime.nanosec, marker.action) == (1.01, 10 * MS, 0)
+    assert told[40].markers[0].action == 2
+
+
+# -- the page -------------------------------------------------------------------------------------
+
+
+def test_nothing_from_a_bag_reaches_the_page_unescaped(tmp_path: Path):
+    evil = "<script>alert(1)</script>"
+    with BagWriter(tmp_path / "bag", custom={evil: evil}) as bag:
+        bag.add("/joint_states", messages.JOINT_STATE)
+        for k in range(20):
+            state = messages.joint_state([evil, "_$x_$"], k * MS, position=np.zeros(2), effort=np.ones(2))
+            bag.put("/joint_states", k * MS, state)
+    assert cli.main(["report", str(tmp_path / "bag"), "-o", str(tmp_path / "page")]) == 0
+    text = (tmp_path / "page" / "index.html").read_text()
+    assert "<script" not in text
+    assert "&lt;script&gt;" in text
+
+
+def test_a_report_of_a_scenario_has_every_section(tmp_path: Path):
+    assert cli.main(["report", str(GOLDEN / "ur5_moving_obstacle"), "-o", str(tmp_path)]) == 0
+    text = (tmp_path / "index.html").read_text()
+    titles = re.findall("<h2>(.*?)</h2>", text)
+    assert titles[:4] == ["Joints", "Figures", "Tracking, conditioning, distances", "Path"]
+    assert titles[4:] == ["Torque", "Model", "Rate and jitter", "Power", "What is in the bag"]
+    images = re.findall('<img src="(.*?)"', text)
+    assert len(images) == 7
+    for image in images:
+        header = (tmp_path / image).read_bytes()[:24]
+        assert header.startswith(b"\x89PNG")
+        assert min(struct.unpack(">II", header[16:24])) > 300

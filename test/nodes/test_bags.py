@@ -1,0 +1,198 @@
+"""Recording and playing live topics: what was recorded in lock step replays to the same bits, latched stays latched."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rig import LATCHED, RECORD, Rig
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+from arm_control import RobotModel, cli, urdf_path
+from arm_control.bags import messages
+from arm_control.bags.contents import joint_series
+from arm_control.bags.offline import compare, recorded_commands, replayed_commands
+from arm_control.bags.reader import read_bag
+from arm_control.bags.replaying import Choice, controller_of
+from arm_control.bags.writer import BagWriter, Published
+from arm_control.nodes.conversions import joint_state
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+MS = 1_000_000
+ORDERS = ("/target_pose", "/joint_trajectory")
+
+
+@pytest.mark.parametrize(("scenario", "seconds"), [("ur5_osc", 0.6), ("ur5_joint", 0.4), ("ur5_ilqr", 0.4)])
+def test_a_run_in_lock_step_replays_to_the_same_bits(rig: Rig, scenario: str, seconds: float):
+    """Every state and every command of a real run of the nodes is in the bag, and the law gives each command again."""
+    path = rig.folder / "bag"
+    command = ["-m", "arm_control.cli", "run", scenario, "--duration", str(seconds), "--headless", "--bag", str(path)]
+    assert rig.run("run", *command).wait(120.0) in (0, 1), rig.log("run")
+    bag = read_bag(path)
+    assert not bag.damage
+    model, parameters = controller_of(bag, Choice())
+    recorded, replayed = recorded_commands(bag, model), replayed_commands(bag, model, parameters)
+    n = round(seconds * 1000)
+    assert recorded.stamps[:n].tolist() == [k * MS for k in range(n)], "something was lost"
+    assert np.unique(joint_series(bag, "joint_states").stamps)[:n].tolist() == [k * MS for k in range(n)]
+    assert any(message.topic.name in ORDERS for message in bag.messages), "nothing was to be done"
+    assert np.array_equal(replayed.stamps, recorded.stamps)
+    assert np.array_equal(replayed.tau, recorded.tau), str(compare(recorded, replayed, model, 0.0))
+    assert bag.custom["scenario"] == scenario
+    assert {topic.name for topic in bag.topics if topic.latched} >= {"/robot_description"}
+    assert not bag.malformed
+
+
+def test_a_run_with_a_parameter_file_replays_with_its_values(rig: Rig):
+    path, file = rig.folder / "bag", rig.folder / "soft.yaml"
+    file.write_text("osc: {ros__parameters: {kp_linear: 120.0}}\n")
+    command = ["-m", "arm_control.cli", "run", "ur5_osc", "--duration", "0.2", "--headless", "--bag", str(path)]
+    assert rig.run("run", *command, "--params-file", str(file)).wait(120.0) in (0, 1), rig.log("run")
+    bag = read_bag(path)
+    model, parameters = controller_of(bag, Choice())
+    assert parameters.kp_linear == 120.0
+    assert np.array_equal(replayed_commands(bag, model, parameters).tau, recorded_commands(bag, model).tau)
+
+
+def recording(rig: Rig, *topics: str) -> Path:
+    """A recorder of these topics that has heard of both."""
+    path = rig.folder / "bag"
+    rig.run("recorder", "-m", "arm_control.cli", "record", "-o", str(path), *topics)
+    return path
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
+def test_a_recording_can_be_read_however_it_ends(rig: Rig, ur5: RobotModel, ending: signal.Signals):
+    """Ctrl-C gives a whole bag; a kill leaves what was handed over, here at least the first hundred states."""
+    latched = rig.node.create_publisher(String, "robot_description", LATCHED)
+    latched.publish(String(data="<robot/>"))
+    path = recording(rig, "joint_states", "/robot_description")
+    states = rig.node.create_publisher(JointState, "joint_states", RECORD)
+    rig.spin(lambda: states.get_subscription_count() == 2 and latched.get_subscription_count() == 1, what="recorder")
+    rig.spin(lambda: rig.matched()[0], what="own subscription")
+    for k in range(100):
+        states.publish(joint_state(ur5.joint_names, k * MS, position=np.full(6, 0.001 * k)))
+    rig.spin(lambda: len(rig.states) == 100)
+
+    def n_written() -> int:
+        for file in path.glob("*.mcap"):
+            copy = rig.folder / "copy.mcap"
+            shutil.copy(file, copy)
+            try:
+                return sum(message.topic.name == "/joint_states" for message in read_bag(copy).messages)
+            except ValueError:  # its header is not there yet
+                return 0
+        return 0
+
+    rig.spin(lambda: n_written() == 100, what="a flush")
+    process = rig.processes["recorder"]
+    process.send_signal(ending)
+    process.wait(10.0)
+    bag = read_bag(path)
+    series = joint_series(bag, "joint_states")
+    assert series.stamps.tolist() == [k * MS for k in range(100)]
+    assert (np.diff(series.log) >= 0).all()
+    assert [m.topic.latched for m in bag.messages if m.topic.name == "/robot_description"] == [True]
+    assert bool(bag.damage) == (ending == signal.SIGKILL)
+    if ending == signal.SIGINT:
+        assert f"{path}: 101 messages" in rig.log("recorder")
+
+
+def played(rig: Rig, path: Path, *options: str) -> str:
+    process = rig.run("player", "-m", "arm_control.cli", "replay", str(path), *options)
+    rig.spin(lambda: process.poll() is not None, what="the end of the replay")
+    return rig.log("player")
+
+
+def made(rig: Rig) -> Path:
+    """A bag of states every 5 ms, a latched description of before, and torque."""
+    path = rig.folder / "made"
+    with BagWriter(path) as bag:
+        bag.add("/robot_description", messages.STRING, Published(latched=True, depth=1))
+        bag.add("/joint_states", messages.JOINT_STATE)
+        bag.add("/joint_commands", messages.JOINT_STATE)
+        bag.add("/effort_controller/commands", "std_msgs/msg/Float64MultiArray")
+        bag.put("/robot_description", 0, messages.string("<robot/>"))
+        for k in range(60):
+            values = {"position": np.array([0.1 * k]), "effort": np.array([1.0 * k])}
+            for topic in ("/joint_states", "/joint_commands"):
+                bag.put(topic, k * 5 * MS, messages.joint_state(["a"], k * 5 * MS, **values))
+    return path
+
+
+def test_a_bag_is_played_in_its_own_time_and_torque_is_not(rig: Rig):
+    """Latched messages of before the start are there too, for those who come later as well."""
+    path, descriptions = made(rig), []
+    rig.hear(String, "robot_description", descriptions, LATCHED)
+    text = played(rig, path, "--start", "0.1", "--duration", "0.15", "--wait")
+    assert [message.position[0] for message in rig.states] == [pytest.approx(0.1 * k) for k in range(20, 51)]
+    assert not rig.commands
+    for topic in ("/joint_commands", "/effort_controller/commands"):
+        assert f"not played: {topic}: it may move an arm; --arm plays it all the same" in text
+    assert [message.data for message in descriptions] == ["<robot/>"]
+    assert "32 messages played" in text
+
+
+def test_torque_is_played_when_it_is_said(rig: Rig):
+    text = played(rig, made(rig), "--arm", "--topics", "/joint_commands", "--rate", "4", "--wait")
+    assert [message.effort[0] for message in rig.commands] == [float(k) for k in range(60)]
+    assert not rig.states
+    assert "60 messages played" in text
+
+
+def test_torque_that_is_asked_for_by_name_is_refused_without_it(rig: Rig):
+    process = rig.run("player", "-m", "arm_control.cli", "replay", str(made(rig)), "--topics", "joint_commands")
+    assert process.wait(30.0) == 2
+    assert "joint_commands is not played: it may move an arm; --arm plays it all the same" in rig.log("player")
+
+
+def test_a_topic_that_a_gate_obeys_is_an_effort_topic_whatever_its_name(rig: Rig):
+    path = rig.folder / "other"
+    with BagWriter(path) as bag:
+        bag.add("/mine", messages.JOINT_STATE)
+        bag.put("/mine", 0, messages.joint_state(["a"], 0, effort=np.ones(1)))
+    rig.start("gate", "-r", "effort_in:=mine", robot_description=urdf_path("ur5").read_text())
+    rig.spin(lambda: "gate" in {i.node_name for i in rig.node.get_subscriptions_info_by_topic("/mine")}, what="gate")
+    assert "not played: /mine: it may move an arm" in played(rig, path, "--wait")
+
+
+def test_states_are_not_mixed_with_those_of_another_arm(rig: Rig):
+    """Whether the other arm is seen before the replay or in it: it ends there."""
+    rig.start("simulator", robot="ur5")
+    rig.spin(lambda: rig.states)
+    text = played(rig, made(rig), "--topics", "joint_states", "--wait")
+    assert "somebody publishes it already: the two would mix" in text
+
+
+def test_ros_1_is_played_as_ros_2_and_the_clock_with_it(rig: Rig):
+    path = Path(__file__).parents[3] / "shared" / "data" / "bags" / "ubr1_calibration_poses.bag"
+    if not path.exists():
+        pytest.skip("ubr1_calibration_poses.bag is not on this machine")
+    heard: list[JointState] = []
+    clock: list[Clock] = []
+    rig.hear(JointState, "calibration_joint_states", heard)
+    rig.hear(Clock, "/clock", clock)
+    assert "61 messages played" in played(rig, path, "--rate", "2000", "--clock", "--wait")
+    series = joint_series(read_bag(path), "calibration_joint_states")
+    assert [list(message.position) for message in heard] == series.position.tolist()
+    assert len(clock) > 10
+    stamps = [message.clock.sec for message in clock]
+    assert all(a <= b for a, b in itertools.pairwise(stamps))
+
+
+def test_offline_and_report_need_no_ros(tmp_path: Path):
+    code = (
+        "import sys; sys.modules['rclpy'] = None; from arm_control import cli;"
+        f"a = cli.main(['replay', {str(GOLDEN / 'ur5_osc')!r}, '--offline']);"
+        f"b = cli.main(['report', {str(GOLDEN / 'ur5_osc')!r}, '-o', {str(tmp_path)!r}]); sys.exit(a + b)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False, capture_output=True).returncode == 0
+    assert cli.main(["replay", str(GOLDEN / "ur5_osc"), "--offline", "--tolerance", "0"]) == 0
