@@ -10,16 +10,20 @@ unexport PYTHONPATH PYTHONHOME AMENT_PREFIX_PATH LD_LIBRARY_PATH _ROS_WHEELS_BOO
 export ROS_PYTHON_CHECK_FIELDS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test check setup clean
+.PHONY: demo test docs setup clean
 
 demo: $(READY)
-	@env -u ROS_PYTHON_CHECK_FIELDS $(BIN)/python -m arm_control.cli run ur5_osc $(ARGS)
+	@env -u ROS_PYTHON_CHECK_FIELDS $(BIN)/python -m arm_control.cli run ur5_osc --viewer --control $(ARGS)
 
 test: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadgroup $(ARGS)
+
+docs: $(READY)
+	$(BIN)/python docs/site/make_site.py site
+	@echo "open site/index.html"
 
 setup: $(READY)
 
@@ -27,8 +31,8 @@ $(READY): setup.py pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing from PyPI into $(VENV) (about a minute, once)"
 	@$(BIN)/python -m pip install --quiet --upgrade pip setuptools wheel
-	@$(BIN)/python -m pip install --quiet --progress-bar on -e '.[ros,mujoco,demo,xacro,test]'
+	@$(BIN)/python -m pip install --quiet --progress-bar on -e '.[ros,mujoco,bags,coppeliasim,demo,viewer,xacro,test,docs]'
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build install log *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build install log site *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

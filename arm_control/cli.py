@@ -8,12 +8,14 @@ import time
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from arm_control import __version__
 from arm_control.cache import Cache, default_directory
+from arm_control.cli_bags import add_commands
 from arm_control.description.urdf_xml import printable
 from arm_control.exceptions import ArmControlError
+from arm_control.resources import urdf_path
 from arm_control.scenario import SIMULATORS, Scenario, scenario_names
 
 if TYPE_CHECKING:
@@ -44,9 +46,10 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--duration", type=_positive, default=0.0, metavar="S", help="simulated time [s], then a report")
     run.add_argument("--headless", action="store_true", help="lock step, as fast as it goes, no live table")
     run.add_argument("--report", default="", metavar="DIR", help="write pictures and the record there at the end")
+    run.add_argument("--bag", default="", metavar="FOLDER", help="record all topics there, as a bag (see replay)")
     run.add_argument("--record", default="", metavar="FILE", help="write the record there, as NumPy arrays (.npz)")
     run.add_argument("--robot", default="", help="another robot: a name below urdf/, or a URDF or xacro file")
-    run.add_argument("--simulator", default="mujoco", choices=SIMULATORS, help="none: joint_states come from elsewhere")
+    run.add_argument("--simulator", default="mujoco", choices=SIMULATORS, help="none: states come from elsewhere")
     run.add_argument("--params-file", default="", metavar="FILE", help="a ROS parameter file; its values come last")
     run.add_argument("--namespace", default="", help="namespace of all nodes")
     run.add_argument("--single-process", action="store_true", help="all nodes in one process")
@@ -54,12 +57,15 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--no-cache", dest="cache", action="store_false", help="compile anew, and keep nothing")
     run.add_argument("--variant", default="", help="one of the scenario's variants; the first, if not given")
     run.set_defaults(command=_run)
+    _add_page(run, commands)
     simulate = commands.add_parser("simulate", help="run a scenario without ROS", description=_simulate.__doc__)
     simulate.add_argument("scenario", help="name, or path of a YAML file")
     simulate.add_argument("--variant", action="append", default=[], help="one variant; may be repeated; all by default")
     simulate.add_argument("--duration", type=_positive, default=0.0, metavar="S", help="simulated time [s]")
     simulate.add_argument("--report", default="", metavar="DIR", help="write the picture and the records there")
+    simulate.add_argument("--bag", default="", metavar="DIR", help="write a bag of every variant there")
     simulate.set_defaults(command=_simulate)
+    add_commands(commands)
     scenarios = commands.add_parser("scenarios", help="list the scenarios")
     scenarios.set_defaults(command=_scenarios)
     check = commands.add_parser("check", help="say what is in a URDF, and what is wrong", description=_check.__doc__)
@@ -85,6 +91,20 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_page(run: argparse.ArgumentParser, commands: Any) -> None:
+    """What opens the page in the browser."""
+    run.add_argument(
+        "--viewer", action=argparse.BooleanOptionalAction, default=False, help="open the page; it prints its address"
+    )
+    run.add_argument("--control", action="store_true", help="let that page do more than look")
+    view = commands.add_parser("view", help="show a robot in the browser", description=_view.__doc__)
+    view.add_argument("robot", help="a robot's name, or a URDF or xacro file")
+    view.add_argument("--read-only", action="store_true", help="the page turns its picture, and publishes nothing")
+    view.add_argument("--tip", default="", metavar="LINK", help="end of the chain that moves")
+    view.add_argument("--port", type=int, default=8150, help="where the page is, or the next free port after it")
+    view.set_defaults(command=_view)
+
+
 def _positive(text: str) -> float:
     value = float(text)
     if not 0.0 < value < float("inf"):
@@ -102,6 +122,18 @@ def _run(options: argparse.Namespace) -> int:
     return run_scenario(RunOptions(**values))
 
 
+def _view(options: argparse.Namespace) -> int:
+    """Show a robot with sliders for its joints, in the browser; publishes joint_states unless somebody else does."""
+    from arm_control.nodes.viewer import main as view
+    from arm_control.runner import localhost_unless_told
+
+    urdf_path(options.robot)  # says what is wrong before ROS starts
+    localhost_unless_told()
+    given = {"robot": options.robot, "control": not options.read_only, "tip": options.tip, "port": options.port}
+    view(given)
+    return 0
+
+
 def _simulate(options: argparse.Namespace) -> int:
     """Simulate every variant of a scenario, and compare. Exit status: 0 when every check of the scenario holds."""
     from arm_control.metrics import failures, figures_of, table
@@ -111,7 +143,7 @@ def _simulate(options: argparse.Namespace) -> int:
     runs, figures, missed = {}, {}, []
     for name in options.variant or tuple(scenario.variants) or ("",):
         simulation = Simulation(scenario, name)
-        trace = runs[name] = simulation.run(options.duration, f"{scenario.name} {name}".strip())
+        trace = runs[name] = _traced(simulation, scenario, name, options)
         figures[name] = figures_of(trace, simulation.model, simulation.targets, simulation.motion)
         missed += [f"{name}: {text}".lstrip(": ") for text in failures(figures[name], scenario.required(name))]
         missed += [trace.trouble] if trace.trouble and "diverged" not in scenario.required(name) else []
@@ -120,6 +152,18 @@ def _simulate(options: argparse.Namespace) -> int:
         _draw_comparison(scenario, runs, simulation, options.report)
     print("\n".join(f"MISS  {text}" for text in missed) or "every check holds")
     return 1 if missed else 0
+
+
+def _traced(simulation: Simulation, scenario: Scenario, name: str, options: argparse.Namespace) -> Trace:
+    """Simulate a variant; with a bag of it, if that is asked for."""
+    title = f"{scenario.name} {name}".strip()
+    if not options.bag:
+        return simulation.run(options.duration, title)
+    from arm_control.bags.simulated import SimulatedBag
+
+    path = Path(options.bag) / title.replace(" ", "_")
+    with SimulatedBag(path, simulation, scenario, name) as bag:
+        return simulation.run(options.duration, title, bag)
 
 
 def _draw_comparison(scenario: Scenario, runs: dict[str, Trace], simulation: Simulation, folder: str) -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,10 +25,12 @@ from arm_control.parameters import Parameters
 from arm_control.recording import Recording
 from arm_control.report import Report, make_report
 from arm_control.resources import urdf_path
-from arm_control.runner import Processes, localhost_unless_told, wait_for_rest
+from arm_control.runner import Processes, localhost_unless_told, recorder_arguments, wait_for_rest
 from arm_control.scenario import Scenario, check_parameter_file
+from arm_control.signals import StopRequest
+from arm_control.spectator import Spectator, spectator
 from arm_control.tuning import OscTuning, tuned
-from arm_control.yaml_files import read_yaml
+from arm_control.yaml_files import file_parameters
 
 START_TIME = 30.0
 """Wall time within which the first state must have come [s]."""
@@ -52,6 +53,8 @@ class RunOptions:
         Lock step and no live table.
     report : str
         Folder for pictures and the record; empty for none.
+    bag : str
+        Folder for a bag of all topics; empty for none.
     record : str
         NumPy file for the record; empty for none.
     robot, simulator, params_file, namespace : str
@@ -64,12 +67,15 @@ class RunOptions:
         Whether compiled kernels are kept, and taken from earlier runs.
     variant : str
         One of the scenario's variants; empty: the first.
+    viewer, control : bool
+        Whether to open the page in the browser, and whether it may do more than look.
     """
 
     scenario: str
     duration: float = 0.0
     headless: bool = False
     report: str = ""
+    bag: str = ""
     record: str = ""
     robot: str = ""
     simulator: str = "mujoco"
@@ -79,6 +85,8 @@ class RunOptions:
     targets: bool = True
     cache: bool = True
     variant: str = ""
+    viewer: bool = False
+    control: bool = False
 
     def load(self) -> Scenario:
         """Return the scenario as these options want it; everything that can be checked is."""
@@ -121,13 +129,17 @@ def run_scenario(options: RunOptions, console: Console | None = None) -> int:
     refuse_insecure()
     localhost_unless_told()
     count = scenario.nodes["targets"].get("count", 1) if "targets" in scenario.nodes else 0
-    with _monitor(count, options.namespace) as (monitor, executor):
-        if "simulator" in scenario.nodes:
+    with _monitor(count, options.namespace, scenario.simulator) as (monitor, executor):
+        monitor.waits_for_recorder = bool(options.bag)
+        if scenario.simulator:
             _refuse_company(monitor, executor)
         try:
-            with Processes(scenario, options.params_file, options.namespace, options.single_process) as processes:
+            where = options.params_file, options.namespace, options.single_process
+            with Processes(scenario, *where, recorder_arguments(scenario, options)) as processes:
                 os.nice(10)  # watching must not cost the nodes time
-                _watch(processes, monitor, executor, options, console)
+                wanted = options.viewer and not options.headless
+                with spectator(wanted, scenario.arm(), options.control, options.namespace) as page:
+                    _watch(processes, page, monitor, executor, options, console)
         except NodeDied as died:
             console.print(f"[bold red]{died}[/]; the rest was braked and stopped")
             return 3
@@ -150,18 +162,14 @@ def _own(kind: type[Parameters], values: dict[str, Any]) -> dict[str, Any]:
 
 def _parameters(scenario: Scenario, options: RunOptions, node: str) -> dict[str, Any]:
     """Parameters of a node: the scenario's, then those of the user's file."""
-    values = dict(scenario.nodes.get(node, {}))
-    for key, content in read_yaml(Path(options.params_file)).items() if options.params_file else ():
-        if key == "/**" or key.rpartition("/")[2] in (node, "*", "**"):
-            values |= content.get("ros__parameters", {})
-    return values
+    return {**scenario.nodes.get(node, {}), **file_parameters(options.params_file, node)}
 
 
 @contextmanager
-def _monitor(targets: int, namespace: str) -> Iterator[tuple[MonitorNode, SingleThreadedExecutor]]:
+def _monitor(targets: int, namespace: str, simulator: str) -> Iterator[tuple[MonitorNode, SingleThreadedExecutor]]:
     arguments = ["--ros-args", "-r", f"__ns:=/{namespace.strip('/')}"] if namespace else None
     rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
-    monitor, executor = MonitorNode(targets), SingleThreadedExecutor()
+    monitor, executor = MonitorNode(targets, simulator), SingleThreadedExecutor()
     executor.add_node(monitor)
     try:
         yield monitor, executor
@@ -182,10 +190,15 @@ def _refuse_company(monitor: MonitorNode, executor: SingleThreadedExecutor) -> N
 
 
 def _watch(
-    processes: Processes, monitor: MonitorNode, executor: SingleThreadedExecutor, options: RunOptions, console: Console
+    processes: Processes,
+    page: Spectator,
+    monitor: MonitorNode,
+    executor: SingleThreadedExecutor,
+    options: RunOptions,
+    console: Console,
 ) -> None:
     """Spin until the duration is over, Ctrl-C, or a node dies (then :class:`NodeDied`)."""
-    stop = _StopRequest()
+    stop = StopRequest()
     started = looked = time.monotonic()
     show = _headless_view if options.headless else _live_view
     with show(monitor, options, console) as refresh:
@@ -198,7 +211,7 @@ def _watch(
             if now - looked < 0.2:
                 continue
             looked = now
-            _show_output(processes, console)
+            _show_output(processes, console, page.news())
             refresh()
             if dead := processes.dead():
                 wait_for_rest()
@@ -211,26 +224,14 @@ def _watch(
         refresh()
 
 
-def _show_output(processes: Processes, console: Console) -> None:
+def _show_output(processes: Processes, console: Console, more: Sequence[str] = ()) -> None:
     """What the nodes have printed since the last call; above the live table, not through it."""
-    for line in processes.new_output():
+    for line in [*processes.new_output(), *more]:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _over(monitor: MonitorNode, duration: float) -> bool:
     return bool(duration) and monitor.stamp_ns >= round(duration * 1e9)
-
-
-class _StopRequest:
-    """Remembers that SIGINT or SIGTERM came."""
-
-    def __init__(self) -> None:
-        self.requested = False
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._on_signal)
-
-    def _on_signal(self, *_: object) -> None:
-        self.requested = True
 
 
 @contextmanager
@@ -283,7 +284,7 @@ def _conclude(
 def _print_report(
     report: Report, recording: Recording, diagnostics: dict[str, dict[str, str]], options: RunOptions, console: Console
 ) -> None:
-    mode = "lock step" if options.headless else "real time"
+    mode = "lock step" if options.headless or options.simulator == "coppeliasim" else "real time"
     console.print(f"\n{options.scenario}, {recording.duration:.3f} s of simulated time, {mode}\n", highlight=False)
     console.print(str(report), highlight=False, markup=False, soft_wrap=True)
     simulator = diagnostics.get("simulator", {})

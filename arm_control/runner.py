@@ -6,23 +6,22 @@ itself, and the rest is stopped once the arm is at rest.
 
 from __future__ import annotations
 
+import json
 import os
-import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from arm_control.scenario import Scenario
-
-PARENT = "ARM_CONTROL_PARENT"
-"""Environment variable with the process that a node must not outlive."""
+from arm_control.processes import PrintedLines, cause, end, interrupt, start
+from arm_control.scenario import Scenario, scenario_names
+from arm_control.yaml_files import file_parameters
 
 BRAKING_TIME = 1.5
 """Time the rest of a run is given to brake when a node has died [s]."""
@@ -42,66 +41,80 @@ class Processes:
         Namespace of all nodes; empty for none.
     single : bool
         All nodes in one process with one executor.
+    beside : dict of str to list of str
+        Nodes that are none of the scenario's, as processes of their own: arguments by name.
     """
 
     scenario: Scenario
     params_file: str = ""
     namespace: str = ""
     single: bool = False
+    beside: dict[str, list[str]] = field(default_factory=dict)
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     def __enter__(self) -> Processes:
         self._folder = tempfile.TemporaryDirectory(prefix="arm_control_")
         parameters = Path(self._folder.name) / "parameters.yaml"
-        self._output = Path(self._folder.name) / "output.txt"
-        parameters.write_text(yaml.safe_dump(parameter_file(self.scenario.nodes)))
+        output = Path(self._folder.name) / "output.txt"
+        parameters.write_text(parameter_text(self.scenario.nodes))
         arguments = ["--ros-args", "--params-file", str(parameters)]
         arguments += ["--params-file", self.params_file] if self.params_file else []
         arguments += ["-r", f"__ns:=/{self.namespace.strip('/')}"] if self.namespace else []
         names = list(self.scenario.nodes)
         modules = {"+".join(names): ["compose", *names]} if self.single else {name: [name] for name in names}
         for label, (module, *rest) in modules.items():
-            self.running[label] = self._start(f"arm_control.nodes.{module}", [*rest, *arguments])
-        self._reading = self._output.open(errors="replace")
+            self.running[label] = start(f"arm_control.nodes.{module}", [*rest, *arguments], output)
+        for name, rest in self.beside.items():
+            self.running[name] = start(f"arm_control.nodes.{name}", [*rest, *arguments], output)
+        self._lines = PrintedLines(output)
         return self
 
     def __exit__(self, *_: object) -> None:
+        for name in self.beside:  # a recorder ends while those it hears are still there
+            interrupt(self.running[name])
+        for name in self.beside:
+            with suppress(subprocess.TimeoutExpired):
+                self.running[name].wait(8.0)
         for process in self.running.values():
-            _signal(process, signal.SIGINT)
+            interrupt(process)
         for process in self.running.values():
-            try:
-                process.wait(5.0)
-            except subprocess.TimeoutExpired:
-                _signal(process, signal.SIGKILL)
-                process.wait()
-        self._reading.close()
+            end(process)
+        self._lines.close()
         self._folder.cleanup()
-
-    def _start(self, module: str, arguments: list[str]) -> subprocess.Popen[bytes]:
-        """Start a module in a session of its own, so that Ctrl-C reaches it through us only."""
-        with self._output.open("ab") as output:
-            return subprocess.Popen(
-                [sys.executable, "-m", module, *arguments],
-                start_new_session=True,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                env={**os.environ, PARENT: str(os.getpid()), "PYTHONUNBUFFERED": "1"},
-            )
 
     def new_output(self) -> list[str]:
         """Lines that the nodes have printed since the last call."""
-        return self._reading.read().splitlines()
+        return self._lines.new()
 
     def dead(self) -> str:
         """Say which nodes have ended and how; empty while all of them run."""
         ended = {name: process.poll() for name, process in self.running.items()}
-        return ", ".join(f"{name} ended ({_cause(code)})" for name, code in ended.items() if code is not None)
+        return ", ".join(f"{name} ended ({cause(code)})" for name, code in ended.items() if code is not None)
 
 
 def parameter_file(nodes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Return the parameters of nodes in the form of a ROS parameter file, for any namespace."""
     return {f"/**/{name}": {"ros__parameters": dict(values)} for name, values in nodes.items() if values}
+
+
+def recorder_arguments(scenario: Scenario, options: Any) -> dict[str, list[str]]:
+    """Return the recorder of a run, as a process beside it, with what a replay has to know; none without ``--bag``."""
+    if not options.bag:
+        return {}
+    own = {scenario.controller: file_parameters(options.params_file, scenario.controller)}
+    custom = {
+        "scenario": scenario.name if scenario.name in scenario_names() else scenario.source,
+        "variant": options.variant or next(iter(Scenario.load(options.scenario).variants), ""),
+        "robot": scenario.robot,
+        "parameters": json.dumps(own),
+    }
+    told = [word for key, value in custom.items() for word in ("--custom", f"{key}={value}")]
+    return {"recorder": ["-o", options.bag, "--namespace", options.namespace, *told]}
+
+
+def parameter_text(nodes: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return a ROS parameter file for these nodes."""
+    return str(yaml.safe_dump(parameter_file(nodes)))
 
 
 def localhost_unless_told() -> None:
@@ -121,15 +134,3 @@ def _ros_home() -> Path:
 def wait_for_rest(seconds: float = BRAKING_TIME) -> None:
     """Give the simulator, or whatever brakes the arm, the time it needs."""
     time.sleep(seconds)
-
-
-def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    if process.poll() is None:
-        process.send_signal(number)
-        process.send_signal(signal.SIGCONT)
-
-
-def _cause(code: int | None) -> str:
-    if code is not None and code < 0:
-        return f"killed by {signal.Signals(-code).name}"
-    return f"exit status {code}"

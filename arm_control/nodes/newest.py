@@ -1,0 +1,55 @@
+"""Topics of which only the newest message counts: nobody is called, who wants to know looks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+
+from arm_control.nodes.loop import Apart, poll
+
+NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+"""Nobody waits for us, and nothing is sent to us again."""
+
+
+class NewestOnly:
+    """Subscriptions that are looked at now and then.
+
+    Parameters
+    ----------
+    node : Node
+        Who listens.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._node, self._group = node, Apart()
+        self._subscriptions: dict[str, Any] = {}
+
+    def __contains__(self, topic: str) -> bool:
+        return topic in self._subscriptions
+
+    def listen(self, kind: Any, topic: str, qos: Any = NEWEST) -> None:
+        """Listen to a topic, if that is not so already."""
+        if topic not in self._subscriptions:
+            self._subscriptions[topic] = self._node.create_subscription(
+                kind, topic, _nobody, qos, callback_group=self._group
+            )
+
+    def stop(self) -> None:
+        """Listen to nothing any more: publishers need not send to us."""
+        for subscription in self._subscriptions.values():
+            self._node.destroy_subscription(subscription)
+        self._subscriptions = {}
+
+    def look(self, prefix: str = "") -> Iterator[tuple[str, Any]]:
+        """Yield what has come since the last look, by topic; of topics that begin with ``prefix``."""
+        for topic, subscription in list(self._subscriptions.items()):
+            if topic.startswith(prefix):
+                for message, _ in poll(subscription):
+                    yield topic, message
+
+
+def _nobody(_: object) -> None:
+    """Subscriptions apart call nobody."""

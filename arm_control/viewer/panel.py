@@ -1,0 +1,201 @@
+"""The panel beside the space: what is going on, and what can be done about it."""
+
+from __future__ import annotations
+
+import html
+import math
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from arm_control.parameters import Spec
+from arm_control.spatial import Array, Pose
+from arm_control.viewer.wishes import Wishes
+
+HELD = 0.4
+"""Time after a number was typed in which it stays, until others have heard of it [s]."""
+STEPS = 400
+"""Places of a slider."""
+
+
+class Panel:
+    """Status, buttons, joints, target, obstacles and gains.
+
+    Parameters
+    ----------
+    gui : viser.GuiApi
+        Where to put them.
+    wishes : Wishes
+        Where to say what is wanted.
+    control : bool
+        Whether more is offered than to look.
+    """
+
+    def __init__(self, gui: Any, wishes: Wishes, control: bool) -> None:
+        self._gui, self._wishes, self._control = gui, wishes, control
+        self.joints: dict[str, Any] = {}
+        self.gains: dict[str, Any] = {}
+        self._shown = ""
+        self._X_WT: Pose | None = None
+        self._target_held = 0.0
+        self._status = gui.add_html("")
+        self._message = gui.add_html("")
+        if control:
+            self._add_buttons()
+        tabs = gui.add_tab_group()
+        with tabs.add_tab("Arm"):
+            self._joint_folder = gui.add_folder("Joints")
+            self._target = gui.add_vector3("target [m]", (0.0, 0.0, 0.0), step=0.01, disabled=not control)
+            self._on(self._target, self._on_target)
+        if control:
+            with tabs.add_tab("Obstacles"):
+                for label, kind, name in (("add a ball", "add", "ball"), ("add a box", "add", "box"),
+                                          ("remove the last one", "remove", "")):  # fmt: skip
+                    self._press(gui.add_button(label), kind, name)
+                gui.add_markdown("Drag the arrows of an obstacle to move it.")
+            with tabs.add_tab("Gains"):
+                self._gain_title = gui.add_markdown("*no controller is running*")
+                self._gain_folder = gui.add_folder("Gains", visible=False)
+
+    # -- status ------------------------------------------------------------------------------------
+
+    def set_status(self, lines: Mapping[str, str]) -> None:
+        """Show what is going on: short names and words."""
+        rows = [
+            f"<tr><td style='color:#777;padding-right:10px'>{html.escape(k)}</td><td>{html.escape(v)}</td></tr>"
+            for k, v in lines.items()
+        ]
+        text = f"<table style='font-size:13px;margin:2px 14px'>{''.join(rows)}</table>"
+        if text != self._shown:
+            self._status.content = self._shown = text
+
+    def say(self, sentence: str, is_bad: bool = False) -> None:
+        """Show what came of a wish."""
+        colour = "#c62828" if is_bad else "#2e7d32"
+        text = f"<div style='font-size:12px;margin:2px 16px;color:{colour}'>{html.escape(sentence)}</div>"
+        self._message.content = text if sentence else ""
+
+    # -- buttons -----------------------------------------------------------------------------------
+
+    def _add_buttons(self) -> None:
+        flow = self._gui.add_button_group("run", ("go on", "pause", "step"))
+
+        async def run(_: Any) -> None:
+            if flow.value == "step":
+                self._wishes.put("step")
+            else:
+                self._wishes.put("pause", value=flow.value == "pause")
+
+        again = self._gui.add_button_group("arm", ("reset", "enable"))
+
+        async def start(_: Any) -> None:
+            self._wishes.put(again.value)
+
+        flow.on_click(run)
+        again.on_click(start)
+        self._speed = self._gui.add_slider(
+            "speed", 0.05, 1.0, 0.05, 1.0, hint="simulated time per wall time; less than 1 is slow motion"
+        )
+        self._on(self._speed, lambda: self._wishes.put("speed", value=float(self._speed.value)))
+
+    def set_speed(self, factor: float) -> None:
+        """Show how fast simulated time goes."""
+        if self._control:
+            self._show(self._speed, min(max(factor, 0.05), 1.0))
+
+    def _press(self, button: Any, kind: str, name: str) -> None:
+        async def pressed(_: Any) -> None:
+            self._wishes.put(kind, name)
+
+        button.on_click(pressed)
+
+    def _on(self, handle: Any, act: Any) -> None:
+        """Do something when a person has changed a value; not when we have, which comes without a client."""
+
+        async def changed(event: Any) -> None:
+            if event.client_id is not None:
+                act()
+
+        handle.on_update(changed)
+
+    def _show(self, handle: Any, value: Any) -> None:
+        """Set a value, if it is another one."""
+        if not np.allclose(handle.value, value, rtol=0.0, atol=1e-6):
+            handle.value = value
+
+    # -- joints and target ---------------------------------------------------------------------------
+
+    def set_joints(self, names: Sequence[str], low: Array, high: Array) -> list[str]:
+        """Offer a slider for each joint, between its limits; returns the names of the sliders."""
+        for slider in self.joints.values():
+            slider.remove()
+        self.joints = {}
+        with self._joint_folder:
+            for name, a, b in zip(names, low.tolist(), high.tolist(), strict=True):
+                a, b = max(a, -2 * math.pi), min(b, 2 * math.pi)  # noqa: PLW2901
+                start = min(max(0.0, a), b)
+                self.joints[name] = slider = self._gui.add_slider(name, a, b, 0.001, start)
+                self._on(slider, lambda n=name, s=slider: self._wishes.put("joint", n, float(s.value)))
+        return [slider._impl.uuid for slider in self.joints.values()]
+
+    def show_joints(self, values: Mapping[str, float], fixed: bool) -> None:
+        """Let the sliders follow the arm; ``fixed`` where somebody else moves it."""
+        for name, slider in self.joints.items():
+            if slider.disabled is not fixed:
+                slider.disabled = fixed
+            value = float(np.clip(values[name], slider.min, slider.max))
+            if fixed and abs(slider.value - value) > 2e-3:
+                slider.value = round(value, 3)
+
+    def show_target(self, X: Pose) -> None:
+        """Show where the target is."""
+        self._X_WT = X
+        if time.monotonic() >= self._target_held:
+            self._show(self._target, tuple(np.round(X.p, 4).tolist()))
+
+    def _on_target(self) -> None:
+        p = np.array(self._target.value, dtype=float)
+        if self._X_WT is not None and np.isfinite(p).all():
+            self._target_held = time.monotonic() + HELD
+            self._wishes.put("target", "target", Pose(self._X_WT.R, p))
+
+    # -- gains ---------------------------------------------------------------------------------------
+
+    def set_gains(self, node: str, gains: Mapping[str, tuple[float, Spec | None]]) -> None:
+        """Offer a slider for each gain of a node: its value, and what is known of it."""
+        if not self._control:
+            return
+        for slider in self.gains.values():
+            slider.remove()
+        self.gains = {}
+        self._gain_title.content = f"of the node **{node}**" if gains else "*no controller is running*"
+        self._gain_folder.visible = bool(gains)
+        with self._gain_folder:
+            for name, (value, spec) in gains.items():
+                low, high = slider_range(value, spec)
+                step, hint = (high - low) / STEPS, str(spec) if spec is not None else None
+                self.gains[name] = slider = self._gui.add_slider(name, low, high, step, value, hint=hint)
+                self._on(slider, lambda n=name, s=slider: self._wishes.put("gain", n, float(s.value)))
+
+    def show_gain(self, name: str, value: float) -> None:
+        """Show what a gain is now."""
+        slider = self.gains.get(name)
+        if slider is not None:
+            slider.min, slider.max = min(slider.min, value), max(slider.max, value)
+            self._show(slider, value)
+
+
+def slider_range(value: float, spec: Spec | None) -> tuple[float, float]:
+    """Between which values a gain's slider goes: its bounds, or four times what it is.
+
+    Examples
+    --------
+    >>> slider_range(200.0, Spec("stiffness", lower=0.001)), slider_range(0.5, Spec("share", lower=0.0, upper=1.0))
+    ((0.001, 800.0), (0.0, 1.0))
+    """
+    lower, upper = (None, None) if spec is None else (spec.lower, spec.upper)
+    low = lower if lower is not None else min(0.0, 4.0 * value)
+    high = upper if upper is not None else max(4.0 * value, low + 1.0)
+    return float(min(low, value)), float(max(high, value))

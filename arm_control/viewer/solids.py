@@ -1,0 +1,96 @@
+"""Triangles of round solids: what a page draws for spheres, cylinders, cones and capsules.
+
+A solid of revolution about z is a profile: bands of points (r, z) from the lower to the upper end. Each band has
+corners of its own, so that a renderer shades a band smoothly and shows an edge between two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from arm_control.geometry import Box, Capsule, Cone, Cylinder, Shape, Sphere
+from arm_control.spatial import Array
+
+ROUND, ARC = 32, 9
+"""Corners around an axis, and along a quarter of a circle."""
+
+
+class Mesh(NamedTuple):
+    """Corners (n, 3) [m], and triangles (m, 3) as numbers of corners, seen from outside against the clock."""
+
+    corners: Array
+    faces: Array
+
+    def moved(self, R: Array, p: Array) -> Mesh:
+        """Return the mesh turned, then shifted."""
+        return Mesh(self.corners @ R.T + p, self.faces)
+
+
+def mesh_of(shape: Shape) -> Mesh:
+    """Triangles of a shape, its axis along z and its middle at the origin."""
+    match shape:
+        case Sphere(radius):
+            return revolved([_arc(radius, 0.0, -1.0, 1.0)])
+        case Cylinder(radius, length):
+            return revolved([*_disks(radius, length), [(radius, -length / 2), (radius, length / 2)]])
+        case Capsule(radius, length):
+            low, high = _arc(radius, -length / 2, -1.0, 0.0), _arc(radius, length / 2, 0.0, 1.0)
+            return revolved([[*low, *high]])
+        case Cone(radius, length):
+            return revolved([_disks(radius, length)[0], [(radius, -length / 2), (0.0, length / 2)]])
+        case Box(edges):
+            return _box(np.array(edges))
+    raise TypeError(f"no triangles for {shape!r}")
+
+
+def revolved(bands: Sequence[Sequence[tuple[float, float]]]) -> Mesh:
+    """Triangles of bands of (r, z), turned about z."""
+    angles = np.linspace(0.0, 2.0 * np.pi, ROUND + 1)
+    ring = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    meshes = []
+    for band in bands:
+        r, z = np.array(band).T
+        corners = np.concatenate(
+            [r[:, None, None] * ring, np.broadcast_to(z[:, None, None], (len(z), len(ring), 1))], 2
+        )
+        meshes.append(Mesh(corners.reshape(-1, 3), _between_rings(len(z))))
+    return joined(meshes)
+
+
+def joined(meshes: Sequence[Mesh]) -> Mesh:
+    """Several meshes as one."""
+    starts = np.cumsum([0, *(len(mesh.corners) for mesh in meshes)])[:-1]
+    faces = [mesh.faces + start for mesh, start in zip(meshes, starts, strict=True)]
+    return Mesh(np.concatenate([mesh.corners for mesh in meshes]), np.concatenate(faces))
+
+
+def _between_rings(n: int) -> Array:
+    """Two triangles for each square between neighbouring rings."""
+    i, j = np.meshgrid(np.arange(n - 1), np.arange(ROUND), indexing="ij")
+    a = (i * (ROUND + 1) + j).ravel()
+    b, c, d = a + 1, a + ROUND + 2, a + ROUND + 1
+    return np.concatenate([np.stack([a, b, c], axis=1), np.stack([a, c, d], axis=1)])
+
+
+def _arc(radius: float, z: float, low: float, high: float) -> list[tuple[float, float]]:
+    """Points of a circle's arc around (0, z), from ``low`` to ``high`` quarter turns up."""
+    angles = np.linspace(low, high, round(ARC * (high - low))) * np.pi / 2
+    return [(float(radius * np.cos(a)), float(z + radius * np.sin(a))) for a in angles]
+
+
+def _disks(radius: float, length: float) -> list[list[tuple[float, float]]]:
+    """The lower and the upper face of a cylinder."""
+    return [[(0.0, -length / 2), (radius, -length / 2)], [(radius, length / 2), (0.0, length / 2)]]
+
+
+def _box(edges: Array) -> Mesh:
+    """Six faces with corners of their own."""
+    square = np.array([[-1.0, -1.0, 1.0], [1.0, -1.0, 1.0], [1.0, 1.0, 1.0], [-1.0, 1.0, 1.0]])
+    turns = [np.roll(np.eye(3), k, axis=1) * sign for k in range(3) for sign in (1.0, -1.0)]
+    faces = np.array([[0, 1, 2], [0, 2, 3]])
+    return joined(
+        [Mesh(square @ turn.T * edges / 2, faces if np.linalg.det(turn) > 0 else faces[:, ::-1]) for turn in turns]
+    )

@@ -1,0 +1,263 @@
+"""The page on real ROS: what is dragged and pressed in a browser arrives; what only looks publishes nothing."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from geometry_msgs.msg import PoseStamped
+from rig import HOME, Rig
+from sensor_msgs.msg import JointState
+from visualization_msgs.msg import Marker, MarkerArray
+
+from arm_control import RobotModel, urdf_path
+from arm_control.nodes.conversions import joint_state, pose_from_message
+from arm_control.spatial import Pose
+from arm_control.viewer.drawings import MarkerBook
+from arm_control.viewer.scene import FIELD_OF_VIEW, camera_of
+from arm_control.viewer.wishes import Wish
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "viewer"))
+from browser import drag, opened, projection
+
+PATIENT = {"max_missed": 1000, "max_age": 5.0}
+"""Gates that a stall of the machine does not trip: the browser draws in software."""
+
+
+def address(rig: Rig) -> str:
+    """Where the page is, once it is there."""
+    return rig.spin(lambda: re.search(r"http://\S+", rig.log("viewer")), 60.0, "the page's address").group()
+
+
+def published_by(rig: Rig, node: str) -> set[str]:
+    """Topics of a node, without those that every node has."""
+    topics = {name for name, _ in rig.node.get_publisher_names_and_types_by_node(node, "/")}
+    return topics - {"/rosout", "/parameter_events"}
+
+
+# -- in a browser -------------------------------------------------------------------------------------
+
+
+def test_a_slider_in_the_page_moves_the_joint(rig: Rig, ur5: RobotModel):
+    rig.start("viewer", robot="ur5", control=True, port=0)
+    with opened(address(rig)) as page:
+        rig.spin(lambda: rig.states, what="joint_states of the viewer, which is alone")
+        assert list(rig.states[-1].name) == list(ur5.joint_names)
+        assert rig.states[-1].position[2] == 0.0
+        elbow = page.get_by_role("slider").nth(3)  # behind those of the speed and of two joints
+        box = elbow.bounding_box()
+        thumb = np.array([box["x"] + box["width"] / 2, box["y"] + box["height"] / 2])
+        drag(page, thumb, thumb + [40.0, 0.0])
+        rig.spin(lambda: rig.states[-1].position[2] > 0.3, what="the elbow's joint state")
+        others = np.delete(rig.states[-1].position, 2)
+        np.testing.assert_allclose(others, 0.0)
+        assert rig.states[-1].position[2] <= ur5.q_max[2]
+        assert "/joint_states" in published_by(rig, "viewer")
+        rig.node.create_publisher(JointState, "joint_commands", 1)  # a controller, which waits for a real arm
+        rig.spin(lambda: "/joint_states" not in published_by(rig, "viewer"), what="the viewer to make way")
+
+
+def test_a_target_that_is_dragged_in_the_page_is_followed(rig: Rig, ur5: RobotModel):
+    targets: list[PoseStamped] = []
+    rig.hear(PoseStamped, "target_pose", targets)
+    rig.start("osc", publish_effort_array=False, speed_limit_linear=0.5, rate=200.0, **PATIENT)
+    rig.start("simulator", robot="ur5", initial_position=HOME, timestep=0.005, **PATIENT)
+    rig.start("viewer", control=True, port=0)
+    start = ur5.pose(HOME)
+    with opened(address(rig)) as page:
+        rig.until(0.1)
+        page.get_by_text("passing commands").wait_for()
+        project = projection(page, *camera_of(ur5), FIELD_OF_VIEW)
+        along = start.R[:, 0]  # the red arrow of the target
+        drag(page, project(start.p + 0.1 * along), project(start.p + 0.25 * along))
+        rig.spin(lambda: targets, what="a target_pose")
+        page.wait_for_timeout(500)
+        rig.spin(lambda: True)
+        goal = pose_from_message(targets[-1])
+        assert (targets[-1].header.frame_id, targets[-1].header.stamp.sec) == ("base_link", 0)
+        np.testing.assert_allclose(goal.p, start.p + 0.15 * along, atol=0.03)
+        np.testing.assert_allclose(goal.R, start.R, atol=1e-5)
+        rig.spin(lambda: distance(ur5, rig.states[-1], goal) < 0.002, 60.0, "the end effector at the target")
+        assert published_by(rig, "viewer") == {"/target_pose", "/obstacles"}, "somebody else has the joints"
+
+        page.reload()
+        page.get_by_text("passing commands").wait_for()
+        assert "token" not in page.url
+        local = ("http://127.0.0.1:", "ws://127.0.0.1:", "blob:http://127.0.0.1:", "data:")
+        assert page.requests
+        assert not [url for url in page.requests if not url.startswith(local)], "no request leaves the machine"
+
+        page.get_by_text("Gains", exact=True).click()
+        row = page.get_by_text("acceleration_limit_linear", exact=True)
+        row.wait_for()
+        field = row.locator("xpath=ancestor::*[.//input][1]").locator("input").last
+        field.fill("0.01")
+        field.press("Enter")
+        page.get_by_text("is too small to stop from speed_limit_linear").wait_for()
+
+        page.get_by_text("pause", exact=True).click()
+        page.get_by_text("pause: paused").wait_for()
+        page.get_by_text("step", exact=True).click()
+        page.get_by_text(re.compile(r"step: at \d")).wait_for()
+
+
+def distance(model: RobotModel, state: JointState, goal: Pose) -> float:
+    return float(np.linalg.norm(model.pose(model.in_joint_order(state.name, state.position)).p - goal.p))
+
+
+# -- without one --------------------------------------------------------------------------------------
+
+
+def test_what_only_looks_has_nothing_to_publish_with(rig: Rig):
+    rig.start("viewer", robot="ur5", port=0)
+    address(rig)
+    rig.spin(lambda: "viewer" in rig.node.get_node_names(), what="the node")
+    assert published_by(rig, "viewer") == set()
+    rig.start("dynamics", robot_description=urdf_path("ur5").read_text())
+    rig.spin(lambda: "dynamics" in rig.node.get_node_names(), what="another node")
+    assert published_by(rig, "viewer") == set()
+    clients = {name for name, _ in rig.node.get_client_names_and_types_by_node("viewer", "/")}
+    assert clients == set(), "nobody is there whom it might ask"
+
+
+def obstacle(number: int, x: float) -> Marker:
+    marker = Marker(ns="scenario", id=number, type=Marker.SPHERE, action=Marker.ADD)
+    marker.pose.position.x, marker.pose.orientation.w = x, 1.0
+    marker.scale.x = marker.scale.y = marker.scale.z = 0.1
+    return marker
+
+
+def test_an_obstacle_of_a_scenario_that_somebody_moves_is_theirs(rig: Rig, ur5: RobotModel):
+    heard: list[MarkerArray] = []
+    rig.hear(MarkerArray, "obstacles", heard)
+    rig.start("targets", world="ur5_obstacle", robot_description=urdf_path("ur5").read_text())
+    states = rig.publisher(JointState, "joint_states")
+    mine = rig.publisher(MarkerArray, "obstacles")
+    told = iter(range(20, 10_000, 20))
+
+    def numbers() -> set[int]:
+        """Obstacles that the scenario tells of at the next moment."""
+        heard.clear()
+        states.publish(joint_state(ur5.joint_names, next(told) * 1_000_000, position=np.array(HOME)))
+        rig.spin(lambda: heard, what="obstacles")
+        return {marker.id for message in heard for marker in message.markers if marker.pose.position.x != 0.77}
+
+    there = numbers()
+    assert there
+    assert numbers() == there, "what it tells itself is no move"
+    mine.publish(MarkerArray(markers=[obstacle(min(there), 0.77)]))
+    rig.spin(lambda: any(m.pose.position.x == 0.77 for message in heard for m in message.markers), what="mine")
+    rig.spin(lambda: numbers() == there - {min(there)}, what="the scenario to leave it to me")
+    assert numbers() == there - {min(there)}
+
+
+class Recorder:
+    """In the place of the node ``viewer``: keeps what is published, by topic."""
+
+    def __init__(self, model: RobotModel) -> None:
+        from arm_control.nodes.wished import Wished
+
+        self.model, self.q, self.now_ns, self.alone = model, np.array(HOME), 5_000_000_000, False
+        self.sent: dict[str, list[Any]] = {}
+        self.said: list[str] = []
+        self.obstacles = MarkerBook(lambda frame: model.pose(HOME, frame or model.base))
+        self.page = SimpleNamespace(panel=SimpleNamespace(say=lambda text, bad: self.said.append(text)))
+        self.remote = SimpleNamespace()
+        self.wished = Wished(self)
+
+    @property
+    def is_alone(self) -> bool:
+        return self.alone
+
+    def has_company(self) -> bool:
+        return not self.alone
+
+    def create_publisher(self, _: Any, topic: str, __: Any) -> Any:
+        return SimpleNamespace(publish=self.sent.setdefault(topic, []).append)
+
+    def destroy_publisher(self, _: Any) -> None:
+        del self.sent["joint_states"]
+
+    def publish_joints(self, publisher: Any) -> None:
+        publisher.publish(self.q)
+
+    def do(self, *wishes: Wish) -> None:
+        for wish in wishes:
+            self.wished.take(wish)
+        self.wished.publish()
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    now = [100.0]
+    monkeypatch.setattr("arm_control.nodes.wished.time.monotonic", lambda: now[0])
+    return now
+
+
+@pytest.fixture
+def node(ur5: RobotModel, clock: list[float]) -> Recorder:
+    return Recorder(ur5)
+
+
+def place(x: float) -> Pose:
+    return Pose(np.eye(3), np.array([x, 0.1, 0.2]))
+
+
+def test_a_target_is_told_at_most_twenty_times_a_second_the_newest_one(node: Recorder, clock: list[float]):
+    for i in range(100):  # a drag of one second
+        node.do(Wish("target", "target", place(0.01 * i)))
+        clock[0] += 0.01
+    clock[0] += 1.0
+    node.do()
+    xs = [message.pose.position.x for message in node.sent["target_pose"]]
+    assert 18 <= len(xs) <= 21
+    assert xs == sorted(xs)
+    assert xs[-1] == pytest.approx(0.99), "the last place is told in any case"
+    node.do()
+    assert len(node.sent["target_pose"]) == len(xs)
+
+
+def test_obstacles_are_added_moved_told_again_and_removed(node: Recorder, clock: list[float]):
+    node.do(Wish("add", "ball"), Wish("add", "box"))
+    (first,) = node.sent["obstacles"]
+    assert [(m.ns, m.id, m.type) for m in first.markers] == [("viewer", 1, Marker.SPHERE), ("viewer", 2, Marker.CUBE)]
+    assert first.markers[0].header.frame_id == "base_link"
+    away = [first.markers[0].pose.position.x, first.markers[0].pose.position.y]
+    assert np.hypot(*away) == pytest.approx(np.hypot(*node.model.pose(HOME).p[:2]) + 0.3)
+    clock[0] += 0.1
+    node.do(Wish("obstacle", ("viewer", 1), place(0.5)))
+    assert [(m.id, m.pose.position.x, m.header.stamp.sec) for m in node.sent["obstacles"][1].markers] == [(1, 0.5, 5)]
+    clock[0] += 1.0
+    node.do()
+    assert [m.id for m in node.sent["obstacles"][2].markers] == [1, 2], "all of them, for those who come later"
+    node.do(Wish("remove"), Wish("remove"), Wish("remove"))
+    gone = [(m.id, m.action) for message in node.sent["obstacles"][3:] for m in message.markers]
+    assert gone == [(2, Marker.DELETE), (1, Marker.DELETE)]
+    assert node.said == ["nothing was added here"]
+
+
+def test_an_obstacle_of_others_is_told_here_once_it_is_moved(node: Recorder, clock: list[float]):
+    theirs = obstacle(3, 0.9)
+    theirs.lifetime.sec, theirs.header.frame_id = 2, "tool0"
+    node.obstacles.take(MarkerArray(markers=[theirs]), 0)
+    node.do(Wish("obstacle", ("scenario", 3), place(0.5)), Wish("obstacle", ("scenario", 99), place(0.5)))
+    (message,) = node.sent["obstacles"]
+    (marker,) = message.markers
+    assert (marker.ns, marker.id, marker.scale.x) == ("scenario", 3, 0.1)
+    assert (marker.pose.position.x, marker.header.frame_id, marker.lifetime.sec) == (0.5, "base_link", 0)
+
+
+def test_joints_are_told_only_where_nobody_else_does(node: Recorder):
+    node.do()
+    assert "joint_states" not in node.sent
+    node.alone = True
+    node.do()
+    assert len(node.sent["joint_states"]) == 1
+    node.alone = False
+    node.do()
+    assert "joint_states" not in node.sent

@@ -1,0 +1,111 @@
+"""The page beside a run: its address is passed on, its death is said once, and nothing of it stays behind."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import yaml
+
+import arm_control.run
+import arm_control.spectator
+from arm_control.run import RunOptions, run_scenario
+from arm_control.spectator import Spectator, spectator
+
+
+def news_of(page: Spectator, last: str) -> list[str]:
+    """Everything until a line that begins like this."""
+    lines: list[str] = []
+    end = time.monotonic() + 20.0
+    while not any(line.startswith(last) for line in lines):
+        assert time.monotonic() < end, lines
+        lines += page.news()
+    return lines
+
+
+def instead(monkeypatch: pytest.MonkeyPatch, program: str) -> list[list[str]]:
+    """Run a program in the viewer's place; returns the options it was given."""
+    given: list[list[str]] = []
+
+    def start(module: str, arguments: list[str], output: Path) -> subprocess.Popen[bytes]:
+        given.append([module, *arguments, Path(arguments[4]).read_text()])
+        return subprocess.Popen([sys.executable, "-c", program], stdout=output.open("wb"), stderr=subprocess.STDOUT)
+
+    monkeypatch.setattr(arm_control.spectator, "start", start)
+    return given
+
+
+def test_what_a_viewer_prints_is_passed_on_and_its_end_is_said_once(monkeypatch: pytest.MonkeyPatch):
+    given = instead(monkeypatch, "print('viewer: http://127.0.0.1:1/?token=x'); raise SystemExit(7)")
+    with spectator(True, {"tip": "tool0"}, True, "left") as page:
+        lines = news_of(page, "the viewer ended")
+        assert page.news() == []
+    assert lines == ["viewer: http://127.0.0.1:1/?token=x", "the viewer ended (exit status 7); the run goes on"]
+    ((*command, _, option, name, text),) = given
+    assert command == ["arm_control.nodes.compose", "viewer", "visuals", "--ros-args", "--params-file"]
+    assert (option, name) == ("-r", "__ns:=/left")
+    told = yaml.safe_load(text)
+    assert told["/**/viewer"]["ros__parameters"] == {"tip": "tool0", "control": True}
+    assert told["/**/visuals"]["ros__parameters"] == {"tip": "tool0"}
+
+
+def test_a_viewer_ends_with_the_run(monkeypatch: pytest.MonkeyPatch):
+    instead(monkeypatch, "import time; print('here', flush=True); time.sleep(60)")
+    with spectator(True, {}, False) as page:
+        assert news_of(page, "here") == ["here"]
+        process = page._process
+    assert process is not None
+    assert process.poll() is not None
+
+
+@pytest.mark.parametrize(("wanted", "said"), [(True, ["no viewer: 'viser' is not installed"]), (False, [])])
+def test_without_viser_there_is_a_sentence_and_no_viewer(
+    wanted: bool, said: list[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(arm_control.spectator, "find_spec", lambda _: None)
+    with spectator(wanted, {}, False) as page:
+        assert [line.partition(": pip")[0] for line in page.news()] == said
+        assert page.news() == []
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [({"viewer": True}, True), ({"viewer": True, "headless": True}, False), ({}, False)],
+)
+def test_a_run_has_a_page_when_it_is_asked_for_and_can_be_seen(
+    options: Any, wanted: bool, monkeypatch: pytest.MonkeyPatch
+):
+    """Up to the place where the page would open."""
+    asked: list[Any] = []
+
+    def instead_of_a_page(*arguments: Any) -> Any:
+        asked.append(arguments)
+        raise KeyboardInterrupt
+
+    class Nothing:
+        def __init__(self, *_: Any) -> None: ...
+
+        def __enter__(self) -> Any:
+            return self
+
+        def __exit__(self, *_: object) -> None: ...
+
+    monkeypatch.setattr(arm_control.run, "spectator", instead_of_a_page)
+    monkeypatch.setattr(arm_control.run, "Processes", Nothing)
+    monkeypatch.setattr(arm_control.run, "_refuse_company", lambda *_: None)
+    monkeypatch.setattr(arm_control.run.os, "nice", lambda _: None)
+    monkeypatch.setattr(arm_control.run, "_monitor", lambda *_: _context(SimpleNamespace()))
+    with pytest.raises(KeyboardInterrupt):
+        run_scenario(RunOptions("ur5_osc", control=True, **options))
+    assert asked == [(wanted, {}, True, "")]
+
+
+def _context(monitor: Any) -> Any:
+    from contextlib import nullcontext
+
+    return nullcontext((monitor, None))

@@ -1,0 +1,149 @@
+"""Markers as drawings and things, without ROS: what is kept, how long, and what it looks like."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from arm_control.exceptions import FrameNotFound
+from arm_control.geometry import Capsule, Sphere
+from arm_control.spatial import Pose
+from arm_control.viewer.drawings import MarkerBook, drawing_of
+
+HERE = Pose(np.eye(3), np.zeros(3))
+ARROW, CUBE, SPHERE, STRIP, LIST, POINTS, TEXT, TRIANGLES = 0, 1, 2, 4, 5, 8, 9, 11
+
+
+def xyz(x: float, y: float, z: float, **more: float) -> SimpleNamespace:
+    return SimpleNamespace(x=x, y=y, z=z, **more)
+
+
+def marker(kind: int = SPHERE, scale=(0.2, 0.2, 0.2), at=(1.0, 2.0, 3.0), points=(), **fields: Any) -> SimpleNamespace:
+    base: dict[str, Any] = {
+        "ns": "a",
+        "id": 1,
+        "action": 0,
+        "type": kind,
+        "text": "",
+        "frame": "",
+        "seconds": 0.0,
+        "rgba": (1.0, 0.0, 0.0, 0.5),
+    }
+    base |= fields
+    r, g, b, a = base.pop("rgba")
+    ns = round(base.pop("seconds") * 1e9)
+    return SimpleNamespace(
+        **base,
+        scale=xyz(*scale),
+        points=[xyz(*p) for p in points],
+        color=SimpleNamespace(r=r, g=g, b=b, a=a),
+        pose=SimpleNamespace(position=xyz(*at), orientation=xyz(0.0, 0.0, 0.0, w=1.0)),
+        header=SimpleNamespace(frame_id=base["frame"], stamp=SimpleNamespace(sec=0, nanosec=0)),
+        lifetime=SimpleNamespace(sec=ns // 10**9, nanosec=ns % 10**9),
+    )
+
+
+def book(*markers: Any, ignored: tuple[str, ...] = (), now_ns: int = 0) -> MarkerBook:
+    def pose_of(frame: str) -> Pose:
+        if frame not in ("", "hand"):
+            raise FrameNotFound(frame, ("hand",))
+        return Pose(np.eye(3), np.array([0.0, 0.0, 10.0])) if frame else HERE
+
+    made = MarkerBook(pose_of, ignored)
+    made.take(SimpleNamespace(markers=list(markers)), now_ns)
+    return made
+
+
+def test_things_are_obstacles_where_they_are():
+    made = book(marker(), marker(STRIP, id=2, points=[(0, 0, 0), (1, 0, 0), (1, 1, 0)]), marker(TEXT, id=3))
+    things = made.things(0)
+    assert list(things) == [("a", 1), ("a", 2)]
+    ((shape, _),) = things["a", 1].solids
+    assert (shape, things["a", 1].rgba) == (Sphere(0.1), (1.0, 0.0, 0.0, 0.5))
+    np.testing.assert_allclose(things["a", 1].X.p, [1, 2, 3])
+    assert [type(shape) for shape, _ in things["a", 2].solids] == [Capsule, Capsule]
+
+
+def test_a_thing_that_only_moves_keeps_its_form():
+    given = (((0, 0, 0), 1), ((1, 0, 0), 1), ((0, 0, 0), 2))
+    forms = [book(marker(at=at, scale=(s, s, s))).things(0)["a", 1].form for at, s in given]
+    assert forms[0] == forms[1] != forms[2]
+
+
+def test_frames_and_markers_that_cannot_be_drawn_are_passed_over():
+    bad = marker(id=4, at=(np.nan, 0.0, 0.0))
+    made = book(marker(frame="hand"), marker(id=2, frame="nowhere"), marker(id=3, scale=(1, 2, 3)), bad)
+    assert list(made.things(0)) == [("a", 1)]
+    assert made.things(0)["a", 1].X.p[2] == 13.0
+
+
+def test_markers_go_by_name_by_time_and_all_at_once():
+    made = book(marker(), marker(id=2, seconds=1.0), marker(ns="b", id=1))
+    assert len(made.things(10**9)) == 3
+    assert list(made.things(10**9 + 1)) == [("a", 1), ("b", 1)]
+    made.take(SimpleNamespace(markers=[marker(action=2)]), 0)
+    assert list(made.things(0)) == [("b", 1)]
+    made.take(SimpleNamespace(markers=[marker(), marker(ns="b", action=3)]), 0)
+    assert list(made.things(0)) == [("a", 1)], "of one namespace"
+    made.take(SimpleNamespace(markers=[marker(ns="", action=3)]), 0)
+    assert not made.things(0)
+
+
+def test_a_marker_holds_on_when_time_starts_over():
+    made = book(marker(seconds=1.0), now_ns=50 * 10**9)
+    assert made.things(0)
+    assert not made.things(2 * 10**9), "from then on its time counts anew"
+
+
+def test_only_so_many_and_no_ignored_ones_are_kept(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("arm_control.viewer.drawings.MOST", 2)
+    made = book(marker(ns="trace"), *(marker(id=i) for i in range(5)), ignored=("trace",))
+    assert list(made.markers) == [("a", 0), ("a", 1)]
+    made.take(SimpleNamespace(markers=[marker(id=1, at=(9, 9, 9))]), 0)
+    assert made.things(0)["a", 1].X.p[0] == 9.0, "one that is there is told anew"
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "points", "width"),
+    [
+        (marker(ARROW, (0.01, 0.02, 0), points=[(0, 0, 0), (0, 0, 1)]), "arrow", [[0, 0, 0], [0, 0, 1]], 0.01),
+        (marker(ARROW, (2.0, 0.1, 0)), "arrow", [[0, 0, 0], [2, 0, 0]], 0.1),
+        (marker(STRIP, (0.1, 0, 0), points=[(0, 0, 0), (1, 0, 0), (2, 0, 0)]), "lines",
+         [[0, 0, 0], [1, 0, 0], [1, 0, 0], [2, 0, 0]], 0.1),
+        (marker(LIST, (0.1, 0, 0), points=[(0, 0, 0), (1, 0, 0), (2, 0, 0)]), "lines", [[0, 0, 0], [1, 0, 0]], 0.1),
+        (marker(POINTS, (0.1, 0, 0), points=[(0, 0, 0)]), "points", [[0, 0, 0]], 0.1),
+        (marker(TRIANGLES, (2, 1, 1), points=[(1, 0, 0), (0, 1, 0), (0, 0, 1), (5, 5, 5)]), "mesh",
+         [[2, 0, 0], [0, 1, 0], [0, 0, 1]], 2.0),
+    ],
+)  # fmt: skip
+def test_a_marker_is_drawn_as_what_it_is(given: Any, kind: str, points: list[Any], width: float):
+    drawing = drawing_of(given, HERE)
+    assert (drawing.kind, drawing.width, drawing.rgba) == (kind, width, (1.0, 0.0, 0.0, 0.5))
+    np.testing.assert_allclose(drawing.points, points)
+
+
+def test_text_and_solids_are_drawn():
+    assert drawing_of(marker(TEXT, text="12 mm" + 300 * "x"), HERE).text == "12 mm" + 195 * "x"
+    corners = drawing_of(marker(CUBE, (1.0, 2.0, 3.0)), HERE).points
+    np.testing.assert_allclose(np.ptp(corners, axis=0), [1, 2, 3])
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        marker(ARROW, points=[(1, 1, 1), (1, 1, 1)]),
+        marker(STRIP, points=[(0, 0, 0)]),
+        marker(STRIP, points=[(0, 0, 0), (np.inf, 0, 0)]),
+        marker(10),
+        marker(LIST),
+    ],
+)
+def test_what_cannot_be_drawn_is_nothing(given: Any):
+    assert drawing_of(given, HERE) is None
+
+
+def test_a_forgotten_opacity_does_not_hide_a_thing():
+    assert book(marker(rgba=(0, 0, 0, 0))).things(0)["a", 1].rgba[3] == 1.0

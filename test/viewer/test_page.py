@@ -1,0 +1,355 @@
+"""The page without a browser: what it shows, and what a client over the real web socket can make it wish."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec.msgpack
+import numpy as np
+import pytest
+import viser
+from websockets.sync.client import connect
+
+from arm_control import RobotModel, urdf_path
+from arm_control.geometry import Sphere
+from arm_control.parameters import Spec
+from arm_control.spatial import Pose, rotation_from_vector
+from arm_control.viewer.arm_shapes import arm_parts
+from arm_control.viewer.drawings import Drawing, Thing
+from arm_control.viewer.guard import cookie_name
+from arm_control.viewer.page import Page
+from arm_control.viewer.panel import slider_range
+from arm_control.viewer.plots import History
+from arm_control.viewer.wishes import KINDS, VIEW, Wish, Wishes
+
+HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
+HERE = Pose(np.eye(3), np.array([0.4, 0.1, 0.3]))
+BALL = Thing(((Sphere(0.1), Pose(np.eye(3), np.zeros(3))),), HERE, (1.0, 0.0, 0.0, 1.0), "ball")
+
+
+@pytest.fixture(scope="module")
+def ur5() -> RobotModel:
+    return RobotModel.from_urdf(urdf_path("ur5"))
+
+
+@pytest.fixture(params=[True, False], ids=["control", "read-only"])
+def either(request: pytest.FixtureRequest, ur5: RobotModel) -> Iterator[Page]:
+    with filled(request.param, ur5) as page:
+        yield page
+
+
+@pytest.fixture
+def page(ur5: RobotModel) -> Iterator[Page]:
+    with filled(True, ur5) as page:
+        yield page
+
+
+@contextmanager
+def filled(control: bool, model: RobotModel) -> Iterator[Page]:
+    """A page with an arm, a target, an obstacle and a gain."""
+    page = Page(control)
+    try:
+        page.set_arm(model, arm_parts(model)[0])
+        X = page.scene.set_joints(HOME)
+        page.scene.set_target(X)
+        page.panel.show_target(X)
+        page.scene.set_obstacles({("viewer", 1): BALL})
+        page.panel.set_gains("osc", {"kp_linear": (200.0, Spec("stiffness", lower=0.0))})
+        yield page
+    finally:
+        page.close()
+
+
+@contextmanager
+def client(page: Page) -> Iterator[Callable[..., None]]:
+    """Somebody with the token who says what no page would; yields what sends a message."""
+    port = page.server.get_port()
+    headers = {"Cookie": f"{cookie_name(port)}={page.guard.token}"}
+    protocol: Any = f"viser-v{viser.__version__}"
+    origin: Any = f"http://localhost:{port}"
+    with connect(
+        f"ws://localhost:{port}",
+        origin=origin,
+        additional_headers=headers,
+        subprotocols=[protocol],
+        max_size=None,
+        max_queue=None,
+    ) as socket:
+        camera = {"wxyz": (1.0, 0.0, 0.0, 0.0), "position": (1.0, 1.0, 1.0), "fov": 0.7, "near": 0.1, "far": 100.0,
+                  "image_height": 100, "image_width": 100, "look_at": (0.0, 0.0, 0.0),
+                  "up_direction": (0.0, 0.0, 1.0)}  # fmt: skip
+
+        def send(kind: str, **fields: Any) -> None:
+            socket.send(msgspec.msgpack.encode({"type": kind, **fields}))
+
+        send("ViewerCameraMessage", **camera)
+        until(lambda: page.is_watched)
+        yield send
+
+
+def until(done: Callable[[], Any]) -> Any:
+    """Wait for the server's threads; fail after a long time."""
+    end = time.monotonic() + 20.0
+    while not (result := done()):
+        assert time.monotonic() < end, "waited 20 s"
+        time.sleep(0.005)
+    return result
+
+
+def uuid(handle: Any) -> str:
+    return handle._impl.uuid
+
+
+def set_value(send: Callable[..., None], handle: Any, value: Any) -> None:
+    send("GuiUpdateMessage", uuid=uuid(handle), updates={"value": value})
+
+
+def move(send: Callable[..., None], name: str, *positions: tuple[float, ...]) -> None:
+    """Drag a gizmo by its name."""
+
+    send("TransformControlsDragStartMessage", name=name)
+    for position in positions:
+        send("TransformControlsUpdateMessage", name=name, wxyz=(1.0, 0.0, 0.0, 0.0), position=position)
+    send("TransformControlsDragEndMessage", name=name)
+
+
+def collected(page: Page, n: int) -> list[Wish]:
+    """The first wishes that come, at least n."""
+    found: list[Wish] = []
+    until(lambda: found.extend(page.wishes.take()) or len(found) >= n)
+    return found
+
+
+# -- what may be wished ---------------------------------------------------------------------------------
+
+
+def everything(page: Page, send: Callable[..., None]) -> None:
+    """Try all that a page can do; a joint's slider comes last, as it always passes."""
+    names = [name for name in page.server.scene._handle_from_node_name if name.startswith("/obstacles/")]
+    move(send, "/target", (0.1, 0.2, 0.3))
+    move(send, min(names, key=len), (0.4, 0.5, 0.6))
+    for handle in list(page.server.gui._gui_input_handle_from_uuid.values()):
+        if handle not in page.panel.joints.values():
+            old = handle.value
+            set_value(send, handle, tuple(x + 0.01 for x in old) if isinstance(old, tuple) else old)
+            if isinstance(old, float):
+                set_value(send, handle, old * 0.5)
+            if isinstance(old, str):
+                for option in handle.options:
+                    set_value(send, handle, option)
+    set_value(send, page.panel.joints["elbow_joint"], 0.7)
+
+
+def test_a_page_that_only_looks_wishes_for_nothing_but_its_picture(either: Page):
+    with client(either) as send:
+        everything(either, send)
+        found: list[Wish] = []
+        until(lambda: found.extend(either.wishes.take()) or Wish("joint", "elbow_joint", 0.7) in found)
+    kinds = {wish.kind for wish in found}
+    if either.guard.control:
+        assert kinds == set(KINDS)
+    else:
+        assert kinds == {"joint"}
+
+
+def test_the_box_itself_refuses_what_a_page_that_only_looks_may_not():
+    for control in (True, False):
+        box = Wishes(control)
+        for kind in KINDS:
+            box.put(kind)
+        assert [wish.kind for wish in box.take()] == list(KINDS if control else VIEW)
+    with pytest.raises(ValueError, match="no wish 'torque'"):
+        Wishes(True).put("torque")
+
+
+def test_wishes_come_out_once_in_their_order_and_the_newest_are_kept():
+    box = Wishes(True, most=2)
+    for i in range(3):
+        box.put("gain", "kp", i)
+    assert [wish.value for wish in box.take()] == [1, 2]
+    assert box.take() == []
+
+
+def test_a_drag_is_a_wish_in_the_order_of_its_places(page: Page):
+    with client(page) as send:
+        move(send, "/target", (0.1, 0.0, 0.0), (0.2, 0.0, 0.0), (np.nan, 0.0, 0.0), (0.3, 0.0, 0.0))
+        found = collected(page, 4)
+    assert [(wish.kind, wish.name) for wish in found] == [("target", "target")] * 4
+    np.testing.assert_allclose([wish.value.p[0] for wish in found], [0.1, 0.2, 0.3, 0.3])
+
+
+def test_what_is_dragged_is_moved_by_nobody_else(page: Page, monkeypatch: pytest.MonkeyPatch):
+    now = [100.0]
+    monkeypatch.setattr("arm_control.viewer.scene.time.monotonic", lambda: now[0])
+    with client(page) as send:
+        send("TransformControlsDragStartMessage", name="/target")
+        send("TransformControlsUpdateMessage", name="/target", wxyz=(1.0, 0.0, 0.0, 0.0), position=(0.1, 0.2, 0.3),
+             )  # fmt: skip
+        collected(page, 1)
+        page.scene.set_target(HERE)
+        np.testing.assert_allclose(page.scene._target.position, (0.1, 0.2, 0.3))
+        send("TransformControlsDragEndMessage", name="/target")
+        collected(page, 1)
+        until(lambda: page.scene._held["target"] < np.inf)
+        page.scene.set_target(HERE)
+        np.testing.assert_allclose(page.scene._target.position, (0.1, 0.2, 0.3))
+        now[0] += 1.0
+        page.scene.set_target(HERE)
+    np.testing.assert_allclose(page.scene._target.position, HERE.p)
+
+
+def test_a_target_that_is_typed_keeps_its_orientation(page: Page):
+    turned = Pose(rotation_from_vector([0.1, 0.2, 0.3]), HERE.p)
+    page.panel.show_target(turned)
+    with client(page) as send:
+        set_value(send, page.panel._target, (0.5, 0.1, 0.3))
+        (wish,) = collected(page, 1)
+        page.panel.show_target(turned)
+    np.testing.assert_allclose(wish.value.p, [0.5, 0.1, 0.3])
+    np.testing.assert_allclose(wish.value.R, turned.R)
+    assert page.panel._target.value == (0.5, 0.1, 0.3), "what was typed stays until others have heard of it"
+
+
+def test_what_the_page_shows_is_no_wish(page: Page):
+    with client(page):
+        page.panel.show_joints(dict.fromkeys(page.panel.joints, 0.3), fixed=True)
+        page.panel.show_gain("kp_linear", 250.0)
+        page.panel.set_speed(0.5)
+        page.panel.show_target(HERE)
+        page.scene.set_target(HERE)
+    assert page.wishes.take() == []
+
+
+# -- what is shown --------------------------------------------------------------------------------------
+
+
+def test_every_part_of_the_arm_is_where_its_link_is(page: Page, ur5: RobotModel):
+    X_WE = page.scene.set_joints(HOME + 0.1)
+    np.testing.assert_allclose(X_WE.p, ur5.pose(HOME + 0.1).p)
+    assert len(page.scene._links) >= 6
+    for link, handle in page.scene._links.items():
+        np.testing.assert_allclose(handle.position, ur5.pose(HOME + 0.1, link).p, atol=1e-5)
+        w, x, y, z = handle.wxyz
+        R = ur5.pose(HOME + 0.1, link).R
+        np.testing.assert_allclose([1 - 2 * (y * y + z * z), 2 * (x * y + w * z)], R[:2, 0], atol=1e-4)
+
+
+def test_another_robot_takes_the_place_of_the_arm(page: Page):
+    planar = RobotModel.from_urdf(urdf_path("planar3"))
+    page.set_arm(planar, arm_parts(planar)[0])
+    assert list(page.panel.joints) == list(planar.joint_names)
+    assert not [name for name in page.server.scene._handle_from_node_name if "forearm" in name]
+
+
+def test_joint_sliders_follow_when_somebody_else_moves_the_arm(page: Page):
+    slider = page.panel.joints["elbow_joint"]
+    page.panel.show_joints(dict.fromkeys(page.panel.joints, 1.23456), fixed=True)
+    assert (slider.value, slider.disabled) == (1.235, True)
+    page.panel.show_joints(dict.fromkeys(page.panel.joints, 0.5), fixed=False)
+    assert (slider.value, slider.disabled) == (1.235, False), "a person's hand is on it"
+
+
+def test_obstacles_come_move_change_and_go(page: Page):
+    scene, key = page.scene, ("viewer", 1)
+    first = scene._obstacles[key][1]
+    scene.set_obstacles({key: BALL._replace(X=Pose(np.eye(3), np.ones(3)))})
+    assert scene._obstacles[key][1] is first
+    np.testing.assert_allclose(first.position, 1.0)
+    scene.set_obstacles({key: BALL._replace(form="another")})
+    assert scene._obstacles[key][1] is not first
+    scene.set_obstacles({})
+    assert not [name for name in page.server.scene._handle_from_node_name if name.startswith("/obstacles/")]
+
+
+def test_drawings_of_every_kind_come_move_and_go(page: Page):
+    line = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    kinds = {"arrow": line[:2], "lines": line[:2], "points": line, "mesh": line, "text": line[:0]}
+    page.scene.set_drawings({k: Drawing(k, HERE, p, (1.0, 0.0, 0.0, 0.5), text="hello") for k, p in kinds.items()})
+    handles = {key: handle for key, (_, handle) in page.scene._drawn.items()}
+    there = Pose(np.eye(3), np.ones(3))
+    page.scene.set_drawings({k: Drawing(k, there, p, (1.0, 0.0, 0.0, 0.5), text="hello") for k, p in kinds.items()})
+    assert handles == {key: handle for key, (_, handle) in page.scene._drawn.items()}, "what moves is not made anew"
+    np.testing.assert_allclose([handle.position for handle in handles.values()], 1.0)
+    page.scene.set_drawings({})
+    assert not [name for name in page.server.scene._handle_from_node_name if name.startswith("/drawn/")]
+
+
+def test_the_trace_goes_on_where_the_arm_moves_and_is_forgotten(page: Page):
+    names = page.server.scene._handle_from_node_name
+    for x in (0.0, 0.001, 0.01, 0.02):
+        page.scene.add_to_trace(np.array([x, 0.0, 0.0]))
+    np.testing.assert_allclose(names["/trace"].points[:, :, 0], [[0.0, 0.01], [0.01, 0.02]], atol=1e-6)
+    page.scene.clear_trace()
+    assert "/trace" not in names
+    page.scene.set_path(np.eye(3))
+    assert names["/path"].points.shape == (2, 2, 3)
+    page.scene.set_path(np.zeros((0, 3)))
+    assert "/path" not in names
+
+
+def test_words_of_others_are_shown_as_words(page: Page):
+    page.panel.set_status({"osc": "<script>alert(1)</script>"})
+    page.panel.say("<b>bad</b>", True)
+    shown = page.panel._status.content + page.panel._message.content
+    assert "<script>" not in shown
+    assert "<b>" not in shown
+    assert "&lt;script&gt;" in shown
+
+
+# -- gains and curves -------------------------------------------------------------------------------------
+
+
+def test_a_gain_that_others_set_beyond_the_slider_is_shown(page: Page):
+    page.panel.show_gain("kp_linear", 5000.0)
+    slider = page.panel.gains["kp_linear"]
+    assert (slider.value, slider.max) == (5000.0, 5000.0)
+    page.panel.show_gain("unknown", 1.0)
+
+
+@pytest.mark.parametrize(
+    ("value", "spec", "expected"),
+    [
+        (1.0, Spec("", lower=0.1, upper=10.0), (0.1, 10.0)),
+        (200.0, Spec("", lower=0.0), (0.0, 800.0)),
+        (0.0, Spec("", lower=0.0), (0.0, 1.0)),
+        (-2.0, None, (-8.0, 0.0)),
+        (20.0, Spec("", upper=10.0), (0.0, 20.0)),
+    ],
+)
+def test_a_slider_goes_between_the_bounds_of_its_parameter(value: float, spec: Spec | None, expected: Any):
+    low, high = slider_range(value, spec)
+    assert low <= value <= high
+    assert low < high
+    assert (low, high) == expected or spec is None
+
+
+def test_a_history_keeps_what_is_new_and_begins_anew_with_time():
+    history = History(seconds=1.0, step=0.1)
+    for i in range(200):
+        history.add(0.02 * i, {"a": float(i)})
+    times, a, b = history.curves(["a", "b"])
+    assert 9 <= times.size <= 11
+    assert times[-1] - times[0] <= 1.0
+    np.testing.assert_allclose(np.diff(times), 0.1, atol=0.021)
+    np.testing.assert_allclose(a, times / 0.02)
+    assert not b.any()
+    history.add(times[-1] + 0.1, {"b": 5.0})
+    _, a, b = history.curves(["a", "b"])
+    assert (a[-1], set(b)) == (a[-2], {5.0}), "a curve has no gap: it would lose its scale"
+    history.add(0.0, {"a": 7.0})
+    assert history.curves(["a"])[1].tolist() == [7.0]
+
+
+def test_plots_show_error_in_mm_and_degrees_and_the_torque_of_the_chosen_joint(page: Page):
+    plots = page.plots
+    plots.joint.value = "elbow_joint"
+    tau = {"elbow_joint": 3.0, "wrist_1_joint": 4.0}
+    plots.add(1.0, {"position_error": 0.002, "orientation_error": np.pi, "condition_number": np.inf}, {"task": tau})
+    plots.draw()
+    assert [float(row[-1]) for row in plots._error.handle.data] == [1.0, 2.0, 180.0]
+    assert [float(row[-1]) for row in plots._torque.handle.data] == [1.0, 3.0]
+    shown = [plot.handle.visible for plot in (plots._error, plots._torque, plots._condition, plots._distance)]
+    assert shown == [True, True, False, False], "a plot without a number is not there"

@@ -1,0 +1,144 @@
+"""Triangles: volumes in closed form, arms as their URDFs have them, meshes from allowed folders only."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from arm_control import RobotModel, urdf_path
+from arm_control.exceptions import UrdfError
+from arm_control.geometry import Box, Capsule, Cone, Cylinder, Sphere
+from arm_control.viewer.arm_shapes import arm_parts, find_mesh, mesh_roots
+from arm_control.viewer.solids import Mesh, mesh_of
+
+VOLUMES = {
+    Sphere(0.5): 4 / 3 * np.pi * 0.5**3,
+    Cylinder(0.5, 2.0): np.pi * 0.5**2 * 2.0,
+    Capsule(0.5, 2.0): np.pi * 0.5**2 * (2.0 + 4 / 3 * 0.5),
+    Cone(0.5, 2.0): np.pi * 0.5**2 * 2.0 / 3,
+    Box((1.0, 2.0, 3.0)): 6.0,
+}
+
+CUBE_STL = """solid cube
+facet normal 0 0 1
+ outer loop
+  vertex 0 0 1
+  vertex 1 0 1
+  vertex 0 2 1
+ endloop
+endfacet
+endsolid cube
+"""
+
+
+def volume(mesh: Mesh) -> float:
+    """Of what the triangles enclose; positive when they are seen from outside against the clock."""
+    a, b, c = (mesh.corners[mesh.faces[:, k]] for k in range(3))
+    return float(np.einsum("ij,ij->", a, np.cross(b, c))) / 6.0
+
+
+@pytest.mark.parametrize("shape", VOLUMES, ids=lambda shape: type(shape).__name__)
+def test_triangles_enclose_the_shape(shape):
+    mesh = mesh_of(shape)
+    assert volume(mesh) == pytest.approx(VOLUMES[shape], rel=0.02)
+    distances = np.array([shape.signed_distance(p).distance for p in mesh.corners])
+    assert np.abs(distances).max() < 1e-9, "corners are on the surface"
+    turned = mesh.moved(np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]]), np.array([5.0, 6.0, 7.0]))
+    assert volume(turned) == pytest.approx(volume(mesh))
+
+
+def robot(body: str, name: str = "r") -> RobotModel:
+    inertial = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    return RobotModel.from_urdf(
+        f'<robot name="{name}"><link name="base"/><link name="rod">{inertial}{body}</link>'
+        '<joint name="hinge" type="revolute"><parent link="base"/><child link="rod"/><origin xyz="0 0 0.5"/>'
+        '<axis xyz="0 0 1"/><limit lower="-1" upper="1" effort="1" velocity="1"/></joint></robot>'
+    )
+
+
+def visual(geometry: str, extra: str = "") -> str:
+    return f'<visual><origin xyz="1 2 3"/><geometry>{geometry}</geometry>{extra}</visual>'
+
+
+def test_a_visual_shape_is_where_the_urdf_says_in_its_colour():
+    red = '<material name="red"><color rgba="1 0 0 0.5"/></material>'
+    ((part,), notes) = arm_parts(robot(visual('<box size="2 4 6"/>', red)))
+    assert (part.link, part.rgba, notes) == ("rod", (1.0, 0.0, 0.0, 0.5), [])
+    np.testing.assert_allclose([part.mesh.corners.min(0), part.mesh.corners.max(0)], [[0, 0, 0], [2, 4, 6]])
+
+
+def test_shapes_of_one_link_and_colour_are_one_part():
+    ((part,), _) = arm_parts(robot(visual('<sphere radius="1"/>') + visual('<cylinder radius="1" length="1"/>')))
+    expected = VOLUMES[Sphere(0.5)] * 8 + np.pi
+    assert volume(part.mesh) == pytest.approx(expected, rel=0.03)
+
+
+@pytest.mark.parametrize("name", ["ur5", "panda", "ur4", "planar3", "vrep_two_link"])
+def test_an_arm_of_this_package_looks_like_one(name: str):
+    model = RobotModel.from_urdf(urdf_path(name))
+    parts, notes = arm_parts(model, mesh_roots(urdf_path(name)))
+    assert not notes
+    moving = {model.urdf.robot.joint_map[joint].child for joint in model.joint_names}
+    assert len(moving & {part.link for part in parts}) >= model.nv - 1
+
+
+def test_a_mesh_beside_the_urdf_is_drawn(tmp_path: Path):
+    (tmp_path / "cube.stl").write_text(CUBE_STL)
+    mesh = '<mesh filename="cube.stl" scale="1 10 1"/>'
+    ((part,), notes) = arm_parts(robot(visual(mesh)), [tmp_path])
+    assert not notes
+    np.testing.assert_allclose(part.mesh.corners.max(0), [2, 22, 4])
+
+
+def test_the_meshes_of_the_package_are_found():
+    parts, notes = arm_parts(RobotModel.from_urdf(urdf_path("ur4_2links")), mesh_roots())
+    assert not notes
+    assert {len(part.mesh.faces) for part in parts} != {0}
+
+
+@pytest.mark.parametrize(
+    ("body", "size"),
+    [
+        ("", "rod"),
+        ('<visual><geometry><mesh filename="gone.stl"/></geometry></visual>', "rod"),
+        ('<visual><geometry><mesh filename="gone.stl"/></geometry></visual>'
+         '<collision><geometry><sphere radius="0.3"/></geometry></collision>', "capsule"),
+    ],
+)  # fmt: skip
+def test_a_link_without_anything_to_show_is_a_rod_or_its_capsule(body: str, size: str):
+    parts, notes = arm_parts(robot(body))
+    assert [("gone.stl" in note, "no such file" in note) for note in notes] == [(True, True)] * ("gone" in body)
+    if size == "capsule":
+        (part,) = (part for part in parts if part.link == "rod")
+        np.testing.assert_allclose(np.linalg.norm(part.mesh.corners, axis=1), 0.3)
+    else:
+        assert any(np.ptp(part.mesh.corners[:, 2]) > 0.5 for part in arm_parts(robot(""))[0] if part.link == "base")
+
+
+OUTSIDE = (
+    *("../secret.stl", "package://../secret.stl", "/etc/hostname", "package:///etc/hostname", "a/../../secret.stl"),
+    *("file:///etc/hostname", "http://evil.example/a.stl"),
+)
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_a_mesh_outside_of_the_folders_is_not_opened(name: str, tmp_path: Path):
+    (tmp_path / "secret.stl").write_text(CUBE_STL)
+    (tmp_path / "inside").mkdir()
+    with pytest.raises(UrdfError, match="leads out of the folders"):
+        find_mesh(name, [tmp_path / "inside"])
+
+
+def test_a_mesh_that_is_no_mesh_is_said(tmp_path: Path):
+    (tmp_path / "bad.stl").write_text("nothing")
+    _, (note,) = arm_parts(robot(visual('<mesh filename="bad.stl"/>')), [tmp_path])
+    assert "bad.stl" in note
+
+
+def test_a_mesh_that_is_too_large_is_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "cube.stl").write_text(CUBE_STL)
+    monkeypatch.setattr("arm_control.viewer.arm_shapes.LARGEST", 10)
+    with pytest.raises(UrdfError, match="larger than 10 bytes"):
+        find_mesh("cube.stl", [tmp_path])
