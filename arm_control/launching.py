@@ -7,6 +7,7 @@ installation. What a scenario consists of is in ``config/scenarios``, so that ``
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from launch import LaunchContext, LaunchDescription
@@ -15,8 +16,9 @@ from launch.events.process import ProcessExited
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
+from arm_control.description.urdf import read_source
 from arm_control.exceptions import NodeDied
-from arm_control.resources import urdf_path
+from arm_control.resources import share_path, urdf_path
 from arm_control.scenario import SIMULATORS, Scenario, check_parameter_file
 
 _BOOLEAN = ("true", "false", "True", "False")
@@ -38,7 +40,8 @@ def scenario_launch_description(name: str = "") -> LaunchDescription:
     -------
     LaunchDescription
         With the arguments ``robot``, ``simulator``, ``params_file``, ``namespace``, ``use_sim_time``,
-        ``targets`` and ``variant``; ``ros2 launch arm_control <name>.launch.py --show-args`` describes them.
+        ``targets``, ``variant``, ``real_time_factor``, ``rviz`` and ``viewer``;
+        ``ros2 launch arm_control <name>.launch.py --show-args`` describes them.
 
     Raises
     ------
@@ -71,7 +74,8 @@ def _arguments(scenario: Scenario | None) -> list[DeclareLaunchArgument]:
             "simulator",
             default_value="mujoco",
             choices=SIMULATORS,
-            description="none: joint_states and robot_description come from a robot's driver and "
+            description="coppeliasim: one that runs already, in lock step. none: joint_states and "
+            "robot_description come from a robot's driver and "
             "robot_state_publisher, or from another simulator.",
         ),
         DeclareLaunchArgument(
@@ -93,7 +97,18 @@ def _arguments(scenario: Scenario | None) -> list[DeclareLaunchArgument]:
             description="Whether the scenario's own targets are published. false: the arm holds until somebody "
             "publishes a target_pose.",
         ),
+        DeclareLaunchArgument(
+            "real_time_factor",
+            default_value="",
+            description="Simulated time per wall time: 0.25 is slow motion. Empty: the scenario's own.",
+        ),
+        _switch("rviz", "RViz, robot_state_publisher, and the markers of the node visuals."),
+        _switch("viewer", "the page in the browser, with its controls; the node viewer prints the address."),
     ]
+
+
+def _switch(name: str, what: str) -> DeclareLaunchArgument:
+    return DeclareLaunchArgument(name, default_value="false", choices=_BOOLEAN, description=f"Whether to start {what}")
 
 
 def _nodes(context: LaunchContext, scenario: Scenario | None) -> list[Node]:
@@ -105,24 +120,103 @@ def _nodes(context: LaunchContext, scenario: Scenario | None) -> list[Node]:
         robot=given["robot"],
         simulator=given["simulator"],
         targets=_is_true(given["targets"]),
+        real_time_factor=float(given["real_time_factor"] or 0.0),
     )
     if given["params_file"]:
         check_parameter_file(given["params_file"], wanted.nodes, given["namespace"])
-    if "simulator" in wanted.nodes:
+    if wanted.simulator:
         urdf_path(wanted.robot)  # says what is wrong before a process does
     own_time = {"use_sim_time": _is_true(given["use_sim_time"])}
-    return [
-        Node(
-            package="arm_control",
-            executable=node,
-            name=node,
-            namespace=given["namespace"],
-            parameters=[_launch_parameters(values) | own_time, *filter(None, [given["params_file"]])],
-            output="screen",
-            on_exit=_on_exit,
-        )
+    nodes = [
+        _own_node(node, given["namespace"], values | own_time, *filter(None, [given["params_file"]]), on_exit=_on_exit)
         for node, values in wanted.nodes.items()
     ]
+    return [*nodes, *_spectators(wanted, given, own_time)]
+
+
+def _spectators(scenario: Scenario, given: Mapping[str, str], own_time: dict[str, Any]) -> list[Node]:
+    """What only looks on: it may end without ending the launch."""
+    namespace, arm = given["namespace"], scenario.arm()
+    shown, nodes = _is_true(given["rviz"]), []
+    if shown and given["simulator"] != "none":
+        nodes += _robot_state_publisher(scenario.robot, namespace, {"use_sim_time": True})
+    if shown or _is_true(given["viewer"]):
+        nodes.append(_own_node("visuals", namespace, arm | own_time))
+    if shown:
+        nodes.append(_rviz(namespace, {"use_sim_time": given["simulator"] != "none"}))
+    if _is_true(given["viewer"]):
+        nodes.append(_own_node("viewer", namespace, arm | {"control": True} | own_time))
+    return nodes
+
+
+def view_launch_description() -> LaunchDescription:
+    """Return the launch description that shows a robot with sliders for its joints: RViz as in urdf_launch.
+
+    Returns
+    -------
+    LaunchDescription
+        With the arguments ``robot``, ``jsp_gui``, ``rviz``, ``rviz_config``, ``viewer`` and ``namespace``.
+    """
+    arguments = [
+        DeclareLaunchArgument(
+            "robot", default_value="ur4", description="Robot to show: a name below urdf/, or a URDF or xacro file."
+        ),
+        DeclareLaunchArgument(
+            "jsp_gui",
+            default_value="true",
+            choices=_BOOLEAN,
+            description="Whether joint_state_publisher_gui shows sliders; false: joint_state_publisher, no window.",
+        ),
+        DeclareLaunchArgument(
+            "rviz", default_value="true", choices=_BOOLEAN, description="Whether to start RViz, and what it needs."
+        ),
+        DeclareLaunchArgument("rviz_config", default_value="", description="RViz file; empty: the package's own."),
+        DeclareLaunchArgument("namespace", default_value="", description="Namespace of all nodes; empty: none."),
+        _switch("viewer", "the page in the browser; without RViz it has the sliders itself."),
+    ]
+    return LaunchDescription([*arguments, OpaqueFunction(function=_viewing)])
+
+
+def _viewing(context: LaunchContext) -> list[Node]:
+    given = context.launch_configurations
+    namespace, nodes = given["namespace"], _robot_state_publisher(given["robot"], given["namespace"], {})
+    if _is_true(given["rviz"]):
+        sliders = "joint_state_publisher_gui" if _is_true(given["jsp_gui"]) else "joint_state_publisher"
+        nodes.append(Node(package=sliders, executable=sliders, name=sliders, namespace=namespace))
+        nodes.append(_own_node("visuals", namespace, {}))
+        nodes.append(_rviz(namespace, {}, given["rviz_config"]))
+    if _is_true(given["viewer"]):
+        nodes.append(_own_node("viewer", namespace, {"control": True}))
+    return nodes
+
+
+def _own_node(
+    name: str, namespace: str, values: dict[str, Any], *files: str, on_exit: Callable[..., Any] | None = None
+) -> Node:
+    """A node of this package, with its parameters and files of more."""
+    return Node(
+        package="arm_control",
+        executable=name,
+        name=name,
+        namespace=namespace,
+        parameters=[_launch_parameters(values), *files],
+        output="screen",
+        on_exit=on_exit,
+    )
+
+
+def _robot_state_publisher(robot: str, namespace: str, values: dict[str, Any]) -> list[Node]:
+    description = ParameterValue(read_source(urdf_path(robot))[0], value_type=str)
+    name = "robot_state_publisher"
+    parameters = [{"robot_description": description, **values}]
+    return [Node(package=name, executable=name, name=name, namespace=namespace, parameters=parameters)]
+
+
+def _rviz(namespace: str, values: dict[str, Any], config: str = "") -> Node:
+    arguments = ["-d", config or str(share_path("rviz", "arm.rviz"))]
+    return Node(
+        package="rviz2", executable="rviz2", name="rviz2", namespace=namespace, arguments=arguments, parameters=[values]
+    )
 
 
 def _is_true(text: str) -> bool:

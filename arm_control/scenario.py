@@ -21,14 +21,31 @@ from arm_control.exceptions import ParameterError
 from arm_control.parameters import refuse_unknown
 from arm_control.resources import available
 from arm_control.targets import Motion, TargetList
-from arm_control.tuning import OF_ONE_ARM
+from arm_control.tuning import OF_ONE_ARM, PROPOSED
 from arm_control.world import World
 from arm_control.yaml_files import as_mapping, read_yaml, yaml_path
 
-NODES = ("simulator", "dynamics", "osc", "joint", "ilqr", "obstacle_avoidance", "gate", "targets")
+NODES = (
+    "simulator",
+    "dynamics",
+    "osc",
+    "joint",
+    "ilqr",
+    "obstacle_avoidance",
+    "gate",
+    "targets",
+    "visuals",
+    "coppeliasim_bridge",
+    "viewer",
+)
 """The package's executables; each is also the name of its node."""
 
-SIMULATORS = ("mujoco", "none")
+CONTROLLERS = ("osc", "joint", "ilqr")
+"""Those of them that control an arm; a scenario has one."""
+
+SIMULATORS = ("mujoco", "coppeliasim", "none")
+BRIDGE_RATE = 200.0
+"""Rate of the states of a CoppeliaSim [Hz]: 5 ms are the longest step it may take."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +142,7 @@ class Scenario:
         lock_step: bool = False,
         start_paused: bool = False,
         targets: bool = True,
+        real_time_factor: float = 0.0,
     ) -> Scenario:
         """Return the scenario as the command line or a launch file wants it.
 
@@ -135,13 +153,16 @@ class Scenario:
         robot : str
             Another robot than the scenario's; empty: the scenario's own.
         simulator : str
-            ``mujoco``, or ``none`` where a real robot (or another simulator) publishes the joint states.
+            ``mujoco``, ``coppeliasim`` for one that runs already, in lock step, or ``none`` where a real robot (or
+            another simulator) publishes the joint states.
         lock_step : bool
             Whether each state waits for its command.
         start_paused : bool
             Whether the simulator waits until somebody calls its ``~/pause`` with false.
         targets : bool
             Whether the scenario's own targets are published.
+        real_time_factor : float
+            Simulated time per wall time, as the simulator's parameter; 0: the scenario's own.
 
         Raises
         ------
@@ -170,13 +191,26 @@ class Scenario:
                 parameters["lock_step"] = True
         if "simulator" in nodes:
             nodes["simulator"] |= {"robot": robot or self.robot, "start_paused": start_paused}
+            nodes["simulator"] |= {"real_time_factor": real_time_factor} if real_time_factor else {}
+        if simulator == "coppeliasim":
+            nodes = _with_bridge(nodes, self.name)
         return replace(chosen, robot=robot or self.robot, nodes=nodes)
+
+    @property
+    def simulator(self) -> str:
+        """The node that simulates the arm; empty where none does."""
+        return next((node for node in ("simulator", "coppeliasim_bridge") if node in self.nodes), "")
 
     def arm(self) -> dict[str, Any]:
         """What the controller's parameters say of the arm: it is the same arm for every node."""
         controllers = [self.nodes[node] for node in ("osc", "joint", "ilqr") if node in self.nodes]
         choices = {name: x for given in controllers for name, x in given.items() if name in ArmChoices.types()}
         return deepcopy(choices)  # ROS reads no YAML in which two nodes share a list
+
+    @property
+    def controller(self) -> str:
+        """The node that controls the arm; empty where none does."""
+        return next((node for node in CONTROLLERS if node in self.nodes), "")
 
     def targets(self) -> TargetList | None:
         """The list of targets this scenario goes through, or None."""
@@ -187,6 +221,19 @@ class Scenario:
         """The motion of the end effector in this scenario, or None."""
         name = self.nodes.get("targets", {}).get("motion")
         return Motion.load(name) if name else None
+
+
+def _with_bridge(nodes: dict[str, dict[str, Any]], name: str) -> dict[str, dict[str, Any]]:
+    """The same nodes with CoppeliaSim in the simulator's place: in lock step, with gains for its rate."""
+    given = {**nodes.get("simulator", {})}
+    if given.pop("world", ""):
+        raise ParameterError(f"the pushes of {name} need the simulator mujoco")
+    own = {key: value for key, value in given.items() if key not in ("timestep", "damping")} | {"lock_step": True}
+    others = {node: {**parameters, "lock_step": True} for node, parameters in nodes.items() if node != "simulator"}
+    if "osc" in others:
+        kept = {key: value for key, value in others["osc"].items() if key not in PROPOSED}
+        others["osc"] = {**kept, "rate": BRIDGE_RATE}
+    return {"coppeliasim_bridge": own, **others}
 
 
 def world_of(name: str) -> World:

@@ -17,6 +17,7 @@ from arm_control.resources import urdf_path
 from arm_control.scenario import NODES, Scenario, check_parameter_file, merged, scenario_names, world_of
 from arm_control.spatial import Array, Pose, rotation_from_vector, rotation_vector
 from arm_control.targets import Motion, TargetList, load_trajectory, target_entry
+from arm_control.tuning import PROPOSED
 from arm_control.waypoints import Waypoints
 from arm_control.world import World
 from arm_control.yaml_files import read_yaml
@@ -381,8 +382,31 @@ def test_nodes_can_be_left_out():
     assert without.targets() is None
 
 
+def test_coppeliasim_takes_the_simulator_s_place_in_lock_step():
+    """At 200 Hz gains for 1 kHz would be too hard: they are proposed anew, and what else is chosen stays."""
+    scenario = Scenario.load("ur5_osc")
+    own = scenario.with_options().nodes
+    changed = scenario.with_options(simulator="coppeliasim", start_paused=True, robot="ur5")
+    assert (changed.simulator, scenario.with_options().simulator) == ("coppeliasim_bridge", "simulator")
+    assert scenario.with_options(simulator="none").simulator == ""
+    assert list(changed.nodes) == ["coppeliasim_bridge", *list(own)[1:]]
+    assert all(parameters["lock_step"] is True for parameters in changed.nodes.values())
+    bridge, osc = changed.nodes["coppeliasim_bridge"], changed.nodes["osc"]
+    assert (bridge["robot"], bridge["start_paused"]) == ("ur5", True)
+    assert bridge["initial_position"] == own["simulator"]["initial_position"]
+    assert osc["rate"] == 200.0
+    assert not {*osc} & {*PROPOSED}
+    assert osc["publish_effort_array"] is False
+    assert "timestep" not in Scenario.load("ur5_osc").with_options(simulator="coppeliasim").nodes["coppeliasim_bridge"]
+
+
+def test_coppeliasim_is_not_pushed():
+    with pytest.raises(ParameterError, match="the pushes of ur5_push need the simulator mujoco"):
+        Scenario.load("ur5_push").with_options(simulator="coppeliasim")
+
+
 def test_an_unknown_simulator_is_refused():
-    with pytest.raises(ParameterError, match="simulator = 'gazebo', allowed mujoco, none"):
+    with pytest.raises(ParameterError, match="simulator = 'gazebo', allowed mujoco, coppeliasim, none"):
         Scenario.load("ur5_osc").with_options(simulator="gazebo")
 
 

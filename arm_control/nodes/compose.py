@@ -7,6 +7,7 @@ import sys
 
 from arm_control.exceptions import ParameterError
 from arm_control.nodes.base import ArmNode, run
+from arm_control.nodes.coppeliasim_bridge import CoppeliasimBridgeNode
 from arm_control.nodes.dynamics import DynamicsNode
 from arm_control.nodes.gate import GateNode
 from arm_control.nodes.ilqr import IlqrNode
@@ -15,9 +16,12 @@ from arm_control.nodes.obstacle_avoidance import ObstacleAvoidanceNode
 from arm_control.nodes.osc import OscNode
 from arm_control.nodes.simulator import SimulatorNode
 from arm_control.nodes.targets import TargetsNode
+from arm_control.nodes.viewer import ViewerNode
+from arm_control.nodes.visuals import VisualsNode
 from arm_control.parameters import refuse_unknown
 
 NODE_CLASSES: dict[str, type[ArmNode]] = {
+    "coppeliasim_bridge": CoppeliasimBridgeNode,
     "dynamics": DynamicsNode,
     "gate": GateNode,
     "ilqr": IlqrNode,
@@ -26,6 +30,8 @@ NODE_CLASSES: dict[str, type[ArmNode]] = {
     "osc": OscNode,
     "simulator": SimulatorNode,
     "targets": TargetsNode,
+    "viewer": ViewerNode,
+    "visuals": VisualsNode,
 }
 
 

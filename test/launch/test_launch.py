@@ -19,10 +19,21 @@ from arm_control.scenario import NODES, Scenario, scenario_names
 
 REPO = Path(__file__).parents[2]
 GENERIC = REPO / "launch" / "scenario.launch.py"
-LAUNCH_FILES = sorted({*(REPO / "launch").glob("*.launch.py")} - {GENERIC})
+VIEW = REPO / "launch" / "view_robot.launch.py"
+LAUNCH_FILES = sorted({*(REPO / "launch").glob("*.launch.py")} - {GENERIC, VIEW})
 PACKAGE = ElementTree.parse(REPO / "package.xml").getroot()
 SETUP = (REPO / "setup.py").read_text()
-PIP_EXTRAS = {"mujoco": "mujoco", "llvmlite": "llvmlite", "coal": "coal"}
+PIP_EXTRAS = {
+    "rosbags": "bags",
+    "mujoco": "mujoco",
+    "llvmlite": "llvmlite",
+    "coal": "coal",
+    "coppeliasim_zmqremoteapi_client": "coppeliasim",
+    "zmq": "coppeliasim",
+    "viser": "viewer",
+    "msgspec": "viewer",
+    "websockets": "viewer",
+}
 """Requirement in setup.py by import, where there is no ROS or system package to depend on."""
 ROSDEP_KEYS = {
     "numpy": "python3-numpy",
@@ -64,7 +75,7 @@ def imports_of(path: Path) -> set[str]:
 def test_a_launch_file_has_the_name_of_a_scenario_and_one_starts_any():
     assert {path.name.removesuffix(".launch.py") for path in LAUNCH_FILES} <= set(scenario_names())
     files = {path for path in (REPO / "launch").iterdir() if path.is_file()}
-    assert files == {*LAUNCH_FILES, GENERIC}
+    assert files == {*LAUNCH_FILES, GENERIC, VIEW}
 
 
 @pytest.mark.parametrize("path", [*LAUNCH_FILES, GENERIC], ids=lambda path: path.name)
@@ -84,14 +95,13 @@ def test_only_one_module_of_the_package_imports_launch():
 
 @pytest.mark.parametrize("path", sorted((REPO / "rviz").glob("*.rviz")), ids=lambda path: path.name)
 def test_an_rviz_file_shows_topics_that_the_nodes_have(path: Path):
-    assert path.stem in scenario_names()
     manager = yaml.safe_load(path.read_text())["Visualization Manager"]
     shown = {display["Class"].rpartition("/")[2]: display for display in manager["Displays"]}
-    assert {"Grid", "RobotModel", "TF", "Pose"} <= set(shown)
+    assert {"Grid", "RobotModel", "TF", "Pose", "MarkerArray", "PoseArray"} == set(shown)
     topics = [display["Topic"]["Value"] for display in manager["Displays"] if "Topic" in display]
-    assert topics == ["/target_pose", "/dynamics/pose"]
+    assert topics == ["/markers", "/obstacles", "/plan_markers", "/planned_path", "/dynamics/pose"]
     assert shown["RobotModel"]["Description Topic"]["Value"] == "/robot_description"
-    assert manager["Global Options"]["Fixed Frame"] == "base_link"
+    assert manager["Global Options"]["Fixed Frame"] == "world"
 
 
 # -- setup.py and package.xml ---------------------------------------------------------------------
@@ -166,9 +176,13 @@ class Launched:
             else:
                 self._visit(entity.visit(self.context))
 
+    def words(self, name: str) -> list[str]:
+        """The command line of a node."""
+        return ["".join(getattr(part, "text", "") for part in word) for word in self.nodes[name].cmd]
+
     def files(self, name: str) -> list[Path]:
         """The parameter files that a node gets, in order."""
-        words = ["".join(getattr(part, "text", "") for part in word) for word in self.nodes[name].cmd]
+        words = self.words(name)
         return [Path(words[i + 1]) for i, word in enumerate(words) if word == "--params-file"]
 
     def parameters(self, name: str) -> dict[str, Any]:
@@ -224,12 +238,13 @@ def test_the_generic_file_starts_a_variant(launched, tmp_path: Path):
 def test_every_launch_argument_is_described(launched):
     arguments = {a.name: a for a in launched().description.get_launch_arguments()}
     own = {"robot", "simulator", "params_file", "namespace", "use_sim_time", "targets", "variant"}
+    own |= {"real_time_factor", "rviz", "viewer"}
     assert set(arguments) == own
     assert {a.name for a in launched(GENERIC, scenario="ur5_osc").description.get_launch_arguments()} == own | {
         "scenario"
     }
     assert all(len(argument.description) > 20 for argument in arguments.values())
-    assert tuple(arguments["simulator"].choices) == ("mujoco", "none")
+    assert tuple(arguments["simulator"].choices) == ("mujoco", "coppeliasim", "none")
 
 
 def test_without_a_simulator_nothing_publishes_the_robot(launched):
@@ -247,6 +262,73 @@ def test_a_namespace_holds_for_all_nodes(namespace: str, launched):
     started = launched(namespace=namespace)
     assert list(started.nodes) == ["/left/simulator", "/left/dynamics", "/left/osc", "/left/targets"]
     assert started.parameters("/left/simulator")["robot"] == "ur5"
+
+
+def test_coppeliasim_may_be_the_simulator(launched):
+    started = launched(simulator="coppeliasim")
+    assert list(started.nodes) == ["/coppeliasim_bridge", "/dynamics", "/osc", "/targets"]
+    assert started.parameters("/coppeliasim_bridge")["robot"] == "ur5"
+    assert started.parameters("/osc")["rate"] == 200.0
+
+
+def test_slow_motion_reaches_the_simulator(launched):
+    assert launched(real_time_factor="0.25").parameters("/simulator")["real_time_factor"] == 0.25
+    assert "real_time_factor" not in launched().parameters("/simulator")
+
+
+def test_rviz_comes_with_what_it_needs(launched):
+    plain, started = launched(), launched(rviz="true")
+    extra = ["/robot_state_publisher", "/visuals", "/rviz2"]
+    assert list(started.nodes) == [*plain.nodes, *extra]
+    assert '<robot name="ur5"' in started.parameters("/robot_state_publisher")["robot_description"]
+    assert all(started.parameters(name)["use_sim_time"] is True for name in ("/robot_state_publisher", "/rviz2"))
+    assert started.words("/rviz2")[1:3] == ["-d", str(REPO / "rviz" / "arm.rviz")]
+    driven = launched(rviz="true", simulator="none", targets="false")
+    assert list(driven.nodes) == ["/dynamics", "/osc", "/visuals", "/rviz2"], "a driver brings robot_state_publisher"
+    assert driven.parameters("/rviz2")["use_sim_time"] is False
+
+
+def test_the_viewer_may_be_started_and_may_control(launched):
+    plain, started = launched(), launched(viewer="true", namespace="left")
+    assert list(started.nodes) == [*(f"/left{name}" for name in plain.nodes), "/left/visuals", "/left/viewer"]
+    assert started.parameters("/left/viewer")["control"] is True
+
+
+def test_what_only_looks_on_knows_the_same_arm(launched, tmp_path: Path):
+    file = tmp_path / "cut.yaml"
+    file.write_text("robot: ur5\nnodes: {osc: {tip: wrist_3_link}}\n")
+    started = launched(GENERIC, scenario=str(file), rviz="true", viewer="true")
+    for name in ("/osc", "/visuals", "/viewer"):
+        assert started.parameters(name)["tip"] == "wrist_3_link"
+
+
+def test_what_only_looks_on_may_end(launched):
+    started = launched(rviz="true", viewer="true")
+    ending = {name: node._ExecuteLocal__on_exit is not None for name, node in started.nodes.items()}
+    looking_on = {"/robot_state_publisher", "/visuals", "/rviz2", "/viewer"}
+    assert ending == {name: name not in looking_on for name in started.nodes}
+
+
+@pytest.mark.parametrize("robot", ["", "ur5"])
+def test_a_robot_is_shown_with_sliders(robot: str, launched):
+    started = launched(VIEW, **({"robot": robot} if robot else {}))
+    assert list(started.nodes) == ["/robot_state_publisher", "/joint_state_publisher_gui", "/visuals", "/rviz2"]
+    description = started.parameters("/robot_state_publisher")["robot_description"]
+    assert f'<robot name="{robot or "ur4"}"' in description
+    assert list(launched(VIEW, jsp_gui="false").nodes)[1] == "/joint_state_publisher"
+    assert started.words("/rviz2")[1:3] == ["-d", str(REPO / "rviz" / "arm.rviz")]
+    assert launched(VIEW, rviz_config="mine.rviz").words("/rviz2")[1:3] == ["-d", "mine.rviz"]
+
+
+def test_a_robot_is_shown_in_the_browser_without_rviz(launched):
+    assert list(launched(VIEW, rviz="false", viewer="true").nodes) == ["/robot_state_publisher", "/viewer"]
+
+
+def test_package_xml_depends_on_every_program_that_is_launched(launched):
+    dependencies = {element.text for element in PACKAGE.iterfind("exec_depend")}
+    started = [launched(rviz="true"), launched(VIEW), launched(VIEW, jsp_gui="false")]
+    packages = {node.node_package for one in started for node in one.nodes.values()} - {"arm_control"}
+    assert packages <= dependencies
 
 
 def test_use_sim_time_reaches_every_node(launched):

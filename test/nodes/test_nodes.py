@@ -202,3 +202,20 @@ def test_run_refuses_a_parameter_file_with_an_unknown_node_or_key(rig):
     assert process.wait(30.0) == 3
     assert "node osc: unknown kp_liner" in rig.log("key")
     assert "osc ended (exit status 2)" in rig.log("key")
+
+
+EARLY = """
+import os, signal, rclpy
+from arm_control.nodes.base import run
+start = rclpy.init
+def interrupted(*args, **options):
+    os.kill(os.getpid(), signal.SIGINT)
+    start(*args, **options)
+rclpy.init = interrupted
+run(lambda: exit("a node was made"), arguments=[])
+"""
+
+
+def test_a_signal_before_ros_listens_ends_the_node_too(rig):
+    process = rig.run("early", "-c", EARLY)
+    assert process.wait(30.0) == 0, rig.log("early")

@@ -1,0 +1,211 @@
+"""The node ``visuals``: what RViz and the page show beside the arm, as markers; and transforms where nobody sends any.
+
+``markers`` has, in the frame of the robot's base,
+
+| namespace | what |
+|---|---|
+| `target` | where the end effector should be now: a frame of three axes |
+| `distance` | the shortest line from the arm to each obstacle within `reach`; red where it is short |
+| `force` | the force with which the task's torque acts at the end effector: the F that explains J^T F best |
+| `trace` | the way of the end effector in the last `trace_time` |
+
+Obstacles and plans have topics of their own (``obstacles``, ``plan_markers``, ``planned_path``).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from geometry_msgs.msg import Point, TransformStamped
+from sensor_msgs.msg import JointState
+from std_msgs.msg import ColorRGBA
+from visualization_msgs.msg import Marker, MarkerArray
+
+from arm_control.controllers.proximity import Proximity
+from arm_control.exceptions import InputError
+from arm_control.nodes.base import LATCHED, STATE, ArmNode, ArmParameters, run
+from arm_control.nodes.conversions import time_message, transform_message
+from arm_control.nodes.loop import Apart, poll
+from arm_control.nodes.markers import line_marker
+from arm_control.nodes.orders import PoseOrders
+from arm_control.nodes.states import State, StateReader
+from arm_control.nodes.surroundings import HeardObstacles
+from arm_control.parameters import parameter
+from arm_control.spatial import Array, Pose
+
+try:
+    from tf2_msgs.msg import TFMessage
+except ImportError:  # it is not among the wheels on PyPI
+    TFMessage = None
+
+AXIS, AXIS_WIDTH = 0.12, 0.012
+"""Length and width of the target's axes [m]."""
+ARROW_WIDTH = 0.01
+RED, GREEN, BLUE = (0.9, 0.2, 0.2), (0.2, 0.7, 0.2), (0.2, 0.4, 0.9)
+ORANGE, GREY = (0.95, 0.55, 0.1), (0.5, 0.5, 0.5)
+SMALL_FORCE = 0.5
+"""A force below this [N] is not drawn."""
+
+
+@dataclass(frozen=True)
+class VisualsParameters(ArmParameters):
+    """Parameters of the node ``visuals``."""
+
+    rate: float = parameter(20.0, "sets of markers per second", unit="Hz", lower=0.1, upper=100.0)
+    trace_time: float = parameter(5.0, "how much of the end effector's way is shown", unit="s", lower=0.0, live=True)
+    reach: float = parameter(0.3, "obstacles farther away have no line", unit="m", lower=0.0, live=True)
+    near: float = parameter(0.05, "lines shorter than this are red", unit="m", lower=0.0, live=True)
+    force_scale: float = parameter(0.005, "length of an arrow per newton", unit="m/N", lower=0.0, live=True)
+    publish_transforms: bool = parameter(
+        True, "with tf2_msgs: publish the frame world, and every link's where robot_state_publisher is absent"
+    )
+
+
+class VisualsNode(ArmNode):
+    """Draws, at a rate that eyes need; it decides about nothing."""
+
+    parameters: VisualsParameters
+    NICE = 10  # the control loop comes first
+    _orders: PoseOrders
+    _obstacles: HeardObstacles
+
+    def __init__(self) -> None:
+        self._state: State | None = None
+        self._trace: deque[tuple[int, Array]] = deque()
+        super().__init__("visuals", VisualsParameters)
+        self._markers = self.create_publisher(MarkerArray, "markers", STATE)
+        self._tf = self._tf_static = None
+        if TFMessage is not None and self.parameters.publish_transforms:
+            self._tf = self.create_publisher(TFMessage, "/tf", 10)
+            self._tf_static = self.create_publisher(TFMessage, "/tf_static", LATCHED)
+        self.find_model()
+
+    def on_model(self, first: bool) -> None:
+        """Read the states of this robot from now on."""
+        self.reader, self._state = StateReader(self.model, max_age=0.0), None
+        self._proximity = Proximity(self.model)
+        if not first:
+            self._orders.on_model()
+            self._obstacles.on_model()
+        else:
+            self._listen()
+        if self._tf_static is not None and not self.parameters.base and "world" not in self.model.frames:
+            world = transform_message(Pose(np.eye(3), np.zeros(3)), "world", self.model.base, 0)
+            self._tf_static.publish(TFMessage(transforms=[world]))
+
+    def _listen(self) -> None:
+        self._orders = PoseOrders(self, lambda: self._state.stamp_ns if self._state is not None else 0)
+        self._obstacles = HeardObstacles(self)
+        self._joint_states, self._task = (
+            self.create_subscription(JointState, topic, lambda _: None, STATE, callback_group=Apart())
+            for topic in ("joint_states", "torque_terms/task")
+        )
+        self.control_path.every(1.0 / self.parameters.rate, self._on_timer)
+
+    def _on_timer(self) -> None:
+        for message, info in poll(self._joint_states):
+            state = self.read_state(message, info)
+            if state is not None:
+                self._take(state)
+        if self._state is not None:
+            force = self._force([message for message, _ in poll(self._task)])
+            self._markers.publish(MarkerArray(markers=self.markers(self._state, force)))
+            if self._tf is not None and self.count_publishers("/tf") == 1:  # robot_state_publisher goes before
+                self._tf.publish(TFMessage(transforms=self.transforms(self._state)))
+
+    def _take(self, state: State) -> None:
+        if self.reader.restarted:
+            self._trace.clear()
+            self._orders.follower.restart(state.q)
+            self._obstacles.restart(state)
+        self._state = state
+        oldest_ns = state.stamp_ns - round(self.parameters.trace_time * 1e9)
+        self._trace.append((state.stamp_ns, self.model.pose(state.q).p))
+        while self._trace[0][0] < oldest_ns:
+            self._trace.popleft()
+
+    def _force(self, terms: Sequence[JointState]) -> Array:
+        """Force of the newest torque of the task, shape (3,) [N]; zero without any."""
+        if not terms or self._state is None:
+            return np.zeros(3)
+        try:
+            tau = self.model.in_joint_order(terms[-1].name, terms[-1].effort, "effort")
+        except InputError as error:
+            self.rejections.add("torque_terms/task", error)
+            return np.zeros(3)
+        return force_of(self.model.jacobian(self._state.q), tau)
+
+    # -- what is drawn -----------------------------------------------------------------------------
+
+    def markers(self, state: State, force: Array) -> list[Marker]:
+        """Return the markers of a state, with the force [N] at the end effector."""
+        p_E = self.model.pose(state.q).p
+        X_WT = self._orders.follower.reference(state.stamp_ns, state.q).X_WT
+        way = np.array([p for _, p in self._trace])
+        drawn = [*axes(X_WT), *self._distances(state), arrow("force", p_E, force * self.parameters.force_scale, ORANGE)]
+        if len(way) > 1:
+            drawn.append(line_marker(way, "", 0))
+            drawn[-1].ns = "trace"
+        if np.linalg.norm(force) < SMALL_FORCE:
+            drawn = [marker for marker in drawn if marker.ns != "force"]
+        gone = Marker(action=Marker.DELETEALL)  # what is not drawn any more must not stay
+        for marker in (gone, *drawn):
+            marker.header.frame_id, marker.header.stamp = self.model.base, time_message(state.stamp_ns)
+        return [gone, *drawn]
+
+    def _distances(self, state: State) -> list[Marker]:
+        obstacles = self._obstacles.at(state)
+        if not obstacles:
+            return []
+        pairs = self._proximity.near(state.q, obstacles, self.parameters.reach, 0.0)
+        lines = []
+        for i, (rho, p, p_other) in enumerate(zip(pairs.rho, pairs.p, pairs.p_other, strict=True)):
+            line = line_marker(np.stack([p, p_other]), "", 0, 0.004)
+            line.ns, line.id, line.color = "distance", i, _colour(RED if rho < self.parameters.near else GREY)
+            lines.append(line)
+        return lines
+
+    def transforms(self, state: State) -> list[TransformStamped]:
+        """Return where each link is, seen from the base."""
+        base, links = self.model.base, [link for link in self.model.frames if link != self.model.base]
+        return [transform_message(self.model.pose(state.q, link), base, link, state.stamp_ns) for link in links]
+
+
+def force_of(J: Array, tau: Array) -> Array:
+    """The force [N], shape (3,), of the wrench F that explains ``tau = J^T F`` best."""
+    return np.asarray(np.linalg.lstsq(J.T, tau, rcond=1e-6)[0][:3])
+
+
+def axes(X: Pose) -> list[Marker]:
+    """A frame as three arrows: x red, y green, z blue."""
+    colours = (RED, GREEN, BLUE)
+    drawn = [arrow("target", X.p, AXIS * X.R[:, i], colours[i], AXIS_WIDTH) for i in range(3)]
+    for i, marker in enumerate(drawn):
+        marker.id = i
+    return drawn
+
+
+def arrow(namespace: str, start: Array, along: Array, colour: Sequence[float], width: float = ARROW_WIDTH) -> Marker:
+    """An arrow from a point, shape (3,) [m]."""
+    marker = Marker(ns=namespace, type=Marker.ARROW, action=Marker.ADD, color=_colour(colour))
+    marker.pose.orientation.w = 1.0
+    marker.scale.x, marker.scale.y = width, 2.0 * width
+    marker.points = [Point(x=x, y=y, z=z) for x, y, z in (start.tolist(), (start + along).tolist())]
+    return marker
+
+
+def _colour(rgb: Sequence[float]) -> ColorRGBA:
+    r, g, b = map(float, rgb)
+    return ColorRGBA(r=r, g=g, b=b, a=0.95)
+
+
+def main() -> None:
+    """Entry point of ``ros2 run arm_control visuals``."""
+    run(VisualsNode)
+
+
+if __name__ == "__main__":
+    main()
