@@ -6,7 +6,19 @@ from setuptools import find_packages, setup
 
 NAME = "arm_control"
 HERE = Path(__file__).parent
-NODES = ("dynamics", "gate", "ilqr", "joint", "obstacle_avoidance", "osc", "simulator", "targets")
+NODES = (
+    "coppeliasim_bridge",
+    "dynamics",
+    "gate",
+    "ilqr",
+    "joint",
+    "obstacle_avoidance",
+    "osc",
+    "simulator",
+    "targets",
+    "viewer",
+    "visuals",
+)
 ROS = [
     "rclpy",
     "rmw-fastrtps-cpp",
@@ -50,7 +62,7 @@ setup(
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
         (f"share/{NAME}", ["package.xml"]),
-        *share("config", "launch", "rviz", "urdf"),
+        *share("config", "coppeliasim", "launch", "rviz", "urdf"),
     ],
     install_requires=[
         "setuptools",
@@ -66,13 +78,20 @@ setup(
         "ros": [f"ros-{package}" for package in ROS],
         "mujoco": ["mujoco>=3.2"],
         "xacro": ["xacro>=2"],
+        "bags": ["rosbags>=0.11"],
+        "coppeliasim": ["coppeliasim-zmqremoteapi-client>=2.0.4", "pyzmq>=24"],
         "demo": ["rich>=12", "matplotlib>=3.7", "pillow>=9.1"],
+        "viewer": ["viser>=1.1.1,<1.2", "msgspec>=0.18", "websockets>=13.1"],
+        "docs": ["sphinx>=7", "myst-parser>=2", "furo"],
         "test": [
             "pytest>=8.3,<8.4",
+            "pytest-xdist>=3.6",
             "hypothesis>=6.100",
             "scipy>=1.10",
             "example-robot-data",
+            "playwright>=1.40",
             "coal>=3",
+            "lupa>=2.1",
             "ruff>=0.6",
             "mypy>=1.11",
             "types-PyYAML",

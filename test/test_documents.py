@@ -12,6 +12,7 @@ from arm_control import RobotModel, urdf_path
 from arm_control.cache import Cache
 from arm_control.model import recursions
 from arm_control.model.quantities import reference, trace
+from arm_control.nodes.coppeliasim_bridge import CoppeliasimBridgeParameters
 from arm_control.nodes.dynamics import DynamicsParameters
 from arm_control.nodes.gate import GateNodeParameters
 from arm_control.nodes.ilqr import IlqrNodeParameters
@@ -20,6 +21,8 @@ from arm_control.nodes.obstacle_avoidance import AvoidanceNodeParameters
 from arm_control.nodes.osc import OscNodeParameters
 from arm_control.nodes.simulator import SimulatorParameters
 from arm_control.nodes.targets import TargetsParameters
+from arm_control.nodes.viewer import ViewerParameters
+from arm_control.nodes.visuals import VisualsParameters
 from arm_control.parameters import Parameters
 
 ROOT = Path(__file__).parents[1]
@@ -31,7 +34,10 @@ NODES: dict[str, type[Parameters]] = {
     "obstacle_avoidance": AvoidanceNodeParameters,
     "gate": GateNodeParameters,
     "simulator": SimulatorParameters,
+    "coppeliasim_bridge": CoppeliasimBridgeParameters,
     "targets": TargetsParameters,
+    "visuals": VisualsParameters,
+    "viewer": ViewerParameters,
 }
 
 

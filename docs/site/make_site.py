@@ -1,0 +1,91 @@
+"""Builds the documentation as a site: ``python docs/site/make_site.py FOLDER``; a warning is an error.
+
+Pages are the Markdown files of ``docs/``, with README, contributing and changes. Their links to files of the
+repository work where the repository is looked at; on the site each such file is a page of its own, with its text.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from sphinx.cmd.build import main as sphinx_build
+
+ROOT = Path(__file__).resolve().parents[2]
+OUTSIDE = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md"}
+"""Pages that are not below docs/, and where they are on the site."""
+CONTENTS = {
+    "Start": ("first_steps", "own_robot", "real_robot", "troubleshooting", "limitations"),
+    "Controllers": ("osc", "avoidance", "joint", "ilqr", "gate", "tuning"),
+    "Runs": ("scenarios", "viewer", "rviz", "coppeliasim", "bags"),
+    "Reference": ("topics", "parameters", "model", "model_speed", "architecture", "contributing", "changes"),
+}
+LINK = re.compile(r"(?<=\]\()([^)#\s]+)(#[^)\s]*)?(?=\))")
+LANGUAGES = {".py": "python", ".yaml": "yaml", ".urdf": "xml", ".lua": "lua"}
+
+
+def build(folder: Path) -> int:
+    """Build the site in a folder; return the exit status of Sphinx."""
+    with tempfile.TemporaryDirectory() as place:
+        stage(Path(place))
+        return sphinx_build(["-q", "-W", "--keep-going", "-b", "html", place, str(folder)])
+
+
+def stage(place: Path) -> None:
+    """Put everything that Sphinx reads into a folder."""
+    shutil.copy(Path(__file__).with_name("conf.py"), place)
+    (place / "static").mkdir()
+    shutil.copy(Path(__file__).with_name("wide.css"), place / "static")
+    shutil.copytree(ROOT / "docs" / "pictures", place / "pictures")
+    sources = [*OUTSIDE, *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))]
+    shown: set[str] = set()
+    for source in sources:
+        text, linked = _led((ROOT / source).read_text(encoding="utf-8"), source)
+        shown |= linked - set(sources)
+        (place / place_of(source)).write_text(text + (_contents() if source == "README.md" else ""), encoding="utf-8")
+    for source in shown:
+        page = place / place_of(source)
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(_listing(source), encoding="utf-8")
+
+
+def place_of(source: str) -> str:
+    """Where on the site a file of the repository is."""
+    if source in OUTSIDE:
+        return OUTSIDE[source]
+    inside = source.startswith("docs/") and not source.startswith("docs/site/")
+    return source.removeprefix("docs/") if inside else f"source/{source}.md"
+
+
+def _led(text: str, source: str) -> tuple[str, set[str]]:
+    """A page's text with its links to files leading to their pages, and the text files that it links to."""
+    linked: set[str] = set()
+
+    def led(match: re.Match[str]) -> str:
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(source), match[1]))
+        if "://" in match[1] or not (ROOT / target).is_file():
+            return match[0]
+        if not target.startswith("docs/pictures/"):
+            linked.add(target)
+        return posixpath.relpath(place_of(target), posixpath.dirname(place_of(source)) or ".") + (match[2] or "")
+
+    return LINK.sub(led, text.replace("```math", "```latex")), linked  # without fetching MathJax from elsewhere
+
+
+def _listing(source: str) -> str:
+    language = LANGUAGES.get(Path(source).suffix, "text")
+    text = (ROOT / source).read_text(encoding="utf-8")
+    return f"---\norphan: true\n---\n# {source}\n\n````{language}\n{text}\n````\n"
+
+
+def _contents() -> str:
+    trees = [f"```{{toctree}}\n:hidden:\n:caption: {title}\n\n" + "\n".join(names) for title, names in CONTENTS.items()]
+    return "".join(f"\n\n{tree}\n```\n" for tree in trees)
+
+
+if __name__ == "__main__":
+    sys.exit(build(Path(sys.argv[1])))

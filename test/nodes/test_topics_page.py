@@ -1,0 +1,148 @@
+"""docs/topics.md is what the nodes really listen to, publish and serve."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import rclpy
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy
+from rig import Rig
+
+from arm_control import urdf_path
+from arm_control.nodes.compose import NODE_CLASSES
+
+PAGE = Path(__file__).parents[2] / "docs" / "topics.md"
+EVERYWHERE = ("parameter_events", "rosout", "describe_parameters", "get_parameter", "list_parameters", "set_parameter",
+              "get_type_description", "/tf")  # fmt: skip
+"""What every ROS node has; and what depends on whether tf2_msgs is installed."""
+MEANING = {
+    "joint_states": "the measured state; matched by name, in any order, with other joints among them",
+    "joint_commands": "joint effort, with the stamp of the state that it answers",
+    "effort_controller/commands": "the same without names, in the order of the joints, as ros2_control takes it",
+    "effort_in": "joint effort that is to pass",
+    "effort_out": "joint effort that has passed",
+    "robot_description": "the URDF",
+    "target_pose": "where the end effector is to go; `frame_id` any link, empty: the base; stamp 0: now",
+    "target_joint": "where joints are to go",
+    "pose_trajectory": "how the end effector is to move: one transform per point, of the tip",
+    "joint_trajectory": "how the joints are to move",
+    "obstacles": "what is around: sphere, box, cylinder, cone, capsule; what RViz shows is what is avoided",
+    "disturbance": "known torque on the joints, cancelled for `disturbance_timeout`",
+    "torque_terms/<term>": "what the torque is made of: {}",
+    "controller_state/<figure>": "{}",
+    "avoidance/<figure>": "{}",
+    "controller_state/targets": "how many targets are known",
+    "dynamics/<matrix>": "{}; dimensions labelled, row-major",
+    "dynamics/pose": "of the end effector, in the base",
+    "dynamics/twist": "of the end effector, linear before angular, in the base",
+    "planned_path": "poses of the end effector along the plan",
+    "plan_markers": "the plan as a line",
+    "markers": "target, shortest lines to obstacles, force, trace",
+    "/clock": "simulated time",
+    "/diagnostics": "rate, time, rejected messages by cause, what is wrong",
+    "~/enable": "true: go on after a brake; false: brake",
+    "~/pause": "true: stop time; false: go on",
+    "~/step": "one step of a paused simulation",
+    "~/reset": "to the initial position, at time 0",
+}
+GROUPS = {"torque_terms": "<term>", "controller_state": "<figure>", "dynamics": "<matrix>", "avoidance": "<figure>"}
+"""Topics that share a line, by how they begin."""
+ARGUMENTS = {
+    "osc": ("-p avoid_obstacles:=true",),
+    "targets": (
+        "-p file:=ur5_reach -p count:=1 -p world:=ur5_obstacle",
+        "-p motion:=ur5_circle",
+        "-p trajectory:=ur5_tour",
+    ),
+    "coppeliasim_bridge": ("-p port:=1",),  # nobody answers there
+    "viewer": ("-p control:=true -p robot:=ur5 -p port:=0",),
+}
+"""Parameters with which a node has all that it may have."""
+HEAD = """# Topics
+
+Made from the code. Names are relative: a namespace or a remapping changes them. `~/` is the node's own name.
+
+"""
+
+
+def endpoints(node: Node) -> Iterator[tuple[str, str, str, bool]]:
+    """Direction, name, type, and whether it is latched, of everything that a node has."""
+    for direction, found in (("in", node.subscriptions), ("out", node.publishers)):
+        for end in found:
+            kind = end.msg_type
+            latched = end.qos_profile.durability == DurabilityPolicy.TRANSIENT_LOCAL
+            yield direction, shown(node, end.topic_name if direction == "in" else end.topic), type_name(kind), latched
+    for service in node.services:
+        yield "service", shown(node, service.service_name), type_name(service.srv_type), False
+
+
+def shown(node: Node, name: str) -> str:
+    """A name as one would write it in the node: relative, but for what is global."""
+    own = f"/{node.get_name()}/"
+    if name.startswith(own):
+        return f"~/{name.removeprefix(own)}"
+    return name if name in MEANING else name.removeprefix("/")
+
+
+def type_name(kind: Any) -> str:
+    return f"{kind.__module__.split('.')[0]}/{kind.__name__}"
+
+
+def groups(node: Node) -> Iterator[tuple[tuple[str, str, str], str, bool]]:
+    """Line of the table, last part of the name, and whether it is latched; topics of a kind share a line."""
+    for direction, name, kind, latched in endpoints(node):
+        if any(part in name for part in EVERYWHERE):
+            continue
+        start, _, last = name.rpartition("/")
+        line = name if name in MEANING else f"{start}/{GROUPS[start]}"
+        yield (direction, line, kind), last, latched
+
+
+def lines(found: dict[tuple[str, str, str], list[tuple[str, bool]]]) -> Iterator[str]:
+    """The table's lines."""
+    order = ("in", "out", "service")
+    for (direction, name, kind), members in sorted(found.items(), key=lambda item: (order.index(item[0][0]), item[0])):
+        latches = {latched for _, latched in members}
+        latched = "" if latches == {False} else "; latched" if latches == {True} else "; latched or not"
+        meaning = MEANING[name].format(", ".join(f"`{last}`" for last, _ in dict.fromkeys(members)))
+        yield f"| {direction} | `{name}` | {kind} | {meaning}{latched} |"
+
+
+def section(name: str, domain: int) -> str:
+    """What the page says of a node."""
+    kind, found = NODE_CLASSES[name], {}
+    for arguments in ARGUMENTS.get(name, ("",)):
+        rclpy.init(args=["--ros-args", *arguments.split()], domain_id=domain)
+        try:
+            node = kind()
+            node._take_model(urdf_path("ur5").read_text())
+            for line, last, latched in groups(node):
+                found.setdefault(line, []).append((last, latched))
+            node.destroy_node()
+        finally:
+            rclpy.try_shutdown()
+    (first, *_) = inspect.getdoc(inspect.getmodule(kind)).splitlines()
+    does = first.partition(": ")[2]
+    head = f"## {name}\n\n{does[0].upper()}{does[1:]}\n\n| direction | name | type | what |\n|---|---|---|---|\n"
+    return head + "\n".join(dict.fromkeys(lines(found))) + "\n"
+
+
+@pytest.mark.parametrize("name", NODE_CLASSES)
+def test_the_page_says_what_a_node_has(name: str, rig: Rig):
+    """To write the page anew: python -c "from test_topics_page import *; write_topics_page()" in test/nodes/."""
+    assert section(name, rig.domain) in PAGE.read_text()
+
+
+def test_the_page_has_every_node_and_no_other():
+    assert re.findall(r"^## (.*)$", PAGE.read_text(), re.MULTILINE) == list(NODE_CLASSES)
+
+
+def write_topics_page() -> None:
+    """Write docs/topics.md."""
+    PAGE.write_text(HEAD + "\n".join(section(name, 101) for name in NODE_CLASSES))

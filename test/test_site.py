@@ -1,0 +1,56 @@
+"""The documentation as a site: it is whole, and it loads nothing from elsewhere."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "docs" / "site"))
+make_site = pytest.importorskip("make_site", reason="the extra 'docs' is not installed")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, make_site.__file__, str(folder)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    return folder
+
+
+def test_every_page_is_in_the_contents():
+    listed = [name for names in make_site.CONTENTS.values() for name in names]
+    pages = [path.stem for path in (ROOT / "docs").glob("*.md")]
+    outside = [Path(place).stem for place in make_site.OUTSIDE.values()]
+    assert sorted([*listed, "index"]) == sorted([*pages, *outside])
+
+
+def test_the_law_s_source_is_a_page(site: Path):
+    page = (site / "source" / "arm_control" / "controllers" / "osc.py.html").read_text()
+    assert "OscParameters" in page
+    assert 'href="source/arm_control/controllers/osc.py.html"' in (site / "index.html").read_text()
+
+
+def test_nothing_is_loaded_from_elsewhere(site: Path):
+    pages = list(site.rglob("*.html"))
+    assert len(pages) > 20
+    for page in pages:
+        for tag in re.findall(r"<(?:script|img|link|iframe)[^>]*>", page.read_text()):
+            address = re.search(r'(?:src|href)="([^"]*)"', tag)
+            assert address is None or not address[1].startswith(("http", "//")), f"{page.name}: {tag}"
+
+
+def test_a_link_that_leads_nowhere_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    for name in ("conf.py", "wide.css"):
+        (tmp_path / name).write_text((ROOT / "docs" / "site" / name).read_text())
+    (tmp_path / "static").mkdir()
+    (tmp_path / "index.md").write_text("# A page\n\n[gone](gone.md)\n")
+    sphinx = [sys.executable, "-m", "sphinx", "-q", "-W", "-b", "html", str(tmp_path), str(tmp_path / "out")]
+    ended = subprocess.run(sphinx, capture_output=True, text=True, check=False)
+    assert ended.returncode != 0
+    assert "gone.md" in ended.stderr
