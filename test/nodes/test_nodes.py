@@ -167,15 +167,18 @@ def test_gate_as_a_process_of_its_own(rig, ur5):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("node", ["dynamics", "gate", "osc", "simulator", "targets"])
-def test_clean_exit(rig, node, number):
-    parameters = {"simulator": {"robot": "ur5"}, "targets": {"file": "ur5_reach"}}.get(node, {})
-    process = rig.start(node, **parameters)
-    rig.spin(lambda: node in rig.node.get_node_names(), what=node)
-    rig.spin(lambda: rig.node.count_publishers("/parameter_events") > 1)
-    process.send_signal(number)
-    assert process.wait(10.0) == 0
-    assert "Traceback" not in rig.log(node)
+def test_clean_exit(rig, number):
+    parameters = {"simulator": {"robot": "ur5"}, "targets": {"file": "ur5_reach"}}
+    nodes = {
+        name: rig.start(name, **parameters.get(name, {}))
+        for name in ("dynamics", "gate", "osc", "simulator", "targets")
+    }
+    rig.spin(lambda: set(nodes) <= set(rig.node.get_node_names()), what="all nodes")
+    rig.spin(lambda: rig.node.count_publishers("/parameter_events") > len(nodes))
+    for name, process in nodes.items():
+        process.send_signal(number)
+        assert process.wait(10.0) == 0, name
+        assert "Traceback" not in rig.log(name)
 
 
 def test_run_reports_a_node_that_dies_by_name(rig):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -50,10 +51,16 @@ def test_a_slider_in_the_page_moves_the_joint(rig: Rig, ur5: RobotModel):
         assert list(rig.states[-1].name) == list(ur5.joint_names)
         assert rig.states[-1].position[2] == 0.0
         elbow = page.get_by_role("slider").nth(3)  # behind those of the speed and of two joints
-        box = elbow.bounding_box()
-        thumb = np.array([box["x"] + box["width"] / 2, box["y"] + box["height"] / 2])
-        drag(page, thumb, thumb + [40.0, 0.0])
-        rig.spin(lambda: rig.states[-1].position[2] > 0.3, what="the elbow's joint state")
+
+        def pull() -> bool:
+            """Pull the slider; one that was not free to be moved yet, or was just moved on the page, stays."""
+            box, end = elbow.bounding_box(), time.monotonic() + 3.0
+            thumb = np.array([box["x"] + box["width"] / 2, box["y"] + box["height"] / 2])
+            drag(page, thumb, thumb + [40.0, 0.0])
+            rig.spin(lambda: rig.states[-1].position[2] > 0.3 or time.monotonic() > end)
+            return rig.states[-1].position[2] > 0.3
+
+        rig.spin(pull, 60.0, "the elbow's joint state")
         others = np.delete(rig.states[-1].position, 2)
         np.testing.assert_allclose(others, 0.0)
         assert rig.states[-1].position[2] <= ur5.q_max[2]
