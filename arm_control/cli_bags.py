@@ -118,7 +118,7 @@ def _replay_live(bag: Bag, options: argparse.Namespace) -> int:
 
     names = [field.name for field in fields(Playing)]
     values = {name: getattr(options, name) for name in names}
-    count, _ = play(bag, Playing(**{**values, "topics": tuple(options.topics)}))
+    count = play(bag, Playing(**{**values, "topics": tuple(options.topics)}))
     print(f"{count} messages played")
     return 0
 
@@ -183,9 +183,12 @@ def _report(options: argparse.Namespace) -> int:
     from arm_control.bags.report import write_report
 
     bag = read_bag(options.bag)
-    folder = Path(options.output or f"{Path(options.bag).with_suffix('')}_report")
-    for path in write_report(bag, folder, _choice(options), options.topic):
-        print(f"wrote {path}")
+    path = Path(options.bag)
+    path = path if path.name not in ("", "..") else path.resolve()
+    name = path.stem if path.is_file() else path.name
+    folder = Path(options.output or path.with_name(f"{name}_report"))
+    for written in write_report(bag, folder, _choice(options), options.topic):
+        print(f"wrote {written}")
     _tell_malformed(bag)
     return 0
 

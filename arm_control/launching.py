@@ -40,7 +40,7 @@ def scenario_launch_description(name: str = "") -> LaunchDescription:
     -------
     LaunchDescription
         With the arguments ``robot``, ``simulator``, ``params_file``, ``namespace``, ``use_sim_time``,
-        ``targets``, ``variant``, ``real_time_factor``, ``rviz`` and ``viewer``;
+        ``targets``, ``variant``, ``real_time_factor``, ``rviz``, ``viewer`` and ``control``;
         ``ros2 launch arm_control <name>.launch.py --show-args`` describes them.
 
     Raises
@@ -102,13 +102,14 @@ def _arguments(scenario: Scenario | None) -> list[DeclareLaunchArgument]:
             default_value="",
             description="Simulated time per wall time: 0.25 is slow motion. Empty: the scenario's own.",
         ),
-        _switch("rviz", "RViz, robot_state_publisher, and the markers of the node visuals."),
-        _switch("viewer", "the page in the browser, with its controls; the node viewer prints the address."),
+        _switch("rviz", "to start RViz, robot_state_publisher, and the markers of the node visuals."),
+        _switch("viewer", "to start the page in the browser; the node viewer prints the address."),
+        _switch("control", "that page may do more than look: targets, gains, buttons."),
     ]
 
 
 def _switch(name: str, what: str) -> DeclareLaunchArgument:
-    return DeclareLaunchArgument(name, default_value="false", choices=_BOOLEAN, description=f"Whether to start {what}")
+    return DeclareLaunchArgument(name, default_value="false", choices=_BOOLEAN, description=f"Whether {what}")
 
 
 def _nodes(context: LaunchContext, scenario: Scenario | None) -> list[Node]:
@@ -145,7 +146,7 @@ def _spectators(scenario: Scenario, given: Mapping[str, str], own_time: dict[str
     if shown:
         nodes.append(_rviz(namespace, {"use_sim_time": given["simulator"] != "none"}))
     if _is_true(given["viewer"]):
-        nodes.append(_own_node("viewer", namespace, arm | {"control": True} | own_time))
+        nodes.append(_own_node("viewer", namespace, arm | {"control": _is_true(given["control"])} | own_time))
     return nodes
 
 
@@ -172,7 +173,7 @@ def view_launch_description() -> LaunchDescription:
         ),
         DeclareLaunchArgument("rviz_config", default_value="", description="RViz file; empty: the package's own."),
         DeclareLaunchArgument("namespace", default_value="", description="Namespace of all nodes; empty: none."),
-        _switch("viewer", "the page in the browser; without RViz it has the sliders itself."),
+        _switch("viewer", "to start the page in the browser; without RViz it has the sliders itself."),
     ]
     return LaunchDescription([*arguments, OpaqueFunction(function=_viewing)])
 

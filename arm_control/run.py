@@ -136,9 +136,9 @@ def run_scenario(options: RunOptions, console: Console | None = None) -> int:
         try:
             where = options.params_file, options.namespace, options.single_process
             with Processes(scenario, *where, recorder_arguments(scenario, options)) as processes:
-                os.nice(10)  # watching must not cost the nodes time
                 wanted = options.viewer and not options.headless
                 with spectator(wanted, scenario.arm(), options.control, options.namespace) as page:
+                    os.nice(10)  # watching must not cost the nodes time
                     _watch(processes, page, monitor, executor, options, console)
         except NodeDied as died:
             console.print(f"[bold red]{died}[/]; the rest was braked and stopped")

@@ -74,7 +74,7 @@ class Processes:
             interrupt(self.running[name])
         for name in self.beside:
             with suppress(subprocess.TimeoutExpired):
-                self.running[name].wait(8.0)
+                self.running[name].wait(15.0)  # longer than it waits for lost messages
         for process in self.running.values():
             interrupt(process)
         for process in self.running.values():

@@ -13,9 +13,9 @@ import numpy as np
 from arm_control.control import Control, Decision
 from arm_control.controllers.proximity import Obstacle, Proximity
 from arm_control.controllers.task import pose_error
-from arm_control.controllers.task_inertia import scaled_jacobian
 from arm_control.exceptions import SimulationDiverged
 from arm_control.laws import JointOrder, JointSimulation, arm_and_parameters
+from arm_control.metrics import clearance, condition_number
 from arm_control.model import RobotModel
 from arm_control.pose_following import PoseMotion
 from arm_control.progress import bar
@@ -29,10 +29,6 @@ from arm_control.waypoints import Waypoints
 
 COARSE = 10
 """Ticks between two looks at the condition number and the obstacles."""
-LENGTH = 0.3
-"""Angular rows of the Jacobian count so much for its condition number [m]."""
-REACH = 2.0
-"""Obstacles farther away than this [m] have no distance."""
 SECONDS = 10.0
 """Duration where nothing says another one [s]."""
 
@@ -162,16 +158,11 @@ class _Loop:
         if self._witness is not None:
             self._witness.see(stamp_ns, decision)
         if k % COARSE == 0:
-            self._log.look(_condition(decision.said.state.J), self._distance(q, there))
+            distance = np.inf if self._proximity is None else clearance(self._proximity, q, there)
+            self._log.look(condition_number(decision.said.state.J), distance)
         if self._world.pushes:
             self._simulator.load(decision.said.state.J.T @ self._world.wrench(t))
         self._simulator.step(decision.passed.tau)
-
-    def _distance(self, q: Array, obstacles: list[Obstacle]) -> float:
-        if self._proximity is None or not obstacles:
-            return np.inf
-        pairs = self._proximity.near(q, obstacles, REACH, 0.0)
-        return float(pairs.rho[~pairs.is_self].min(initial=np.inf))
 
 
 class _Log:
@@ -215,8 +206,3 @@ class _Log:
         return Trace(
             stamps, self._q[:n], self._v[:n], stamps, self._tau[:n], shown, *motion, *looks, goals, *gate, trouble
         )
-
-
-def _condition(J: Array) -> float:
-    sigma = np.linalg.svd(scaled_jacobian(J, LENGTH), compute_uv=False)
-    return float(sigma[0] / max(sigma[-1], 1e-12))

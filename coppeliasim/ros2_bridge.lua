@@ -158,6 +158,8 @@ function sysCall_sensing()
     simROS2.publish(clock, {clock = now})
 end
 
+-- While a person has paused the simulation no state asks for a command, so its silence does not count.
 function sysCall_suspended()
     simROS2.spinSome()
+    if heard and not ended then heard = sim.getSystemTime() end
 end

@@ -12,9 +12,9 @@ from arm_control.bags.offline import Commands, recorded_commands
 from arm_control.bags.reader import Bag, Topic
 from arm_control.controllers.proximity import Proximity
 from arm_control.controllers.task import pose_error
-from arm_control.controllers.task_inertia import scaled_jacobian
 from arm_control.exceptions import ArmControlError
 from arm_control.messages import nanoseconds
+from arm_control.metrics import clearance, condition_number
 from arm_control.model import RobotModel
 from arm_control.pose_following import PoseFollower, PoseMotion
 from arm_control.recording import Recording
@@ -23,10 +23,6 @@ from arm_control.spatial import Array
 
 LOOKS = 1500
 """Most states of which poses, condition numbers and distances are computed."""
-LENGTH = 0.3
-"""Angular rows of the Jacobian count so much for its condition number [m]."""
-REACH = 2.0
-"""Obstacles farther away than this [m] have no distance."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +61,7 @@ def topic_figures(bag: Bag) -> list[TopicFigures]:
     for message in bag.messages:
         logs[id(message.topic)].append(message.log_ns)
     for topic in bag.topics:
-        for _, _, content in bag.contents(topic.name.strip("/")):
+        for _, content in bag.read(topic):
             header = getattr(content, "header", None)
             if header is not None:
                 stamps[id(topic)].append(nanoseconds(header.stamp))
@@ -162,7 +158,7 @@ def task(bag: Bag, series: JointSeries, model: RobotModel) -> Task:
     error = np.array([pose_error(X, X_WT) for X, X_WT in rows])
     if not orders:
         error = np.full_like(error, np.nan)
-    condition = np.array([_condition(model.jacobian(q[k])) for k in chosen])
+    condition = np.array([condition_number(model.jacobian(q[k])) for k in chosen])
     p, p_des = (np.array([pair[i].p for pair in rows]) for i in range(2))
     starts = np.array(sorted({max(order.stamp_ns, int(series.times[0])) for order in orders}), dtype=np.int64)
     goal_times = (starts[starts <= series.times[-1]] - series.times[0]) * 1e-9
@@ -249,11 +245,6 @@ def _chosen(n: int) -> Array:
     return np.unique(np.linspace(0, n - 1, min(n, LOOKS)).round().astype(int))
 
 
-def _condition(J: Array) -> float:
-    sigma = np.linalg.svd(scaled_jacobian(J, LENGTH), compute_uv=False)
-    return float(sigma[0] / max(sigma[-1], 1e-12))
-
-
 def _distances(bag: Bag, series: JointSeries, model: RobotModel, q: Array, chosen: Array) -> Array:
     """Distance in every chosen state, with the obstacles told until then."""
     result = np.full(len(chosen), np.inf)
@@ -264,8 +255,5 @@ def _distances(bag: Bag, series: JointSeries, model: RobotModel, q: Array, chose
     for i, k in enumerate(chosen):
         while told and told[0][0] <= series.log[k]:
             heard.take(told.pop(0)[1])
-        obstacles = heard.at(int(series.stamps[k]), q[k])
-        if obstacles:
-            pairs = proximity.near(q[k], obstacles, REACH, 0.0)
-            result[i] = float(pairs.rho[~pairs.is_self].min(initial=np.inf))
+        result[i] = clearance(proximity, q[k], heard.at(int(series.stamps[k]), q[k]))
     return result

@@ -31,7 +31,7 @@ def scan(data: bytes) -> Found:
     schemas: dict[int, _Schema] = {}
     connections: dict[int, Connection] = {}
     messages: list[tuple[Connection, int, bytes]] = []
-    troubles: list[str] = []
+    troubles: dict[str, None] = {}  # each once: a schema that is damaged makes trouble with every message
     if not data.startswith(MAGIC):
         return [], [], ["no MCAP file"]
     for kind, record in _unpacked(data, troubles):
@@ -46,11 +46,11 @@ def scan(data: bytes) -> Found:
                 number, _, log_ns, _ = struct.unpack_from("<HIQQ", record)
                 messages.append((connections[number], log_ns, record[22:]))
         except Exception as error:
-            troubles.append(f"a record cannot be read: {type(error).__name__}")
-    return list(connections.values()), messages, troubles
+            troubles[f"a record cannot be read: {type(error).__name__}"] = None
+    return list(connections.values()), messages, list(troubles)
 
 
-def _unpacked(data: bytes, troubles: list[str]) -> Iterator[tuple[int, bytes]]:
+def _unpacked(data: bytes, troubles: dict[str, None]) -> Iterator[tuple[int, bytes]]:
     """Records, with those of a chunk in its place."""
     for kind, record in _records(data, len(MAGIC), troubles):
         if kind == DATA_END:
@@ -61,16 +61,16 @@ def _unpacked(data: bytes, troubles: list[str]) -> Iterator[tuple[int, bytes]]:
         try:
             inside = _chunk(record)
         except Exception as error:
-            troubles.append(f"a chunk of {len(record)} bytes cannot be read: {type(error).__name__}")
+            troubles[f"a chunk of {len(record)} bytes cannot be read: {type(error).__name__}"] = None
         else:
             yield from _records(inside, 0, troubles)
 
 
-def _records(data: bytes, at: int, troubles: list[str]) -> Iterator[tuple[int, bytes]]:
+def _records(data: bytes, at: int, troubles: dict[str, None]) -> Iterator[tuple[int, bytes]]:
     while at + 9 <= len(data):
         kind, length = struct.unpack_from("<BQ", data, at)
         if at + 9 + length > len(data):
-            troubles.append(f"cut off after {at} bytes")
+            troubles[f"cut off after {at} bytes"] = None
             return
         yield kind, data[at + 9 : at + 9 + length]
         at += 9 + length

@@ -101,17 +101,22 @@ class Bag:
 
     def contents(self, *names: str) -> Iterator[tuple[str, int, Any]]:
         """Yield name, time [ns] and content of the messages of these topics, in order; malformed ones are counted."""
-        wanted = {id(topic): name for name in names if (topic := self.named(name)) is not None}
+        wanted = {id(topic): (name, topic) for name in names if (topic := self.named(name)) is not None}
+        for message, content in self.read(*(topic for _, topic in wanted.values())):
+            yield wanted[id(message.topic)][0], message.log_ns, content
+
+    def read(self, *topics: Topic) -> Iterator[tuple[Message, Any]]:
+        """Yield the messages of these topics and their content, in order; malformed ones are counted."""
+        wanted = {id(topic) for topic in topics}
         for number, message in enumerate(self.messages):
-            name = wanted.get(id(message.topic))
-            if name is None or message.topic.reading is None:
+            if id(message.topic) not in wanted or message.topic.reading is None:
                 continue
             try:
                 content = message.topic.reading.content(message.raw)
             except BagError as error:
                 self._count(message.topic.name, str(error), number)
             else:
-                yield name, message.log_ns, content
+                yield message, content
 
     def refuse(self, name: str, cause: str, log_ns: int) -> None:
         """Count the message of a topic that was written at a time [ns]: it was readable, but makes no sense."""
@@ -122,7 +127,7 @@ class Bag:
         """Count a message once, however often it is read."""
         if (name, cause, which) not in self._counted:
             self._counted.add((name, cause, which))
-            self.malformed[name, cause] += 1
+            self.malformed[name, printable(cause)] += 1
 
 
 def read_bag(path: str | Path) -> Bag:
@@ -148,7 +153,9 @@ def read_bag(path: str | Path) -> Bag:
 
 
 def _files(path: Path) -> list[Path]:
-    return [path] if path.is_file() else sorted(file for file in path.iterdir() if file.suffix in STORAGES)
+    if path.is_file():
+        return [path]
+    return sorted(file for file in path.iterdir() if file.suffix in STORAGES and file.is_file())
 
 
 def _recovered(file: Path, trouble: str) -> Bag | None:

@@ -65,7 +65,7 @@ def scenario_of(bag: Bag, choice: Choice) -> Scenario | None:
     scenario, robot = Scenario.load(name), own.get("robot", "")
     is_other = bool(robot) and robot != scenario.robot
     chosen = scenario.with_options(variant=choice.variant or own.get("variant", ""), robot=robot, targets=not is_other)
-    return _with(chosen, json.loads(own.get("parameters", "{}")))
+    return _with(chosen, _parameters_in(bag, own.get("parameters", "{}")))
 
 
 def controller_of(bag: Bag, choice: Choice) -> tuple[RobotModel, LawParameters]:
@@ -104,6 +104,17 @@ def arm_of(bag: Bag, choice: Choice, names: Sequence[str]) -> RobotModel:
     if not description:
         raise BagError(f"{bag.path} has no robot_description of {', '.join(names)}: --urdf FILE is needed")
     return ArmChoices.from_mapping(choice.changes).model(description)
+
+
+def _parameters_in(bag: Bag, text: str) -> dict[str, dict[str, Any]]:
+    """Parameters by node, as a recorder has written them."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or not all(isinstance(values, dict) for values in found.values()):
+        raise BagError(f"{bag.path}: its parameters are not those of nodes: {text[:60]!r}")
+    return found
 
 
 def _with(scenario: Scenario, given: dict[str, dict[str, Any]]) -> Scenario:

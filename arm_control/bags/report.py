@@ -71,9 +71,12 @@ def write_report(bag: Bag, folder: Path, choice: Choice, topic: str = "joint_sta
     Raises
     ------
     BagError
-        When the bag has no joint states that can be read.
+        When the bag has no joint states that can be read, or there is no such folder to be made.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BagError(f"{folder} cannot be written: {error.strerror}") from None
     series = need(joint_series(bag, topic).increasing(), topic, bag)
     model, why = _arm(bag, choice, series)
     draft = _Draft(bag, folder, series, model, choice)
@@ -90,7 +93,8 @@ def write_report(bag: Bag, folder: Path, choice: Choice, topic: str = "joint_sta
     _add_power(draft)
     _add_contents(draft)
     path = folder / "index.html"
-    path.write_text(page(f"Report on {bag.path.name}", _head(bag, series), draft.sections), encoding="utf-8")
+    text = page(f"Report on {bag.path.name}", _head(bag, series), draft.sections)
+    path.write_text(text, encoding="utf-8", errors="backslashreplace")  # a bag can name what is no text
     return [path, *draft.written]
 
 
@@ -98,7 +102,8 @@ def _arm(bag: Bag, choice: Choice, series: JointSeries) -> tuple[RobotModel | No
     """The arm, or why there is none. What the command line asks for must be there."""
     try:
         model = arm_of(bag, choice, series.names)
-        series.of(model, "position")
+        if np.isnan(series.of(model, "position")).any():
+            raise BagError("there are states without positions")
     except ArmControlError as error:
         if choice.urdf or choice.scenario or choice.controller:
             raise

@@ -20,7 +20,7 @@ from geometry_msgs.msg import PoseStamped
 from visualization_msgs.msg import MarkerArray
 
 from arm_control.controllers.proximity import Obstacle
-from arm_control.exceptions import ModelError, SimulatorLost
+from arm_control.exceptions import ModelError, SimulationDiverged, SimulatorLost
 from arm_control.model import Terms
 from arm_control.nodes.base import EVENTS, LATCHED, run
 from arm_control.nodes.conversions import pose_message, time_message
@@ -136,6 +136,8 @@ class CoppeliasimBridgeNode(SimulatedArmNode):
                 self.simulator.keep_alive()
             except (SimulatorLost, ModelError) as error:
                 self._lose(error)
+            except SimulationDiverged as error:
+                self.stop(error)
             else:
                 self._publish_target()
 

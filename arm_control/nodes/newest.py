@@ -43,12 +43,11 @@ class NewestOnly:
             self._node.destroy_subscription(subscription)
         self._subscriptions = {}
 
-    def look(self, prefix: str = "") -> Iterator[tuple[str, Any]]:
-        """Yield what has come since the last look, by topic; of topics that begin with ``prefix``."""
+    def look(self) -> Iterator[tuple[str, Any]]:
+        """Yield what has come since the last look, by topic."""
         for topic, subscription in list(self._subscriptions.items()):
-            if topic.startswith(prefix):
-                for message, _ in poll(subscription):
-                    yield topic, message
+            for message, _ in poll(subscription):
+                yield topic, message
 
 
 def _nobody(_: object) -> None:

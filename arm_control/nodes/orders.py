@@ -13,6 +13,7 @@ from trajectory_msgs.msg import MultiDOFJointTrajectory
 from arm_control.exceptions import FrameNotFound, InputError
 from arm_control.messages import acting_stamp, pose_from_message, pose_points_from_message
 from arm_control.nodes.base import EVENTS, LATCHED_EVENTS, ArmNode
+from arm_control.nodes.states import publisher_of
 from arm_control.pose_following import PoseFollower, PoseMotion
 from arm_control.reference import Target
 
@@ -25,7 +26,7 @@ class Heard:
 
     def before(self, info: dict[str, Any]) -> bool:
         """Whether this very message came already."""
-        written = bytes(info["publisher_gid"]["data"]), info["source_timestamp"]
+        written = publisher_of(info), info["source_timestamp"]
         is_known = written in self._written
         self._written.append(written)
         return is_known

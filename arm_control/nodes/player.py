@@ -12,12 +12,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import rclpy
+from rclpy.exceptions import InvalidTopicNameException
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
+from rclpy.validate_full_topic_name import validate_full_topic_name
 from rosgraph_msgs.msg import Clock
 
 from arm_control.bags.reader import Bag, Message, Topic
+from arm_control.description.urdf_xml import printable
 from arm_control.exceptions import BagError
 from arm_control.nodes.base import STATE, refuse_insecure
 from arm_control.nodes.conversions import NANOSECONDS, time_message
@@ -73,8 +76,8 @@ class Playing:
 
 def is_effort(topic: str) -> bool:
     """Whether a topic's name says that it may reach an actuator."""
-    last = topic.rpartition("/")[2]
-    return last in EFFORT or "effort" in topic
+    name = topic.lower()
+    return name.rpartition("/")[2] in EFFORT or "effort" in name
 
 
 class PlayerNode(Node):
@@ -91,6 +94,8 @@ class PlayerNode(Node):
     ----------
     left_out : dict of str to str
         Topics that are not played, and why.
+    count : int
+        Messages that went out so far.
 
     Raises
     ------
@@ -102,6 +107,7 @@ class PlayerNode(Node):
         super().__init__("player", start_parameter_services=False, enable_rosout=False)
         self._bag, self._playing = bag, playing
         self.left_out: dict[str, str] = {}
+        self.count = 0
         self._publishers_of: dict[int, Any] = {}
         self._around: dict[str, int] = {}
         end = time.monotonic() + DISCOVERY
@@ -120,18 +126,17 @@ class PlayerNode(Node):
         if self._publishers_of:
             self._meet()
 
-    def play(self) -> int:
-        """Play; return how many messages went out."""
-        count = 0
+    def play(self) -> None:
+        """Play."""
         first, rest = self._sorted_out()
         for message in first:
-            count += self._send(message)
+            self._send(message)
         while True:
             start = time.perf_counter()
             for message in self._in_time(rest, start):
-                count += self._send(message)
+                self._send(message)
             if not self._playing.loop or not rest:
-                return count
+                return
 
     def _meet(self) -> None:
         """Wait until listeners have found us: what is not latched would not reach them."""
@@ -159,8 +164,9 @@ class PlayerNode(Node):
             return topic.trouble
         try:
             message_type(topic.kind)
-        except BagError as error:
-            return str(error)
+            validate_full_topic_name(_absolute(topic.name))
+        except (BagError, InvalidTopicNameException) as error:
+            return printable(str(error))
         if not self._playing.arm and is_effort(topic.name):
             return MAY_MOVE
         return self._trouble_with_others(topic, 0)
@@ -232,25 +238,25 @@ class PlayerNode(Node):
                     self._clock.publish(Clock(clock=time_message(told_ns)))
                 yield message
 
-    def _send(self, message: Message) -> int:
+    def _send(self, message: Message) -> None:
         assert message.topic.reading is not None
         if not self._may_go_on(message):
-            return 0
+            return
         try:
             raw = message.topic.reading.cdr(message.raw)
         except BagError as error:
             self._bag.malformed[message.topic.name, str(error)] += 1
-            return 0
+            return
         self._publishers_of[id(message.topic)].publish(raw)
-        return 1
+        self.count += 1
 
 
 def _absolute(topic: str) -> str:
     return topic if topic.startswith("/") else f"/{topic}"
 
 
-def play(bag: Bag, playing: Playing) -> tuple[int, dict[str, str]]:
-    """Play a bag until its end, or Ctrl-C; return how many messages went out, and what was left out.
+def play(bag: Bag, playing: Playing) -> int:
+    """Play a bag until its end, or Ctrl-C; return how many messages went out.
 
     Raises
     ------
@@ -264,12 +270,12 @@ def play(bag: Bag, playing: Playing) -> tuple[int, dict[str, str]]:
         node = PlayerNode(bag, playing)
         for topic, trouble in node.left_out.items():
             print(f"not played: {topic}: {trouble}")
-        count = node.play()
+        node.play()
         time.sleep(0.2)  # the last messages are still on their way
-        return count, node.left_out
     except KeyboardInterrupt:
-        return 0, {}
+        pass
     finally:
         if node is not None:
             node.destroy_node()
         rclpy.try_shutdown()
+    return node.count if node is not None else 0

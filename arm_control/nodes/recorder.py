@@ -36,8 +36,8 @@ LOOK = 0.1
 """Time between two looks for new topics [s]."""
 SETTLE = 0.3
 """Time from hearing publishers to saying so: until they know of us, too [s]."""
-LINGER = 4.0
-"""Longest time that lost messages are waited for at the end [s]: a publisher notices within 3 s that one was lost."""
+LINGER = 10.0
+"""Longest time that lost messages are waited for at the end [s]: a publisher notices every 3 s that one was lost."""
 CONTROL = ("joint_states", "joint_commands")
 """Topics of a control loop; both are repeated while the simulator is paused."""
 FLUSH = 1.0
@@ -185,7 +185,7 @@ def message_type(kind: str) -> Any:
     package, _, name = kind.partition("/msg/")
     try:
         return getattr(importlib.import_module(f"{package}.msg"), name)
-    except (ImportError, AttributeError, ValueError) as error:
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
         raise BagError(f"type {kind} is not installed") from error
 
 
@@ -258,6 +258,8 @@ def _wait_for_lost(node: RecorderNode, linger: float) -> None:
     while time.monotonic() < end and not node.is_complete(stopped_ns):
         time.sleep(0.01)
         node.fetch()
+    if linger and not node.is_complete(stopped_ns):
+        print(f"arm_control: the end of the recording may be missing: {linger:g} s were not enough", file=sys.stderr)
 
 
 def _show(text: str) -> None:

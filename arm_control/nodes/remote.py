@@ -139,12 +139,16 @@ class Remote:
         """Let the simulator start over."""
         self._of_simulator(Trigger, "reset", Trigger.Request())
 
+    @property
+    def gates(self) -> list[str]:
+        """Nodes with a gate that are there."""
+        return [name for name in GATES if name in self._there]
+
     def enable(self) -> None:
         """Enable every gate that is there."""
-        gates = [name for name in GATES if name in self._there]
-        if not gates:
+        if not self.gates:
             self._say("there is no gate to enable", True)
-        for name in gates:
+        for name in self.gates:
             self._ask(SetBool, f"{name}/enable", SetBool.Request(data=True), partial(self._tell, name))
 
     def set_factor(self, factor: float) -> None:

@@ -14,6 +14,7 @@ from arm_control import scenery
 from arm_control.nodes.base import EVENTS, STATE, ArmNode
 from arm_control.nodes.conversions import duration_message, nanoseconds, time_message
 from arm_control.nodes.markers import marker_of
+from arm_control.nodes.states import publisher_of
 from arm_control.world import World
 
 GID = 16
@@ -47,7 +48,8 @@ class Scenery:
 
     def _on_obstacles(self, message: MarkerArray, info: dict[str, Any]) -> None:
         """Leave to others what they have moved."""
-        if bytes(info["publisher_gid"]["data"])[:GID] not in self._own_gids():
+        publisher = publisher_of(info)[:GID]
+        if publisher and publisher not in self._own_gids():
             self._theirs |= {marker.id for marker in message.markers if marker.ns == scenery.NAMESPACE}
 
     def _own_gids(self) -> set[bytes]:

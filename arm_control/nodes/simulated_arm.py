@@ -203,13 +203,18 @@ class SimulatedArmNode(ArmNode):
             self.output = self.gate.tick(terms, self.parameters.timestep)
             self.simulator.step(self.before_step(terms, self.output.tau))
         except (InputError, SimulationDiverged) as error:
-            self.paused, self.failure = True, str(error)
-            self.get_logger().error(f"stopped: {error}")
+            self.stop(error)
             return
         if self.gate.latched and not was_latched:
             self.get_logger().error(f"braking: {self.gate.braking}; call {self.get_name()}/enable to go on")
         self._rate.tick()
         self.publish_state()
+
+    def stop(self, error: Exception) -> None:
+        """Stand still, and say once why; only a reset helps."""
+        if str(error) != self.failure:
+            self.get_logger().error(f"stopped: {error}")
+        self.paused, self.failure = True, str(error)
 
     def publish_state(self) -> None:
         """Publish the state, which waits for its command from now on."""

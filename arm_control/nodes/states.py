@@ -14,6 +14,11 @@ from arm_control.states import State, StateReader, refuse_stale
 __all__ = ["PublisherLock", "Rejections", "State", "StateReader", "refuse_stale"]
 
 
+def publisher_of(info: dict[str, Any]) -> bytes:
+    """Who published a message; empty with an rclpy that does not tell (before June 2025)."""
+    return bytes(info["publisher_gid"]["data"]) if "publisher_gid" in info else b""
+
+
 class PublisherLock:
     """The publisher of the first good command on a topic is the only one listened to.
 
@@ -34,14 +39,16 @@ class PublisherLock:
         return self._owner is not None and self._clock() - self._heard_at <= self._silence
 
     def check(self, info: dict[str, Any]) -> None:
-        """Raise :class:`InputError` when a message comes from another publisher than the owner."""
-        gid = bytes(info["publisher_gid"]["data"])
+        """Raise :class:`InputError` when a message comes from another publisher than the owner, or nobody knows whose."""
+        gid = publisher_of(info)
+        if not gid:
+            raise InputError("this rclpy does not tell publishers apart: one with MessageInfo.publisher_gid is needed")
         if gid != self._owner and self.held:
             raise InputError(f"second publisher on the topic: {gid.hex()}")
 
     def take(self, info: dict[str, Any]) -> None:
         """Make the publisher of this message the owner."""
-        self._owner, self._heard_at = bytes(info["publisher_gid"]["data"]), self._clock()
+        self._owner, self._heard_at = publisher_of(info), self._clock()
 
     def release(self) -> None:
         """Let the next publisher take over."""

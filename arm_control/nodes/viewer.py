@@ -68,7 +68,7 @@ class ViewerNode(ArmNode):
         self.now_ns, self.q = 0, np.zeros(0)
         self.obstacles = MarkerBook(self._pose_of)
         self.remote = Remote(self, self.page.panel.say)
-        self._markers = {topic: MarkerBook(self._pose_of, DRAWN_HERE) for topic in ("markers", "plan_markers")}
+        self._markers = {topic: MarkerBook(self._place_of, DRAWN_HERE) for topic in ("markers", "plan_markers")}
         self._fast, self._calm = NewestOnly(self), NewestOnly(self)
         self._health: dict[str, tuple[str, dict[str, str]]] = {}
         self._figures: dict[str, float] = {}
@@ -111,7 +111,7 @@ class ViewerNode(ArmNode):
         """Show a robot by name, and let others know of it if nobody else does."""
         description, _ = read_source(urdf_path(robot))
         self._take_model(description)
-        if self.parameters.control and not self.count_publishers("robot_description"):
+        if self.parameters.control and not self.count_publishers(self.resolve_topic_name("robot_description")):
             self._description = self.create_publisher(String, "robot_description", LATCHED)
             self._description.publish(String(data=description))
 
@@ -151,8 +151,10 @@ class ViewerNode(ArmNode):
     def has_company(self) -> bool:
         """Whether somebody else tells where the arm is, or commands it."""
         own = int(self._wished is not None and self._wished.drives)
-        others = self.count_publishers("joint_states") - own + self.count_publishers("joint_commands")
-        return others > 0 or bool(self.remote.simulator)
+        states, commands = (
+            self.count_publishers(self.resolve_topic_name(topic)) for topic in ("joint_states", "joint_commands")
+        )
+        return states - own + commands > 0 or bool(self.remote.gates)
 
     def _look_around(self) -> None:
         """Who is there: now and then, since the graph is large."""
@@ -179,8 +181,9 @@ class ViewerNode(ArmNode):
                 self._markers[topic].take(message, self.now_ns)
             else:
                 for status in message.status:
-                    values = {item.key: item.value for item in status.values}
-                    self._health[status.name.rpartition("/")[2]] = status.message, values
+                    where, _, name = status.name.rpartition("/")
+                    if where == self.get_namespace().rstrip("/"):  # all arms share this topic
+                        self._health[name] = status.message, {item.key: item.value for item in status.values}
 
     def _take_fast(self) -> None:
         for topic, message in self._fast.look():
@@ -258,11 +261,13 @@ class ViewerNode(ArmNode):
     def _pose_of(self, frame: str) -> Pose:
         """Pose of a link in the newest state; an empty name is the base."""
         frame = frame or self.model.base
-        if frame == "world" and frame not in self.model.frames:
-            frame = self.model.base
         if frame not in self.model.frames:
             raise FrameNotFound(frame, self.model.frames)
         return self.model.pose(self.q, frame)
+
+    def _place_of(self, frame: str) -> Pose:
+        """The same for what is only drawn: as on TF, ``world`` is the base where no link has that name."""
+        return self._pose_of("" if frame == "world" and frame not in self.model.frames else frame)
 
     def publish_joints(self, publisher: Any) -> None:
         """Publish where the sliders are, on the system's time."""

@@ -113,7 +113,7 @@ class VisualsNode(ArmNode):
         if self._state is not None:
             force = self._force([message for message, _ in poll(self._task)])
             self._markers.publish(MarkerArray(markers=self.markers(self._state, force)))
-            if self._tf is not None and self.count_publishers("/tf") == 1:  # robot_state_publisher goes before
+            if self._tf is not None and self.count_publishers(self._tf.topic_name) == 1:  # others go before
                 self._tf.publish(TFMessage(transforms=self.transforms(self._state)))
 
     def _take(self, state: State) -> None:

@@ -124,7 +124,7 @@ class Wished:
     def _move(self, key: tuple[str, int], X: Pose) -> None:
         """Move an obstacle, whoever told of it; from now on it is told here."""
         known = self._node.obstacles.markers.get(key)
-        marker = self._own.get(key) or (copy.copy(known[0]) if known is not None else None)
+        marker = self._own.get(key) or (copy.deepcopy(known[0]) if known is not None else None)
         if marker is not None:
             marker.pose = pose_message(X, "", 0).pose
             marker.lifetime.sec = marker.lifetime.nanosec = 0

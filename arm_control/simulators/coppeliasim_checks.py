@@ -100,15 +100,6 @@ def set_torque_mode(sim: Any, joints: Mapping[str, int], version: int) -> None:
             raise ModelError(f"the joint {name} is not under torque in CoppeliaSim")
 
 
-def velocity_and_force(tau: float, fastest: float = 1e4) -> tuple[float, float]:
-    """Torque for versions before 4.4, whose motors have no signed one: target velocity and largest force.
-
-    The motor never reaches ``fastest`` [rad/s], so it gives all of its force, to the side of the velocity's sign. Both
-    have to be set in every step: a rule that turns the sign only where the torque changes its own is wrong at zero.
-    """
-    return (-fastest if tau < 0.0 else fastest), abs(tau)
-
-
 def check_masses(model: RobotModel, found: Sequence[float]) -> None:
     """Compare what each joint carries, and the whole arm, with the model.
 

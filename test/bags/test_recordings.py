@@ -15,7 +15,7 @@ from rosbags.typesys import Stores, get_typestore
 
 from arm_control import cli
 from arm_control.bags import messages
-from arm_control.bags.analysis import timing, topic_figures
+from arm_control.bags.analysis import pose_orders, timing, topic_figures
 from arm_control.bags.contents import joint_series
 from arm_control.bags.dynamics import correlation, fitted, inverse_dynamics
 from arm_control.bags.offline import Commands, compare
@@ -237,8 +237,59 @@ def test_no_bag_is_an_error_in_one_sentence(tmp_path: Path, capsys: pytest.Captu
     for name in ("nothing", "empty", "text.mcap"):
         assert cli.main(["replay", str(tmp_path / name), "--offline"]) == 2
         assert capsys.readouterr().err.count("\n") == 1
+    (tmp_path / "folders" / "one.mcap").mkdir(parents=True)
+    assert cli.main(["replay", str(tmp_path / "folders"), "--offline"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
     assert cli.main(["replay", str(filled(tmp_path / "bag")), "--offline"]) == 2
     assert "names no scenario" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", '{"osc": 5}'])
+def test_parameters_in_a_bag_that_are_none_are_refused(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    BagWriter(tmp_path / "bag", custom={"scenario": "ur5_osc", "parameters": text}).close()
+    assert cli.main(["replay", str(tmp_path / "bag"), "--offline"]) == 2
+    assert "its parameters are not those of nodes" in capsys.readouterr().err
+
+
+def test_a_cause_has_nothing_that_a_terminal_acts_upon(tmp_path: Path, ur5: RobotModel):
+    with BagWriter(tmp_path / "bag") as writer:
+        writer.add("/target_pose", messages.POSE_STAMPED)
+        writer.put("/target_pose", 0, messages.pose_stamped(ur5.pose(np.zeros(6)), "\x1b[2J", 0))
+    bag = read_bag(tmp_path / "bag")
+    assert pose_orders(bag, ur5) == []
+    ((_, cause),) = bag.malformed
+    assert "\\x1b[2J" in cause
+    assert cause.isprintable()
+
+
+def test_a_topic_of_two_types_is_two_topics(tmp_path: Path):
+    with BagWriter(tmp_path / "bag") as writer:
+        for kind, message in ((messages.STRING, messages.string("a")), (messages.FLOAT64, messages.float64(1.0))):
+            writer.add("/x", kind)
+            writer.put("/x", 0, message)
+    figures = topic_figures(read_bag(tmp_path / "bag"))
+    assert {(f.topic.kind, f.count, f.malformed) for f in figures} == {
+        (messages.STRING, 1, 0),
+        (messages.FLOAT64, 1, 0),
+    }
+
+
+def test_what_is_damaged_in_every_message_is_said_once(tmp_path: Path):
+    """A channel that cannot be read takes its messages with it; those of the other one are there."""
+    writer = BagWriter(tmp_path / "bag")
+    for topic in ("/good", "/lost"):
+        writer.add(topic, messages.FLOAT64)
+        for k in range(50):
+            writer.put(topic, k, messages.float64(k))
+    writer.flush()
+    content = bytearray((tmp_path / "bag" / "bag.mcap").read_bytes())
+    writer.close()
+    at = content.index(b"/lost")
+    content[at] = 0xFF  # no text
+    (tmp_path / "damaged.mcap").write_bytes(content)
+    bag = read_bag(tmp_path / "damaged.mcap")
+    assert [(topic.name, len(bag.messages)) for topic in bag.topics] == [("/good", 50)]
+    assert len(bag.damage) == 3, "why it is read so, the channel, and its messages"
 
 
 # -- what is computed -----------------------------------------------------------------------------
@@ -309,6 +360,30 @@ def test_nothing_from_a_bag_reaches_the_page_unescaped(tmp_path: Path):
     text = (tmp_path / "page" / "index.html").read_text()
     assert "<script" not in text
     assert "&lt;script&gt;" in text
+
+
+def test_a_report_can_be_written_whatever_a_bag_and_its_folder_are_called(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    path = filled(tmp_path / "run_1.5")
+    metadata = path / "metadata.yaml"
+    metadata.write_text(metadata.read_text().replace("note: x", 'note: "\\ud800"'))
+    assert read_bag(path).custom["note"] == "\ud800", "which no file can hold as text"
+    monkeypatch.chdir(path)
+    assert cli.main(["report", "."]) == 0
+    assert "\\ud800" in (tmp_path / "run_1.5_report" / "index.html").read_text()
+    monkeypatch.chdir(tmp_path)
+    capsys.readouterr()
+    assert cli.main(["report", "run_1.5"]) == 0
+    assert "wrote run_1.5_report/index.html" in capsys.readouterr().out
+    assert cli.main(["report", str(path), "-o", str(metadata)]) == 2
+    assert "cannot be written: File exists" in capsys.readouterr().err
+
+
+def test_states_without_positions_have_no_model(tmp_path: Path):
+    options = ["--topic", "joint_commands", "-o", str(tmp_path)]
+    assert cli.main(["report", str(GOLDEN / "ur5_osc"), *options]) == 0
+    assert "there are states without positions" in (tmp_path / "index.html").read_text()
 
 
 def test_a_report_of_a_scenario_has_every_section(tmp_path: Path):

@@ -238,7 +238,7 @@ def test_the_generic_file_starts_a_variant(launched, tmp_path: Path):
 def test_every_launch_argument_is_described(launched):
     arguments = {a.name: a for a in launched().description.get_launch_arguments()}
     own = {"robot", "simulator", "params_file", "namespace", "use_sim_time", "targets", "variant"}
-    own |= {"real_time_factor", "rviz", "viewer"}
+    own |= {"real_time_factor", "rviz", "viewer", "control"}
     assert set(arguments) == own
     assert {a.name for a in launched(GENERIC, scenario="ur5_osc").description.get_launch_arguments()} == own | {
         "scenario"
@@ -288,10 +288,11 @@ def test_rviz_comes_with_what_it_needs(launched):
     assert driven.parameters("/rviz2")["use_sim_time"] is False
 
 
-def test_the_viewer_may_be_started_and_may_control(launched):
+def test_the_viewer_only_looks_unless_it_is_told_otherwise(launched):
     plain, started = launched(), launched(viewer="true", namespace="left")
     assert list(started.nodes) == [*(f"/left{name}" for name in plain.nodes), "/left/visuals", "/left/viewer"]
-    assert started.parameters("/left/viewer")["control"] is True
+    assert started.parameters("/left/viewer")["control"] is False
+    assert launched(viewer="true", control="true").parameters("/viewer")["control"] is True
 
 
 def test_what_only_looks_on_knows_the_same_arm(launched, tmp_path: Path):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import re
 import shutil
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -23,7 +25,10 @@ from arm_control.bags.offline import compare, recorded_commands, replayed_comman
 from arm_control.bags.reader import read_bag
 from arm_control.bags.replaying import Choice, controller_of
 from arm_control.bags.writer import BagWriter, Published
+from arm_control.exceptions import BagError
+from arm_control.nodes import recorder
 from arm_control.nodes.conversions import joint_state
+from arm_control.nodes.player import is_effort
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 MS = 1_000_000
@@ -41,7 +46,7 @@ def test_a_run_in_lock_step_replays_to_the_same_bits(rig: Rig, scenario: str, se
     model, parameters = controller_of(bag, Choice())
     recorded, replayed = recorded_commands(bag, model), replayed_commands(bag, model, parameters)
     n = round(seconds * 1000)
-    assert recorded.stamps[:n].tolist() == [k * MS for k in range(n)], "something was lost"
+    assert recorded.stamps[:n].tolist() == [k * MS for k in range(n)], f"something was lost: {rig.log('run')}"
     assert np.unique(joint_series(bag, "joint_states").stamps)[:n].tolist() == [k * MS for k in range(n)]
     assert any(message.topic.name in ORDERS for message in bag.messages), "nothing was to be done"
     assert np.array_equal(replayed.stamps, recorded.stamps)
@@ -106,6 +111,24 @@ def test_a_recording_can_be_read_however_it_ends(rig: Rig, ur5: RobotModel, endi
         assert f"{path}: 101 messages" in rig.log("recorder")
 
 
+@pytest.mark.parametrize("complete", [False, True])
+def test_an_end_that_is_missing_is_said(complete: bool, capsys: pytest.CaptureFixture[str]):
+    node = SimpleNamespace(is_complete=lambda _: complete, fetch=lambda: None)
+    recorder._wait_for_lost(node, 0.02)
+    assert ("the end of the recording may be missing" in capsys.readouterr().err) is not complete
+
+
+@pytest.mark.parametrize("kind", ["no_msgs/msg/None", ".rclpy/msg/None", "/msg/None", "std_msgs/msg/None", "x"])
+def test_a_type_that_is_none_is_not_installed(kind: str):
+    with pytest.raises(BagError, match="is not installed"):
+        recorder.message_type(kind)
+
+
+def test_torque_is_known_by_its_topic_however_it_is_written():
+    assert all(map(is_effort, ("/joint_commands", "/a/Commands", "/Effort_controller/x", "/arm/effort_in")))
+    assert not any(map(is_effort, ("/joint_states", "/target_pose", "/torque_terms/gate")))
+
+
 def played(rig: Rig, path: Path, *options: str) -> str:
     process = rig.run("player", "-m", "arm_control.cli", "replay", str(path), *options)
     rig.spin(lambda: process.poll() is not None, what="the end of the replay")
@@ -139,6 +162,23 @@ def test_a_bag_is_played_in_its_own_time_and_torque_is_not(rig: Rig):
         assert f"not played: {topic}: it may move an arm; --arm plays it all the same" in text
     assert [message.data for message in descriptions] == ["<robot/>"]
     assert "32 messages played" in text
+
+
+def test_a_loop_ends_with_ctrl_c_and_counts(rig: Rig):
+    """What no topic of ROS 2 can be called is left out, and said; the rest goes on."""
+    path = rig.folder / "loop"
+    with BagWriter(path) as bag:
+        for topic in ("/joint_states", "/1cam"):
+            bag.add(topic, messages.JOINT_STATE)
+            for k in range(5):
+                bag.put(topic, k * MS, messages.joint_state(["a"], k * MS, position=np.zeros(1)))
+    process = rig.run("player", "-m", "arm_control.cli", "replay", str(path), "--loop", "--rate", "0.1", "--wait")
+    rig.spin(lambda: len(rig.states) > 12, what="a third round")
+    process.send_signal(signal.SIGINT)
+    process.wait(10.0)
+    text = rig.log("player")
+    assert "not played: /1cam: Invalid topic name" in text
+    assert int(re.search(r"(\d+) messages played", text).group(1)) >= len(rig.states)
 
 
 def test_torque_is_played_when_it_is_said(rig: Rig):

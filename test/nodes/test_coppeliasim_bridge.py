@@ -217,6 +217,22 @@ def test_the_scene_s_target_and_obstacles_are_published(rig: Rig, ur5: RobotMode
 
 
 @only_stand_in
+def test_an_arm_that_leaves_the_numbers_stops_and_can_be_reset(rig: Rig, ur5: RobotModel, server: Server, client):
+    bridge = rig.start("coppeliasim_bridge", port=server.port, loss_time=60.0, **BRIDGE)
+    commands = rig.publisher(JointState, "joint_commands")
+    answer(rig, ur5, commands, 0.05)
+    sim = client()
+    sim.setJointPosition(sim.getObject("/elbow_joint"), float("nan"))
+    rig.spin(lambda: "stopped: the simulation diverged" in rig.log("coppeliasim_bridge"), what="a sentence")
+    assert rig.call("coppeliasim_bridge/reset", Trigger.Request(), Trigger).success
+    assert bridge.poll() is None
+    rig.call("coppeliasim_bridge/pause", SetBool.Request(data=False))
+    rig.states.clear()
+    answer(rig, ur5, commands, 0.05)
+    assert rig.log("coppeliasim_bridge").count("stopped: ") == 1
+
+
+@only_stand_in
 def test_nobody_there_yet_is_waited_for(rig: Rig, ur5: RobotModel, server: Server):
     server.close()
     rig.start("coppeliasim_bridge", port=server.port, loss_time=60.0, **BRIDGE)

@@ -46,3 +46,11 @@ def test_a_released_lock_is_free_at_once():
         lock.check(SECOND)
     lock.release()
     lock.check(SECOND)
+
+
+def test_where_publishers_cannot_be_told_apart_nobody_is_obeyed():
+    """An rclpy of before June 2025."""
+    lock = PublisherLock()
+    with pytest.raises(InputError, match=r"^this rclpy does not tell publishers apart"):
+        lock.check({"source_timestamp": 1})
+    assert not lock.held

@@ -5,19 +5,24 @@ from __future__ import annotations
 import re
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
+from rclpy.node import Node
 from rig import HOME, Rig
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control import RobotModel, urdf_path
 from arm_control.nodes.conversions import joint_state, pose_from_message
+from arm_control.nodes.viewer import ViewerNode
 from arm_control.spatial import Pose
 from arm_control.viewer.drawings import MarkerBook
 from arm_control.viewer.scene import FIELD_OF_VIEW, camera_of
@@ -163,6 +168,61 @@ def test_an_obstacle_of_a_scenario_that_somebody_moves_is_theirs(rig: Rig, ur5: 
     assert numbers() == there - {min(there)}
 
 
+@pytest.fixture
+def looking(rig: Rig) -> Iterator[ViewerNode]:
+    """The node in this process, in a namespace and with a topic of another name; nobody spins it."""
+    renamed = ["-r", "__ns:=/left", "-r", "joint_states:=/driver/states"]
+    given = ["-p", "robot:=ur5", "-p", "control:=true", "-p", "port:=0"]
+    rclpy.init(args=["viewer", "--ros-args", *renamed, *given], domain_id=rig.domain)
+    node = ViewerNode()
+    try:
+        yield node
+    finally:
+        node.destroy_node()
+        rclpy.try_shutdown()
+
+
+def test_who_drives_the_arm_is_seen_under_the_names_that_count(looking: ViewerNode, rig: Rig):
+    def seen(here: bool) -> bool:
+        looking.remote.look()
+        return looking.has_company() is here
+
+    assert not looking.has_company()
+    rig.node.create_publisher(JointState, "/left/joint_states", 1)  # that name is another topic here
+    states = rig.node.create_publisher(JointState, "/driver/states", 1)
+    rig.spin(lambda: seen(True), what="the driver's states")
+    rig.node.destroy_publisher(states)
+    rig.spin(lambda: seen(False), what="nobody")
+    gate = Node("gate", namespace="/left", context=rig.context)
+    rig.spin(lambda: seen(True), what="a gate, whatever its topics are called")
+    gate.destroy_node()
+
+
+def test_what_other_arms_say_of_themselves_is_not_shown(looking: ViewerNode, rig: Rig):
+    said = rig.publisher(DiagnosticArray, "/diagnostics")
+    names = ("/right/simulator", "/left/simulator", "/right/osc", "/osc")
+    said.publish(DiagnosticArray(status=[DiagnosticStatus(name=name, message=name) for name in names]))
+
+    def shown() -> set[str]:
+        looking._take_calm()
+        return {message for message, _ in looking._health.values()}
+
+    rig.spin(shown, what="a status")
+    assert shown() == {"/left/simulator"}
+
+
+def test_a_thing_in_the_world_is_drawn_but_no_obstacle(looking: ViewerNode):
+    """As controllers hear it, which refuse that frame where no link has its name."""
+    there = obstacle(1, 0.5)
+    there.header.frame_id = "world"
+    looking.obstacles.take(MarkerArray(markers=[there]), 0)
+    looking._markers["markers"].take(MarkerArray(markers=[there]), 0)
+    assert "world" not in looking.model.frames
+    assert not looking.obstacles.things(0)
+    (drawing,) = looking._markers["markers"].drawings(0).values()
+    np.testing.assert_allclose(drawing.X.p, [0.5, 0.0, 0.0])
+
+
 class Recorder:
     """In the place of the node ``viewer``: keeps what is published, by topic."""
 
@@ -257,6 +317,7 @@ def test_an_obstacle_of_others_is_told_here_once_it_is_moved(node: Recorder, clo
     (marker,) = message.markers
     assert (marker.ns, marker.id, marker.scale.x) == ("scenario", 3, 0.1)
     assert (marker.pose.position.x, marker.header.frame_id, marker.lifetime.sec) == (0.5, "base_link", 0)
+    assert (theirs.header.frame_id, theirs.lifetime.sec) == ("tool0", 2), "what was heard stays as it was"
 
 
 def test_joints_are_told_only_where_nobody_else_does(node: Recorder):
