@@ -39,7 +39,7 @@ class PublisherLock:
         return self._owner is not None and self._clock() - self._heard_at <= self._silence
 
     def check(self, info: dict[str, Any]) -> None:
-        """Raise :class:`InputError` when a message comes from another publisher than the owner, or nobody knows whose."""
+        """Raise :class:`InputError` when a message is not the owner's, or nobody knows whose."""
         gid = publisher_of(info)
         if not gid:
             raise InputError("this rclpy does not tell publishers apart: one with MessageInfo.publisher_gid is needed")
