@@ -13,7 +13,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 .PHONY: demo test docs setup clean
 
 demo: $(READY)
-	@env -u ROS_PYTHON_CHECK_FIELDS $(BIN)/python -m arm_control.cli run ur5_osc --viewer --control $(ARGS)
+	@env -u ROS_PYTHON_CHECK_FIELDS $(BIN)/python -m arm_control.cli run ur5_osc --viewer --control --paced $(ARGS)
 
 test: $(READY)
 	$(BIN)/ruff check .
@@ -31,7 +31,7 @@ $(READY): setup.py pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing from PyPI into $(VENV) (about a minute, once)"
 	@$(BIN)/python -m pip install --quiet --upgrade pip setuptools wheel
-	@$(BIN)/python -m pip install --quiet --progress-bar on -e '.[ros,mujoco,bags,coppeliasim,demo,viewer,xacro,test,docs]'
+	@PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --progress-bar on -e '.[ros,mujoco,bags,coppeliasim,demo,viewer,xacro,test,docs]'
 	@touch $@
 
 clean:

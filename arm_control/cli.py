@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -97,6 +97,7 @@ def _add_page(run: argparse.ArgumentParser, commands: Any) -> None:
         "--viewer", action=argparse.BooleanOptionalAction, default=False, help="open the page; it prints its address"
     )
     run.add_argument("--control", action="store_true", help="let that page do more than look")
+    run.add_argument("--paced", action="store_true", help="real time, but a late controller slows simulated time")
     view = commands.add_parser("view", help="show a robot in the browser", description=_view.__doc__)
     view.add_argument("robot", help="a robot's name, or a URDF or xacro file")
     view.add_argument("--read-only", action="store_true", help="the page turns its picture, and publishes nothing")
@@ -114,10 +115,12 @@ def _positive(text: str) -> float:
 
 def _run(options: argparse.Namespace) -> int:
     """Run a scenario: start its nodes, show what they do, report at the end."""
-    from arm_control.run import RunOptions, run_scenario
+    from arm_control.run import run_scenario
+    from arm_control.run_options import RunOptions
 
     if options.headless and not options.duration:
         raise ArmControlError("--headless runs in lock step: say how long with --duration S")
+    _refuse_existing([Path(options.bag)] if options.bag else [])
     values = {name: value for name, value in vars(options).items() if name != "command"}
     return run_scenario(RunOptions(**values))
 
@@ -141,7 +144,9 @@ def _simulate(options: argparse.Namespace) -> int:
 
     scenario = Scenario.load(options.scenario)
     runs, figures, missed = {}, {}, []
-    for name in options.variant or tuple(scenario.variants) or ("",):
+    names = options.variant or tuple(scenario.variants) or ("",)
+    _refuse_existing([_bag_path(options.bag, scenario, name) for name in names if options.bag])
+    for name in names:
         simulation = Simulation(scenario, name)
         trace = runs[name] = _traced(simulation, scenario, name, options)
         figures[name] = figures_of(trace, simulation.model, simulation.targets, simulation.motion)
@@ -154,6 +159,18 @@ def _simulate(options: argparse.Namespace) -> int:
     return 1 if missed else 0
 
 
+def _bag_path(folder: str, scenario: Scenario, variant: str) -> Path:
+    return Path(folder) / f"{scenario.name} {variant}".strip().replace(" ", "_")
+
+
+def _refuse_existing(bags: Iterable[Path]) -> None:
+    """Before anything starts, not when a bag is opened."""
+    for path in bags:
+        from arm_control.bags.writer import refuse_existing
+
+        refuse_existing(path)
+
+
 def _traced(simulation: Simulation, scenario: Scenario, name: str, options: argparse.Namespace) -> Trace:
     """Simulate a variant; with a bag of it, if that is asked for."""
     title = f"{scenario.name} {name}".strip()
@@ -161,8 +178,7 @@ def _traced(simulation: Simulation, scenario: Scenario, name: str, options: argp
         return simulation.run(options.duration, title)
     from arm_control.bags.simulated import SimulatedBag
 
-    path = Path(options.bag) / title.replace(" ", "_")
-    with SimulatedBag(path, simulation, scenario, name) as bag:
+    with SimulatedBag(_bag_path(options.bag, scenario, name), simulation, scenario, name) as bag:
         return simulation.run(options.duration, title, bag)
 
 

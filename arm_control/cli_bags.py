@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import time
 from dataclasses import fields
 from pathlib import Path
@@ -84,13 +85,25 @@ def _not_negative(text: str) -> float:
 
 
 def _record(options: argparse.Namespace) -> int:
-    """Record topics until Ctrl-C: all of known types, as they appear, or those that are named."""
+    """Record topics until Ctrl-C: all of known types, as they appear, or those that are named.
+
+    Exit status: 0, or 1 when nothing was heard.
+    """
     from arm_control.nodes.recorder import Wanted, record
 
     path = options.output or time.strftime("bag_%Y_%m_%d-%H_%M_%S")
-    count = record(path, options.storage, Wanted(tuple(options.topics), options.namespace), {})
-    print(f"{path}: {count} messages")
-    return 0
+    wanted = Wanted(tuple(options.topics), options.namespace)
+    which = ", ".join(wanted.topics) or "all topics"
+    greeting = f"recording {which} into the folder {path}; Ctrl-C ends it"
+    count = record(path, options.storage, wanted, {}, greeting=greeting)
+    print(f"{path}: {count} messages" if count else _nothing_heard(path))
+    return 0 if count else 1
+
+
+def _nothing_heard(path: str) -> str:
+    names = ("ROS_DOMAIN_ID", "ROS_AUTOMATIC_DISCOVERY_RANGE")
+    here = ", ".join(f"{name} ({os.environ.get(name) or 'not set'})" for name in names)
+    return f"nothing was heard, {path} was not written: is anything published, with the same {here} as here?"
 
 
 def _replay(options: argparse.Namespace) -> int:

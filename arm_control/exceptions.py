@@ -7,7 +7,11 @@ what is wrong, what was found and what is allowed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+
+NUMBER = re.compile(r"(?<![\w.])[+-]?(\d[\d.]*(e[+-]?\d+)?|nan|inf)(?!\w)", re.IGNORECASE)
+"""A number that stands for itself, not one in a name such as ``joint_1``."""
 
 
 class ArmControlError(Exception):
@@ -104,3 +108,11 @@ class MissingExtra(ArmControlError, ImportError):
 
 class BagError(ArmControlError, ValueError):
     """A bag, or a message in one, that cannot be read, written or used for what is asked."""
+
+
+def cause_of(error: Exception) -> str:
+    """Return the words of an error that say what kind it is: those before the first colon, ``#`` for each number.
+
+    What is counted by them stays short: a thousand messages with a stamp each are one cause.
+    """
+    return NUMBER.sub("#", str(error).split(":", maxsplit=1)[0])

@@ -40,7 +40,7 @@ def scenario_launch_description(name: str = "") -> LaunchDescription:
     -------
     LaunchDescription
         With the arguments ``robot``, ``simulator``, ``params_file``, ``namespace``, ``use_sim_time``,
-        ``targets``, ``variant``, ``real_time_factor``, ``rviz``, ``viewer`` and ``control``;
+        ``targets``, ``variant``, ``real_time_factor``, ``paced``, ``rviz``, ``viewer`` and ``control``;
         ``ros2 launch arm_control <name>.launch.py --show-args`` describes them.
 
     Raises
@@ -102,6 +102,7 @@ def _arguments(scenario: Scenario | None) -> list[DeclareLaunchArgument]:
             default_value="",
             description="Simulated time per wall time: 0.25 is slow motion. Empty: the scenario's own.",
         ),
+        _switch("paced", "a late controller slows simulated time, in place of a brake: for busy machines."),
         _switch("rviz", "to start RViz, robot_state_publisher, and the markers of the node visuals."),
         _switch("viewer", "to start the page in the browser; the node viewer prints the address."),
         _switch("control", "that page may do more than look: targets, gains, buttons."),
@@ -122,6 +123,7 @@ def _nodes(context: LaunchContext, scenario: Scenario | None) -> list[Node]:
         simulator=given["simulator"],
         targets=_is_true(given["targets"]),
         real_time_factor=float(given["real_time_factor"] or 0.0),
+        paced=_is_true(given["paced"]),
     )
     if given["params_file"]:
         check_parameter_file(given["params_file"], wanted.nodes, given["namespace"])

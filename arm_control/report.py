@@ -180,11 +180,14 @@ def _torque_figures(recording: Recording, model: RobotModel, gate: GateParameter
     first = np.searchsorted(recording.state_stamps, recording.command_stamps[0])
     start = np.abs(recording.tau[0] - model.gravity(recording.q[min(first, len(recording.q) - 1)])).max()
     unanswered = np.setdiff1d(recording.state_stamps[:-1], recording.command_stamps).size
-    missing = (recording.state_stamps[-1] - recording.state_stamps[0]) // recording.timestep_ns + 1
+    stamps = np.unique(recording.state_stamps)
+    missing = (stamps[-1] - stamps[0]) // np.diff(stamps).min() + 1 - stamps.size
+    disordered = np.count_nonzero(np.diff(recording.state_stamps) <= 0)
     return [
         Figure("torque, share of the joint's limit", float(np.max(np.abs(recording.tau) / model.tau_max)), 1.0, ""),
         Figure("change of torque", float(np.max(rate)), gate.rate_limit * (1 + 1e-9), "N m/s"),
         Figure("first torque, away from gravity compensation", float(start), 1.0 + 1e-9, "N m"),
         Figure("states without a command", unanswered / recording.state_stamps.size * 100, 1.0, "%"),
-        Figure("states missing from the record", float(missing - recording.state_stamps.size), 0.0, ""),
+        Figure("states missing from the record", float(missing), 0.0, ""),
+        Figure("states out of order (two publishers?)", float(disordered), 0.0, ""),
     ]

@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +24,9 @@ from arm_control.parameters import Parameters
 from arm_control.recording import Recording
 from arm_control.report import Report, make_report
 from arm_control.resources import urdf_path
+from arm_control.run_options import RunOptions
 from arm_control.runner import Processes, localhost_unless_told, recorder_arguments, wait_for_rest
-from arm_control.scenario import Scenario, check_parameter_file
+from arm_control.scenario import Scenario
 from arm_control.signals import StopRequest
 from arm_control.spectator import Spectator, spectator
 from arm_control.tuning import OscTuning, tuned
@@ -37,73 +37,6 @@ START_TIME = 30.0
 
 DISCOVERY_TIME = 0.5
 """Wall time in which other nodes on this machine are found [s]."""
-
-
-@dataclass(frozen=True)
-class RunOptions:
-    """What the command line of ``arm_control run`` says.
-
-    Attributes
-    ----------
-    scenario : str
-        Name or path.
-    duration : float
-        Simulated time to run [s]; 0: until Ctrl-C.
-    headless : bool
-        Lock step and no live table.
-    report : str
-        Folder for pictures and the record; empty for none.
-    bag : str
-        Folder for a bag of all topics; empty for none.
-    record : str
-        NumPy file for the record; empty for none.
-    robot, simulator, params_file, namespace : str
-        As the launch file's arguments of these names.
-    single_process : bool
-        All nodes in one process.
-    targets : bool
-        Whether the scenario's own targets are published.
-    cache : bool
-        Whether compiled kernels are kept, and taken from earlier runs.
-    variant : str
-        One of the scenario's variants; empty: the first.
-    viewer, control : bool
-        Whether to open the page in the browser, and whether it may do more than look.
-    """
-
-    scenario: str
-    duration: float = 0.0
-    headless: bool = False
-    report: str = ""
-    bag: str = ""
-    record: str = ""
-    robot: str = ""
-    simulator: str = "mujoco"
-    params_file: str = ""
-    namespace: str = ""
-    single_process: bool = False
-    targets: bool = True
-    cache: bool = True
-    variant: str = ""
-    viewer: bool = False
-    control: bool = False
-
-    def load(self) -> Scenario:
-        """Return the scenario as these options want it; everything that can be checked is."""
-        scenario = Scenario.load(self.scenario).with_options(
-            variant=self.variant,
-            robot=self.robot,
-            simulator=self.simulator,
-            lock_step=self.headless,
-            start_paused=True,
-            targets=self.targets,
-        )
-        if self.params_file:
-            check_parameter_file(self.params_file, scenario.nodes, self.namespace)
-        target_list = scenario.targets()
-        if target_list and self.duration:
-            scenario.nodes["targets"]["count"] = max(1, round(self.duration / target_list.period))
-        return scenario
 
 
 def run_scenario(options: RunOptions, console: Console | None = None) -> int:
@@ -201,7 +134,7 @@ def _watch(
     stop = StopRequest()
     started = looked = time.monotonic()
     show = _headless_view if options.headless else _live_view
-    with show(monitor, options, console) as refresh:
+    with show(monitor, page, options, console) as refresh:
         while not stop.requested and not _over(monitor, options.duration):
             try:
                 executor.spin_once(timeout_sec=0.05)
@@ -235,9 +168,9 @@ def _over(monitor: MonitorNode, duration: float) -> bool:
 
 
 @contextmanager
-def _live_view(monitor: MonitorNode, options: RunOptions, console: Console) -> Iterator[Any]:
+def _live_view(monitor: MonitorNode, page: Spectator, options: RunOptions, console: Console) -> Iterator[Any]:
     def table() -> Any:
-        title = f"{options.scenario}, Ctrl-C ends it"
+        title = f"{options.scenario}, Ctrl-C ends it" + (f"\n{page.address}" if page.address else "")
         return live_table(title, monitor.stamp_ns, monitor.active_target, monitor.figures, monitor.diagnostics)
 
     with Live(table(), console=console, auto_refresh=False, transient=not console.is_terminal) as live:
@@ -245,7 +178,7 @@ def _live_view(monitor: MonitorNode, options: RunOptions, console: Console) -> I
 
 
 @contextmanager
-def _headless_view(monitor: MonitorNode, options: RunOptions, console: Console) -> Iterator[Any]:
+def _headless_view(monitor: MonitorNode, _: Spectator, options: RunOptions, console: Console) -> Iterator[Any]:
     with Progress(console=console, transient=True) as progress:
         task = progress.add_task(f"{options.scenario} in lock step", total=options.duration or None)
         yield lambda: progress.update(task, completed=max(monitor.stamp_ns, 0) * 1e-9)
@@ -284,7 +217,7 @@ def _conclude(
 def _print_report(
     report: Report, recording: Recording, diagnostics: dict[str, dict[str, str]], options: RunOptions, console: Console
 ) -> None:
-    mode = "lock step" if options.headless or options.simulator == "coppeliasim" else "real time"
+    mode = "lock step" if options.in_lock_step else "real time"
     console.print(f"\n{options.scenario}, {recording.duration:.3f} s of simulated time, {mode}\n", highlight=False)
     console.print(str(report), highlight=False, markup=False, soft_wrap=True)
     simulator = diagnostics.get("simulator", {})

@@ -143,6 +143,7 @@ class Scenario:
         start_paused: bool = False,
         targets: bool = True,
         real_time_factor: float = 0.0,
+        paced: bool = False,
     ) -> Scenario:
         """Return the scenario as the command line or a launch file wants it.
 
@@ -163,6 +164,8 @@ class Scenario:
             Whether the scenario's own targets are published.
         real_time_factor : float
             Simulated time per wall time, as the simulator's parameter; 0: the scenario's own.
+        paced : bool
+            Lock step at the pace of the clock.
 
         Raises
         ------
@@ -186,12 +189,14 @@ class Scenario:
         for name in ("initial_position", *OF_ONE_ARM) if other else ():
             for parameters in nodes.values():
                 parameters.pop(name, None)
-        if lock_step:
+        paced = paced and simulator != "none"  # a robot's time does not wait
+        if lock_step or paced:
             for parameters in nodes.values():
                 parameters["lock_step"] = True
         if "simulator" in nodes:
             nodes["simulator"] |= {"robot": robot or self.robot, "start_paused": start_paused}
             nodes["simulator"] |= {"real_time_factor": real_time_factor} if real_time_factor else {}
+            nodes["simulator"] |= {"paced": True} if paced else {}
         if simulator == "coppeliasim":
             nodes = _with_bridge(nodes, self.name)
         return replace(chosen, robot=robot or self.robot, nodes=nodes)

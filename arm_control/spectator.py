@@ -17,6 +17,8 @@ from arm_control.processes import PrintedLines, cause, end, interrupt, start
 from arm_control.runner import parameter_text
 
 NODES = ("viewer", "visuals")
+ADDRESS = "viewer: http"
+"""How the line begins in which it tells where the page is."""
 
 
 class Spectator:
@@ -28,17 +30,23 @@ class Spectator:
         The node's process.
     output : callable
         Returns the lines it has printed since the last time.
+
+    Attributes
+    ----------
+    address : str
+        Where the page is; empty until it is known, and when it has ended.
     """
 
     def __init__(self, process: subprocess.Popen[bytes] | None, output: Callable[[], list[str]]) -> None:
-        self._process, self._output = process, output
+        self._process, self._output, self.address = process, output, ""
 
     def news(self) -> list[str]:
         """What it has printed since the last call; and, once, that it has ended."""
         code = self._process.poll() if self._process is not None else None
         lines = self._output()
+        self.address = next((line for line in lines if line.startswith(ADDRESS)), self.address)
         if code is not None:
-            self._process = None
+            self._process, self.address = None, ""
             lines.append(f"the viewer ended ({cause(code)}); the run goes on")
         return lines
 

@@ -90,7 +90,8 @@ class StateReader:
         if stamp_ns == 0 or self._older >= self.PATIENCE:
             self._older = 0
             return True
-        raise InputError(f"stamp {stamp_ns / NANOSECONDS:.3f} s is older than the last, {last_ns / NANOSECONDS:.3f} s")
+        stamp, last = stamp_ns / NANOSECONDS, last_ns / NANOSECONDS
+        raise InputError(f"out of order: stamp {stamp:.3f} s is older than the last, {last:.3f} s; two publishers?")
 
     def _velocity(self, message: Any, q: Array, dt: float) -> Array:
         """Measured velocity, or the difference of positions for a driver that sends none."""

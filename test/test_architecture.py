@@ -34,7 +34,7 @@ LAYERS = (
     + ("trajectory", "pose_trajectory"),
     ("motions", "patterns", "following", "pose_following", "messages", "states"),
     ("controllers", "planners", "simulators", "targets", "world", "tuning", "scenario", "report", "pictures", "check"),
-    ("laws", "metrics", "markers", "scenery"),
+    ("laws", "metrics", "markers", "scenery", "run_options"),
     ("control",),
     ("simulation", "viewer"),
     ("bags",),

@@ -195,6 +195,12 @@ def without_a_state(made_up: MadeUp) -> Recording:
     return made_up.replace(**arrays)
 
 
+def with_a_second_publisher(made_up: MadeUp) -> Recording:
+    """Three states of the start again, each among those of much later."""
+    again = np.insert(np.arange(len(made_up.recording.q)), [40, 80, 120], [0, 1, 2])
+    return made_up.replace(**{name: getattr(made_up.recording, name)[again] for name in ("state_stamps", "q", "v")})
+
+
 ELBOW = np.array([0, 0, 1.0, 0, 0, 0])
 CAUSES = {
     "speed": (scaled_velocity(slice(0, 3), 0.51 / (0.25 / 0.6)), 0.51),
@@ -219,6 +225,14 @@ def test_each_figure_tells_when_its_cause_is_there(made_up: MadeUp, text: str):
     others = {figure.text for figure in report.figures if not figure.kept and not figure.text.startswith(text)}
     assert others == followers
     assert report.success  # every target was reached all the same
+
+
+def test_states_of_two_publishers_are_no_good_record(made_up: MadeUp):
+    report = report_on(made_up.model, with_a_second_publisher(made_up))
+    disordered = figure(report, "states out of order (two publishers?)")
+    assert (disordered.value, disordered.kept) == (3.0, False)
+    assert str(disordered).startswith("over")
+    assert figure(report, "states missing").value == 0.0, "which is never negative"
 
 
 def test_one_state_without_a_command_is_allowed(made_up: MadeUp):

@@ -14,7 +14,8 @@ import yaml
 
 import arm_control.run
 import arm_control.spectator
-from arm_control.run import RunOptions, run_scenario
+from arm_control.run import run_scenario
+from arm_control.run_options import RunOptions
 from arm_control.spectator import Spectator, spectator
 
 
@@ -45,6 +46,7 @@ def test_what_a_viewer_prints_is_passed_on_and_its_end_is_said_once(monkeypatch:
     with spectator(True, {"tip": "tool0"}, True, "left") as page:
         lines = news_of(page, "the viewer ended")
         assert page.news() == []
+        assert page.address == "", "it has ended"
     assert lines == ["viewer: http://127.0.0.1:1/?token=x", "the viewer ended (exit status 7); the run goes on"]
     ((*command, _, option, name, text),) = given
     assert command == ["arm_control.nodes.compose", "viewer", "visuals", "--ros-args", "--params-file"]
@@ -55,9 +57,11 @@ def test_what_a_viewer_prints_is_passed_on_and_its_end_is_said_once(monkeypatch:
 
 
 def test_a_viewer_ends_with_the_run(monkeypatch: pytest.MonkeyPatch):
-    instead(monkeypatch, "import time; print('here', flush=True); time.sleep(60)")
+    instead(monkeypatch, "import time; print('viewer: http://here', flush=True); time.sleep(60)")
     with spectator(True, {}, False) as page:
-        assert news_of(page, "here") == ["here"]
+        assert page.address == ""
+        assert news_of(page, "viewer") == ["viewer: http://here"]
+        assert page.address == "viewer: http://here"
         process = page._process
     assert process is not None
     assert process.poll() is not None

@@ -12,7 +12,7 @@ from arm_control.bags.offline import Commands, recorded_commands
 from arm_control.bags.reader import Bag, Topic
 from arm_control.controllers.proximity import Proximity
 from arm_control.controllers.task import pose_error
-from arm_control.exceptions import ArmControlError
+from arm_control.exceptions import ArmControlError, cause_of
 from arm_control.messages import nanoseconds
 from arm_control.metrics import clearance, condition_number
 from arm_control.model import RobotModel
@@ -178,7 +178,7 @@ def pose_orders(bag: Bag, model: RobotModel) -> list[Target | PoseMotion]:
         try:
             order = order_of(topic, message, model, now_ns)
         except ArmControlError as error:
-            bag.refuse(topic, str(error).split(":", maxsplit=1)[0], log_ns)
+            bag.refuse(topic, cause_of(error), log_ns)
         else:
             if isinstance(order, (Target, PoseMotion)):
                 orders.append(order)

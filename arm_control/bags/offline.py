@@ -18,7 +18,7 @@ import numpy as np
 from arm_control.bags.heard import ORDERS, HeardObstacles, order_of
 from arm_control.bags.reader import Bag
 from arm_control.control import Control
-from arm_control.exceptions import ArmControlError, BagError, InputError
+from arm_control.exceptions import ArmControlError, BagError, InputError, cause_of
 from arm_control.laws import LawParameters
 from arm_control.messages import nanoseconds
 from arm_control.model import RobotModel
@@ -104,7 +104,7 @@ def recorded_commands(bag: Bag, model: RobotModel) -> Commands:
         try:
             tau = model.in_joint_order(message.name, message.effort, "effort")
         except InputError as error:
-            bag.refuse(COMMANDS, _cause(error), log_ns)
+            bag.refuse(COMMANDS, cause_of(error), log_ns)
         else:
             found.setdefault(nanoseconds(message.header.stamp), tau)
     return Commands(np.array(list(found), dtype=np.int64), np.array(list(found.values())).reshape(-1, model.nv))
@@ -135,7 +135,7 @@ def replayed_commands(bag: Bag, model: RobotModel, parameters: LawParameters) ->
         try:
             player.take(topic, log_ns, message)
         except ArmControlError as error:
-            bag.refuse(topic, _cause(error), log_ns)
+            bag.refuse(topic, cause_of(error), log_ns)
     if not player.answers:
         raise BagError(f"{bag.path} has no joint_states of {', '.join(model.joint_names)}{_causes(bag)}")
     stamps, tau = zip(*player.answers, strict=True)
@@ -163,7 +163,7 @@ class _Player:
                 self._answer(state)
         elif topic == "obstacles":
             for error in self._obstacles.take(message):
-                self.bag.refuse(topic, _cause(error), log_ns)
+                self.bag.refuse(topic, cause_of(error), log_ns)
         elif self._control is None:  # which is made with the first state
             self._early.append((topic, log_ns, message))
         else:
@@ -185,7 +185,7 @@ class _Player:
             try:
                 control.law.take(order_of(topic, message, self.model, 0))
             except ArmControlError as error:
-                self.bag.refuse(topic, _cause(error), log_ns)
+                self.bag.refuse(topic, cause_of(error), log_ns)
 
 
 def compare(recorded: Commands, replayed: Commands, model: RobotModel, tolerance: float) -> Comparison:
@@ -210,11 +210,6 @@ def compare(recorded: Commands, replayed: Commands, model: RobotModel, tolerance
         first = Difference(COMMANDS, name, int(common[k]), float(before[k, joint]), float(after[k, joint]))
     largest = share.max(axis=0, initial=0.0)
     return Comparison(len(common), len(recorded.stamps) - len(common), largest, first, bool((before == after).all()))
-
-
-def _cause(error: ArmControlError) -> str:
-    """The words of an error that say what kind it is."""
-    return str(error).split(":", maxsplit=1)[0]
 
 
 def _causes(bag: Bag) -> str:

@@ -7,7 +7,9 @@ killed, though without the index at its end, which players that need one can mak
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -78,6 +80,7 @@ class BagWriter:
         self._types = types or known_types(NEWEST)
         self._topics: dict[str, tuple[Connection, str]] = {}
         self.count = 0
+        refuse_existing(path)
         try:
             self._writer = Writer(path, version=VERSION, storage_plugin=STORAGES[storage])
             if compressed:
@@ -141,6 +144,20 @@ class BagWriter:
             self._writer.close()
         except Exception as error:
             raise BagError(f"{self._writer.path} cannot be finished: {error}") from error
+
+    def remove(self) -> None:
+        """Remove the bag once it is closed; what else is in its folder stays, and so does the folder then."""
+        path = self._writer.path
+        for file in (path / "metadata.yaml", *(path / f"{path.name}{ending}" for ending in (".mcap", ".db3"))):
+            file.unlink(missing_ok=True)
+        with suppress(OSError):
+            path.rmdir()
+
+
+def refuse_existing(path: str | Path) -> None:
+    """Raise :class:`BagError` where something is already that a new bag would overwrite."""
+    if os.path.lexists(path):
+        raise BagError(f"{path} exists already: choose another name, or remove it")
 
 
 def _own_version() -> str:

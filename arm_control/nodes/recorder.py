@@ -197,8 +197,9 @@ def record(
     arguments: Sequence[str] | None = None,
     *,
     linger: float = 0.0,
+    greeting: str = "",
 ) -> int:
-    """Record until a signal ends it; return the number of messages.
+    """Record until a signal ends it; return the number of messages. A bag without a message is removed.
 
     Parameters
     ----------
@@ -214,6 +215,8 @@ def record(
         ROS arguments.
     linger : float
         Time that lost states and commands are waited for at the end [s].
+    greeting : str
+        What to print once a signal is waited for.
 
     Raises
     ------
@@ -226,11 +229,15 @@ def record(
         rclpy.init(args=list(arguments or ()), signal_handler_options=SignalHandlerOptions.NO)
         node = RecorderNode(bag, wanted)
         try:
+            if greeting:
+                print(greeting, flush=True)
             _spin(node, bag, stop)
             _wait_for_lost(node, linger)
         finally:
             node.destroy_node()
             rclpy.try_shutdown()
+    if not bag.count:
+        bag.remove()
     return bag.count
 
 

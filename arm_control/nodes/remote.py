@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from diagnostic_msgs.msg import DiagnosticStatus
 from rcl_interfaces.msg import Parameter as ParameterMessage
 from rcl_interfaces.msg import ParameterEvent, ParameterType, ParameterValue
 from rcl_interfaces.srv import DescribeParameters, GetParameters, SetParameters
@@ -13,6 +15,7 @@ from rclpy.node import Node
 from rclpy.qos import qos_profile_parameter_events
 from std_srvs.srv import SetBool, Trigger
 
+from arm_control.gate import EffortGate
 from arm_control.nodes.effort import EffortParameters
 from arm_control.nodes.ilqr import IlqrNodeParameters
 from arm_control.nodes.joint import JointNodeParameters
@@ -29,6 +32,9 @@ CONTROLLERS: dict[str, type[Parameters]] = {
 SIMULATORS = ("simulator", "coppeliasim_bridge")
 GATES = (*CONTROLLERS, *SIMULATORS, "gate")
 """Nodes that brake, and can be enabled again."""
+NOT_BRAKED = re.compile(rf"{EffortGate.WAITING}|no robot_description yet|no plan: .*", re.DOTALL)
+"""Warnings of nodes with a gate that does not stay braked."""
+WARN, ERROR = 1, 2
 EVENTS = "/parameter_events"
 FACTOR = "real_time_factor"
 
@@ -207,3 +213,33 @@ class Remote:
             return False
         client.call_async(request).add_done_callback(lambda future: done(future.result()))
         return True
+
+
+def told(name: str, status: DiagnosticStatus, control: bool) -> tuple[str, int, str]:
+    """Words, level and rate to show of what a node says of itself.
+
+    Parameters
+    ----------
+    name : str
+        The node.
+    status : DiagnosticStatus
+        What it says.
+    control : bool
+        Whether the page has a button that enables.
+
+    Returns
+    -------
+    words : str
+        Of a gate that stays braked also what to do.
+    level : int
+        0: well, 1: a warning, 2: an error, or braked.
+    rate : str
+        At which it works; empty when it does not say.
+    """
+    values = {item.key: item.value for item in status.values}
+    rate = f"{float(values['rate [Hz]']):.0f} Hz" if "rate [Hz]" in values else ""
+    words, level = status.message, min(ord(status.level), ERROR)
+    harmless = NOT_BRAKED.fullmatch(words) or words == values.get("trajectory")
+    if level == WARN and name in GATES and not harmless:
+        return f"BRAKED: {words}: {'press enable' if control else f'call {name}/enable'}", ERROR, rate
+    return words, level, rate

@@ -2,7 +2,8 @@
 
 Lock step: it publishes a state and waits for the command that carries the state's stamp. Nothing is
 lost and no clock is involved, so two runs are the same to the last bit. Real time: it steps by the
-steady clock and takes the newest command. In both, the torque passes a gate of its own, which brakes
+steady clock and takes the newest command. Paced is lock step by the steady clock: a late command slows simulated
+time, and nothing else. In all of them the torque passes a gate of its own, which brakes
 by itself when no command comes.
 """
 
@@ -26,6 +27,7 @@ from arm_control.nodes.answers import Answers
 from arm_control.nodes.base import LATCHED, STATE, ArmNode
 from arm_control.nodes.conversions import NANOSECONDS, joint_state, nanoseconds, time_message
 from arm_control.nodes.health import ERROR, OK, WARN, Diagnostics, Rate
+from arm_control.nodes.pace import Pace
 from arm_control.nodes.simulated_arm_parameters import SimulatedArmParameters
 from arm_control.nodes.states import PublisherLock
 from arm_control.resources import urdf_path
@@ -50,15 +52,13 @@ class SimulatedArmNode(ArmNode):
 
     parameters: Any
     simulator: Any
-    BACKLOG = 5
-    """Steps that may wait to be made up for; what is further behind is dropped, and simulated time slows."""
 
     def __init__(self, name: str, parameter_class: type[SimulatedArmParameters]) -> None:
         super().__init__(name, parameter_class)
         silence = math.inf if self.parameters.lock_step else PublisherLock.SILENCE
         self._lock, self._array_lock = (PublisherLock(silence) for _ in range(2))
         self._answers, self._rate = Answers(), Rate()
-        self._dropped, self._accepted_ns = 0, -1
+        self._pace, self._accepted_ns, self._answered_ns = Pace(), -1, -1
         self.output: GateOutput | None = None
         self.failure = ""
         self._states = self.create_publisher(JointState, "joint_states", self.state_qos())
@@ -105,7 +105,7 @@ class SimulatedArmNode(ArmNode):
         self.control_path.subscribe(JointState, "joint_commands", self._on_command, COMMANDS)
         self.control_path.subscribe(Float64MultiArray, "effort_controller/commands", self._on_array, COMMANDS)
         self.control_path.every(p.timestep / max(1.0, p.real_time_factor), self.on_pace)
-        self._behind_since = time.perf_counter()
+        self._pace.restart()
 
     # -- commands --------------------------------------------------------------------------------
 
@@ -124,14 +124,14 @@ class SimulatedArmNode(ArmNode):
             self._accepted_ns = stamp_ns
             self._answers.count(stamp_ns, info["received_timestamp"])
             if self.parameters.lock_step:
-                self.advance()
+                self._go_on()
 
     def _on_array(self, message: Float64MultiArray, info: dict[str, Any]) -> None:
         """A command without a stamp, from any effort controller; where there are stamped ones, they count."""
         topic, names = "effort_controller/commands", self.model.joint_names
         free = not self._lock.held and self._accept(self._array_lock, topic, names, message.data, 0.0, info)
         if free and self.parameters.lock_step:
-            self.advance()
+            self._go_on()
 
     def _accept(
         self,
@@ -162,27 +162,29 @@ class SimulatedArmNode(ArmNode):
     def on_pace(self) -> None:
         """Publish, wait, or go on; called once a step of the steady clock."""
         if self.paused:
-            self._behind_since = time.perf_counter()
+            self._pace.restart()
             if self._published_ns >= 0:
                 self._resend()
         elif self._published_ns != self.stamp_ns:
             self.publish_state()
-        elif self.parameters.lock_step and not self.gate.latched:
-            self._behind_since = time.perf_counter()
+        elif self.parameters.lock_step and not self.gate.latched and self._answered_ns != self.stamp_ns:
             self._resend()
             self._watch_for_loss()
         else:
             self._catch_up()
 
+    def _go_on(self) -> None:
+        """Lock step: the state has its command. At a pace, the step is made when it is time for it."""
+        if self.parameters.paced:
+            self._answered_ns = self.stamp_ns
+            self._catch_up()
+        else:
+            self._pace.restart()
+            self.advance()
+
     def _catch_up(self) -> None:
         """One step when the steady clock says so, so that commands are heard between two steps."""
-        timestep = self.parameters.timestep / self.parameters.real_time_factor
-        due = int((time.perf_counter() - self._behind_since) / timestep)
-        if due > self.BACKLOG:
-            self._dropped += due - self.BACKLOG
-            self._behind_since += (due - self.BACKLOG) * timestep
-        if due > 0:
-            self._behind_since += timestep
+        if self._pace.take(self.parameters.timestep / self.parameters.real_time_factor):
             self.advance()
 
     def _resend(self) -> None:
@@ -206,7 +208,9 @@ class SimulatedArmNode(ArmNode):
             self.stop(error)
             return
         if self.gate.latched and not was_latched:
-            self.get_logger().error(f"braking: {self.gate.braking}; call {self.get_name()}/enable to go on")
+            self.get_logger().error(
+                f"braking: {self.gate.braking}; `arm_control enable`, or the service {self.get_name()}/enable, to go on"
+            )
         self._rate.tick()
         self.publish_state()
 
@@ -232,7 +236,7 @@ class SimulatedArmNode(ArmNode):
     def _listen_to_anyone(self) -> None:
         self._lock.release()
         self._array_lock.release()
-        self._accepted_ns = -1
+        self._accepted_ns = self._answered_ns = -1
 
     # -- services --------------------------------------------------------------------------------
 
@@ -286,7 +290,7 @@ class SimulatedArmNode(ArmNode):
             "rate [Hz]": self._rate.read(),
             "time [s]": self.stamp_ns / NANOSECONDS,
             **self._answers.figures(),
-            "overruns": self._dropped,
+            "overruns": self._pace.dropped,
             "success rate [%]": 100.0 * self.gate.success_rate,
             **self.rejections.figures(),
         }

@@ -21,6 +21,9 @@ class SimulatedArmParameters(GateParameters, ArmParameters):
     real_time_factor: float = parameter(
         1.0, "simulated time per wall time: 0.25 is slow motion", lower=0.001, upper=10.0, live=True
     )
+    paced: bool = parameter(
+        False, "lock step at the pace of the clock: a late command slows simulated time, and nothing else"
+    )
     start_paused: bool = parameter(False, "publish no state until ~/pause is called with false")
     resend_period: float = parameter(0.1, "lock step: wall time until a state is sent again", unit="s", lower=1e-3)
     loss_time: float = parameter(1.0, "lock step: wall time after which the controller is lost", unit="s", lower=0.01)

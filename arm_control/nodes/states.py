@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from arm_control.exceptions import InputError
+from arm_control.exceptions import InputError, cause_of
 from arm_control.states import State, StateReader, refuse_stale
 
 __all__ = ["PublisherLock", "Rejections", "State", "StateReader", "refuse_stale"]
@@ -56,12 +56,16 @@ class PublisherLock:
 
 
 class Rejections:
-    """Counts what was refused, by cause, and logs each cause: the first time, then once a second."""
+    """Counts what was refused, by cause, and logs each cause: the first time, then once a second.
+
+    Causes may hold names from outside, so there is an end to them: those after the first ``MOST`` count as one.
+    """
 
     PERIOD = 1.0
+    MOST = 32
 
-    def __init__(self, logger: Any) -> None:
-        self._logger = logger
+    def __init__(self, logger: Any, clock: Callable[[], float] = time.monotonic) -> None:
+        self._logger, self._clock = logger, clock
         self._logged: dict[str, float] = {}
         self.counts: Counter[str] = Counter()
 
@@ -77,9 +81,11 @@ class Rejections:
         what : str
             What was refused, such as ``"joint_states"``.
         error : Exception
-            Why; the words before its first colon name the cause.
+            Why; :func:`arm_control.exceptions.cause_of` names the cause.
         """
-        cause, now = f"{what}: {str(error).split(':')[0]}", time.monotonic()
+        cause, now = f"{what}: {cause_of(error)}", self._clock()
+        if cause not in self.counts and len(self.counts) >= self.MOST:
+            cause = "for other causes"
         self.counts[cause] += 1
         if now - self._logged.get(cause, -math.inf) >= self.PERIOD:
             self._logged[cause] = now

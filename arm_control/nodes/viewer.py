@@ -11,10 +11,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from diagnostic_msgs.msg import DiagnosticArray
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PoseArray
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, String
@@ -26,11 +26,14 @@ from arm_control.nodes.base import EVENTS, LATCHED, ArmNode, ArmParameters, run
 from arm_control.nodes.conversions import NANOSECONDS, joint_state, nanoseconds
 from arm_control.nodes.newest import NewestOnly
 from arm_control.nodes.orders import PoseOrders
-from arm_control.nodes.remote import Remote
+from arm_control.nodes.remote import Remote, told
 from arm_control.nodes.wished import Wished
 from arm_control.parameters import parameter
 from arm_control.resources import urdf_path
 from arm_control.spatial import Pose
+
+if TYPE_CHECKING:
+    from arm_control.viewer.panel import Line
 
 PERIOD = 1.0 / 30.0
 SLOW_EVERY, PLOT_EVERY = 30, 6
@@ -70,7 +73,7 @@ class ViewerNode(ArmNode):
         self.remote = Remote(self, self.page.panel.say)
         self._markers = {topic: MarkerBook(self._place_of, DRAWN_HERE) for topic in ("markers", "plan_markers")}
         self._fast, self._calm = NewestOnly(self), NewestOnly(self)
-        self._health: dict[str, tuple[str, dict[str, str]]] = {}
+        self._health: dict[str, DiagnosticStatus] = {}
         self._figures: dict[str, float] = {}
         self._terms: dict[str, dict[str, float]] = {}
         self._round, self._lonely, self._shown_gains = 0, 0, ""
@@ -159,7 +162,9 @@ class ViewerNode(ArmNode):
     def _look_around(self) -> None:
         """Who is there: now and then, since the graph is large."""
         self.remote.look()
-        self._lonely = 0 if self.has_company() else self._lonely + 1
+        has_company = self.has_company()
+        self._lonely = 0 if has_company else self._lonely + 1
+        self.page.offer(bool(self.remote.simulator), bool(self.remote.gates), has_company)
         if self.page.is_watched:
             self._fast.listen(JointState, "joint_states")
             self._fast.listen(PoseArray, "planned_path")
@@ -183,7 +188,7 @@ class ViewerNode(ArmNode):
                 for status in message.status:
                     where, _, name = status.name.rpartition("/")
                     if where == self.get_namespace().rstrip("/"):  # all arms share this topic
-                        self._health[name] = status.message, {item.key: item.value for item in status.values}
+                        self._health[name] = status
 
     def _take_fast(self) -> None:
         for topic, message in self._fast.look():
@@ -229,7 +234,7 @@ class ViewerNode(ArmNode):
         page.scene.set_drawings({(i, key): d for i, found in enumerate(drawings) for key, d in found.items()})
         self._show_gains()
         if self._figures or self._terms:
-            page.plots.add(self.now_ns / NANOSECONDS, self._figures, self._terms)
+            page.plot(self.now_ns / NANOSECONDS, self._figures, self._terms)
         if self._round % PLOT_EVERY == 0:
             page.plots.draw()
         if self._round % SLOW_EVERY == 0:
@@ -246,16 +251,17 @@ class ViewerNode(ArmNode):
         if remote.factor is not None and not remote.is_changing("real_time_factor"):
             panel.set_speed(remote.factor)
 
-    def status(self) -> dict[str, str]:
+    def status(self) -> dict[str, Line]:
         """What is going on, in a few words."""
+        from arm_control.viewer.panel import Line
+
         if self.is_alone:
             moved = "sliders" if self.parameters.control else "sliders, in this picture only"
-            return {"robot": str(self.model.urdf.robot.name), "moved by": moved}
-        lines = {"time": f"{self.now_ns / NANOSECONDS:.2f} s"}
-        for name in filter(None, (self.remote.controller, self.remote.simulator)):
-            message, values = self._health.get(name, ("-", {}))
-            rate = f", {float(values['rate [Hz]']):.0f} Hz" if "rate [Hz]" in values else ""
-            lines[name] = message + rate
+            return {"robot": Line(str(self.model.urdf.robot.name)), "moved by": Line(moved)}
+        lines = {"time": Line("", figure=f"{self.now_ns / NANOSECONDS:.2f} s")}
+        for name in filter(None, dict.fromkeys((self.remote.controller, self.remote.simulator, *self.remote.gates))):
+            status = self._health.get(name, DiagnosticStatus(message="-"))
+            lines[name] = Line(*told(name, status, self.parameters.control))
         return lines
 
     def _pose_of(self, frame: str) -> Pose:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from arm_control.model import RobotModel
 from arm_control.viewer.arm_shapes import Part
 from arm_control.viewer.guard import Guard
@@ -42,7 +44,7 @@ class Page:
         self.panel = Panel(gui, self.wishes, control)
         gui.main_panel.dock_right()
         gui.main_panel.set_width(330)
-        side = gui.add_panel()
+        self._side = side = gui.add_panel(visible=False)
         with side.add_tab("Plots"):
             self.plots = Plots(gui)
         side.dock_left()
@@ -59,6 +61,17 @@ class Page:
         self.scene.set_arm(model, parts)
         self.guard.harmless |= set(self.panel.set_joints(model.joint_names, model.q_min, model.q_max))
         self.plots.set_joints(model.joint_names)
+
+    def offer(self, simulator: bool, gate: bool, target: bool) -> None:
+        """Show what has an effect: a simulator's buttons, a gate's, a target; hide what nobody would hear."""
+        self.panel.offer(simulator, gate, target)
+        self.scene.offer_target(target)
+
+    def plot(self, t: float, figures: Mapping[str, float], terms: Mapping[str, Mapping[str, float]]) -> None:
+        """Take numbers of a time [s]: what :meth:`.Plots.add` takes; the plots are there from the first ones on."""
+        self.plots.add(t, figures, terms)
+        if not self._side.visible:
+            self._side.visible = True
 
     def close(self) -> None:
         """End the server."""

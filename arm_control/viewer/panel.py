@@ -6,7 +6,7 @@ import html
 import math
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,29 @@ HELD = 0.4
 """Time after a number was typed in which it stays, until others have heard of it [s]."""
 STEPS = 400
 """Places of a slider."""
+NOTE = 5.0
+"""How long a note is shown [s]."""
+GOOD, BAD = "#2e7d32", "#c62828"
+LOOKS = ("", "color:#8a4b00;background:#fff3d6;font-weight:600", "color:#fff;background:#c62828;font-weight:600")
+"""Of a line of the status: all well, a warning, an error."""
+
+
+class Line(NamedTuple):
+    """A line of the status.
+
+    Attributes
+    ----------
+    words : str
+        What is so.
+    level : int
+        0: well, 1: a warning, 2: an error.
+    figure : str
+        A number behind the words that changes all the time.
+    """
+
+    words: str
+    level: int = 0
+    figure: str = ""
 
 
 class Panel:
@@ -38,6 +61,9 @@ class Panel:
         self.joints: dict[str, Any] = {}
         self.gains: dict[str, Any] = {}
         self._shown = ""
+        self._told: dict[str, tuple[str, int]] = {}
+        self._note_until = -math.inf
+        self._note_is_bad = False
         self._X_WT: Pose | None = None
         self._target_held = 0.0
         self._status = gui.add_html("")
@@ -47,7 +73,8 @@ class Panel:
         tabs = gui.add_tab_group()
         with tabs.add_tab("Arm"):
             self._joint_folder = gui.add_folder("Joints")
-            self._target = gui.add_vector3("target [m]", (0.0, 0.0, 0.0), step=0.01, disabled=not control)
+            self._target = gui.add_vector3("target [m]", (0.0, 0.0, 0.0), step=0.01, disabled=not control,
+                                            visible=False)  # fmt: skip
             self._on(self._target, self._on_target)
         if control:
             with tabs.add_tab("Obstacles"):
@@ -61,44 +88,50 @@ class Panel:
 
     # -- status ------------------------------------------------------------------------------------
 
-    def set_status(self, lines: Mapping[str, str]) -> None:
-        """Show what is going on: short names and words."""
-        rows = [
-            f"<tr><td style='color:#777;padding-right:10px'>{html.escape(k)}</td><td>{html.escape(v)}</td></tr>"
-            for k, v in lines.items()
-        ]
-        text = f"<table style='font-size:13px;margin:2px 14px'>{''.join(rows)}</table>"
+    def set_status(self, lines: Mapping[str, Line]) -> None:
+        """Show what is going on, by short names; a note that is old, or says what was so before, goes away."""
+        text = f"<table style='font-size:13px;margin:2px 14px'>{''.join(map(_row, lines, lines.values()))}</table>"
         if text != self._shown:
             self._status.content = self._shown = text
+        told = {name: (line.words, line.level) for name, line in lines.items()}
+        is_news, self._told = told != self._told, told
+        if time.monotonic() >= self._note_until or (is_news and not self._note_is_bad):
+            self.say("")
 
     def say(self, sentence: str, is_bad: bool = False) -> None:
-        """Show what came of a wish."""
-        colour = "#c62828" if is_bad else "#2e7d32"
+        """Show what came of a wish, for a while."""
+        colour = BAD if is_bad else GOOD
         text = f"<div style='font-size:12px;margin:2px 16px;color:{colour}'>{html.escape(sentence)}</div>"
+        self._note_until, self._note_is_bad = time.monotonic() + NOTE if sentence else math.inf, is_bad
         self._message.content = text if sentence else ""
 
     # -- buttons -----------------------------------------------------------------------------------
 
     def _add_buttons(self) -> None:
-        flow = self._gui.add_button_group("run", ("go on", "pause", "step"))
+        flow = self._gui.add_button_group("run", ("go on", "pause", "step", "reset"), visible=False)
 
         async def run(_: Any) -> None:
-            if flow.value == "step":
-                self._wishes.put("step")
+            if flow.value in ("step", "reset"):
+                self._wishes.put(flow.value)
             else:
                 self._wishes.put("pause", value=flow.value == "pause")
 
-        again = self._gui.add_button_group("arm", ("reset", "enable"))
-
-        async def start(_: Any) -> None:
-            self._wishes.put(again.value)
-
         flow.on_click(run)
-        again.on_click(start)
-        self._speed = self._gui.add_slider(
-            "speed", 0.05, 1.0, 0.05, 1.0, hint="simulated time per wall time; less than 1 is slow motion"
-        )
+        self._enable = self._gui.add_button("enable", hint="let a braked arm go on", visible=False)
+        self._press(self._enable, "enable", "")
+        hint = "simulated time per wall time; less than 1 is slow motion"
+        self._speed = self._gui.add_slider("speed", 0.05, 1.0, 0.05, 1.0, hint=hint, visible=False)
+        self._run = flow, self._speed
         self._on(self._speed, lambda: self._wishes.put("speed", value=float(self._speed.value)))
+
+    def offer(self, simulator: bool, gate: bool, target: bool) -> None:
+        """Show what has an effect, and hide the rest: where nobody simulates, brakes, or follows a target."""
+        shown = [(self._target, target)]
+        if self._control:
+            shown += [*((handle, simulator) for handle in self._run), (self._enable, gate)]
+        for handle, is_there in shown:
+            if handle.visible is not is_there:
+                handle.visible = is_there
 
     def set_speed(self, factor: float) -> None:
         """Show how fast simulated time goes."""
@@ -185,6 +218,16 @@ class Panel:
         if slider is not None:
             slider.min, slider.max = min(slider.min, value), max(slider.max, value)
             self._show(slider, value)
+
+
+def _row(name: str, line: Line) -> str:
+    """A row of the status as a table."""
+    words, figure = html.escape(line.words), html.escape(line.figure)
+    look = f"{LOOKS[line.level]};padding:1px 6px;border-radius:3px" if line.level else "padding:1px 6px"
+    return (
+        f"<tr><td style='color:#777;padding-right:6px;vertical-align:top'>{html.escape(name)}</td>"
+        f"<td style='{look}'>{words} <span style='font-weight:400'>{figure}</span></td></tr>"
+    )
 
 
 def slider_range(value: float, spec: Spec | None) -> tuple[float, float]:

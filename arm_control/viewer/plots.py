@@ -116,6 +116,7 @@ class Plots:
         self._terms: tuple[str, ...] = ()
         self._condition = Plot(gui, "condition number", {"condition_number": "condition number"})
         self._distance = Plot(gui, "nearest distance", {"nearest_distance": "distance [m]"})
+        self._folder.visible = False
         self.joint.on_update(self._begin_anew)
 
     async def _begin_anew(self, _: Any) -> None:
@@ -158,6 +159,6 @@ class Plots:
     def _new_torque_plot(self, names: tuple[str, ...]) -> None:
         if self._torque is not None:
             self._torque.handle.remove()
-        self._terms = names
+        self._terms, self._folder.visible = names, True
         with self._folder:
             self._torque = Plot(self._gui, "", {name: name.replace("_", " ") for name in names})

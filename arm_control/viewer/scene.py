@@ -25,6 +25,12 @@ TRACE_STEP, TRACE_MOST = 0.004, 1500
 ORANGE, BLUE = (230, 120, 0), (25, 118, 210)
 FIELD_OF_VIEW = 0.75
 """Of the camera, from top to bottom [rad]."""
+NARROW = 0.75
+"""Width by height of the space between the open panels, in which the whole arm must be seen."""
+VIEW_FROM = np.array([0.52, 0.67, 0.53])
+"""Where the camera is, seen from the middle of the arm."""
+MARGIN, RISE = 0.1, 0.75
+"""Room around what is drawn, of its size; how high an arm may rise above its base, of its length."""
 HELD = 0.4
 """Time after a drag in which what was dragged stays, until others have heard of it [s]."""
 LEAST = 1e-5
@@ -53,6 +59,7 @@ class Scene:
         self._held: dict[Hashable, float] = {}
         self._trace: list[Array] = []
         self._target: Any = None
+        self._has_target = True
         self._counter = 0
         self._light()
         self._draw.add_grid("/floor", 3.0, 3.0, cell_size=0.1, section_size=0.5, section_color=(170, 178, 186),
@@ -95,7 +102,7 @@ class Scene:
     def _aim(self) -> None:
         """Let the camera begin where the whole arm is seen, from the side to which it reaches."""
         camera = self._server.initial_camera
-        camera.position, camera.look_at = camera_of(self._model)
+        camera.position, camera.look_at = camera_of(self._model, self._parts)
         camera.fov = FIELD_OF_VIEW
 
     # -- the target ----------------------------------------------------------------------------------
@@ -107,6 +114,12 @@ class Scene:
         if not self._is_held("target"):
             _move(self._target, X)
 
+    def offer_target(self, is_there: bool) -> None:
+        """Show the target, or hide it where nobody follows it."""
+        self._has_target = is_there
+        if self._target is not None and self._target.visible is not is_there:
+            self._target.visible = is_there
+
     def _new_target(self, X: Pose) -> Any:
         place = {"position": X.p, "wxyz": _wxyz(X.R)}
         if self._control:
@@ -114,6 +127,7 @@ class Scene:
             self._listen(handle, "target")
         else:
             handle = self._draw.add_frame("/target", axes_length=0.1, axes_radius=0.003, **place)
+        handle.visible = self._has_target
         self._draw.add_icosphere("/target/ball", radius=0.016, color=ORANGE)
         return handle
 
@@ -236,11 +250,25 @@ class Scene:
         return self._counter
 
 
-def camera_of(model: RobotModel) -> tuple[Array, Array]:
-    """Where a camera sees the whole arm from, and where it looks, shape (3,) each [m]."""
-    rest = np.array([model.pose(np.zeros(model.nq), frame).p for frame in model.frames])
-    size = min(max(float(np.linalg.norm(rest, axis=1).max()), 0.2), 5.0)
-    return size * np.array([1.45, 1.5, 1.1]), size * np.array([0.28, 0.0, 0.25])
+def camera_of(model: RobotModel, parts: list[Part]) -> tuple[Array, Array]:
+    """Where a camera sees the whole arm from, and where it looks, shape (3,) each [m].
+
+    It sees the arm in its first pose, and raised: from the middle of the box around these points it goes back as far
+    as each of them, with its margin, needs.
+    """
+    q = np.clip(np.zeros(model.nq), model.q_min, model.q_max)
+    chain = model.urdf.robot.get_chain(model.base, model.tip, joints=False)
+    length = float(sum(np.linalg.norm(np.diff([model.pose(q, link).p for link in chain], axis=0), axis=1)))
+    drawn = [part.mesh.moved(*model.pose(q, part.link)).corners for part in parts]
+    points = np.vstack([*drawn, [0.0, 0.0, RISE * length]])
+    middle = (points.min(axis=0) + points.max(axis=0)) / 2
+    back = VIEW_FROM / np.linalg.norm(VIEW_FROM)
+    right = np.cross([0.0, 0.0, 1.0], back)
+    right /= np.linalg.norm(right)
+    slope, margin = np.tan(FIELD_OF_VIEW / 2), MARGIN * float(np.ptp(points, axis=0).max())
+    across, up, near = np.array([right, np.cross(back, right), back]) @ (points - middle).T
+    seen = np.maximum(np.abs(across) / NARROW, np.abs(up)) + margin / NARROW
+    return middle + float(np.max(near + seen / slope)) * back, middle
 
 
 def _move(handle: Any, X: Pose) -> None:

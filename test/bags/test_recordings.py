@@ -160,11 +160,45 @@ def test_every_type_the_nodes_publish_can_be_in_a_bag(tmp_path: Path):
 
 def test_a_bag_that_is_there_is_not_overwritten_and_an_unknown_type_refused(tmp_path: Path):
     path = filled(tmp_path / "bag")
-    with pytest.raises(BagError, match="exists already"):
+    with pytest.raises(BagError, match=r"bag exists already: choose another name, or remove it$"):
         BagWriter(path)
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(BagError, match="link exists already"):
+        BagWriter(tmp_path / "link")
     with BagWriter(tmp_path / "other") as bag, pytest.raises(BagError, match="unknown type no_msgs/msg/None"):
         bag.add("/x", "no_msgs/msg/None")
     assert read_bag(tmp_path / "other").messages == []
+
+
+@pytest.mark.parametrize("command", ["run ur5_osc --bag BAG", "record -o BAG", "simulate ur5_osc --bag FOLDER"])
+def test_a_bag_that_is_there_is_said_before_anything_starts(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+):
+    """One sentence: neither ROS nor a simulation has begun, and what is there is as it was."""
+    path = filled(tmp_path / "ur5_osc")
+    before = {file: file.read_bytes() for file in path.iterdir()}
+
+    def begun(*_: object, **__: object) -> None:
+        raise AssertionError("something was started")
+
+    monkeypatch.setattr("rclpy.init", begun)
+    monkeypatch.setattr("arm_control.simulation.Simulation", begun)
+    words = command.replace("BAG", str(path)).replace("FOLDER", str(tmp_path)).split()
+    assert cli.main(words) == 2
+    assert capfd.readouterr() == ("", f"arm_control: {path} exists already: choose another name, or remove it\n")
+    assert {file: file.read_bytes() for file in path.iterdir()} == before
+
+
+@pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
+def test_a_bag_that_is_removed_takes_nothing_else_along(storage: str, tmp_path: Path):
+    for name in ("own", "shared"):
+        with BagWriter(tmp_path / name, storage) as bag:
+            bag.flush()
+        note = tmp_path / "shared" / "note.txt"
+        if name == "shared":
+            note.touch()
+        bag.remove()
+    assert [path.name for path in tmp_path.rglob("*")] == ["shared", "note.txt"]
 
 
 def test_what_was_flushed_survives_a_kill(tmp_path: Path):

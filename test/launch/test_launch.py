@@ -238,7 +238,7 @@ def test_the_generic_file_starts_a_variant(launched, tmp_path: Path):
 def test_every_launch_argument_is_described(launched):
     arguments = {a.name: a for a in launched().description.get_launch_arguments()}
     own = {"robot", "simulator", "params_file", "namespace", "use_sim_time", "targets", "variant"}
-    own |= {"real_time_factor", "rviz", "viewer", "control"}
+    own |= {"real_time_factor", "paced", "rviz", "viewer", "control"}
     assert set(arguments) == own
     assert {a.name for a in launched(GENERIC, scenario="ur5_osc").description.get_launch_arguments()} == own | {
         "scenario"
@@ -274,6 +274,14 @@ def test_coppeliasim_may_be_the_simulator(launched):
 def test_slow_motion_reaches_the_simulator(launched):
     assert launched(real_time_factor="0.25").parameters("/simulator")["real_time_factor"] == 0.25
     assert "real_time_factor" not in launched().parameters("/simulator")
+
+
+def test_paced_is_lock_step_for_all_but_not_with_a_robot(launched):
+    started = launched(paced="true")
+    assert all(started.parameters(name)["lock_step"] is True for name in started.nodes)
+    assert started.parameters("/simulator")["paced"] is True
+    with_robot = launched(paced="true", simulator="none", targets="false")
+    assert not any("lock_step" in with_robot.parameters(name) for name in with_robot.nodes)
 
 
 def test_rviz_comes_with_what_it_needs(launched):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import itertools
-import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +16,18 @@ from std_srvs.srv import SetBool
 
 from arm_control import RobotModel, urdf_path
 
-_domains = itertools.count(os.getpid() % 90)
+
+@pytest.fixture
+def domain() -> Iterator[int]:
+    """A domain id that no other test on this machine has meanwhile, whoever runs it."""
+    for number in itertools.cycle(range(1, 101)):
+        with (Path(tempfile.gettempdir()) / f"arm_control_domain_{number}").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            yield number
+            return
 
 
 @pytest.fixture(scope="session")
@@ -25,10 +37,10 @@ def ur5() -> RobotModel:
 
 
 @pytest.fixture
-def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rig]:
+def rig(domain: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rig]:
     """Processes on a domain of their own."""
     monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-    rig = Rig(tmp_path, 1 + next(_domains) % 100)
+    rig = Rig(tmp_path, domain)
     try:
         yield rig
     finally:

@@ -71,6 +71,8 @@ def recording(rig: Rig, *topics: str) -> Path:
     """A recorder of these topics that has heard of both."""
     path = rig.folder / "bag"
     rig.run("recorder", "-m", "arm_control.cli", "record", "-o", str(path), *topics)
+    begun = f"recording {', '.join(topics)} into the folder {path}; Ctrl-C ends it"
+    rig.spin(lambda: begun in rig.log("recorder"), what="the recorder's first line")
     return path
 
 
@@ -109,6 +111,17 @@ def test_a_recording_can_be_read_however_it_ends(rig: Rig, ur5: RobotModel, endi
     assert bool(bag.damage) == (ending == signal.SIGKILL)
     if ending == signal.SIGINT:
         assert f"{path}: 101 messages" in rig.log("recorder")
+
+
+def test_a_recorder_that_hears_nothing_says_where_to_look_and_leaves_nothing(rig: Rig):
+    path = recording(rig, "nobody_says_this")
+    process = rig.processes["recorder"]
+    process.send_signal(signal.SIGINT)
+    assert process.wait(10.0) == 1
+    assert not path.exists()
+    *_, last = rig.log("recorder").splitlines()
+    assert last.startswith(f"nothing was heard, {path} was not written: is anything published")
+    assert f"ROS_DOMAIN_ID ({rig.domain}), ROS_AUTOMATIC_DISCOVERY_RANGE (LOCALHOST)" in last
 
 
 @pytest.mark.parametrize("complete", [False, True])

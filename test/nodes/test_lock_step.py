@@ -1,8 +1,10 @@
 """Lock step: every state gets exactly one command, nothing depends on the wall clock."""
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 
 import numpy as np
@@ -13,7 +15,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64
 from std_srvs.srv import SetBool, Trigger
 
-from arm_control import urdf_path
+from arm_control import Pose, urdf_path
 from arm_control.gate import EffortGate, GateParameters
 from arm_control.nodes.conversions import joint_state, nanoseconds
 
@@ -48,6 +50,40 @@ def test_one_process_gives_the_same_as_many(rig):
     assert np.array_equal(many["tau"], one["tau"])
 
 
+def test_paced_it_keeps_to_the_clock_and_a_late_controller_changes_no_bit(rig):
+    """A controller that stands still for 0.3 s slows simulated time; in real time it would end in a brake."""
+    rig.start("osc", lock_step=True, publish_effort_array=False)
+    how = {"lock_step": True, "paced": True, "loss_time": 60.0, "start_paused": True}
+    rig.start("simulator", robot="ur5", initial_position=HOME, **how)
+    goal = rig.publisher(PoseStamped, "target_pose", LATCHED)
+    goal.publish(target([0.4, -0.2, 0.35], Pose(np.diag([1.0, -1.0, -1.0]), np.zeros(3)), 0.2))
+    rig.spin(lambda: all(rig.matched()), what="both nodes")
+    rig.call("simulator/pause", SetBool.Request(data=False))
+    rig.until(0.1)
+    begun, first = time.monotonic(), rig.time
+    rig.until(0.6)
+    rig.processes["osc"].send_signal(signal.SIGSTOP)
+    stopped = time.monotonic()
+    rig.spin(lambda: time.monotonic() > stopped + 0.3)
+    held = rig.time
+    rig.spin(lambda: time.monotonic() > stopped + 0.4)
+    assert rig.time == held, "time stands still"
+    rig.processes["osc"].send_signal(signal.SIGCONT)
+    rig.until(1.0)
+    assert time.monotonic() - begun > 0.9 * (rig.time - first), "no faster than the clock"
+    assert "braking" not in rig.log("simulator")
+    assert "braking" not in rig.log("osc")
+    paced = {stamp(m): m.effort for m in rig.commands}
+    assert rig.call("simulator/reset", Trigger.Request(), Trigger).success
+    rig.spin(lambda: stamp(rig.commands[-1]) < 0.5, what="the beginning")
+    rig.commands[:] = [m for m in rig.commands[-500:] if stamp(m) < 0.5]
+    rig.spin(lambda: stamp(rig.commands[-1]) > 0.9, what="the same again, without a stop")
+    again = {stamp(m): m.effort for m in rig.commands if stamp(m) < 0.9}
+    common = again.keys() & paced.keys()
+    assert len(common) > 800
+    assert all(again[t] == paced[t] for t in common)
+
+
 def test_every_state_gets_exactly_one_command(rig):
     rig.start("osc", lock_step=True, publish_effort_array=False)
     rig.start("simulator", robot="ur5", initial_position=HOME, lock_step=True, resend_period=5.0, start_paused=True)
@@ -76,8 +112,10 @@ def test_a_repeated_state_is_answered_from_the_cache(rig, ur5):
 
 
 def test_an_unanswered_state_is_sent_again_and_then_the_arm_brakes(rig, ur5):
-    """No controller: the state comes again every 100 ms; after 1 s time goes on, braked, and says so."""
-    rig.start("simulator", robot="ur5", initial_position=HOME, lock_step=True)
+    """No controller: the state comes again every 100 ms; after loss_time time goes on, braked, and says so."""
+    rig.start("simulator", robot="ur5", initial_position=HOME, lock_step=True, loss_time=2.0, start_paused=True)
+    rig.spin(lambda: rig.matched()[0], what="the simulator")
+    rig.call("simulator/pause", SetBool.Request(data=False))
     rig.spin(lambda: len(rig.states) >= 6, what="the state again")
     assert {stamp(state) for state in rig.states} == {0.0}
     rig.until(0.2)

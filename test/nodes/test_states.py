@@ -1,11 +1,16 @@
-"""The lock on a command topic, with a clock of the test's own."""
+"""The lock on a command topic and the count of what was refused, with a clock of the test's own."""
 
 import math
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
-from arm_control.exceptions import InputError
-from arm_control.nodes.states import PublisherLock
+from arm_control.exceptions import InputError, cause_of
+from arm_control.model import RobotModel
+from arm_control.nodes.conversions import joint_state
+from arm_control.nodes.states import PublisherLock, Rejections
+from arm_control.states import StateReader
 
 FIRST, SECOND = ({"publisher_gid": {"data": [number] * 16}} for number in (1, 2))
 
@@ -54,3 +59,55 @@ def test_where_publishers_cannot_be_told_apart_nobody_is_obeyed():
     with pytest.raises(InputError, match=r"^this rclpy does not tell publishers apart"):
         lock.check({"source_timestamp": 1})
     assert not lock.held
+
+
+class Refused:
+    """Rejections with the lines they logged, and a clock."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.now = 0.0
+        logger = SimpleNamespace(warning=self.lines.append)
+        self.rejections = Rejections(logger, clock=lambda: self.now)
+
+
+def test_a_thousand_stamps_of_a_second_publisher_are_one_cause_and_a_line_a_second(ur5: RobotModel):
+    reader, refused = StateReader(ur5, 0.0), Refused()
+    reader.PATIENCE = 10_000
+    reader.read(joint_state(ur5.joint_names, 2_501_000_000, position=np.zeros(6)), {"source_timestamp": 0})
+    for k in range(1, 1001):
+        refused.now = 0.0025 * k
+        message = joint_state(ur5.joint_names, 2_500_000 * k % 2_500_000_000 + 1, position=np.zeros(6))
+        with pytest.raises(InputError) as raised:
+            reader.read(message, {"source_timestamp": 0})
+        refused.rejections.add("joint_states", raised.value)
+    assert refused.rejections.figures() == {"refused joint_states: out of order": 1000}
+    assert [line.rpartition("(")[2] for line in refused.lines] == ["1 so far)", "401 so far)", "801 so far)"]
+    assert refused.lines[0].startswith(
+        "joint_states refused: out of order: stamp 0.003 s is older than the last, 2.501 s"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("stamp 0.025 s is older than the last, -2.5e-03 s (4)", "stamp # s is older than the last, # s (#)"),
+        ("position [nan, 0.25, -inf] is not finite", "position [#, #, #] is not finite"),
+        ("no value for joint shoulder_1, ur5.joint3 or 2nd: 0.5", "no value for joint shoulder_1, ur5.joint3 or 2nd"),
+        ("effort has shape (5,), allowed (6,)", "effort has shape (#,), allowed (#,)"),
+    ],
+)
+def test_a_cause_has_names_and_no_numbers(text: str, cause: str):
+    assert cause_of(InputError(text)) == cause
+
+
+def test_there_is_an_end_to_causes():
+    """Names come from outside: whoever sends a new one each time fills neither memory nor log."""
+    refused = Refused()
+    for k in range(1000):
+        refused.rejections.add("target_pose", InputError(f"unknown frame 'a{k}'"))
+    counts = refused.rejections.counts
+    assert len(refused.lines) == len(counts) == Rejections.MOST + 1
+    assert counts["for other causes"] == 1000 - Rejections.MOST
+    refused.rejections.add("target_pose", InputError("unknown frame 'a0'"))
+    assert counts["target_pose: unknown frame 'a0'"] == 2

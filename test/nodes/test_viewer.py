@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import rclpy
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from geometry_msgs.msg import PoseStamped
 from rclpy.node import Node
 from rig import HOME, Rig
@@ -22,8 +22,10 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control import RobotModel, urdf_path
 from arm_control.nodes.conversions import joint_state, pose_from_message
+from arm_control.nodes.remote import told
 from arm_control.nodes.viewer import ViewerNode
 from arm_control.spatial import Pose
+from arm_control.viewer.arm_shapes import arm_parts, mesh_roots
 from arm_control.viewer.drawings import MarkerBook
 from arm_control.viewer.scene import FIELD_OF_VIEW, camera_of
 from arm_control.viewer.wishes import Wish
@@ -55,7 +57,7 @@ def test_a_slider_in_the_page_moves_the_joint(rig: Rig, ur5: RobotModel):
         rig.spin(lambda: rig.states, what="joint_states of the viewer, which is alone")
         assert list(rig.states[-1].name) == list(ur5.joint_names)
         assert rig.states[-1].position[2] == 0.0
-        elbow = page.get_by_role("slider").nth(3)  # behind those of the speed and of two joints
+        elbow = page.get_by_role("slider").nth(2)  # behind those of two joints
 
         def pull() -> bool:
             """Pull the slider; one that was not free to be moved yet, or was just moved on the page, stays."""
@@ -84,7 +86,7 @@ def test_a_target_that_is_dragged_in_the_page_is_followed(rig: Rig, ur5: RobotMo
     with opened(address(rig)) as page:
         rig.until(0.1)
         page.get_by_text("passing commands").wait_for()
-        project = projection(page, *camera_of(ur5), FIELD_OF_VIEW)
+        project = projection(page, *camera_of(ur5, arm_parts(ur5, mesh_roots())[0]), FIELD_OF_VIEW)
         along = start.R[:, 0]  # the red arrow of the target
         drag(page, project(start.p + 0.1 * along), project(start.p + 0.25 * along))
         rig.spin(lambda: targets, what="a target_pose")
@@ -205,10 +207,49 @@ def test_what_other_arms_say_of_themselves_is_not_shown(looking: ViewerNode, rig
 
     def shown() -> set[str]:
         looking._take_calm()
-        return {message for message, _ in looking._health.values()}
+        return {status.message for status in looking._health.values()}
 
     rig.spin(shown, what="a status")
     assert shown() == {"/left/simulator"}
+
+
+@pytest.mark.parametrize(
+    ("name", "level", "message", "control", "expected"),
+    [
+        ("osc", 0, "passing commands", True, ("passing commands", 0)),
+        ("osc", 1, "waiting for the first command", True, ("waiting for the first command", 1)),
+        ("ilqr", 1, "no plan: too far", True, ("no plan: too far", 1)),
+        ("joint", 1, "tolerance violated", True, ("tolerance violated", 1)),
+        ("osc", 1, "no state for 500 ms", True, ("BRAKED: no state for 500 ms: press enable", 2)),
+        ("gate", 1, "disabled", False, ("BRAKED: disabled: call gate/enable", 2)),
+        ("visuals", 1, "late", True, ("late", 1)),
+        ("simulator", 2, "it exploded", True, ("it exploded", 2)),
+        ("osc", 3, "stale", True, ("stale", 2)),
+    ],
+)
+def test_what_a_braked_gate_says_is_what_to_do(
+    name: str, level: int, message: str, control: bool, expected: tuple[str, int]
+):
+    values = [KeyValue(key="rate [Hz]", value="99.6"), KeyValue(key="trajectory", value="tolerance violated")]
+    status = DiagnosticStatus(level=bytes([level]), message=message, values=values)
+    assert told(name, status, control) == (*expected, "100 Hz")
+
+
+def test_what_nobody_would_hear_is_hidden(looking: ViewerNode, rig: Rig):
+    offered: list[tuple[bool, ...]] = []
+    looking.page.offer = lambda *there: offered.append(there)  # type: ignore[method-assign]
+
+    def seen(*there: bool) -> bool:
+        looking._look_around()
+        return offered[-1] == there
+
+    assert seen(False, False, False)
+    gate = Node("gate", namespace="/left", context=rig.context)
+    rig.spin(lambda: seen(False, True, True), what="a gate")
+    simulator = Node("simulator", namespace="/left", context=rig.context)
+    rig.spin(lambda: seen(True, True, True), what="a simulator")
+    gate.destroy_node()
+    simulator.destroy_node()
 
 
 def test_a_thing_in_the_world_is_drawn_but_no_obstacle(looking: ViewerNode):

@@ -21,8 +21,9 @@ from arm_control.viewer.arm_shapes import arm_parts
 from arm_control.viewer.drawings import Drawing, Thing
 from arm_control.viewer.guard import cookie_name
 from arm_control.viewer.page import Page
-from arm_control.viewer.panel import slider_range
+from arm_control.viewer.panel import LOOKS, Line, slider_range
 from arm_control.viewer.plots import History
+from arm_control.viewer.scene import FIELD_OF_VIEW, camera_of
 from arm_control.viewer.wishes import KINDS, VIEW, Wish, Wishes
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
@@ -291,12 +292,110 @@ def test_the_trace_goes_on_where_the_arm_moves_and_is_forgotten(page: Page):
 
 
 def test_words_of_others_are_shown_as_words(page: Page):
-    page.panel.set_status({"osc": "<script>alert(1)</script>"})
+    page.panel.set_status({"osc": Line("<script>alert(1)</script>", figure="<script>")})
     page.panel.say("<b>bad</b>", True)
     shown = page.panel._status.content + page.panel._message.content
     assert "<script>" not in shown
     assert "<b>" not in shown
     assert "&lt;script&gt;" in shown
+
+
+def test_a_line_stands_out_when_all_is_not_well(page: Page):
+    for level, look in enumerate(LOOKS):
+        page.panel.set_status({"osc": Line("no state for 500 ms", level)})
+        seen = [one for one in LOOKS[1:] if one in page.panel._status.content]
+        assert seen == ([look] if level else [])
+
+
+@pytest.mark.parametrize(
+    ("is_bad", "line", "seconds", "stays"),
+    [
+        (False, Line("BRAKED", 2, "99 Hz"), 4.9, True),
+        (False, Line("BRAKED", 2, "99 Hz"), 5.1, False),
+        (False, Line("passing commands", 2), 0.1, False),
+        (False, Line("BRAKED", 1), 0.1, False),
+        (True, Line("passing commands"), 4.9, True),
+        (True, Line("passing commands"), 5.1, False),
+    ],
+)
+def test_a_note_goes_with_time_and_a_good_one_with_the_status(
+    page: Page, monkeypatch: pytest.MonkeyPatch, is_bad: bool, line: Line, seconds: float, stays: bool
+):
+    now = [100.0]
+    monkeypatch.setattr("arm_control.viewer.panel.time.monotonic", lambda: now[0])
+    page.panel.set_status({"osc": Line("BRAKED", 2, "100 Hz")})
+    page.panel.say("a note", is_bad)
+    page.panel.set_status({"osc": Line("BRAKED", 2, "100 Hz")})
+    assert "a note" in page.panel._message.content
+    now[0] += seconds
+    page.panel.set_status({"osc": line})
+    assert ("a note" in page.panel._message.content) is stays
+
+
+@pytest.mark.parametrize("there", [(True, False, False), (False, True, False), (False, False, True)])
+def test_only_what_has_an_effect_is_there(either: Page, there: tuple[bool, bool, bool]):
+    panel, scene = either.panel, either.scene
+
+    def shown() -> tuple[bool, ...]:
+        buttons = (*panel._run, panel._enable) if either.guard.control else ()
+        return tuple(handle.visible for handle in (*buttons, panel._target))
+
+    assert not any(shown())
+    either.offer(*there)
+    simulator, gate, target = there
+    assert shown() == ((simulator, simulator, gate, target) if either.guard.control else (target,))
+    assert scene._target.visible is target
+    either.offer(False, False, False)
+    assert not any((*shown(), scene._target.visible))
+
+
+def test_plots_are_there_when_there_is_something_to_plot(page: Page):
+    plots = page.plots
+    assert not page._side.visible
+    page.plot(1.0, {"position_error": 0.1}, {})
+    assert (page._side.visible, plots._folder.visible) == (True, False)
+    page.plot(2.0, {}, {"task": {"elbow_joint": 1.0}})
+    assert plots._folder.visible
+
+
+# -- the camera -------------------------------------------------------------------------------------------
+
+TALL = """<robot name="tall"><link name="a"/><link name="b"><inertial><mass value="1"/>
+<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link><link name="c"/>
+<joint name="one" type="revolute"><parent link="a"/><child link="b"/><axis xyz="0 1 0"/><origin xyz="0 0 {0}"/>
+<limit lower="-3" upper="3" effort="1" velocity="1"/></joint>
+<joint name="two" type="fixed"><parent link="b"/><child link="c"/><origin xyz="0 0 {0}"/></joint></robot>"""
+ROBOTS = ("arm6", "panda", "planar1", "planar2", "planar3", "simple_geometry", "ur4", "ur5")
+
+
+def share_of_the_picture(model: RobotModel, aspect: float) -> tuple[float, float]:
+    """How far from the middle a pinhole camera sees the outermost point: 1 is at the border."""
+    q, parts = np.clip(np.zeros(model.nq), model.q_min, model.q_max), arm_parts(model)[0]
+    poses = [(model.pose(q, part.link), part.mesh.corners) for part in parts]
+    points = np.vstack([corners @ X.R.T + X.p for X, corners in poses])
+    camera, look_at = camera_of(model, parts)
+    ahead = (look_at - camera) / np.linalg.norm(look_at - camera)
+    right = np.cross(ahead, [0.0, 0.0, 1.0])
+    right /= np.linalg.norm(right)
+    r = points - camera
+    depth = r @ ahead
+    assert (depth > 0.0).all()
+    x, y = r @ right / depth, r @ np.cross(right, ahead) / depth
+    border = np.tan(FIELD_OF_VIEW / 2)
+    return float(np.abs(x).max() / border / aspect), float(np.abs(y).max() / border)
+
+
+@pytest.mark.parametrize("robot", ROBOTS)
+def test_the_camera_sees_the_whole_arm_beside_the_panels(robot: str):
+    shares = share_of_the_picture(RobotModel.from_urdf(urdf_path(robot)), 612 / 800)
+    assert max(shares) < 0.95
+    assert max(shares) > 0.4, "and not from too far away"
+
+
+@pytest.mark.parametrize("length", [0.3, 4.0])
+def test_the_camera_sees_small_and_large_arms(length: float):
+    arm = RobotModel.from_urdf(TALL.format(length / 2), tip="c")
+    assert 0.4 < max(share_of_the_picture(arm, 0.75)) < 0.95
 
 
 # -- gains and curves -------------------------------------------------------------------------------------
