@@ -86,6 +86,8 @@ def test_a_target_that_is_dragged_in_the_page_is_followed(rig: Rig, ur5: RobotMo
     with opened(address(rig)) as page:
         rig.until(0.1)
         page.get_by_text("passing commands").wait_for()
+        page.get_by_text("error at the target").wait_for()  # the plots take their room when there are some
+        page.wait_for_timeout(500)
         project = projection(page, *camera_of(ur5, arm_parts(ur5, mesh_roots())[0]), FIELD_OF_VIEW)
         along = start.R[:, 0]  # the red arrow of the target
         drag(page, project(start.p + 0.1 * along), project(start.p + 0.25 * along))
