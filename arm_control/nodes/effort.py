@@ -180,6 +180,7 @@ class EffortNode(ArmNode):
             "tick longest [ms]": 1e3 * self._duration.longest,
             "states skipped": self._skipped,
             "targets": self.n_targets(),
+            "braked": self.ready and self.gate.latched,
         }
         figures.update(self.rejections.figures())
         return (WARN, braking, figures) if braking else (OK, "passing commands", figures)

@@ -126,6 +126,7 @@ class GateNode(ArmNode):
         figures: dict[str, object] = {"rate [Hz]": self._rate.read()}
         if self.ready:
             figures["success rate [%]"] = 100.0 * self.gate.success_rate
+            figures["braked"] = self.gate.latched
         figures.update(self.rejections.figures())
         braking = self.gate.braking if self.ready else "no robot_description yet"
         return (WARN, braking, figures) if braking else (OK, "passing commands", figures)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -15,7 +14,6 @@ from rclpy.node import Node
 from rclpy.qos import qos_profile_parameter_events
 from std_srvs.srv import SetBool, Trigger
 
-from arm_control.gate import EffortGate
 from arm_control.nodes.effort import EffortParameters
 from arm_control.nodes.ilqr import IlqrNodeParameters
 from arm_control.nodes.joint import JointNodeParameters
@@ -32,9 +30,7 @@ CONTROLLERS: dict[str, type[Parameters]] = {
 SIMULATORS = ("simulator", "coppeliasim_bridge")
 GATES = (*CONTROLLERS, *SIMULATORS, "gate")
 """Nodes that brake, and can be enabled again."""
-NOT_BRAKED = re.compile(rf"{EffortGate.WAITING}|no robot_description yet|no plan: .*", re.DOTALL)
-"""Warnings of nodes with a gate that does not stay braked."""
-WARN, ERROR = 1, 2
+ERROR = 2
 EVENTS = "/parameter_events"
 FACTOR = "real_time_factor"
 
@@ -239,7 +235,6 @@ def told(name: str, status: DiagnosticStatus, control: bool) -> tuple[str, int, 
     values = {item.key: item.value for item in status.values}
     rate = f"{float(values['rate [Hz]']):.0f} Hz" if "rate [Hz]" in values else ""
     words, level = status.message, min(ord(status.level), ERROR)
-    harmless = NOT_BRAKED.fullmatch(words) or words == values.get("trajectory")
-    if level == WARN and name in GATES and not harmless:
+    if level < ERROR and values.get("braked") == "True":
         return f"BRAKED: {words}: {'press enable' if control else f'call {name}/enable'}", ERROR, rate
     return words, level, rate

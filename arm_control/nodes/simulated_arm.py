@@ -292,6 +292,7 @@ class SimulatedArmNode(ArmNode):
             **self._answers.figures(),
             "overruns": self._pace.dropped,
             "success rate [%]": 100.0 * self.gate.success_rate,
+            "braked": self.gate.latched,
             **self.rejections.figures(),
         }
         level = ERROR if self.failure else WARN if self.gate.braking else OK

@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import PoseStamped
 from rig import HOME, LATCHED, stamp, target
 from sensor_msgs.msg import JointState
@@ -80,6 +81,15 @@ def test_controller_killed(moving_alert, ur5):
     lost_at = stamp(moving_alert.commands[-1])
     assert_brakes(moving_alert, ur5, max(lost_at, stamp(moving_alert.commands[-1])))
     assert "braking: no command for 20 states" in moving_alert.log("simulator")
+    said: list[DiagnosticArray] = []
+    moving_alert.hear(DiagnosticArray, "/diagnostics", said)
+
+    def braked() -> list[str]:
+        statuses = [status for message in said for status in message.status if status.name.endswith("simulator")]
+        return [item.value for status in statuses for item in status.values if item.key == "braked"]
+
+    moving_alert.spin(braked, what="what the simulator says of itself")
+    assert set(braked()) == {"True"}
 
 
 @pytest.mark.parametrize("seconds", [0.2, 1.0])

@@ -216,23 +216,24 @@ def test_what_other_arms_say_of_themselves_is_not_shown(looking: ViewerNode, rig
 
 
 @pytest.mark.parametrize(
-    ("name", "level", "message", "control", "expected"),
+    ("name", "level", "braked", "message", "control", "expected"),
     [
-        ("osc", 0, "passing commands", True, ("passing commands", 0)),
-        ("osc", 1, "waiting for the first command", True, ("waiting for the first command", 1)),
-        ("ilqr", 1, "no plan: too far", True, ("no plan: too far", 1)),
-        ("joint", 1, "tolerance violated", True, ("tolerance violated", 1)),
-        ("osc", 1, "no state for 500 ms", True, ("BRAKED: no state for 500 ms: press enable", 2)),
-        ("gate", 1, "disabled", False, ("BRAKED: disabled: call gate/enable", 2)),
-        ("visuals", 1, "late", True, ("late", 1)),
-        ("simulator", 2, "it exploded", True, ("it exploded", 2)),
-        ("osc", 3, "stale", True, ("stale", 2)),
+        ("osc", 0, False, "passing commands", True, ("passing commands", 0)),
+        ("osc", 1, False, "waiting for the first command", True, ("waiting for the first command", 1)),
+        ("ilqr", 1, False, "no plan: too far", True, ("no plan: too far", 1)),
+        ("joint", 1, False, "tolerance violated", True, ("tolerance violated", 1)),
+        ("osc", 1, True, "no state for 500 ms", True, ("BRAKED: no state for 500 ms: press enable", 2)),
+        ("gate", 1, True, "disabled", False, ("BRAKED: disabled: call gate/enable", 2)),
+        ("visuals", 1, None, "late", True, ("late", 1)),
+        ("simulator", 2, True, "it exploded", True, ("it exploded", 2)),
+        ("osc", 3, None, "stale", True, ("stale", 2)),
     ],
 )
 def test_what_a_braked_gate_says_is_what_to_do(
-    name: str, level: int, message: str, control: bool, expected: tuple[str, int]
+    name: str, level: int, braked: bool | None, message: str, control: bool, expected: tuple[str, int]
 ):
-    values = [KeyValue(key="rate [Hz]", value="99.6"), KeyValue(key="trajectory", value="tolerance violated")]
+    values = [KeyValue(key="rate [Hz]", value="99.6")]
+    values += [] if braked is None else [KeyValue(key="braked", value=str(braked))]
     status = DiagnosticStatus(level=bytes([level]), message=message, values=values)
     assert told(name, status, control) == (*expected, "100 Hz")
 
