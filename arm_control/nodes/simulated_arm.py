@@ -124,14 +124,14 @@ class SimulatedArmNode(ArmNode):
             self._accepted_ns = stamp_ns
             self._answers.count(stamp_ns, info["received_timestamp"])
             if self.parameters.lock_step:
-                self._go_on()
+                self._step_when_due()
 
     def _on_array(self, message: Float64MultiArray, info: dict[str, Any]) -> None:
         """A command without a stamp, from any effort controller; where there are stamped ones, they count."""
         topic, names = "effort_controller/commands", self.model.joint_names
         free = not self._lock.held and self._accept(self._array_lock, topic, names, message.data, 0.0, info)
         if free and self.parameters.lock_step:
-            self._go_on()
+            self._step_when_due()
 
     def _accept(
         self,
@@ -173,7 +173,7 @@ class SimulatedArmNode(ArmNode):
         else:
             self._catch_up()
 
-    def _go_on(self) -> None:
+    def _step_when_due(self) -> None:
         """Lock step: the state has its command. At a pace, the step is made when it is time for it."""
         if self.parameters.paced:
             self._answered_ns = self.stamp_ns
