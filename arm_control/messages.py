@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.exceptions import InputError
+from arm_control.exceptions import FrameNotFound, InputError
 from arm_control.model import RobotModel
 from arm_control.pose_trajectory import PosePoints
 from arm_control.spatial import Pose, rotation_from_quaternion
@@ -19,6 +19,20 @@ from arm_control.waypoints import Waypoints
 NANOSECONDS = 1_000_000_000
 HORIZON_NS = 24 * 3600 * NANOSECONDS
 """A message that is to act later than this [ns] after the newest state has a wrong stamp."""
+
+
+def link_of(frame_id: str, model: RobotModel) -> str:
+    """The link that a ``frame_id`` names; empty: the base.
+
+    Raises
+    ------
+    FrameNotFound
+        When there is none of that name.
+    """
+    link = frame_id or model.base
+    if link not in model.frames:
+        raise FrameNotFound(link, model.frames)
+    return link
 
 
 def nanoseconds(stamp: Any) -> int:

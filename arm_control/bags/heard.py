@@ -5,10 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from arm_control.controllers.proximity import Obstacle
-from arm_control.exceptions import ArmControlError, FrameNotFound, InputError
+from arm_control.exceptions import ArmControlError, InputError
 from arm_control.laws import JointOrder
 from arm_control.markers import ObstacleBook
-from arm_control.messages import acting_stamp, pose_from_message, pose_points_from_message, waypoints_from_message
+from arm_control.messages import (
+    acting_stamp,
+    link_of,
+    pose_from_message,
+    pose_points_from_message,
+    waypoints_from_message,
+)
 from arm_control.model import RobotModel
 from arm_control.pose_following import PoseMotion
 from arm_control.reference import Target
@@ -31,9 +37,7 @@ def order_of(topic: str, message: Any, model: RobotModel, now_ns: int) -> Target
         return JointOrder(stamp_ns, model.in_joint_order(message.name, message.position))
     if topic == "joint_trajectory":
         return JointOrder(stamp_ns, waypoints_from_message(model, message))
-    frame = message.header.frame_id or model.base
-    if frame not in model.frames:
-        raise FrameNotFound(frame, model.frames)
+    frame = link_of(message.header.frame_id, model)
     if topic == "target_pose":
         return Target(stamp_ns, frame, pose_from_message(message))
     return PoseMotion(stamp_ns, frame, pose_points_from_message(message, model.tip))
@@ -68,9 +72,7 @@ class HeardObstacles:
 
     def _pose_of(self, frame: str) -> Pose:
         """Pose of a link in the newest state; an empty name is the base."""
-        frame = frame or self._model.base
-        if frame not in self._model.frames:
-            raise FrameNotFound(frame, self._model.frames)
+        frame = link_of(frame, self._model)
         if self._state is None:
             if frame == self._model.base:
                 return self._model.pose([0.0] * self._model.nq, frame)

@@ -11,7 +11,7 @@ from std_msgs.msg import Header
 from trajectory_msgs.msg import MultiDOFJointTrajectory
 
 from arm_control.exceptions import FrameNotFound, InputError
-from arm_control.messages import acting_stamp, pose_from_message, pose_points_from_message
+from arm_control.messages import acting_stamp, link_of, pose_from_message, pose_points_from_message
 from arm_control.nodes.base import EVENTS, LATCHED_EVENTS, ArmNode
 from arm_control.nodes.states import publisher_of
 from arm_control.pose_following import PoseFollower, PoseMotion
@@ -98,8 +98,5 @@ class PoseOrders:
 
     def _acting(self, header: Header) -> tuple[int, str]:
         """When a message acts from [ns], and the link whose frame it is in."""
-        model = self._node.model
-        frame = header.frame_id or model.base
-        if frame not in model.frames:
-            raise FrameNotFound(frame, model.frames)
-        return acting_stamp(header.stamp, self._now_ns()), frame
+        link = link_of(header.frame_id, self._node.model)
+        return acting_stamp(header.stamp, self._now_ns()), link

@@ -8,7 +8,8 @@ from visualization_msgs.msg import MarkerArray
 
 from arm_control.controllers import Avoidance, AvoidanceOutput
 from arm_control.controllers.proximity import Obstacle
-from arm_control.exceptions import FrameNotFound, InputError
+from arm_control.exceptions import InputError
+from arm_control.messages import link_of
 from arm_control.model import Terms
 from arm_control.nodes.base import EVENTS, ArmNode
 from arm_control.nodes.markers import ObstacleBook
@@ -56,9 +57,7 @@ class HeardObstacles:
     def _pose_of(self, frame: str) -> Pose:
         """Pose of a link in the newest state; an empty name is the base."""
         model = self._node.model
-        frame = frame or model.base
-        if frame not in model.frames:
-            raise FrameNotFound(frame, model.frames)
+        frame = link_of(frame, model)
         if self.state is None:
             if frame == model.base:
                 return model.pose([0.0] * model.nq, frame)

@@ -21,7 +21,8 @@ from std_msgs.msg import Float64, String
 from visualization_msgs.msg import MarkerArray
 
 from arm_control.description.urdf import read_source
-from arm_control.exceptions import FrameNotFound, InputError
+from arm_control.exceptions import InputError
+from arm_control.messages import link_of
 from arm_control.nodes.base import EVENTS, LATCHED, ArmNode, ArmParameters, run
 from arm_control.nodes.conversions import NANOSECONDS, joint_state, nanoseconds
 from arm_control.nodes.newest import NewestOnly
@@ -266,10 +267,7 @@ class ViewerNode(ArmNode):
 
     def _pose_of(self, frame: str) -> Pose:
         """Pose of a link in the newest state; an empty name is the base."""
-        frame = frame or self.model.base
-        if frame not in self.model.frames:
-            raise FrameNotFound(frame, self.model.frames)
-        return self.model.pose(self.q, frame)
+        return self.model.pose(self.q, link_of(frame, self.model))
 
     def _place_of(self, frame: str) -> Pose:
         """The same for what is only drawn: as on TF, ``world`` is the base where no link has that name."""

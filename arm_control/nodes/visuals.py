@@ -145,12 +145,12 @@ class VisualsNode(ArmNode):
         p_E = self.model.pose(state.q).p
         X_WT = self._orders.follower.reference(state.stamp_ns, state.q).X_WT
         way = np.array([p for _, p in self._trace])
-        drawn = [*axes(X_WT), *self._distances(state), arrow("force", p_E, force * self.parameters.force_scale, ORANGE)]
+        drawn = [*axes(X_WT), *self._distances(state)]
+        if np.linalg.norm(force) >= SMALL_FORCE:
+            drawn.append(arrow("force", p_E, force * self.parameters.force_scale, ORANGE))
         if len(way) > 1:
             drawn.append(line_marker(way, "", 0))
             drawn[-1].ns = "trace"
-        if np.linalg.norm(force) < SMALL_FORCE:
-            drawn = [marker for marker in drawn if marker.ns != "force"]
         gone = Marker(action=Marker.DELETEALL)  # what is not drawn any more must not stay
         for marker in (gone, *drawn):
             marker.header.frame_id, marker.header.stamp = self.model.base, time_message(state.stamp_ns)
