@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -37,6 +38,9 @@ START_TIME = 30.0
 
 DISCOVERY_TIME = 0.5
 """Wall time in which other nodes on this machine are found [s]."""
+
+ARRIVAL_TIME = 5.0
+"""Wall time that the last commands have, to arrive after their states; one that was lost is sent again [s]."""
 
 
 def run_scenario(options: RunOptions, console: Console | None = None) -> int:
@@ -131,11 +135,11 @@ def _watch(
     console: Console,
 ) -> None:
     """Spin until the duration is over, Ctrl-C, or a node dies (then :class:`NodeDied`)."""
-    stop = StopRequest()
+    stop, end = StopRequest(), End(options.duration)
     started = looked = time.monotonic()
     show = _headless_view if options.headless else _live_view
     with show(monitor, page, options, console) as refresh:
-        while not stop.requested and not _over(monitor, options.duration):
+        while not stop.requested and not end.reached(monitor.stamp_ns, monitor.command_ns, time.monotonic()):
             try:
                 executor.spin_once(timeout_sec=0.05)
             except ExternalShutdownException:
@@ -163,8 +167,19 @@ def _show_output(processes: Processes, console: Console, more: Sequence[str] = (
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-def _over(monitor: MonitorNode, duration: float) -> bool:
-    return bool(duration) and monitor.stamp_ns >= round(duration * 1e9)
+class End:
+    """When a run of some duration [s] is over: its states are here and so are their commands; 0: never."""
+
+    def __init__(self, duration: float) -> None:
+        self._end_ns = round(duration * 1e9) if duration else math.inf
+        self._latest = math.inf
+
+    def reached(self, state_ns: int, command_ns: int, now: float) -> bool:
+        """Whether it is over, by the newest stamps [ns] and the steady clock [s]."""
+        if state_ns < self._end_ns:
+            return False
+        self._latest = min(self._latest, now + ARRIVAL_TIME)
+        return command_ns >= self._end_ns or now >= self._latest
 
 
 @contextmanager

@@ -31,6 +31,8 @@ from arm_control.parameters import parameter, refuse_unknown
 
 STATE = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
 LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+LOSSLESS = QoSProfile(depth=20_000, reliability=ReliabilityPolicy.RELIABLE)
+"""For streams of which nothing may be missing: what is lost is sent again after up to 3 s, and so much waits for it."""
 EVENTS = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
 LATCHED_EVENTS = QoSProfile(
     depth=1000, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
@@ -104,7 +106,7 @@ class ArmNode(Node):
         Real time: only the newest counts, and nothing waits for a lost one. Lock step: nothing may be lost,
         not even for somebody who only listens.
         """
-        return EVENTS if self.parameters.lock_step else STATE
+        return LOSSLESS if self.parameters.lock_step else STATE
 
     def find_model(self) -> None:
         """Build the model from the parameter ``robot_description``, or wait for the topic of that name."""

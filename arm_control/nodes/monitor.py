@@ -18,21 +18,19 @@ from geometry_msgs.msg import PoseStamped
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
 from rclpy.node import Node
-from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64
 from std_srvs.srv import SetBool
 
 from arm_control.model import RobotModel
-from arm_control.nodes.base import EVENTS, LATCHED, LATCHED_EVENTS
+from arm_control.nodes.base import EVENTS, LATCHED, LATCHED_EVENTS, LOSSLESS
 from arm_control.nodes.conversions import NANOSECONDS, nanoseconds, pose_from_message
 from arm_control.nodes.loop import Apart, poll
 from arm_control.recording import Recording, Stamps
 from arm_control.reference import Target
 from arm_control.spatial import Array
 
-RECORD = QoSProfile(depth=5000, reliability=ReliabilityPolicy.RELIABLE)
 RECORDER_READY = "recorder/ready"
 """Latched topic on which a recorder says that it hears states and commands."""
 FIGURES = ("position_error", "orientation_error", "condition_number", "saturation", "braking")
@@ -69,8 +67,8 @@ class MonitorNode(Node):
         self._target_messages: list[PoseStamped] = []
         self.figures = dict.fromkeys(FIGURES, math.nan)
         self.diagnostics: dict[str, dict[str, str]] = {}
-        self._states = self._polled(JointState, "joint_states", RECORD, raw=True)
-        self._commands = self._polled(JointState, "joint_commands", RECORD, raw=True)
+        self._states = self._polled(JointState, "joint_states", LOSSLESS, raw=True)
+        self._commands = self._polled(JointState, "joint_commands", LOSSLESS, raw=True)
         for qos in (EVENTS, LATCHED_EVENTS):
             self.create_subscription(PoseStamped, "target_pose", self._on_target, qos)
         self.create_subscription(Float64, "controller_state/targets", self._on_target_count, LATCHED)
@@ -83,7 +81,12 @@ class MonitorNode(Node):
     @property
     def stamp_ns(self) -> int:
         """Stamp of the newest state, -1 before the first [ns]."""
-        return _stamp_ns(self._raw_states[-1]) if self._raw_states else -1
+        return _newest_ns(self._raw_states)
+
+    @property
+    def command_ns(self) -> int:
+        """Stamp of the newest command, -1 before the first [ns]."""
+        return _newest_ns(self._raw_commands)
 
     @property
     def active_target(self) -> int:
@@ -148,8 +151,11 @@ class MonitorNode(Node):
             self.diagnostics[status.name.rpartition("/")[2]] = {"message": status.message, **values}
 
 
-def _stamp_ns(raw: bytes) -> int:
-    """Stamp of a serialised message that begins with a header [ns]."""
+def _newest_ns(recorded: Sequence[bytes] | deque[bytes]) -> int:
+    """Stamp of the last of the serialised messages, which begin with a header; -1 where there is none [ns]."""
+    if not recorded:
+        return -1
+    raw = recorded[-1]
     order = "<" if raw[1] & 1 else ">"
     seconds, nanoseconds_ = struct.unpack_from(f"{order}iI", raw, 4)
     return int(seconds) * NANOSECONDS + int(nanoseconds_)

@@ -26,7 +26,7 @@ from std_msgs.msg import Bool
 from arm_control.bags.types import local_types
 from arm_control.bags.writer import STORAGES, BagWriter, Published
 from arm_control.exceptions import ArmControlError, BagError
-from arm_control.nodes.base import LATCHED, die_with_parent, refuse_insecure
+from arm_control.nodes.base import LATCHED, LOSSLESS, die_with_parent, refuse_insecure
 from arm_control.nodes.loop import Apart, poll
 from arm_control.nodes.monitor import RECORDER_READY
 from arm_control.nodes.orders import Heard
@@ -167,7 +167,7 @@ class RecorderNode(Node):
             """Subscriptions apart call nobody."""
 
         qos = QoSProfile(
-            depth=10_000,
+            depth=LOSSLESS.depth,
             reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
             durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
         )

@@ -24,11 +24,11 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
 
 from arm_control import Pose
+from arm_control.nodes.base import LOSSLESS
 from arm_control.nodes.conversions import nanoseconds, pose_message
 from arm_control.nodes.loop import Apart, poll
 
 HOME = [0.0, -1.4, 1.9, -2.07, -1.5708, 0.0]
-RECORD = QoSProfile(depth=5000, reliability=ReliabilityPolicy.RELIABLE)
 LATCHED = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
@@ -92,7 +92,7 @@ class Rig:
                 pytest.fail(f"waited {seconds} s for {what or done}\n{logs}")
         return result
 
-    def hear(self, kind: Any, topic: str, where: list[Any], qos: Any = RECORD) -> None:
+    def hear(self, kind: Any, topic: str, where: list[Any], qos: Any = LOSSLESS) -> None:
         """Append every message of a topic to a list."""
 
         def unused(_: object) -> None:

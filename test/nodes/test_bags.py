@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from rig import LATCHED, RECORD, Rig
+from rig import LATCHED, Rig
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
@@ -27,6 +27,7 @@ from arm_control.bags.replaying import Choice, controller_of
 from arm_control.bags.writer import BagWriter, Published
 from arm_control.exceptions import BagError
 from arm_control.nodes import recorder
+from arm_control.nodes.base import LOSSLESS
 from arm_control.nodes.conversions import joint_state
 from arm_control.nodes.player import is_effort
 
@@ -82,7 +83,7 @@ def test_a_recording_can_be_read_however_it_ends(rig: Rig, ur5: RobotModel, endi
     latched = rig.node.create_publisher(String, "robot_description", LATCHED)
     latched.publish(String(data="<robot/>"))
     path = recording(rig, "joint_states", "/robot_description")
-    states = rig.node.create_publisher(JointState, "joint_states", RECORD)
+    states = rig.node.create_publisher(JointState, "joint_states", LOSSLESS)
     rig.spin(lambda: states.get_subscription_count() == 2 and latched.get_subscription_count() == 1, what="recorder")
     rig.spin(lambda: rig.matched()[0], what="own subscription")
     for k in range(100):

@@ -12,13 +12,14 @@ import stand_in as program
 import yaml
 from coppeliasim_zmqremoteapi_client import RemoteAPIClient
 from geometry_msgs.msg import PoseStamped
-from rig import HOME, RECORD, Rig, stamp
+from rig import HOME, Rig, stamp
 from sensor_msgs.msg import JointState
 from stand_in import REAL
 from std_srvs.srv import SetBool, Trigger
 from visualization_msgs.msg import MarkerArray
 
 from arm_control import RobotModel
+from arm_control.nodes.base import LOSSLESS
 from arm_control.nodes.conversions import joint_state, nanoseconds
 
 only_stand_in = pytest.mark.skipif(bool(REAL), reason="a running CoppeliaSim is not killed")
@@ -197,7 +198,7 @@ def test_the_scene_s_target_and_obstacles_are_published(rig: Rig, ur5: RobotMode
     targets: list[PoseStamped] = []
     obstacles: list[MarkerArray] = []
     rig.hear(PoseStamped, "target_pose", targets)
-    rig.hear(MarkerArray, "obstacles", obstacles, RECORD)
+    rig.hear(MarkerArray, "obstacles", obstacles, LOSSLESS)
     rig.start("coppeliasim_bridge", port=server.port, loss_time=60.0, obstacle_objects=["/ball"], **BRIDGE)
     commands = rig.publisher(JointState, "joint_commands")
     answer(rig, ur5, commands, 0.05)

@@ -13,7 +13,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import PoseArray, PoseStamped
 from rcl_interfaces.msg import Parameter, ParameterValue
 from rcl_interfaces.srv import SetParameters
-from rig import HOME, LATCHED, RECORD, Rig, target
+from rig import HOME, LATCHED, Rig, target
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64
 from std_srvs.srv import SetBool
@@ -21,6 +21,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control import Pose, RobotModel, urdf_path
 from arm_control.gate import EffortGate, GateParameters
+from arm_control.nodes.base import LOSSLESS
 from arm_control.nodes.conversions import joint_state, pose_from_message
 from arm_control.planners.reach import ReachPlanner
 from arm_control.planners.receding import PlanFollower, RecedingParameters
@@ -194,8 +195,8 @@ def test_plan_figures_and_path_are_published(rig: Rig, ur5: RobotModel):
     lines: list[MarkerArray] = []
     for name, where in heard.items():
         rig.hear(Float64, f"controller_state/{name}", where)
-    rig.hear(PoseArray, "planned_path", paths, RECORD)
-    rig.hear(MarkerArray, "plan_markers", lines, RECORD)
+    rig.hear(PoseArray, "planned_path", paths, LOSSLESS)
+    rig.hear(MarkerArray, "plan_markers", lines, LOSSLESS)
     driver = Driver(rig, ur5)
     driver.send(goal(ur5), 0)
     driver.answers([(START, STILL)] * 60)
