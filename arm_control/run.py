@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -65,25 +65,23 @@ def run_scenario(options: RunOptions, console: Console | None = None) -> int:
     model = _model(scenario, options)
     refuse_insecure()
     localhost_unless_told()
-    count = scenario.nodes["targets"].get("count", 1) if "targets" in scenario.nodes else 0
-    with _monitor(count, options.namespace, scenario.simulator) as (monitor, executor):
+    with _monitor(_awaited(scenario), options.namespace, scenario.simulator) as (monitor, executor):
         monitor.waits_for_recorder = bool(options.bag)
         if scenario.simulator:
             _refuse_company(monitor, executor)
         try:
             where = options.params_file, options.namespace, options.single_process
-            with Processes(scenario, *where, recorder_arguments(scenario, options)) as processes:
+            with Processes(scenario, *where, recorder_arguments(scenario, options)) as processes, _gone_first(monitor):
                 wanted = options.viewer and not options.headless
                 with spectator(wanted, scenario.arm(), options.control, options.namespace) as page:
                     os.nice(10)  # watching must not cost the nodes time
                     _watch(processes, page, monitor, executor, options, console)
+                end_ns = round(options.duration * 1e9) if options.duration else monitor.stamp_ns
+                recording = monitor.recording(model).until(end_ns)
         except NodeDied as died:
             console.print(f"[bold red]{died}[/]; the rest was braked and stopped")
             return 3
-        end_ns = round(options.duration * 1e9) if options.duration else monitor.stamp_ns
-        recording = monitor.recording(model).until(end_ns)
-        diagnostics = monitor.diagnostics
-    return _conclude(scenario, model, recording, diagnostics, options, console)
+    return _conclude(scenario, model, recording, monitor.diagnostics, options, console)
 
 
 def _model(scenario: Scenario, options: RunOptions) -> RobotModel:
@@ -103,10 +101,30 @@ def _parameters(scenario: Scenario, options: RunOptions, node: str) -> dict[str,
 
 
 @contextmanager
-def _monitor(targets: int, namespace: str, simulator: str) -> Iterator[tuple[MonitorNode, SingleThreadedExecutor]]:
+def _gone_first(monitor: MonitorNode) -> Iterator[None]:
+    """Take the monitor away before the nodes: who watches others go may lock up in Fast DDS (its issue 6502)."""
+    try:
+        yield
+    finally:
+        monitor.destroy_node()
+
+
+def _awaited(scenario: Scenario) -> dict[str, int]:
+    """What the controller must know of before time starts: targets, and obstacles if it avoids them."""
+    targets = scenario.nodes["targets"].get("count", 1) if "targets" in scenario.nodes else 0
+    obstacles = sum(mover.span.holds(0.0) for mover in scenario.world.movers)
+    avoids = any(parameters.get("avoid_obstacles") for parameters in scenario.nodes.values())
+    avoids = avoids or "obstacle_avoidance" in scenario.nodes
+    return {"targets": targets, **({"obstacles": obstacles} if avoids and obstacles else {})}
+
+
+@contextmanager
+def _monitor(
+    awaited: Mapping[str, int], namespace: str, simulator: str
+) -> Iterator[tuple[MonitorNode, SingleThreadedExecutor]]:
     arguments = ["--ros-args", "-r", f"__ns:=/{namespace.strip('/')}"] if namespace else None
     rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
-    monitor, executor = MonitorNode(targets, simulator), SingleThreadedExecutor()
+    monitor, executor = MonitorNode(awaited, simulator), SingleThreadedExecutor()
     executor.add_node(monitor)
     try:
         yield monitor, executor

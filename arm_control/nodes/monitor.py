@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import struct
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,8 +41,8 @@ class MonitorNode(Node):
 
     Parameters
     ----------
-    targets : int
-        Targets the controller must have before the simulator is started.
+    awaited : mapping of str to int
+        How many ``targets``, and ``obstacles``, the controller must know of before the simulator is started.
     simulator : str
         Name of the node that simulates; empty where none does.
     keep : int
@@ -58,10 +58,10 @@ class MonitorNode(Node):
         Whether a recorder must hear states and commands before the simulator is started.
     """
 
-    def __init__(self, targets: int = 0, simulator: str = "simulator", keep: int = 2_000_000) -> None:
+    def __init__(self, awaited: Mapping[str, int], simulator: str = "simulator", keep: int = 2_000_000) -> None:
         super().__init__("monitor", start_parameter_services=False)
         self.waits_for_recorder = False
-        self._wanted_targets, self._known_targets, self._asked = targets, -1, False
+        self._missing, self._asked = dict(awaited), False
         self._raw_states: deque[bytes] = deque(maxlen=keep)
         self._raw_commands: deque[bytes] = deque(maxlen=keep)
         self._target_messages: list[PoseStamped] = []
@@ -71,7 +71,8 @@ class MonitorNode(Node):
         self._commands = self._polled(JointState, "joint_commands", LOSSLESS, raw=True)
         for qos in (EVENTS, LATCHED_EVENTS):
             self.create_subscription(PoseStamped, "target_pose", self._on_target, qos)
-        self.create_subscription(Float64, "controller_state/targets", self._on_target_count, LATCHED)
+        for what in awaited:
+            self._await(what)
         self.create_subscription(Bool, RECORDER_READY, self._on_recorder, LATCHED)
         self.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 10)
         self._newest = {name: self._polled(Float64, f"controller_state/{name}", 1) for name in FIGURES}
@@ -117,6 +118,15 @@ class MonitorNode(Node):
 
         return self.create_subscription(kind, topic, unused, qos, callback_group=Apart(), raw=raw)
 
+    def _await(self, what: str) -> None:
+        """Wait until the controller says that it knows as many as it must."""
+
+        def on_count(message: Float64) -> None:
+            if message.data >= self._missing.get(what, math.inf):
+                del self._missing[what]
+
+        self.create_subscription(Float64, f"controller_state/{what}", on_count, LATCHED)
+
     def _fetch(self) -> None:
         self._raw_states.extend(raw for raw, _ in poll(self._states))
         self._raw_commands.extend(raw for raw, _ in poll(self._commands))
@@ -134,16 +144,13 @@ class MonitorNode(Node):
         self._fetch()
         connected = self._states.get_publisher_count() and self._commands.get_publisher_count()
         connected = connected and not self.waits_for_recorder
-        if not self._asked and connected and self._known_targets >= self._wanted_targets:
+        if not self._asked and connected and not self._missing:
             self._asked = self._pause.service_is_ready()
             if self._asked:
                 self._pause.call_async(SetBool.Request(data=False))
 
     def _on_recorder(self, _: Bool) -> None:
         self.waits_for_recorder = False
-
-    def _on_target_count(self, message: Float64) -> None:
-        self._known_targets = int(message.data)
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:

@@ -131,7 +131,10 @@ class Rig:
         self.spin(lambda: self.time >= seconds, 30.0, f"t = {seconds} s")
 
     def close(self) -> None:
-        """End the processes this rig started, and its own node."""
+        """End the own node first: who watches others go may lock up in Fast DDS (its issue 6502)."""
+        self.executor.shutdown()
+        self.node.destroy_node()
+        rclpy.try_shutdown(context=self.context)
         for process in self.processes.values():
             if process.poll() is None:
                 process.send_signal(signal.SIGCONT)
@@ -142,9 +145,6 @@ class Rig:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-        self.executor.shutdown()
-        self.node.destroy_node()
-        rclpy.try_shutdown(context=self.context)
 
 
 def stamp(message: Any) -> float:
