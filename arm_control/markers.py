@@ -6,23 +6,19 @@
 | TRIANGLE_LIST | a cone: one point above a round, flat base |
 | LINE_LIST, LINE_STRIP | capsules, ``scale.x`` thick |
 
-The pose is that in ``header.frame_id`` at the moment the marker arrives. The velocity is the difference to the
-marker's last pose by the difference of their stamps.
+What becomes of them is in :mod:`arm_control.obstacle_book`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from arm_control.controllers.proximity import Obstacle
-from arm_control.exceptions import ArmControlError, InputError
+from arm_control.exceptions import InputError
 from arm_control.geometry import Box, Capsule, Cone, Cylinder, Shape, Sphere
-from arm_control.messages import NANOSECONDS, nanoseconds, pose_from_message
-from arm_control.spatial import Array, Pose, rotation_vector, rotation_with_z
+from arm_control.spatial import Array, Pose, rotation_with_z
 
 CUBE, SPHERE, CYLINDER, LINE_STRIP, LINE_LIST, TRIANGLE_LIST = 1, 2, 3, 4, 5, 11
 """Kinds of markers, as the message numbers them."""
@@ -30,85 +26,10 @@ ADD, DELETE, DELETEALL = 0, 2, 3
 """What a marker asks for, as the message numbers it."""
 ROUND = 0.02
 """How much diameters that should be equal may differ, relative."""
-FASTEST = 5.0
-"""Above this speed [m/s] a new pose is a jump, not a motion."""
 MOST = 200
-"""Obstacles at a time, and lines of one marker."""
+"""Obstacles at a time, lines of one marker, and what may be known ahead of time of one obstacle."""
 CORNERS = 24
 """Of the ring that stands for a cone's base."""
-
-
-@dataclass(frozen=True)
-class Seen:
-    """A marker: its obstacles, its own stamp and when it came [ns], and how long it holds [ns]; 0: for ever."""
-
-    obstacles: tuple[Obstacle, ...]
-    stamp_ns: int
-    came_ns: int
-    lifetime_ns: int
-
-
-class ObstacleBook:
-    """The obstacles that hold now, by the markers that came.
-
-    Parameters
-    ----------
-    pose_of : callable
-        Pose in the world of a frame, by its name; raises when there is no such frame.
-    """
-
-    def __init__(self, pose_of: Callable[[str], Pose]) -> None:
-        self._pose_of = pose_of
-        self._seen: dict[tuple[str, int], Seen] = {}
-
-    def take(self, message: Any, now_ns: int) -> list[ArmControlError]:
-        """Take an array of markers; a wrong one is left out and its error returned.
-
-        Parameters
-        ----------
-        message : visualization_msgs/MarkerArray
-            What came.
-        now_ns : int
-            When, on the clock of the states [ns].
-        """
-        errors = []
-        for marker in message.markers:
-            try:
-                self._take(marker, now_ns)
-            except ArmControlError as error:
-                errors.append(error)
-        return errors
-
-    def obstacles(self, now_ns: int) -> list[Obstacle]:
-        """Obstacles whose lifetime is not over; the others are dropped."""
-        self._seen = {key: seen for key, seen in self._seen.items() if _holds(seen, now_ns)}
-        return [obstacle for seen in self._seen.values() for obstacle in seen.obstacles]
-
-    def restart(self, now_ns: int) -> None:
-        """Time has started over: what is there has come just now."""
-        self._seen = {key: replace(seen, came_ns=now_ns) for key, seen in self._seen.items()}
-
-    def _take(self, marker: Any, now_ns: int) -> None:
-        key = marker.ns, marker.id
-        if marker.action == DELETEALL:
-            self._seen = {k: seen for k, seen in self._seen.items() if marker.ns and k[0] != marker.ns}
-        elif marker.action == DELETE:
-            self._seen.pop(key, None)
-        elif marker.action == ADD:
-            shapes = shapes_of(marker)
-            if len(shapes) + sum(len(seen.obstacles) for k, seen in self._seen.items() if k != key) > MOST:
-                raise InputError(f"too many obstacles: at most {MOST} at a time")
-            stamp_ns = nanoseconds(marker.header.stamp)
-            X_WM = self._pose_of(marker.header.frame_id) @ pose_from_message(marker)
-            obstacles = [Obstacle(shape, X_WM @ X_MO) for shape, X_MO in shapes]
-            last = self._seen.get(key)
-            if last is not None and len(last.obstacles) == len(obstacles):
-                seconds = (stamp_ns - last.stamp_ns) / NANOSECONDS
-                obstacles = [_moving(o, before, seconds) for o, before in zip(obstacles, last.obstacles, strict=True)]
-            lifetime_ns = nanoseconds(marker.lifetime)
-            self._seen[key] = Seen(tuple(obstacles), stamp_ns, now_ns, lifetime_ns)
-        else:
-            raise InputError(f"action {marker.action} of marker {_name(marker)}: ADD, DELETE or DELETEALL is needed")
 
 
 def shapes_of(marker: Any) -> list[tuple[Shape, Pose]]:
@@ -131,13 +52,13 @@ def shapes_of(marker: Any) -> list[tuple[Shape, Pose]]:
         return [(Cylinder(float(scale[:2].max()) / 2, float(scale[2])), here)]
     points = np.array([(p.x, p.y, p.z) for p in marker.points]).reshape(-1, 3)
     if not np.isfinite(points).all():
-        raise InputError(f"points of marker {_name(marker)} are not finite")
+        raise InputError(f"points of marker {name_of(marker)} are not finite")
     if marker.type == TRIANGLE_LIST:
         return [_cone(marker, points * scale)]
     if marker.type in (LINE_LIST, LINE_STRIP):
         return _capsules(marker, points, float(scale[0]) / 2)
     raise InputError(
-        f"type {marker.type} of marker {_name(marker)} is no obstacle: there are SPHERE, CUBE, CYLINDER,"
+        f"type {marker.type} of marker {name_of(marker)} is no obstacle: there are SPHERE, CUBE, CYLINDER,"
         " TRIANGLE_LIST (a cone), LINE_LIST and LINE_STRIP (capsules)"
     )
 
@@ -174,9 +95,9 @@ def _capsules(marker: Any, points: Array, radius: float) -> list[tuple[Shape, Po
     elif marker.type == LINE_STRIP:
         ends = np.stack([points[:-1], points[1:]], axis=1)
     else:
-        raise InputError(f"LINE_LIST {_name(marker)} has {len(points)} points: an even number is needed")
+        raise InputError(f"LINE_LIST {name_of(marker)} has {len(points)} points: an even number is needed")
     if not 0 < len(ends) <= MOST:
-        raise InputError(f"lines of marker {_name(marker)}: {len(ends)}, allowed are 1 to {MOST}")
+        raise InputError(f"lines of marker {name_of(marker)}: {len(ends)}, allowed are 1 to {MOST}")
     return [_capsule(a, b, radius) for a, b in ends]
 
 
@@ -199,7 +120,7 @@ def _cone(marker: Any, points: Array) -> tuple[Shape, Pose]:
             flat = np.abs((base - centre) @ axis).max() <= ROUND * height * r.max()
             if height > 0.0 and flat and len(ring) >= 3 and np.ptp(ring) <= ROUND * r.max():
                 return Cone(float(r.max()), height), Pose(_turned(axis), (apex + centre) / 2)
-    raise InputError(f"TRIANGLE_LIST {_name(marker)} is no cone: one point above a flat, round base is needed")
+    raise InputError(f"TRIANGLE_LIST {name_of(marker)} is no cone: one point above a flat, round base is needed")
 
 
 def _turned(axis: Array) -> Array:
@@ -210,25 +131,13 @@ def _turned(axis: Array) -> Array:
     return rotation_with_z(axis / length)
 
 
-def _moving(obstacle: Obstacle, before: Obstacle, seconds: float) -> Obstacle:
-    """The obstacle with the velocity that it had since before; the old one where no time has gone by."""
-    if seconds <= 0.0:
-        return replace(obstacle, V_WO=before.V_WO)
-    X, X_before = obstacle.X_WO, before.X_WO
-    V = np.concatenate([X.p - X_before.p, rotation_vector(X.R @ X_before.R.T)]) / seconds
-    return replace(obstacle, V_WO=V) if np.linalg.norm(V[:3]) <= FASTEST else obstacle
-
-
-def _holds(seen: Seen, now_ns: int) -> bool:
-    return not seen.lifetime_ns or now_ns - seen.came_ns <= seen.lifetime_ns
-
-
 def _check_equal(marker: Any, diameters: Sequence[float] | Array) -> None:
     if np.ptp(diameters) > ROUND * np.max(diameters):
         raise InputError(
-            f"diameters of marker {_name(marker)} differ: {np.asarray(diameters).tolist()}; it must be round"
+            f"diameters of marker {name_of(marker)} differ: {np.asarray(diameters).tolist()}; it must be round"
         )
 
 
-def _name(marker: Any) -> str:
+def name_of(marker: Any) -> str:
+    """Return namespace and number of a marker, for sentences."""
     return f"'{marker.ns}' {marker.id}"

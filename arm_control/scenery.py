@@ -1,9 +1,9 @@
 """What a scenario tells of its obstacles, and when, on the time of the joint states. No ROS here.
 
-Every ``PERIOD_NS`` of that time each obstacle that is there is told again, with its pose of then and the state's stamp:
-so somebody who comes later hears of it too, and velocities are differences over a known time. In lock step, in slow
-motion and while paused the obstacles do what the arm's time does. One that is to vanish says so by its lifetime, and
-is deleted when it has.
+Each obstacle that is there is told for every ``PERIOD_NS`` of that time, with its pose of then, and ahead of it. So
+whoever acts by the stamps (:mod:`arm_control.obstacle_book`) knows where everything is, whenever the messages come; in
+lock step, in slow motion and while paused the obstacles do what the arm's time does. One that is to vanish says so by
+its lifetime, and is deleted when it has.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from arm_control.controllers.proximity import Obstacle
 from arm_control.world import World
 
 PERIOD_NS = 20_000_000
+LEAD = 0.1
+"""How far ahead of the newest state is told [s]."""
 NAMESPACE = "scenario"
 """Of the markers."""
 
@@ -33,19 +35,28 @@ class Scenery:
     ----------
     world : World
         The obstacles.
+    lead : float
+        How far ahead of the newest state is told [s].
     """
 
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self._last_ns = -PERIOD_NS
+    def __init__(self, world: World, lead: float = LEAD) -> None:
+        self._world, self._lead_ns = world, round(lead * 1e9)
+        self._state_ns, self._next_ns = 0, 0
         self._shown: set[int] = set()
 
-    def due(self, stamp_ns: int) -> list[Told] | None:
-        """What is to be told at a state's stamp [ns]; None where nothing is yet."""
-        if self._last_ns < stamp_ns < self._last_ns + PERIOD_NS:  # a state that comes again is answered again
-            return None
-        self._last_ns = stamp_ns
-        return self.told(stamp_ns)
+    def due(self, stamp_ns: int) -> list[tuple[int, list[Told]]]:
+        """What is to be told in a state with this stamp, for which times, in their order [ns].
+
+        A state that comes again, as while paused, is for somebody who came late: everything is told again. When time
+        has started over, others have to see that first: what is ahead follows with the next state.
+        """
+        lead_ns = self._lead_ns if stamp_ns >= self._state_ns else 0
+        if not self._state_ns < stamp_ns < self._next_ns:
+            self._next_ns = stamp_ns - stamp_ns % PERIOD_NS
+        times = range(self._next_ns, stamp_ns + lead_ns + 1, PERIOD_NS)
+        self._state_ns, self._next_ns = stamp_ns, self._next_ns + len(times) * PERIOD_NS
+        stamps = [max(1, time_ns) for time_ns in times]  # an empty stamp would mean: now
+        return [(stamp, self.told(stamp)) for stamp in stamps]
 
     def told(self, stamp_ns: int) -> list[Told]:
         """Return what is to be told at a time [ns]."""

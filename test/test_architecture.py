@@ -35,7 +35,7 @@ LAYERS = (
     ("motions", "patterns", "following", "pose_following", "messages", "states"),
     ("controllers", "planners", "simulators", "targets", "world", "tuning", "scenario", "report", "pictures", "check"),
     ("laws", "metrics", "markers", "scenery", "run_options"),
-    ("control",),
+    ("control", "obstacle_book"),
     ("simulation", "viewer"),
     ("bags",),
     ("nodes",),

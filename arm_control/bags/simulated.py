@@ -1,7 +1,7 @@
 """A simulated run as a bag, in the form that the nodes' topics have; two runs give the same bytes.
 
 Times in the bag are the states' stamps. Orders and obstacles reach the controller as messages say them, as they do
-among nodes: a quaternion stands for a rotation, an obstacle is told every 20 ms, and is known from the next state on.
+among nodes: a quaternion stands for a rotation, an obstacle is told for every 20 ms, ahead of time.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from types import TracebackType
 import numpy as np
 
 from arm_control.bags import messages
-from arm_control.bags.heard import HeardObstacles, order_of
+from arm_control.bags.heard import order_of
 from arm_control.bags.writer import BagWriter, Published
 from arm_control.control import Decision
 from arm_control.controllers.proximity import Obstacle
 from arm_control.description.urdf import read_source
 from arm_control.laws import JointOrder
+from arm_control.obstacle_book import HeardObstacles
 from arm_control.pose_following import PoseMotion
 from arm_control.reference import Target
 from arm_control.resources import urdf_path
@@ -82,6 +83,10 @@ class SimulatedBag:
 
     def obstacles(self, stamp_ns: int, q: Array) -> list[Obstacle]:
         """See :class:`arm_control.simulation.Witness`."""
+        for time_ns, told in self._scenery.due(stamp_ns) if self._scenery is not None else ():
+            message = messages.markers(told, self._model.base, time_ns)
+            self._bag.put("/obstacles", stamp_ns, message)
+            self._obstacles.take(message)
         return self._obstacles.at(stamp_ns, q)
 
     def see(self, stamp_ns: int, decision: Decision) -> None:
@@ -94,11 +99,6 @@ class SimulatedBag:
         if self._count % TELEMETRY == 0:
             self._tell(stamp_ns, decision)
         self._count += 1
-        told = None if self._scenery is None else self._scenery.due(stamp_ns)
-        if told is not None:
-            message = messages.markers(told, self._model.base, stamp_ns)
-            self._bag.put("/obstacles", stamp_ns, message)
-            self._obstacles.take(message)
 
     def _joints(self, topic: str, stamp_ns: int, **values: Array) -> None:
         self._bag.put(topic, stamp_ns, messages.joint_state(self._names, stamp_ns, **values))

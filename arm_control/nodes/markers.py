@@ -7,11 +7,11 @@ from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker
 
 from arm_control.controllers.proximity import Obstacle
-from arm_control.markers import MOST, ObstacleBook, marker_form, shapes_of
+from arm_control.markers import marker_form, shapes_of
 from arm_control.nodes.conversions import pose_message, time_message
 from arm_control.spatial import Array
 
-__all__ = ["MOST", "ObstacleBook", "line_marker", "marker_of", "shapes_of"]
+__all__ = ["line_marker", "marker_of", "shapes_of"]
 
 
 def marker_of(obstacle: Obstacle) -> Marker:

@@ -81,7 +81,7 @@ class ObstacleAvoidanceNode(ArmNode):
             return
         if self.reader.restarted:
             self._surroundings.restart(state)
-        self._surroundings.state = state
+        self._surroundings.on_state(state)
         self._state, self._terms = state, self.model.evaluate(state.q, state.v)
         if self._early is not None:
             self._on_effort(*self._early)

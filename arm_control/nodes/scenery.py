@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import Marker, MarkerArray
 
@@ -17,6 +19,8 @@ from arm_control.nodes.markers import marker_of
 from arm_control.nodes.states import publisher_of
 from arm_control.world import World
 
+BEFORE = 0.1
+"""Until the first state comes, what is around at time 0 is told at this period of the steady clock [s]."""
 GID = 16
 """Bytes of a publisher's name in the middleware; some versions add zeros."""
 
@@ -30,21 +34,27 @@ class Scenery:
         Its robot's base is the frame of the markers.
     world : World
         The obstacles.
+    lead : float
+        How far ahead of the newest state is told [s].
     """
 
-    def __init__(self, node: ArmNode, world: World) -> None:
-        self._node, self._scenery = node, scenery.Scenery(world)
+    def __init__(self, node: ArmNode, world: World, lead: float) -> None:
+        self._node, self._scenery = node, scenery.Scenery(world, lead)
         self._theirs: set[int] = set()
         self._markers = node.create_publisher(MarkerArray, "obstacles", EVENTS)
         node.control_path.subscribe(MarkerArray, "obstacles", self._on_obstacles, EVENTS)
         node.control_path.subscribe(JointState, "joint_states", self._on_state, STATE)
+        self._before = node.create_timer(BEFORE, lambda: self._tell(0), clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def _on_state(self, message: JointState, _: dict[str, Any]) -> None:
-        stamp_ns = nanoseconds(message.header.stamp)
-        told = self._scenery.due(stamp_ns)
-        if told is not None:
+        self._before.cancel()
+        self._tell(nanoseconds(message.header.stamp))
+
+    def _tell(self, stamp_ns: int) -> None:
+        """Tell what is due in a state with this stamp [ns]."""
+        for time_ns, told in self._scenery.due(stamp_ns):
             ours = [entry for entry in told if entry.number not in self._theirs]
-            self._markers.publish(MarkerArray(markers=[self._marker(entry, stamp_ns) for entry in ours]))
+            self._markers.publish(MarkerArray(markers=[self._marker(entry, time_ns) for entry in ours]))
 
     def _on_obstacles(self, message: MarkerArray, info: dict[str, Any]) -> None:
         """Leave to others what they have moved."""
@@ -57,10 +67,6 @@ class Scenery:
         own = self._node.get_name(), self._node.get_namespace()
         found = self._node.get_publishers_info_by_topic(self._markers.topic_name)
         return {bytes(one.endpoint_gid)[:GID] for one in found if (one.node_name, one.node_namespace) == own}
-
-    def markers(self, stamp_ns: int) -> MarkerArray:
-        """Return what is to be told at a time [ns]."""
-        return MarkerArray(markers=[self._marker(entry, stamp_ns) for entry in self._scenery.told(stamp_ns)])
 
     def _marker(self, told: scenery.Told, stamp_ns: int) -> Marker:
         marker = Marker(action=Marker.DELETE) if told.obstacle is None else marker_of(told.obstacle)

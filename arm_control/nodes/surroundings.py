@@ -4,68 +4,53 @@ from __future__ import annotations
 
 from typing import Any
 
+from std_msgs.msg import Float64
 from visualization_msgs.msg import MarkerArray
 
 from arm_control.controllers import Avoidance, AvoidanceOutput
 from arm_control.controllers.proximity import Obstacle
-from arm_control.exceptions import InputError
-from arm_control.messages import link_of
 from arm_control.model import Terms
-from arm_control.nodes.base import EVENTS, ArmNode
-from arm_control.nodes.markers import ObstacleBook
+from arm_control.nodes.base import EVENTS, LATCHED, ArmNode
 from arm_control.nodes.states import State
-from arm_control.spatial import Pose
+from arm_control.obstacle_book import HeardObstacles
 
 
-class HeardObstacles:
+class ObstacleListener:
     """Obstacles for a node that knows its robot; it listens from now on.
 
     Parameters
     ----------
     node : ArmNode
         Who listens, and counts what is refused.
-
-    Attributes
-    ----------
-    state : State or None
-        The newest state: markers may be in the frame of a link.
     """
 
     def __init__(self, node: ArmNode) -> None:
-        self._node = node
-        self.state: State | None = None
-        self._book = ObstacleBook(self._pose_of)
-        node.control_path.subscribe(MarkerArray, "obstacles", self._on_obstacles, EVENTS)
+        self._node, self._heard = node, HeardObstacles(node.model)
+        node.control_path.subscribe(MarkerArray, "obstacles", self.on_obstacles, EVENTS)
 
     def on_model(self) -> None:
         """The node's robot is another one now."""
-        self.state = None
+        self._heard.on_model(self._node.model)
+
+    def on_state(self, state: State) -> None:
+        """The newest state: markers may be in the frame of a link."""
+        self._heard.on_state(state.stamp_ns, state.q)
 
     def restart(self, state: State) -> None:
         """Time has started over, with this state."""
-        self._book.restart(state.stamp_ns)
+        self._heard.restart(state.stamp_ns)
 
     def at(self, state: State) -> list[Obstacle]:
         """What is there in a state, the newest one."""
-        self.state = state
-        return self._book.obstacles(state.stamp_ns)
+        return self._heard.at(state.stamp_ns, state.q)
 
-    def _on_obstacles(self, message: MarkerArray, _: dict[str, Any]) -> None:
-        for error in self._book.take(message, self.state.stamp_ns if self.state is not None else 0):
+    def on_obstacles(self, message: MarkerArray, _: dict[str, Any]) -> None:
+        """Take what is told."""
+        for error in self._heard.take(message):
             self._node.rejections.add("obstacles", error)
 
-    def _pose_of(self, frame: str) -> Pose:
-        """Pose of a link in the newest state; an empty name is the base."""
-        model = self._node.model
-        frame = link_of(frame, model)
-        if self.state is None:
-            if frame == model.base:
-                return model.pose([0.0] * model.nq, frame)
-            raise InputError(f"no state yet, so link '{frame}' is nowhere: send the marker again")
-        return model.pose(self.state.q, frame)
 
-
-class Surroundings(HeardObstacles):
+class Surroundings(ObstacleListener):
     """Obstacles for a node, and avoidance with the node's parameters.
 
     Parameters
@@ -76,6 +61,8 @@ class Surroundings(HeardObstacles):
 
     def __init__(self, node: ArmNode) -> None:
         super().__init__(node)
+        self._count = node.create_publisher(Float64, "controller_state/obstacles", LATCHED)
+        self._told = -1
         self.on_model()
 
     def on_model(self) -> None:
@@ -92,3 +79,10 @@ class Surroundings(HeardObstacles):
     def avoid(self, state: State, terms: Terms) -> AvoidanceOutput:
         """Avoidance of what is there in a state."""
         return self._avoidance.tick(terms, self.at(state))
+
+    def on_obstacles(self, message: MarkerArray, info: dict[str, Any]) -> None:
+        """Take what is told, and tell how many are known: a run waits for that before it starts."""
+        super().on_obstacles(message, info)
+        if self._told != self._heard.known:
+            self._told = self._heard.known
+            self._count.publish(Float64(data=float(self._told)))

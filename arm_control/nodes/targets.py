@@ -26,6 +26,7 @@ from arm_control.nodes.conversions import (
 from arm_control.nodes.scenery import Scenery
 from arm_control.parameters import parameter
 from arm_control.scenario import world_of
+from arm_control.scenery import LEAD
 from arm_control.targets import Motion, TargetList, load_trajectory
 
 
@@ -41,6 +42,7 @@ class TargetsParameters(ArmParameters):
         "", "motion of the end effector instead: a name below config/motions, or the path of a YAML file"
     )
     world: str = parameter("", "scenario whose obstacles are published: a name, or the path of its file; empty: none")
+    lead: float = parameter(LEAD, "how far ahead of the states obstacles are told", unit="s", lower=0.0, upper=5.0)
     count: int = parameter(0, "targets to publish, going round the list; 0: go on for ever", lower=0)
 
 
@@ -67,7 +69,7 @@ class TargetsNode(ArmNode):
     def on_model(self, first: bool) -> None:
         """Publish the obstacles in the robot's world."""
         if first:
-            self._scenery = Scenery(self, world_of(self.parameters.world))
+            self._scenery = Scenery(self, world_of(self.parameters.world), self.parameters.lead)
 
     def _publish_motion(self) -> None:
         motion = Motion.load(self.parameters.motion)

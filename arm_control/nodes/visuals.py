@@ -32,7 +32,7 @@ from arm_control.nodes.loop import Apart, poll
 from arm_control.nodes.markers import line_marker
 from arm_control.nodes.orders import PoseOrders
 from arm_control.nodes.states import State, StateReader
-from arm_control.nodes.surroundings import HeardObstacles
+from arm_control.nodes.surroundings import ObstacleListener
 from arm_control.parameters import parameter
 from arm_control.spatial import Array, Pose
 
@@ -70,7 +70,7 @@ class VisualsNode(ArmNode):
     parameters: VisualsParameters
     NICE = 10  # the control loop comes first
     _orders: PoseOrders
-    _obstacles: HeardObstacles
+    _obstacles: ObstacleListener
 
     def __init__(self) -> None:
         self._state: State | None = None
@@ -98,7 +98,7 @@ class VisualsNode(ArmNode):
 
     def _listen(self) -> None:
         self._orders = PoseOrders(self, lambda: self._state.stamp_ns if self._state is not None else 0)
-        self._obstacles = HeardObstacles(self)
+        self._obstacles = ObstacleListener(self)
         self._joint_states, self._task = (
             self.create_subscription(JointState, topic, lambda _: None, STATE, callback_group=Apart())
             for topic in ("joint_states", "torque_terms/task")

@@ -37,6 +37,7 @@ MEANING = {
     "torque_terms/<term>": "what the torque is made of: {}",
     "controller_state/<figure>": "{}",
     "avoidance/<figure>": "{}",
+    "controller_state/obstacles": "how many obstacles are known, where they are avoided",
     "controller_state/targets": "how many targets are known",
     "dynamics/<matrix>": "{}; dimensions labelled, row-major",
     "dynamics/pose": "of the end effector, in the base",
