@@ -184,6 +184,7 @@ class Scenario:
         nodes = {node: parameters for node, parameters in given.items() if node not in left_out}
         if self.world.movers:
             nodes["targets"] = {**chosen.arm(), **nodes.get("targets", {}), "world": self.source}
+            nodes["targets"] |= {"lead": 1.0} if lock_step else {}  # whose time goes faster than the clock
         if self.world.pushes and "simulator" in nodes:
             nodes["simulator"]["world"] = self.source
         for name in ("initial_position", *OF_ONE_ARM) if other else ():
@@ -198,7 +199,7 @@ class Scenario:
             nodes["simulator"] |= {"real_time_factor": real_time_factor} if real_time_factor else {}
             nodes["simulator"] |= {"paced": True} if paced else {}
         if simulator == "coppeliasim":
-            nodes = _with_bridge(nodes, self.name)
+            nodes = _with_bridge(nodes)
         return replace(chosen, robot=robot or self.robot, nodes=nodes)
 
     @property
@@ -228,16 +229,16 @@ class Scenario:
         return Motion.load(name) if name else None
 
 
-def _with_bridge(nodes: dict[str, dict[str, Any]], name: str) -> dict[str, dict[str, Any]]:
+def _with_bridge(nodes: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """The same nodes with CoppeliaSim in the simulator's place: in lock step, with gains for its rate."""
-    given = {**nodes.get("simulator", {})}
-    if given.pop("world", ""):
-        raise ParameterError(f"the pushes of {name} need the simulator mujoco")
+    given = nodes.get("simulator", {})
     own = {key: value for key, value in given.items() if key not in ("timestep", "damping")} | {"lock_step": True}
     others = {node: {**parameters, "lock_step": True} for node, parameters in nodes.items() if node != "simulator"}
     if "osc" in others:
         kept = {key: value for key, value in others["osc"].items() if key not in PROPOSED}
         others["osc"] = {**kept, "rate": BRIDGE_RATE}
+    if "joint" in others:
+        others["joint"]["period"] = 1.0 / BRIDGE_RATE
     return {"coppeliasim_bridge": own, **others}
 
 

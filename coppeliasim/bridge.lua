@@ -32,6 +32,13 @@ local function zeros()
     return tau
 end
 
+-- An error that leaves this script would end it, and the watchdog with it: it is told instead.
+function arm_call(name, ...)
+    local results = {pcall(_G[name], ...)}
+    if not results[1] then return false, tostring(results[2]) end
+    return table.unpack(results)
+end
+
 -- handles of the joints; of the objects whose poses are wanted; of the frame they are wanted in
 function arm_setup(handles, objects, frame, has_sign, seconds)
     joints, watched = handles, {}
@@ -49,7 +56,13 @@ function arm_write(tau)
     return true
 end
 
--- time, positions, velocities, efforts, poses of what is watched, whether the watchdog has ended the simulation
+-- when a bridge last spoke; it goes on while there is one
+function arm_heard()
+    return heard
+end
+
+-- time, positions, velocities, efforts, poses of what is watched, whether the watchdog has ended the simulation, and
+-- whether it runs, is paused or is stopped
 function arm_read()
     heard = sim.getSystemTime()
     local q, v, effort, poses = {}, {}, {}, {}
@@ -58,23 +71,26 @@ function arm_read()
         effort[i] = -(sim.getJointForce(joint) or 0.0)
     end
     for i, one in ipairs(watched) do poses[i] = sim.getObjectPose(one[1], one[2]) end
-    return sim.getSimulationTime(), q, v, effort, poses, fired
+    return sim.getSimulationTime(), q, v, effort, poses, fired, sim.getSimulationState()
 end
 
--- mass that each joint carries, up to the next joints of the arm
-function arm_masses(handles)
-    local number, masses = {}, {}
-    for i, joint in ipairs(handles) do number[joint], masses[i] = i, 0.0 end
+-- of each joint, where it is in a frame; then of each shape that it carries, up to the next joints of the arm: mass,
+-- inertia about the centre of mass, where that is on the shape, and where the shape is
+function arm_links(handles, frame)
+    local number, links = {}, {}
+    for i, joint in ipairs(handles) do number[joint], links[i] = i, {sim.getObjectMatrix(joint, frame)} end
     for _, joint in ipairs(handles) do
         for _, shape in ipairs(sim.getObjectsInTree(joint, sim.object_shape_type, 1)) do
             local carrier = sim.getObjectParent(shape)
             while not number[carrier] do carrier = sim.getObjectParent(carrier) end
             if carrier == joint and sim.getObjectInt32Param(shape, sim.shapeintparam_static) == 0 then
-                masses[number[joint]] = masses[number[joint]] + sim.getShapeMass(shape)
+                local inertia, centre = sim.getShapeInertia(shape)
+                local place = sim.getObjectMatrix(shape, frame)
+                table.insert(links[number[joint]], {sim.getShapeMass(shape), inertia, centre, place})
             end
         end
     end
-    return masses
+    return links
 end
 
 function sysCall_init()
@@ -85,11 +101,11 @@ end
 function sysCall_actuation()
     if heard and not fired and sim.getSystemTime() - heard > patience then
         fired = true
-        apply(zeros())
         sim.pauseSimulation()
+        pcall(apply, zeros()) -- a joint may be gone
         sim.addLog(sim.verbosity_scripterrors, 'the arm\'s bridge is gone: torque is zero, the simulation is paused')
     elseif fired then
-        apply(zeros())
+        pcall(apply, zeros())
     end
 end
 

@@ -400,9 +400,15 @@ def test_coppeliasim_takes_the_simulator_s_place_in_lock_step():
     assert "timestep" not in Scenario.load("ur5_osc").with_options(simulator="coppeliasim").nodes["coppeliasim_bridge"]
 
 
-def test_coppeliasim_is_not_pushed():
-    with pytest.raises(ParameterError, match="the pushes of ur5_push need the simulator mujoco"):
-        Scenario.load("ur5_push").with_options(simulator="coppeliasim")
+def test_coppeliasim_pushes_too():
+    pushed = Scenario.load("ur5_push").with_options(simulator="coppeliasim")
+    assert world_of(pushed.nodes["coppeliasim_bridge"]["world"]).pushes
+
+
+def test_joint_gains_are_proposed_for_the_rate_of_coppeliasim():
+    """PD gains for 1 kHz are past the edge of stability at 200 Hz."""
+    nodes = Scenario.load("ur5_joint").with_options(simulator="coppeliasim").nodes
+    assert nodes["joint"]["period"] == 0.005
 
 
 def test_an_unknown_simulator_is_refused():

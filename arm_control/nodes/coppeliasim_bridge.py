@@ -3,7 +3,8 @@
 It does what the node ``simulator`` does, with the physics of a CoppeliaSim that runs already. The two may lose each
 other. When CoppeliaSim does not answer, the node says so, tries again every second, and when it is back finds and
 checks everything anew; the arm then stays braked until it is enabled. When the node itself dies, the script it has
-left in CoppeliaSim takes all torque away and pauses the simulation.
+left in CoppeliaSim takes all torque away and pauses the simulation. A pause by hand over there is a pause here, and a
+stop stays one until somebody presses play or resets.
 
 An object of the scene can be the target: when it is moved there, its pose is published as ``target_pose``. Others can
 be obstacles.
@@ -36,6 +37,9 @@ RETRY = 1.0
 """Wall time between two attempts to connect [s]."""
 PERIOD_NS = 20_000_000
 """Simulated time after which the obstacles are told again [ns]."""
+PAUSED = "paused in CoppeliaSim: press play there to go on"
+STOPPED = "stopped in CoppeliaSim: call the service reset to begin again"
+"""Why nothing moves after somebody has pressed a button there."""
 MOVED = 1e-4
 """How far the target has to be moved to count as moved [m, rad]."""
 NO_COMMAND = ("controller lost", "no command for")
@@ -64,6 +68,7 @@ class CoppeliasimBridgeNode(SimulatedArmNode):
 
     def __init__(self) -> None:
         self._is_lost, self._was_connected, self._tried_at = True, False, -math.inf
+        self._there, self._was_paused = "", False
         self._target: Pose | None = None
         self._told_ns = -PERIOD_NS
         super().__init__("coppeliasim_bridge", CoppeliasimBridgeParameters)
@@ -108,11 +113,12 @@ class CoppeliasimBridgeNode(SimulatedArmNode):
 
     def _go_on(self) -> None:
         self.start_again()
+        self.paused, self._there = self._was_paused if self._there else self.paused, ""
         self._told_ns, self._target = -PERIOD_NS, self.simulator.X_BT
         self.get_logger().info(f"connected with CoppeliaSim {self.simulator.version}")
         if self._was_connected:
             self.gate.brake("CoppeliaSim was lost")
-            self.get_logger().error(f"braking: {self.gate.braking}; call {self.get_name()}/enable to go on")
+            self.say_braking()
         self._is_lost, self._was_connected = False, True
 
     def _lose(self, error: Exception) -> None:
@@ -121,7 +127,7 @@ class CoppeliasimBridgeNode(SimulatedArmNode):
             self.get_logger().error(f"{said}; trying again every {RETRY:g} s")
         self.failure = said
         self.gate.brake("CoppeliaSim was lost")
-        self.simulator.drop()
+        self.simulator.close()
         self._tried_at = time.monotonic()
 
     def on_pace(self) -> None:
@@ -139,7 +145,23 @@ class CoppeliasimBridgeNode(SimulatedArmNode):
             except SimulationDiverged as error:
                 self.stop(error)
             else:
+                self._do_as_there()
                 self._publish_target()
+
+    # -- play, pause and stop in CoppeliaSim's window ---------------------------------------------
+
+    def _do_as_there(self) -> None:
+        """Stand still while somebody has paused or stopped the simulation by hand, and go on with it."""
+        there = STOPPED if self.simulator.is_stopped else PAUSED if self.simulator.is_paused else ""
+        if there and (there != self._there or not self.paused):
+            self.get_logger().warning(there)
+            self._was_paused = self._was_paused if self._there else self.paused
+            self.paused, self.failure = True, there if there == STOPPED else ""
+        elif self._there and not there:
+            self.get_logger().info("the simulation in CoppeliaSim goes on")
+            self.paused, self.failure = self._was_paused, ""
+            self.on_enabled()
+        self._there = there
 
     def advance(self) -> None:
         """Make one step, if CoppeliaSim is there."""
@@ -160,7 +182,8 @@ class CoppeliasimBridgeNode(SimulatedArmNode):
         self.paused = True
 
     def before_step(self, t: Terms, tau: Array) -> Array:
-        """Return zero without a command, if that is wanted."""
+        """Push, as every simulated arm; return zero without a command, if that is wanted."""
+        tau = super().before_step(t, tau)
         is_limp = self.parameters.on_loss == "zero" and self.gate.braking.startswith(NO_COMMAND)
         return np.zeros_like(tau) if is_limp else tau
 

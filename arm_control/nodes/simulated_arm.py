@@ -31,6 +31,7 @@ from arm_control.nodes.pace import Pace
 from arm_control.nodes.simulated_arm_parameters import SimulatedArmParameters
 from arm_control.nodes.states import PublisherLock
 from arm_control.resources import urdf_path
+from arm_control.scenario import world_of
 from arm_control.spatial import Array
 
 COMMANDS = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
@@ -77,11 +78,13 @@ class SimulatedArmNode(ArmNode):
             self.find_model()
 
     def make_simulator(self) -> Any:
-        """Return what does the physics of ``self.model``: q, v, steps, step(tau) and reset() are needed."""
+        """Return what does the physics of ``self.model``: q, v, steps, step(tau), load(tau) and reset() are needed."""
         raise NotImplementedError
 
     def before_step(self, t: Terms, tau: Array) -> Array:
-        """Return the torque that is applied in a state, where the gate lets ``tau`` through."""
+        """Return the torque that is applied in a state, where the gate lets ``tau`` through; push the end effector."""
+        if self._world.pushes:
+            self.simulator.load(t.J.T @ self._world.wrench(self.stamp_ns / NANOSECONDS))
         return tau
 
     def effort(self) -> Array | None:
@@ -96,6 +99,7 @@ class SimulatedArmNode(ArmNode):
     def on_model(self, first: bool) -> None:
         """Build the simulation and start."""
         p = self.parameters
+        self._world = world_of(p.world)
         self.simulator = self.make_simulator()
         self.gate = EffortGate(self.model, p)
         self._tick_ns = round(p.timestep * NANOSECONDS)
@@ -129,19 +133,12 @@ class SimulatedArmNode(ArmNode):
     def _on_array(self, message: Float64MultiArray, info: dict[str, Any]) -> None:
         """A command without a stamp, from any effort controller; where there are stamped ones, they count."""
         topic, names = "effort_controller/commands", self.model.joint_names
-        free = not self._lock.held and self._accept(self._array_lock, topic, names, message.data, 0.0, info)
+        free = not self._lock.held and self._accept(self._array_lock, topic, names, message.data, 0.0, info, False)
         if free and self.parameters.lock_step:
             self._step_when_due()
 
     def _accept(
-        self,
-        lock: PublisherLock,
-        topic: str,
-        names: Any,
-        effort: Any,
-        age: float,
-        info: dict[str, Any],
-        repeated: bool = False,
+        self, lock: PublisherLock, topic: str, names: Any, effort: Any, age: float, info: dict[str, Any], repeated: bool
     ) -> bool:
         """Offer a command to the gate; one whose stamp has been accepted already is passed over."""
         if self.paused or (self.parameters.lock_step and self.gate.latched):
@@ -208,11 +205,14 @@ class SimulatedArmNode(ArmNode):
             self.stop(error)
             return
         if self.gate.latched and not was_latched:
-            self.get_logger().error(
-                f"braking: {self.gate.braking}; `arm_control enable`, or the service {self.get_name()}/enable, to go on"
-            )
+            self.say_braking()
         self._rate.tick()
         self.publish_state()
+
+    def say_braking(self) -> None:
+        """Say why the gate brakes, and what helps."""
+        helps = f"`arm_control enable`, or the service {self.get_name()}/enable, to go on"
+        self.get_logger().error(f"braking: {self.gate.braking}; {helps}")
 
     def stop(self, error: Exception) -> None:
         """Stand still, and say once why; only a reset helps."""

@@ -24,6 +24,7 @@ class SimulatedArmParameters(GateParameters, ArmParameters):
     paced: bool = parameter(
         False, "lock step at the pace of the clock: a late command slows simulated time, and nothing else"
     )
+    world: str = parameter("", "scenario with pushes on the end effector: a name, or the path of its file; empty: none")
     start_paused: bool = parameter(False, "publish no state until ~/pause is called with false")
     resend_period: float = parameter(0.1, "lock step: wall time until a state is sent again", unit="s", lower=1e-3)
     loss_time: float = parameter(1.0, "lock step: wall time after which the controller is lost", unit="s", lower=0.01)

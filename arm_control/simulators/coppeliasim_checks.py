@@ -12,6 +12,8 @@ import numpy as np
 
 from arm_control.exceptions import ModelError
 from arm_control.model import RobotModel
+from arm_control.model.spatial_vectors import Inertia, Transform
+from arm_control.model.tree import Body
 from arm_control.spatial import Array
 
 OLDEST, SIGNED_TORQUE = 40300, 40400
@@ -21,6 +23,8 @@ ROUNDING = 1e-6
 """How much a time, a time step or a joint position that was set may differ when it is read back."""
 MASS_TOLERANCE, GRAVITY_TOLERANCE = 1e-3, 1e-3
 """How much a mass may differ, relative; and gravity [m/s^2]."""
+PLACE_TOLERANCE, DIRECTION_TOLERANCE, INERTIA_TOLERANCE = 1e-3, 1e-3, 1e-2
+"""How much a centre of mass and an axis may be aside [m]; an axis turned; an inertia differ, of its trace."""
 
 
 def checked_version(sim: Any) -> int:
@@ -48,7 +52,7 @@ def set_engine(sim: Any, name: str, joints: Sequence[int], armature: Array) -> N
     Raises
     ------
     ModelError
-        When CoppeliaSim does not have the engine, or the engine no armature.
+        When CoppeliaSim does not have the engine, or the engine no armature, or keeps another one.
     """
     engines = {getattr(sim, f"physics_{engine}", None): engine for engine in ENGINES}
     wanted = getattr(sim, f"physics_{name}")
@@ -62,6 +66,9 @@ def set_engine(sim: Any, name: str, joints: Sequence[int], armature: Array) -> N
         return
     for joint, inertia in zip(joints, armature.tolist(), strict=True):
         sim.setEngineFloatParam(sim.mujoco_joint_armature, joint, inertia)
+        kept = float(sim.getEngineFloatParam(sim.mujoco_joint_armature, joint))
+        if abs(kept - inertia) > ROUNDING * max(1.0, inertia):
+            raise ModelError(f"CoppeliaSim keeps an armature of {kept:g} kg m^2; {inertia:g} kg m^2 is wanted")
 
 
 def set_timestep(sim: Any, seconds: float) -> None:
@@ -100,22 +107,87 @@ def set_torque_mode(sim: Any, joints: Mapping[str, int], version: int) -> None:
             raise ModelError(f"the joint {name} is not under torque in CoppeliaSim")
 
 
-def check_masses(model: RobotModel, found: Sequence[float]) -> None:
-    """Compare what each joint carries, and the whole arm, with the model.
+def check_links(model: RobotModel, found: Sequence[Any], q: Sequence[float]) -> None:
+    """Compare each joint's axis and what it carries with the model, all seen from the arm's frame F.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    found : sequence
+        Of each joint what ``arm_links`` of ``coppeliasim/bridge.lua`` tells.
+    q : sequence of float
+        Joint positions in CoppeliaSim [rad or m].
 
     Raises
     ------
     ModelError
-        When a mass differs by more than :data:`MASS_TOLERANCE`.
+        When an axis, a mass, a centre of mass or an inertia differs by more than is allowed.
     """
-    wanted = {body.name: float(body.inertia.m) for body in model.tree.bodies}
-    pairs = [(f"what {name} carries", m, wanted[name]) for name, m in zip(model.joint_names, found, strict=True)]
-    for what, theirs, ours in [*pairs, ("all that moves", sum(found), model.mass)]:
-        if abs(theirs - ours) > MASS_TOLERANCE * ours:
-            raise ModelError(
-                f"{what} weighs {theirs:.6g} kg in CoppeliaSim and {ours:.6g} kg in the URDF"
-                f" (allowed: {100 * MASS_TOLERANCE:g} %)"
-            )
+    places: list[Transform] = []
+    for body, (joint, *shapes) in zip(model.tree.bodies, found, strict=True):
+        X_FP = places[body.parent] if body.parent >= 0 else Transform.identity()
+        places.append(X_FP @ body.transform(np.asarray(q, dtype=float)))
+        _check_axis(body, _transform(joint), places[-1])
+        theirs = sum((_inertia(*shape) for shape in shapes), Inertia.zero())
+        _check_inertia(f"what {body.name} carries", theirs, places[-1].push_inertia(body.inertia))
+
+
+def _check_axis(body: Body, theirs: Transform, ours: Transform) -> None:
+    z = ours.R[:, 2]
+    aside = np.zeros(3) if body.is_prismatic else np.cross(theirs.p - ours.p, z)
+    if np.abs(theirs.R[:, 2] - z).max() < DIRECTION_TOLERANCE and np.abs(aside).max() < PLACE_TOLERANCE:
+        return
+    motion = "slides along" if body.is_prismatic else "turns about"
+    raise ModelError(
+        f"{body.name} {motion} {_said(theirs.R[:, 2])} through {_said(theirs.p)} m in CoppeliaSim,"
+        f" {_said(z)} through {_said(ours.p)} m in the URDF: another arm, or another base_object is meant"
+    )
+
+
+def _check_inertia(what: str, theirs: Inertia, ours: Inertia) -> None:
+    if abs(theirs.m - ours.m) > MASS_TOLERANCE * ours.m:
+        raise ModelError(
+            f"{what} weighs {theirs.m:.6g} kg in CoppeliaSim and {ours.m:.6g} kg in the URDF"
+            f" (allowed: {100 * MASS_TOLERANCE:g} %)"
+        )
+    (c_theirs, J_theirs), (c_ours, J_ours) = _about_centre(theirs), _about_centre(ours)
+    if np.abs(c_theirs - c_ours).max() > PLACE_TOLERANCE:
+        raise ModelError(
+            f"{what} has its centre of mass at {_said(c_theirs)} m in CoppeliaSim and at {_said(c_ours)} m in the URDF"
+            f" (allowed: {1e3 * PLACE_TOLERANCE:g} mm)"
+        )
+    if np.abs(J_theirs - J_ours).max() > INERTIA_TOLERANCE * np.trace(J_ours):
+        raise ModelError(
+            f"{what} has the inertia {_six(J_theirs)} kg m^2 in CoppeliaSim and {_six(J_ours)} kg m^2 in the URDF"
+            f" (xx, yy, zz, xy, xz, yz; allowed: {100 * INERTIA_TOLERANCE:g} % of the sum of the first three)"
+        )
+
+
+def _inertia(m: float, J_c: Sequence[float], centre: Sequence[float], place: Sequence[float]) -> Inertia:
+    """Inertia of a shape, seen from the frame in which it is at ``place``."""
+    own = Inertia(m, np.zeros(3), np.reshape(np.array(J_c, dtype=float), (3, 3)))
+    return (_transform(place) @ _transform(centre)).push_inertia(own)
+
+
+def _about_centre(inertia: Inertia) -> tuple[Array, Array]:
+    """Centre of mass, and inertia about it."""
+    c = inertia.h / inertia.m
+    return c, Transform(np.eye(3), -c).push_inertia(inertia).J
+
+
+def _transform(rows: Sequence[float]) -> Transform:
+    matrix = np.reshape(np.array(rows, dtype=float), (3, 4))
+    return Transform(matrix[:, :3], matrix[:, 3])
+
+
+def _said(values: Array) -> list[float]:
+    return (values.round(4) + 0.0).tolist()
+
+
+def _six(J: Array) -> str:
+    J = J.round(9) + 0.0
+    return "[" + ", ".join(f"{J[i, j]:.4g}" for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))) + "]"
 
 
 def check_gravity(model: RobotModel, g: Sequence[float], R_WF: Array) -> None:

@@ -39,6 +39,8 @@ class Connection:
     ----------
     sim : object
         CoppeliaSim's API, as its manual has it.
+    is_silent : bool
+        Whether it has left a request without an answer.
 
     Raises
     ------
@@ -51,7 +53,7 @@ class Connection:
     def __init__(self, host: str, port: int) -> None:
         if RemoteAPIClient is None:
             raise MissingExtra("coppeliasim-zmqremoteapi-client", "coppeliasim")
-        self._where = f"{host}:{port}"
+        self._where, self.is_silent = f"{host}:{port}", False
         self._client = RemoteAPIClient(host, port)
         self._client.timeout = CLIENT_TIMEOUT
         for option, value in ((zmq.LINGER, 0), (zmq.REQ_RELAXED, 1), (zmq.REQ_CORRELATE, 1)):
@@ -78,6 +80,7 @@ class Connection:
         try:
             yield
         except zmq.ZMQError as error:
+            self.is_silent = True
             waited = self._client.socket.getsockopt(zmq.RCVTIMEO) / 1e3
             said = f"no answer within {waited:g} s" if isinstance(error, zmq.Again) else str(error)
             raise SimulatorLost(f"CoppeliaSim at {self._where}: {said}") from None
@@ -96,23 +99,24 @@ class Connection:
             self._wait_at_most(PATIENCE)
 
     def call(self, script: int, function: str, *arguments: Any) -> Any:
-        """Call a function of a script in CoppeliaSim."""
+        """Call a function of our script in CoppeliaSim, which tells its errors as it tells results."""
         with self.errors():
-            return self.sim.callScriptFunction(function, script, *arguments)
+            told = self.sim.callScriptFunction("arm_call", script, function, *arguments)
+        done, *results = told if isinstance(told, (list, tuple)) else (told,)
+        if not done:
+            raise ModelError(f"CoppeliaSim at {self._where}: {function}: {_first_line(results[0])}")
+        return results[0] if len(results) == 1 else results
 
     def close(self) -> None:
-        """Say that this client leaves, and close the socket."""
+        """Say that this client leaves, if anybody listens, and close the socket."""
         try:
-            self._client._send({"func": "_*end*_", "args": []})
-            self._client._recv()
+            if not self.is_silent:
+                self._client._send({"func": "_*end*_", "args": []})
+                self._client._recv()
         except zmq.ZMQError:
             pass  # the server is gone: it has nobody to forget
         finally:
             self._client.socket.close()
-
-    def drop(self) -> None:
-        """Close the socket without a word, for a server that does not answer."""
-        self._client.socket.close()
 
     def _wait_at_most(self, seconds: float) -> None:
         for option in (zmq.RCVTIMEO, zmq.SNDTIMEO):

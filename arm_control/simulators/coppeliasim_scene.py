@@ -69,16 +69,8 @@ def find_joints(sim: Any, paths: Mapping[str, str]) -> list[int]:
 
 
 def build(sim: Any, model: RobotModel, q: Array) -> None:
-    """Build the arm in the open scene, at zero, and a dummy ``/target`` where its end effector is at ``q``.
-
-    Raises
-    ------
-    ModelError
-        When a joint mimics another one: CoppeliaSim couples only joints that are not torque-controlled.
-    """
+    """Build the arm in the open scene, at zero, and a dummy ``/target`` where its end effector is at ``q``."""
     tree = model.tree
-    if tree.has_mimic:
-        raise ModelError("CoppeliaSim cannot simulate mimic joints under torque: leave them locked")
     sim.setArrayParam(sim.arrayparam_gravity, model.gravity_W.tolist())
     base = sim.createPrimitiveShape(sim.primitiveshape_cuboid, [2 * THICKNESS, 2 * THICKNESS, SMALLEST])
     sim.setObjectAlias(base, alias(model.base))

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,11 @@ import numpy as np
 from arm_control.exceptions import ModelError, SimulationDiverged, SimulatorLost
 from arm_control.geometry import Shape
 from arm_control.model import RobotModel
-from arm_control.resources import share_path
 from arm_control.simulators.coppeliasim_checks import (
     ROUNDING,
     SIGNED_TORQUE,
     check_gravity,
-    check_masses,
+    check_links,
     checked_version,
     set_engine,
     set_timestep,
@@ -33,15 +33,11 @@ from arm_control.simulators.coppeliasim_checks import (
 from arm_control.simulators.coppeliasim_client import Connection
 from arm_control.simulators.coppeliasim_parameters import CoppeliasimParameters
 from arm_control.simulators.coppeliasim_scene import build, find, find_joints, joint_paths, shape_of
+from arm_control.simulators.coppeliasim_script import KEEP_ALIVE, create_script, end_what_runs, stop, until
 from arm_control.spatial import Array, Pose, rotation_from_quaternion
 
-SCRIPT = "arm_control_bridge"
-SETTLING_TIME = 5.0
-"""Wall time in which a simulation starts or stops [s]."""
 SERVING_TIME = 2e-4
 """Time in which the server waits for another request before it goes on; its own 2 ms halve the rate [s]."""
-KEEP_ALIVE = 0.1
-"""Wall time after which the watchdog hears of us although there is nothing to do [s]."""
 
 
 class CoppeliasimSimulator:
@@ -68,6 +64,8 @@ class CoppeliasimSimulator:
         CoppeliaSim's, such as 40900.
     obstacles : tuple of (str, Shape)
         Path and shape of each obstacle.
+    is_paused, is_stopped : bool
+        Whether somebody has paused or stopped the simulation there: no step is made then.
     """
 
     def __init__(
@@ -75,13 +73,16 @@ class CoppeliasimSimulator:
     ) -> None:
         if q_initial is not None and np.shape(q_initial) != (model.nq,):
             raise ModelError(f"{np.size(q_initial)} initial positions for {model.nq} joints")
+        if model.tree.has_mimic:  # it couples only joints that are not torque-controlled
+            raise ModelError("CoppeliaSim cannot simulate mimic joints under torque: leave them locked")
         self.timestep, self.parameters = timestep, parameters
         self._robot = model
         self._q_initial = None if q_initial is None else np.array(q_initial, dtype=float)
         self._connection: Connection | None = None
         self._is_ours = False
         self.version, self.steps, self._spoke_at = 0, 0, 0.0
-        self.q, self.v, self.effort = np.zeros((3, model.nv))
+        self.q, self.v, self.effort, self._load = np.zeros((4, model.nv))
+        self.is_paused = self.is_stopped = False
         self.obstacles: tuple[tuple[str, Shape], ...] = ()
         self._poses: list[Pose] = []
 
@@ -97,15 +98,12 @@ class CoppeliasimSimulator:
         ModelError
             When what is there is not what is wanted; the message says what.
         """
-        self.drop()
+        self.close()
         self._connection = Connection(self.parameters.host, self.parameters.port)
         try:
             with self._connection.errors():
                 self._prepare(self._connection)
             self.reset()
-        except SimulatorLost:
-            self.drop()
-            raise
         except BaseException:
             self.close()
             raise
@@ -113,7 +111,7 @@ class CoppeliasimSimulator:
     def _prepare(self, connection: Connection) -> None:
         sim = connection.sim
         self.version = checked_version(sim)
-        self._end_what_runs(sim)
+        end_what_runs(connection)
         if self.parameters.scene:
             with connection.patience():
                 sim.loadScene(self.parameters.scene)
@@ -128,26 +126,10 @@ class CoppeliasimSimulator:
         frame = self._object(sim, self.parameters.base_object) if self.parameters.base_object else sim.handle_world
         R_WF = np.eye(3) if frame == sim.handle_world else _pose(sim.getObjectPose(frame, sim.handle_world)).R
         check_gravity(self._robot, sim.getArrayParam(sim.arrayparam_gravity), R_WF)
-        self._script = self._create_script(sim)
-        check_masses(self._robot, connection.call(self._script, "arm_masses", self._handles))
+        self._script = create_script(sim)
+        links = connection.call(self._script, "arm_links", self._handles, frame)
+        check_links(self._robot, links, [sim.getJointPosition(handle) for handle in self._handles])
         self._watch(sim, frame)
-
-    def _end_what_runs(self, sim: Any) -> None:
-        """Stop a simulation that an earlier bridge has left; one that is somebody else's is not touched."""
-        old = find(sim, f"/{SCRIPT}")
-        if sim.getSimulationState() != sim.simulation_stopped:
-            if old < 0:
-                raise ModelError("a simulation is running in CoppeliaSim: stop it first")
-            self._stop(sim)
-        if old >= 0:
-            sim.removeObjects([old])
-
-    def _create_script(self, sim: Any) -> int:
-        text = share_path("coppeliasim", "bridge.lua").read_text(encoding="utf-8")
-        script = int(sim.createScript(sim.scripttype_customization, text))
-        sim.setObjectAlias(script, SCRIPT)
-        sim.initScript(script)
-        return script
 
     def _watch(self, sim: Any, frame: int) -> None:
         """Note what is read with every state: the target, if there is one, then the obstacles."""
@@ -177,7 +159,7 @@ class CoppeliasimSimulator:
         return self._poses[self._has_target :] if self._poses else []
 
     def step(self, tau: Array) -> None:
-        """Apply a torque for one time step.
+        """Apply a torque for one time step; nothing happens while the simulation is paused or stopped.
 
         Parameters
         ----------
@@ -193,15 +175,18 @@ class CoppeliasimSimulator:
         """
         connection = self._here()
         with connection.errors():
-            connection.call(self._script, "arm_write", np.asarray(tau, dtype=float).tolist())
+            connection.call(self._script, "arm_write", (np.asarray(tau, dtype=float) + self._load).tolist())
             connection.sim.step()
-        self.steps += 1
-        self._read()
+        self._read(self.steps + 1)
+
+    def load(self, tau: Array) -> None:
+        """Let something else than the motors act on the joints, (nv,) [N m or N], until told otherwise."""
+        self._load = np.asarray(tau, dtype=float)
 
     def keep_alive(self) -> None:
         """Tell the watchdog that we are there, if it has not heard of us for a while."""
         if time.monotonic() - self._spoke_at > KEEP_ALIVE:
-            self._read()
+            self._read(self.steps)
 
     def reset(self, q: Sequence[float] | Array | None = None) -> None:
         """Start again at rest, at ``q`` or the initial positions, at time zero.
@@ -217,75 +202,69 @@ class CoppeliasimSimulator:
         wanted = self._q_initial if q is None else np.asarray(q, dtype=float)
         with connection.errors():
             sim = connection.sim
-            self._stop(sim)
+            stop(sim)
             if wanted is not None:
                 for handle, x in zip(self._handles, wanted.tolist(), strict=True):
                     sim.setJointPosition(handle, x)
             sim.setStepping(True)
             sim.startSimulation()
             self._is_ours = True
-            _until(lambda: sim.getSimulationState() != sim.simulation_stopped, "start")
+            until(lambda: sim.getSimulationState() != sim.simulation_stopped, "start")
             sim.setThreadSwitchTiming(SERVING_TIME)
             signed = self.version >= SIGNED_TORQUE
             setup = (self._handles, *self._watched, signed, self.parameters.watchdog_time)
             connection.call(self._script, "arm_setup", *setup)
-        self.steps = 0
-        self._read()
+        self.steps, self._load, self.is_stopped = 0, np.zeros(self._robot.nv), False
+        self._read(0)
         if wanted is not None and np.abs(self.q - wanted).max() > ROUNDING:
             raise ModelError(f"the arm starts at {self.q.round(6).tolist()} in CoppeliaSim, not at {list(wanted)}")
 
     def close(self) -> None:
-        """Stop the simulation, if it is ours, and leave; a lost one is left as it is."""
-        if self._connection is None:
+        """Stop the simulation, if it is ours, and leave; one that does not answer is left as it is."""
+        connection, self._connection = self._connection, None
+        if connection is None:
             return
-        try:
-            with self._connection.errors():
-                if self._is_ours:
-                    self._connection.sim.stopSimulation()
-        except (SimulatorLost, ModelError):
-            self.drop()
-        else:
-            self._connection.close()
-            self._connection = None
-
-    def drop(self) -> None:
-        """Forget a connection that does not answer."""
-        if self._connection is not None:
-            self._connection.drop()
-        self._connection, self._is_ours = None, False
+        with suppress(SimulatorLost, ModelError), connection.errors():
+            if self._is_ours and not connection.is_silent:
+                connection.sim.stopSimulation()
+        connection.close()
+        self._is_ours = False
 
     def _here(self) -> Connection:
         if self._connection is None:
             raise SimulatorLost(f"CoppeliaSim at {self.parameters.host}:{self.parameters.port}: not connected")
         return self._connection
 
-    def _read(self) -> None:
-        t, q, v, effort, poses, ended = self._here().call(self._script, "arm_read")
+    def _read(self, steps: int) -> None:
+        """Read the state, which is the one after so many steps."""
+        connection = self._here()
+        t, q, v, effort, poses, ended, state = connection.call(self._script, "arm_read")
         self._spoke_at = time.monotonic()
         if ended:
             raise SimulatorLost("CoppeliaSim did not hear of us for too long: its watchdog has paused the simulation")
-        expected = self.steps * self.timestep
-        if abs(t - expected) > ROUNDING * max(1.0, t):
-            raise SimulatorLost(f"CoppeliaSim is at {t:.4f} s, not at {expected:.4f} s: somebody else has stepped it")
-        state = np.array([q, v, effort], dtype=float)
-        if not np.isfinite(state).all():
+        was_stopped, sim = self.is_stopped, connection.sim
+        self.is_paused = state == sim.simulation_paused
+        about_to = sim.simulation_advancing_abouttostop, sim.simulation_advancing_lastbeforestop
+        self.is_stopped = state in (sim.simulation_stopped, *about_to)
+        if self.is_stopped:
+            return
+        if was_stopped:
+            raise SimulatorLost("the simulation in CoppeliaSim was stopped and started by hand")
+        if not self._is_at(t, steps):
+            if not (self.is_paused and self._is_at(t, self.steps)):
+                due = steps * self.timestep
+                raise SimulatorLost(f"CoppeliaSim is at {t:.4f} s, not at {due:.4f} s: somebody else has stepped it")
+            steps = self.steps  # it was paused before this one
+        values = np.array([q, v, effort], dtype=float)
+        if not np.isfinite(values).all():
             raise SimulationDiverged(t, self.q, self.v)
-        self.q, self.v, self.effort = state
+        self.steps = steps
+        self.q, self.v, given = values
+        self.effort = given - self._load
         self._poses = [_pose(pose) for pose in poses or ()]  # an empty table comes as an empty map
 
-    @staticmethod
-    def _stop(sim: Any) -> None:
-        if sim.getSimulationState() != sim.simulation_stopped:
-            sim.stopSimulation()
-            _until(lambda: sim.getSimulationState() == sim.simulation_stopped, "stop")
-
-
-def _until(done: Any, what: str) -> None:
-    """Ask until it is so; each answer comes when CoppeliaSim has gone round its loop."""
-    end = time.monotonic() + SETTLING_TIME
-    while not done():
-        if time.monotonic() > end:
-            raise SimulatorLost(f"the simulation in CoppeliaSim does not {what} within {SETTLING_TIME:g} s")
+    def _is_at(self, t: float, steps: int) -> bool:
+        return abs(t - steps * self.timestep) <= ROUNDING * max(1.0, t)
 
 
 def _pose(numbers: Sequence[float]) -> Pose:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 from stand_in import REAL, StandIn, empty_the_scene, world_with
 
@@ -48,8 +49,10 @@ def simulate(
     def make(
         model: Any, q: Any = None, server: StandIn | None = None, timestep: float = 0.005, **parameters: Any
     ) -> CoppeliasimSimulator:
+        model.evaluate(np.zeros(model.nq), np.zeros(model.nv))  # compiled before a server waits for it
         host, port = request.getfixturevalue("place") if server is None else ("127.0.0.1", server.port)
-        given = CoppeliasimParameters(host=host, port=port, **parameters)
+        slow = {"watchdog_time": 10.0}  # a test may be kept waiting
+        given = CoppeliasimParameters(host=host, port=port, **slow | parameters)
         made.append(CoppeliasimSimulator(model, q, timestep=timestep, parameters=given))
         return made[-1]
 

@@ -39,6 +39,8 @@ CONSTANTS = {name: number for number, name in enumerate(NAMES, start=100)} | {
     "simulation_stopped": 0,
     "simulation_paused": 8,
     "simulation_advancing_running": 17,
+    "simulation_advancing_abouttostop": 21,
+    "simulation_advancing_lastbeforestop": 22,
 }
 C = type("C", (), CONSTANTS)
 
@@ -80,9 +82,9 @@ class World:
             C.arrayparam_gravity: [0.0, 0.0, -9.81],
             C.boolparam_realtime_simulation: True,
         }
-        self.scripts: dict[int, Any] = {}
+        self.scripts: dict[int, Any] = {}  # an error that leaves one ends it
         self.clock: Callable[[], float] = time.monotonic
-        self._start: dict[int, tuple[np.ndarray, float]] = {}
+        self._start: dict[int, tuple[np.ndarray, float, float]] = {}
 
     # -- API -------------------------------------------------------------------------------------
 
@@ -137,6 +139,9 @@ class World:
     def sim_getObjectParent(self, handle: int) -> int:
         return self.items[handle].parent
 
+    def sim_getObjectMatrix(self, handle: int, relative_to: int) -> list[float]:
+        return (np.linalg.inv(self.inner(relative_to)) @ self.world(handle))[:3].ravel().tolist()
+
     def sim_getObjectPose(self, handle: int, relative_to: int) -> list[float]:
         seen = np.linalg.inv(self.inner(relative_to)) @ self.world(handle)
         quat = np.zeros(4)
@@ -162,6 +167,9 @@ class World:
     def sim_setEngineFloatParam(self, name: int, handle: int, value: float) -> None:
         self.items[handle].numbers[name] = value
 
+    def sim_getEngineFloatParam(self, name: int, handle: int) -> float:
+        return self.items[handle].numbers.get(name, 0.0) + self.faults.get("armature_error", 0.0)
+
     def sim_setShapeMass(self, handle: int, mass: float) -> None:
         self.items[handle].mass = mass * self.faults.get("mass_factor", 1.0)
 
@@ -170,6 +178,9 @@ class World:
 
     def sim_setShapeInertia(self, handle: int, inertia: list[float], com: list[float]) -> None:
         self.items[handle].inertia, self.items[handle].com = np.reshape(inertia, (3, 3)), _matrix(com)
+
+    def sim_getShapeInertia(self, handle: int) -> tuple[list[float], list[float]]:
+        return self.items[handle].inertia.ravel().tolist(), self.items[handle].com[:3].ravel().tolist()
 
     def sim_getShapeGeomInfo(self, handle: int) -> tuple[int, int, list[float]]:
         return 2, self.items[handle].subtype, [*self.items[handle].size, 0.0]
@@ -230,7 +241,7 @@ class World:
 
     def sim_startSimulation(self) -> None:
         if self.state == C.simulation_stopped:
-            self._start = {h: (item.local.copy(), item.q) for h, item in self.items.items()}
+            self._start = {h: (item.local.copy(), item.q, item.target_force) for h, item in self.items.items()}
             self.compile()
         self.state = C.simulation_advancing_running
 
@@ -245,9 +256,10 @@ class World:
         if self.state == C.simulation_stopped:
             return
         self.state, self.steps = C.simulation_stopped, 0
-        for handle, (local, q) in self._start.items():  # the scene is again what it was
+        for handle, (local, q, force) in self._start.items():  # the scene is again what it was
             if handle in self.items:
-                self.items[handle].local, self.items[handle].q, self.items[handle].v = local, q, 0.0
+                item = self.items[handle]
+                item.local, item.q, item.v, item.target_force = local, q, 0.0, force
         self.callback("sysCall_afterSimulation")
 
     def sim_addLog(self, _level: int, text: str) -> None:
@@ -270,15 +282,24 @@ class World:
         self.scripts[handle].globals().sysCall_init()
 
     def sim_callScriptFunction(self, name: str, handle: int, *arguments: Any) -> Any:
-        lua = self.scripts[handle]
-        result = lua.globals()[name](*(to_lua(lua, argument) for argument in arguments))
+        lua = self.scripts.get(handle)
+        if lua is None:
+            raise ValueError("356: in sim.callScriptFunction: script is not initialized (or has already ended)")
+        try:
+            result = lua.globals()[name](*(to_lua(lua, argument) for argument in arguments))
+        except Exception:
+            del self.scripts[handle]
+            raise ValueError("356: in sim.callScriptFunction: error in script function.") from None
         return tuple(map(to_python, result)) if isinstance(result, tuple) else to_python(result)
 
     def callback(self, name: str) -> None:
         """Call this function of every script that has it."""
-        for lua in self.scripts.values():
-            if lua.globals()[name] is not None:
-                lua.globals()[name]()
+        for handle, lua in list(self.scripts.items()):
+            try:
+                if lua.globals()[name] is not None:
+                    lua.globals()[name]()
+            except lua54.LuaError:
+                del self.scripts[handle]
 
     # -- physics ---------------------------------------------------------------------------------
 

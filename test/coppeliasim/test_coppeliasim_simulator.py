@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from coppeliasim_zmqremoteapi_client import RemoteAPIClient
@@ -12,7 +15,7 @@ from arm_control import RobotModel
 from arm_control.exceptions import JointNotFound, MissingExtra, ModelError, SimulatorLost
 from arm_control.geometry import Box, Capsule, Cone, Cylinder, Sphere
 from arm_control.resources import share_path
-from arm_control.simulators import coppeliasim_client
+from arm_control.simulators import coppeliasim_client, coppeliasim_script
 from arm_control.simulators.mujoco_simulator import MujocoSimulator
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
@@ -80,6 +83,21 @@ def test_the_armature_is_the_model_s(simulate, load_robot):
     simulator, reference = simulate(model, HOME), MujocoSimulator(model, HOME, timestep=0.005)
     simulator.connect()
     assert pushed(model, simulator, reference, 50) < ALIKE
+
+
+def test_what_pushes_is_no_effort_of_the_motors(ur5, simulate):
+    simulator, reference = simulate(ur5, HOME), MujocoSimulator(ur5, HOME, timestep=0.005)
+    simulator.connect()
+    tau, load = ur5.gravity(HOME), np.array([8.0, -3.0, 2.0, 0.5, -0.2, 0.05])
+    for one in (simulator, reference):
+        one.load(load)
+        for _ in range(20):
+            one.step(tau)
+    assert np.abs(simulator.q - HOME).max() > 0.005
+    assert np.abs(simulator.q - reference.q).max() < ALIKE
+    assert np.allclose(simulator.effort, tau, atol=1e-3 if REAL else 1e-9)
+    simulator.reset()
+    assert np.allclose(simulator.effort, 0.0, atol=1e-3), "nothing pushes at the start"
 
 
 def test_a_reset_is_the_start_again(ur5, simulate):
@@ -157,6 +175,7 @@ REFUSALS = {
     "joint mode": ({"joint_mode": "jointmode_kinematic"}, "shoulder_pan_joint is not dynamic"),
     "control mode": ({"stubborn": "jointintparam_dynctrlmode"}, "shoulder_pan_joint is not under torque"),
     "mass": ({"mass_factor": 1.002}, "what shoulder_pan_joint carries weighs 3.707.* kg in CoppeliaSim and 3.7 kg in"),
+    "armature": ({"armature_error": 0.1}, "CoppeliaSim keeps an armature of 0.1 kg m\\^2; 0 kg m\\^2 is wanted"),
     "gravity": ({"fixed": {"arrayparam_gravity": [0, 0, -1.6]}}, r"gravity is \[0.0, 0.0, -1.6\] m/s\^2 in"),
     "position": ({"position_error": 1e-3}, "the arm starts at .* in CoppeliaSim, not at"),
 }
@@ -193,6 +212,80 @@ def test_another_robot_s_masses_are_seen(ur5, simulate, stand_in):
     world.sim_setShapeMass(world.sim_getObject("/wrist_1_joint_carries"), ur5.tree.bodies[3].inertia.m + 0.1)
     with pytest.raises(ModelError, match="what elbow_joint carries weighs"):
         simulate(ur5, HOME, server).connect()
+
+
+def _heavier_at_one_end(world) -> None:
+    world.items[world.sim_getObject("/elbow_joint_carries")].com[0, 3] += 2e-3
+
+
+def _turned_inertia(world) -> None:
+    link = world.items[world.sim_getObject("/elbow_joint_carries")]
+    link.inertia = np.roll(link.inertia, 1, axis=(0, 1))
+
+
+def _turned_joint(world) -> None:
+    joint = world.items[world.sim_getObject("/elbow_joint")]
+    joint.local = joint.local @ np.diag([1.0, -1.0, -1.0, 1.0])
+
+
+def _moved_joint(world) -> None:
+    world.items[world.sim_getObject("/elbow_joint")].local[0, 3] += 2e-3
+
+
+@only_stand_in
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (
+            _heavier_at_one_end,
+            r"what elbow_joint carries has its centre of mass at \[.*\] m in CoppeliaSim and at \[.* 1 mm",
+        ),
+        (
+            _turned_inertia,
+            r"what elbow_joint carries has the inertia \[.*\] kg m\^2 in CoppeliaSim and \[.*\] kg m\^2 in",
+        ),
+        (
+            _turned_joint,
+            r"elbow_joint turns about \[0.0, -1.0, 0.0\] through .*, \[0.0, 1.0, 0.0\] through .* in the URDF",
+        ),
+        (_moved_joint, "elbow_joint turns about .* another arm, or another base_object is meant"),
+    ],
+)
+def test_an_arm_that_only_weighs_the_same_is_refused(change, sentence: str, ur5, simulate, stand_in):
+    server = stand_in()
+    first = simulate(ur5, HOME, server)
+    first.connect()
+    first.close()
+    change(server.world)
+    with pytest.raises(ModelError, match=sentence):
+        simulate(ur5, HOME, server).connect()
+
+
+def test_an_arm_that_stands_bent_is_the_same_arm(ur5, simulate):
+    """What the joints carry is compared where the scene's joints stand, one by one."""
+    simulator = simulate(ur5, HOME + 0.3)
+    simulator.connect()
+    simulator.close()
+    simulate(ur5, HOME).connect()
+
+
+@only_stand_in
+def test_a_bridge_that_lives_is_not_pushed_aside(ur5, simulate, stand_in, monkeypatch):
+    server = stand_in()
+    first, second = simulate(ur5, HOME, server), simulate(ur5, HOME, server)
+    first.connect()
+
+    def pause(_: float) -> None:
+        first._spoke_at = 0.0
+        first.keep_alive()
+
+    monkeypatch.setattr(coppeliasim_script, "time", SimpleNamespace(sleep=pause, monotonic=time.monotonic))
+    with pytest.raises(ModelError, match="another bridge moves an arm in this CoppeliaSim: end it first"):
+        second.connect()
+    first.step(ur5.gravity(HOME))
+    assert first.steps == 1
+    monkeypatch.undo()
+    second.connect()  # the first one says nothing now
 
 
 @only_stand_in
@@ -275,7 +368,7 @@ def test_a_server_that_dies_is_an_error_and_the_next_one_is_found(ur5, simulate,
     server.stop()
     with pytest.raises(SimulatorLost, match="no answer within 1 s"):
         simulator.step(np.zeros(6))
-    simulator.drop()
+    simulator.close()
     successor = stand_in(server.port)
     successor.world.sim_createDummy(0.1)  # so that handles differ
     simulator.connect()
@@ -291,6 +384,89 @@ def test_time_that_goes_on_by_itself_is_an_error(ur5, simulate):
         simulator._here().sim.step()
     with pytest.raises(SimulatorLost, match=r"is at 0.0100 s, not at 0.0050 s: somebody else has stepped it"):
         simulator.step(np.zeros(6))
+
+
+@only_stand_in
+def test_an_error_in_our_script_is_told_and_its_watchdog_lives(ur5, simulate, stand_in):
+    """CoppeliaSim ends a script that an error leaves."""
+    server = stand_in()
+    simulator = simulate(ur5, HOME, server)
+    simulator.connect()
+    with pytest.raises(ModelError, match=r"arm_write: .*got 2 torques for 6 joints"):
+        simulator._here().call(simulator._script, "arm_write", [1.0, 2.0])
+    gone = simulator._handles[2]
+    del server.world.items[gone]
+    with pytest.raises(ModelError, match=r"CoppeliaSim at 127.0.0.1:\d+: arm_write: "):
+        simulator.step(ur5.gravity(HOME))
+    world, now = server.world, [time.monotonic() + 60.0]
+    world.clock = lambda: now[0]
+    simulator._here().sim.step()
+    assert "the arm's bridge is gone" in world.log[-1]
+    assert world.sim_getJointTargetForce(simulator._handles[0]) == 0.0
+
+
+def test_nothing_moves_while_somebody_has_paused_it(ur5, simulate):
+    simulator = simulate(ur5, HOME)
+    simulator.connect()
+    tau, sim = ur5.gravity(HOME) + 1.0, simulator._here().sim
+    simulator.step(tau)
+    q = simulator.q
+    sim.pauseSimulation()
+    for _ in range(4):
+        simulator.step(tau)
+    assert simulator.is_paused
+    made = simulator.steps
+    assert made <= 3, "those that were under way are made"
+    sim.startSimulation()
+    look(simulator)
+    assert not simulator.is_paused
+    simulator.step(tau)
+    assert simulator.steps == made + 1
+    assert np.abs(simulator.q - q).max() > 0.0
+
+
+def look(simulator) -> None:
+    """What the node does while nothing is to do."""
+    simulator._spoke_at = 0.0
+    simulator.keep_alive()
+
+
+def stopped_by_hand(model: RobotModel, simulator) -> None:
+    """A simulation that somebody stops after its first step."""
+    sim = simulator._here().sim
+    simulator.step(model.gravity(HOME))
+    sim.stopSimulation()
+    while sim.getSimulationState() != sim.simulation_stopped:
+        look(simulator)
+    look(simulator)
+    assert simulator.is_stopped
+
+
+def test_after_a_stop_by_hand_a_reset_begins_again(ur5, simulate):
+    simulator = simulate(ur5, HOME)
+    simulator.connect()
+    stopped_by_hand(ur5, simulator)
+    simulator.step(ur5.gravity(HOME))
+    assert simulator.steps == 1, "nothing happens"
+    simulator.reset()
+    assert simulator.steps == 0
+    simulator.step(ur5.gravity(HOME))
+    assert (simulator.steps, simulator.is_stopped) == (1, False)
+
+
+def test_play_after_a_stop_is_a_simulation_to_be_checked_anew(ur5, simulate):
+    simulator = simulate(ur5, HOME)
+    simulator.connect()
+    stopped_by_hand(ur5, simulator)
+    sim = simulator._here().sim
+    sim.startSimulation()
+    while sim.getSimulationState() == sim.simulation_stopped:
+        pass
+    with pytest.raises(SimulatorLost, match="was stopped and started by hand"):
+        look(simulator)
+    simulator.connect()
+    simulator.step(ur5.gravity(HOME))
+    assert simulator.steps == 1
 
 
 @only_stand_in
@@ -404,23 +580,26 @@ def test_the_target_is_at_the_end_effector_first_and_then_where_it_is_put(ur5, s
 
 @only_stand_in
 def test_poses_are_seen_from_the_arm_s_base(ur5, simulate, stand_in):
-    """The base object is turned by 90 degrees about z: x of the world is -y of the base; gravity stays."""
+    """The arm is turned by 90 degrees about z: x of the world is -y of its base; gravity stays."""
     server = stand_in()
     first = simulate(ur5, HOME, server)
     first.connect()
     first.close()
     world = server.world
-    frame = world.sim_createDummy(0.1)
-    world.items[frame].alias = "frame"
+    frame = world.sim_getObject("/base_link")
     world.sim_setObjectMatrix(frame, [0.0, -1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.5], -1)
     world.sim_setObjectPosition(world.sim_getObject("/target"), [2.0, 0.0, 0.5])
-    simulator = simulate(ur5, HOME, server, base_object="/frame")
+    simulator = simulate(ur5, HOME, server, base_object="/base_link")
     simulator.connect()
     assert np.allclose(simulator.X_BT.p, [0.0, -1.0, 0.0])
     simulator.close()
+    with pytest.raises(ModelError, match="another arm, or another base_object is meant"):
+        simulate(ur5, HOME, server).connect()
     world.sim_setObjectMatrix(frame, [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, -1.0, 0.0, 0.0, 1.0, 0.0, 0.0], -1)
     with pytest.raises(ModelError, match="gravity is"):
-        simulate(ur5, HOME, server, base_object="/frame").connect()
+        simulate(ur5, HOME, server, base_object="/base_link").connect()
+    world.sim_setObjectMatrix(frame, np.eye(4)[:3].ravel().tolist(), -1)
+    world.items[world.sim_createDummy(0.1)].alias = "frame"
     with pytest.raises(ModelError, match="lacks /nowhere"):
         simulate(ur5, HOME, server, obstacle_objects=["/nowhere"]).connect()
     with pytest.raises(ModelError, match="the obstacle /frame is no cuboid"):

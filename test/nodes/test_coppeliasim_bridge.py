@@ -118,7 +118,7 @@ def test_a_server_that_is_lost_is_found_again_and_the_arm_stays_braked(rig: Rig,
     server.start()
     rig.spin(lambda: len(rig.states) > 10, what="states after the loss")
     assert stamp(rig.states[0]) == 0.0
-    assert "braking: CoppeliaSim was lost; call coppeliasim_bridge/enable to go on" in rig.log("coppeliasim_bridge")
+    assert "braking: CoppeliaSim was lost; `arm_control enable`" in rig.log("coppeliasim_bridge")
     assert np.allclose(rig.states[-1].position, HOME, atol=1e-6), "held by the brake, on the scene that was built anew"
     assert np.allclose(rig.states[-1].effort, ur5.gravity(HOME), atol=1e-4)
     assert rig.call("coppeliasim_bridge/enable", SetBool.Request(data=True)).success
@@ -231,6 +231,43 @@ def test_an_arm_that_leaves_the_numbers_stops_and_can_be_reset(rig: Rig, ur5: Ro
     rig.states.clear()
     answer(rig, ur5, commands, 0.05)
     assert rig.log("coppeliasim_bridge").count("stopped: ") == 1
+
+
+def test_pause_play_and_stop_in_its_window_are_followed(rig: Rig, ur5: RobotModel, server: Server, client):
+    """No loss: simulated time goes on where it was, or at zero after the reset that a stop asks for."""
+    rig.start("coppeliasim_bridge", port=server.port, loss_time=60.0, watchdog_time=10.0, **BRIDGE)
+    commands = rig.publisher(JointState, "joint_commands")
+    answer(rig, ur5, commands, 0.05)
+    sim = client()
+    sim.pauseSimulation()
+    rig.spin(lambda: rig.states, what="a state")
+    tau = ur5.gravity(np.array(HOME))
+
+    def send() -> None:
+        commands.publish(joint_state(ur5.joint_names, nanoseconds(rig.states[-1].header.stamp), effort=tau))
+
+    def said(what: str) -> bool:
+        send()
+        return what in rig.log("coppeliasim_bridge")
+
+    rig.spin(lambda: said("paused in CoppeliaSim: press play there to go on"), what="the pause to be said")
+    stood = rig.time
+    sim.startSimulation()
+    answer(rig, ur5, commands, stood + 0.05)
+    sim.stopSimulation()
+    rig.spin(lambda: said("stopped in CoppeliaSim: call the service reset"), what="the stop to be said")
+    refused = rig.call("coppeliasim_bridge/pause", SetBool.Request(data=False))
+    assert (refused.success, refused.message) == (
+        False,
+        "stopped in CoppeliaSim: call the service reset to begin again",
+    )
+    rig.states.clear()
+    assert rig.call("coppeliasim_bridge/reset", Trigger.Request(), Trigger).success
+    rig.spin(lambda: rig.states and stamp(rig.states[-1]) == 0.0, what="time zero")
+    rig.states.clear()
+    answer(rig, ur5, commands, 0.05)
+    assert "lost" not in rig.log("coppeliasim_bridge")
+    assert "braking" not in rig.log("coppeliasim_bridge")
 
 
 @only_stand_in
