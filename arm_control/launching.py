@@ -22,6 +22,8 @@ from arm_control.resources import share_path, urdf_path
 from arm_control.scenario import SIMULATORS, Scenario, check_parameter_file
 
 _BOOLEAN = ("true", "false", "True", "False")
+_SHOWN = ("robot_description", "markers", "obstacles", "plan_markers", "planned_path", "dynamics/pose")
+"""Topics of the package's own RViz file."""
 
 
 def scenario_launch_description(name: str = "") -> LaunchDescription:
@@ -216,9 +218,15 @@ def _robot_state_publisher(robot: str, namespace: str, values: dict[str, Any]) -
 
 
 def _rviz(namespace: str, values: dict[str, Any], config: str = "") -> Node:
-    arguments = ["-d", config or str(share_path("rviz", "arm.rviz"))]
+    """RViz; an ``.rviz`` file names topics without a namespace, so they are renamed into this one."""
     return Node(
-        package="rviz2", executable="rviz2", name="rviz2", namespace=namespace, arguments=arguments, parameters=[values]
+        package="rviz2",
+        executable="rviz2",
+        name="rviz2",
+        namespace=namespace,
+        arguments=["-d", config or str(share_path("rviz", "arm.rviz"))],
+        parameters=[values],
+        remappings=[(f"/{topic}", topic) for topic in _SHOWN],
     )
 
 

@@ -109,12 +109,18 @@ def recorder_arguments(scenario: Scenario, options: Any) -> dict[str, list[str]]
         "parameters": json.dumps(own),
     }
     told = [word for key, value in custom.items() for word in ("--custom", f"{key}={value}")]
+    told += [word for node in scenario.nodes for word in ("--node", node)]
     return {"recorder": ["-o", options.bag, "--namespace", options.namespace, *told]}
 
 
 def parameter_text(nodes: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return a ROS parameter file for these nodes."""
-    return str(yaml.safe_dump(parameter_file(nodes)))
+    """Return a ROS parameter file for these nodes; ROS reads no alias, so a list of two nodes is written twice."""
+    return str(yaml.dump(parameter_file(nodes), Dumper=_WithoutAliases))
+
+
+class _WithoutAliases(yaml.SafeDumper):
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
 
 
 def localhost_unless_told() -> None:

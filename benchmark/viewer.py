@@ -64,7 +64,7 @@ def open_page(output: Path) -> Iterator[None]:
         browser = playwright.chromium.launch(executable_path=niced(Path(output).parent, command), args=flags)
         page = browser.new_page(viewport={"width": 800, "height": 400}, device_scale_factor=0.5)
         page.goto(address, timeout=120_000)
-        page.get_by_text("target [m]").wait_for(timeout=120_000)
+        page.get_by_text("target x, y, z [m]").wait_for(timeout=120_000)
         yield
         browser.close()
 

@@ -16,6 +16,7 @@ import arm_control.run
 import arm_control.spectator
 from arm_control.run import run_scenario
 from arm_control.run_options import RunOptions
+from arm_control.scenario import Scenario
 from arm_control.spectator import Spectator, spectator
 
 
@@ -54,6 +55,18 @@ def test_what_a_viewer_prints_is_passed_on_and_its_end_is_said_once(monkeypatch:
     told = yaml.safe_load(text)
     assert told["/**/viewer"]["ros__parameters"] == {"tip": "tool0", "control": True}
     assert told["/**/visuals"]["ros__parameters"] == {"tip": "tool0"}
+
+
+def test_what_both_nodes_are_told_is_a_file_that_ros_reads(monkeypatch: pytest.MonkeyPatch):
+    """ROS reads no YAML with an alias in it: a list for both nodes must be there twice."""
+    given = instead(monkeypatch, "pass")
+    with spectator(True, Scenario.load("ur5_obstacle").arm(), True) as page:
+        news_of(page, "the viewer ended")
+    ((*_, text),) = given
+    told = yaml.safe_load(text)
+    armature = [told[f"/**/{node}"]["ros__parameters"]["armature"] for node in ("viewer", "visuals")]
+    assert armature == [[0.5, 0.5, 0.5, 0.1, 0.1, 0.1]] * 2
+    assert not [token for token in yaml.scan(text) if isinstance(token, yaml.AliasToken)]
 
 
 def test_a_viewer_ends_with_the_run(monkeypatch: pytest.MonkeyPatch):

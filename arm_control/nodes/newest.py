@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from rclpy.node import Node
@@ -27,9 +27,6 @@ class NewestOnly:
         self._node, self._group = node, Apart()
         self._subscriptions: dict[str, Any] = {}
 
-    def __contains__(self, topic: str) -> bool:
-        return topic in self._subscriptions
-
     def listen(self, kind: Any, topic: str, qos: Any = NEWEST) -> None:
         """Listen to a topic, if that is not so already."""
         if topic not in self._subscriptions:
@@ -37,11 +34,10 @@ class NewestOnly:
                 kind, topic, _nobody, qos, callback_group=self._group
             )
 
-    def stop(self) -> None:
-        """Listen to nothing any more: publishers need not send to us."""
-        for subscription in self._subscriptions.values():
-            self._node.destroy_subscription(subscription)
-        self._subscriptions = {}
+    def stop(self, but: Collection[str] = ()) -> None:
+        """Listen to these topics at most from now on: publishers of others need not send to us."""
+        for topic in set(self._subscriptions) - set(but):
+            self._node.destroy_subscription(self._subscriptions.pop(topic))
 
     def look(self) -> Iterator[tuple[str, Any]]:
         """Yield what has come since the last look, by topic."""

@@ -14,6 +14,7 @@ from rclpy.node import Node
 from rclpy.qos import qos_profile_parameter_events
 from std_srvs.srv import SetBool, Trigger
 
+from arm_control.controllers import AvoidanceParameters
 from arm_control.nodes.effort import EffortParameters
 from arm_control.nodes.ilqr import IlqrNodeParameters
 from arm_control.nodes.joint import JointNodeParameters
@@ -120,6 +121,7 @@ class Remote:
 
         kind = CONTROLLERS[node]
         names = [name for name in kind.types() if kind.spec(name).live and name not in EffortParameters.types()]
+        names.sort(key=AvoidanceParameters.types().__contains__)  # those of the controller itself come first
         request = DescribeParameters.Request(names=names)
         self._ask(DescribeParameters, f"{node}/describe_parameters", request, described, quietly=True)
 
@@ -209,6 +211,11 @@ class Remote:
             return False
         client.call_async(request).add_done_callback(lambda future: done(future.result()))
         return True
+
+
+def may_be_braked(status: DiagnosticStatus | None) -> bool:
+    """Whether a gate stays braked, as far as it says: without a word of it, it may."""
+    return status is None or not any(item.key == "braked" and item.value == "False" for item in status.values)
 
 
 def told(name: str, status: DiagnosticStatus, control: bool) -> tuple[str, int, str]:

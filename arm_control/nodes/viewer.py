@@ -27,7 +27,7 @@ from arm_control.nodes.base import EVENTS, LATCHED, ArmNode, ArmParameters, run
 from arm_control.nodes.conversions import NANOSECONDS, joint_state, nanoseconds
 from arm_control.nodes.newest import NewestOnly
 from arm_control.nodes.orders import PoseOrders
-from arm_control.nodes.remote import Remote, told
+from arm_control.nodes.remote import Remote, may_be_braked, told
 from arm_control.nodes.wished import Wished
 from arm_control.parameters import parameter
 from arm_control.resources import urdf_path
@@ -70,7 +70,7 @@ class ViewerNode(ArmNode):
         super().__init__("viewer", ViewerParameters)
         self.page = Page(self.parameters.control, self.parameters.port)
         self.now_ns, self.q = 0, np.zeros(0)
-        self.obstacles = MarkerBook(self._pose_of)
+        self.obstacles = MarkerBook(self._pose_of, by_stamp=True)
         self.remote = Remote(self, self.page.panel.say)
         self._markers = {topic: MarkerBook(self._place_of, DRAWN_HERE) for topic in ("markers", "plan_markers")}
         self._fast, self._calm = NewestOnly(self), NewestOnly(self)
@@ -143,7 +143,11 @@ class ViewerNode(ArmNode):
             self._wished.publish()
         if self.page.is_watched:
             self._draw()
-        elif "joint_states" in self._fast:
+        elif self._wished is not None and self._wished.tells:  # obstacles have the stamp of the newest state
+            self._fast.listen(JointState, "joint_states")
+            self._fast.stop(but=("joint_states",))
+            self._take_fast()
+        else:
             self._fast.stop()
 
     def _turn(self, joint: str, value: float) -> None:
@@ -240,6 +244,7 @@ class ViewerNode(ArmNode):
             page.plots.draw()
         if self._round % SLOW_EVERY == 0:
             page.panel.set_status(self.status())
+            page.panel.set_braked(any(may_be_braked(self._health.get(name)) for name in self.remote.gates))
 
     def _show_gains(self) -> None:
         remote, panel = self.remote, self.page.panel

@@ -2,7 +2,9 @@
 
 Here are all publishers of the node ``viewer``: where the sliders are, when nobody else drives the arm; a target while
 it is dragged; obstacles that were added or moved. Such an obstacle is told again and again, as long as it is there:
-so somebody who comes later hears of it, and one that rests has no speed.
+so somebody who comes later hears of it, and one that rests has no speed. One that was added holds for ``LIFETIME`` on
+the time of the states, so it does not outlive this node; in a pause, and in slow motion, that time does what the arm's
+does. One of somebody else that was moved stays where it was put: it may be a real one.
 """
 
 from __future__ import annotations
@@ -21,7 +23,13 @@ from visualization_msgs.msg import Marker, MarkerArray
 from arm_control.controllers.proximity import Obstacle
 from arm_control.geometry import Box, Shape, Sphere
 from arm_control.nodes.base import EVENTS, STATE
-from arm_control.nodes.conversions import pose_message, time_message
+from arm_control.nodes.conversions import (
+    NANOSECONDS,
+    duration_message,
+    pose_from_message,
+    pose_message,
+    time_message,
+)
 from arm_control.nodes.markers import marker_of
 from arm_control.spatial import Pose
 
@@ -34,10 +42,12 @@ TARGETS = QoSProfile(
 """Heard by those who want latched targets too; but who comes later must not follow an old one."""
 LEAST = 0.05
 """Least time between two targets, and between two places of an obstacle [s]."""
-AGAIN = 0.5
-"""Time after which obstacles are told again [s]."""
+AGAIN, LIFETIME = 0.5, 5.0
+"""Time, of the clock or of the states, until obstacles are told again; for how long one holds that was added [s]."""
 NAMESPACE = "viewer"
 """Of the obstacles that are added here."""
+AWAY, APART = 0.3, 0.25
+"""How far from the end effector, and at least from other obstacles, a new one is put [m]."""
 NEW: dict[str, Shape] = {"ball": Sphere(0.08), "box": Box((0.15, 0.15, 0.15))}
 
 
@@ -64,12 +74,18 @@ class Wished:
         self._own: dict[tuple[str, int], Marker] = {}
         self._moved: set[tuple[str, int]] = set()
         self._target_at = self._told_at = self._told_all_at = 0.0
+        self._told_all_ns = 0
         self._number = 0
 
     @property
     def drives(self) -> bool:
         """Whether ``joint_states`` has a publisher here."""
         return self._joints is not None
+
+    @property
+    def tells(self) -> bool:
+        """Whether there are obstacles that are told here."""
+        return bool(self._own)
 
     def take(self, wish: Any) -> None:
         """Take a wish in; where somebody drags, only the newest place counts."""
@@ -98,8 +114,9 @@ class Wished:
         if self._target is not None and now - self._target_at >= LEAST:
             self._targets.publish(pose_message(self._target, self._node.model.base, 0))
             self._target, self._target_at = None, now
-        if now - self._told_all_at >= AGAIN:
-            self._moved, self._told_all_at = set(self._own), now
+        seconds = abs(self._node.now_ns - self._told_all_ns) / NANOSECONDS
+        if max(now - self._told_all_at, seconds) >= AGAIN:
+            self._moved, self._told_all_at, self._told_all_ns = set(self._own), now, self._node.now_ns
         if self._moved and now - self._told_at >= LEAST:
             self._tell([self._own[key] for key in sorted(self._moved & set(self._own))])
             self._moved, self._told_at = set(), now
@@ -114,10 +131,14 @@ class Wished:
     # -- obstacles -------------------------------------------------------------------------------------
 
     def _add(self, what: str) -> None:
-        """Put an obstacle beside the end effector, on the far side from the base."""
+        """Put an obstacle beside the end effector: on the far side from the base, or around it where there is room."""
         p = self._node.model.pose(self._node.q).p
-        out = p * [1.0, 1.0, 0.0] / max(float(np.hypot(p[0], p[1])), 1e-6)
-        marker = marker_of(Obstacle(NEW[what], Pose(np.eye(3), p + 0.3 * out)))
+        others = [thing.X.p for thing in self._node.obstacles.things(self._node.now_ns).values()]
+        others += [pose_from_message(marker).p for marker in self._own.values()]
+        turns = np.arctan2(p[1], p[0]) + np.radians([0.0, 60.0, -60.0, 120.0, -120.0])
+        places = [p + AWAY * np.array([np.cos(a), np.sin(a), h]) for h in (0.0, 1.0, 2.0) for a in turns]
+        room = (x for x in places if all(np.linalg.norm(x - other) >= APART for other in others))
+        marker = marker_of(Obstacle(NEW[what], Pose(np.eye(3), next(room, places[0]))))
         self._number += 1
         self._keep((NAMESPACE, self._number), marker)
 
@@ -127,12 +148,12 @@ class Wished:
         marker = self._own.get(key) or (copy.deepcopy(known[0]) if known is not None else None)
         if marker is not None:
             marker.pose = pose_message(X, "", 0).pose
-            marker.lifetime.sec = marker.lifetime.nanosec = 0
             self._keep(key, marker)
 
     def _keep(self, key: tuple[str, int], marker: Marker) -> None:
         marker.ns, marker.id = key
         marker.header.frame_id = self._node.model.base
+        marker.lifetime = duration_message(LIFETIME if key[0] == NAMESPACE else 0.0)
         self._own[key] = marker
         self._moved.add(key)
 

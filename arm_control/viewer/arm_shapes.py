@@ -27,8 +27,9 @@ try:
 except ImportError:  # it comes with Pinocchio, but not with every version of it
     coal = None
 
-LARGEST = 50_000_000
-"""Bytes of a mesh file."""
+LARGEST, MANY = 50_000_000, 500_000
+"""Bytes of a mesh file; triangles that a browser draws slowly."""
+NO_FILE = "there is no such file"
 METAL, JOINT = (0.76, 0.78, 0.81, 1.0), (0.36, 0.58, 0.74, 1.0)
 ROD = 0.025
 """Radius of the rod that stands for a link without shapes [m]; also of the ball at its joint, 1.4 times."""
@@ -57,7 +58,7 @@ def arm_parts(model: RobotModel, roots: Sequence[Path] = ()) -> tuple[list[Part]
     parts : list of Part
         One for each link and colour.
     notes : list of str
-        A sentence for each mesh that is not drawn.
+        A sentence for each mesh that is not drawn, and why the page may be slow.
     """
     robot, notes = model.urdf.robot, []
     colours = {material.name: material.color for material in robot.materials if material.color is not None}
@@ -73,7 +74,11 @@ def arm_parts(model: RobotModel, roots: Sequence[Path] = ()) -> tuple[list[Part]
     drawn_links = {part.link for part in parts}
     lacking = {link.name for link in robot.links if link.visuals or not drawn_links} - drawn_links
     parts += _stand_ins(model, lacking)
-    return _merged(parts), notes
+    if any(NO_FILE in note for note in notes):
+        notes.append(f"meshes were looked for below {', '.join(map(str, dict.fromkeys(roots))) or 'no folder'}")
+    if (n := sum(len(part.mesh.faces) for part in parts)) > MANY:
+        notes.append(f"the meshes have {n} triangles: loading takes a while, and a browser may draw them slowly")
+    return _merged(parts), list(dict.fromkeys(notes))
 
 
 def mesh_roots(robot_file: Path | None = None) -> list[Path]:
@@ -103,7 +108,7 @@ def find_mesh(name: str, roots: Sequence[Path]) -> Path:
         places.append(share_path("urdf").parent / relative.partition(os.sep)[2])
     found = next((path for path in places if path.is_file()), None)
     if found is None:
-        raise UrdfError(f"the mesh {name!r} is not drawn: there is no such file")
+        raise UrdfError(f"the mesh {name!r} is not drawn: {NO_FILE}")
     if found.stat().st_size > LARGEST:
         raise UrdfError(f"the mesh {name!r} is not drawn: it is larger than {LARGEST} bytes")
     return found
@@ -130,16 +135,24 @@ def _mesh(geometry: Any, roots: Sequence[Path]) -> Mesh:
 
 def _read(path: Path, scale: Sequence[float]) -> Mesh:
     if coal is None:
-        raise UrdfError(f"the mesh {path.name!r} is not drawn: coal is not installed")
+        raise UrdfError(
+            f"the mesh {path.name!r} is not drawn: coal, which reads it, is not installed: pip install coal"
+        )
     try:
         found = coal.MeshLoader().load(str(path), np.array(scale, dtype=float))
         faces = [[triangle[k] for k in range(3)] for triangle in map(found.tri_indices, range(found.num_tris))]
         corners = np.array(found.vertices()).reshape(-1, 3)
     except Exception as error:  # the loader has errors of its own, of many kinds
-        raise UrdfError(f"the mesh {path.name!r} is not drawn: {error}") from error
+        raise UrdfError(f"the mesh {path.name!r} is not drawn: {_reason(error)}") from error
     if not faces or not np.isfinite(corners).all():
         raise UrdfError(f"the mesh {path.name!r} is not drawn: it has no triangles, or corners that are not finite")
     return Mesh(corners, np.array(faces))
+
+
+def _reason(error: Exception) -> str:
+    """What the loader says, without where in its own source it says so: the last line that is no hint."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip() and not line.startswith("Hint:")]
+    return (lines or [type(error).__name__])[-1]
 
 
 def _colour(visual: Any, colours: dict[str, Any]) -> tuple[float, ...]:

@@ -15,6 +15,7 @@ from arm_control.exceptions import ArmControlError
 from arm_control.geometry import Shape
 from arm_control.markers import ADD, DELETE, DELETEALL, shapes_of
 from arm_control.messages import nanoseconds, pose_from_message
+from arm_control.obstacle_book import AHEAD_NS
 from arm_control.spatial import Array, Pose
 from arm_control.viewer.solids import joined, mesh_of
 
@@ -76,29 +77,49 @@ class MarkerBook:
         Pose in the base's frame of a frame, by its name; raises when there is no such frame.
     ignored : tuple of str
         Namespaces that are passed over.
+    by_stamp : bool
+        Whether a marker waits until the time of its stamp, as obstacles do (:mod:`arm_control.obstacle_book`).
     """
 
-    def __init__(self, pose_of: Callable[[str], Pose], ignored: tuple[str, ...] = ()) -> None:
-        self._pose_of, self._ignored = pose_of, ignored
+    def __init__(
+        self, pose_of: Callable[[str], Pose], ignored: tuple[str, ...] = (), *, by_stamp: bool = False
+    ) -> None:
+        self._pose_of, self._ignored, self._ahead_ns = pose_of, ignored, AHEAD_NS if by_stamp else 0
+        self._coming: dict[tuple[str, int], dict[int, Any]] = {}
         self.markers: dict[tuple[str, int], tuple[Any, int]] = {}
         self._solids: dict[Hashable, tuple[tuple[Shape, Pose], ...]] = {}
 
     def take(self, message: Any, now_ns: int) -> None:
         """Take an array of markers that came at a time [ns]."""
         for marker in message.markers:
-            key = marker.ns, marker.id
+            key, stamp_ns = (marker.ns, marker.id), nanoseconds(marker.header.stamp)
             if marker.action == DELETEALL:
-                self.markers = {k: m for k, m in self.markers.items() if marker.ns and k[0] != marker.ns}
-            elif marker.action == DELETE:
-                self.markers.pop(key, None)
-            elif marker.action == ADD and self._has_room(key):
-                self.markers[key] = marker, now_ns
+                self.markers, self._coming = _others(self.markers, marker.ns), _others(self._coming, marker.ns)
+            elif now_ns < stamp_ns <= now_ns + self._ahead_ns and self._has_room(key):
+                self._coming.setdefault(key, {})[stamp_ns] = marker
+            else:
+                self._coming.pop(key, None)
+                self._act(key, marker, now_ns)
+
+    def _act(self, key: tuple[str, int], marker: Any, now_ns: int) -> None:
+        if marker.action == DELETE:
+            self.markers.pop(key, None)
+        elif marker.action == ADD and self._has_room(key):
+            self.markers[key] = marker, now_ns
 
     def _has_room(self, key: tuple[str, int]) -> bool:
         return key[0] not in self._ignored and (key in self.markers or len(self.markers) < MOST)
 
     def holding(self, now_ns: int) -> dict[tuple[str, int], Any]:
-        """Markers whose lifetime is not over; the others are dropped. When time has started over, all hold."""
+        """Markers whose lifetime is not over; the others are dropped.
+
+        When time has started over, all hold, and what was far ahead is not coming.
+        """
+        far = now_ns + self._ahead_ns
+        for key, coming in self._coming.items():
+            for stamp_ns in sorted(stamp_ns for stamp_ns in coming if stamp_ns <= now_ns):
+                self._act(key, coming.pop(stamp_ns), stamp_ns)
+        self._coming = {key: coming for key, coming in self._coming.items() if coming and min(coming) <= far}
         held = {}
         for key, (marker, came_ns) in self.markers.items():
             lifetime_ns = nanoseconds(marker.lifetime)
@@ -135,6 +156,11 @@ class MarkerBook:
 
     def _pose(self, marker: Any) -> Pose:
         return self._pose_of(marker.header.frame_id) @ pose_from_message(marker)
+
+
+def _others(kept: dict[tuple[str, int], Any], namespace: str) -> dict[tuple[str, int], Any]:
+    """What is left when a namespace is cleared; nothing where it is empty."""
+    return {key: one for key, one in kept.items() if namespace and key[0] != namespace}
 
 
 def form_of(marker: Any) -> Hashable:

@@ -8,11 +8,13 @@ into 127.0.0.1 between two requests (DNS rebinding). So a request needs, all at 
     (3)  the token: in the address of the first request, from then on in a cookie.
 
 The cookie is told to nobody's script and goes out with requests of our own page only; the address that stays in the
-browser has no token in it. A message is dropped unless its kind is known to be harmless, or the page may control.
+browser has no token in it. A message is dropped unless its kind is known to be harmless, or the page may control; and
+unless its numbers are finite, as many as there should be, and a value is like the one that its control has now.
 """
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,12 +25,15 @@ from urllib.parse import parse_qs, urlsplit
 HOSTS = ("127.0.0.1", "localhost")
 LOOKING = ("ViewerCameraMessage",)
 """What every page may say."""
-CONTROLLING = (
-    *("TransformControlsUpdateMessage", "TransformControlsDragStartMessage", "TransformControlsDragEndMessage"),
-)
+DRAGGING = "TransformControlsUpdateMessage"
+"""Where something is dragged to."""
+CONTROLLING = (DRAGGING, "TransformControlsDragStartMessage", "TransformControlsDragEndMessage")
 """What a page may say beside it when it may control."""
 SETTING = "GuiUpdateMessage"
 """A value of a slider or a press of a button; in a page that may only look, of those that change the view."""
+POINT, TURN = (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0)
+MOST = 1 << 16
+"""Bytes of a message: a page needs some hundred."""
 
 
 def new_token() -> str:
@@ -48,11 +53,14 @@ class Guard:
         What a browser must know.
     harmless : set of str
         Names of controls that only change the view.
+    value_of : callable
+        Value that a control has now, by its name; None where there is no such control.
     """
 
     control: bool = False
     token: str = field(default_factory=new_token, repr=False)
     harmless: set[str] = field(default_factory=set)
+    value_of: Callable[[str], Any] = lambda _: None
 
     def refusal(self, path: str, headers: Callable[[str], Sequence[str]], port: int) -> str:
         """Say why a request is refused; empty when it is not.
@@ -95,10 +103,29 @@ class Guard:
             return False
         kind = message.get("type")
         if kind == SETTING:
-            updates = message.get("updates")
-            only_value = isinstance(updates, Mapping) and list(updates) == ["value"]
-            return only_value and (self.control or message.get("uuid") in self.harmless)
+            updates, name = message.get("updates"), message.get("uuid")
+            if not (isinstance(updates, Mapping) and list(updates) == ["value"] and isinstance(name, str)):
+                return False
+            return (self.control or name in self.harmless) and is_like(self.value_of(name), updates["value"])
+        if kind == DRAGGING and not (is_like(POINT, message.get("position")) and is_like(TURN, message.get("wxyz"))):
+            return False
         return kind in LOOKING or (self.control and kind in CONTROLLING)
+
+
+def is_like(known: Any, given: Any) -> bool:
+    """Whether a value can take the place of a known one: a text, a switch, a finite number, or as many of them.
+
+    Examples
+    --------
+    >>> is_like(0.5, 1), is_like((0.0, 0.0), [1, 2.5]), is_like((0.0, 0.0), [1]), is_like(0.5, "nan")
+    (True, True, False, False)
+    """
+    if isinstance(known, tuple):
+        return isinstance(given, list | tuple) and len(given) == len(known) and all(map(is_like, known, given))
+    if isinstance(known, bool | str):
+        return isinstance(given, type(known))
+    is_number = isinstance(given, int | float) and not isinstance(given, bool)
+    return isinstance(known, int | float) and is_number and math.isfinite(given)
 
 
 def is_web_socket(headers: Callable[[str], Sequence[str]]) -> bool:

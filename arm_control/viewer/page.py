@@ -10,7 +10,7 @@ from arm_control.viewer.guard import Guard
 from arm_control.viewer.panel import Panel
 from arm_control.viewer.plots import Plots
 from arm_control.viewer.scene import Scene
-from arm_control.viewer.server import address, close_server, open_server
+from arm_control.viewer.server import address, close_server, name_of, open_server
 from arm_control.viewer.wishes import Wishes
 
 
@@ -49,7 +49,7 @@ class Page:
             self.plots = Plots(gui)
         side.dock_left()
         side.set_width(330)
-        self.guard.harmless.add(self.plots.joint._impl.uuid)
+        self.guard.harmless.add(name_of(self.plots.joint))
 
     @property
     def is_watched(self) -> bool:
@@ -59,7 +59,9 @@ class Page:
     def set_arm(self, model: RobotModel, parts: list[Part]) -> None:
         """Show another arm."""
         self.scene.set_arm(model, parts)
-        self.guard.harmless |= set(self.panel.set_joints(model.joint_names, model.q_min, model.q_max))
+        lengths = {name for name in model.joint_names if model.urdf.robot.joint_map[name].type == "prismatic"}
+        self.panel.set_joints(model.joint_names, model.q_min, model.q_max, lengths)
+        self.guard.harmless |= {name_of(slider) for slider in self.panel.joints.values()}
         self.plots.set_joints(model.joint_names)
 
     def offer(self, simulator: bool, gate: bool, target: bool) -> None:

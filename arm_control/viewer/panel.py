@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from arm_control.viewer.wishes import Wishes
 
 HELD = 0.4
 """Time after a number was typed in which it stays, until others have heard of it [s]."""
+TURN = 2.0 * math.pi
 STEPS = 400
 """Places of a slider."""
 NOTE = 5.0
@@ -72,19 +73,22 @@ class Panel:
             self._add_buttons()
         tabs = gui.add_tab_group()
         with tabs.add_tab("Arm"):
-            self._joint_folder = gui.add_folder("Joints")
-            self._target = gui.add_vector3("target [m]", (0.0, 0.0, 0.0), step=0.01, disabled=not control,
+            self._joint_folder = gui.add_folder("Joints [rad]")
+            self._target = gui.add_vector3("target x, y, z [m]", (0.0, 0.0, 0.0), step=0.001, disabled=not control,
                                             visible=False)  # fmt: skip
+            self._target_hint = gui.add_markdown("Drag the arrows and arcs of the target, or type where it is to be.",
+                                                 visible=False)  # fmt: skip
             self._on(self._target, self._on_target)
         if control:
             with tabs.add_tab("Obstacles"):
                 for label, kind, name in (("add a ball", "add", "ball"), ("add a box", "add", "box"),
                                           ("remove the last one", "remove", "")):  # fmt: skip
                     self._press(gui.add_button(label), kind, name)
-                gui.add_markdown("Drag the arrows of an obstacle to move it.")
+                gui.add_markdown("Drag the arrows of an obstacle to move it. Obstacles are avoided where the controller"
+                                 " has `avoid_obstacles`.")  # fmt: skip
             with tabs.add_tab("Gains"):
-                self._gain_title = gui.add_markdown("*no controller is running*")
-                self._gain_folder = gui.add_folder("Gains", visible=False)
+                self._no_gains = gui.add_markdown("*no controller is running*")
+                self._gain_folder = gui.add_folder("", visible=False)
 
     # -- status ------------------------------------------------------------------------------------
 
@@ -129,14 +133,20 @@ class Panel:
         shown = [(self._target, target)]
         if self._control:
             shown += [*((handle, simulator) for handle in self._run), (self._enable, gate)]
+            shown.append((self._target_hint, target))
         for handle, is_there in shown:
             if handle.visible is not is_there:
                 handle.visible = is_there
 
+    def set_braked(self, braked: bool) -> None:
+        """Let the button stand out that enables, where there is something to enable; else it cannot be pressed."""
+        if self._control and self._enable.disabled is braked:
+            self._enable.disabled = not braked
+
     def set_speed(self, factor: float) -> None:
         """Show how fast simulated time goes."""
         if self._control:
-            self._show(self._speed, min(max(factor, 0.05), 1.0))
+            self._show_wider(self._speed, factor)
 
     def _press(self, button: Any, kind: str, name: str) -> None:
         async def pressed(_: Any) -> None:
@@ -158,20 +168,26 @@ class Panel:
         if not np.allclose(handle.value, value, rtol=0.0, atol=1e-6):
             handle.value = value
 
+    def _show_wider(self, slider: Any, value: float) -> None:
+        """Set a slider's value, and let it reach so far."""
+        low, high = min(slider.min, value), max(slider.max, value)
+        if (low, high) != (slider.min, slider.max):
+            slider.min, slider.max = low, high
+        self._show(slider, value)
+
     # -- joints and target ---------------------------------------------------------------------------
 
-    def set_joints(self, names: Sequence[str], low: Array, high: Array) -> list[str]:
-        """Offer a slider for each joint, between its limits; returns the names of the sliders."""
+    def set_joints(self, names: Sequence[str], low: Array, high: Array, lengths: Collection[str] = ()) -> None:
+        """Offer a slider for each joint, between its limits [rad]; for those whose value is a length, in [m]."""
         for slider in self.joints.values():
             slider.remove()
         self.joints = {}
         with self._joint_folder:
             for name, a, b in zip(names, low.tolist(), high.tolist(), strict=True):
-                a, b = max(a, -2 * math.pi), min(b, 2 * math.pi)  # noqa: PLW2901
-                start = min(max(0.0, a), b)
-                self.joints[name] = slider = self._gui.add_slider(name, a, b, 0.001, start)
+                a, b = slider_ends(a, b)  # noqa: PLW2901
+                label = f"{name} [m]" if name in lengths else name
+                self.joints[name] = slider = self._gui.add_slider(label, a, b, 0.001, min(max(0.0, a), b))
                 self._on(slider, lambda n=name, s=slider: self._wishes.put("joint", n, float(s.value)))
-        return [slider._impl.uuid for slider in self.joints.values()]
 
     def show_joints(self, values: Mapping[str, float], fixed: bool) -> None:
         """Let the sliders follow the arm; ``fixed`` where somebody else moves it."""
@@ -203,21 +219,21 @@ class Panel:
         for slider in self.gains.values():
             slider.remove()
         self.gains = {}
-        self._gain_title.content = f"of the node **{node}**" if gains else "*no controller is running*"
-        self._gain_folder.visible = bool(gains)
+        self._no_gains.visible, self._gain_folder.visible = not gains, bool(gains)
+        self._gain_folder.label = f"of the node {node}"
         with self._gain_folder:
             for name, (value, spec) in gains.items():
                 low, high = slider_range(value, spec)
+                label = f"{name} [{spec.unit}]" if spec is not None and spec.unit else name
                 step, hint = (high - low) / STEPS, str(spec) if spec is not None else None
-                self.gains[name] = slider = self._gui.add_slider(name, low, high, step, value, hint=hint)
+                self.gains[name] = slider = self._gui.add_slider(label, low, high, step, value, hint=hint)
                 self._on(slider, lambda n=name, s=slider: self._wishes.put("gain", n, float(s.value)))
 
     def show_gain(self, name: str, value: float) -> None:
         """Show what a gain is now."""
         slider = self.gains.get(name)
         if slider is not None:
-            slider.min, slider.max = min(slider.min, value), max(slider.max, value)
-            self._show(slider, value)
+            self._show_wider(slider, value)
 
 
 def _row(name: str, line: Line) -> str:
@@ -230,6 +246,18 @@ def _row(name: str, line: Line) -> str:
     )
 
 
+def slider_ends(low: float, high: float) -> tuple[float, float]:
+    """Between which values a joint's slider goes: its limits, in whole steps, and not farther than a turn from zero.
+
+    Examples
+    --------
+    >>> slider_ends(-math.pi, math.inf)
+    (-3.141, 6.283)
+    """
+    a, b = math.ceil(1e3 * max(low, -TURN)) / 1e3, math.floor(1e3 * min(high, TURN)) / 1e3
+    return (a, b) if a < b else (low, high)
+
+
 def slider_range(value: float, spec: Spec | None) -> tuple[float, float]:
     """Between which values a gain's slider goes: its bounds, or four times what it is.
 
@@ -240,5 +268,5 @@ def slider_range(value: float, spec: Spec | None) -> tuple[float, float]:
     """
     lower, upper = (None, None) if spec is None else (spec.lower, spec.upper)
     low = lower if lower is not None else min(0.0, 4.0 * value)
-    high = upper if upper is not None else max(4.0 * value, low + 1.0)
+    high = upper if upper is not None else (4.0 * value if value > low else low + 1.0)
     return float(min(low, value)), float(max(high, value))

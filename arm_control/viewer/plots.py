@@ -11,8 +11,9 @@ import numpy as np
 
 from arm_control.spatial import Array
 
-COLOURS = ("#e67800", "#1976d2", "#2e9e5b", "#9c4fb5", "#c2384f", "#00838f", "#7a6a00", "#5a6570", "#c06090", "#4a8f20")
-HEIGHT = 132
+COLOURS = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#000000", "#56b4e9", "#e69f00", "#7f7f7f", "#8c564b", "#4b0082")
+"""Of curves; the first seven, of Okabe and Ito, are told apart by the colour-blind too."""
+FONT, HEIGHT = "11px sans-serif", 146
 """Of a plot [px]."""
 
 
@@ -62,21 +63,21 @@ class Plot:
 
     def __init__(self, gui: Any, title: str, labels: Mapping[str, str]) -> None:
         self.history, self._names, self._is_old = History(), tuple(labels), False
-        series: list[dict[str, Any]] = [{"label": "t [s]"}]
+        series: list[dict[str, Any]] = [{"label": "time [s]"}]
         series += [
             {"label": label, "stroke": colour, "width": 2, "spanGaps": True, "points": {"show": False}}
             for label, colour in zip(labels.values(), COLOURS, strict=False)
         ]
-        size = {"font": "11px sans-serif"}
+        font, below = {"font": FONT}, {"label": "time [s]", "labelSize": 12, "labelGap": -5, "labelFont": FONT}
         self.handle = gui.add_uplot(
             data=self._data(),
             series=tuple(series[: len(self._names) + 1]),
             title=title,
             scales={"x": {"time": False}},
-            axes=({"size": 34, "ticks": {"size": 4}, **size}, {"size": 44, **size}),
-            legend={"show": True, "live": False},
+            axes=({"size": 30, "ticks": {"size": 4}, **font, **below}, {"size": 44, **font}),
+            legend={"show": len(self._names) > 1, "live": False},
             height=HEIGHT,
-            padding=(0, 12, 0, 0),
+            padding=(6, 12, 0, 0),
             visible=False,
         )
 
@@ -114,8 +115,8 @@ class Plots:
             self.joint = gui.add_dropdown("joint", ("-",), initial_value="-")
         self._torque: Plot | None = None
         self._terms: tuple[str, ...] = ()
-        self._condition = Plot(gui, "condition number", {"condition_number": "condition number"})
-        self._distance = Plot(gui, "nearest distance", {"nearest_distance": "distance [m]"})
+        self._condition = Plot(gui, "condition number of the Jacobian", {"condition_number": ""})
+        self._distance = Plot(gui, "nearest distance [m]", {"nearest_distance": ""})
         self._folder.visible = False
         self.joint.on_update(self._begin_anew)
 

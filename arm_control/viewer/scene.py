@@ -6,6 +6,7 @@ it is dragged nobody else moves it.
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections.abc import Hashable, Mapping
@@ -60,7 +61,7 @@ class Scene:
         self._trace: list[Array] = []
         self._target: Any = None
         self._has_target = True
-        self._counter = 0
+        self._numbers = itertools.count(1)
         self._light()
         self._draw.add_grid("/floor", 3.0, 3.0, cell_size=0.1, section_size=0.5, section_color=(170, 178, 186),
                             cell_color=(216, 221, 226), fade_distance=8.0, position=(0.0, 0.0, -0.003))  # fmt: skip
@@ -194,7 +195,7 @@ class Scene:
             self._obstacles[key] = thing, handle
 
     def _new_obstacle(self, key: Hashable, thing: Thing) -> Any:
-        X, name = thing.X, f"/obstacles/{self._number()}"
+        X, name = thing.X, f"/obstacles/{next(self._numbers)}"
         mesh = joined([mesh_of(shape).moved(X_MO.R, X_MO.p) for shape, X_MO in thing.solids])
         colour, opacity = _colour(thing.rgba)
         place = {"position": X.p, "wxyz": _wxyz(X.R)}
@@ -221,13 +222,17 @@ class Scene:
             if old is not None and handle is not None and _same_form(old, drawing):
                 _move(handle, drawing.X)
             else:
-                if handle is not None:
-                    handle.remove()
-                handle = self._new_drawing(drawing)
+                handle = self._new_drawing(drawing, handle.name if handle is not None else self._free_name())
             self._drawn[key] = drawing, handle
 
-    def _new_drawing(self, drawing: Drawing) -> Any:
-        name, (colour, opacity), points = f"/drawn/{self._number()}", _colour(drawing.rgba), drawing.points
+    def _free_name(self) -> str:
+        """A name that no drawing has now: viser keeps each name that was removed, until another page is opened."""
+        used = {handle.name for _, handle in self._drawn.values()}
+        return next(name for name in map("/drawn/{}".format, itertools.count()) if name not in used)
+
+    def _new_drawing(self, drawing: Drawing, name: str) -> Any:
+        """Draw it; what had the name is gone then."""
+        (colour, opacity), points = _colour(drawing.rgba), drawing.points
         place = {"position": drawing.X.p, "wxyz": _wxyz(drawing.X.R)}
         if drawing.kind == "text":
             return self._draw.add_label(name, drawing.text, anchor="center-center", **place)
@@ -243,11 +248,6 @@ class Scene:
             return self._draw.add_arrows(name, points.reshape(1, 2, 3), colour, **options, **place)
         faces = np.arange(len(points)).reshape(-1, 3)
         return self._draw.add_mesh_simple(name, points, faces, color=colour, opacity=opacity, side="double", **place)
-
-    def _number(self) -> int:
-        """A number that no name has yet."""
-        self._counter += 1
-        return self._counter
 
 
 def camera_of(model: RobotModel, parts: list[Part]) -> tuple[Array, Array]:

@@ -2,7 +2,8 @@
 
 viser has no place where a request can be refused. It opens its door with ``websockets.asyncio.server.serve``, so while
 it does that, this function is one that adds the guard: to each request, and to each message that arrives. If a
-version of viser opened its door in another way, it would be closed again and nothing be served.
+version of viser opened its door in another way, or its messages had other names, it would be closed again and nothing
+be served. What of viser's inside is used is used here, and nowhere else.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ import contextlib
 import http
 import io
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from arm_control.exceptions import ArmControlError, MissingExtra
-from arm_control.viewer.guard import Guard, page_headers
+from arm_control.viewer.guard import CONTROLLING, LOOKING, MOST, SETTING, Guard, page_headers
 
 try:
     import msgspec.msgpack
@@ -26,6 +28,8 @@ except ImportError as error:
     raise MissingExtra("viser", "viewer") from error
 
 HOST = "127.0.0.1"
+CONTROLS = "_gui_input_handle_from_uuid"
+"""Where viser keeps its controls, by their names."""
 
 
 def open_server(guard: Guard, port: int = 0, label: str = "") -> Any:
@@ -47,10 +51,33 @@ def open_server(guard: Guard, port: int = 0, label: str = "") -> Any:
     """
     with _guarded(guard) as doors_opened, contextlib.redirect_stdout(io.StringIO()):
         server = viser.ViserServer(host=HOST, port=port, label=label or None, verbose=False)
-    if not doors_opened:
+    if unknown := "it opens its door in another way" if not doors_opened else _unknown(server):
         close_server(server)
-        raise ArmControlError(f"viser {viser.__version__} is not served: it opens its door in a way unknown here")
+        raise ArmControlError(
+            f"viser {viser.__version__} is not served, the guard does not fit it: {unknown};"
+            " pip install 'arm_control[viewer]' brings a version that fits"
+        )
+    guard.value_of = partial(_value_of, server)
     return server
+
+
+def _unknown(server: Any) -> str:
+    """What of viser's inside is not as the guard knows it; empty when all is."""
+    missing = {*LOOKING, *CONTROLLING, SETTING} - set(dir(getattr(viser, "_messages", None)))
+    if missing:
+        return f"its pages say no {', '.join(sorted(missing))}"
+    return "" if hasattr(server.gui, CONTROLS) else f"it has no {CONTROLS}"
+
+
+def name_of(control: Any) -> str:
+    """Name by which a page speaks of a control (viser's handle of it)."""
+    return str(control._impl.uuid)
+
+
+def _value_of(server: Any, name: str) -> Any:
+    """Value of a control by its name; None where there is none."""
+    control = getattr(server.gui, CONTROLS).get(name)
+    return None if control is None else control.value
 
 
 def close_server(server: Any) -> None:
@@ -72,7 +99,8 @@ def _guarded(guard: Guard) -> Iterator[list[str]]:
     def guarded_serve(*arguments: Any, process_request: Any = None, **options: Any) -> Any:
         opened.append("door")
         checked = _checked(guard, process_request)
-        return serve(*arguments, process_request=checked, create_connection=_connection(guard), **options)
+        options = {**options, "max_size": MOST, "create_connection": _connection(guard)}
+        return serve(*arguments, process_request=checked, **options)
 
     doors.serve = guarded_serve
     try:

@@ -296,6 +296,16 @@ def test_rviz_comes_with_what_it_needs(launched):
     assert driven.parameters("/rviz2")["use_sim_time"] is False
 
 
+def test_rviz_shows_the_topics_of_its_own_namespace(launched):
+    """Its file names them without one."""
+    text = (REPO / "rviz" / "arm.rviz").read_text()
+    topics = re.findall(r"Value: /(\S+)", text)
+    for started in (launched(rviz="true", namespace="left"), launched(VIEW, namespace="left")):
+        words = started.words("/left/rviz2")
+        renamed = {words[i + 1] for i, word in enumerate(words) if word == "-r"}
+        assert renamed >= {f"/{topic}:={topic}" for topic in topics}, "a name without / is of the node's namespace"
+
+
 def test_the_viewer_only_looks_unless_it_is_told_otherwise(launched):
     plain, started = launched(), launched(viewer="true", namespace="left")
     assert list(started.nodes) == [*(f"/left{name}" for name in plain.nodes), "/left/visuals", "/left/viewer"]

@@ -6,6 +6,7 @@ import re
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,8 +23,9 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control import RobotModel, urdf_path
 from arm_control.nodes.conversions import joint_state, pose_from_message
-from arm_control.nodes.remote import told
+from arm_control.nodes.remote import may_be_braked, told
 from arm_control.nodes.viewer import ViewerNode
+from arm_control.obstacle_book import ObstacleBook
 from arm_control.spatial import Pose
 from arm_control.viewer.arm_shapes import arm_parts, mesh_roots
 from arm_control.viewer.drawings import MarkerBook
@@ -109,7 +111,7 @@ def test_a_target_that_is_dragged_in_the_page_is_followed(rig: Rig, ur5: RobotMo
         assert not [url for url in page.requests if not url.startswith(local)], "no request leaves the machine"
 
         page.get_by_text("Gains", exact=True).click()
-        row = page.get_by_text("acceleration_limit_linear", exact=True)
+        row = page.get_by_text("acceleration_limit_linear [m/s^2]", exact=True)
         row.wait_for()
         field = row.locator("xpath=ancestor::*[.//input][1]").locator("input").last
         field.fill("0.01")
@@ -236,6 +238,11 @@ def test_what_a_braked_gate_says_is_what_to_do(
     values += [] if braked is None else [KeyValue(key="braked", value=str(braked))]
     status = DiagnosticStatus(level=bytes([level]), message=message, values=values)
     assert told(name, status, control) == (*expected, "100 Hz")
+    assert may_be_braked(status) is (braked is not False)
+
+
+def test_who_says_nothing_may_be_braked():
+    assert may_be_braked(None)
 
 
 def test_what_nobody_would_hear_is_hidden(looking: ViewerNode, rig: Rig):
@@ -253,6 +260,27 @@ def test_what_nobody_would_hear_is_hidden(looking: ViewerNode, rig: Rig):
     rig.spin(lambda: seen(True, True, True), what="a simulator")
     gate.destroy_node()
     simulator.destroy_node()
+
+
+def test_obstacles_have_the_time_of_the_states_when_nobody_looks(looking: ViewerNode, rig: Rig, ur5: RobotModel):
+    """Else the last speed of one that was dragged would stay: its stamp would not go on."""
+    heard: list[MarkerArray] = []
+    rig.hear(MarkerArray, "/left/obstacles", heard)
+    states = rig.node.create_publisher(JointState, "/driver/states", 1)
+
+    def told(seconds: int) -> bool:
+        states.publish(joint_state(ur5.joint_names, seconds * 1_000_000_000, position=np.array(HOME)))
+        looking._on_round()
+        return bool(heard) and heard[-1].markers[0].header.stamp.sec == seconds
+
+    looking.page.wishes.put("add", "ball")
+    for seconds in (3, 4):
+        rig.spin(partial(told, seconds), what=f"the obstacle, told at {seconds} s")
+    looking.page.wishes.put("remove")
+    looking._on_round()
+    looking._on_round()
+    topics = [topic.topic_name for topic in looking.subscriptions]
+    assert "/driver/states" not in topics, "there is nothing to be told any more"
 
 
 def test_a_thing_in_the_world_is_drawn_but_no_obstacle(looking: ViewerNode):
@@ -289,7 +317,7 @@ class Recorder:
         return not self.alone
 
     def create_publisher(self, _: Any, topic: str, __: Any) -> Any:
-        return SimpleNamespace(publish=self.sent.setdefault(topic, []).append)
+        return SimpleNamespace(publish=lambda message: self.sent.setdefault(topic, []).append(message))
 
     def destroy_publisher(self, _: Any) -> None:
         del self.sent["joint_states"]
@@ -350,6 +378,42 @@ def test_obstacles_are_added_moved_told_again_and_removed(node: Recorder, clock:
     gone = [(m.id, m.action) for message in node.sent["obstacles"][3:] for m in message.markers]
     assert gone == [(2, Marker.DELETE), (1, Marker.DELETE)]
     assert node.said == ["nothing was added here"]
+
+
+@pytest.mark.parametrize("factor", [0.0, 0.05, 1.0, 10.0], ids=["paused", "slow", "as it is", "fast"])
+def test_an_obstacle_that_was_added_is_there_as_long_as_this_node(node: Recorder, clock: list[float], factor: float):
+    """As controllers hear it, whose time is that of the states."""
+    heard = ObstacleBook(lambda frame: node.model.pose(HOME, frame))
+    node.do(Wish("add", "ball"))
+    for _ in range(600):  # 20 s, in the node's rounds
+        for message in node.sent.pop("obstacles", []):
+            assert not heard.take(message, node.now_ns)
+        assert len(heard.obstacles(node.now_ns)) == 1
+        clock[0] += 1 / 30
+        node.now_ns += round(1e9 * factor / 30)
+        node.do()
+    for seconds, n in ((3.9, 1), (5.1, 0)):  # the node has ended: nothing is told any more
+        assert len(heard.obstacles(node.now_ns + round(seconds * 1e9))) == n
+
+
+def test_an_obstacle_that_was_added_stays_when_time_starts_over(node: Recorder, clock: list[float]):
+    for seconds in (60, 0):
+        node.now_ns = seconds * 1_000_000_000
+        node.do(*[Wish("add", "ball")] * (seconds > 0))
+        clock[0] += 0.1  # sooner than by the clock
+        assert node.sent["obstacles"][-1].markers[0].header.stamp.sec == seconds
+    assert len(node.sent["obstacles"]) == 2
+
+
+def test_each_obstacle_is_put_where_there_is_room(node: Recorder):
+    node.obstacles.take(MarkerArray(markers=[obstacle(1, 0.5)]), 0)
+    node.do(*[Wish("add", "ball")] * 12)
+    (message,) = node.sent["obstacles"]
+    places = [pose_from_message(marker).p for marker in message.markers] + [np.array([0.5, 0.0, 0.0])]
+    apart = [np.linalg.norm(a - b) for i, a in enumerate(places) for b in places[:i]]
+    assert min(apart) >= 0.25
+    end = node.model.pose(HOME).p
+    assert min(np.linalg.norm(p - end) for p in places) >= 0.25, "and not on the arm's hand"
 
 
 def test_an_obstacle_of_others_is_told_here_once_it_is_moved(node: Recorder, clock: list[float]):

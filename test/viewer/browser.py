@@ -37,7 +37,7 @@ def opened(address: str, size: dict[str, int] | None = None, scale: float = 0.5)
         page.on("request", lambda request: page.requests.append(request.url))
         page.on("websocket", lambda socket: page.requests.append(socket.url))
         page.goto(address)
-        page.get_by_text("Joints", exact=True).wait_for()
+        page.get_by_text("Joints [rad]", exact=True).wait_for()
         yield page
         browser.close()
 

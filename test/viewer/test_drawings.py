@@ -30,29 +30,32 @@ def marker(kind: int = SPHERE, scale=(0.2, 0.2, 0.2), at=(1.0, 2.0, 3.0), points
         "text": "",
         "frame": "",
         "seconds": 0.0,
+        "stamp": 0.0,
         "rgba": (1.0, 0.0, 0.0, 0.5),
     }
     base |= fields
     r, g, b, a = base.pop("rgba")
-    ns = round(base.pop("seconds") * 1e9)
+    ns, stamp = round(base.pop("seconds") * 1e9), round(base.pop("stamp") * 1e9)
     return SimpleNamespace(
         **base,
         scale=xyz(*scale),
         points=[xyz(*p) for p in points],
         color=SimpleNamespace(r=r, g=g, b=b, a=a),
         pose=SimpleNamespace(position=xyz(*at), orientation=xyz(0.0, 0.0, 0.0, w=1.0)),
-        header=SimpleNamespace(frame_id=base["frame"], stamp=SimpleNamespace(sec=0, nanosec=0)),
+        header=SimpleNamespace(
+            frame_id=base["frame"], stamp=SimpleNamespace(sec=stamp // 10**9, nanosec=stamp % 10**9)
+        ),
         lifetime=SimpleNamespace(sec=ns // 10**9, nanosec=ns % 10**9),
     )
 
 
-def book(*markers: Any, ignored: tuple[str, ...] = (), now_ns: int = 0) -> MarkerBook:
+def book(*markers: Any, ignored: tuple[str, ...] = (), now_ns: int = 0, by_stamp: bool = False) -> MarkerBook:
     def pose_of(frame: str) -> Pose:
         if frame not in ("", "hand"):
             raise FrameNotFound(frame, ("hand",))
         return Pose(np.eye(3), np.array([0.0, 0.0, 10.0])) if frame else HERE
 
-    made = MarkerBook(pose_of, ignored)
+    made = MarkerBook(pose_of, ignored, by_stamp=by_stamp)
     made.take(SimpleNamespace(markers=list(markers)), now_ns)
     return made
 
@@ -147,3 +150,42 @@ def test_what_cannot_be_drawn_is_nothing(given: Any):
 
 def test_a_forgotten_opacity_does_not_hide_a_thing():
     assert book(marker(rgba=(0, 0, 0, 0))).things(0)["a", 1].rgba[3] == 1.0
+
+
+# -- what is told ahead of time -------------------------------------------------------------------------
+
+MOVES = [marker(at=(x, 0.0, 0.0), stamp=x) for x in (100.0, 100.1, 100.2)]
+"""A ball that is told ahead: at each time it is where its place says."""
+NOW_NS = 100_000_000_000
+
+
+def places(made: MarkerBook, *seconds: float) -> list[float | None]:
+    """Where the ball is seen at these times."""
+    things = [made.things(round(t * 1e9)) for t in seconds]
+    return [float(found["a", 1].X.p[0]) if found else None for found in things]
+
+
+def test_an_obstacle_that_is_told_ahead_is_seen_when_it_is_there():
+    made = book(*MOVES, now_ns=NOW_NS, by_stamp=True)
+    assert places(made, 100.0, 100.05, 100.15, 100.2) == [100.0, 100.0, 100.1, 100.2]
+    assert places(book(*MOVES), 100.0) == [100.2], "what is only drawn is there at once"
+    assert places(book(*MOVES, now_ns=2 * NOW_NS, by_stamp=True), 200.0) == [100.2], "and what is late"
+    assert places(book(marker(stamp=60.0), by_stamp=True), 0.0) == [1.0], "and what has another clock"
+
+
+def test_its_lifetime_begins_then_and_it_may_be_deleted_ahead():
+    made = book(MOVES[0], marker(stamp=100.2, seconds=0.3), now_ns=NOW_NS, by_stamp=True)
+    assert places(made, 100.4, 100.6) == [1.0, None]
+    made = book(MOVES[0], marker(stamp=100.2, action=2), now_ns=NOW_NS, by_stamp=True)
+    assert places(made, 100.1, 100.3) == [100.0, None]
+
+
+@pytest.mark.parametrize("newer", [marker(at=(5.0, 0.0, 0.0), stamp=100.0), marker(action=3), marker(action=3, ns="")])
+def test_what_is_newer_takes_the_place_of_what_was_coming(newer: Any):
+    made = book(*MOVES, newer, now_ns=NOW_NS, by_stamp=True)
+    assert places(made, 100.0, 100.2) == ([5.0, 5.0] if newer.action == 0 else [None, None])
+
+
+def test_nothing_comes_of_a_time_that_has_started_over():
+    made = book(*MOVES, now_ns=NOW_NS, by_stamp=True)
+    assert places(made, 100.0, 0.0, 100.2) == [100.0, 100.0, 100.0]

@@ -18,7 +18,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from arm_control.exceptions import ArmControlError
-from arm_control.viewer.guard import Guard, cookie_name, new_token
+from arm_control.viewer.guard import MOST, Guard, cookie_name, new_token
 from arm_control.viewer.server import address, close_server, open_server
 
 Raw = Callable[..., tuple[int, dict[str, str], bytes]]
@@ -176,9 +176,22 @@ def test_a_server_that_does_not_use_the_guard_is_closed_again(monkeypatch: pytes
             opened.remove(self)
 
     monkeypatch.setattr(viser, "ViserServer", Other)
-    with pytest.raises(ArmControlError, match="opens its door in a way unknown"):
+    with pytest.raises(ArmControlError, match="opens its door in another way"):
         open_server(Guard())
     assert not opened
+
+
+@pytest.mark.parametrize(
+    ("known_here", "sentence"), [("SETTING", "its pages say no Renamed"), ("CONTROLS", "it has no Renamed")]
+)
+def test_a_version_with_other_names_is_not_served(known_here: str, sentence: str, monkeypatch: pytest.MonkeyPatch):
+    """Its pages would do nothing, or say what the guard does not know."""
+    closed: list[Any] = []
+    monkeypatch.setattr(f"arm_control.viewer.server.{known_here}", "Renamed")
+    monkeypatch.setattr("arm_control.viewer.server.close_server", closed.append)
+    with pytest.raises(ArmControlError, match=f"{viser.__version__} is not served.*{sentence};.*pip install"):
+        open_server(Guard())
+    close_server(*closed)
 
 
 def test_the_door_is_as_it_was_when_the_server_is_open(server: Any):
@@ -206,18 +219,66 @@ def own_address() -> str:
 # -- what a page may say --------------------------------------------------------------------------------
 
 CAMERA = {"type": "ViewerCameraMessage"}
-DRAG = {"type": "TransformControlsUpdateMessage", "name": "/target"}
+START = {"type": "TransformControlsDragStartMessage", "name": "/target"}
+DRAG = {"type": "TransformControlsUpdateMessage", "name": "/target", "position": [0, 0.5, 1.0], "wxyz": [1.0, 0, 0, 0]}
 SET = {"type": "GuiUpdateMessage", "uuid": "gain", "updates": {"value": 1.0}}
 CHOOSE = {"type": "GuiUpdateMessage", "uuid": "joint", "updates": {"value": "elbow"}}
 FORGED = {"type": "GuiUpdateMessage", "uuid": "joint", "updates": {"value": 1.0, "update_cb": []}}
 SHARE = {"type": "ShareUrlRequest"}
 
 
-@pytest.mark.parametrize(("control", "passed"), [(False, [CAMERA, CHOOSE]), (True, [CAMERA, DRAG, SET, CHOOSE])])
+@pytest.mark.parametrize(("control", "passed"), [(False, [CAMERA, CHOOSE]), (True, [CAMERA, START, DRAG, SET, CHOOSE])])
 def test_a_page_says_what_it_may(control: bool, passed: list[Any]):
-    guard = Guard(control, harmless={"joint"})
-    everything = [CAMERA, DRAG, SET, CHOOSE, FORGED, SHARE, {"type": "Unknown"}, {}, [], None, "GuiUpdateMessage"]
+    guard = Guard(control, harmless={"joint"}, value_of={"gain": 2.0, "joint": "wrist"}.get)
+    everything = [
+        CAMERA,
+        START,
+        DRAG,
+        SET,
+        CHOOSE,
+        FORGED,
+        SHARE,
+        {"type": "Unknown"},
+        {},
+        [],
+        None,
+        "GuiUpdateMessage",
+    ]
     assert [message for message in everything if guard.lets_pass(message)] == passed
+
+
+NUMBERS: list[Any] = [None, "1", [], [1.0], True, float("nan"), float("inf"), {}]
+"""What a slider's value is never."""
+
+
+@pytest.mark.parametrize("value", NUMBERS)
+def test_a_value_that_does_not_fit_its_control_is_dropped(value: Any):
+    """It would be cast to something, and the next comparison with it would end the node."""
+    known = {"gain": 2.0, "target": (0.0, 0.0, 0.0), "button": False, "joint": "wrist"}
+    guard = Guard(True, value_of=known.get)
+
+    def passes(name: str, value: Any) -> bool:
+        return guard.lets_pass({"type": "GuiUpdateMessage", "uuid": name, "updates": {"value": value}})
+
+    fitting = {"gain": 1, "target": [1, 2.5, 3.0], "button": True, "joint": "elbow"}
+    assert all(passes(name, good) for name, good in fitting.items())
+    assert not passes("gain", value)
+    assert not passes("target", [0.0, value, 0.0])
+    assert not passes("target", [1.0, 2.0])
+    assert not passes("target", "123")
+    assert not passes("joint", 1.0)
+    assert not passes("nobody", 1.0)
+    assert not passes([], 1.0)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", NUMBERS)
+def test_a_place_that_is_none_is_dropped(value: Any):
+    guard = Guard(True)
+    assert guard.lets_pass(DRAG)
+    for name in ("position", "wxyz"):
+        assert not guard.lets_pass({**DRAG, name: value})
+        assert not guard.lets_pass({**DRAG, name: [*DRAG[name][:-1], value]})  # type: ignore[index]
+        assert not guard.lets_pass({k: v for k, v in DRAG.items() if k != name})
 
 
 def test_what_is_dropped_does_not_reach_viser(guard: Guard, server: Any, port: int, monkeypatch: pytest.MonkeyPatch):
@@ -234,7 +295,7 @@ def test_what_is_dropped_does_not_reach_viser(guard: Guard, server: Any, port: i
     monkeypatch.setattr(Message, "deserialize", classmethod(deserialize))
     own, known = f"http://127.0.0.1:{port}", {"Cookie": cookie(guard, port)}
     with connect(f"ws://127.0.0.1:{port}", origin=own, additional_headers=known, subprotocols=[protocol()]) as page:
-        for message in (SHARE, DRAG, SET, FORGED):
+        for message in (SHARE, START, DRAG, SET, FORGED):
             page.send(msgspec.msgpack.encode(message))
         page.send(b"\xc1 nonsense")
         page.send(json.dumps(CAMERA))
@@ -242,6 +303,14 @@ def test_what_is_dropped_does_not_reach_viser(guard: Guard, server: Any, port: i
         with pytest.raises(ConnectionClosed):
             [page.recv(10.0) for _ in range(10_000)]
     assert heard == ["ViewerCameraMessage"]
+
+
+def test_a_page_that_talks_too_much_is_cut_off(guard: Guard, server: Any, port: int):
+    own, known = f"http://127.0.0.1:{port}", {"Cookie": cookie(guard, port)}
+    with connect(f"ws://127.0.0.1:{port}", origin=own, additional_headers=known, subprotocols=[protocol()]) as page:
+        page.send(bytes(MOST + 1))
+        with pytest.raises(ConnectionClosed, match="too big"):
+            [page.recv(10.0) for _ in range(10_000)]
 
 
 def test_a_program_with_the_address_gets_the_page(guard: Guard, server: Any):

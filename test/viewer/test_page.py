@@ -21,7 +21,7 @@ from arm_control.viewer.arm_shapes import arm_parts
 from arm_control.viewer.drawings import Drawing, Thing
 from arm_control.viewer.guard import cookie_name
 from arm_control.viewer.page import Page
-from arm_control.viewer.panel import LOOKS, Line, slider_range
+from arm_control.viewer.panel import LOOKS, Line, slider_ends, slider_range
 from arm_control.viewer.plots import History
 from arm_control.viewer.scene import FIELD_OF_VIEW, camera_of
 from arm_control.viewer.wishes import KINDS, VIEW, Wish, Wishes
@@ -176,7 +176,7 @@ def test_wishes_come_out_once_in_their_order_and_the_newest_are_kept():
 
 def test_a_drag_is_a_wish_in_the_order_of_its_places(page: Page):
     with client(page) as send:
-        move(send, "/target", (0.1, 0.0, 0.0), (0.2, 0.0, 0.0), (np.nan, 0.0, 0.0), (0.3, 0.0, 0.0))
+        move(send, "/target", (0.1, 0.0, 0.0), (0.2, 0.0, 0.0), (np.nan, 0.0, 0.0), (0.25, 0.0), (0.3, 0.0, 0.0))
         found = collected(page, 4)
     assert [(wish.kind, wish.name) for wish in found] == [("target", "target")] * 4
     np.testing.assert_allclose([wish.value.p[0] for wish in found], [0.1, 0.2, 0.3, 0.3])
@@ -200,6 +200,25 @@ def test_what_is_dragged_is_moved_by_nobody_else(page: Page, monkeypatch: pytest
         now[0] += 1.0
         page.scene.set_target(HERE)
     np.testing.assert_allclose(page.scene._target.position, HERE.p)
+
+
+def test_what_no_page_would_say_changes_nothing_on_the_page(page: Page):
+    """Nor ends who shows it: afterwards everything can be shown as before."""
+    with client(page) as send:
+        set_value(send, page.panel._target, (0.5, 0.1))
+        set_value(send, page.panel._target, "12")
+        set_value(send, page.panel.gains["kp_linear"], "nan")
+        set_value(send, page.panel.gains["kp_linear"], np.inf)
+        set_value(send, page.panel._run[0], ["pause"])
+        send("TransformControlsUpdateMessage", name="/target", wxyz=(1.0, 0.0, 0.0), position=(0.1, 0.2, 0.3))
+        send("TransformControlsUpdateMessage", name="/target", wxyz=(1.0, 0.0, 0.0, 0.0), position="abc")
+        set_value(send, page.panel.joints["elbow_joint"], 0.7)
+        assert collected(page, 1) == [Wish("joint", "elbow_joint", 0.7)]
+    page.panel.show_target(HERE)
+    page.scene.set_target(HERE)
+    page.panel.show_gain("kp_linear", 250.0)
+    np.testing.assert_allclose(page.scene._target.position, HERE.p)
+    np.testing.assert_allclose(page.panel._target.value, HERE.p)
 
 
 def test_a_target_that_is_typed_keeps_its_orientation(page: Page):
@@ -278,6 +297,20 @@ def test_drawings_of_every_kind_come_move_and_go(page: Page):
     assert not [name for name in page.server.scene._handle_from_node_name if name.startswith("/drawn/")]
 
 
+def test_drawings_that_change_all_the_time_leave_nothing_behind(page: Page):
+    """viser keeps what it sends, for pages to come: lines that come and go for hours must not pile up."""
+    kept = page.server._websock_server._broadcast_buffer.message_from_id
+
+    def show(i: int) -> int:
+        lines = {k: Drawing("lines", HERE, np.full((2, 3), float(i + k)), (1.0, 0.0, 0.0, 1.0)) for k in range(i % 4)}
+        arrow = {"force": Drawing("arrow", HERE, np.eye(3)[:2] * (i + 1.0), (1.0, 0.0, 0.0, 1.0))}
+        page.scene.set_drawings({**lines, **(arrow if i % 3 else {})})
+        return len(kept)
+
+    sizes = [show(i) for i in range(120)]
+    assert max(sizes[60:]) == max(sizes[12:60])
+
+
 def test_the_trace_goes_on_where_the_arm_moves_and_is_forgotten(page: Page):
     names = page.server.scene._handle_from_node_name
     for x in (0.0, 0.001, 0.01, 0.02):
@@ -349,6 +382,29 @@ def test_only_what_has_an_effect_is_there(either: Page, there: tuple[bool, bool,
     assert not any((*shown(), scene._target.visible))
 
 
+def test_enable_can_be_pressed_only_where_a_gate_may_be_braked(page: Page):
+    enable = page.panel._enable
+    assert not enable.disabled
+    for braked in (False, True):
+        page.panel.set_braked(braked)
+        assert enable.disabled is not braked
+
+
+def test_a_joint_that_is_a_length_says_so(page: Page):
+    page.panel.set_joints(["lift", "turn"], np.array([0.01234, -np.pi]), np.array([0.5, np.inf]), {"lift"})
+    sliders = page.panel.joints
+    assert {name: slider.label for name, slider in sliders.items()} == {"lift": "lift [m]", "turn": "turn"}
+    assert (sliders["lift"].min, sliders["lift"].max) == (0.013, 0.5)
+    assert (sliders["turn"].min, sliders["turn"].max) == (-3.141, 6.283)
+    assert slider_ends(0.0001, 0.0002) == (0.0001, 0.0002)
+
+
+def test_a_pace_that_others_set_beyond_the_slider_is_shown(page: Page):
+    for factor in (2.5, 0.01, 1.0):
+        page.panel.set_speed(factor)
+        assert page.panel._speed.value == factor
+
+
 def test_plots_are_there_when_there_is_something_to_plot(page: Page):
     plots = page.plots
     assert not page._side.visible
@@ -414,6 +470,7 @@ def test_a_gain_that_others_set_beyond_the_slider_is_shown(page: Page):
         (1.0, Spec("", lower=0.1, upper=10.0), (0.1, 10.0)),
         (200.0, Spec("", lower=0.0), (0.0, 800.0)),
         (0.0, Spec("", lower=0.0), (0.0, 1.0)),
+        (0.0005, Spec("", lower=0.0), (0.0, 0.002)),
         (-2.0, None, (-8.0, 0.0)),
         (20.0, Spec("", upper=10.0), (0.0, 20.0)),
     ],

@@ -109,7 +109,8 @@ def test_the_meshes_of_the_package_are_found():
 )  # fmt: skip
 def test_a_link_without_anything_to_show_is_a_rod_or_its_capsule(body: str, size: str):
     parts, notes = arm_parts(robot(body))
-    assert [("gone.stl" in note, "no such file" in note) for note in notes] == [(True, True)] * ("gone" in body)
+    where = "meshes were looked for below no folder"
+    assert notes == (["the mesh 'gone.stl' is not drawn: there is no such file", where] if "gone" in body else [])
     if size == "capsule":
         (part,) = (part for part in parts if part.link == "rod")
         np.testing.assert_allclose(np.linalg.norm(part.mesh.corners, axis=1), 0.3)
@@ -133,8 +134,24 @@ def test_a_mesh_outside_of_the_folders_is_not_opened(name: str, tmp_path: Path):
 
 def test_a_mesh_that_is_no_mesh_is_said(tmp_path: Path):
     (tmp_path / "bad.stl").write_text("nothing")
-    _, (note,) = arm_parts(robot(visual('<mesh filename="bad.stl"/>')), [tmp_path])
-    assert "bad.stl" in note
+    _, (note,) = arm_parts(robot(visual('<mesh filename="bad.stl"/>') * 2), [tmp_path])
+    assert note == "the mesh 'bad.stl' is not drawn: File is too small", "once, and without the loader's own source"
+
+
+def test_where_meshes_were_looked_for_is_said_once(tmp_path: Path):
+    both = visual('<mesh filename="package://mine/a.stl"/>') + visual('<mesh filename="b.stl"/>')
+    _, notes = arm_parts(robot(both), [tmp_path, tmp_path / "share", tmp_path])
+    assert [note.split("'")[1] for note in notes[:2]] == ["package://mine/a.stl", "b.stl"]
+    assert notes[2:] == [f"meshes were looked for below {tmp_path}, {tmp_path / 'share'}"]
+
+
+def test_more_triangles_than_a_browser_draws_at_ease_are_said(monkeypatch: pytest.MonkeyPatch):
+    ball = robot(visual('<sphere radius="1"/>'))
+    n = sum(len(part.mesh.faces) for part in arm_parts(ball)[0])
+    for most, expected in ((n, 0), (n - 1, 1)):
+        monkeypatch.setattr("arm_control.viewer.arm_shapes.MANY", most)
+        notes = arm_parts(ball)[1]
+        assert [f"have {n} triangles" in note for note in notes] == [True] * expected
 
 
 def test_a_mesh_that_is_too_large_is_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
