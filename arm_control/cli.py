@@ -28,6 +28,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         return int(options.command(options))
+    except KeyboardInterrupt:  # Ctrl-C is no error to explain
+        return 130
     except BrokenPipeError:  # whoever reads the output has seen enough
         sys.stdout = None  # type: ignore[assignment]
         return 0

@@ -19,6 +19,13 @@ if TYPE_CHECKING:
 
 TOLERANCE = 1e-9
 """How far a replayed torque may be from the recorded one, as a share of the joint's limit."""
+THE_ARM = ("namespace", "scenario", "variant", "params_file", "urdf", "tip", "base")
+WAYS = {
+    "onto live topics": ("rate", "start", "duration", "topics", "loop", "clock", "arm", "wait"),
+    "with --offline": ("offline", "tolerance", "output", "controller", *THE_ARM),
+    "with --model": ("model", "topic", *THE_ARM),
+}
+"""Which options each way of replaying takes."""
 
 
 def add_commands(commands: Any) -> None:
@@ -50,18 +57,20 @@ def _add_replay(replay: argparse.ArgumentParser) -> None:
     live.add_argument("--arm", action="store_true", help="also topics from which torque may reach an arm")
     live.add_argument("--wait", action="store_true", help="begin when every topic that is played has a listener")
     offline = replay.add_argument_group("without ROS")
-    offline.add_argument("--offline", action="store_true", help="recorded states through a controller, and compare")
-    offline.add_argument("--model", action="store_true", help="inverse dynamics instead, beside recorded effort")
+    way = offline.add_mutually_exclusive_group()
+    way.add_argument("--offline", action="store_true", help="recorded states through a controller, and compare")
+    way.add_argument("--model", action="store_true", help="inverse dynamics instead, beside recorded effort")
     offline.add_argument("--tolerance", type=_not_negative, default=TOLERANCE, help="share of a joint's torque limit")
     offline.add_argument("-o", "--output", default="", metavar="FOLDER", help="write the new commands there, as a bag")
     offline.add_argument("--topic", default="joint_states", help="with --model: where the joints are")
     offline.add_argument("--controller", default="", choices=("osc", "joint", "ilqr"), help="instead of a scenario's")
     _add_arm(replay)
-    replay.set_defaults(command=_replay)
+    replay.set_defaults(command=_replay, defaults=vars(replay.parse_args(["BAG"])))
 
 
 def _add_arm(parser: argparse.ArgumentParser) -> None:
     arm = parser.add_argument_group("the arm; what is not given is what the bag says")
+    arm.add_argument("--namespace", default="", help="whose topics, in a recording of several arms")
     arm.add_argument("--scenario", default="", help="name, or path of a YAML file")
     arm.add_argument("--variant", default="", help="one of the scenario's variants")
     arm.add_argument("--params-file", default="", metavar="FILE", help="a ROS parameter file; its values come last")
@@ -111,11 +120,8 @@ def _replay(options: argparse.Namespace) -> int:
 
     Exit status of --offline: 0 when the recorded commands are met, 1 when not.
     """
-    from arm_control.bags.reader import read_bag
-
-    bag = read_bag(options.bag)
-    for damage in bag.damage:
-        print(f"damaged: {damage}")
+    _refuse_options_of_another_way(options)
+    bag = _opened(options)
     if options.model:
         status = _replay_model(bag, options)
     elif options.offline:
@@ -124,6 +130,27 @@ def _replay(options: argparse.Namespace) -> int:
         status = _replay_live(bag, options)
     _tell_malformed(bag)
     return status
+
+
+def _refuse_options_of_another_way(options: argparse.Namespace) -> None:
+    """Who forgets ``--offline`` must not move an arm by it."""
+    way = "with --model" if options.model else "with --offline" if options.offline else "onto live topics"
+    given = [name for name, default in options.defaults.items() if name != "bag" and getattr(options, name) != default]
+    stray = ", ".join(f"--{name.replace('_', '-')}" for name in given if name not in WAYS[way])
+    if stray:
+        hint = "" if options.model or options.offline else "; --offline or --model is missing"
+        raise ArmControlError(f"a replay {way} does not take {stray}{hint}")
+
+
+def _opened(options: argparse.Namespace) -> Bag:
+    """Read the bag, and say what is damaged."""
+    from arm_control.bags.reader import read_bag
+
+    bag = read_bag(options.bag)
+    bag.namespace = options.namespace
+    for damage in bag.damage:
+        print(f"damaged: {damage}")
+    return bag
 
 
 def _replay_live(bag: Bag, options: argparse.Namespace) -> int:
@@ -139,7 +166,10 @@ def _replay_live(bag: Bag, options: argparse.Namespace) -> int:
 def _replay_offline(bag: Bag, options: argparse.Namespace) -> int:
     from arm_control.bags.offline import compare, recorded_commands, replayed_commands
     from arm_control.bags.replaying import controller_of
+    from arm_control.bags.writer import refuse_existing
 
+    if options.output:
+        refuse_existing(options.output)
     model, parameters = controller_of(bag, _choice(options))
     recorded = recorded_commands(bag, model)
     replayed = replayed_commands(bag, model, parameters)
@@ -186,16 +216,16 @@ def _replay_model(bag: Bag, options: argparse.Namespace) -> int:
     series = need(joint_series(bag, options.topic), options.topic, bag).increasing()
     model = arm_of(bag, _choice(options), series.names)
     print(f"{len(series.stamps)} states; accelerations by lines fitted to the velocities within {WINDOW:g} s\n")
-    print(summary(inverse_dynamics(series, model), model))
+    for name, *cells in summary(inverse_dynamics(series, model), model):
+        print(f"{name:28}" + "".join(f"{cell:>14}" for cell in cells))
     return 0
 
 
 def _report(options: argparse.Namespace) -> int:
     """Write a page about a bag, with pictures: what is in it, tracking, torque, timing, power."""
-    from arm_control.bags.reader import read_bag
     from arm_control.bags.report import write_report
 
-    bag = read_bag(options.bag)
+    bag = _opened(options)
     path = Path(options.bag)
     path = path if path.name not in ("", "..") else path.resolve()
     name = path.stem if path.is_file() else path.name

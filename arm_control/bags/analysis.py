@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from arm_control.bags.contents import JointSeries, joint_series
-from arm_control.bags.heard import HeardObstacles, order_of
-from arm_control.bags.offline import Commands, recorded_commands
+from arm_control.bags.heard import order_of
+from arm_control.bags.offline import Commands
 from arm_control.bags.reader import Bag, Topic
 from arm_control.controllers.proximity import Proximity
 from arm_control.controllers.task import pose_error
@@ -16,6 +16,7 @@ from arm_control.exceptions import ArmControlError, cause_of
 from arm_control.messages import nanoseconds
 from arm_control.metrics import clearance, condition_number
 from arm_control.model import RobotModel
+from arm_control.obstacle_book import HeardObstacles
 from arm_control.pose_following import PoseFollower, PoseMotion
 from arm_control.recording import Recording
 from arm_control.reference import Target
@@ -60,11 +61,10 @@ def topic_figures(bag: Bag) -> list[TopicFigures]:
     stamps: dict[int, list[int]] = {id(topic): [] for topic in bag.topics}
     for message in bag.messages:
         logs[id(message.topic)].append(message.log_ns)
-    for topic in bag.topics:
-        for _, content in bag.read(topic):
-            header = getattr(content, "header", None)
-            if header is not None:
-                stamps[id(topic)].append(nanoseconds(header.stamp))
+    for message, content in bag.read(*bag.topics):
+        header = getattr(content, "header", None)
+        if header is not None:
+            stamps[id(message.topic)].append(nanoseconds(header.stamp))
     return [_figures(bag, topic, logs[id(topic)], stamps[id(topic)]) for topic in bag.topics]
 
 
@@ -149,7 +149,7 @@ class Task:
 def task(bag: Bag, series: JointSeries, model: RobotModel) -> Task:
     """Follow the end effector, its orders and the obstacles through a recording of this arm."""
     q, chosen = series.of(model, "position"), _chosen(len(series.stamps))
-    follower, orders = PoseFollower(model), pose_orders(bag, model)
+    follower, orders = PoseFollower(model), pose_orders(bag, series, model)
     follower.restart(q[0])
     for order in orders:
         follower.queue.add(order)
@@ -167,14 +167,12 @@ def task(bag: Bag, series: JointSeries, model: RobotModel) -> Task:
     return Task(series.t[chosen], p, p_des, position, orientation, condition, distance, goal_times)
 
 
-def pose_orders(bag: Bag, model: RobotModel) -> list[Target | PoseMotion]:
-    """Targets and motions of the end effector in a bag; one that a node would refuse is counted."""
+def pose_orders(bag: Bag, series: JointSeries, model: RobotModel) -> list[Target | PoseMotion]:
+    """Targets and motions of the end effector beside these states; one that a node would refuse is counted."""
     orders: list[Target | PoseMotion] = []
-    now_ns = 0
-    for topic, log_ns, message in bag.contents("joint_states", "target_pose", "pose_trajectory"):
-        if topic == "joint_states":
-            now_ns = nanoseconds(message.header.stamp)
-            continue
+    for topic, log_ns, message in bag.contents("target_pose", "pose_trajectory"):
+        states_before = int(np.searchsorted(series.log, log_ns))
+        now_ns = int(series.stamps[states_before - 1]) if states_before else 0
         try:
             order = order_of(topic, message, model, now_ns)
         except ArmControlError as error:
@@ -185,11 +183,9 @@ def pose_orders(bag: Bag, model: RobotModel) -> list[Target | PoseMotion]:
     return orders
 
 
-def recording_of(bag: Bag, topic: str, model: RobotModel) -> Recording:
+def recording_of(bag: Bag, series: JointSeries, commands: Commands, model: RobotModel) -> Recording:
     """A bag as a run is recorded: states, commands, targets, in the model's joint order."""
-    series = joint_series(bag, topic).increasing()
-    commands = recorded_commands(bag, model)
-    targets = tuple(order for order in pose_orders(bag, model) if isinstance(order, Target))
+    targets = tuple(order for order in pose_orders(bag, series, model) if isinstance(order, Target))
     q, v = (series.of(model, field) for field in ("position", "velocity"))
     ordered = tuple(sorted(targets, key=lambda target: target.stamp_ns))
     return Recording(series.times, q, np.nan_to_num(v), commands.stamps, commands.tau, ordered)

@@ -111,16 +111,18 @@ def _lines(t: Array, x: Array, low: Indices, high: Indices, at: Array) -> tuple[
     return (s_x - slope * s_t) / count + slope * at, slope
 
 
-def summary(dynamics: Dynamics, model: RobotModel) -> str:
-    """A line per joint: recorded effort, the model's torque, and how the two go together."""
-    head = f"{'joint':28}{'effort rms':>12}{'model rms':>12}{'difference':>12}{'correlation':>13}{'with gravity':>14}"
-    lines = [head]
+def summary(dynamics: Dynamics, model: RobotModel) -> list[tuple[str, ...]]:
+    """A table, its head first, with a row per joint: recorded effort, the model's torque, how the two go together."""
+    rows: list[tuple[str, ...]] = [
+        ("joint", "effort rms", "model rms", "difference", "correlation", "with gravity"),
+    ]
     for i, name in enumerate(model.joint_names):
         told = np.isfinite(dynamics.effort[:, i])
         effort, tau, gravity = (x[told, i] for x in (dynamics.effort, dynamics.tau, dynamics.gravity))
-        cells = _rms(effort), _rms(tau), _rms(tau - effort), correlation(tau, effort), correlation(gravity, effort)
-        lines.append(f"{name:28}{cells[0]:12.4g}{cells[1]:12.4g}{cells[2]:12.4g}{cells[3]:13.3f}{cells[4]:14.3f}")
-    return "\n".join(lines).replace("nan", "  -")
+        sizes = [f"{_rms(x):.4g}" for x in (effort, tau, tau - effort)]
+        together = [f"{correlation(x, effort):.3f}" for x in (tau, gravity)]
+        rows.append((name, *(cell.replace("nan", "-") for cell in sizes + together)))
+    return rows
 
 
 def correlation(x: Array, y: Array) -> float:

@@ -11,22 +11,28 @@ What no message tells is not replayed: calls of services, changed parameters, wh
 
 from __future__ import annotations
 
+from array import array
+from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from arm_control.bags.heard import ORDERS, HeardObstacles, order_of
+from arm_control.bags.heard import ORDERS, order_of
 from arm_control.bags.reader import Bag
 from arm_control.control import Control
 from arm_control.exceptions import ArmControlError, BagError, InputError, cause_of
 from arm_control.laws import LawParameters
 from arm_control.messages import nanoseconds
 from arm_control.model import RobotModel
+from arm_control.obstacle_book import HeardObstacles
 from arm_control.recording import Stamps
 from arm_control.spatial import Array
 from arm_control.states import State, StateReader
 
 COMMANDS = "joint_commands"
+Which = tuple[int, int]
+"""A state: its stamp [ns], and how often that has come by then, since time may start over."""
 
 
 @dataclass(frozen=True)
@@ -36,13 +42,27 @@ class Commands:
     Attributes
     ----------
     stamps : ndarray of int64, shape (n,)
-        Stamp of each: that of the state it answers [ns].
+        Stamp of each: that of the state it answers [ns]. Where time starts over, stamps come again.
     tau : ndarray, shape (n, nv)
         Torque [N m or N], in the model's joint order.
     """
 
     stamps: Stamps
     tau: Array
+
+    def which(self) -> list[Which]:
+        """Which state each answers."""
+        counts: Counter[int] = Counter()
+        found = []
+        for stamp_ns in self.stamps.tolist():
+            counts[stamp_ns] += 1
+            found.append((stamp_ns, counts[stamp_ns]))
+        return found
+
+    def once(self) -> Commands:
+        """The first of each stamp."""
+        first = [k for k, (_, times) in enumerate(self.which()) if times == 1]
+        return Commands(self.stamps[first], self.tau[first])
 
 
 @dataclass(frozen=True)
@@ -99,15 +119,46 @@ class Comparison:
 
 def recorded_commands(bag: Bag, model: RobotModel) -> Commands:
     """Commands in a bag; a second one for a state is passed over, one that makes no sense is counted."""
-    found: dict[int, Array] = {}
-    for _, log_ns, message in bag.contents(COMMANDS):
+    which, tau = _recorded(bag, model)
+    return Commands(np.array([stamp_ns for stamp_ns, _ in which], dtype=np.int64), tau)
+
+
+def _recorded(bag: Bag, model: RobotModel) -> tuple[Collection[Which], Array]:
+    """Which states were answered, and with which torque, shape (n, nv) [N m or N]."""
+    answered: dict[Which, None] = {}
+    rows, times = array("d"), _Times()
+    for topic, log_ns, message in bag.contents("joint_states", COMMANDS):
+        stamp_ns = nanoseconds(message.header.stamp)
+        if topic == "joint_states":
+            times.see(stamp_ns)
+            continue
         try:
             tau = model.in_joint_order(message.name, message.effort, "effort")
         except InputError as error:
             bag.refuse(COMMANDS, cause_of(error), log_ns)
-        else:
-            found.setdefault(nanoseconds(message.header.stamp), tau)
-    return Commands(np.array(list(found), dtype=np.int64), np.array(list(found.values())).reshape(-1, model.nv))
+            continue
+        which = stamp_ns, times.of(stamp_ns)
+        if which not in answered:
+            answered[which] = None
+            rows.extend(tau)
+    return answered.keys(), np.array(rows).reshape(-1, model.nv)
+
+
+class _Times:
+    """How often each stamp has come in a stream of states: again where time has started over; a repeated one is one."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[int] = Counter()
+        self._last: int | None = None
+
+    def see(self, stamp_ns: int) -> None:
+        if stamp_ns != self._last:
+            self._counts[stamp_ns] += 1
+            self._last = stamp_ns
+
+    def of(self, stamp_ns: int) -> int:
+        """At least once: a recorder may write an answer before what it answers."""
+        return max(1, self._counts[stamp_ns])
 
 
 def replayed_commands(bag: Bag, model: RobotModel, parameters: LawParameters) -> Commands:
@@ -127,11 +178,14 @@ def replayed_commands(bag: Bag, model: RobotModel, parameters: LawParameters) ->
     BagError
         When the bag has no state of this arm.
     """
-    answered = set(recorded_commands(bag, model).stamps.tolist())
+    answered, times = _recorded(bag, model)[0], _Times()
     player = _Player(bag, model, parameters)
     for topic, log_ns, message in bag.contents("joint_states", "obstacles", *ORDERS):
-        if topic == "joint_states" and answered and nanoseconds(message.header.stamp) not in answered:
-            continue
+        if topic == "joint_states":
+            stamp_ns = nanoseconds(message.header.stamp)
+            times.see(stamp_ns)
+            if answered and (stamp_ns, times.of(stamp_ns)) not in answered:
+                continue
         try:
             player.take(topic, log_ns, message)
         except ArmControlError as error:
@@ -199,7 +253,9 @@ def compare(recorded: Commands, replayed: Commands, model: RobotModel, tolerance
     tolerance : float
         What may differ, as a share of a joint's torque limit.
     """
-    common, i, j = np.intersect1d(recorded.stamps, replayed.stamps, return_indices=True)
+    at = {which: j for j, which in enumerate(replayed.which())}
+    both = [(i, at[which]) for i, which in enumerate(recorded.which()) if which in at]
+    i, j = np.array(both, dtype=int).reshape(-1, 2).T
     before, after = recorded.tau[i], replayed.tau[j]
     share = np.abs(after - before) / model.tau_max
     bad = np.argwhere(~(share <= tolerance))
@@ -207,9 +263,9 @@ def compare(recorded: Commands, replayed: Commands, model: RobotModel, tolerance
     if len(bad):
         k, joint = bad[0]
         name = f"effort[{model.joint_names[joint]}]"
-        first = Difference(COMMANDS, name, int(common[k]), float(before[k, joint]), float(after[k, joint]))
+        first = Difference(COMMANDS, name, int(recorded.stamps[i[k]]), float(before[k, joint]), float(after[k, joint]))
     largest = share.max(axis=0, initial=0.0)
-    return Comparison(len(common), len(recorded.stamps) - len(common), largest, first, bool((before == after).all()))
+    return Comparison(len(both), len(recorded.stamps) - len(both), largest, first, bool((before == after).all()))
 
 
 def _causes(bag: Bag) -> str:

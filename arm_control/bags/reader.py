@@ -2,13 +2,13 @@
 
 Whatever is in a file, what comes out is a :class:`Bag` or a :class:`BagError`. A message that cannot be read is passed
 over and counted, by topic and cause; a topic of an unknown type is named. A MCAP file without its end, as a recorder
-that was killed leaves it, is read as far as it goes.
+that was killed leaves it, is read as far as it goes. What takes more memory than is free is refused.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +17,7 @@ from rosbags import rosbag1, rosbag2
 from rosbags.interfaces import Connection, ConnectionExtRosbag1, ConnectionExtRosbag2, QosDurability, QosReliability
 
 from arm_control.bags.mcap_scan import scan
+from arm_control.bags.memory import within_free_memory
 from arm_control.bags.types import Reading, reading_of
 from arm_control.description.urdf_xml import printable
 from arm_control.exceptions import BagError
@@ -75,6 +76,8 @@ class Bag:
         What could not be read of the file.
     malformed : Counter
         Messages that could not be read, by topic and cause; it grows as messages are read.
+    namespace : str
+        Whose topics are meant where there are several of a name.
     """
 
     path: Path
@@ -84,6 +87,7 @@ class Bag:
     custom: dict[str, str] = field(default_factory=dict)
     damage: list[str] = field(default_factory=list)
     malformed: Counter[tuple[str, str]] = field(default_factory=Counter)
+    namespace: str = ""
     _counted: set[tuple[str, str, int]] = field(default_factory=set, repr=False)
 
     @property
@@ -93,10 +97,15 @@ class Bag:
 
     def named(self, name: str) -> Topic | None:
         """The topic of this name, or the one below a namespace if there is only one; None when there is none."""
-        found = [topic for topic in self.topics if topic.name.strip("/") == name]
+        name = name.strip("/")
+        for own in (f"{self.namespace.strip('/')}/{name}", name):
+            found = [topic for topic in self.topics if topic.name.strip("/") == own.strip("/")]
+            if found:
+                break
         found = found or [topic for topic in self.topics if topic.name.endswith(f"/{name}")]
         if len(found) > 1:
-            raise BagError(f"{name}: more than one topic: {', '.join(topic.name for topic in found)}")
+            several = ", ".join(topic.name for topic in found)
+            raise BagError(f"{name}: more than one topic: {several}; --namespace says whose")
         return found[0] if found else None
 
     def contents(self, *names: str) -> Iterator[tuple[str, int, Any]]:
@@ -136,13 +145,23 @@ def read_bag(path: str | Path) -> Bag:
     Raises
     ------
     BagError
-        When there is none, or nothing in it can be read.
+        When there is none, nothing in it can be read, or it takes more memory than is free.
     """
     path = Path(path)
     if not path.exists():
         raise BagError(f"there is no bag {path}")
     try:
+        with within_free_memory():
+            return _read_or_recovered(path)
+    except MemoryError:
+        raise BagError(f"{path} takes more memory than is free: it is read as a whole") from None
+
+
+def _read_or_recovered(path: Path) -> Bag:
+    try:
         return _read(path, [])
+    except MemoryError:
+        raise
     except Exception as error:  # whatever a damaged file makes a parser raise
         trouble = f"{type(error).__name__}: {error}"
     for file in _files(path):
@@ -178,23 +197,22 @@ def _read(path: Path, damage: list[str]) -> Bag:
     opened: Any = rosbag1.Reader(path) if is_ros1 else rosbag2.Reader(path)
     with opened as reader:
         custom = {} if is_ros1 else reader.storage.metadata.custom or {}
-        connections = list(reader.connections)
-        found = [(connection, log_ns, bytes(raw)) for connection, log_ns, raw in reader.messages()]
-    files = _files(path)
-    storage = STORAGES.get(files[0].suffix, "?") if files else "?"
-    return _bag(path, storage, connections, found, {str(k): str(v) for k, v in custom.items()}, damage)
+        said = {str(k): str(v) for k, v in custom.items() if isinstance(v, str | int | float)}
+        files = _files(path)
+        storage = STORAGES.get(files[0].suffix, "?") if files else "?"
+        return _bag(path, storage, list(reader.connections), reader.messages(), said, damage)
 
 
 def _bag(
     path: Path,
     storage: str,
     connections: list[Connection],
-    found: list[tuple[Connection, int, bytes]],
+    found: Iterable[tuple[Connection, int, bytes]],
     custom: dict[str, str],
     damage: list[str],
 ) -> Bag:
     topics = {_key(connection): _topic(connection) for connection in connections}
-    messages = [Message(topics[_key(connection)], log_ns, raw) for connection, log_ns, raw in found]
+    messages = [Message(topics[_key(connection)], log_ns, bytes(raw)) for connection, log_ns, raw in found]
     messages.sort(key=lambda message: message.log_ns)
     return Bag(path, storage, messages, sorted(topics.values(), key=lambda topic: topic.name), custom, damage)
 

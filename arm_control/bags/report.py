@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +17,7 @@ import numpy as np
 from arm_control.bags import analysis
 from arm_control.bags.contents import JointSeries, joint_series, need
 from arm_control.bags.dynamics import WINDOW, inverse_dynamics, summary
-from arm_control.bags.offline import recorded_commands
+from arm_control.bags.offline import Commands, recorded_commands
 from arm_control.bags.page import Section, page
 from arm_control.bags.reader import Bag
 from arm_control.bags.replaying import Choice, arm_of, controller_of, scenario_of
@@ -27,6 +29,10 @@ from arm_control.report import make_report
 from arm_control.spatial import Array
 
 MILLI = 1e3
+MILLENNIUM_NS = 946_684_800 * 10**9
+"""The year 2000: times of before are those of a simulation [ns]."""
+AS_RECORDED = "[as recorded]"
+"""Unit of an effort, which is motor current on many arms."""
 
 
 @dataclass
@@ -40,6 +46,19 @@ class _Draft:
     choice: Choice
     sections: list[Section] = field(default_factory=list)
     written: list[Path] = field(default_factory=list)
+
+    @cached_property
+    def commands(self) -> Commands | None:
+        """Commanded torque, where the arm is known and there is any."""
+        commands = None if self.model is None else recorded_commands(self.bag, self.model).once()
+        return commands if commands is not None and len(commands.stamps) else None
+
+    @cached_property
+    def torque(self) -> tuple[Array, str, str]:
+        """Torque of each state, what it is, and its unit: what was commanded, or else what was measured."""
+        if self.model is not None and self.commands is not None:
+            return analysis.aligned(self.series, self.commands, self.model), "commanded torque", "[N m]"
+        return self.series.effort, "recorded effort", AS_RECORDED
 
     def picture(self, name: str) -> Path:
         self.written.append(self.folder / name)
@@ -71,20 +90,26 @@ def write_report(bag: Bag, folder: Path, choice: Choice, topic: str = "joint_sta
     Raises
     ------
     BagError
-        When the bag has no joint states that can be read, or there is no such folder to be made.
+        When the bag has no joint states that can be read, or the folder cannot be written.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise BagError(f"{folder} cannot be written: {error.strerror}") from None
-    series = need(joint_series(bag, topic).increasing(), topic, bag)
+    everything = need(joint_series(bag, topic), topic, bag)
+    series = everything.increasing()
     model, why = _arm(bag, choice, series)
     draft = _Draft(bag, folder, series, model, choice)
-    _add_joints(draft)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return _written(draft, len(everything.stamps) - len(series.stamps), why)
+    except OSError as error:
+        raise BagError(f"{folder} cannot be written: {error.strerror}") from None
+
+
+def _written(draft: _Draft, n_older: int, why: str) -> list[Path]:
+    bag, model = draft.bag, draft.model
+    _add_joints(draft, n_older)
     if model is None:
         draft.add("Without a model", f"Neither tracking nor the model's torque is shown: {why}")
     else:
-        _add_figures(draft, topic)
+        _add_figures(draft)
         _add_task(draft, model)
     _add_torque(draft)
     if model is not None:
@@ -92,8 +117,8 @@ def write_report(bag: Bag, folder: Path, choice: Choice, topic: str = "joint_sta
     _add_timing(draft)
     _add_power(draft)
     _add_contents(draft)
-    path = folder / "index.html"
-    text = page(f"Report on {bag.path.name}", _head(bag, series), draft.sections)
+    path = draft.folder / "index.html"
+    text = page(f"Report on {bag.path.resolve().name}", _head(bag, draft.series), draft.sections)
     path.write_text(text, encoding="utf-8", errors="backslashreplace")  # a bag can name what is no text
     return [path, *draft.written]
 
@@ -112,12 +137,15 @@ def _arm(bag: Bag, choice: Choice, series: JointSeries) -> tuple[RobotModel | No
 
 
 def _head(bag: Bag, series: JointSeries) -> list[tuple[str, str]]:
-    facts = [("storage", bag.storage), ("duration", f"{bag.duration:.3f} s"), ("messages", str(len(bag.messages)))]
-    facts += [("joints", ", ".join(series.names)), *sorted(bag.custom.items())]
+    begin_ns = bag.messages[0].log_ns
+    begin = datetime.fromtimestamp(begin_ns // 10**9, tz=timezone.utc)
+    facts = [("begun", f"{begin:%Y-%m-%d %H:%M:%S} UTC")] if begin_ns > MILLENNIUM_NS else []
+    facts += [("duration", f"{bag.duration:.3f} s"), ("messages", str(len(bag.messages))), ("storage", bag.storage)]
+    facts += [("joints", ", ".join(series.names)), *(fact for fact in sorted(bag.custom.items()) if fact[1])]
     return facts + [("damage", text) for text in bag.damage]
 
 
-def _add_joints(draft: _Draft) -> None:
+def _add_joints(draft: _Draft, n_older: int) -> None:
     s = draft.series
     moved = s.position - s.position[0]
     rows = {
@@ -130,27 +158,31 @@ def _add_joints(draft: _Draft) -> None:
     text = f"{len(s.stamps)} states of {len(s.names)} joints in {s.t[-1]:.3f} s."
     if s.times is s.log:
         text += " Their stamps are all the same: time is when they were written."
+    if n_older:
+        text += f" {n_older} more are left out, since they are not newer than all before: did time start over?"
     if np.isnan(s.velocity).all():
         text += " No velocities were recorded."
+    if len(s.names) > pictures.MOST:
+        text += f" Charts show the first {pictures.MOST} joints."
     draft.add("Joints", text, image="joints.png" if there else "")
 
 
-def _add_figures(draft: _Draft, topic: str) -> None:
+def _add_figures(draft: _Draft) -> None:
     """The figures of ``arm_control run``, where the scenario has targets and its controller is known."""
     scenario = scenario_of(draft.bag, draft.choice)
     targets = scenario.targets() if scenario is not None else None
-    if targets is None or draft.bag.named("joint_commands") is None:
+    if targets is None or draft.commands is None:
         return
     model, parameters = controller_of(draft.bag, draft.choice)
-    recording = analysis.recording_of(draft.bag, topic, model)
-    if isinstance(parameters, OscSimulation) and len(recording.command_stamps) and recording.targets:
+    recording = analysis.recording_of(draft.bag, draft.series, draft.commands, model)
+    if isinstance(parameters, OscSimulation) and recording.targets:
         report = make_report(recording, model, targets, parameters, parameters)
         rows = [("figure", "value", "allowed", "")]
-        for f in report.figures:
+        for f in (figure for figure in report.figures if np.isfinite(figure.value)):
             verdict = "ok" if f.kept else "missed" if f.required else "over"
             rows.append((f.text, f"{f.value:.4g} {f.unit}", f"{f.allowed:.4g}", verdict))
         text = f"{len(report.reaches)} targets had their whole time within the recording."
-        draft.add("Figures", text, rows if report.reaches else [rows[0], *rows[6:]])
+        draft.add("Figures", text, rows)
 
 
 def _add_task(draft: _Draft, model: RobotModel) -> None:
@@ -177,17 +209,8 @@ def _limits(draft: _Draft) -> Array | None:
     return np.array([known.get(name, np.nan) for name in draft.series.names])
 
 
-def _torque(draft: _Draft) -> tuple[Array, str]:
-    """Commanded torque, or what was measured."""
-    if draft.model is not None:
-        commands = recorded_commands(draft.bag, draft.model)
-        if len(commands.stamps):
-            return analysis.aligned(draft.series, commands, draft.model), "commanded torque"
-    return draft.series.effort, "recorded effort"
-
-
 def _add_torque(draft: _Draft) -> None:
-    torque, what = _torque(draft)
+    torque, what, unit = draft.torque
     if np.isnan(torque).all():
         draft.add("Torque", "No torque was recorded.")
         return
@@ -198,14 +221,14 @@ def _add_torque(draft: _Draft) -> None:
             columns = [series.names.index(name) for name in names]
             terms[term] = ((series.times - t0) * 1e-9, series.effort[:, columns])
     limits = _limits(draft)
-    pictures.draw_torque(draft.picture("torque.png"), draft.series.t, torque, names, limits, terms)
+    pictures.draw_torque(draft.picture("torque.png"), draft.series.t, torque, names, limits, terms, unit)
     largest = np.nanmax(np.abs(torque), axis=0)
     rows: list[tuple[str, ...]] = [("joint", "largest", "limit", "share")]
     for i, name in enumerate(names):
         bound = np.nan if limits is None else limits[i]
         cells = (f"{bound:.4g}", f"{100 * largest[i] / bound:.1f} %") if np.isfinite(bound) else ("-", "-")
         rows.append((name, f"{largest[i]:.4g}", *cells))
-    draft.add("Torque", f"The {what}, with the terms it is made of where they were published.", rows, "torque.png")
+    draft.add("Torque", f"The {what}{', with the terms it is made of' if terms else ''}.", rows, "torque.png")
 
 
 def _add_dynamics(draft: _Draft, model: RobotModel) -> None:
@@ -214,42 +237,45 @@ def _add_dynamics(draft: _Draft, model: RobotModel) -> None:
     except BagError as error:
         draft.add("Model", str(error))
         return
-    rows = {"Torque by the model": (found.tau, "[N m]"), "Recorded effort": (found.effort, "[as recorded]")}
+    rows = {"Torque by the model": (found.tau, "[N m]"), "Recorded effort": (found.effort, AS_RECORDED)}
     there = {title: row for title, row in rows.items() if not np.isnan(row[0]).all()}
     pictures.draw_lines(draft.picture("model.png"), found.t, there, model.joint_names)
     text = f"Inverse dynamics; accelerations are slopes of lines fitted to the velocities within {WINDOW:g} s."
-    table = [line.split("  ") for line in summary(found, model).split("\n")]
-    draft.add("Model", text, [[cell.strip() for cell in row if cell.strip()] for row in table], "model.png")
+    draft.add("Model", text, summary(found, model), "model.png")
 
 
 def _add_timing(draft: _Draft) -> None:
     when = analysis.timing(draft.bag, draft.series)
     if not len(when.steps):
         return
-    draw = (when.t, when.steps, when.stamp_steps, when.answers)
-    pictures.draw_timing(draft.picture("timing.png"), *draw)
+    steps = {"as written": when.steps, "by stamps": when.stamp_steps}
+    steps = {name: values for name, values in steps.items() if values.any()}
+    answers = when.answers if when.answers.any() else when.answers[:0]
+    pictures.draw_timing(draft.picture("timing.png"), when.t, steps, answers)
     rows: list[tuple[str, ...]] = [("time [ms]", "median", "99 %", "largest", "standard deviation")]
-    parts = (("between states, as written", when.steps), ("between states, by stamps", when.stamp_steps))
-    for name, values in (*parts, ("from a state to its command", when.answers)):
+    parts = {f"between states, {name}": values for name, values in steps.items()}
+    for name, values in {**parts, "from a state to its command": answers}.items():
         if len(values):
-            x = MILLI * np.asarray(values)
+            x = MILLI * values
             numbers = (np.median(x), np.quantile(x, 0.99), x.max(), x.std())
-            rows.append((name, *(f"{number:.4g}" for number in numbers)))
-    draft.add("Rate and jitter", "", rows, "timing.png")
+            rows.append((name, *map(_number, numbers)))
+    text = "" if len(answers) or not len(when.answers) else "Simulated: commands have the times of their states."
+    draft.add("Rate and jitter", text, rows, "timing.png")
 
 
 def _add_power(draft: _Draft) -> None:
-    torque, what = _torque(draft)
+    torque, what, unit = draft.torque
     if np.isnan(torque).all() or np.isnan(draft.series.velocity).all():
         return
     found = analysis.power(draft.series, torque)
-    energy = found.energy[:, None]
     charts = {"Power of each joint": (found.power, "[W]")}
     pictures.draw_lines(draft.picture("power.png"), found.t, charts, draft.series.names)
     text = (
         f"Torque ({what}) times speed. Largest sum of all joints {np.abs(found.power.sum(axis=1)).max():.4g} W;"
-        f" work until the end {energy[-1, 0]:.4g} J, at most {energy.max():.4g} J."
+        f" work until the end {found.energy[-1]:.4g} J, at most {found.energy.max():.4g} J."
     )
+    if unit == AS_RECORDED:
+        text += " That holds where the effort is a torque; on many arms it is motor current."
     draft.add("Power", text, image="power.png")
 
 
@@ -259,7 +285,11 @@ def _add_contents(draft: _Draft) -> None:
     for f in analysis.topic_figures(draft.bag):
         note = f.topic.trouble or ("latched" if f.topic.latched else "")
         counts = (str(f.no_stamp), str(f.not_increasing), str(f.malformed))
-        rate = "-" if np.isnan(f.rate) else f"{f.rate:.4g}"
-        rows.append((f.topic.name, f.topic.kind, str(f.count), rate, f"{f.gap:.4g}", *counts, note))
+        rows.append((f.topic.name, f.topic.kind, str(f.count), _number(f.rate), _number(f.gap), *counts, note))
     causes = "; ".join(f"{name}: {cause} ({n})" for (name, cause), n in draft.bag.malformed.items())
     draft.add("What is in the bag", f"Malformed: {causes}." if causes else "", rows)
+
+
+def _number(x: float) -> str:
+    """Four digits that count; no exponent where none is needed."""
+    return "-" if np.isnan(x) else f"{x:.0f}" if 1e4 <= abs(x) < 1e9 else f"{x:.4g}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -94,8 +94,9 @@ class BagWriter:
     def __enter__(self) -> BagWriter:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        with suppress(BagError) if kind else nullcontext():  # what went wrong first is what is told
+            self.close()
 
     def add(self, topic: str, kind: str, published: Published | None = None) -> None:
         """Make a topic known before its first message.
@@ -116,8 +117,17 @@ class BagWriter:
         return topic in self._topics
 
     def write(self, topic: str, log_ns: int, raw: bytes) -> None:
-        """Write a message as it goes over the wire, at a time [ns]."""
-        self._writer.write(self._topics[topic][0], log_ns, raw)
+        """Write a message as it goes over the wire, at a time [ns].
+
+        Raises
+        ------
+        BagError
+            When it cannot be written, as on a full disk.
+        """
+        try:
+            self._writer.write(self._topics[topic][0], log_ns, raw)
+        except Exception as error:
+            raise self._ends_here(error) from error
         self.count += 1
 
     def put(self, topic: str, log_ns: int, message: Any) -> None:
@@ -125,14 +135,26 @@ class BagWriter:
         self.write(topic, log_ns, bytes(self._types.serialize_cdr(message, self._topics[topic][1])))
 
     def flush(self) -> None:
-        """Hand everything written so far to the operating system."""
+        """Hand everything written so far to the operating system.
+
+        Raises
+        ------
+        BagError
+            When it cannot be written, as on a full disk.
+        """
         storage: Any = self._writer.storage
-        if hasattr(storage, "close_chunk"):  # MCAP: messages stand in chunks
-            if storage.chunk.msgs:
-                storage.close_chunk()
-            storage.bio.flush()
-        elif hasattr(storage, "conn"):
-            storage.conn.commit()
+        try:
+            if hasattr(storage, "close_chunk"):  # MCAP: messages stand in chunks
+                if storage.chunk.msgs:
+                    storage.close_chunk()
+                storage.bio.flush()
+            elif hasattr(storage, "conn"):
+                storage.conn.commit()
+        except Exception as error:
+            raise self._ends_here(error) from error
+
+    def _ends_here(self, error: Exception) -> BagError:
+        return BagError(f"{self._writer.path} ends early, and can be read up to there: {error}")
 
     def close(self) -> None:
         """Write index and metadata. A bag without a message is one, too."""

@@ -219,6 +219,9 @@ class PlayerNode(Node):
         p, origin_ns = self._playing, mine[0].log_ns
         start_ns = origin_ns + round(p.start * NANOSECONDS)
         end_ns = start_ns + round(p.duration * NANOSECONDS) if p.duration else mine[-1].log_ns
+        if start_ns > self._bag.messages[-1].log_ns:
+            lasts = self._bag.duration
+            raise BagError(f"{self._bag.path} has nothing to play after {p.start:g} s: it lasts {lasts:.3f} s")
         before = [message for message in mine if message.log_ns < start_ns and message.topic.latched]
         return before, [message for message in mine if start_ns <= message.log_ns <= end_ns]
 

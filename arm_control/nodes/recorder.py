@@ -56,15 +56,18 @@ class Wanted:
         Names; empty: all.
     namespace : str
         Only topics below it; empty: all.
+    nodes : tuple of str
+        Nodes that are waited for before a control loop counts as heard: one may tell its targets only once.
     """
 
     topics: tuple[str, ...] = ()
     namespace: str = ""
+    nodes: tuple[str, ...] = ()
 
     def holds(self, topic: str) -> bool:
         """Whether a topic is wanted."""
         if self.topics:
-            return any(topic.strip("/") == name.strip("/") for name in self.topics)
+            return topic.strip("/") in {name.strip("/") for name in self.topics}
         return not self.namespace or topic in ALWAYS or topic.startswith(f"/{self.namespace.strip('/')}/")
 
 
@@ -117,7 +120,7 @@ class RecorderNode(Node):
                 except ArmControlError as error:
                     self.unknown[topic] = str(error)
                     print(f"arm_control: not recorded: {topic}: {error}", file=sys.stderr)
-        if not self._is_ready and all(map(self._hears, CONTROL)):
+        if not self._is_ready and all(map(self._hears, CONTROL)) and {*self._wanted.nodes} <= {*self.get_node_names()}:
             self._matched_at = self._matched_at or time.monotonic()
             self._is_ready = time.monotonic() - self._matched_at > SETTLE
             if self._is_ready:
@@ -282,11 +285,12 @@ def main() -> None:
     parser.add_argument("--storage", default="mcap", choices=tuple(STORAGES))
     parser.add_argument("--custom", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--namespace", default="")
+    parser.add_argument("--node", dest="nodes", action="append", default=[], help="wait until it is there")
     options = parser.parse_args(remove_ros_args(sys.argv)[1:])
-    custom = dict(entry.partition("=")[::2] for entry in options.custom)
+    custom, nodes = dict(entry.partition("=")[::2] for entry in options.custom), tuple(options.nodes)
     os.nice(5)
     try:
-        record(options.path, options.storage, Wanted((), options.namespace), custom, sys.argv, linger=LINGER)
+        record(options.path, options.storage, Wanted((), options.namespace, nodes), custom, sys.argv, linger=LINGER)
     except ArmControlError as error:
         print(f"arm_control: {error}", file=sys.stderr)
         raise SystemExit(2) from None

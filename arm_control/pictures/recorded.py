@@ -23,7 +23,8 @@ def draw_lines(path: Path, t: Array, rows: Mapping[str, tuple[Array, str]], name
     charts = np.atleast_1d(figure.subplots(len(rows), 1, sharex=True))
     for axes, (title, (values, label)) in zip(charts, rows.items(), strict=True):
         for i, name in enumerate(names[:MOST]):
-            axes.plot(*_thin(t, values[:, i]), color=_colour(i), linewidth=1.2, label=_plain(name))
+            look = {"color": _colour(i), "linestyle": _line(i), "linewidth": 1.2}
+            axes.plot(*_thin(t, values[:, i]), label=_plain(name), **look)
         style(axes, title, ylabel=label)
     time_axis(charts[-1], float(t[-1]))
     _legend(figure, charts[:1])
@@ -46,7 +47,7 @@ def draw_path(path: Path, p: Array, p_des: Array) -> None:
     """Draw where the end effector was and should have been, from above and from the side, shape (n, 3) [m]."""
     figure = new_figure(12.0, 5.0)
     for axes, (i, j) in zip(figure.subplots(1, 2), ((0, 1), (0, 2)), strict=True):
-        axes.plot(p_des[:, i], p_des[:, j], ".", color=ORANGE, markersize=4, label="asked")
+        axes.plot(p_des[:, i], p_des[:, j], ".", color=ORANGE, markersize=8, label="asked")
         axes.plot(p[:, i], p[:, j], color=BLUE, linewidth=1.4, label="was")
         axes.set_aspect("equal", adjustable="datalim")
         title = f"Path of the end effector, {'xyz'[i]} and {'xyz'[j]}"
@@ -56,7 +57,13 @@ def draw_path(path: Path, p: Array, p_des: Array) -> None:
 
 
 def draw_torque(
-    path: Path, t: Array, torque: Array, names: Sequence[str], limits: Array | None, terms: Mapping[str, Any]
+    path: Path,
+    t: Array,
+    torque: Array,
+    names: Sequence[str],
+    limits: Array | None,
+    terms: Mapping[str, tuple[Array, Array]],
+    unit: str,
 ) -> None:
     """Draw a chart per joint: torque (n, nj) with its terms, by name ``(t, values (m, nj))``, and its limits (nj,)."""
     shown = min(len(names), MOST)
@@ -66,13 +73,14 @@ def draw_torque(
     for i, axes in enumerate(charts[:shown]):
         axes.plot(*_thin(t, torque[:, i]), color=INK, linewidth=1.6, label="torque")
         for k, (term, (times, values)) in enumerate(terms.items()):
-            axes.plot(times, values[:, i], color=_colour(k), linewidth=1.1, label=_plain(term))
+            look = {"color": _colour(k), "linestyle": _line(k), "linewidth": 1.1}
+            axes.plot(*_thin(times, values[:, i]), label=_plain(term), **look)
         low, high = axes.get_ylim()
         for value in () if limits is None else (-limits[i], limits[i]):
             if low - 0.5 * (high - low) <= value <= high + 0.5 * (high - low):
                 limit(axes, value)
-        suffix = "" if limits is None else f", limit {limits[i]:g}"
-        style(axes, f"{_plain(names[i])}{suffix}", ylabel="[N m]")
+        suffix = "" if limits is None or np.isnan(limits[i]) else f", limit {limits[i]:g}"
+        style(axes, f"{_plain(names[i])}{suffix}", ylabel=unit)
         time_axis(axes, float(t[-1]), "" if i < shown - 2 else "time [s]")
     for axes in charts[shown:]:
         axes.set_visible(False)
@@ -80,20 +88,19 @@ def draw_torque(
     figure.savefig(path, dpi=100)
 
 
-def draw_timing(path: Path, t: Array, steps: Array, stamp_steps: Array, answers: Array) -> None:
-    """Draw times between states, as written and as stamped, and how long answers took, all [s]."""
-    figure = new_figure(12.0, 5.4)
-    left, right = figure.subplots(1, 2, width_ratios=(2, 1))
-    left.plot(*_thin(t, 1e3 * steps), color=BLUE, linewidth=0.9, label="as written")
-    left.plot(*_thin(t, 1e3 * stamp_steps), color=ORANGE, linewidth=1.2, label="by stamps")
-    style(left, "Time between two states", ylabel="[ms]")
-    time_axis(left, float(t[-1]) if len(t) else 1.0)
+def draw_timing(path: Path, t: Array, steps: Mapping[str, Array], answers: Array) -> None:
+    """Draw times between states, by how they were taken (n,), and how long answers took (m,), all [s]."""
+    figure = new_figure(12.0, 4.6)
+    charts = figure.subplots(1, 2, width_ratios=(2, 1)) if len(answers) else [figure.subplots()]
+    for (name, values), colour, width in zip(steps.items(), (BLUE, ORANGE), (2.4, 1.0), strict=False):
+        charts[0].plot(*_thin(t, 1e3 * values), color=colour, linewidth=width, label=name)
+    style(charts[0], "Time between two states", ylabel="[ms]")
+    charts[0].set_ylim(bottom=0.0)
+    time_axis(charts[0], float(t[-1]))
     if len(answers):
-        right.hist(1e3 * np.clip(answers, 0.0, np.quantile(answers, 0.999)), bins=60, color=BLUE)
-        style(right, "From a state to its command", "[ms]", "commands")
-    else:
-        right.set_visible(False)
-    _legend(figure, [left])
+        charts[1].hist(1e3 * np.clip(answers, 0.0, np.quantile(answers, 0.999)), bins=60, color=BLUE)
+        style(charts[1], "From a state to its command", "[ms]", "commands")
+    _legend(figure, charts[:1])
     figure.savefig(path, dpi=100)
 
 
@@ -117,7 +124,17 @@ def _colour(i: int) -> str:
     return JOINT_COLOURS[i % len(JOINT_COLOURS)]
 
 
+def _line(i: int) -> str:
+    """How a line is drawn: colours alone do not tell more joints than there are colours apart."""
+    return ("-", "--", ":")[i // len(JOINT_COLOURS) % 3]
+
+
 def _legend(figure: Any, charts: Any) -> None:
+    """What the lines of these charts are, below, in rows of the same length that read from left to right."""
     pairs = {label: handle for axes in charts for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
-    where = {"loc": "outside lower center", "ncols": min(6, max(1, len(pairs))), "handlelength": 1.5}
-    figure.legend(pairs.values(), pairs.keys(), fontsize=9, frameon=False, labelcolor=INK, **where)
+    labels, n_rows = list(pairs), -(-len(pairs) // 6)
+    n_columns = -(-len(labels) // max(1, n_rows))
+    by_columns = [label for column in range(n_columns) for label in labels[column::n_columns]]  # as legends are filled
+    where = {"loc": "outside lower center", "ncols": max(1, n_columns), "handlelength": 2.2}
+    handles = [pairs[label] for label in by_columns]
+    figure.legend(handles, by_columns, fontsize=9, frameon=False, labelcolor=INK, **where)

@@ -154,13 +154,17 @@ def test_only_states_that_were_answered_count():
 
 def test_a_recording_in_which_time_starts_over_is_followed():
     bag = beginning(read_bag(GOLDEN / "ur5_osc"), 30)
-    states = [m for m in bag.messages if m.topic.name == "/joint_states"]
-    again = [m._replace(log_ns=m.log_ns + 10**9) for m in states]
-    bag.messages += again
-    replayed = replay(bag)[1]
-    assert replayed.stamps.tolist() == 2 * [k * 1_000_000 for k in range(30)]
+    again = [m for m in bag.messages if m.topic.name in ("/joint_states", "/joint_commands")]
+    bag.messages += [m._replace(log_ns=m.log_ns + 10**9) for m in again]
+    recorded, replayed, model = replay(bag)
+    assert replayed.stamps.tolist() == recorded.stamps.tolist() == 2 * [k * 1_000_000 for k in range(30)]
     assert np.array_equal(replayed.tau[30:], replayed.tau[:30])
     assert not bag.malformed
+    same = compare(recorded, replayed, model, 0.0)
+    assert (same.compared, same.missing, same.identical) == (60, 0, True)
+    recorded.tau[45, 2] += 1.0  # in the second round
+    changed = compare(recorded, replayed, model, TOLERANCE).first
+    assert (changed.stamp_ns, changed.field) == (15_000_000, f"effort[{model.joint_names[2]}]")
 
 
 def test_what_the_node_would_refuse_is_counted_and_passed_over():

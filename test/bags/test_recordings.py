@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
+import resource
 import shutil
 import struct
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +17,7 @@ import pytest
 from rosbags.rosbag2 import Reader
 from rosbags.typesys import Stores, get_typestore
 
-from arm_control import cli
+from arm_control import cli, urdf_path
 from arm_control.bags import messages
 from arm_control.bags.analysis import pose_orders, timing, topic_figures
 from arm_control.bags.contents import joint_series
@@ -23,6 +27,8 @@ from arm_control.bags.reader import read_bag
 from arm_control.bags.writer import BagWriter, Published
 from arm_control.exceptions import BagError
 from arm_control.model import RobotModel
+from arm_control.pictures import recorded
+from arm_control.pictures.style import new_figure
 from arm_control.scenery import Scenery
 from arm_control.world import World
 
@@ -59,6 +65,10 @@ def test_a_tiago_is_read_as_its_tables_say():
 
 def test_a_ubr1_is_read_from_ros_1(capsys: pytest.CaptureFixture[str], tmp_path: Path):
     path = data("bags/ubr1_calibration_poses.bag")
+    assert cli.main(["report", str(path), "-o", str(tmp_path / "none")]) == 2
+    error = capsys.readouterr().err
+    assert "no joint_states that can be read; --topic names another: calibration_joint_states" in error
+    assert not (tmp_path / "none").exists()
     bag = read_bag(path)
     series = joint_series(bag, "calibration_joint_states")
     assert (bag.storage, len(series.stamps), len(series.names)) == ("ROS 1", 61, 15)
@@ -67,7 +77,7 @@ def test_a_ubr1_is_read_from_ros_1(capsys: pytest.CaptureFixture[str], tmp_path:
     converted = bag.messages[0].topic.reading.cdr(bag.messages[0].raw)
     message = get_typestore(Stores.ROS2_KILTED).deserialize_cdr(converted, messages.JOINT_STATE)
     np.testing.assert_array_equal(message.position, series.position[0])
-    assert cli.main(["report", str(path), "--topic", "calibration_joint_states", "-o", str(tmp_path)]) == 0
+    assert cli.main(["report", str(path), "--topic", "/calibration_joint_states", "-o", str(tmp_path)]) == 0
     assert "61 states of 15 joints" in (tmp_path / "index.html").read_text()
 
 
@@ -78,14 +88,17 @@ def test_a_recording_without_stamps_and_velocities_is_counted_and_named(tmp_path
     assert cli.main(["report", str(path), "-o", str(tmp_path)]) == 0
     text = (tmp_path / "index.html").read_text()
     assert "Their stamps are all the same" in text
+    assert "between states, as written" in text
+    assert "between states, by stamps" not in text
     assert "No velocities were recorded" in text
     assert "No torque was recorded" in text
 
 
 def test_gravity_of_a_tiago_goes_together_with_its_effort(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    """The effort is motor current, whose sign is turned from the third joint on; the first four carry something.
+    """The effort is like motor current, and its sign is turned for the third and fourth joint.
 
-    Two links of the URDF are not possible, and refused.
+    Neither friction nor motion does that: gravity's part has one sign whether a joint goes up, down, or rests, and
+    friction, which needs no model, is turned for the same joints. Two links of the URDF are not possible, and refused.
     """
     path = data(TIAGO)
     robots = Path(np.__file__).parents[1] / "cmeel.prefix" / "share" / "example-robot-data" / "robots"
@@ -106,6 +119,15 @@ def test_gravity_of_a_tiago_goes_together_with_its_effort(tmp_path: Path, capsys
     assert with_gravity["arm_2_joint"] > 0.4
     assert with_gravity["arm_3_joint"] < -0.5
     assert with_gravity["arm_4_joint"] < -0.8
+    speed = series.of(model, "velocity")
+    for name, sign in {"arm_2_joint": 1.0, "arm_3_joint": -1.0, "arm_4_joint": -1.0}.items():
+        i = model.joint_names.index(name)
+        v, g, effort = speed[:, i], dynamics.gravity[:, i], dynamics.effort[:, i]
+        for moves in (v > 0.02, v < -0.02, np.abs(v) < 0.005):
+            assert moves.sum() > 1000
+            assert sign * correlation(g[moves], effort[moves]) > 0.7
+        friction = np.linalg.lstsq(np.c_[g, np.sign(v), np.ones(len(v))], effort, rcond=None)[0][1]
+        assert sign * friction > 0.2
     options = ["--model", "--urdf", str(urdf), "--tip", "arm_tool_link"]
     assert cli.main(["replay", str(path), *options]) == 0
     assert f"{with_gravity['arm_4_joint']:14.3f}" in capsys.readouterr().out
@@ -290,10 +312,141 @@ def test_a_cause_has_nothing_that_a_terminal_acts_upon(tmp_path: Path, ur5: Robo
         writer.add("/target_pose", messages.POSE_STAMPED)
         writer.put("/target_pose", 0, messages.pose_stamped(ur5.pose(np.zeros(6)), "\x1b[2J", 0))
     bag = read_bag(tmp_path / "bag")
-    assert pose_orders(bag, ur5) == []
+    assert pose_orders(bag, joint_series(bag, "joint_states"), ur5) == []
     ((_, cause),) = bag.malformed
     assert "\\x1b[2J" in cause
     assert cause.isprintable()
+
+
+def two_arms(path: Path) -> Path:
+    """A bag of two arms, in namespaces, with a joint each."""
+    with BagWriter(path) as writer:
+        for arm in ("left", "right"):
+            writer.add(f"/{arm}/joint_states", messages.JOINT_STATE)
+            for k in range(5):
+                state = messages.joint_state([f"{arm}_joint"], k * MS, position=np.array([0.1 * k]))
+                writer.put(f"/{arm}/joint_states", k * MS, state)
+    return path
+
+
+def test_whose_topics_are_meant_can_be_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    path, page = two_arms(tmp_path / "bag"), tmp_path / "page"
+    assert cli.main(["report", str(path), "-o", str(page)]) == 2
+    error = capsys.readouterr().err
+    assert "more than one topic: /left/joint_states, /right/joint_states; --namespace says whose" in error
+    assert cli.main(["report", str(path), "-o", str(page), "--namespace", "/right"]) == 0
+    text = (page / "index.html").read_text()
+    assert "<dd>right_joint&nbsp;</dd>" in text
+    assert "left_joint" not in text
+
+
+@pytest.mark.parametrize(
+    ("options", "stray"),
+    [
+        ("--scenario ur5_osc", "onto live topics does not take --scenario; --offline or --model is missing"),
+        ("-o OUT --params-file x", "onto live topics does not take --output, --params-file; --offline or --model"),
+        ("--tolerance 0", "onto live topics does not take --tolerance; --offline"),
+        ("--offline --arm", "with --offline does not take --arm"),
+        ("--model -o OUT", "with --model does not take --output"),
+    ],
+)
+def test_who_forgets_offline_moves_no_arm(
+    options: str, stray: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    def begun(*_: object, **__: object) -> None:
+        raise AssertionError("something was started")
+
+    monkeypatch.setattr("rclpy.init", begun)
+    words = options.replace("OUT", str(tmp_path / "out")).split()
+    assert cli.main(["replay", str(GOLDEN / "ur5_osc"), *words]) == 2
+    assert f"a replay {stray}" in capsys.readouterr().err
+
+
+def test_commands_are_not_computed_for_a_folder_that_is_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    assert cli.main(["replay", str(GOLDEN / "ur5_osc"), "--offline", "-o", str(tmp_path)]) == 2
+    assert capsys.readouterr() == ("", f"arm_control: {tmp_path} exists already: choose another name, or remove it\n")
+
+
+def test_ctrl_c_is_no_traceback(monkeypatch: pytest.MonkeyPatch):
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("arm_control.bags.reader.read_bag", interrupted)
+    assert cli.main(["report", str(GOLDEN / "ur5_osc")]) == 130
+
+
+FULL_DISK = """
+import resource, signal, sys
+from arm_control.bags import messages
+from arm_control.bags.writer import BagWriter
+from arm_control.exceptions import BagError
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+try:
+    with BagWriter(*sys.argv[1:]) as bag:
+        bag.add("/x", messages.STRING)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+        for k in range(10_000):
+            bag.put("/x", k, messages.string("y" * 100))
+            if k % 100 == 0:
+                bag.flush()
+except BagError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
+def test_a_full_disk_ends_a_recording_with_a_sentence(storage: str, tmp_path: Path):
+    """A limit on the size of files stands for the disk; what was written before can be read."""
+    command = [sys.executable, "-c", FULL_DISK, str(tmp_path / "bag"), storage]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert not done.stderr
+    assert done.stdout.startswith(f"{tmp_path / 'bag'} ends early, and can be read up to there: ")
+    assert len(read_bag(tmp_path / "bag").messages) > 500
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_what_unpacks_into_more_than_is_free_is_refused(
+    is_whole: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """A few kilobytes that would become 64 MB where 16 MB are free; also in a file without its end."""
+    with BagWriter(tmp_path / "bag", compressed=True) as writer:
+        writer.add("/x", messages.STRING)
+        writer.write("/x", 0, bytes(1 << 26))
+    file = tmp_path / "bag" / "bag.mcap"
+    assert file.stat().st_size < 100_000
+    if not is_whole:
+        file.write_bytes(file.read_bytes()[:-20])
+    bounds = resource.getrlimit(resource.RLIMIT_AS)
+    monkeypatch.setattr("arm_control.bags.memory.free_memory", lambda: 1 << 24)
+    with pytest.raises(BagError, match="takes more memory than is free" if is_whole else "more memory|can be read"):
+        read_bag(file)
+    assert resource.getrlimit(resource.RLIMIT_AS) == bounds
+    monkeypatch.undo()
+    assert len(read_bag(file).messages) == 1
+
+
+def test_what_no_text_or_number_says_of_a_bag_is_passed_over(tmp_path: Path):
+    """A few lines of YAML can stand for a text that no machine holds."""
+    path = filled(tmp_path / "bag")
+    metadata = path / "metadata.yaml"
+    metadata.write_text(metadata.read_text().replace("note: x", "note: [x, y]\n    number: 5"))
+    custom = read_bag(path).custom
+    assert custom["number"] == "5"
+    assert "note" not in custom
+
+
+def test_an_order_without_a_stamp_acts_from_the_state_before_it(tmp_path: Path, ur5: RobotModel):
+    with BagWriter(tmp_path / "bag") as writer:
+        writer.add("/joint_states", messages.JOINT_STATE)
+        writer.add("/target_pose", messages.POSE_STAMPED)
+        for k in range(10):
+            state = messages.joint_state(ur5.joint_names, 10**9 + k * MS, position=np.zeros(6))
+            writer.put("/joint_states", k * MS, state)
+        writer.put("/target_pose", 5 * MS + 1, messages.pose_stamped(ur5.pose(np.zeros(6)), "", 0))
+    bag = read_bag(tmp_path / "bag")
+    (order,) = pose_orders(bag, joint_series(bag, "joint_states"), ur5)
+    assert order.stamp_ns == 10**9 + 5 * MS
 
 
 def test_a_topic_of_two_types_is_two_topics(tmp_path: Path):
@@ -372,9 +525,11 @@ def test_a_scenarios_obstacles_are_told_as_messages():
     obstacle = {"shape": "sphere", "size": 0.1, "position": [1.0, 0.0, 0.0], "velocity": [0.5, 0, 0], "until": 0.03}
     scenery = Scenery(World.from_mapping({"obstacles": [obstacle]}, "world"))
     told = {
-        k: messages.markers(entries, "base", k * MS) for k in range(60) if (entries := scenery.due(k * MS)) is not None
+        time_ns // MS: messages.markers(entries, "base", time_ns)
+        for k in range(60)
+        for time_ns, entries in scenery.due(k * MS)
     }
-    assert list(told) == [0, 20, 40]
+    assert list(told) == [0, 20, 40, 60, 80, 100, 120, 140]
     (marker,) = told[20].markers
     assert (marker.pose.position.x, marker.lifetime.nanosec, marker.action) == (1.01, 10 * MS, 0)
     assert told[40].markers[0].action == 2
@@ -418,6 +573,41 @@ def test_states_without_positions_have_no_model(tmp_path: Path):
     options = ["--topic", "joint_commands", "-o", str(tmp_path)]
     assert cli.main(["report", str(GOLDEN / "ur5_osc"), *options]) == 0
     assert "there are states without positions" in (tmp_path / "index.html").read_text()
+
+
+def test_a_report_is_about_the_time_before_it_starts_over(tmp_path: Path, ur5: RobotModel):
+    """A second round has the same stamps: its states are left out, and so is its torque."""
+    with BagWriter(tmp_path / "bag") as bag:
+        bag.add("/robot_description", messages.STRING, Published(latched=True))
+        bag.put("/robot_description", 0, messages.string(urdf_path("ur5").read_text()))
+        for topic in ("/joint_states", "/joint_commands"):
+            bag.add(topic, messages.JOINT_STATE)
+        for k in range(20):
+            stamp, effort = k % 10 * MS, np.full(6, 1.0 if k < 10 else 100.0)
+            state = messages.joint_state(ur5.joint_names, stamp, position=np.zeros(6), velocity=np.zeros(6))
+            bag.put("/joint_states", k * MS, state)
+            bag.put("/joint_commands", k * MS, messages.joint_state(ur5.joint_names, stamp, effort=effort))
+    assert cli.main(["report", str(tmp_path / "bag"), "-o", str(tmp_path / "page")]) == 0
+    text = (tmp_path / "page" / "index.html").read_text()
+    assert "10 states of 6 joints in 0.009 s. 10 more are left out, since they are not newer than all before" in text
+    assert "<td>shoulder_pan_joint</td><td>1</td><td>150</td>" in text
+
+
+def test_no_two_joints_of_a_chart_look_the_same():
+    assert len({(recorded._colour(i), recorded._line(i)) for i in range(recorded.MOST)}) == recorded.MOST
+
+
+def test_a_legend_reads_from_left_to_right():
+    """A legend is filled column by column: seven joints are two rows of four and three."""
+    figure = new_figure(4.0, 3.0)
+    axes = figure.subplots()
+    for i in range(7):
+        axes.plot([0, 1], [0, i], label=str(i))
+    recorded._legend(figure, [axes])
+    (legend,) = figure.legends
+    figure.savefig(io.BytesIO())
+    places = {text.get_text(): text.get_window_extent() for text in legend.get_texts()}
+    assert sorted(places, key=lambda name: (-round(places[name].y0), places[name].x0)) == list("0123456")
 
 
 def test_a_report_of_a_scenario_has_every_section(tmp_path: Path):

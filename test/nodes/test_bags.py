@@ -29,7 +29,8 @@ from arm_control.exceptions import BagError
 from arm_control.nodes import recorder
 from arm_control.nodes.base import LOSSLESS
 from arm_control.nodes.conversions import joint_state
-from arm_control.nodes.player import is_effort
+from arm_control.nodes.player import PlayerNode, Playing, is_effort
+from arm_control.nodes.recorder import RecorderNode, Wanted
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 MS = 1_000_000
@@ -132,6 +133,26 @@ def test_an_end_that_is_missing_is_said(complete: bool, capsys: pytest.CaptureFi
     assert ("the end of the recording may be missing" in capsys.readouterr().err) is not complete
 
 
+def test_a_loop_is_heard_once_every_node_is_known():
+    """Targets are told once, and latched: one whose node is not known yet would be missing from a short run."""
+    said: list[bool] = []
+    there = ["simulator", "osc"]
+    node = SimpleNamespace(
+        _wanted=Wanted(nodes=("simulator", "osc", "targets")),
+        _is_ready=False,
+        _matched_at=1e-9,
+        _hears=lambda _: True,
+        _ready=SimpleNamespace(publish=said.append),
+        get_topic_names_and_types=list,
+        get_node_names=lambda: there,
+    )
+    RecorderNode.look(node)
+    assert not said
+    there.append("targets")
+    RecorderNode.look(node)
+    assert len(said) == 1
+
+
 @pytest.mark.parametrize("kind", ["no_msgs/msg/None", ".rclpy/msg/None", "/msg/None", "std_msgs/msg/None", "x"])
 def test_a_type_that_is_none_is_not_installed(kind: str):
     with pytest.raises(BagError, match="is not installed"):
@@ -176,6 +197,14 @@ def test_a_bag_is_played_in_its_own_time_and_torque_is_not(rig: Rig):
         assert f"not played: {topic}: it may move an arm; --arm plays it all the same" in text
     assert [message.data for message in descriptions] == ["<robot/>"]
     assert "32 messages played" in text
+
+
+def test_a_start_after_the_end_is_said():
+    bag = read_bag(GOLDEN / "ur5_osc")
+    publishers = {id(topic): None for topic in bag.topics}
+    node = SimpleNamespace(_bag=bag, _playing=Playing(start=30.0), _publishers_of=publishers)
+    with pytest.raises(BagError, match=r"ur5_osc has nothing to play after 30 s: it lasts 0\.332 s"):
+        PlayerNode._sorted_out(node)
 
 
 def test_a_loop_ends_with_ctrl_c_and_counts(rig: Rig):
@@ -235,6 +264,7 @@ def test_ros_1_is_played_as_ros_2_and_the_clock_with_it(rig: Rig):
     rig.hear(JointState, "calibration_joint_states", heard)
     rig.hear(Clock, "/clock", clock)
     assert "61 messages played" in played(rig, path, "--rate", "2000", "--clock", "--wait")
+    rig.spin(lambda: len(heard) == 61, what="what is still on its way")
     series = joint_series(read_bag(path), "calibration_joint_states")
     assert [list(message.position) for message in heard] == series.position.tolist()
     assert len(clock) > 10
