@@ -102,7 +102,7 @@ class Report:
 
 
 def make_report(
-    recording: Recording, model: RobotModel, targets: TargetList, osc: OscParameters, gate: GateParameters
+    recording: Recording, model: RobotModel, targets: TargetList, osc: OscParameters | None, gate: GateParameters
 ) -> Report:
     """Compute the figures of a run.
 
@@ -114,8 +114,8 @@ def make_report(
         The arm.
     targets : TargetList
         What was to be reached, and how closely.
-    osc : OscParameters
-        The speed limits that held.
+    osc : OscParameters or None
+        The speed limits that held on straight lines; None for a controller without them.
     gate : GateParameters
         The rate limit that held.
 
@@ -156,19 +156,23 @@ def _angle(a: Pose, b: Pose) -> float:
     return float(np.linalg.norm(rotation_vector(b.R @ a.R.T)))
 
 
-def _reach_figures(reaches: list[Reach], targets: TargetList, osc: OscParameters) -> list[Figure]:
+def _reach_figures(reaches: list[Reach], targets: TargetList, osc: OscParameters | None) -> list[Figure]:
     def worst(name: str) -> float:
         return max((getattr(reach, name) for reach in reaches), default=np.inf)
 
     after = f"{targets.period:g} s after a target was set"
     degrees = float(np.degrees(targets.orientation_tolerance))
-    angular_limit = osc.speed_limit_angular * LIMIT_TOLERANCE
-    return [
+    reached = [
         Figure(f"position error {after}", 1e3 * worst("position_error"), 1e3 * targets.position_tolerance, "mm", True),
         Figure(f"orientation error {after}", np.degrees(worst("orientation_error")), degrees, "deg", True),
+    ]
+    if osc is None:
+        return reached
+    return [
+        *reached,
         Figure("path off the straight line", 100 * worst("deviation"), 100 * STRAIGHTNESS, "% of its length"),
         Figure("speed", worst("speed"), osc.speed_limit_linear * LIMIT_TOLERANCE, "m/s"),
-        Figure("angular speed", worst("angular_speed"), angular_limit, "rad/s"),
+        Figure("angular speed", worst("angular_speed"), osc.speed_limit_angular * LIMIT_TOLERANCE, "rad/s"),
     ]
 
 

@@ -78,6 +78,8 @@ def run_scenario(options: RunOptions, console: Console | None = None) -> int:
                     _watch(processes, page, monitor, executor, options, console)
                 end_ns = round(options.duration * 1e9) if options.duration else monitor.stamp_ns
                 recording = monitor.recording(model).until(end_ns)
+                for cause, count in monitor.left_out.items():
+                    console.print(f"{count} messages left out: {cause}", markup=False, highlight=False)
         except NodeDied as died:
             console.print(f"[bold red]{died}[/]; the rest was braked and stopped")
             return 3
@@ -86,7 +88,7 @@ def run_scenario(options: RunOptions, console: Console | None = None) -> int:
 
 def _model(scenario: Scenario, options: RunOptions) -> RobotModel:
     """The robot as the report sees it: the one of the controller."""
-    arm = _own(ArmParameters, _parameters(scenario, options, "osc"))
+    arm = _own(ArmParameters, _parameters(scenario, options, scenario.controller))
     return ArmParameters.from_mapping(arm).model(read_source(urdf_path(scenario.robot))[0])
 
 
@@ -234,8 +236,8 @@ def _conclude(
         if options.report:
             console.print("no pictures were drawn for the same reason; --record FILE keeps the record")
         return 0
-    values = _parameters(scenario, options, "osc")
-    osc = tuned(OscTuning, _own(OscTuning, values), model)
+    values = _parameters(scenario, options, scenario.controller)
+    osc = tuned(OscTuning, _own(OscTuning, values), model) if scenario.controller == "osc" else None
     gate = GateParameters.from_mapping(_own(GateParameters, values))
     report = make_report(recording, model, target_list, osc, gate)
     _print_report(report, recording, diagnostics, options, console)

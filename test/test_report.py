@@ -79,6 +79,16 @@ def report_on(model: RobotModel, recording: Recording) -> Report:
     return make_report(recording, model, targets, OscParameters(), GateParameters())
 
 
+def test_only_straight_lines_have_speed_limits(made_up: MadeUp):
+    targets = TargetList("base_link", 1.0, 1e-3, np.radians(0.2), tuple(t.X_FT for t in made_up.recording.targets))
+    straight_lines = report_on(made_up.model, made_up.recording)
+    plans = make_report(made_up.recording, made_up.model, targets, None, GateParameters())
+    gone = {f.text for f in straight_lines.figures} - {f.text for f in plans.figures}
+    assert gone == {"path off the straight line", "speed", "angular speed"}
+    assert plans.reaches == straight_lines.reaches
+    assert plans.success
+
+
 def figure(report: Report, text: str) -> Figure:
     (found,) = [figure for figure in report.figures if figure.text.startswith(text)]
     return found

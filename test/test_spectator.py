@@ -99,6 +99,8 @@ def test_a_run_has_a_page_when_it_is_asked_for_and_can_be_seen(
 ):
     """Up to the place where the page would open."""
     asked: list[Any] = []
+    gone: list[bool] = []
+    monitor = SimpleNamespace(destroy_node=lambda: gone.append(True))
 
     def instead_of_a_page(*arguments: Any) -> Any:
         asked.append(arguments)
@@ -110,16 +112,18 @@ def test_a_run_has_a_page_when_it_is_asked_for_and_can_be_seen(
         def __enter__(self) -> Any:
             return self
 
-        def __exit__(self, *_: object) -> None: ...
+        def __exit__(self, *_: object) -> None:
+            gone.append(False)
 
     monkeypatch.setattr(arm_control.run, "spectator", instead_of_a_page)
     monkeypatch.setattr(arm_control.run, "Processes", Nothing)
     monkeypatch.setattr(arm_control.run, "_refuse_company", lambda *_: None)
     monkeypatch.setattr(arm_control.run.os, "nice", lambda _: None)
-    monkeypatch.setattr(arm_control.run, "_monitor", lambda *_: _context(SimpleNamespace()))
+    monkeypatch.setattr(arm_control.run, "_monitor", lambda *_: _context(monitor))
     with pytest.raises(KeyboardInterrupt):
         run_scenario(RunOptions("ur5_osc", control=True, **options))
     assert asked == [(wanted, {}, True, "")]
+    assert gone == [True, False], "before the nodes end"
 
 
 def _context(monitor: Any) -> Any:

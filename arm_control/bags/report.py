@@ -175,8 +175,9 @@ def _add_figures(draft: _Draft) -> None:
         return
     model, parameters = controller_of(draft.bag, draft.choice)
     recording = analysis.recording_of(draft.bag, draft.series, draft.commands, model)
-    if isinstance(parameters, OscSimulation) and recording.targets:
-        report = make_report(recording, model, targets, parameters, parameters)
+    if recording.targets:
+        osc = parameters if isinstance(parameters, OscSimulation) else None
+        report = make_report(recording, model, targets, osc, parameters)
         rows = [("figure", "value", "allowed", "")]
         for f in (figure for figure in report.figures if np.isfinite(figure.value)):
             verdict = "ok" if f.kept else "missed" if f.required else "over"

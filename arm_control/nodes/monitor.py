@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 import struct
-from collections import deque
-from collections.abc import Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -23,13 +23,13 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64
 from std_srvs.srv import SetBool
 
+from arm_control.exceptions import InputError
 from arm_control.model import RobotModel
 from arm_control.nodes.base import EVENTS, LATCHED, LATCHED_EVENTS, LOSSLESS
 from arm_control.nodes.conversions import NANOSECONDS, nanoseconds, pose_from_message
 from arm_control.nodes.loop import Apart, poll
-from arm_control.recording import Recording, Stamps
+from arm_control.recording import Recording
 from arm_control.reference import Target
-from arm_control.spatial import Array
 
 RECORDER_READY = "recorder/ready"
 """Latched topic on which a recorder says that it hears states and commands."""
@@ -54,13 +54,15 @@ class MonitorNode(Node):
         The newest values of ``controller_state/*``.
     diagnostics : dict of str to dict
         The newest status of each node, by its name; ``"message"`` is its sentence.
+    left_out : Counter
+        How many messages were not of this arm, by what was wrong; known when the recording is made.
     waits_for_recorder : bool
         Whether a recorder must hear states and commands before the simulator is started.
     """
 
     def __init__(self, awaited: Mapping[str, int], simulator: str = "simulator", keep: int = 2_000_000) -> None:
         super().__init__("monitor", start_parameter_services=False)
-        self.waits_for_recorder = False
+        self.waits_for_recorder, self.left_out = False, Counter[str]()
         self._missing, self._asked = dict(awaited), False
         self._raw_states: deque[bytes] = deque(maxlen=keep)
         self._raw_commands: deque[bytes] = deque(maxlen=keep)
@@ -101,16 +103,23 @@ class MonitorNode(Node):
     def recording(self, model: RobotModel) -> Recording:
         """Everything recorded so far, in the model's joint order."""
         self._fetch()
-        stamps, states = _unpack(self._raw_states)
-        command_stamps, commands = _unpack(self._raw_commands)
+        stamps, q, v = self._read("joint_states", self._raw_states, model, "position", "velocity")
+        command_stamps, tau = self._read("joint_commands", self._raw_commands, model, "effort")
         return Recording(
-            stamps,
-            _rows(model, [(m.name, m.position) for m in states]),
-            _rows(model, [(m.name, m.velocity) for m in states]),
-            command_stamps,
-            _rows(model, [(m.name, m.effort) for m in commands]),
-            tuple(_target(message, model) for message in self._target_messages),
+            stamps, q, v, command_stamps, tau, tuple(_target(message, model) for message in self._target_messages)
         )
+
+    def _read(self, topic: str, raw: deque[bytes], model: RobotModel, *fields: str) -> tuple[Any, ...]:
+        """Stamps (n,) and fields (n, nv) of the messages of this arm; the others are counted."""
+        stamps, rows = [], []
+        for stamp_ns, message in _unpack(raw):
+            try:
+                rows.append([model.in_joint_order(message.name, getattr(message, field), field) for field in fields])
+                stamps.append(stamp_ns)
+            except InputError as error:
+                self.left_out[f"{topic}: {error}"] += 1
+        columns = np.array(rows).reshape(len(rows), len(fields), model.nv).swapaxes(0, 1)
+        return np.array(stamps, dtype=np.int64), *columns
 
     def _polled(self, kind: Any, topic: str, qos: Any, *, raw: bool = False) -> Any:
         def unused(_: object) -> None:
@@ -158,7 +167,7 @@ class MonitorNode(Node):
             self.diagnostics[status.name.rpartition("/")[2]] = {"message": status.message, **values}
 
 
-def _newest_ns(recorded: Sequence[bytes] | deque[bytes]) -> int:
+def _newest_ns(recorded: deque[bytes]) -> int:
     """Stamp of the last of the serialised messages, which begin with a header; -1 where there is none [ns]."""
     if not recorded:
         return -1
@@ -168,17 +177,14 @@ def _newest_ns(recorded: Sequence[bytes] | deque[bytes]) -> int:
     return int(seconds) * NANOSECONDS + int(nanoseconds_)
 
 
-def _unpack(raw: Sequence[bytes] | deque[bytes]) -> tuple[Stamps, list[JointState]]:
-    """Messages and their stamps; one that repeats the stamp before it is left out."""
-    messages = [deserialize_message(item, JointState) for item in raw]
-    stamps = np.array([nanoseconds(message.header.stamp) for message in messages], dtype=np.int64)
-    new = np.flatnonzero(np.diff(stamps, prepend=-1) != 0)
-    return stamps[new], [messages[i] for i in new]
-
-
-def _rows(model: RobotModel, named: list[tuple[list[str], Sequence[float]]]) -> Array:
-    rows = [model.in_joint_order(names, values) for names, values in named]
-    return np.array(rows).reshape(-1, model.nv)
+def _unpack(raw: deque[bytes]) -> Iterator[tuple[int, JointState]]:
+    """Stamps [ns] and messages; one that repeats the stamp before it is left out."""
+    last_ns = -1
+    for message in (deserialize_message(item, JointState) for item in raw):
+        stamp_ns = nanoseconds(message.header.stamp)
+        if stamp_ns != last_ns:
+            yield stamp_ns, message
+        last_ns = stamp_ns
 
 
 def _target(message: PoseStamped, model: RobotModel) -> Target:

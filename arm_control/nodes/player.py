@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import rclpy
+from rclpy.duration import Duration
 from rclpy.exceptions import InvalidTopicNameException
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
@@ -22,13 +23,15 @@ from rosgraph_msgs.msg import Clock
 from arm_control.bags.reader import Bag, Message, Topic
 from arm_control.description.urdf_xml import printable
 from arm_control.exceptions import BagError
-from arm_control.nodes.base import STATE, refuse_insecure
+from arm_control.nodes.base import LOSSLESS, STATE, refuse_insecure
 from arm_control.nodes.conversions import NANOSECONDS, time_message
 from arm_control.nodes.recorder import message_type
 from arm_control.progress import bar
 
 DISCOVERY = 1.0
 """Wall time in which nodes find each other [s]."""
+ARRIVAL = 5.0
+"""Wall time that the last messages have to arrive [s]."""
 PATIENCE = 60.0
 """Longest time that listeners are waited for [s]."""
 CLOCK_NS = 1_000_000
@@ -205,7 +208,7 @@ class PlayerNode(Node):
 
     def _publisher(self, topic: Topic) -> Any:
         qos = QoSProfile(
-            depth=1000,
+            depth=LOSSLESS.depth,
             reliability=ReliabilityPolicy.RELIABLE if topic.reliable else ReliabilityPolicy.BEST_EFFORT,
             durability=DurabilityPolicy.TRANSIENT_LOCAL if topic.latched else DurabilityPolicy.VOLATILE,
         )
@@ -253,6 +256,12 @@ class PlayerNode(Node):
         self._publishers_of[id(message.topic)].publish(raw)
         self.count += 1
 
+    def wait_for_listeners(self) -> None:
+        """Wait until everybody has the last messages; for somebody who stands still not longer than ``ARRIVAL``."""
+        end = time.monotonic() + ARRIVAL
+        for publisher in self._publishers_of.values():
+            publisher.wait_for_all_acked(Duration(seconds=max(0.0, end - time.monotonic())))
+
 
 def _absolute(topic: str) -> str:
     return topic if topic.startswith("/") else f"/{topic}"
@@ -274,7 +283,7 @@ def play(bag: Bag, playing: Playing) -> int:
         for topic, trouble in node.left_out.items():
             print(f"not played: {topic}: {trouble}")
         node.play()
-        time.sleep(0.2)  # the last messages are still on their way
+        node.wait_for_listeners()
     except KeyboardInterrupt:
         pass
     finally:

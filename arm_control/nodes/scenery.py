@@ -60,7 +60,16 @@ class Scenery:
         """Leave to others what they have moved."""
         publisher = publisher_of(info)[:GID]
         if publisher and publisher not in self._own_gids():
-            self._theirs |= {marker.id for marker in message.markers if marker.ns == scenery.NAMESPACE}
+            moved = [marker for marker in message.markers if marker.ns == scenery.NAMESPACE]
+            self._hand_over([marker for marker in moved if marker.id not in self._theirs])
+
+    def _hand_over(self, moved: list[Marker]) -> None:
+        """Repeat their first word as our last one, acting at once, so that nothing we foresaw still comes."""
+        self._theirs |= {marker.id for marker in moved}
+        for marker in moved:
+            marker.header.stamp = time_message(0)
+        if moved:
+            self._markers.publish(MarkerArray(markers=moved))
 
     def _own_gids(self) -> set[bytes]:
         """How the middleware names this node's publisher."""

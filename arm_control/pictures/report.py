@@ -43,7 +43,7 @@ def draw_report(
     recording: Recording,
     model: RobotModel,
     targets: TargetList,
-    osc: OscParameters,
+    osc: OscParameters | None,
     gate: GateParameters,
 ) -> list[Path]:
     """Write the record and the pictures of a run.
@@ -80,7 +80,7 @@ def draw_report(
     return paths
 
 
-def draw_tracking(path: Path, track: Track, targets: TargetList, osc: OscParameters) -> None:
+def draw_tracking(path: Path, track: Track, targets: TargetList, osc: OscParameters | None) -> None:
     """Draw errors against tolerances, and speeds against limits, over time.
 
     Parameters
@@ -91,8 +91,8 @@ def draw_tracking(path: Path, track: Track, targets: TargetList, osc: OscParamet
         Motion of the end effector and of its targets.
     targets : TargetList
         Period and tolerances.
-    osc : OscParameters
-        The speed limits.
+    osc : OscParameters or None
+        The speed limits, where there are any.
     """
     figure = new_figure(12.0, 6.4)
     (position, orientation), (speed, angular) = figure.subplots(2, 2, sharex=True)
@@ -101,8 +101,8 @@ def draw_tracking(path: Path, track: Track, targets: TargetList, osc: OscParamet
     _error(orientation, track, np.degrees(track.orientation_error), float(degrees), targets.period)
     style(position, "Position error", ylabel="error [mm]")
     style(orientation, "Orientation error", ylabel="error [deg]")
-    _speed(speed, track, track.speed, osc.speed_limit_linear)
-    _speed(angular, track, track.angular_speed, osc.speed_limit_angular)
+    _speed(speed, track, track.speed, osc.speed_limit_linear if osc else None)
+    _speed(angular, track, track.angular_speed, osc.speed_limit_angular if osc else None)
     style(speed, "Speed of the end effector", "time [s]", "speed [m/s]")
     style(angular, "Angular speed of the end effector", "time [s]", "angular speed [rad/s]")
     _legend(figure, [position], columns=4)
@@ -226,11 +226,12 @@ def _error(axes: Any, track: Track, error: Array, tolerance: float, period: floa
     time_axis(axes, float(track.t[-1]), "")
 
 
-def _speed(axes: Any, track: Track, values: Array, most: float) -> None:
+def _speed(axes: Any, track: Track, values: Array, most: float | None) -> None:
     moments(axes, track.goal_times)
-    limit(axes, most)
+    if most is not None:
+        limit(axes, most)
     axes.plot(track.t, values, color=BLUE, linewidth=1.5)
-    axes.set_ylim(0.0, 1.15 * max(most, float(values.max())))
+    axes.set_ylim(0.0, 1.15 * max(most or 0.0, float(values.max())))
     time_axis(axes, float(track.t[-1]))
 
 

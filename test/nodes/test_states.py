@@ -1,14 +1,17 @@
 """The lock on a command topic and the count of what was refused, with a clock of the test's own."""
 
 import math
+from collections import Counter, deque
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from rclpy.serialization import serialize_message
 
 from arm_control.exceptions import InputError, cause_of
 from arm_control.model import RobotModel
 from arm_control.nodes.conversions import joint_state
+from arm_control.nodes.monitor import MonitorNode
 from arm_control.nodes.states import PublisherLock, Rejections
 from arm_control.states import StateReader
 
@@ -111,3 +114,28 @@ def test_there_is_an_end_to_causes():
     assert counts["for other causes"] == 1000 - Rejections.MOST
     refused.rejections.add("target_pose", InputError("unknown frame 'a0'"))
     assert counts["target_pose: unknown frame 'a0'"] == 2
+
+
+def test_a_run_keeps_the_states_of_its_arm_and_counts_the_others(ur5: RobotModel):
+    """Somebody else publishes joint_states, too: a gripper, or sliders that know no velocity."""
+    q, names = np.arange(6.0), ur5.joint_names
+    ours = [joint_state(names, k, position=q + k, velocity=q - k) for k in range(3)]
+    gripper = joint_state(("finger",), 7, position=np.zeros(1), velocity=np.zeros(1))
+    sliders = joint_state(names, 8, position=q)
+    heard = deque(serialize_message(m) for m in [ours[0], gripper, ours[1], ours[1], sliders, sliders, ours[2]])
+    monitor = SimpleNamespace(left_out=Counter())
+    stamps, position, velocity = MonitorNode._read(
+        monitor,
+        "joint_states",
+        heard,
+        ur5,
+        "position",
+        "velocity",  # type: ignore[arg-type]
+    )
+    assert stamps.tolist() == [0, 1, 2]
+    assert np.array_equal(position, [q, q + 1, q + 2])
+    assert np.array_equal(velocity, [q, q - 1, q - 2])
+    causes = sorted(monitor.left_out.items())
+    assert [count for _, count in causes] == [1, 1], "the sliders' second message repeats a stamp"
+    assert [cause.partition(":")[0] for cause, _ in causes] == ["joint_states", "joint_states"]
+    assert any("velocity" in cause for cause, _ in causes)

@@ -137,6 +137,18 @@ def test_the_markers_follow_the_time_of_the_states(rig: Rig, ur5: RobotModel):
     assert tell(0, [0]) == [[0]], "time starts over: the controllers have to see that before they look ahead"
     assert tell(1, first[1:]) == [[0]] * 4 + [[0, 1]]
 
+    moved = marker_of(Obstacle(Sphere(0.1), Pose(np.eye(3), np.array([0.7, 0.0, 0.0]))))
+    moved.ns, moved.id, moved.header.stamp.nanosec = "scenario", 0, 1 * MS
+    heard.clear()
+    rig.publisher(MarkerArray, "obstacles").publish(MarkerArray(markers=[moved]))
+    rig.spin(lambda: len(heard) == 2, what="it, and the scenario's last word")
+    book = ObstacleBook(pose_of)
+    for message in heard:
+        book.take(message, 1 * MS)
+    assert [nanoseconds(message.markers[0].header.stamp) for message in heard] == [1 * MS, 0]
+    assert book.obstacles(2 * MS)[0].X_WO.p.tolist() == [0.7, 0.0, 0.0]
+    assert tell(20, [120]) == [[1]], "who has moved it has it from then on"
+
 
 def test_a_push_does_to_the_simulator_s_arm_what_it_does_in_a_simulation(rig: Rig, ur5: RobotModel):
     """The arm is held by torque that a test sends; pushed, it goes where MuJoCo and J^T F send it."""
