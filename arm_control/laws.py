@@ -13,6 +13,7 @@ from arm_control.exceptions import ArmControlError, InputError, ParameterError
 from arm_control.following import Follower, FollowingParameters
 from arm_control.gate import GateParameters
 from arm_control.model import RobotModel, Terms
+from arm_control.orders import JointOrder, Order
 from arm_control.planners.reach import ReachPlanner
 from arm_control.planners.receding import PlanFollower, RecedingParameters
 from arm_control.planners.worker import InlinePlanner
@@ -55,17 +56,10 @@ class Tick(NamedTuple):
     X_WT: Pose
 
 
-class JointOrder(NamedTuple):
-    """Points to go through, or positions (nv,) to go to [rad or m], from a stamp on [ns]."""
-
-    stamp_ns: int
-    goal: Waypoints | Array
-
-
 class Law(Protocol):
     """A controller that was at rest when it was made."""
 
-    def take(self, order: Target | PoseMotion | JointOrder) -> None:
+    def take(self, order: Order) -> None:
         """Take in what is to be done from a moment on."""
 
     def restart(self, q: Array) -> None:
@@ -124,7 +118,7 @@ class OscLaw:
         self._follower = PoseFollower(model)
         self.restart(q0)
 
-    def take(self, order: Target | PoseMotion | JointOrder) -> None:
+    def take(self, order: Order) -> None:
         """See :class:`Law`."""
         self._follower.queue.add(_pose_order(order))
 
@@ -151,7 +145,7 @@ class IlqrLaw:
         self._is_braked = False
         self.restart(q0)
 
-    def take(self, order: Target | PoseMotion | JointOrder) -> None:
+    def take(self, order: Order) -> None:
         """See :class:`Law`."""
         self._follower.queue.add(_pose_order(order))
 
@@ -183,7 +177,7 @@ class JointLaw:
         self._orders: Queue[JointOrder] = Queue()
         self.restart(q0)
 
-    def take(self, order: Target | PoseMotion | JointOrder) -> None:
+    def take(self, order: Order) -> None:
         """See :class:`Law`."""
         if not isinstance(order, JointOrder):
             raise InputError("joint space control follows joints, no poses")
@@ -217,7 +211,7 @@ class JointLaw:
             self._follower.go_to(order.goal, now_ns)
 
 
-def _pose_order(order: Target | PoseMotion | JointOrder) -> Target | PoseMotion:
+def _pose_order(order: Order) -> Target | PoseMotion:
     if isinstance(order, JointOrder):
         raise InputError("this controller follows poses, no joints")
     return order

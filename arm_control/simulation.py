@@ -14,9 +14,10 @@ from arm_control.control import Control, Decision
 from arm_control.controllers.proximity import Obstacle, Proximity
 from arm_control.controllers.task import pose_error
 from arm_control.exceptions import SimulationDiverged
-from arm_control.laws import JointOrder, JointSimulation, arm_and_parameters
+from arm_control.laws import JointSimulation, arm_and_parameters
 from arm_control.metrics import clearance, condition_number
 from arm_control.model import RobotModel
+from arm_control.orders import JointOrder, Order
 from arm_control.pose_following import PoseMotion
 from arm_control.progress import bar
 from arm_control.recording import Trace
@@ -76,7 +77,7 @@ class Simulation:
         self._options = {name: simulator[name] for name in ("timestep", "damping") if name in simulator}
         self.targets, self.motion = chosen.targets(), chosen.motion()
         self.duration = chosen.duration or self._own_duration()
-        self.queue: list[Target | PoseMotion | JointOrder] = self._orders()
+        self.queue: list[Order] = self._orders()
 
     def run(self, duration: float = 0.0, title: str | None = None, witness: Witness | None = None) -> Trace:
         """Simulate from the start.
@@ -122,7 +123,7 @@ class Simulation:
             return float(self.motion.points.times[-1]) + 1.0
         return float(load_trajectory(name)[1].times[-1]) + 1.0 if name else SECONDS
 
-    def _orders(self) -> list[Target | PoseMotion | JointOrder]:
+    def _orders(self) -> list[Order]:
         """The trajectory, the motion, or targets of the list, round and round."""
         if isinstance(self.parameters, JointSimulation):
             name = self._scenario.nodes.get("targets", {}).get("trajectory", "")

@@ -33,7 +33,8 @@ LAYERS = (
     ("reference", "limits", "compiled_limits", "gate", "recording", "waypoints", "arm_choices")
     + ("trajectory", "pose_trajectory"),
     ("motions", "patterns", "following", "pose_following", "messages", "states"),
-    ("controllers", "planners", "simulators", "targets", "world", "tuning", "scenario", "report", "pictures", "check"),
+    ("controllers", "planners", "simulators", "targets", "world", "tuning", "scenario", "report", "pictures", "check")
+    + ("orders",),
     ("laws", "metrics", "markers", "scenery", "run_options"),
     ("control", "obstacle_book"),
     ("simulation", "viewer"),

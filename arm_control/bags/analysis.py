@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from arm_control.bags.contents import JointSeries, joint_series
-from arm_control.bags.heard import order_of
 from arm_control.bags.offline import Commands
 from arm_control.bags.reader import Bag, Topic
 from arm_control.controllers.proximity import Proximity
@@ -17,6 +16,7 @@ from arm_control.messages import nanoseconds
 from arm_control.metrics import clearance, condition_number
 from arm_control.model import RobotModel
 from arm_control.obstacle_book import HeardObstacles
+from arm_control.orders import POSE_ORDERS, pose_order_of
 from arm_control.pose_following import PoseFollower, PoseMotion
 from arm_control.recording import Recording
 from arm_control.reference import Target
@@ -170,16 +170,13 @@ def task(bag: Bag, series: JointSeries, model: RobotModel) -> Task:
 def pose_orders(bag: Bag, series: JointSeries, model: RobotModel) -> list[Target | PoseMotion]:
     """Targets and motions of the end effector beside these states; one that a node would refuse is counted."""
     orders: list[Target | PoseMotion] = []
-    for topic, log_ns, message in bag.contents("target_pose", "pose_trajectory"):
+    for topic, log_ns, message in bag.contents(*POSE_ORDERS):
         states_before = int(np.searchsorted(series.log, log_ns))
         now_ns = int(series.stamps[states_before - 1]) if states_before else 0
         try:
-            order = order_of(topic, message, model, now_ns)
+            orders.append(pose_order_of(topic, message, model, now_ns))
         except ArmControlError as error:
             bag.refuse(topic, cause_of(error), log_ns)
-        else:
-            if isinstance(order, (Target, PoseMotion)):
-                orders.append(order)
     return orders
 
 

@@ -12,13 +12,12 @@ from types import TracebackType
 import numpy as np
 
 from arm_control.bags import messages
-from arm_control.bags.heard import order_of
 from arm_control.bags.writer import BagWriter, Published
 from arm_control.control import Decision
 from arm_control.controllers.proximity import Obstacle
 from arm_control.description.urdf import read_source
-from arm_control.laws import JointOrder
 from arm_control.obstacle_book import HeardObstacles
+from arm_control.orders import Order, order_of
 from arm_control.pose_following import PoseMotion
 from arm_control.reference import Target
 from arm_control.resources import urdf_path
@@ -122,7 +121,7 @@ class SimulatedBag:
                 self._bag.add(topic, messages.FLOAT64)
             self._bag.put(topic, stamp_ns, messages.float64(value))
 
-    def _told(self, order: Target | PoseMotion | JointOrder) -> Target | PoseMotion | JointOrder:
+    def _told(self, order: Order) -> Order:
         """Write an order, and return what a controller that hears of it takes it for."""
         if isinstance(order, Target):
             topic, kind = "target_pose", messages.POSE_STAMPED

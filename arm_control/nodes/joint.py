@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,15 +11,13 @@ from trajectory_msgs.msg import JointTrajectory
 from arm_control.controllers import JointParameters, JointSpaceController
 from arm_control.exceptions import ArmControlError
 from arm_control.following import Follower, FollowingParameters
-from arm_control.messages import acting_stamp
 from arm_control.nodes.base import EVENTS, LATCHED_EVENTS, run
-from arm_control.nodes.conversions import waypoints_from_message
 from arm_control.nodes.effort import Command, EffortNode, EffortParameters
 from arm_control.nodes.health import WARN
 from arm_control.nodes.orders import Heard
 from arm_control.nodes.states import State
+from arm_control.orders import JointOrder, joint_order_of
 from arm_control.reference import Queue
-from arm_control.spatial import Array
 from arm_control.waypoints import Waypoints
 
 
@@ -29,23 +26,15 @@ class JointNodeParameters(JointParameters, FollowingParameters, EffortParameters
     """Parameters of the node ``joint``."""
 
 
-@dataclass(frozen=True)
-class Order:
-    """Points to go through, or positions to go to, from a stamp on [ns]."""
-
-    stamp_ns: int
-    goal: Waypoints | Array
-
-
 class JointNode(EffortNode):
     """Joint space control as a node; the laws are in ``arm_control.controllers.joint``."""
 
     parameters: JointNodeParameters
 
     def __init__(self) -> None:
-        self._orders: Queue[Order] = Queue()
+        self._orders: Queue[JointOrder] = Queue()
         self._heard = Heard()
-        self._order: Order | None = None
+        self._order: JointOrder | None = None
         self._controller: JointSpaceController | None = None
         self._follower: Follower | None = None
         super().__init__("joint", JointNodeParameters, ("feedback", "feedforward", "bias"), ("joint_error",))
@@ -73,17 +62,17 @@ class JointNode(EffortNode):
             self._follower.parameters = self.parameters
 
     def _on_trajectory(self, message: JointTrajectory, info: dict[str, Any]) -> None:
-        self._take("joint_trajectory", message, info, lambda: waypoints_from_message(self.model, message))
+        self._take("joint_trajectory", message, info)
 
     def _on_target(self, message: JointState, info: dict[str, Any]) -> None:
-        self._take("target_joint", message, info, lambda: self.model.in_joint_order(message.name, message.position))
+        self._take("target_joint", message, info)
 
-    def _take(self, topic: str, message: Any, info: dict[str, Any], goal: Callable[[], Waypoints | Array]) -> None:
+    def _take(self, topic: str, message: Any, info: dict[str, Any]) -> None:
         """Keep what a message asks for, once: a latched one is heard by two subscriptions."""
         if self._heard.before(info):
             return
         try:
-            self._orders.add(Order(acting_stamp(message.header.stamp, self.now_ns), goal()))
+            self._orders.add(joint_order_of(topic, message, self.model, self.now_ns))
         except ArmControlError as error:
             self.rejections.add(topic, error)
         self.publish_target_count()
@@ -116,7 +105,7 @@ class JointNode(EffortNode):
             self._start(self._follower, order, state.stamp_ns)
         return self._follower
 
-    def _start(self, follower: Follower, order: Order, now_ns: int) -> None:
+    def _start(self, follower: Follower, order: JointOrder, now_ns: int) -> None:
         try:
             if isinstance(order.goal, Waypoints):
                 follower.follow(order.goal, now_ns)

@@ -7,15 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from geometry_msgs.msg import PoseStamped
-from std_msgs.msg import Header
 from trajectory_msgs.msg import MultiDOFJointTrajectory
 
-from arm_control.exceptions import FrameNotFound, InputError
-from arm_control.messages import acting_stamp, link_of, pose_from_message, pose_points_from_message
+from arm_control.exceptions import ArmControlError
 from arm_control.nodes.base import EVENTS, LATCHED_EVENTS, ArmNode
 from arm_control.nodes.states import publisher_of
-from arm_control.pose_following import PoseFollower, PoseMotion
-from arm_control.reference import Target
+from arm_control.orders import pose_order_of
+from arm_control.pose_following import PoseFollower
 
 
 class Heard:
@@ -76,27 +74,17 @@ class PoseOrders:
         self.follower.model = self._node.model
 
     def _on_target(self, message: PoseStamped, info: dict[str, Any]) -> None:
-        self._take("target_pose", info, lambda: Target(*self._acting(message.header), pose_from_message(message)))
+        self._take("target_pose", message, info)
 
     def _on_trajectory(self, message: MultiDOFJointTrajectory, info: dict[str, Any]) -> None:
-        tip = self._node.model.tip
-        self._take(
-            "pose_trajectory",
-            info,
-            lambda: PoseMotion(*self._acting(message.header), pose_points_from_message(message, tip)),
-        )
+        self._take("pose_trajectory", message, info)
 
-    def _take(self, topic: str, info: dict[str, Any], what: Callable[[], Target | PoseMotion]) -> None:
+    def _take(self, topic: str, message: Any, info: dict[str, Any]) -> None:
         """Take a message in, once: the time of one with stamp 0 counts from when it was heard."""
         if self._heard.before(info):
             return
         try:
-            self.follower.queue.add(what())
-        except (InputError, FrameNotFound) as error:
+            self.follower.queue.add(pose_order_of(topic, message, self._node.model, self._now_ns()))
+        except ArmControlError as error:
             self._node.rejections.add(topic, error)
         self._taken()
-
-    def _acting(self, header: Header) -> tuple[int, str]:
-        """When a message acts from [ns], and the link whose frame it is in."""
-        link = link_of(header.frame_id, self._node.model)
-        return acting_stamp(header.stamp, self._now_ns()), link
