@@ -17,5 +17,5 @@ if "ARM_CONTROL_CACHE" not in os.environ:  # a cache that all processes of this 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Let one worker run the tests with processes of ROS, one after the other, and the others all the rest."""
-    if "test/nodes/" in item.nodeid:
+    if "domain" in getattr(item, "fixturenames", ()):
         item.add_marker(pytest.mark.xdist_group("nodes"))

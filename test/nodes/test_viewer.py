@@ -33,7 +33,7 @@ from arm_control.viewer.scene import FIELD_OF_VIEW, camera_of
 from arm_control.viewer.wishes import Wish
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "viewer"))
-from browser import drag, opened, projection
+from browser import drag, middle, opened, projection
 
 PATIENT = {"max_missed": 1000, "max_age": 5.0}
 """Gates that a stall of the machine does not trip: the browser draws in software."""
@@ -63,8 +63,7 @@ def test_a_slider_in_the_page_moves_the_joint(rig: Rig, ur5: RobotModel):
 
         def pull() -> bool:
             """Pull the slider; one that was not free to be moved yet, or was just moved on the page, stays."""
-            box, end = elbow.bounding_box(), time.monotonic() + 3.0
-            thumb = np.array([box["x"] + box["width"] / 2, box["y"] + box["height"] / 2])
+            thumb, end = middle(page, elbow), time.monotonic() + 3.0
             drag(page, thumb, thumb + [40.0, 0.0])
             rig.spin(lambda: rig.states[-1].position[2] > 0.3 or time.monotonic() > end)
             return rig.states[-1].position[2] > 0.3

@@ -42,6 +42,16 @@ def opened(address: str, size: dict[str, int] | None = None, scale: float = 0.5)
         browser.close()
 
 
+def middle(page: Any, what: Any) -> Array:
+    """Where the middle of something on the page is [px], once it has stayed there for a while: controls that come
+    later push others down."""
+    before, box = None, what.bounding_box()
+    while box != before:
+        page.wait_for_timeout(300)
+        before, box = box, what.bounding_box()
+    return np.array([box["x"] + box["width"] / 2, box["y"] + box["height"] / 2])
+
+
 def projection(page: Any, camera: Array, look_at: Array, field_of_view: float) -> Callable[[Array], Array]:
     """Return where on the page [px] a point in space is seen."""
     box = page.evaluate(
