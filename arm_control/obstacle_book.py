@@ -1,10 +1,10 @@
 """The obstacles that hold now, by the markers that came. No ROS here.
 
 The pose of a marker is that in ``header.frame_id`` at the moment it arrives. The velocity is the difference to the
-marker's last pose by the difference of their stamps. A marker acts from its stamp on, on the clock of the states: who
-knows where an obstacle is going to be says so ahead of time, and then it does not matter when exactly the message came,
-nor whether it comes again. One whose stamp is past or empty, or so far ahead that it must be of another clock, acts at
-once, unless it was told before; what was foreseen does not come then.
+marker's last pose by the difference of their stamps, where both have one. A marker acts from its stamp on, on the
+clock of the states: who knows where an obstacle is going to be says so ahead of time, and then it does not matter when
+exactly the message came, nor whether it comes again. One whose stamp is past or empty, or so far ahead that it must be
+of another clock, acts at once, unless it was told before, with this stamp; what was foreseen does not come then.
 """
 
 from __future__ import annotations
@@ -58,34 +58,44 @@ class Track:
     told: dict[int, tuple[Obstacle, ...]] = field(default_factory=dict)
 
     @property
+    def is_known(self) -> bool:
+        """Whether there is anything to know of it: what acts, or is coming."""
+        return self.now is not None or bool(self.coming)
+
+    @property
     def most(self) -> int:
         """Obstacles of it, now or later."""
         return max((len(seen.obstacles) for seen in (self.now, *self.coming.values()) if seen is not None), default=0)
 
     def take(self, seen: Seen) -> None:
         """Take what acts at once, unless it was told before: then only its lifetime begins anew, if it acts still."""
-        if self.now is not None and seen.stamp_ns == self.now.stamp_ns and self._told_before(seen):
-            self.now = replace(self.now, acts_ns=seen.acts_ns, lifetime_ns=seen.lifetime_ns)
-        elif not seen.stamp_ns or not self._told_before(seen):
+        if not seen.stamp_ns or not self._told_before(seen):
             self.coming.clear()
             self._act(seen)
+        elif self.now is not None and seen.stamp_ns == self.now.stamp_ns:
+            self.now = replace(self.now, acts_ns=seen.acts_ns, lifetime_ns=seen.lifetime_ns)
 
     def foresee(self, seen: Seen) -> None:
         """Take what acts from its stamp on."""
         self.coming[seen.stamp_ns] = seen
 
     def advance(self, now_ns: int) -> None:
-        """Let what is due act [ns]."""
+        """Let what is due act, and forget what is over [ns]."""
         for stamp_ns in sorted(stamp_ns for stamp_ns in self.coming if stamp_ns < now_ns + MOMENT_NS):
             self._act(self.coming.pop(stamp_ns))
         if self.now is not None and not self.now.holds(now_ns):
             self.now = None
+        if not self.is_known:
+            self.told = {}
+
+    def begin(self, now_ns: int) -> None:
+        """The first state is here [ns]: what acts already does so from now on."""
+        self.now = None if self.now is None else replace(self.now, acts_ns=now_ns)
 
     def restart(self, now_ns: int) -> None:
         """Time has started over: what is there has come just now, and what was ahead of the old time is not coming."""
         self.now = None if self.now is None else replace(self.now, stamp_ns=now_ns, acts_ns=now_ns)
-        self.coming = {stamp_ns: seen for stamp_ns, seen in self.coming.items() if stamp_ns <= now_ns + AHEAD_NS}
-        self.told = {}
+        self.coming, self.told = {}, {}
 
     def _told_before(self, seen: Seen) -> bool:
         told = self.told.get(seen.stamp_ns)
@@ -93,7 +103,7 @@ class Track:
 
     def _act(self, seen: Seen) -> None:
         last, obstacles = self.now, seen.obstacles
-        if last is not None and len(last.obstacles) == len(obstacles):
+        if last is not None and len(last.obstacles) == len(obstacles) and (last.stamp_ns or not seen.stamp_ns):
             seconds, pairs = (seen.stamp_ns - last.stamp_ns) / NANOSECONDS, zip(obstacles, last.obstacles, strict=True)
             obstacles = tuple(_moving(obstacle, before, seconds) for obstacle, before in pairs)
         self.now = replace(seen, obstacles=obstacles)
@@ -135,7 +145,7 @@ class ObstacleBook:
         """Obstacles that act and whose lifetime is not over; the others are dropped."""
         for track in self._tracks.values():
             track.advance(now_ns)
-        self._tracks = {key: track for key, track in self._tracks.items() if track.now is not None or track.coming}
+        self._tracks = {key: track for key, track in self._tracks.items() if track.is_known}
         acting = [track.now for track in self._tracks.values() if track.now is not None]
         return [obstacle for seen in acting for obstacle in seen.obstacles]
 
@@ -143,6 +153,11 @@ class ObstacleBook:
     def known(self) -> int:
         """Obstacles, now or later."""
         return sum(track.most for track in self._tracks.values())
+
+    def begin(self, now_ns: int) -> None:
+        """The first state is here, with this stamp [ns]: nothing that was told before knew the time."""
+        for track in self._tracks.values():
+            track.begin(now_ns)
 
     def restart(self, now_ns: int) -> None:
         """Time has started over, with this stamp [ns]."""
@@ -155,11 +170,11 @@ class ObstacleBook:
             return
         if marker.action not in (ADD, DELETE):
             raise InputError(f"action {marker.action} of marker {name_of(marker)}: ADD, DELETE or DELETEALL is needed")
-        obstacles = self._placed(marker) if marker.action == ADD else ()
-        track = self._track(marker, len(obstacles))
-        stamp_ns, lifetime_ns = nanoseconds(marker.header.stamp), nanoseconds(marker.lifetime)
-        lifetime_ns = lifetime_ns if obstacles else REMEMBERED_NS
-        if now_ns + MOMENT_NS <= stamp_ns <= now_ns + AHEAD_NS:
+        obstacles, stamp_ns = self._placed(marker) if marker.action == ADD else (), nanoseconds(marker.header.stamp)
+        is_ahead = now_ns + MOMENT_NS <= stamp_ns <= now_ns + AHEAD_NS
+        lifetime_ns = nanoseconds(marker.lifetime) if obstacles else REMEMBERED_NS
+        track = self._track(marker, len(obstacles), now_ns)
+        if is_ahead:
             track.foresee(Seen(obstacles, stamp_ns, stamp_ns, lifetime_ns))
         else:
             track.take(Seen(obstacles, stamp_ns, now_ns, lifetime_ns))
@@ -169,10 +184,11 @@ class ObstacleBook:
         X_WM = self._pose_of(marker.header.frame_id) @ pose_from_message(marker)
         return tuple(Obstacle(shape, X_WM @ X_MO) for shape, X_MO in shapes)
 
-    def _track(self, marker: Any, n: int) -> Track:
-        """The track that is to take n obstacles, where there is room for them."""
+    def _track(self, marker: Any, n: int, now_ns: int) -> Track:
+        """The track, as it is now [ns], that is to take n obstacles, where there is room for them."""
         key = marker.ns, marker.id
         track = self._tracks.get(key) or Track()
+        track.advance(now_ns)
         if n + sum(other.most for other in self._tracks.values() if other is not track) > MOST:
             raise InputError(f"too many obstacles: at most {MOST} at a time")
         if len(track.coming) >= MOST:
@@ -192,12 +208,13 @@ class HeardObstacles:
 
     def __init__(self, model: RobotModel) -> None:
         self._book = ObstacleBook(self._pose_of)
+        self._now_ns: int | None = None
         self.on_model(model)
 
     def on_model(self, model: RobotModel) -> None:
         """The arm is another one from now on."""
         self._model = model
-        self._state: tuple[int, Array] | None = None
+        self._q: Array | None = None
 
     def at(self, stamp_ns: int, q: Array) -> list[Obstacle]:
         """What is there in a state: its stamp [ns] and positions (nv,) [rad or m]."""
@@ -206,15 +223,18 @@ class HeardObstacles:
 
     def on_state(self, stamp_ns: int, q: Array) -> None:
         """The newest state: markers may be in the frame of a link."""
-        self._state = stamp_ns, q
+        if self._now_ns is None:
+            self._book.begin(stamp_ns)
+        self._now_ns, self._q = stamp_ns, q
 
     def take(self, message: Any) -> list[ArmControlError]:
         """Take an array of markers; return what is wrong with those that are left out."""
-        return self._book.take(message, self._state[0] if self._state is not None else 0)
+        return self._book.take(message, self._now_ns or 0)
 
     def restart(self, stamp_ns: int) -> None:
-        """Time has started over, with this stamp [ns]."""
-        self._book.restart(stamp_ns)
+        """Time has started over, with this stamp [ns]; a first state is no such thing."""
+        if self._now_ns is not None:
+            self._book.restart(stamp_ns)
 
     @property
     def known(self) -> int:
@@ -224,11 +244,11 @@ class HeardObstacles:
     def _pose_of(self, frame: str) -> Pose:
         """Pose of a link in the newest state; an empty name is the base."""
         frame = link_of(frame, self._model)
-        if self._state is None:
+        if self._q is None:
             if frame == self._model.base:
                 return self._model.pose([0.0] * self._model.nq, frame)
             raise InputError(f"no state yet, so link '{frame}' is nowhere: send the marker again")
-        return self._model.pose(self._state[1], frame)
+        return self._model.pose(self._q, frame)
 
 
 def _are_equal(some: tuple[Obstacle, ...], others: tuple[Obstacle, ...]) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from arm_control.controllers.proximity import Obstacle
+from arm_control.messages import NANOSECONDS
 from arm_control.world import World
 
 PERIOD_NS = 20_000_000
@@ -56,12 +57,11 @@ class Scenery:
         times = range(self._next_ns, stamp_ns + lead_ns + 1, PERIOD_NS)
         self._state_ns, self._next_ns = stamp_ns, self._next_ns + len(times) * PERIOD_NS
         stamps = [max(1, time_ns) for time_ns in times]  # an empty stamp would mean: now
-        return [(stamp, self.told(stamp)) for stamp in stamps]
+        return [(stamp, self._told(stamp / NANOSECONDS, max(stamp, stamp_ns) / NANOSECONDS)) for stamp in stamps]
 
-    def told(self, stamp_ns: int) -> list[Told]:
-        """Return what is to be told at a time [ns]."""
-        t = stamp_ns / 1_000_000_000
-        there = {i: mover for i, mover in enumerate(self._world.movers) if mover.span.holds(t)}
+    def _told(self, t: float, acts: float) -> list[Told]:
+        """What is to be told of a time [s]; its lifetime begins when it acts: then, or with the state that is later."""
+        there = {i: m for i, m in enumerate(self._world.movers) if m.span.holds(t) and m.span.holds(acts)}
         gone = [Told(i, None) for i in sorted(self._shown - set(there))]
         self._shown = set(there)
-        return gone + [Told(i, mover.at(t), mover.span.end - t) for i, mover in there.items()]
+        return gone + [Told(i, mover.at(t), mover.span.end - acts) for i, mover in there.items()]

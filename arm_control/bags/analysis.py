@@ -239,14 +239,19 @@ def _chosen(n: int) -> Array:
 
 
 def _distances(bag: Bag, series: JointSeries, model: RobotModel, q: Array, chosen: Array) -> Array:
-    """Distance in every chosen state, with the obstacles told until then."""
+    """Distance in every chosen state, with the obstacles told until then; each was heard in the state before it."""
     result = np.full(len(chosen), np.inf)
     if bag.named("obstacles") is None:
         return result
     proximity, heard = Proximity(model), HeardObstacles(model)
-    told = [(log_ns, message) for _, log_ns, message in bag.contents("obstacles")]
+    told = bag.contents("obstacles")
+    following = next(told, None)
     for i, k in enumerate(chosen):
-        while told and told[0][0] <= series.log[k]:
-            heard.take(told.pop(0)[1])
+        while following is not None and following[1] <= series.log[k]:
+            before = int(np.searchsorted(series.log, following[1])) - 1
+            if before >= 0:
+                heard.on_state(int(series.stamps[before]), q[before])
+            heard.take(following[2])
+            following = next(told, None)
         result[i] = clearance(proximity, q[k], heard.at(int(series.stamps[k]), q[k]))
     return result

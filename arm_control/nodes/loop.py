@@ -41,6 +41,15 @@ class Apart(CallbackGroup):
         """Nothing was begun."""
 
 
+def subscribed_apart(node: Node, kind: Any, topic: str, qos: Any, *, raw: bool = False) -> Any:
+    """Return a subscription of a node that calls nobody; ``raw``: its messages stay as they go over the wire."""
+
+    def unused(_: object) -> None:
+        """Nobody is called."""
+
+    return node.create_subscription(kind, topic, unused, qos, callback_group=Apart(), raw=raw)
+
+
 def poll(subscription: Any) -> Iterator[tuple[Any, dict[str, Any]]]:
     """Yield the messages that wait in a subscription of the group :class:`Apart`, with their info."""
     with subscription.handle:

@@ -27,7 +27,7 @@ from arm_control.exceptions import InputError
 from arm_control.model import RobotModel
 from arm_control.nodes.base import EVENTS, LATCHED, LATCHED_EVENTS, LOSSLESS
 from arm_control.nodes.conversions import NANOSECONDS, nanoseconds, pose_from_message
-from arm_control.nodes.loop import Apart, poll
+from arm_control.nodes.loop import poll, subscribed_apart
 from arm_control.recording import Recording
 from arm_control.reference import Target
 
@@ -69,15 +69,15 @@ class MonitorNode(Node):
         self._target_messages: list[PoseStamped] = []
         self.figures = dict.fromkeys(FIGURES, math.nan)
         self.diagnostics: dict[str, dict[str, str]] = {}
-        self._states = self._polled(JointState, "joint_states", LOSSLESS, raw=True)
-        self._commands = self._polled(JointState, "joint_commands", LOSSLESS, raw=True)
+        self._states = subscribed_apart(self, JointState, "joint_states", LOSSLESS, raw=True)
+        self._commands = subscribed_apart(self, JointState, "joint_commands", LOSSLESS, raw=True)
         for qos in (EVENTS, LATCHED_EVENTS):
             self.create_subscription(PoseStamped, "target_pose", self._on_target, qos)
         for what in awaited:
             self._await(what)
         self.create_subscription(Bool, RECORDER_READY, self._on_recorder, LATCHED)
         self.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 10)
-        self._newest = {name: self._polled(Float64, f"controller_state/{name}", 1) for name in FIGURES}
+        self._newest = {name: subscribed_apart(self, Float64, f"controller_state/{name}", 1) for name in FIGURES}
         self._pause = self.create_client(SetBool, f"{simulator or 'simulator'}/pause")
         self.create_timer(0.05, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
@@ -105,9 +105,17 @@ class MonitorNode(Node):
         self._fetch()
         stamps, q, v = self._read("joint_states", self._raw_states, model, "position", "velocity")
         command_stamps, tau = self._read("joint_commands", self._raw_commands, model, "effort")
-        return Recording(
-            stamps, q, v, command_stamps, tau, tuple(_target(message, model) for message in self._target_messages)
-        )
+        return Recording(stamps, q, v, command_stamps, tau, self._targets(model))
+
+    def _targets(self, model: RobotModel) -> tuple[Target, ...]:
+        """Targets that make sense; the others are counted."""
+        targets = []
+        for message in self._target_messages:
+            try:
+                targets.append(_target(message, model))
+            except InputError as error:
+                self.left_out[f"target_pose: {error}"] += 1
+        return tuple(targets)
 
     def _read(self, topic: str, raw: deque[bytes], model: RobotModel, *fields: str) -> tuple[Any, ...]:
         """Stamps (n,) and fields (n, nv) of the messages of this arm; the others are counted."""
@@ -120,12 +128,6 @@ class MonitorNode(Node):
                 self.left_out[f"{topic}: {error}"] += 1
         columns = np.array(rows).reshape(len(rows), len(fields), model.nv).swapaxes(0, 1)
         return np.array(stamps, dtype=np.int64), *columns
-
-    def _polled(self, kind: Any, topic: str, qos: Any, *, raw: bool = False) -> Any:
-        def unused(_: object) -> None:
-            """Subscriptions apart call nobody."""
-
-        return self.create_subscription(kind, topic, unused, qos, callback_group=Apart(), raw=raw)
 
     def _await(self, what: str) -> None:
         """Wait until the controller says that it knows as many as it must."""

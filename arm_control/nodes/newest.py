@@ -8,7 +8,7 @@ from typing import Any
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 
-from arm_control.nodes.loop import Apart, poll
+from arm_control.nodes.loop import poll, subscribed_apart
 
 NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 """Nobody waits for us, and nothing is sent to us again."""
@@ -24,15 +24,13 @@ class NewestOnly:
     """
 
     def __init__(self, node: Node) -> None:
-        self._node, self._group = node, Apart()
+        self._node = node
         self._subscriptions: dict[str, Any] = {}
 
     def listen(self, kind: Any, topic: str, qos: Any = NEWEST) -> None:
         """Listen to a topic, if that is not so already."""
         if topic not in self._subscriptions:
-            self._subscriptions[topic] = self._node.create_subscription(
-                kind, topic, _nobody, qos, callback_group=self._group
-            )
+            self._subscriptions[topic] = subscribed_apart(self._node, kind, topic, qos)
 
     def stop(self, but: Collection[str] = ()) -> None:
         """Listen to these topics at most from now on: publishers of others need not send to us."""
@@ -44,7 +42,3 @@ class NewestOnly:
         for topic, subscription in list(self._subscriptions.items()):
             for message, _ in poll(subscription):
                 yield topic, message
-
-
-def _nobody(_: object) -> None:
-    """Subscriptions apart call nobody."""

@@ -25,7 +25,7 @@ from arm_control.description.urdf_xml import printable
 from arm_control.exceptions import BagError
 from arm_control.nodes.base import LOSSLESS, STATE, refuse_insecure
 from arm_control.nodes.conversions import NANOSECONDS, time_message
-from arm_control.nodes.recorder import message_type
+from arm_control.nodes.message_types import message_type
 from arm_control.progress import bar
 
 DISCOVERY = 1.0
@@ -146,12 +146,12 @@ class PlayerNode(Node):
         end = time.monotonic() + (PATIENCE if self._playing.wait else DISCOVERY)
         while time.monotonic() < end:
             time.sleep(0.05)
-            if self._playing.wait and all(p.get_subscription_count() for p in self._publishers_of.values()):
-                return time.sleep(DISCOVERY)
-        if self._playing.wait:
             silent = [p.topic for p in self._publishers_of.values() if not p.get_subscription_count()]
+            if self._playing.wait and not silent:
+                time.sleep(DISCOVERY)  # they are known here: now let them know us
+                return
+        if self._playing.wait:
             raise BagError(f"nobody listens to {', '.join(silent)} after {PATIENCE:.0f} s")
-        return None
 
     def _chosen(self) -> list[Topic]:
         named = self._playing.topics

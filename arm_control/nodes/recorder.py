@@ -8,7 +8,6 @@ when this process is killed, a MCAP file is readable up to there.
 from __future__ import annotations
 
 import argparse
-import importlib
 import os
 import sys
 import time
@@ -27,7 +26,8 @@ from arm_control.bags.types import local_types
 from arm_control.bags.writer import STORAGES, BagWriter, Published
 from arm_control.exceptions import ArmControlError, BagError
 from arm_control.nodes.base import LATCHED, LOSSLESS, die_with_parent, refuse_insecure
-from arm_control.nodes.loop import Apart, poll
+from arm_control.nodes.loop import poll, subscribed_apart
+from arm_control.nodes.message_types import message_type
 from arm_control.nodes.monitor import RECORDER_READY
 from arm_control.nodes.orders import Heard
 from arm_control.signals import StopRequest
@@ -37,7 +37,9 @@ LOOK = 0.1
 SETTLE = 0.3
 """Time from hearing publishers to saying so: until they know of us, too [s]."""
 LINGER = 10.0
-"""Longest time that lost messages are waited for at the end [s]: a publisher notices every 3 s that one was lost."""
+"""Longest time that lost messages are waited for at the end [s]."""
+LATCHED_COMES = 4.0
+"""Time in which a latched message comes, if there is one [s]: a publisher notices every 3 s that one was lost."""
 CONTROL = ("joint_states", "joint_commands")
 """Topics of a control loop; both are repeated while the simulator is paused."""
 FLUSH = 1.0
@@ -79,6 +81,14 @@ class _Source:
     heard: Heard = field(default_factory=Heard)
     subscriptions: dict[bool, Any] = field(default_factory=dict)
     newest_ns: int = 0
+    latched_at: float = 0.0
+
+    @property
+    def may_be_late(self) -> bool:
+        """Whether somebody may have latched a message that has not come yet; not every publisher has one."""
+        if self.newest_ns or time.monotonic() - self.latched_at > LATCHED_COMES:
+            return False
+        return True in self.subscriptions and self.subscriptions[True].get_publisher_count() > 0
 
 
 class RecorderNode(Node):
@@ -140,10 +150,9 @@ class RecorderNode(Node):
 
         Messages come in order: one that was lost, and is sent again later, holds up those behind it.
         """
-        sources = [self._sources.get(self.resolve_topic_name(name)) for name in CONTROL if self._hears(name)]
-        latched = [source for source in self._sources.values() if True in source.subscriptions]
-        if not all(source.newest_ns for source in latched if source.subscriptions[True].get_publisher_count()):
+        if any(source.may_be_late for source in self._sources.values()):
             return False
+        sources = [self._sources.get(self.resolve_topic_name(name)) for name in CONTROL if self._hears(name)]
         return all(source is not None and source.newest_ns > until_ns for source in sources)
 
     def _hears(self, name: str) -> bool:
@@ -164,32 +173,15 @@ class RecorderNode(Node):
         for is_latched in latched - set(source.subscriptions if source else ()):
             assert source is not None
             source.subscriptions[is_latched] = self._subscribed(source.kind, topic, is_latched, reliable)
+            source.latched_at = time.monotonic()
 
     def _subscribed(self, kind: Any, topic: str, latched: bool, reliable: bool) -> Any:
-        def unused(_: object) -> None:
-            """Subscriptions apart call nobody."""
-
         qos = QoSProfile(
             depth=LOSSLESS.depth,
             reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
             durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
         )
-        return self.create_subscription(kind, topic, unused, qos, callback_group=Apart(), raw=True)
-
-
-def message_type(kind: str) -> Any:
-    """Return the class of a type such as ``sensor_msgs/msg/JointState``.
-
-    Raises
-    ------
-    BagError
-        When it is not installed.
-    """
-    package, _, name = kind.partition("/msg/")
-    try:
-        return getattr(importlib.import_module(f"{package}.msg"), name)
-    except (ImportError, AttributeError, TypeError, ValueError) as error:
-        raise BagError(f"type {kind} is not installed") from error
+        return subscribed_apart(self, kind, topic, qos, raw=True)
 
 
 def record(

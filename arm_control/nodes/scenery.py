@@ -60,8 +60,8 @@ class Scenery:
         """Leave to others what they have moved."""
         publisher = publisher_of(info)[:GID]
         if publisher and publisher not in self._own_gids():
-            moved = [marker for marker in message.markers if marker.ns == scenery.NAMESPACE]
-            self._hand_over([marker for marker in moved if marker.id not in self._theirs])
+            named = [m for m in message.markers if m.ns == scenery.NAMESPACE and m.action != Marker.DELETEALL]
+            self._hand_over([marker for marker in named if marker.id not in self._theirs])
 
     def _hand_over(self, moved: list[Marker]) -> None:
         """Repeat their first word as our last one, acting at once, so that nothing we foresaw still comes."""

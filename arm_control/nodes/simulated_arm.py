@@ -253,12 +253,12 @@ class SimulatedArmNode(ArmNode):
         return response
 
     def _on_step(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        response.success = self.ready and self.paused and not self.failure
-        if response.success:
+        may_step = self.ready and self.paused and not self.failure
+        if may_step:
             self.advance()
-        response.message = (
-            f"at {self.stamp_ns / NANOSECONDS:.3f} s" if response.success else self.failure or "pause first"
-        )
+        response.success = may_step and not self.failure
+        where = f"at {self.stamp_ns / NANOSECONDS:.3f} s" if may_step else "pause first"
+        response.message = self.failure or where
         return response
 
     def _on_reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:

@@ -90,7 +90,7 @@ class Guard:
 
     def knows(self, token: str) -> bool:
         """Whether this is the token; it takes the same time whatever it is."""
-        return secrets.compare_digest(token.encode(), self.token.encode())
+        return secrets.compare_digest(token.encode(errors="replace"), self.token.encode())
 
     def login(self, port: int) -> dict[str, str]:
         """Headers that put the token into a cookie and lead to an address without it."""

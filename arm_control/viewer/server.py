@@ -148,5 +148,5 @@ def _connection(guard: Guard) -> type[doors.ServerConnection]:
 def _decoded(raw: bytes) -> Any:
     try:
         return msgspec.msgpack.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None

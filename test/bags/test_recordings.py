@@ -18,14 +18,16 @@ from rosbags.rosbag2 import Reader
 from rosbags.typesys import Stores, get_typestore
 
 from arm_control import cli, urdf_path
-from arm_control.bags import messages
+from arm_control.bags import analysis, messages
 from arm_control.bags.analysis import pose_orders, timing, topic_figures
 from arm_control.bags.contents import joint_series
 from arm_control.bags.dynamics import correlation, fitted, inverse_dynamics
 from arm_control.bags.offline import Commands, compare
 from arm_control.bags.reader import read_bag
 from arm_control.bags.writer import BagWriter, Published
+from arm_control.controllers.proximity import Proximity
 from arm_control.exceptions import BagError
+from arm_control.metrics import clearance
 from arm_control.model import RobotModel
 from arm_control.pictures import recorded
 from arm_control.pictures.style import new_figure
@@ -377,7 +379,7 @@ def test_ctrl_c_is_no_traceback(monkeypatch: pytest.MonkeyPatch):
 
 FULL_DISK = """
 import resource, signal, sys
-from arm_control.bags import messages
+from arm_control.bags import analysis, messages
 from arm_control.bags.writer import BagWriter
 from arm_control.exceptions import BagError
 
@@ -622,3 +624,24 @@ def test_a_report_of_a_scenario_has_every_section(tmp_path: Path):
         header = (tmp_path / image).read_bytes()[:24]
         assert header.startswith(b"\x89PNG")
         assert min(struct.unpack(">II", header[16:24])) > 300
+
+
+def test_distances_are_those_to_what_was_known_then_however_few_states_are_looked_at(
+    tmp_path: Path, ur5: RobotModel, monkeypatch: pytest.MonkeyPatch
+):
+    """An obstacle is told for every 20 ms; between two states that are looked at there may be any number of them."""
+    monkeypatch.setattr(analysis, "LOOKS", 3)
+    obstacle = {"shape": "sphere", "size": 0.1, "position": [0.3, 1.0, 0.5], "velocity": [0.0, -0.05, 0.0]}
+    world = World.from_mapping({"obstacles": [obstacle]}, "world")
+    scenery = Scenery(world)
+    with BagWriter(tmp_path / "bag") as writer:
+        writer.add("/joint_states", messages.JOINT_STATE)
+        writer.add("/obstacles", messages.MARKER_ARRAY)
+        for t in range(0, 10 * 1000 * MS + 1, 20 * MS):
+            for stamp_ns, told in scenery.due(t):
+                writer.put("/obstacles", t, messages.markers(told, "", stamp_ns))
+            writer.put("/joint_states", t, messages.joint_state(ur5.joint_names, t, position=np.zeros(6)))
+    bag = read_bag(tmp_path / "bag")
+    found = analysis.task(bag, joint_series(bag, "joint_states"), ur5).distance
+    true = [clearance(Proximity(ur5), np.zeros(6), world.obstacles(t)) for t in (0.0, 5.0, 10.0)]
+    np.testing.assert_allclose(found, true, rtol=0, atol=1e-9)

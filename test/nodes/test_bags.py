@@ -16,7 +16,7 @@ import pytest
 from rig import LATCHED, Rig
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
-from std_msgs.msg import String
+from std_msgs.msg import Bool, String
 
 from arm_control import RobotModel, cli, urdf_path
 from arm_control.bags import messages
@@ -29,6 +29,7 @@ from arm_control.exceptions import BagError
 from arm_control.nodes import recorder
 from arm_control.nodes.base import LOSSLESS
 from arm_control.nodes.conversions import joint_state
+from arm_control.nodes.message_types import message_type
 from arm_control.nodes.player import PlayerNode, Playing, is_effort
 from arm_control.nodes.recorder import RecorderNode, Wanted
 
@@ -153,10 +154,26 @@ def test_a_loop_is_heard_once_every_node_is_known():
     assert len(said) == 1
 
 
+def test_a_latched_topic_that_says_nothing_does_not_hold_up_the_end(monkeypatch: pytest.MonkeyPatch):
+    """A message that was lost comes again within some seconds; a publisher that has none is not waited for."""
+    now, n_publishers = [100.0], [1]
+    monkeypatch.setattr(recorder.time, "monotonic", lambda: now[0])
+    subscription = SimpleNamespace(get_publisher_count=lambda: n_publishers[0])
+    source = recorder._Source(Bool, subscriptions={True: subscription}, latched_at=99.0)
+    node = SimpleNamespace(_sources={"/a": source}, _hears=lambda _: False)
+    assert not RecorderNode.is_complete(node, 0)
+    n_publishers[0] = 0
+    assert RecorderNode.is_complete(node, 0)
+    n_publishers[0], now[0] = 1, 99.0 + recorder.LATCHED_COMES + 0.1
+    assert RecorderNode.is_complete(node, 0)
+    now[0], source.newest_ns = 99.1, 5
+    assert RecorderNode.is_complete(node, 0)
+
+
 @pytest.mark.parametrize("kind", ["no_msgs/msg/None", ".rclpy/msg/None", "/msg/None", "std_msgs/msg/None", "x"])
 def test_a_type_that_is_none_is_not_installed(kind: str):
     with pytest.raises(BagError, match="is not installed"):
-        recorder.message_type(kind)
+        message_type(kind)
 
 
 def test_torque_is_known_by_its_topic_however_it_is_written():

@@ -7,11 +7,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from rclpy.serialization import serialize_message
+from std_srvs.srv import Trigger
 
 from arm_control.exceptions import InputError, cause_of
 from arm_control.model import RobotModel
-from arm_control.nodes.conversions import joint_state
+from arm_control.nodes.conversions import joint_state, pose_message
 from arm_control.nodes.monitor import MonitorNode
+from arm_control.nodes.simulated_arm import SimulatedArmNode
 from arm_control.nodes.states import PublisherLock, Rejections
 from arm_control.states import StateReader
 
@@ -139,3 +141,25 @@ def test_a_run_keeps_the_states_of_its_arm_and_counts_the_others(ur5: RobotModel
     assert [count for _, count in causes] == [1, 1], "the sliders' second message repeats a stamp"
     assert [cause.partition(":")[0] for cause, _ in causes] == ["joint_states", "joint_states"]
     assert any("velocity" in cause for cause, _ in causes)
+
+
+def test_a_run_keeps_the_targets_that_make_sense_and_counts_the_others(ur5: RobotModel):
+    """No node followed one without a rotation, and the report is not lost by it."""
+    good, bad = (pose_message(ur5.pose(np.zeros(6)), "base_link", 7) for _ in range(2))
+    bad.pose.orientation.w = bad.pose.orientation.x = bad.pose.orientation.y = bad.pose.orientation.z = 0.0
+    monitor = SimpleNamespace(left_out=Counter(), _target_messages=[bad, good])
+    (target,) = MonitorNode._targets(monitor, ur5)  # type: ignore[arg-type]
+    assert target.stamp_ns == 7
+    ((cause, count),) = monitor.left_out.items()
+    assert cause.startswith("target_pose: ")
+    assert count == 1
+
+
+@pytest.mark.parametrize(
+    ("failure", "message"), [("", "at 1.000 s"), ("stopped: it fell apart", "stopped: it fell apart")]
+)
+def test_a_step_that_failed_is_not_called_done(failure: str, message: str):
+    arm = SimpleNamespace(ready=True, paused=True, failure="", stamp_ns=1_000_000_000)
+    arm.advance = lambda: setattr(arm, "failure", failure)
+    answer = SimulatedArmNode._on_step(arm, None, Trigger.Response())  # type: ignore[arg-type]
+    assert (answer.success, answer.message) == (not failure, message)

@@ -75,6 +75,19 @@ def scenery(world: World) -> tuple[Scenery, list[MarkerArray]]:
     return Scenery(node, world, 0.1), told  # type: ignore[arg-type]
 
 
+def test_who_deletes_all_of_it_has_taken_nothing_over():
+    """That names no obstacle: what is there is told again, all of it."""
+    scene, told = scenery(World.from_mapping(WORLD, "world"))
+    scene._node.get_name, scene._node.get_namespace = (lambda: "targets"), (lambda: "/")
+    scene._node.get_publishers_info_by_topic = lambda _: []
+    scene._markers.topic_name = "/obstacles"
+    nobody = {"publisher_gid": {"data": [7] * 16}}
+    scene._on_obstacles(MarkerArray(markers=[Marker(ns="scenario", action=Marker.DELETEALL)]), nobody)
+    assert told == []
+    scene._on_state(state_at(0), {})
+    assert [marker.id for marker in told[0].markers] == [0]
+
+
 def state_at(ms: int, names: tuple[str, ...] = ()) -> JointState:
     return joint_state(names, ms * MS, position=np.array(HOME[: len(names)]))
 

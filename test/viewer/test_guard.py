@@ -87,7 +87,9 @@ def test_the_page_may_have_nothing_from_elsewhere_and_no_frame_around_it(raw: Ra
         assert (answer[1]["x-frame-options"], answer[1]["referrer-policy"]) == ("DENY", "no-referrer")
 
 
-@pytest.mark.parametrize("path", ["/", "/index.html", "/nothing", "/?token=", "/?token=wrong", "/?x=1", "/?token=%ff"])
+@pytest.mark.parametrize(
+    "path", ["/", "/index.html", "/nothing", "/?token=", "/?token=wrong", "/?x=1", "/?token=%ff", "/?token=\u00e9"]
+)
 def test_nothing_is_served_without_the_token(path: str, raw: Raw):
     status, headers, body = raw(path)
     assert (status, body) == (403, b"no token: open the address that was printed\n")
@@ -298,6 +300,7 @@ def test_what_is_dropped_does_not_reach_viser(guard: Guard, server: Any, port: i
         for message in (SHARE, START, DRAG, SET, FORGED):
             page.send(msgspec.msgpack.encode(message))
         page.send(b"\xc1 nonsense")
+        page.send(b"\x91" * 10_000)  # a list in a list in a list
         page.send(json.dumps(CAMERA))
         page.send(msgspec.msgpack.encode({**CAMERA, "wxyz": 3}))  # viser ends a connection over this one
         with pytest.raises(ConnectionClosed):
