@@ -98,7 +98,8 @@ class Report:
             f" {np.degrees(r.orientation_error):9.5f} {100 * r.deviation:8.2f} % {r.speed:13.4f} {r.angular_speed:8.4f}"
             for r in self.reaches
         ]
-        return "\n".join([head, *rows, "", *map(str, self.figures)])
+        known = [str(figure) for figure in self.figures if np.isfinite(figure.value)]
+        return "\n".join([head, *rows, "", *known])
 
 
 def make_report(

@@ -7,37 +7,34 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import rclpy
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
 
+from arm_control.arm_choices import ArmChoices
+from arm_control.conclusion import conclude, parameters_of
 from arm_control.description.urdf import read_source
 from arm_control.display import Console, Live, Progress, live_table
 from arm_control.exceptions import ArmControlError, NodeDied
-from arm_control.gate import GateParameters
 from arm_control.model import RobotModel
 from arm_control.nodes.base import ArmParameters, refuse_insecure
 from arm_control.nodes.monitor import MonitorNode
-from arm_control.parameters import Parameters
-from arm_control.recording import Recording
-from arm_control.report import Report, make_report
 from arm_control.resources import urdf_path
 from arm_control.run_options import RunOptions
 from arm_control.runner import Processes, localhost_unless_told, recorder_arguments, wait_for_rest
 from arm_control.scenario import Scenario
 from arm_control.signals import StopRequest
 from arm_control.spectator import Spectator, spectator
-from arm_control.tuning import OscTuning, tuned
-from arm_control.yaml_files import file_parameters
 
 START_TIME = 30.0
 """Wall time within which the first state must have come [s]."""
 
-DISCOVERY_TIME = 0.5
+DISCOVERY_TIME = 1.0
 """Wall time in which other nodes on this machine are found [s]."""
+
+COMPANY = "joint_states is published already: end the other run, or choose another ROS_DOMAIN_ID or --namespace"
 
 ARRIVAL_TIME = 5.0
 """Wall time that the last commands have, to arrive after their states; one that was lost is sent again [s]."""
@@ -73,9 +70,10 @@ def run_scenario(options: RunOptions, console: Console | None = None) -> int:
             where = options.params_file, options.namespace, options.single_process
             with Processes(scenario, *where, recorder_arguments(scenario, options)) as processes, _gone_first(monitor):
                 wanted = options.viewer and not options.headless
-                with spectator(wanted, scenario.arm(), options.control, options.namespace) as page:
+                arm = parameters_of(ArmChoices, scenario, options)
+                with spectator(wanted, arm, options.control, options.namespace) as page:
                     os.nice(10)  # watching must not cost the nodes time
-                    _watch(processes, page, monitor, executor, options, console)
+                    _watch(scenario, processes, page, monitor, executor, options, console)
                 end_ns = round(options.duration * 1e9) if options.duration else monitor.stamp_ns
                 recording = monitor.recording(model).until(end_ns)
                 for cause, count in monitor.left_out.items():
@@ -83,23 +81,13 @@ def run_scenario(options: RunOptions, console: Console | None = None) -> int:
         except NodeDied as died:
             console.print(f"[bold red]{died}[/]; the rest was braked and stopped")
             return 3
-    return _conclude(scenario, model, recording, monitor.diagnostics, options, console)
+    return conclude(scenario, model, recording, monitor.diagnostics, options, console)
 
 
 def _model(scenario: Scenario, options: RunOptions) -> RobotModel:
     """The robot as the report sees it: the one of the controller."""
-    arm = _own(ArmParameters, _parameters(scenario, options, scenario.controller))
+    arm = parameters_of(ArmParameters, scenario, options)
     return ArmParameters.from_mapping(arm).model(read_source(urdf_path(scenario.robot))[0])
-
-
-def _own(kind: type[Parameters], values: dict[str, Any]) -> dict[str, Any]:
-    """Those of a node's parameters that belong to one class."""
-    return {name: value for name, value in values.items() if name in kind.types()}
-
-
-def _parameters(scenario: Scenario, options: RunOptions, node: str) -> dict[str, Any]:
-    """Parameters of a node: the scenario's, then those of the user's file."""
-    return {**scenario.nodes.get(node, {}), **file_parameters(options.params_file, node)}
 
 
 @contextmanager
@@ -141,12 +129,11 @@ def _refuse_company(monitor: MonitorNode, executor: SingleThreadedExecutor) -> N
     while time.monotonic() < end:
         executor.spin_once(timeout_sec=0.05)
         if monitor.count_publishers("joint_states"):
-            raise ArmControlError(
-                "joint_states is published already: end the other run, or choose another ROS_DOMAIN_ID or --namespace"
-            )
+            raise ArmControlError(COMPANY)
 
 
 def _watch(
+    scenario: Scenario,
     processes: Processes,
     page: Spectator,
     monitor: MonitorNode,
@@ -154,11 +141,14 @@ def _watch(
     options: RunOptions,
     console: Console,
 ) -> None:
-    """Spin until the duration is over, Ctrl-C, or a node dies (then :class:`NodeDied`)."""
+    """Spin until the duration is over, Ctrl-C, or a node dies (then :class:`NodeDied`).
+
+    Another run that was found late is left alone, by an error.
+    """
     stop, end = StopRequest(), End(options.duration)
     started = looked = time.monotonic()
     show = _headless_view if options.headless else _live_view
-    with show(monitor, page, options, console) as refresh:
+    with show(scenario, monitor, page, options, console) as refresh:
         while not stop.requested and not end.reached(monitor.stamp_ns, monitor.command_ns, time.monotonic()):
             try:
                 executor.spin_once(timeout_sec=0.05)
@@ -174,6 +164,8 @@ def _watch(
                 wait_for_rest()
                 _show_output(processes, console)
                 raise NodeDied(dead)
+            if not monitor.started and scenario.simulator and monitor.has_company:
+                raise ArmControlError(COMPANY)
             if monitor.stamp_ns < 0 and now - started > START_TIME:
                 raise NodeDied(f"no joint_states within {START_TIME:.0f} s")
         monitor.pause()
@@ -203,66 +195,22 @@ class End:
 
 
 @contextmanager
-def _live_view(monitor: MonitorNode, page: Spectator, options: RunOptions, console: Console) -> Iterator[Any]:
+def _live_view(
+    scenario: Scenario, monitor: MonitorNode, page: Spectator, options: RunOptions, console: Console
+) -> Iterator[Any]:
     def table() -> Any:
-        title = f"{options.scenario}, Ctrl-C ends it" + (f"\n{page.address}" if page.address else "")
-        return live_table(title, monitor.stamp_ns, monitor.active_target, monitor.figures, monitor.diagnostics)
+        newest = monitor.stamp_ns, monitor.active_target, monitor.figures, monitor.diagnostics
+        nodes = scenario.controller, scenario.simulator
+        return live_table(f"{options.scenario}, Ctrl-C ends it", *newest, nodes, page.address)
 
     with Live(table(), console=console, auto_refresh=False, transient=not console.is_terminal) as live:
         yield lambda: live.update(table(), refresh=True)
 
 
 @contextmanager
-def _headless_view(monitor: MonitorNode, _: Spectator, options: RunOptions, console: Console) -> Iterator[Any]:
+def _headless_view(
+    _: Scenario, monitor: MonitorNode, __: Spectator, options: RunOptions, console: Console
+) -> Iterator[Any]:
     with Progress(console=console, transient=True) as progress:
         task = progress.add_task(f"{options.scenario} in lock step", total=options.duration or None)
         yield lambda: progress.update(task, completed=max(monitor.stamp_ns, 0) * 1e-9)
-
-
-def _conclude(
-    scenario: Scenario,
-    model: RobotModel,
-    recording: Recording,
-    diagnostics: dict[str, dict[str, str]],
-    options: RunOptions,
-    console: Console,
-) -> int:
-    """Print the report, write the pictures, and say whether the targets were reached."""
-    if options.record:
-        recording.save(options.record)
-    target_list = scenario.targets()
-    if target_list is None or recording.state_stamps.size < 2:
-        console.print(f"{recording.state_stamps.size} states recorded; no targets of the scenario to report on")
-        if options.report:
-            console.print("no pictures were drawn for the same reason; --record FILE keeps the record")
-        return 0
-    values = _parameters(scenario, options, scenario.controller)
-    osc = tuned(OscTuning, _own(OscTuning, values), model) if scenario.controller == "osc" else None
-    gate = GateParameters.from_mapping(_own(GateParameters, values))
-    report = make_report(recording, model, target_list, osc, gate)
-    _print_report(report, recording, diagnostics, options, console)
-    if options.report:
-        from arm_control.pictures import draw_report
-
-        for path in draw_report(Path(options.report), recording, model, target_list, osc, gate):
-            console.print(f"wrote {path}")
-    return 0 if report.success or not (options.duration or report.reaches) else 1
-
-
-def _print_report(
-    report: Report, recording: Recording, diagnostics: dict[str, dict[str, str]], options: RunOptions, console: Console
-) -> None:
-    mode = "lock step" if options.in_lock_step else "real time"
-    console.print(f"\n{options.scenario}, {recording.duration:.3f} s of simulated time, {mode}\n", highlight=False)
-    console.print(str(report), highlight=False, markup=False, soft_wrap=True)
-    simulator = diagnostics.get("simulator", {})
-    if not options.headless and "answered within 2 ms [%]" in simulator:
-        console.print(
-            f"\nstates answered within 2 ms: {simulator['answered within 2 ms [%]']} % of {simulator['states']}"
-            f" (p50 {simulator['answer p50 [ms]']} ms, p99 {simulator['answer p99 [ms]']} ms)",
-            highlight=False,
-        )
-    ends = {node: status["message"] for node, status in diagnostics.items()}
-    if braking := [f"{node}: {message}" for node, message in ends.items() if "command for" in message]:
-        console.print(f"[bold red]braked at the end[/] ({'; '.join(braking)})")
-    console.print("every target was reached" if report.success else "[bold red]not every target was reached[/]")

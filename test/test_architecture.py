@@ -26,7 +26,7 @@ LAYERS = (
     ("columns",),
     ("spatial",),
     ("parameters", "matrices", "entrywise", "resources", "private_files", "cache", "progress", "yaml_files")
-    + ("signals", "processes"),
+    + ("signals", "processes", "outputs"),
     ("geometry",),
     ("description",),
     ("model",),
@@ -40,7 +40,7 @@ LAYERS = (
     ("simulation", "viewer"),
     ("bags",),
     ("nodes",),
-    ("runner", "run", "spectator", "display", "cli", "cli_bags", "launching"),
+    ("runner", "run", "conclusion", "spectator", "display", "cli", "cli_bags", "launching"),
 )
 
 # Within a layer there are these exceptions.
@@ -70,6 +70,8 @@ SIBLINGS = {
     ("pictures", "world"): "the obstacles and pushes that are drawn",
     ("run", "runner"): "the processes of a run",
     ("run", "display"): "what a run shows",
+    ("run", "conclusion"): "what it says at the end",
+    ("conclusion", "display"): "where it says it",
     ("cli", "cli_bags"): "the commands about bags",
     ("cli", "run"): "the command that runs a scenario",
     ("cli", "runner"): "a node that a command runs",

@@ -94,10 +94,12 @@ def test_without_viser_there_is_a_sentence_and_no_viewer(
     ("options", "wanted"),
     [({"viewer": True}, True), ({"viewer": True, "headless": True}, False), ({}, False)],
 )
+@pytest.mark.parametrize("arm", [{}, {"tip": "wrist_3_link"}], ids=["scenario", "parameter file"])
 def test_a_run_has_a_page_when_it_is_asked_for_and_can_be_seen(
-    options: Any, wanted: bool, monkeypatch: pytest.MonkeyPatch
+    options: Any, wanted: bool, arm: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
-    """Up to the place where the page would open."""
+    """Up to the place where the page would open, which knows of the arm what the controller knows."""
+    (tmp_path / "arm.yaml").write_text(yaml.safe_dump({"/**": {"ros__parameters": arm}}))
     asked: list[Any] = []
     gone: list[bool] = []
     monitor = SimpleNamespace(destroy_node=lambda: gone.append(True))
@@ -121,8 +123,8 @@ def test_a_run_has_a_page_when_it_is_asked_for_and_can_be_seen(
     monkeypatch.setattr(arm_control.run.os, "nice", lambda _: None)
     monkeypatch.setattr(arm_control.run, "_monitor", lambda *_: _context(monitor))
     with pytest.raises(KeyboardInterrupt):
-        run_scenario(RunOptions("ur5_osc", control=True, **options))
-    assert asked == [(wanted, {}, True, "")]
+        run_scenario(RunOptions("ur5_osc", control=True, params_file=str(tmp_path / "arm.yaml"), **options))
+    assert asked == [(wanted, arm, True, "")]
     assert gone == [True, False], "before the nodes end"
 
 

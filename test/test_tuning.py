@@ -10,13 +10,14 @@ import pytest
 import yaml
 
 from arm_control import RobotModel, cli, urdf_path
+from arm_control.conclusion import parameters_of
 from arm_control.controllers import Avoidance, AvoidanceParameters, OscParameters
 from arm_control.controllers.proposal import propose
 from arm_control.controllers.proximity import Obstacle
 from arm_control.exceptions import ParameterError
 from arm_control.geometry import Sphere
 from arm_control.laws import OscSimulation
-from arm_control.run import RunOptions, _own, _parameters
+from arm_control.run import RunOptions
 from arm_control.scenario import Scenario
 from arm_control.simulation import Simulation
 from arm_control.spatial import Pose
@@ -66,9 +67,9 @@ def test_while_the_arm_is_unknown_what_is_given_is_checked_as_far_as_it_can_be(u
 def test_node_simulation_and_report_of_a_scenario_have_the_same_gains(ur5: RobotModel):
     osc = Simulation(Scenario.load("ur5_push"), "soft").parameters
     options = RunOptions("ur5_push", variant="soft")
-    values = _parameters(options.load(), options, "osc")
+    values = parameters_of(OscTuning, options.load(), options)
     model = Simulation(Scenario.load("ur5_push"), "soft").model
-    reported = tuned(OscTuning, _own(OscTuning, values), model)
+    reported = tuned(OscTuning, values, model)
     assert {name: getattr(osc, name) for name in OscTuning.types()} == vars(reported)
     assert osc.kp_linear == 50.0
     assert osc.speed_limit_linear == propose(model, kp_linear=50.0, kp_angular=50.0).speed_limit_linear != 0.5

@@ -98,14 +98,14 @@ def write_report(bag: Bag, folder: Path, choice: Choice, topic: str = "joint_sta
     draft = _Draft(bag, folder, series, model, choice)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return _written(draft, len(everything.stamps) - len(series.stamps), why)
+        return _written(draft, everything, why)
     except OSError as error:
         raise BagError(f"{folder} cannot be written: {error.strerror}") from None
 
 
-def _written(draft: _Draft, n_older: int, why: str) -> list[Path]:
+def _written(draft: _Draft, everything: JointSeries, why: str) -> list[Path]:
     bag, model = draft.bag, draft.model
-    _add_joints(draft, n_older)
+    _add_joints(draft, everything)
     if model is None:
         draft.add("Without a model", f"Neither tracking nor the model's torque is shown: {why}")
     else:
@@ -145,8 +145,10 @@ def _head(bag: Bag, series: JointSeries) -> list[tuple[str, str]]:
     return facts + [("damage", text) for text in bag.damage]
 
 
-def _add_joints(draft: _Draft, n_older: int) -> None:
-    s = draft.series
+def _add_joints(draft: _Draft, everything: JointSeries) -> None:
+    s, times = draft.series, everything.times
+    n_again = int((np.diff(times) == 0).sum())
+    n_older = len(times) - len(s.times) - n_again
     moved = s.position - s.position[0]
     rows = {
         "Joint positions, from where they were first": (moved, "[rad or m]"),
@@ -158,6 +160,8 @@ def _add_joints(draft: _Draft, n_older: int) -> None:
     text = f"{len(s.stamps)} states of {len(s.names)} joints in {s.t[-1]:.3f} s."
     if s.times is s.log:
         text += " Their stamps are all the same: time is when they were written."
+    if n_again:
+        text += f" {n_again} came again, as while an arm is paused."
     if n_older:
         text += f" {n_older} more are left out, since they are not newer than all before: did time start over?"
     if np.isnan(s.velocity).all():

@@ -56,6 +56,8 @@ class MonitorNode(Node):
         The newest status of each node, by its name; ``"message"`` is its sentence.
     left_out : Counter
         How many messages were not of this arm, by what was wrong; known when the recording is made.
+    started : bool
+        Whether it has asked the simulator to go on.
     waits_for_recorder : bool
         Whether a recorder must hear states and commands before the simulator is started.
     """
@@ -63,7 +65,7 @@ class MonitorNode(Node):
     def __init__(self, awaited: Mapping[str, int], simulator: str = "simulator", keep: int = 2_000_000) -> None:
         super().__init__("monitor", start_parameter_services=False)
         self.waits_for_recorder, self.left_out = False, Counter[str]()
-        self._missing, self._asked = dict(awaited), False
+        self._missing, self.started, self._simulator = dict(awaited), False, simulator
         self._raw_states: deque[bytes] = deque(maxlen=keep)
         self._raw_commands: deque[bytes] = deque(maxlen=keep)
         self._target_messages: list[PoseStamped] = []
@@ -96,9 +98,16 @@ class MonitorNode(Node):
         """Number of the target that is active now, counted from 1; 0 before the first."""
         return sum(nanoseconds(message.header.stamp) <= self.stamp_ns for message in self._target_messages)
 
+    @property
+    def has_company(self) -> bool:
+        """Whether there is more than one simulator of this name."""
+        publishers = self.get_publishers_info_by_topic("joint_states")
+        return sum(info.node_name == self._simulator for info in publishers) > 1
+
     def pause(self) -> None:
-        """Ask the simulator to stop where it is."""
-        self._pause.call_async(SetBool.Request(data=True))
+        """Ask the simulator to stop where it is, if it was started here."""
+        if self.started:
+            self._pause.call_async(SetBool.Request(data=True))
 
     def recording(self, model: RobotModel) -> Recording:
         """Everything recorded so far, in the model's joint order."""
@@ -155,9 +164,9 @@ class MonitorNode(Node):
         self._fetch()
         connected = self._states.get_publisher_count() and self._commands.get_publisher_count()
         connected = connected and not self.waits_for_recorder
-        if not self._asked and connected and not self._missing:
-            self._asked = self._pause.service_is_ready()
-            if self._asked:
+        if not self.started and connected and not self._missing and not self.has_company:
+            self.started = self._pause.service_is_ready()
+            if self.started:
                 self._pause.call_async(SetBool.Request(data=False))
 
     def _on_recorder(self, _: Bool) -> None:
