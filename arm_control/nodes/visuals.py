@@ -10,13 +10,19 @@
 | `trace` | the way of the end effector in the last `trace_time` |
 
 Obstacles and plans have topics of their own (``obstacles``, ``plan_markers``, ``planned_path``).
+
+The transforms are those of robot_state_publisher, joint by joint: what a fixed joint holds on ``/tf_static``, what a
+movable one moves on ``/tf``. So each can take over from the other: a link that was fixed, and is then sent on ``/tf``
+but once, is lost to every listener when its sender stops.
 """
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import Point, TransformStamped
@@ -77,7 +83,9 @@ class VisualsNode(ArmNode):
         self._trace: deque[tuple[int, Array]] = deque()
         super().__init__("visuals", VisualsParameters)
         self._markers = self.create_publisher(MarkerArray, "markers", STATE)
-        self._tf = self._tf_static = None
+        self._tf: Any = None
+        self._tf_static: Any = None
+        self._sent: tuple[int, int] | None = None
         if TFMessage is not None and self.parameters.publish_transforms:
             self._tf = self.create_publisher(TFMessage, "/tf", 10)
             self._tf_static = self.create_publisher(TFMessage, "/tf_static", LATCHED)
@@ -92,9 +100,9 @@ class VisualsNode(ArmNode):
             self._obstacles.on_model()
         else:
             self._listen()
-        if self._tf_static is not None and not self.parameters.base and "world" not in self.model.frames:
-            world = transform_message(Pose(np.eye(3), np.zeros(3)), "world", self.model.base, 0)
-            self._tf_static.publish(TFMessage(transforms=[world]))
+        self._sent = None
+        if self._tf_static is not None:
+            self._tf_static.publish(TFMessage(transforms=self.world()))
 
     def _listen(self) -> None:
         self._orders = PoseOrders(self, lambda: self._state.stamp_ns if self._state is not None else 0)
@@ -113,8 +121,21 @@ class VisualsNode(ArmNode):
         if self._state is not None:
             force = self._force([message for message, _ in poll(self._task)])
             self._markers.publish(MarkerArray(markers=self.markers(self._state, force)))
-            if self._tf is not None and self.count_publishers(self._tf.topic_name) == 1:  # others go before
-                self._tf.publish(TFMessage(transforms=self.transforms(self._state)))
+            if self._tf is not None:
+                self._send_transforms(self._state)
+
+    def _send_transforms(self, state: State) -> None:
+        """Send each state once, and once a second while it stays, for who joins late; others go before."""
+        if self.count_publishers(self._tf.topic_name) > 1:
+            self._sent = None
+            return
+        if self._sent is None:
+            fixed = self.transforms(State(0, state.q, state.v, 0.0), fixed=True)
+            self._tf_static.publish(TFMessage(transforms=self.world() + fixed))
+        now = state.stamp_ns, int(time.monotonic())
+        if now != self._sent:
+            self._tf.publish(TFMessage(transforms=self.transforms(state, fixed=False)))
+        self._sent = now
 
     def _take(self, state: State) -> None:
         if self.reader.restarted:
@@ -168,10 +189,20 @@ class VisualsNode(ArmNode):
             lines.append(line)
         return lines
 
-    def transforms(self, state: State) -> list[TransformStamped]:
-        """Return where each link is, seen from the base."""
-        base, links = self.model.base, [link for link in self.model.frames if link != self.model.base]
-        return [transform_message(self.model.pose(state.q, link), base, link, state.stamp_ns) for link in links]
+    def world(self) -> list[TransformStamped]:
+        """Return where the base is in ``world``: nothing where the URDF may say so itself."""
+        if self.parameters.base or "world" in self.model.frames:
+            return []
+        return [transform_message(Pose(np.eye(3), np.zeros(3)), "world", self.model.base, 0)]
+
+    def transforms(self, state: State, fixed: bool) -> list[TransformStamped]:
+        """Return where the links behind the fixed, or else the movable, joints are, seen from their parents."""
+        X = {link: self.model.pose(state.q, link) for link in self.model.frames}
+        joints = [joint for joint in self.model.urdf.robot.joints if (joint.type == "fixed") is fixed]
+        return [
+            transform_message(X[joint.parent].inverse() @ X[joint.child], joint.parent, joint.child, state.stamp_ns)
+            for joint in joints
+        ]
 
 
 def force_of(J: Array, tau: Array) -> Array:

@@ -19,8 +19,10 @@ from arm_control.nodes.compose import NODE_CLASSES
 
 PAGE = Path(__file__).parents[2] / "docs" / "topics.md"
 EVERYWHERE = ("parameter_events", "rosout", "describe_parameters", "get_parameter", "list_parameters", "set_parameter",
-              "get_type_description", "/tf")  # fmt: skip
-"""What every ROS node has; and what depends on whether tf2_msgs is installed."""
+              "get_type_description")  # fmt: skip
+"""What every ROS node has."""
+OPTIONAL = ("tf", "tf_static")
+"""What depends on whether tf2_msgs is installed."""
 MEANING = {
     "joint_states": "the measured state; matched by name, in any order, with other joints among them",
     "joint_commands": "joint effort, with the stamp of the state that it answers",
@@ -98,7 +100,7 @@ def type_name(kind: Any) -> str:
 def groups(node: Node) -> Iterator[tuple[tuple[str, str, str], str, bool]]:
     """Line of the table, last part of the name, and whether it is latched; topics of a kind share a line."""
     for direction, name, kind, latched in endpoints(node):
-        if any(part in name for part in EVERYWHERE):
+        if name in OPTIONAL or any(part in name for part in EVERYWHERE):
             continue
         start, _, last = name.rpartition("/")
         line = name if name in MEANING else f"{start}/{GROUPS[start]}"

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pinocchio
 import pytest
 import rclpy
-from geometry_msgs.msg import PoseStamped
+from geometry_msgs.msg import PoseStamped, Transform, TransformStamped
 from rig import HOME, LATCHED, Rig
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
@@ -17,6 +21,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 from arm_control import Pose, RobotModel, urdf_path
 from arm_control.controllers.proximity import Obstacle
 from arm_control.geometry import Sphere
+from arm_control.nodes import visuals
 from arm_control.nodes.conversions import joint_state, pose_message, time_message
 from arm_control.nodes.markers import marker_of
 from arm_control.nodes.states import State
@@ -115,19 +120,141 @@ def node(rig: Rig, ur5: RobotModel) -> Iterator[VisualsNode]:
         rclpy.try_shutdown()
 
 
-def test_transforms_are_where_pinocchio_has_the_links(node: VisualsNode):
+def placed(transforms: list[TransformStamped]) -> dict[str, np.ndarray]:
+    """Where every link is, seen from the root, as TF puts it together: shape (4, 4) by name."""
+    parents = {message.child_frame_id: message.header.frame_id for message in transforms}
+    assert len(parents) == len(transforms), "a link has one parent"
+    steps = {message.child_frame_id: homogeneous(message.transform) for message in transforms}
+
+    def seen(link: str) -> np.ndarray:
+        return seen(parents[link]) @ steps[link] if link in parents else np.eye(4)
+
+    return {link: seen(link) for link in parents}
+
+
+def homogeneous(transform: Transform) -> np.ndarray:
+    p, o = transform.translation, transform.rotation
+    quat = pinocchio.Quaternion(o.w, o.x, o.y, o.z)
+    assert np.isclose(quat.norm(), 1.0, atol=1e-12)
+    return pinocchio.SE3(quat, np.array([p.x, p.y, p.z])).homogeneous
+
+
+def links_of_pinocchio(q: np.ndarray) -> dict[str, np.ndarray]:
     model = pinocchio.buildModelFromUrdf(str(urdf_path("ur5")))
     data = model.createData()
-    pinocchio.framesForwardKinematics(model, data, Q)
-    transforms = node.transforms(State(1_500_000_000, Q, np.zeros(6), 0.001))
-    assert {"shoulder_link", "wrist_3_link", "tool0"} <= {message.child_frame_id for message in transforms}
-    for message in transforms:
-        oMf = data.oMf[model.getFrameId(message.child_frame_id)]
-        p, o = message.transform.translation, message.transform.rotation
-        assert message.header.frame_id == "base_link"
-        assert message.header.stamp == time_message(1_500_000_000)
-        assert np.allclose([p.x, p.y, p.z], oMf.translation, atol=1e-9)
-        assert np.allclose(pinocchio.Quaternion(o.w, o.x, o.y, o.z).matrix(), oMf.rotation, atol=1e-9)
+    pinocchio.framesForwardKinematics(model, data, q)
+    bodies = [(i, frame) for i, frame in enumerate(model.frames) if frame.type == pinocchio.FrameType.BODY]
+    return {frame.name: data.oMf[i].homogeneous for i, frame in bodies}
+
+
+def same_places(found: dict[str, np.ndarray], wanted: dict[str, np.ndarray]) -> bool:
+    return found.keys() == wanted.keys() and all(np.allclose(found[link], wanted[link], atol=1e-9) for link in wanted)
+
+
+def test_transforms_are_where_pinocchio_has_the_links(node: VisualsNode):
+    state = State(1_500_000_000, Q, np.zeros(6), 0.001)
+    fixed, moved = node.transforms(state, fixed=True), node.transforms(state, fixed=False)
+    assert {message.child_frame_id for message in moved} == {
+        joint.child for joint in node.model.urdf.robot.joints if joint.type == "revolute"
+    }, "what moves goes to /tf, and nothing else, as from robot_state_publisher"
+    assert all(message.header.stamp == time_message(1_500_000_000) for message in moved)
+    assert same_places(placed([*node.world(), *fixed, *moved]), links_of_pinocchio(Q))
+
+
+def test_the_frame_world_is_left_to_who_knows_where_it_is(node: VisualsNode):
+    text = urdf_path("ur5").read_text()
+    (world,) = node.world()
+    assert (world.header.frame_id, world.child_frame_id) == ("world", "base_link")
+    node._take_model(text.replace('"base_link"', '"world"'))
+    assert not node.world(), "the URDF has a link of that name"
+    node._take_model(text)
+    node.parameters = replace(node.parameters, base="base_link")
+    assert not node.world(), "what carries a chosen base may have a link of that name, or a place in the world"
+
+
+class Kept(list[Any]):
+    """A publisher that keeps what it is given."""
+
+    topic_name = "/tf"
+    publish = list.append
+
+
+@dataclass
+class TFMessage:
+    """Stands for the message of tf2_msgs, which may not be installed."""
+
+    transforms: list[TransformStamped]
+
+
+@pytest.fixture
+def sending(node: VisualsNode, monkeypatch: pytest.MonkeyPatch) -> VisualsNode:
+    """The node as it sends transforms, alone on ``/tf``, on a clock of the test's."""
+    monkeypatch.setattr(visuals, "TFMessage", TFMessage)
+    monkeypatch.setattr(visuals, "time", SimpleNamespace(monotonic=lambda: node.second))
+    monkeypatch.setattr(node, "count_publishers", lambda topic: node.senders)
+    node._tf, node._tf_static, node.second, node.senders = Kept(), Kept(), 0.5, 1
+    return node
+
+
+def send(node: VisualsNode, stamp_ns: int) -> tuple[int, int]:
+    """How many messages a state makes the node send: on ``/tf``, on ``/tf_static``."""
+    before = len(node._tf), len(node._tf_static)
+    node._send_transforms(State(stamp_ns, Q, np.zeros(6), 0.0))
+    return len(node._tf) - before[0], len(node._tf_static) - before[1]
+
+
+def test_a_state_goes_out_once_and_once_a_second(sending: VisualsNode):
+    assert send(sending, 7) == (1, 1)
+    assert send(sending, 7) == (0, 0), "listeners would keep each copy"
+    assert send(sending, 8) == (1, 0)
+    sending.second = 1.4
+    assert send(sending, 8) == (1, 0), "simulated time stands, and RViz is started now"
+    assert send(sending, 0) == (1, 0), "time starts over"
+
+
+def test_robot_state_publisher_goes_before_and_is_replaced_when_it_goes(sending: VisualsNode):
+    send(sending, 1)
+    sending.senders = 2
+    assert send(sending, 2) == (0, 0)
+    sending.senders = 1
+    assert send(sending, 3) == (1, 1), "what it had on /tf and we do not is fixed again"
+    told = sending._tf_static[-1].transforms
+    assert [told[0].header.frame_id, told[0].child_frame_id] == ["world", "base_link"], "only the last one is latched"
+    assert all(message.header.stamp == time_message(0) for message in told)
+
+
+def test_another_robot_has_other_fixed_links(sending: VisualsNode):
+    send(sending, 1)
+    sending._take_model(urdf_path("panda").read_text())
+    assert [message.child_frame_id for message in sending._tf_static[-1].transforms] == ["panda_link0"]
+    sending._send_transforms(State(1, np.array([0.0, 0.0, 0.0, -1.5, 0.0, 1.5, 0.0]), np.zeros(7), 0.0))
+    assert "panda_hand" in {message.child_frame_id for message in sending._tf_static[-1].transforms}
+
+
+@pytest.mark.skipif(visuals.TFMessage is None, reason="tf2_msgs is not installed")
+def test_transforms_reach_who_joins_late_and_stop_beside_others(watched: Watched):
+    kind = visuals.TFMessage
+    moving: list[Any] = []
+    watched.state(Q, 1.0)
+    watched.rig.hear(kind, "/tf", moving)
+    watched.state(Q + 0.1, 2.0)
+    watched.rig.spin(lambda: moving and moving[-1].transforms[0].header.stamp.sec == 2, what="/tf")
+    fixed: list[Any] = []
+    watched.rig.hear(kind, "/tf_static", fixed, LATCHED)
+    watched.rig.spin(lambda: fixed, what="/tf_static")
+    assert same_places(placed([*fixed[-1].transforms, *moving[-1].transforms]), links_of_pinocchio(Q + 0.1))
+    other = watched.rig.node.create_publisher(kind, "/tf", 10)
+    seconds = itertools.count(3.0)
+
+    def sent() -> bool:
+        before, stamp_s = len(moving), next(seconds)
+        watched.state(Q, stamp_s)
+        watched.state(Q, stamp_s + 0.5)  # markers of it come after the transforms of the one before
+        return len(moving) > before
+
+    watched.rig.spin(lambda: not sent(), what="silence beside another publisher")
+    watched.rig.node.destroy_publisher(other)
+    watched.rig.spin(sent, what="transforms again")
 
 
 def test_a_small_force_is_not_drawn(node: VisualsNode):
