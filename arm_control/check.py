@@ -82,7 +82,7 @@ def check_file(
     FrameNotFound, ModelError
         There is no such link, or the tip is not below the base.
     """
-    path = Path(file) if Path(file).suffix else urdf_path(file)
+    path = Path(file) if Path(file).is_file() else urdf_path(file)
     text, name = read_source(path)
     robot = read_robot(text)
     facts = read_facts(robot)

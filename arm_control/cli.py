@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import time
 from collections.abc import Iterable, Sequence
-from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from arm_control import __version__
 from arm_control.cache import Cache, default_directory
-from arm_control.cli_bags import add_commands
+from arm_control.cli_bags import add_commands, positive, refuse_namespace
 from arm_control.description.urdf_xml import printable
 from arm_control.exceptions import ArmControlError
+from arm_control.outputs import need_folder
 from arm_control.resources import urdf_path
 from arm_control.scenario import SIMULATORS, Scenario, scenario_names
 
@@ -27,6 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return its exit status."""
     options = _parser().parse_args(arguments)
     try:
+        refuse_namespace(getattr(options, "namespace", ""))
         return int(options.command(options))
     except KeyboardInterrupt:  # Ctrl-C is no error to explain
         return 130
@@ -45,7 +47,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     run = commands.add_parser("run", help="run a scenario: simulator, controller and all", description=_run.__doc__)
     run.add_argument("scenario", help=f"name ({', '.join(scenario_names())}) or path of a YAML file")
-    run.add_argument("--duration", type=_positive, default=0.0, metavar="S", help="simulated time [s], then a report")
+    run.add_argument("--duration", type=positive, default=0.0, metavar="S", help="simulated time [s], then a report")
     run.add_argument("--headless", action="store_true", help="lock step, as fast as it goes, no live table")
     run.add_argument("--report", default="", metavar="DIR", help="write pictures and the record there at the end")
     run.add_argument("--bag", default="", metavar="FOLDER", help="record all topics there, as a bag (see replay)")
@@ -63,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     simulate = commands.add_parser("simulate", help="run a scenario without ROS", description=_simulate.__doc__)
     simulate.add_argument("scenario", help="name, or path of a YAML file")
     simulate.add_argument("--variant", action="append", default=[], help="one variant; may be repeated; all by default")
-    simulate.add_argument("--duration", type=_positive, default=0.0, metavar="S", help="simulated time [s]")
+    simulate.add_argument("--duration", type=positive, default=0.0, metavar="S", help="simulated time [s]")
     simulate.add_argument("--report", default="", metavar="DIR", help="write the picture and the records there")
     simulate.add_argument("--bag", default="", metavar="DIR", help="write a bag of every variant there")
     simulate.set_defaults(command=_simulate)
@@ -108,13 +110,6 @@ def _add_page(run: argparse.ArgumentParser, commands: Any) -> None:
     view.set_defaults(command=_view)
 
 
-def _positive(text: str) -> float:
-    value = float(text)
-    if not 0.0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is not a positive time")
-    return value
-
-
 def _run(options: argparse.Namespace) -> int:
     """Run a scenario: start its nodes, show what they do, report at the end."""
     from arm_control.run import run_scenario
@@ -148,6 +143,8 @@ def _simulate(options: argparse.Namespace) -> int:
     runs, figures, missed = {}, {}, []
     names = options.variant or tuple(scenario.variants) or ("",)
     _refuse_existing([_bag_path(options.bag, scenario, name) for name in names if options.bag])
+    for folder in filter(None, (options.bag, options.report)):
+        need_folder(folder)
     for name in names:
         simulation = Simulation(scenario, name)
         trace = runs[name] = _traced(simulation, scenario, name, options)
@@ -254,9 +251,25 @@ def _cache(options: argparse.Namespace) -> int:
 def _list_cache(cache: Cache) -> None:
     entries = cache.entries()
     print(f"{cache.directory}: {len(entries)} entries, {sum(entry.size for entry in entries) / 1e6:.2f} MB")
+    if entries:
+        print(f"{'what':36} {'robot':16} {'size':>8} {'used':>6} {'key':>9}")
     for entry in entries:
-        age = timedelta(seconds=max(0, round(time.time() - entry.used)))
-        print(f"{entry.title:40} {entry.size / 1e6:8.2f} MB   last used {age} ago")
+        robot, kind = _said(entry.title)
+        size, age = f"{entry.size / 1e3:.0f} kB", _age(time.time() - entry.used)
+        print(f"{kind:36.36} {robot:16.16} {size:>8} {age:>6} {entry.path.name[:8]:>9}")
+
+
+def _said(title: str) -> tuple[str, str]:
+    """Robot and kind of an entry by its title, without digests and layouts."""
+    robot, _, kind = title.partition(": ") if ": " in title else ("", "", title)
+    return robot, re.split(r" \(| ?[0-9a-f]{64}| \[", kind)[0]
+
+
+def _age(seconds: float) -> str:
+    for unit, length in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
+        if seconds >= length:
+            return f"{seconds // length:.0f} {unit}"
+    return f"{max(0.0, seconds):.0f} s"
 
 
 if __name__ == "__main__":

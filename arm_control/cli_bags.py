@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import time
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from arm_control.exceptions import ArmControlError
+from arm_control.exceptions import ArmControlError, InputError
 
 if TYPE_CHECKING:
     from arm_control.bags.offline import Comparison
@@ -48,9 +49,9 @@ def add_commands(commands: Any) -> None:
 def _add_replay(replay: argparse.ArgumentParser) -> None:
     replay.add_argument("bag", help="folder with metadata.yaml, or a file .mcap, .db3 or .bag")
     live = replay.add_argument_group("onto live topics")
-    live.add_argument("--rate", type=_positive, default=1.0, metavar="R", help="speed, as a factor")
-    live.add_argument("--start", type=_not_negative, default=0.0, metavar="S", help="seconds to skip")
-    live.add_argument("--duration", type=_positive, default=0.0, metavar="S", help="seconds to play")
+    live.add_argument("--rate", type=positive, default=1.0, metavar="R", help="speed, as a factor")
+    live.add_argument("--start", type=not_negative, default=0.0, metavar="S", help="seconds to skip")
+    live.add_argument("--duration", type=positive, default=0.0, metavar="S", help="seconds to play")
     live.add_argument("--topics", nargs="+", default=[], metavar="TOPIC", help="only these")
     live.add_argument("--loop", action="store_true", help="again and again")
     live.add_argument("--clock", action="store_true", help="publish the recording's time on /clock")
@@ -60,7 +61,7 @@ def _add_replay(replay: argparse.ArgumentParser) -> None:
     way = offline.add_mutually_exclusive_group()
     way.add_argument("--offline", action="store_true", help="recorded states through a controller, and compare")
     way.add_argument("--model", action="store_true", help="inverse dynamics instead, beside recorded effort")
-    offline.add_argument("--tolerance", type=_not_negative, default=TOLERANCE, help="share of a joint's torque limit")
+    offline.add_argument("--tolerance", type=not_negative, default=TOLERANCE, help="share of a joint's torque limit")
     offline.add_argument("-o", "--output", default="", metavar="FOLDER", help="write the new commands there, as a bag")
     offline.add_argument("--topic", default="joint_states", help="with --model: where the joints are")
     offline.add_argument("--controller", default="", choices=("osc", "joint", "ilqr"), help="instead of a scenario's")
@@ -79,18 +80,32 @@ def _add_arm(parser: argparse.ArgumentParser) -> None:
     arm.add_argument("--base", default="", metavar="LINK", help="start of the chain")
 
 
-def _positive(text: str) -> float:
-    value = float(text)
-    if not 0.0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is not positive")
-    return value
+def positive(text: str) -> float:
+    """Number of a command line that is above zero."""
+    if not 0.0 < _number(text) < float("inf"):
+        raise argparse.ArgumentTypeError(f"'{text}' is not a positive number")
+    return _number(text)
 
 
-def _not_negative(text: str) -> float:
-    value = float(text)
-    if not 0.0 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is negative, or no number")
-    return value
+def not_negative(text: str) -> float:
+    """Number of a command line that is not below zero."""
+    if not 0.0 <= _number(text) < float("inf"):
+        raise argparse.ArgumentTypeError(f"'{text}' is negative, or not a number")
+    return _number(text)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")
+
+
+def refuse_namespace(namespace: str) -> None:
+    """Refuse what ROS takes for no namespace, before it does so in many words; a slash at its ends is not needed."""
+    inner = namespace.removeprefix("/").removesuffix("/")
+    if inner and not re.fullmatch(r"[A-Za-z_]\w*(/[A-Za-z_]\w*)*", inner, re.ASCII):
+        raise InputError(f"'{namespace}' is no namespace; allowed: letters, digits and _, in words that a / joins")
 
 
 def _record(options: argparse.Namespace) -> int:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
 
 from arm_control.exceptions import ArmControlError
@@ -60,6 +62,19 @@ def urdf_path(robot: str) -> Path:
         return Path(robot)
     names = sorted(path.name for path in share_path("urdf").iterdir() if path.is_dir())
     if robot not in names:
-        known = ", ".join(names)
-        raise ArmControlError(f"no robot '{robot}'; there are: {known}, or give the path of a .urdf or .xacro file")
+        if looks_like_path(robot):
+            raise ArmControlError(f"there is no file {robot} that ends in .urdf or .xacro")
+        known = choices(robot, names)
+        raise ArmControlError(f"no robot '{robot}'; {known}, or give the path of a .urdf or .xacro file")
     return share_path("urdf", robot, f"{robot}.urdf")
+
+
+def looks_like_path(name: str) -> bool:
+    """Whether somebody who wrote this meant a file, and not a name of what comes with the package."""
+    return "/" in name or os.sep in name or "." in name
+
+
+def choices(name: str, known: Sequence[str]) -> str:
+    """What there is instead of a name that is not known; first what may have been meant."""
+    meant = get_close_matches(name, known, n=1)
+    return "".join(f"did you mean '{one}'? " for one in meant) + f"there are: {', '.join(known)}"

@@ -19,7 +19,7 @@ from arm_control.description.urdf import read_source
 from arm_control.display import Console, Live, Progress, live_table
 from arm_control.exceptions import ArmControlError, NodeDied
 from arm_control.model import RobotModel
-from arm_control.nodes.base import ArmParameters, refuse_insecure
+from arm_control.nodes.base import ArmParameters, check_environment
 from arm_control.nodes.monitor import MonitorNode
 from arm_control.resources import urdf_path
 from arm_control.run_options import RunOptions
@@ -60,7 +60,7 @@ def run_scenario(options: RunOptions, console: Console | None = None) -> int:
     if not options.cache:
         os.environ["ARM_CONTROL_CACHE"] = "off"  # for the nodes, too
     model = _model(scenario, options)
-    refuse_insecure()
+    check_environment()
     localhost_unless_told()
     with _monitor(_awaited(scenario), options.namespace, scenario.simulator) as (monitor, executor):
         monitor.waits_for_recorder = bool(options.bag)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
+from arm_control.outputs import need_folder, need_record
 from arm_control.scenario import Scenario, check_parameter_file
 
 
@@ -72,6 +74,12 @@ class RunOptions:
         )
         if self.params_file:
             check_parameter_file(self.params_file, scenario.nodes, self.namespace)
+        if self.bag:
+            need_folder(Path(self.bag).parent)
+        if self.record:
+            need_record(self.record)
+        if self.report:
+            need_folder(self.report)
         target_list = scenario.targets()
         if target_list and self.duration:
             scenario.nodes["targets"]["count"] = max(1, round(self.duration / target_list.period))

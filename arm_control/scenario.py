@@ -23,7 +23,7 @@ from arm_control.resources import available
 from arm_control.targets import Motion, TargetList
 from arm_control.tuning import OF_ONE_ARM, PROPOSED
 from arm_control.world import World
-from arm_control.yaml_files import as_mapping, read_yaml, yaml_path
+from arm_control.yaml_files import as_mapping, read_yaml, ros_parameters, yaml_path
 
 NODES = (
     "simulator",
@@ -279,6 +279,7 @@ def check_parameter_file(path: str | Path, nodes: Mapping[str, Any], namespace: 
         if namespace.strip("/") and key != "/**" and place not in ("/**", "/" + namespace.strip("/")):
             raise ParameterError(f"{path}: '{key}' is not in the namespace {namespace}: write '/**/{name}'")
         refuse_unknown(as_mapping(content, f"{path}: {key}"), ("ros__parameters",), f"{path}: {key}")
+        ros_parameters(content, f"{path}: {key}")
 
 
 def _mappings(content: Mapping[str, Any], key: str, path: Path) -> dict[str, dict[str, Any]]:

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from arm_control.exceptions import ArmControlError, ParameterError
-from arm_control.resources import available, share_path
+from arm_control.resources import available, choices, looks_like_path, share_path
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
@@ -32,7 +32,8 @@ def read_yaml(path: Path) -> dict[str, Any]:
 def as_mapping(content: Any, where: str) -> dict[str, Any]:
     """Return a copy of what should be a mapping; nothing at all is an empty one."""
     if not isinstance(content, (Mapping, type(None))):
-        raise ParameterError(f"{where}: a mapping is needed, not {type(content).__name__}")
+        hint = f" ({content!r}: is a colon missing?)" if isinstance(content, str) else ""
+        raise ParameterError(f"{where}: a mapping is needed, not {type(content).__name__}{hint}")
     return dict(content or {})
 
 
@@ -49,8 +50,10 @@ def yaml_path(folder: str, name: str) -> Path:
     try:
         return share_path("config", folder, f"{name}.yaml")
     except ArmControlError:
-        there = ", ".join(available(f"config/{folder}", ".yaml"))
-        raise ParameterError(f"no '{name}' in config/{folder}; there are: {there}") from None
+        if looks_like_path(name):
+            raise ParameterError(f"there is no file {name} that ends in .yaml") from None
+        there = available(f"config/{folder}", ".yaml")
+        raise ParameterError(f"no '{name}' in config/{folder}; {choices(name, there)}") from None
 
 
 def file_parameters(path: str | Path, node: str) -> dict[str, Any]:
@@ -58,5 +61,10 @@ def file_parameters(path: str | Path, node: str) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for key, content in read_yaml(Path(path)).items() if path else ():
         if key == "/**" or str(key).rpartition("/")[2] in (node, "*", "**"):
-            values |= as_mapping(content, f"{path}: {key}").get("ros__parameters") or {}
+            values |= ros_parameters(content, f"{path}: {key}")
     return values
+
+
+def ros_parameters(content: Any, where: str) -> dict[str, Any]:
+    """What an entry of a ROS parameter file says."""
+    return as_mapping(as_mapping(content, where).get("ros__parameters"), f"{where}: ros__parameters")

@@ -404,7 +404,7 @@ def test_problems_come_with_all_the_rest_and_status_1(tmp_path: Path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (None, "there is no URDF file"),
+        (None, "there is no file"),
         (b"", "not well-formed"),
         (b"\xff\xfe", "cannot be read"),
         (b"<sdf/>", "root element is 'sdf'"),

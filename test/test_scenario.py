@@ -494,6 +494,7 @@ def test_a_parameter_file_may_name_a_node_in_any_namespace(key: str, tmp_path: P
         ({"/left/gate": {"ros__parameters": {}}}, "'/left/gate' is no node of the scenario"),
         ({"osc": {"ros_parameters": {}}}, "osc: unknown ros_parameters; allowed: ros__parameters"),
         ({"osc": 5}, r"p\.yaml: osc: a mapping is needed, not int"),
+        ({"osc": {"ros__parameters": "kp 1"}}, r"osc: ros__parameters: a mapping .*\('kp 1': is a colon missing"),
         ({"osc": {"kp_linear": 1.0}}, "osc: unknown kp_linear; allowed: ros__parameters"),
     ],
 )

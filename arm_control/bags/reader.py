@@ -150,6 +150,8 @@ def read_bag(path: str | Path) -> Bag:
     path = Path(path)
     if not path.exists():
         raise BagError(f"there is no bag {path}")
+    if path.is_dir() and not (path / "metadata.yaml").exists() and not _files(path):
+        raise BagError(f"{path} holds no bag (no metadata.yaml){_bags_below(path)}")
     try:
         with within_free_memory():
             return _read_or_recovered(path)
@@ -175,6 +177,12 @@ def _files(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
     return sorted(file for file in path.iterdir() if file.suffix in STORAGES and file.is_file())
+
+
+def _bags_below(path: Path) -> str:
+    found = sorted({str(file.parent) for level in ("*", "*/*") for file in path.glob(f"{level}/metadata.yaml")})
+    more = f" and {len(found) - 10} more" if len(found) > 10 else ""
+    return f"; below it there are: {', '.join(found[:10])}{more}" if found else ""
 
 
 def _recovered(file: Path, trouble: str) -> Bag | None:

@@ -37,6 +37,7 @@ EVENTS = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
 LATCHED_EVENTS = QoSProfile(
     depth=1000, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
 )
+MAX_DOMAIN = 232
 ROS_OWN = ("use_sim_time", "start_type_description_service", "qos_overrides.")
 """How parameters begin that every node has by itself."""
 
@@ -239,7 +240,7 @@ def run(*factories: Callable[[], ArmNode], arguments: Sequence[str] | None = Non
     arguments : sequence of str, optional
         Command line, ``sys.argv`` by default.
     """
-    refuse_insecure()
+    check_environment()
     die_with_parent()
     asked: list[int] = []
     signal.signal(signal.SIGINT, lambda number, _: asked.append(number))  # rclpy's own handler ends the loop,
@@ -281,10 +282,14 @@ def die_with_parent() -> None:
         raise SystemExit(1)
 
 
-def refuse_insecure() -> None:
-    """Refuse to start where DDS security is asked for and would silently not be there."""
+def check_environment() -> None:
+    """Refuse to start where DDS security is asked for and would silently not be there, or in no domain."""
     enabled = os.environ.get("ROS_SECURITY_ENABLE", "").lower() == "true"
     enforced = os.environ.get("ROS_SECURITY_STRATEGY", "").lower() == "enforce"
     if enabled and not enforced:
         print("arm_control: ROS_SECURITY_ENABLE is set: set ROS_SECURITY_STRATEGY=Enforce too", file=sys.stderr)
+        raise SystemExit(2)
+    domain = os.environ.get("ROS_DOMAIN_ID") or "0"
+    if not (domain.isascii() and domain.isdecimal() and int(domain) <= MAX_DOMAIN):
+        print(f"arm_control: ROS_DOMAIN_ID is '{domain}'; allowed: 0 to {MAX_DOMAIN}", file=sys.stderr)
         raise SystemExit(2)

@@ -11,6 +11,8 @@ from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
+from arm_control.nodes.base import check_environment
+
 ROUNDS, WAIT = 10, 10.0
 """Looks at what is there, until two see the same; time for an answer [s]: a busy machine is slow in both."""
 
@@ -19,6 +21,7 @@ class Client:
     """A node of its own context; use it in a ``with`` statement."""
 
     def __init__(self, name: str) -> None:
+        check_environment()
         self._context = Context()
         rclpy.init(context=self._context)
         self._node = Node(name, context=self._context, start_parameter_services=False)

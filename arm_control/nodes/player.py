@@ -23,7 +23,7 @@ from rosgraph_msgs.msg import Clock
 from arm_control.bags.reader import Bag, Message, Topic
 from arm_control.description.urdf_xml import printable
 from arm_control.exceptions import BagError
-from arm_control.nodes.base import LOSSLESS, STATE, refuse_insecure
+from arm_control.nodes.base import LOSSLESS, STATE, check_environment
 from arm_control.nodes.conversions import NANOSECONDS, time_message
 from arm_control.nodes.message_types import message_type
 from arm_control.progress import bar
@@ -275,7 +275,7 @@ def play(bag: Bag, playing: Playing) -> int:
     BagError
         When a topic that is asked for is not in the bag, or must not be played.
     """
-    refuse_insecure()
+    check_environment()
     rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
     node = None
     try:

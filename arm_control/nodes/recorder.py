@@ -25,7 +25,7 @@ from std_msgs.msg import Bool
 from arm_control.bags.types import local_types
 from arm_control.bags.writer import STORAGES, BagWriter, Published
 from arm_control.exceptions import ArmControlError, BagError
-from arm_control.nodes.base import LATCHED, LOSSLESS, die_with_parent, refuse_insecure
+from arm_control.nodes.base import LATCHED, LOSSLESS, check_environment, die_with_parent
 from arm_control.nodes.loop import poll, subscribed_apart
 from arm_control.nodes.message_types import message_type
 from arm_control.nodes.monitor import RECORDER_READY
@@ -218,7 +218,7 @@ def record(
     BagError
         When the bag cannot be written.
     """
-    refuse_insecure()
+    check_environment()
     stop = StopRequest()
     with BagWriter(path, storage, {"recorded": "topics", **custom}, types=local_types()) as bag:
         rclpy.init(args=list(arguments or ()), signal_handler_options=SignalHandlerOptions.NO)

@@ -591,7 +591,8 @@ def test_a_report_is_about_the_time_before_it_starts_over(tmp_path: Path, ur5: R
             bag.put("/joint_commands", k * MS, messages.joint_state(ur5.joint_names, stamp, effort=effort))
     assert cli.main(["report", str(tmp_path / "bag"), "-o", str(tmp_path / "page")]) == 0
     text = (tmp_path / "page" / "index.html").read_text()
-    assert "10 states of 6 joints in 0.009 s. 2 came again, as while an arm is paused. 10 more are left out, since they are not newer than all before" in text
+    said = "10 states of 6 joints in 0.009 s. 2 came again, as while an arm is paused. 10 more are left out, since"
+    assert f"{said} they are not newer than all before" in text
     assert "<td>shoulder_pan_joint</td><td>1</td><td>150</td>" in text
 
 
