@@ -19,8 +19,8 @@ HELD = 0.4
 TURN = 2.0 * math.pi
 STEPS = 400
 """Places of a slider."""
-NOTE = 5.0
-"""How long a note is shown [s]."""
+NOTE, READ = 5.0, 2.0
+"""How long a note is shown, and how long when it says what was so before: long enough to be read [s]."""
 GOOD, BAD = "#2e7d32", "#c62828"
 LOOKS = ("", "color:#8a4b00;background:#fff3d6;font-weight:600", "color:#fff;background:#c62828;font-weight:600")
 """Of a line of the status: all well, a warning, an error."""
@@ -63,7 +63,7 @@ class Panel:
         self.gains: dict[str, Any] = {}
         self._shown = ""
         self._told: dict[str, tuple[str, int]] = {}
-        self._note_until = -math.inf
+        self._note_since, self._is_out_of_date = -math.inf, False
         self._note_is_bad = False
         self._X_WT: Pose | None = None
         self._target_held = 0.0
@@ -99,14 +99,16 @@ class Panel:
             self._status.content = self._shown = text
         told = {name: (line.words, line.level) for name, line in lines.items()}
         is_news, self._told = told != self._told, told
-        if time.monotonic() >= self._note_until or (is_news and not self._note_is_bad):
+        self._is_out_of_date |= is_news and not self._note_is_bad
+        if time.monotonic() - self._note_since >= (READ if self._is_out_of_date else NOTE):
             self.say("")
 
     def say(self, sentence: str, is_bad: bool = False) -> None:
         """Show what came of a wish, for a while."""
         colour = BAD if is_bad else GOOD
         text = f"<div style='font-size:12px;margin:2px 16px;color:{colour}'>{html.escape(sentence)}</div>"
-        self._note_until, self._note_is_bad = time.monotonic() + NOTE if sentence else math.inf, is_bad
+        self._note_since, self._note_is_bad = time.monotonic() if sentence else math.inf, is_bad
+        self._is_out_of_date = False
         self._message.content = text if sentence else ""
 
     # -- buttons -----------------------------------------------------------------------------------

@@ -120,7 +120,7 @@ def test_a_target_that_is_dragged_in_the_page_is_followed(rig: Rig, ur5: RobotMo
         page.get_by_text("pause", exact=True).click()
         page.get_by_text("pause: paused").wait_for()
         page.get_by_text("step", exact=True).click()
-        page.get_by_text(re.compile(r"step: at \d")).wait_for()
+        page.get_by_text(re.compile(r"step: at \d")).wait_for()  # which stays for 2 s, whatever comes
 
 
 def distance(model: RobotModel, state: JointState, goal: Pose) -> float:

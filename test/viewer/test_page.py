@@ -345,8 +345,9 @@ def test_a_line_stands_out_when_all_is_not_well(page: Page):
     [
         (False, Line("BRAKED", 2, "99 Hz"), 4.9, True),
         (False, Line("BRAKED", 2, "99 Hz"), 5.1, False),
-        (False, Line("passing commands", 2), 0.1, False),
-        (False, Line("BRAKED", 1), 0.1, False),
+        (False, Line("passing commands", 2), 1.9, True),
+        (False, Line("passing commands", 2), 2.1, False),
+        (False, Line("BRAKED", 1), 2.1, False),
         (True, Line("passing commands"), 4.9, True),
         (True, Line("passing commands"), 5.1, False),
     ],
@@ -363,6 +364,15 @@ def test_a_note_goes_with_time_and_a_good_one_with_the_status(
     now[0] += seconds
     page.panel.set_status({"osc": line})
     assert ("a note" in page.panel._message.content) is stays
+
+
+def test_news_that_come_while_a_note_is_read_end_it_afterwards(page: Page, monkeypatch: pytest.MonkeyPatch):
+    now = [100.0]
+    monkeypatch.setattr("arm_control.viewer.panel.time.monotonic", lambda: now[0])
+    page.panel.say("step: at 1 s")
+    for now[0], words, is_there in ((100.1, "running", True), (100.2, "paused", True), (102.1, "paused", False)):
+        page.panel.set_status({"simulator": Line(words)})
+        assert ("step: at 1 s" in page.panel._message.content) is is_there
 
 
 @pytest.mark.parametrize("there", [(True, False, False), (False, True, False), (False, False, True)])
