@@ -11,10 +11,10 @@ from trajectory_msgs.msg import JointTrajectory
 from arm_control.controllers import JointParameters, JointSpaceController
 from arm_control.exceptions import ArmControlError
 from arm_control.following import Follower, FollowingParameters
-from arm_control.nodes.base import EVENTS, LATCHED_EVENTS, run
+from arm_control.nodes.base import run
 from arm_control.nodes.effort import Command, EffortNode, EffortParameters
 from arm_control.nodes.health import WARN
-from arm_control.nodes.orders import Heard
+from arm_control.nodes.orders import Orders
 from arm_control.nodes.states import State
 from arm_control.orders import JointOrder, joint_order_of
 from arm_control.reference import Queue
@@ -33,7 +33,6 @@ class JointNode(EffortNode):
 
     def __init__(self) -> None:
         self._orders: Queue[JointOrder] = Queue()
-        self._heard = Heard()
         self._order: JointOrder | None = None
         self._controller: JointSpaceController | None = None
         self._follower: Follower | None = None
@@ -49,9 +48,8 @@ class JointNode(EffortNode):
         """Make the controller for this robot; it holds the first state until it is told otherwise."""
         self._controller, self._follower = JointSpaceController(self.model, self.parameters), None
         if first:
-            for qos in (EVENTS, LATCHED_EVENTS):
-                self.control_path.subscribe(JointTrajectory, "joint_trajectory", self._on_trajectory, qos)
-                self.control_path.subscribe(JointState, "target_joint", self._on_target, qos)
+            kinds = {"joint_trajectory": JointTrajectory, "target_joint": JointState}
+            Orders(self, kinds, self._add_order, self.publish_target_count)
         super().on_model(first)
 
     def on_parameters(self) -> None:
@@ -61,21 +59,8 @@ class JointNode(EffortNode):
         if self._follower is not None:
             self._follower.parameters = self.parameters
 
-    def _on_trajectory(self, message: JointTrajectory, info: dict[str, Any]) -> None:
-        self._take("joint_trajectory", message, info)
-
-    def _on_target(self, message: JointState, info: dict[str, Any]) -> None:
-        self._take("target_joint", message, info)
-
-    def _take(self, topic: str, message: Any, info: dict[str, Any]) -> None:
-        """Keep what a message asks for, once: a latched one is heard by two subscriptions."""
-        if self._heard.before(info):
-            return
-        try:
-            self._orders.add(joint_order_of(topic, message, self.model, self.now_ns))
-        except ArmControlError as error:
-            self.rejections.add(topic, error)
-        self.publish_target_count()
+    def _add_order(self, topic: str, message: Any) -> None:
+        self._orders.add(joint_order_of(topic, message, self.model, self.now_ns))
 
     # -- one tick --------------------------------------------------------------------------------
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from geometry_msgs.msg import PoseStamped
@@ -28,6 +29,39 @@ class Heard:
         is_known = written in self._written
         self._written.append(written)
         return is_known
+
+
+class Orders:
+    """What is asked of a node on some topics, each message taken once: a latched one is heard by two subscriptions.
+
+    Parameters
+    ----------
+    node : ArmNode
+        Who listens, and counts what is refused; its robot is known.
+    kinds : mapping of str to type
+        The topics, and what comes there.
+    add : callable
+        Gets topic and message, and keeps what they ask for.
+    taken : callable
+        Called after each message.
+    """
+
+    def __init__(
+        self, node: ArmNode, kinds: Mapping[str, Any], add: Callable[[str, Any], None], taken: Callable[[], None]
+    ) -> None:
+        self._node, self._add, self._taken, self._heard = node, add, taken, Heard()
+        for qos in (EVENTS, LATCHED_EVENTS):
+            for topic, kind in kinds.items():
+                node.control_path.subscribe(kind, topic, partial(self._take, topic), qos)
+
+    def _take(self, topic: str, message: Any, info: dict[str, Any]) -> None:
+        if self._heard.before(info):
+            return
+        try:
+            self._add(topic, message)
+        except ArmControlError as error:
+            self._node.rejections.add(topic, error)
+        self._taken()
 
 
 class PoseOrders:
@@ -58,12 +92,10 @@ class PoseOrders:
         *,
         motions: bool = True,
     ) -> None:
-        self._node, self._now_ns, self._taken, self._heard = node, now_ns, taken, Heard()
+        self._node, self._now_ns = node, now_ns
         self.follower = PoseFollower(node.model)
-        for qos in (EVENTS, LATCHED_EVENTS):
-            node.control_path.subscribe(PoseStamped, "target_pose", self._on_target, qos)
-            if motions:
-                node.control_path.subscribe(MultiDOFJointTrajectory, "pose_trajectory", self._on_trajectory, qos)
+        kinds = {"target_pose": PoseStamped, **({"pose_trajectory": MultiDOFJointTrajectory} if motions else {})}
+        Orders(node, kinds, self._add, taken)
 
     def __len__(self) -> int:
         """Targets and motions known so far."""
@@ -73,18 +105,6 @@ class PoseOrders:
         """The node's robot is another one now."""
         self.follower.model = self._node.model
 
-    def _on_target(self, message: PoseStamped, info: dict[str, Any]) -> None:
-        self._take("target_pose", message, info)
-
-    def _on_trajectory(self, message: MultiDOFJointTrajectory, info: dict[str, Any]) -> None:
-        self._take("pose_trajectory", message, info)
-
-    def _take(self, topic: str, message: Any, info: dict[str, Any]) -> None:
-        """Take a message in, once: the time of one with stamp 0 counts from when it was heard."""
-        if self._heard.before(info):
-            return
-        try:
-            self.follower.queue.add(pose_order_of(topic, message, self._node.model, self._now_ns()))
-        except ArmControlError as error:
-            self._node.rejections.add(topic, error)
-        self._taken()
+    def _add(self, topic: str, message: Any) -> None:
+        """The time of a message with stamp 0 counts from when it was heard."""
+        self.follower.queue.add(pose_order_of(topic, message, self._node.model, self._now_ns()))
