@@ -3,6 +3,7 @@ PYTHON ?= python3
 ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
+WORKERS := -n auto --dist loadgroup --max-worker-restart=0
 READY := $(VENV)/.ready
 
 # A ROS 2 installation of the shell's, or another environment's, must not leak into this one.
@@ -10,7 +11,7 @@ unexport PYTHONPATH PYTHONHOME AMENT_PREFIX_PATH LD_LIBRARY_PATH _ROS_WHEELS_BOO
 export ROS_PYTHON_CHECK_FIELDS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test docs setup clean
+.PHONY: demo test campaign docs setup clean
 
 demo: $(READY)
 	@env -u ROS_PYTHON_CHECK_FIELDS $(BIN)/python -m arm_control.cli run ur5_osc --viewer --control --paced $(ARGS)
@@ -19,7 +20,10 @@ test: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n auto --dist loadgroup $(ARGS)
+	$(BIN)/python -m pytest $(WORKERS) --durations=10 $(ARGS)
+
+campaign: $(READY)
+	$(BIN)/python -m pytest $(WORKERS) --durations=10 -m campaign $(ARGS)
 
 docs: $(READY)
 	$(BIN)/python docs/site/make_site.py site

@@ -1,12 +1,19 @@
-"""What holds for every test: a cache of its own, and nothing imported that is not there."""
+"""What holds for every test: a cache of its own, nothing imported that is not there, no clock, an end to every hang."""
 
 import atexit
+import faulthandler
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from importlib.util import find_spec
 
+import hypothesis
 import pytest
+
+HANG = 600.0
+"""Time after which a test hangs [s]: its process prints the stacks of all threads and ends."""
+REAL_TIME_FIXTURES = {"moving", "moving_alert"}
 
 collect_ignore = [] if find_spec("launch_ros") else ["arm_control/launching.py"]  # launch is not on PyPI
 
@@ -14,8 +21,47 @@ if "ARM_CONTROL_CACHE" not in os.environ:  # a cache that all processes of this 
     os.environ["ARM_CONTROL_CACHE"] = tempfile.mkdtemp(prefix="arm_control_test_")
     atexit.register(shutil.rmtree, os.environ["ARM_CONTROL_CACHE"], ignore_errors=True)
 
+NO_CLOCK = [hypothesis.HealthCheck.too_slow]  # how long an example takes depends on what else the machine does
+hypothesis.settings.register_profile("arm_control", deadline=None, suppress_health_check=NO_CLOCK)
+hypothesis.settings.load_profile("arm_control")
+
+_stderr = pytest.StashKey[int]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep the standard error of this process, which is not captured at this moment."""
+    config.stash[_stderr] = os.dup(2)
+
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Let one worker run the tests with processes of ROS, one after the other, and the others all the rest."""
-    if "domain" in getattr(item, "fixturenames", ()):
-        item.add_marker(pytest.mark.xdist_group("nodes"))
+    """Say which tests one worker runs one after the other.
+
+    Those in which real time counts, since another one beside them would take their time; those of a file, since they
+    share what is expensive to make. Tests of nodes that have a mark of their own, or only processes, are on their own.
+    """
+    fixtures = set(getattr(item, "fixturenames", ()))
+    if item.get_closest_marker("real_time") or fixtures & REAL_TIME_FIXTURES:
+        item.add_marker(pytest.mark.xdist_group("real_time"))
+    elif "rig" not in fixtures and not item.get_closest_marker("xdist_group"):
+        item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """End a test that hangs, in C code too: xdist then reports a crash of its worker in this test."""
+    faulthandler.dump_traceback_later(HANG, exit=True, file=item.config.stash[_stderr])
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
+def pytest_enter_pdb() -> None:
+    """Somebody who debugs may take longer."""
+    faulthandler.cancel_dump_traceback_later()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """End a process that hangs at its exit."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:  # workers wait for each other, and are ended
+        faulthandler.dump_traceback_later(HANG, exit=True, file=config.stash[_stderr])
