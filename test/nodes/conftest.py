@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import fcntl
 import itertools
+import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from fork_server import ForkServer
 from geometry_msgs.msg import PoseStamped
-from rig import HOME, Rig, target
-from std_srvs.srv import SetBool
+from rig import CHECKED, HOME, PATIENCE, Rig, spin_through_stalls, target
 
 from arm_control import RobotModel, urdf_path
 
@@ -36,11 +38,20 @@ def ur5() -> RobotModel:
     return RobotModel.from_urdf(urdf_path("ur5"))
 
 
+@pytest.fixture(scope="session")
+def fork_server() -> Iterator[ForkServer | None]:
+    """One server for all tests of this worker."""
+    server = ForkServer.launch({**os.environ, **CHECKED}) if sys.platform == "linux" else None
+    yield server
+    if server is not None:
+        server.close()
+
+
 @pytest.fixture
-def rig(domain: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rig]:
+def rig(domain: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fork_server: ForkServer | None) -> Iterator[Rig]:
     """Processes on a domain of their own."""
     monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-    rig = Rig(tmp_path, domain)
+    rig = Rig(tmp_path, domain, fork_server)
     try:
         yield rig
     finally:
@@ -71,7 +82,7 @@ def moving_alert(rig: Rig, ur5: RobotModel) -> Rig:
 def stepping(rig: Rig, ur5: RobotModel) -> Rig:
     """The same in lock step, with time for the two to find each other: the simulator brakes when nobody answers."""
     rig.start("osc", publish_effort_array=False, lock_step=True)
-    rig.start("simulator", robot="ur5", initial_position=HOME, lock_step=True, loss_time=60.0)
+    rig.start("simulator", robot="ur5", initial_position=HOME, lock_step=True, loss_time=PATIENCE)
     return in_motion(rig, ur5)
 
 
@@ -86,9 +97,5 @@ def in_motion(rig: Rig, model: RobotModel) -> Rig:
     def fast() -> bool:
         return max(map(abs, rig.states[-1].velocity)) > 0.5
 
-    rig.spin(lambda: fast() or "braking" in rig.log("simulator"), what="motion")
-    if not fast():
-        for node in ("osc", "simulator"):
-            rig.call(f"{node}/enable", SetBool.Request(data=True))
-        rig.spin(fast, what="motion after a stall")
+    spin_through_stalls(rig, fast, "motion")
     return rig

@@ -7,14 +7,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
 import rclpy
 import yaml
+from fork_server import ForkedProcess, ForkServer
 from geometry_msgs.msg import PoseStamped
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
@@ -28,8 +29,14 @@ from arm_control.nodes.base import LOSSLESS
 from arm_control.nodes.conversions import nanoseconds, pose_message
 from arm_control.nodes.loop import Apart, poll
 
+PATIENCE = 240.0
+"""Longest wait for a process or a message [s]: a safety limit, far beyond what a busy machine needs."""
 HOME = [0.0, -1.4, 1.9, -2.07, -1.5708, 0.0]
+CHECKED = {"ROS_PYTHON_CHECK_FIELDS": "1", "PYTHONUNBUFFERED": "1"}
+"""Environment of every process: wrong types in messages are errors, and output is there at once."""
 LATCHED = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+Process = ForkedProcess | subprocess.Popen  # what both of them offer is used
 
 
 class Rig:
@@ -39,11 +46,20 @@ class Rig:
     ----------
     states, commands : list of JointState
         Everything heard on ``joint_states`` and ``joint_commands``.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder for files of parameters and output.
+    domain : int
+        ROS domain.
+    server : ForkServer or None
+        Server that forks the processes; None starts a new interpreter for each.
     """
 
-    def __init__(self, folder: Path, domain: int) -> None:
-        self.folder, self.domain = folder, domain
-        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+    def __init__(self, folder: Path, domain: int, server: ForkServer | None = None) -> None:
+        self.folder, self.domain, self.server = folder, domain, server
+        self.processes: dict[str, Process] = {}
         self.context = Context()
         rclpy.init(context=self.context, domain_id=domain)
         self.node = Node("test", context=self.context)
@@ -56,40 +72,75 @@ class Rig:
         self.hear(JointState, "joint_commands", self.commands)
 
     def environment(self) -> dict[str, str]:
-        """Environment of the processes: this domain, this machine only, messages checked."""
+        """Environment of the processes: this domain, this machine only, messages checked, none outlives the tests."""
         own = {"ROS_DOMAIN_ID": str(self.domain), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
-        return {**os.environ, **own, "ROS_PYTHON_CHECK_FIELDS": "1", "PYTHONUNBUFFERED": "1"}
+        return {**os.environ, **CHECKED, **own, "ARM_CONTROL_PARENT": str(os.getpid())}
 
-    def start(self, name: str, *arguments: str, **parameters: Any) -> subprocess.Popen[bytes]:
+    def start(self, name: str, *arguments: str, **parameters: Any) -> Process:
         """Start a node of the package with these parameters; its output goes to a file."""
         given = self.folder / f"{name}.yaml"
         given.write_text(yaml.safe_dump({"/**": {"ros__parameters": parameters}} if parameters else {}))
         options = ["--ros-args", "--params-file", str(given)] if parameters else ["--ros-args"]
         return self.run(name, "-m", f"arm_control.nodes.{name}", *options, *arguments)
 
-    def run(self, name: str, *arguments: str) -> subprocess.Popen[bytes]:
-        """Start Python with these arguments; its output goes to a file."""
+    def run(self, name: str, *arguments: str, is_forked: bool = True) -> Process:
+        """Run Python with these arguments; its output goes to a file.
+
+        Parameters
+        ----------
+        name : str
+            Name of the process in this rig.
+        *arguments : str
+            Command line of Python.
+        is_forked : bool
+            Whether a module (``-m``) is forked instead of being started by a new interpreter.
+
+        Returns
+        -------
+        Process
+            The process.
+        """
+        option, *rest = arguments
         with (self.folder / f"{name}.log").open("wb") as log:
-            process = subprocess.Popen(
-                [sys.executable, *arguments], env=self.environment(), stdout=log, stderr=subprocess.STDOUT
-            )
-        self.processes[name] = process
-        return process
+            if is_forked and self.server is not None and option == "-m":
+                module, *words = rest
+                self.processes[name] = self.server.start(module, words, self.environment(), log.fileno())
+            else:
+                command = [sys.executable, *arguments]
+                self.processes[name] = subprocess.Popen(
+                    command, env=self.environment(), stdout=log, stderr=subprocess.STDOUT
+                )
+        return self.processes[name]
+
+    def finish(self, name: str, *arguments: str, is_forked: bool = True) -> int:
+        """Run Python with these arguments to its end and return its exit status."""
+        self.run(name, *arguments, is_forked=is_forked)
+        return self.wait(name)
+
+    def wait(self, name: str) -> int:
+        """Wait for the end of a process and return its exit status; fail, with every log, when it does not end."""
+        try:
+            return self.processes[name].wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            return int(self._fail(f"the end of {name}"))
 
     def log(self, name: str) -> str:
         """What a process has printed so far."""
         return (self.folder / f"{name}.log").read_text(errors="replace")
 
-    def spin(self, done: Callable[[], Any], seconds: float = 30.0, what: str = "") -> Any:
-        """Handle messages until ``done()`` is true; fail, with every log, when it takes too long."""
-        end = time.monotonic() + seconds
+    def _fail(self, what: str) -> NoReturn:
+        logs = "\n".join(f"--- {name}\n{self.log(name)[-2000:]}" for name in self.processes)
+        pytest.fail(f"waited {PATIENCE:.0f} s for {what}\n{logs}")
+
+    def spin(self, done: Callable[[], Any], what: str = "") -> Any:
+        """Handle messages until ``done()`` is true and return that; fail, with every log, when it takes too long."""
+        end = time.monotonic() + PATIENCE
         while not (result := done()):
             self.executor.spin_once(timeout_sec=0.002)
             for subscription, where in self._heard:
                 where.extend(message for message, _ in poll(subscription))
             if time.monotonic() > end:
-                logs = "\n".join(f"--- {name}\n{self.log(name)[-2000:]}" for name in self.processes)
-                pytest.fail(f"waited {seconds} s for {what or done}\n{logs}")
+                self._fail(what or str(done))
         return result
 
     def hear(self, kind: Any, topic: str, where: list[Any], qos: Any = LOSSLESS) -> None:
@@ -128,7 +179,7 @@ class Rig:
 
     def until(self, seconds: float) -> None:
         """Handle messages until this simulated time [s]."""
-        self.spin(lambda: self.time >= seconds, 30.0, f"t = {seconds} s")
+        self.spin(lambda: self.time >= seconds, f"t = {seconds} s")
 
     def close(self) -> None:
         """End the own node first: who watches others go may lock up in Fast DDS (its issue 6502)."""
@@ -145,6 +196,39 @@ class Rig:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+
+
+def spin_through_stalls(
+    rig: Rig, done: Callable[[], Any], what: str, nodes: Sequence[str] = ("osc", "simulator")
+) -> None:
+    """Handle messages until ``done()`` is true; where the arm rests instead, a stall of the machine has tripped a gate.
+
+    Parameters
+    ----------
+    rig : Rig
+        Rig with an arm that is to move.
+    done : callable
+        Condition.
+    what : str
+        Its name in words.
+    nodes : sequence of str
+        Nodes with a gate, which are enabled again after 0.2 s of simulated time at rest.
+    """
+    moved_at = rig.time
+
+    def done_or_enabled() -> bool:
+        nonlocal moved_at
+        if done():
+            return True
+        if max(map(abs, rig.states[-1].velocity), default=0.0) > 0.01 or rig.time < moved_at:
+            moved_at = rig.time
+        elif rig.time > moved_at + 0.2:
+            moved_at = rig.time
+            for node in nodes:
+                rig.call(f"{node}/enable", SetBool.Request(data=True))
+        return False
+
+    rig.spin(done_or_enabled, what)
 
 
 def stamp(message: Any) -> float:

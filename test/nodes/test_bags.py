@@ -43,7 +43,7 @@ def test_a_run_in_lock_step_replays_to_the_same_bits(rig: Rig, scenario: str, se
     """Every state and every command of a real run of the nodes is in the bag, and the law gives each command again."""
     path = rig.folder / "bag"
     command = ["-m", "arm_control.cli", "run", scenario, "--duration", str(seconds), "--headless", "--bag", str(path)]
-    assert rig.run("run", *command).wait(120.0) in (0, 1), rig.log("run")
+    assert rig.finish("run", *command) in (0, 1), rig.log("run")
     bag = read_bag(path)
     assert not bag.damage
     model, parameters = controller_of(bag, Choice())
@@ -63,7 +63,7 @@ def test_a_run_with_a_parameter_file_replays_with_its_values(rig: Rig):
     path, file = rig.folder / "bag", rig.folder / "soft.yaml"
     file.write_text("osc: {ros__parameters: {kp_linear: 120.0}}\n")
     command = ["-m", "arm_control.cli", "run", "ur5_osc", "--duration", "0.2", "--headless", "--bag", str(path)]
-    assert rig.run("run", *command, "--params-file", str(file)).wait(120.0) in (0, 1), rig.log("run")
+    assert rig.finish("run", *command, "--params-file", str(file)) in (0, 1), rig.log("run")
     bag = read_bag(path)
     model, parameters = controller_of(bag, Choice())
     assert parameters.kp_linear == 120.0
@@ -105,7 +105,7 @@ def test_a_recording_can_be_read_however_it_ends(rig: Rig, ur5: RobotModel, endi
     rig.spin(lambda: n_written() == 100, what="a flush")
     process = rig.processes["recorder"]
     process.send_signal(ending)
-    process.wait(10.0)
+    rig.wait("recorder")
     bag = read_bag(path)
     series = joint_series(bag, "joint_states")
     assert series.stamps.tolist() == [k * MS for k in range(100)]
@@ -120,7 +120,7 @@ def test_a_recorder_that_hears_nothing_says_where_to_look_and_leaves_nothing(rig
     path = recording(rig, "nobody_says_this")
     process = rig.processes["recorder"]
     process.send_signal(signal.SIGINT)
-    assert process.wait(10.0) == 1
+    assert rig.wait("recorder") == 1
     assert not path.exists()
     *_, last = rig.log("recorder").splitlines()
     assert last.startswith(f"nothing was heard, {path} was not written: is anything published")
@@ -235,7 +235,7 @@ def test_a_loop_ends_with_ctrl_c_and_counts(rig: Rig):
     process = rig.run("player", "-m", "arm_control.cli", "replay", str(path), "--loop", "--rate", "0.1", "--wait")
     rig.spin(lambda: len(rig.states) > 12, what="a third round")
     process.send_signal(signal.SIGINT)
-    process.wait(10.0)
+    rig.wait("player")
     text = rig.log("player")
     assert "not played: /1cam: Invalid topic name" in text
     assert int(re.search(r"(\d+) messages played", text).group(1)) >= len(rig.states)
@@ -249,8 +249,8 @@ def test_torque_is_played_when_it_is_said(rig: Rig):
 
 
 def test_torque_that_is_asked_for_by_name_is_refused_without_it(rig: Rig):
-    process = rig.run("player", "-m", "arm_control.cli", "replay", str(made(rig)), "--topics", "joint_commands")
-    assert process.wait(30.0) == 2
+    command = ["-m", "arm_control.cli", "replay", str(made(rig)), "--topics", "joint_commands"]
+    assert rig.finish("player", *command) == 2
     assert "joint_commands is not played: it may move an arm; --arm plays it all the same" in rig.log("player")
 
 
@@ -268,7 +268,7 @@ def test_states_are_not_mixed_with_those_of_another_arm(rig: Rig):
     """Whether the other arm is seen before the replay or in it: it ends there."""
     rig.start("simulator", robot="ur5")
     rig.spin(lambda: rig.states)
-    text = played(rig, made(rig), "--topics", "joint_states", "--wait")
+    text = played(rig, made(rig), "--topics", "joint_states", "--wait", "--loop")
     assert "somebody publishes it already: the two would mix" in text
 
 

@@ -12,7 +12,7 @@ import stand_in as program
 import yaml
 from coppeliasim_zmqremoteapi_client import RemoteAPIClient
 from geometry_msgs.msg import PoseStamped
-from rig import HOME, Rig, stamp
+from rig import HOME, PATIENCE, Rig, stamp
 from sensor_msgs.msg import JointState
 from stand_in import REAL
 from std_srvs.srv import SetBool, Trigger
@@ -23,7 +23,9 @@ from arm_control.nodes.base import LOSSLESS
 from arm_control.nodes.conversions import joint_state, nanoseconds
 
 only_stand_in = pytest.mark.skipif(bool(REAL), reason="a running CoppeliaSim is not killed")
-BRIDGE = {"robot": "ur5", "initial_position": HOME}
+BRIDGE = {"robot": "ur5", "initial_position": HOME, "watchdog_time": 10.0}
+"""A bridge of which the simulator thinks only after a long stall that it is gone."""
+ALERT = {**BRIDGE, "watchdog_time": 0.5}
 
 
 class Server:
@@ -89,11 +91,13 @@ def answer(rig: Rig, model: RobotModel, publisher, until: float) -> None:
 def test_ten_targets_are_reached(rig: Rig, server: Server):
     """``arm_control run ur5_osc --simulator coppeliasim``, with the report's own figures as the judge."""
     file = rig.folder / "port.yaml"
-    file.write_text(yaml.safe_dump({"/**/coppeliasim_bridge": {"ros__parameters": {"port": server.port}}}))
+    file.write_text(
+        yaml.safe_dump({"/**/coppeliasim_bridge": {"ros__parameters": {"port": server.port, "watchdog_time": 10.0}}})
+    )
     record = rig.folder / "record.npz"
     options = ["--headless", "--duration", "20", "--params-file", str(file), "--record", str(record)]
     command = ["-m", "arm_control.cli", "run", "ur5_osc", "--simulator", "coppeliasim", *options]
-    status = rig.run("run", *command).wait(300.0)
+    status = rig.finish("run", *command)
     said = rig.log("run")
     assert status == 0, said
     assert "every target was reached" in said
@@ -105,7 +109,7 @@ def test_ten_targets_are_reached(rig: Rig, server: Server):
 
 @only_stand_in
 def test_a_server_that_is_lost_is_found_again_and_the_arm_stays_braked(rig: Rig, ur5: RobotModel, server: Server):
-    rig.start("coppeliasim_bridge", port=server.port, loss_time=60.0, **BRIDGE)
+    rig.start("coppeliasim_bridge", port=server.port, loss_time=PATIENCE, **BRIDGE)
     commands = rig.publisher(JointState, "joint_commands")
     answer(rig, ur5, commands, 0.05)
     server.close()
@@ -129,7 +133,7 @@ def test_a_server_that_is_lost_is_found_again_and_the_arm_stays_braked(rig: Rig,
 @only_stand_in
 def test_a_server_that_hangs_is_lost(rig: Rig, ur5: RobotModel, server: Server):
     """It goes on later: what the bridge has left there has ended by itself, and is taken over."""
-    rig.start("coppeliasim_bridge", port=server.port, loss_time=60.0, **BRIDGE)
+    rig.start("coppeliasim_bridge", port=server.port, loss_time=PATIENCE, **ALERT)
     answer(rig, ur5, rig.publisher(JointState, "joint_commands"), 0.05)
     server.send(signal.SIGSTOP)
     rig.spin(lambda: "no answer within 1 s" in rig.log("coppeliasim_bridge"), what="the loss to be said")
@@ -140,17 +144,17 @@ def test_a_server_that_hangs_is_lost(rig: Rig, ur5: RobotModel, server: Server):
 
 def test_a_bridge_that_is_killed_leaves_the_simulator_safe(rig: Rig, ur5: RobotModel, server: Server, client):
     """The simulation waits for the dead client until it is forgotten, and ends in its first step after that."""
-    bridge = rig.start("coppeliasim_bridge", port=server.port, loss_time=60.0, **BRIDGE)
+    bridge = rig.start("coppeliasim_bridge", port=server.port, loss_time=PATIENCE, **ALERT)
     answer(rig, ur5, rig.publisher(JointState, "joint_commands"), 0.1)
     bridge.kill()
-    bridge.wait()
+    rig.wait("coppeliasim_bridge")
     sim = client()
     rig.spin(lambda: sim.getSimulationState() == sim.simulation_paused, what="the watchdog")
     assert sim.getSimulationTime() < 0.15
     joints = [sim.getObject(f"/{name}") for name in ur5.joint_names]
     assert [sim.getJointTargetForce(joint) for joint in joints] == [0.0] * 6
     rig.states.clear()
-    rig.start("coppeliasim_bridge", port=server.port, loss_time=60.0, **BRIDGE)
+    rig.start("coppeliasim_bridge", port=server.port, loss_time=PATIENCE, **ALERT)
     rig.spin(lambda: rig.states and stamp(rig.states[0]) == 0.0, what="another bridge takes over")
 
 
@@ -173,10 +177,10 @@ def test_a_lost_controller(on_loss: str, rig: Rig, ur5: RobotModel, server: Serv
 
 
 def test_who_ends_regularly_leaves_a_stopped_simulation(rig: Rig, ur5: RobotModel, server: Server, client):
-    bridge = rig.start("coppeliasim_bridge", port=server.port, loss_time=60.0, **BRIDGE)
+    bridge = rig.start("coppeliasim_bridge", port=server.port, loss_time=PATIENCE, **BRIDGE)
     rig.spin(lambda: rig.states, what="a state")
     bridge.send_signal(signal.SIGINT)
-    assert bridge.wait(10.0) == 0
+    assert rig.wait("coppeliasim_bridge") == 0
     sim = client()
     assert sim.getSimulationState() == sim.simulation_stopped
 
@@ -185,8 +189,8 @@ def test_who_ends_regularly_leaves_a_stopped_simulation(rig: Rig, ur5: RobotMode
 def test_what_does_not_fit_ends_the_node_with_a_sentence(rig: Rig, server: Server, client):
     sim = client()
     sim.startSimulation()
-    bridge = rig.start("coppeliasim_bridge", port=server.port, **BRIDGE)
-    assert bridge.wait(30.0) == 2
+    rig.start("coppeliasim_bridge", port=server.port, **BRIDGE)
+    assert rig.wait("coppeliasim_bridge") == 2
     assert "arm_control: a simulation is running in CoppeliaSim: stop it first" in rig.log("coppeliasim_bridge")
 
 
@@ -199,7 +203,7 @@ def test_the_scene_s_target_and_obstacles_are_published(rig: Rig, ur5: RobotMode
     obstacles: list[MarkerArray] = []
     rig.hear(PoseStamped, "target_pose", targets)
     rig.hear(MarkerArray, "obstacles", obstacles, LOSSLESS)
-    rig.start("coppeliasim_bridge", port=server.port, loss_time=60.0, obstacle_objects=["/ball"], **BRIDGE)
+    rig.start("coppeliasim_bridge", port=server.port, loss_time=PATIENCE, obstacle_objects=["/ball"], **BRIDGE)
     commands = rig.publisher(JointState, "joint_commands")
     answer(rig, ur5, commands, 0.05)
     assert targets == [], "the target stands where it was"
@@ -219,7 +223,7 @@ def test_the_scene_s_target_and_obstacles_are_published(rig: Rig, ur5: RobotMode
 
 @only_stand_in
 def test_an_arm_that_leaves_the_numbers_stops_and_can_be_reset(rig: Rig, ur5: RobotModel, server: Server, client):
-    bridge = rig.start("coppeliasim_bridge", port=server.port, loss_time=60.0, **BRIDGE)
+    bridge = rig.start("coppeliasim_bridge", port=server.port, loss_time=PATIENCE, **BRIDGE)
     commands = rig.publisher(JointState, "joint_commands")
     answer(rig, ur5, commands, 0.05)
     sim = client()
@@ -235,7 +239,7 @@ def test_an_arm_that_leaves_the_numbers_stops_and_can_be_reset(rig: Rig, ur5: Ro
 
 def test_pause_play_and_stop_in_its_window_are_followed(rig: Rig, ur5: RobotModel, server: Server, client):
     """No loss: simulated time goes on where it was, or at zero after the reset that a stop asks for."""
-    rig.start("coppeliasim_bridge", port=server.port, loss_time=60.0, watchdog_time=10.0, **BRIDGE)
+    rig.start("coppeliasim_bridge", port=server.port, loss_time=PATIENCE, **BRIDGE)
     commands = rig.publisher(JointState, "joint_commands")
     answer(rig, ur5, commands, 0.05)
     sim = client()
@@ -273,7 +277,7 @@ def test_pause_play_and_stop_in_its_window_are_followed(rig: Rig, ur5: RobotMode
 @only_stand_in
 def test_nobody_there_yet_is_waited_for(rig: Rig, ur5: RobotModel, server: Server):
     server.close()
-    rig.start("coppeliasim_bridge", port=server.port, loss_time=60.0, **BRIDGE)
+    rig.start("coppeliasim_bridge", port=server.port, loss_time=PATIENCE, **BRIDGE)
     rig.spin(lambda: "trying again every 1 s" in rig.log("coppeliasim_bridge"), what="a sentence")
     server.start()
     answer(rig, ur5, rig.publisher(JointState, "joint_commands"), 0.05)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import time
 from pathlib import Path
 
 import numpy as np
@@ -153,6 +154,7 @@ def test_without_its_planner_it_brakes_and_enabling_does_not_help(rig: Rig, ur5:
         heard.clear()
 
 
+@pytest.mark.real_time
 def test_a_planner_killed_in_the_middle_of_a_motion_ends_in_a_brake(rig: Rig, ur5: RobotModel):
     patient = {"max_missed": 1000, "max_age": 5.0}
     rig.start("ilqr", publish_effort_array=False, replan_rate=50.0, **patient)
@@ -197,6 +199,7 @@ def test_plan_figures_and_path_are_published(rig: Rig, ur5: RobotModel):
         rig.hear(Float64, f"controller_state/{name}", where)
     rig.hear(PoseArray, "planned_path", paths, LOSSLESS)
     rig.hear(MarkerArray, "plan_markers", lines, LOSSLESS)
+    begun = time.monotonic()
     driver = Driver(rig, ur5)
     driver.send(goal(ur5), 0)
     driver.answers([(START, STILL)] * 60)
@@ -204,7 +207,7 @@ def test_plan_figures_and_path_are_published(rig: Rig, ur5: RobotModel):
     plan = ReachPlanner(ur5, RecedingParameters()).plan(0, np.concatenate([START, STILL]), heard_goal(ur5))
     assert heard["plan_cost"][0].data == plan.cost
     assert heard["plan_iterations"][0].data == plan.iterations
-    assert 0.0 < heard["plan_ms"][0].data < 1e4
+    assert 0.0 < heard["plan_ms"][0].data < 1e3 * (time.monotonic() - begun)
     assert heard["position_error"][0].data == pytest.approx(0.35)
     tube = np.abs(plan.state(0.04)[:6] - START).max()
     rig.spin(lambda: any(message.data == pytest.approx(tube, abs=1e-9) for message in heard["tube_error"]), what="tube")
@@ -249,7 +252,7 @@ def headless(rig: Rig, name: str) -> dict[str, np.ndarray]:
     """2 s of the scenario, in lock step."""
     file = rig.folder / f"{name}.npz"
     command = ["-m", "arm_control.cli", "run", "ur5_ilqr", "--duration", "2", "--headless", "--record", str(file)]
-    assert rig.run(name, *command).wait(120.0) == 0, rig.log(name)
+    assert rig.finish(name, *command) == 0, rig.log(name)
     with np.load(file) as saved:
         return dict(saved)
 

@@ -187,21 +187,26 @@ def test_points_survive_the_way_through_a_message(ur5: RobotModel):
             np.testing.assert_array_equal(getattr(back, name), getattr(points, name))
 
 
-def test_the_scenario_follows_its_trajectory_from_end_to_end(rig: Rig, ur5: RobotModel):
+@pytest.mark.parametrize(
+    ("seconds", "news", "travel"),
+    [(3.0, "", 1.13), pytest.param(9.5, "trajectory reached", 1.7, marks=pytest.mark.campaign)],
+)
+def test_the_scenario_follows_its_trajectory(rig: Rig, ur5: RobotModel, seconds: float, news: str, travel: float):
+    """From its beginning, or from end to end."""
     record = rig.folder / "run.npz"
-    command = ["-m", "arm_control.cli", "run", "ur5_joint", "--duration", "9.5", "--headless", "--record", str(record)]
-    assert rig.run("run", *command).wait(120.0) == 0, rig.log("run")
-    assert "trajectory reached" in rig.log("run")
+    options = ["--duration", str(seconds), "--headless", "--record", str(record)]
+    assert rig.finish("run", "-m", "arm_control.cli", "run", "ur5_joint", *options) == 0, rig.log("run")
+    assert news in rig.log("run")
     recorded = np.load(record)
     follower = Follower(ur5, FollowingParameters(), HOME)
     follower.follow(load_trajectory("ur5_tour")[1], 0)
     desired = np.array([follower.desired(int(stamp)).q_des for stamp in recorded["state_stamps"]])
-    assert len(desired) == 9501
+    assert len(desired) == round(1000 * seconds) + 1
     assert np.abs(recorded["q"] - desired).max() < 2e-4
-    assert np.ptp(desired, axis=0)[0] == pytest.approx(1.7, abs=0.05)
+    assert np.ptp(desired, axis=0)[0] == pytest.approx(travel, abs=0.05)
 
 
 def test_a_file_and_a_trajectory_together_are_refused(rig: Rig):
-    process = rig.start("targets", file="ur5_reach", trajectory="ur5_tour")
-    assert process.wait(30.0) == 2
+    rig.start("targets", file="ur5_reach", trajectory="ur5_tour")
+    assert rig.wait("targets") == 2
     assert "file, trajectory and motion: one of them is needed, not more" in rig.log("targets")

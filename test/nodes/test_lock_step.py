@@ -10,7 +10,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from geometry_msgs.msg import PoseStamped
-from rig import HOME, LATCHED, stamp, target
+from rig import HOME, LATCHED, PATIENCE, stamp, target
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64
 from std_srvs.srv import SetBool, Trigger
@@ -20,17 +20,16 @@ from arm_control.gate import EffortGate, GateParameters
 from arm_control.nodes.conversions import joint_state, nanoseconds
 
 
-def headless(rig, folder: str, *options: str) -> dict[str, np.ndarray]:
-    """Run 2.5 s of the scenario in lock step and return what was recorded."""
+def headless(rig, folder: str, *options: str, is_forked: bool = True) -> dict[str, np.ndarray]:
+    """Run 1.5 s of the scenario in lock step and return what was recorded."""
     record = rig.folder / f"{folder}.npz"
-    command = ["-m", "arm_control.cli", "run", "ur5_osc", "--duration", "2.5", "--headless", "--record", str(record)]
-    process = rig.run(folder, *command, *options)
-    assert process.wait(120.0) == 0, rig.log(folder)
+    command = ["-m", "arm_control.cli", "run", "ur5_osc", "--duration", "1.5", "--headless", "--record", str(record)]
+    assert rig.finish(folder, *command, *options, is_forked=is_forked) in (0, 1), rig.log(folder)
     return dict(np.load(record))
 
 
-def test_two_runs_are_bit_identical_also_on_a_busy_machine(rig):
-    quiet = headless(rig, "quiet")
+def test_runs_are_bit_identical_also_on_a_busy_machine_and_in_one_process(rig):
+    quiet, one = headless(rig, "quiet", is_forked=False), headless(rig, "one", "--single-process")
     burners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count() or 2)]
     try:
         busy = headless(rig, "busy")
@@ -38,39 +37,31 @@ def test_two_runs_are_bit_identical_also_on_a_busy_machine(rig):
         for burner in burners:
             burner.kill()
             burner.wait()
-    assert quiet["state_stamps"].tolist() == list(range(0, 2_500_000_001, 1_000_000))
+    assert quiet["state_stamps"].tolist() == list(range(0, 1_500_000_001, 1_000_000))
+    assert np.ptp(quiet["q"], axis=0).max() > 0.1, "nothing moves"
     assert (quiet["command_stamps"] == quiet["state_stamps"]).all()
     for name, values in quiet.items():
         assert np.array_equal(values, busy[name]), name
-
-
-def test_one_process_gives_the_same_as_many(rig):
-    many, one = headless(rig, "many"), headless(rig, "one", "--single-process")
-    assert np.array_equal(many["q"], one["q"])
-    assert np.array_equal(many["tau"], one["tau"])
+    assert np.array_equal(quiet["q"], one["q"])
+    assert np.array_equal(quiet["tau"], one["tau"])
 
 
 def test_paced_it_keeps_to_the_clock_and_a_late_controller_changes_no_bit(rig):
     """A controller that stands still for 0.3 s slows simulated time; in real time it would end in a brake."""
     rig.start("osc", lock_step=True, publish_effort_array=False)
-    how = {"lock_step": True, "paced": True, "loss_time": 60.0, "start_paused": True}
+    how = {"lock_step": True, "paced": True, "loss_time": PATIENCE, "start_paused": True}
     rig.start("simulator", robot="ur5", initial_position=HOME, **how)
     goal = rig.publisher(PoseStamped, "target_pose", LATCHED)
     goal.publish(target([0.4, -0.2, 0.35], Pose(np.diag([1.0, -1.0, -1.0]), np.zeros(3)), 0.2))
     rig.spin(lambda: all(rig.matched()), what="both nodes")
+    begun = time.monotonic()
     rig.call("simulator/pause", SetBool.Request(data=False))
-    rig.until(0.1)
-    begun, first = time.monotonic(), rig.time
     rig.until(0.6)
     rig.processes["osc"].send_signal(signal.SIGSTOP)
-    stopped = time.monotonic()
-    rig.spin(lambda: time.monotonic() > stopped + 0.3)
-    held = rig.time
-    rig.spin(lambda: time.monotonic() > stopped + 0.4)
-    assert rig.time == held, "time stands still"
+    rig.spin(lambda: len({stamp(state) for state in rig.states[-4:]}) == 1, what="the state three more times, 0.3 s")
     rig.processes["osc"].send_signal(signal.SIGCONT)
     rig.until(1.0)
-    assert time.monotonic() - begun > 0.9 * (rig.time - first), "no faster than the clock"
+    assert time.monotonic() - begun > rig.time, "no faster than the clock"
     assert "braking" not in rig.log("simulator")
     assert "braking" not in rig.log("osc")
     paced = {stamp(m): m.effort for m in rig.commands}
@@ -85,8 +76,9 @@ def test_paced_it_keeps_to_the_clock_and_a_late_controller_changes_no_bit(rig):
 
 
 def test_every_state_gets_exactly_one_command(rig):
+    waiting = {"resend_period": PATIENCE, "loss_time": PATIENCE}
     rig.start("osc", lock_step=True, publish_effort_array=False)
-    rig.start("simulator", robot="ur5", initial_position=HOME, lock_step=True, resend_period=5.0, start_paused=True)
+    rig.start("simulator", robot="ur5", initial_position=HOME, lock_step=True, start_paused=True, **waiting)
     count: list[Float64] = []
     rig.hear(Float64, "controller_state/targets", count, LATCHED)
     rig.spin(lambda: count and all(rig.matched()), what="the controller")
@@ -94,6 +86,7 @@ def test_every_state_gets_exactly_one_command(rig):
     rig.until(0.5)
     rig.call("simulator/pause", SetBool.Request(data=True))
     end = nanoseconds(rig.states[-1].header.stamp)
+    rig.spin(lambda: nanoseconds(rig.commands[-1].header.stamp) >= end - 1_000_000, what="the last answer")
     answers = Counter(nanoseconds(m.header.stamp) for m in rig.commands if nanoseconds(m.header.stamp) < end)
     assert answers == Counter(range(0, end, 1_000_000))
 
@@ -117,7 +110,7 @@ def test_an_unanswered_state_is_sent_again_and_then_the_arm_brakes(rig, ur5):
     rig.spin(lambda: rig.matched()[0], what="the simulator")
     rig.call("simulator/pause", SetBool.Request(data=False))
     rig.spin(lambda: len(rig.states) >= 6, what="the state again")
-    assert {stamp(state) for state in rig.states} == {0.0}
+    assert {stamp(state) for state in rig.states[:6]} == {0.0}
     rig.until(0.2)
     assert "no command for the state at 0.000 s: braking" in rig.log("simulator")
     assert np.allclose(rig.states[-1].position, HOME, atol=1e-9)
@@ -125,7 +118,7 @@ def test_an_unanswered_state_is_sent_again_and_then_the_arm_brakes(rig, ur5):
 
 
 def test_a_command_for_another_state_is_not_an_answer(rig, ur5):
-    rig.start("simulator", robot="ur5", initial_position=HOME, lock_step=True, loss_time=60.0)
+    rig.start("simulator", robot="ur5", initial_position=HOME, lock_step=True, loss_time=PATIENCE)
     controller = rig.publisher(JointState, "joint_commands")
     rig.spin(lambda: rig.states)
     controller.publish(joint_state(ur5.joint_names, 1_000_000, effort=ur5.gravity(HOME)))
@@ -158,7 +151,7 @@ def test_pause_step_and_reset(rig):
     rig.until(0.05)
     assert rig.call("simulator/pause", SetBool.Request(data=True)).success
     heard = len(rig.states)
-    rig.spin(lambda: len(rig.states) > heard + 2, what="the paused state again")
+    rig.spin(lambda: len(rig.states) > heard + 2 and stamp(rig.states[-2]) == rig.time, what="the paused state again")
     paused = rig.time
     assert rig.call("simulator/step", Trigger.Request(), Trigger).success
     rig.spin(lambda: abs(rig.time - paused - 0.001) < 1e-9, what="one step")
@@ -172,7 +165,8 @@ def test_pause_step_and_reset(rig):
 
 def test_a_reset_starts_the_targets_again(rig, ur5):
     """Time starts over: the controller goes from the start to the first target, without a jump."""
-    rig.start("simulator", robot="ur5", initial_position=HOME, lock_step=True, start_paused=True)
+    waiting = {"lock_step": True, "start_paused": True, "loss_time": PATIENCE}
+    rig.start("simulator", robot="ur5", initial_position=HOME, **waiting)
     rig.start("osc", lock_step=True, publish_effort_array=False)
     targets = rig.publisher(PoseStamped, "target_pose")
     start = ur5.pose(HOME)
@@ -192,7 +186,7 @@ def test_a_reset_starts_the_targets_again(rig, ur5):
 
 def test_the_simulators_gate_is_the_gate(rig, ur5):
     """A torque step is cut to 1 N m per step, as the class says."""
-    rig.start("simulator", robot="ur5", initial_position=HOME, lock_step=True, loss_time=60.0)
+    rig.start("simulator", robot="ur5", initial_position=HOME, lock_step=True, loss_time=PATIENCE)
     controller = rig.publisher(JointState, "joint_commands")
     gate, applied = EffortGate(ur5, GateParameters()), []
     wanted = ur5.gravity(HOME) + [5.0, 2.0, 0.5, 0.0, -3.0, 0.1]

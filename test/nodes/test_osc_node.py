@@ -204,7 +204,7 @@ def test_what_is_saved_is_what_a_new_node_takes(rig: Rig, ur5: RobotModel):
     assert (nobody.returncode, "no node /cell/joint is running; there are: " in rig.log("nobody")) == (2, True)
     assert not (rig.folder / "x.yaml").exists()
     rig.processes["osc"].terminate()
-    rig.processes["osc"].wait(10.0)
+    rig.wait("osc")
     description = Path(urdf_path("ur5")).read_text()
     given = {"/**": {"ros__parameters": {"robot_description": description, "kp_linear": 1.0}}}
     (rig.folder / "first.yaml").write_text(yaml.safe_dump(given))

@@ -128,7 +128,7 @@ def test_a_scenario_with_a_motion_does_as_nodes_what_it_does_in_the_simulation(r
     record = rig.folder / "run.npz"
     options = ["--duration", "2.0", "--headless", "--record", str(record)]
     command = ["-m", "arm_control.cli", "run", "ur5_moving_target", *options]
-    assert rig.run("run", *command).wait(120.0) == 0, rig.log("run")
+    assert rig.finish("run", *command) == 0, rig.log("run")
     recorded, trace = np.load(record), Simulation(Scenario.load("ur5_moving_target")).run(2.0)
     assert len(recorded["q"]) >= 2000
     assert np.abs(trace.q[-1] - trace.q[0]).max() > 0.2
@@ -136,6 +136,6 @@ def test_a_scenario_with_a_motion_does_as_nodes_what_it_does_in_the_simulation(r
 
 
 def test_one_thing_to_do_is_enough(rig: Rig):
-    process = rig.start("targets", file="ur5_reach", motion="ur5_circle")
-    assert process.wait(30.0) == 2
+    rig.start("targets", file="ur5_reach", motion="ur5_circle")
+    assert rig.wait("targets") == 2
     assert "file, trajectory and motion: one of them is needed, not more" in rig.log("targets")

@@ -41,7 +41,7 @@ PATIENT = {"max_missed": 1000, "max_age": 5.0}
 
 def address(rig: Rig) -> str:
     """Where the page is, once it is there."""
-    return rig.spin(lambda: re.search(r"http://\S+", rig.log("viewer")), 60.0, "the page's address").group()
+    return rig.spin(lambda: re.search(r"http://\S+", rig.log("viewer")), "the page's address").group()
 
 
 def published_by(rig: Rig, node: str) -> set[str]:
@@ -53,6 +53,7 @@ def published_by(rig: Rig, node: str) -> set[str]:
 # -- in a browser -------------------------------------------------------------------------------------
 
 
+@pytest.mark.real_time
 def test_a_slider_in_the_page_moves_the_joint(rig: Rig, ur5: RobotModel):
     rig.start("viewer", robot="ur5", control=True, port=0)
     with opened(address(rig)) as page:
@@ -68,7 +69,7 @@ def test_a_slider_in_the_page_moves_the_joint(rig: Rig, ur5: RobotModel):
             rig.spin(lambda: rig.states[-1].position[2] > 0.3 or time.monotonic() > end)
             return rig.states[-1].position[2] > 0.3
 
-        rig.spin(pull, 60.0, "the elbow's joint state")
+        rig.spin(pull, "the elbow's joint state")
         others = np.delete(rig.states[-1].position, 2)
         np.testing.assert_allclose(others, 0.0)
         assert rig.states[-1].position[2] <= ur5.q_max[2]
@@ -77,6 +78,7 @@ def test_a_slider_in_the_page_moves_the_joint(rig: Rig, ur5: RobotModel):
         rig.spin(lambda: "/joint_states" not in published_by(rig, "viewer"), what="the viewer to make way")
 
 
+@pytest.mark.real_time
 def test_a_target_that_is_dragged_in_the_page_is_followed(rig: Rig, ur5: RobotModel):
     targets: list[PoseStamped] = []
     rig.hear(PoseStamped, "target_pose", targets)
@@ -91,15 +93,24 @@ def test_a_target_that_is_dragged_in_the_page_is_followed(rig: Rig, ur5: RobotMo
         page.wait_for_timeout(500)
         project = projection(page, *camera_of(ur5, arm_parts(ur5, mesh_roots())[0]), FIELD_OF_VIEW)
         along = start.R[:, 0]  # the red arrow of the target
-        drag(page, project(start.p + 0.1 * along), project(start.p + 0.25 * along))
-        rig.spin(lambda: targets, what="a target_pose")
+
+        def pull_target() -> bool:
+            """Pull the arrow; a browser that had not drawn it yet has missed that."""
+            end = time.monotonic() + 3.0
+            drag(page, project(start.p + 0.1 * along), project(start.p + 0.25 * along))
+            rig.spin(lambda: targets or time.monotonic() > end)
+            return bool(targets)
+
+        rig.spin(pull_target, what="a target_pose")
+        wanted = start.p + 0.15 * along
+        rig.spin(lambda: np.allclose(pose_from_message(targets[-1]).p, wanted, atol=0.03), what="the end of the drag")
         page.wait_for_timeout(500)
         rig.spin(lambda: True)
         goal = pose_from_message(targets[-1])
         assert (targets[-1].header.frame_id, targets[-1].header.stamp.sec) == ("base_link", 0)
         np.testing.assert_allclose(goal.p, start.p + 0.15 * along, atol=0.03)
         np.testing.assert_allclose(goal.R, start.R, atol=1e-5)
-        rig.spin(lambda: distance(ur5, rig.states[-1], goal) < 0.002, 60.0, "the end effector at the target")
+        rig.spin(lambda: distance(ur5, rig.states[-1], goal) < 0.002, "the end effector at the target")
         assert published_by(rig, "viewer") == {"/target_pose", "/obstacles"}, "somebody else has the joints"
 
         page.reload()
@@ -119,8 +130,14 @@ def test_a_target_that_is_dragged_in_the_page_is_followed(rig: Rig, ur5: RobotMo
 
         page.get_by_text("pause", exact=True).click()
         page.get_by_text("pause: paused").wait_for()
-        page.get_by_text("step", exact=True).click()
-        page.get_by_text(re.compile(r"step: at \d")).wait_for()  # which stays for 2 s, whatever comes
+
+        def step() -> bool:
+            """Press the button; its note stays for 2 s, which a browser on a busy machine may miss."""
+            page.get_by_text("step", exact=True).click()
+            end, note = time.monotonic() + 3.0, page.get_by_text(re.compile(r"step: at \d"))
+            return bool(rig.spin(lambda: note.count() or time.monotonic() > end) and note.count())
+
+        rig.spin(step, what="the note of a step")
 
 
 def distance(model: RobotModel, state: JointState, goal: Pose) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from rig import HOME, Rig
+from rig import HOME, PATIENCE, Rig
 from sensor_msgs.msg import JointState
 from test_markers import pose_of
 from visualization_msgs.msg import Marker, MarkerArray
@@ -169,7 +169,7 @@ def test_a_push_does_to_the_simulator_s_arm_what_it_does_in_a_simulation(rig: Ri
     file = scenario_file(rig.folder, "b", push)
     arm, world = MujocoSimulator(ur5, HOME), World.from_mapping(push, "world")
     gate = EffortGate(ur5, GateParameters(rate_limit=1e9))
-    given = {"lock_step": True, "loss_time": 60.0, "rate_limit": 1e9}
+    given = {"lock_step": True, "loss_time": PATIENCE, "rate_limit": 1e9}
     rig.start("simulator", robot="ur5", initial_position=HOME, world=file, **given)
     commands = rig.publisher(JointState, "joint_commands")
     rig.spin(lambda: rig.states, what="states")
@@ -190,7 +190,7 @@ def test_a_scenario_with_an_obstacle_does_as_nodes_what_it_does_in_a_simulation_
     record = rig.folder / "run.npz"
     options = ["--variant", "with", "--duration", "2.5", "--headless", "--record", str(record)]
     command = ["-m", "arm_control.cli", "run", name, *options]
-    assert rig.run("run", *command).wait(180.0) in (0, 1), rig.log("run")
+    assert rig.finish("run", *command) in (0, 1), rig.log("run")
     recorded, scenario = np.load(record), Scenario.load(name)
     simulation = Simulation(scenario, "with")
     with SimulatedBag(rig.folder / "bag", simulation, scenario, "with") as bag:
