@@ -541,7 +541,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("fuzz")
 
 
-@settings(deadline=None)
 @given(content=st.binary(max_size=300))
 @example(content=b"<robot/>")
 @example(content=b"<robot name='a'><joint/><link/><link/></robot>")
@@ -555,7 +554,7 @@ VALUES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(data=st.data())
 def test_random_changes_of_a_urdf_give_words(data: st.DataObject, folder: Path):
     robot = ElementTree.fromstring(data.draw(st.sampled_from([ARM, UR5_TEXT])))

@@ -434,8 +434,7 @@ def arms(ur5: RobotModel) -> list[RobotModel]:
 MAGNITUDE = st.sampled_from([0.0, 1e-9, 1e-3, 1.0, 30.0, 1e3, 1e9, 1e300])
 
 
-@settings(max_examples=5000, deadline=None, derandomize=True)
-@given(
+COMMANDS_AND_A_BRAKE = given(
     seed=st.integers(0, 2**32 - 1),
     sizes=st.tuples(MAGNITUDE, MAGNITUDE, MAGNITUDE),
     dt=st.sampled_from([0.0, 1e-4, MS, 0.02, 1.0]),
@@ -445,7 +444,9 @@ MAGNITUDE = st.sampled_from([0.0, 1e-9, 1e-3, 1.0, 30.0, 1e3, 1e9, 1e300])
     margin=st.floats(0.0, 10.0),
     arm=st.sampled_from([0, 1]),
 )
-def test_torque_is_finite_and_within_limits_and_rate(arms, seed, sizes, dt, rate, stiffness, damping, margin, arm):
+
+
+def check_torque(arms, seed, sizes, dt, rate, stiffness, damping, margin, arm):
     """Two commands and a brake; state and command of any size, any parameters."""
     model, rng = arms[arm], np.random.default_rng(seed)
     p = GateParameters(
@@ -465,7 +466,15 @@ def test_torque_is_finite_and_within_limits_and_rate(arms, seed, sizes, dt, rate
     assert gate.latched
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+test_torque_is_finite_and_within_limits_and_rate = settings(max_examples=300, derandomize=True)(
+    COMMANDS_AND_A_BRAKE(check_torque)
+)
+test_torque_is_finite_and_within_limits_and_rate_5000_times = pytest.mark.campaign(
+    settings(max_examples=5000, derandomize=True)(COMMANDS_AND_A_BRAKE(check_torque))
+)
+
+
+@settings(max_examples=150, derandomize=True)
 @given(st.lists(EVENT, min_size=1, max_size=30), st.sampled_from([0, 1]))
 def test_whatever_comes_the_torque_is_finite_and_within_limits_and_rate(arms: list[RobotModel], events: list, arm: int):
     model, p = arms[arm], GateParameters(max_missed=3)

@@ -29,13 +29,13 @@ def test_a_module_knows_its_parent_and_prints_into_the_file(tmp_path: Path, monk
     output = tmp_path / "output.txt"
     (tmp_path / "told.py").write_text(f"import os, sys; print(os.environ['{PARENT}'], sys.argv[1:])")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    assert start("told", ["a", "b"], output).wait(20.0) == 0
+    assert start("told", ["a", "b"], output).wait(120.0) == 0
     assert output.read_text().splitlines()[-1] == f"{os.getpid()} ['a', 'b']"
 
 
 def test_one_that_does_not_listen_is_killed():
     deaf = (
-        "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); print('deaf', flush=True); time.sleep(60)"
+        "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); print('deaf', flush=True); time.sleep(600)"
     )
     process = subprocess.Popen([sys.executable, "-c", deaf], stdout=subprocess.PIPE)
     assert process.stdout is not None
@@ -47,12 +47,12 @@ def test_one_that_does_not_listen_is_killed():
 
 
 def test_one_that_was_stopped_hears_it_too():
-    process = subprocess.Popen([sys.executable, "-c", "import time; print(1, flush=True); time.sleep(60)"],
+    process = subprocess.Popen([sys.executable, "-c", "import time; print(1, flush=True); time.sleep(600)"],
                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)  # fmt: skip
     assert process.stdout is not None
     process.stdout.readline()
     process.send_signal(signal.SIGSTOP)
     interrupt(process)
-    end(process, 20.0)
+    end(process, 120.0)
     process.stdout.close()
     assert process.returncode in (1, -signal.SIGINT), "by KeyboardInterrupt, not by SIGKILL"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,6 +28,11 @@ THRASHING = {("planar2_singular", v) for v in ("truncate", "damp", "none")} | {(
 THRASHING |= {("ur5_singular", "truncate"), ("planar3_null_space", "without")}
 """Runs in which the last bit of a number grows into another motion: no figure of theirs is compared."""
 CALM = [case for case in CASES if case not in THRASHING]
+
+
+def on_their_own(cases: list[tuple[str, str]]) -> list[Any]:
+    """Give all tests of one run to the same worker, which then runs it once."""
+    return [pytest.param(*case, marks=pytest.mark.xdist_group(f"scenario {' '.join(case)}")) for case in cases]
 
 
 @cache
@@ -91,7 +97,7 @@ def stated() -> dict[tuple[str, str], list[str]]:
     return {(cells[0].strip("`"), cells[1]): cells[2:] for cells in rows}
 
 
-@pytest.mark.parametrize(("name", "variant"), CASES, ids=lambda text: text or "only")
+@pytest.mark.parametrize(("name", "variant"), on_their_own(CASES), ids=lambda text: text or "only")
 def test_every_scenario_keeps_its_checks(name: str, variant: str):
     figures, _, trouble = run(name, variant)
     assert failures(figures, Scenario.load(name).required(variant)) == []
@@ -116,7 +122,7 @@ def test_the_page_names_every_scenario():
     assert list(stated()) == CASES
 
 
-@pytest.mark.parametrize(("name", "variant"), CALM, ids=lambda text: text or "only")
+@pytest.mark.parametrize(("name", "variant"), on_their_own(CALM), ids=lambda text: text or "only")
 def test_the_figures_on_the_page_are_those_of_today(name: str, variant: str):
     now, then = run(name, variant)[1], stated()[name, variant]
     for column, new, old in zip(COLUMNS, now, then, strict=True):

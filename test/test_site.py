@@ -30,12 +30,14 @@ def test_every_page_is_in_the_contents():
     assert sorted([*listed, "index"]) == sorted([*pages, *outside])
 
 
+@pytest.mark.campaign
 def test_the_law_s_source_is_a_page(site: Path):
     page = (site / "source" / "arm_control" / "controllers" / "osc.py.html").read_text()
     assert "OscParameters" in page
     assert 'href="source/arm_control/controllers/osc.py.html"' in (site / "index.html").read_text()
 
 
+@pytest.mark.campaign
 def test_nothing_is_loaded_from_elsewhere(site: Path):
     pages = list(site.rglob("*.html"))
     assert len(pages) > 20

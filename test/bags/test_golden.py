@@ -37,6 +37,8 @@ GAINS = {
     "ur5_joint": ("joint", "kp", 101.0),
     "ur5_ilqr": ("ilqr", "position_weight", 4010.0),
 }
+TWICE = {"ur5_joint", "ur5_moving_obstacle", "ur5_ilqr", "planar3_null_space"}
+"""Scenarios that every run of the suite replays twice: one of each controller, and one with avoidance."""
 
 
 def write_golden_bags() -> None:
@@ -93,17 +95,25 @@ def test_every_scenario_has_a_bag_and_they_are_small():
 
 
 @pytest.mark.parametrize("name", scenario_names())
-def test_a_golden_bag_replays_to_what_was_recorded_and_twice_to_the_same_bits(name: str):
+def test_a_golden_bag_replays_to_what_was_recorded(name: str):
     bag = read_bag(GOLDEN / name)
-    recorded, once, model = replay(bag)
-    again = replay(bag)[1]
-    assert np.array_equal(once.tau, again.tau)
-    assert np.array_equal(once.stamps, recorded.stamps)
+    recorded, replayed, model = replay(bag)
+    assert np.array_equal(replayed.stamps, recorded.stamps)
     assert len(recorded.stamps) == NUMBERS // model.nv
-    np.testing.assert_array_less(np.abs(once.tau - recorded.tau) / model.tau_max, TOLERANCE)
+    np.testing.assert_array_less(np.abs(replayed.tau - recorded.tau) / model.tau_max, TOLERANCE)
     speed = max(np.abs(message.velocity).max() for _, _, message in bag.contents("joint_states"))
     assert speed > 0.05, "nothing moves"
     assert not bag.malformed
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in TWICE else pytest.param(name, marks=pytest.mark.campaign) for name in scenario_names()]
+)
+def test_a_golden_bag_replays_twice_to_the_same_bits(name: str):
+    bag = read_bag(GOLDEN / name)
+    once, again = replay(bag)[1], replay(bag)[1]
+    assert np.array_equal(once.tau, again.tau)
+    assert np.array_equal(once.stamps, again.stamps)
 
 
 @pytest.mark.parametrize("backend", ["python", "pinocchio"])

@@ -404,7 +404,7 @@ def test_the_law_is_the_one_of_the_page_written_with_matrices(ur5: RobotModel):
 numbers = st.floats(-1.0, 1.0)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200, derandomize=True)
 @given(
     st.lists(st.floats(-3.1, 3.1), min_size=6, max_size=6),
     st.lists(st.floats(-3.0, 3.0), min_size=6, max_size=6),

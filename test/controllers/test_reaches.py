@@ -1,4 +1,4 @@
-"""Ten reaches of each of several arms with gains nobody tuned; the campaign in ``benchmark/`` runs more of them."""
+"""Reaches of several arms with gains nobody tuned, two of each; ``make campaign`` runs ten, ``benchmark/`` more."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ def campaign() -> ModuleType:
         sys.modules.pop("reach_campaign", None)
 
 
+@pytest.mark.parametrize("n", [2, pytest.param(10, marks=pytest.mark.campaign)])
 @pytest.mark.parametrize("name", ["ur5", "panda", "xarm7", "kinova", "planar2", "planar3"])
-def test_targets_are_reached_with_proposed_gains(name: str, campaign: ModuleType):
+def test_targets_are_reached_with_proposed_gains(name: str, n: int, campaign: ModuleType):
     file, _ = campaign.arms.ARMS[name]
     if file and not (campaign.arms.EXAMPLES / file).is_file():
         pytest.skip("the package example-robot-data is not installed")
     model = campaign.arms.load(name)
-    for outcome in (campaign.reach(model, seed) for seed in range(10)):
+    for outcome in (campaign.reach(model, seed) for seed in range(n)):
         assert outcome.why == "", outcome
         assert outcome.peak <= 1.0
         assert outcome.moving < 0.05

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -68,15 +69,19 @@ def state(model: RobotModel, rng: np.random.Generator, speed: float) -> tuple[Ar
     return q, speed * rng.normal(size=model.nv)
 
 
-@pytest.mark.parametrize("name", ["ur5", "panda"])
-@settings(
-    max_examples=2500, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(
-    seed=st.integers(0, 2**32 - 1), setting=st.integers(0, 24), speed=SIZES, way=SIZES, disturbance=SIZES,
-    dt=st.sampled_from([1e-4, 1e-3, 4e-3, 0.1]), rate=st.sampled_from([1.0, 1e3, 1e6]),
-)  # fmt: skip
-def test_every_torque_is_finite_within_limits_and_within_rate(
+NO_CHECKS = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+ARMS = pytest.mark.parametrize("name", ["ur5", "panda"])
+
+
+def two_states(n_settings: int) -> Any:
+    """Examples of two states one after the other, for so many settings of law and avoidance."""
+    return given(
+        seed=st.integers(0, 2**32 - 1), setting=st.integers(0, n_settings - 1), speed=SIZES, way=SIZES,
+        disturbance=SIZES, dt=st.sampled_from([1e-4, 1e-3, 4e-3, 0.1]), rate=st.sampled_from([1.0, 1e3, 1e6]),
+    )  # fmt: skip
+
+
+def check_torque(
     name: str, seed: int, setting: int, speed: float, way: float, disturbance: float, dt: float, rate: float,
     request: pytest.FixtureRequest,
 ):  # fmt: skip
@@ -106,3 +111,11 @@ def test_every_torque_is_finite_within_limits_and_within_rate(
         assert (np.abs(tau) <= model.tau_max).all()
         start = np.clip(output.state.g, -model.tau_max, model.tau_max) if before is None else before
         assert (np.abs(tau - start) <= rate * dt * (1 + 1e-9) + 1e-9).all()
+
+
+test_every_torque_is_finite_within_limits_and_within_rate = ARMS(
+    settings(max_examples=300, derandomize=True, suppress_health_check=NO_CHECKS)(two_states(8)(check_torque))
+)
+test_every_torque_is_finite_within_limits_and_within_rate_2500_times = pytest.mark.campaign(
+    ARMS(settings(max_examples=2500, derandomize=True, suppress_health_check=NO_CHECKS)(two_states(25)(check_torque)))
+)

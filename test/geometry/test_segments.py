@@ -72,7 +72,7 @@ coordinate = st.one_of(st.integers(-2, 2).map(float), st.floats(-2.0, 2.0).map(l
 point = st.tuples(coordinate, coordinate, coordinate)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=300, derandomize=True)
 @given(point, point, point, point)
 def test_between_segments_nothing_is_nearer_and_the_points_are_on_them(a0, a1, b0, b1):
     a0, a1, b0, b1 = (np.array(x) for x in (a0, a1, b0, b1))
