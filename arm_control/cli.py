@@ -11,12 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from arm_control import __version__
-from arm_control.cache import Cache, default_directory
 from arm_control.cli_bags import add_commands, positive, refuse_namespace
+from arm_control.core.cache import (
+    Cache,
+    default_directory,
+)
+from arm_control.core.files import urdf_path
 from arm_control.description.urdf_xml import printable
 from arm_control.exceptions import ArmControlError
 from arm_control.outputs import need_folder
-from arm_control.resources import urdf_path
 from arm_control.scenario import SIMULATORS, Scenario, scenario_names
 
 if TYPE_CHECKING:

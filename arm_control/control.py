@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from arm_control.controllers import Avoidance
+from arm_control.controllers.avoidance import Avoidance
 from arm_control.controllers.proximity import Obstacle
 from arm_control.exceptions import InputError
 from arm_control.gate import EffortGate, GateOutput

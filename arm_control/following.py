@@ -12,8 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from arm_control.core.parameters import (
+    Parameters,
+    parameter,
+)
 from arm_control.model import RobotModel
-from arm_control.parameters import Parameters, parameter
 from arm_control.reference import JointReference
 from arm_control.spatial import Array, wrap_angle
 from arm_control.trajectory import JointTrajectory, rest_to_rest, whole_turns

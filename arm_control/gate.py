@@ -25,10 +25,10 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control.compiled_limits import compiled
+from arm_control.core.parameters import parameter
 from arm_control.exceptions import InputError
 from arm_control.limits import JointLimits, LimitParameters
 from arm_control.model import RobotModel, Terms
-from arm_control.parameters import parameter
 from arm_control.spatial import Array
 
 AT_REST = 0.01

@@ -16,9 +16,12 @@ from launch.events.process import ProcessExited
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
+from arm_control.core.files import (
+    share_path,
+    urdf_path,
+)
 from arm_control.description.urdf import read_source
 from arm_control.exceptions import NodeDied
-from arm_control.resources import share_path, urdf_path
 from arm_control.scenario import SIMULATORS, Scenario, check_parameter_file
 
 _BOOLEAN = ("true", "false", "True", "False")

@@ -7,7 +7,12 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from arm_control.arm_choices import ArmChoices
-from arm_control.controllers import CompiledOsc, JointParameters, JointSpaceController
+from arm_control.controllers.compiled_osc import CompiledOsc
+from arm_control.controllers.joint import (
+    JointParameters,
+    JointSpaceController,
+)
+from arm_control.core.files import urdf_path
 from arm_control.description.urdf import read_source
 from arm_control.exceptions import ArmControlError, InputError, ParameterError
 from arm_control.following import Follower, FollowingParameters
@@ -19,7 +24,6 @@ from arm_control.planners.receding import PlanFollower, RecedingParameters
 from arm_control.planners.worker import InlinePlanner
 from arm_control.pose_following import PoseFollower, PoseMotion
 from arm_control.reference import Queue, Target
-from arm_control.resources import urdf_path
 from arm_control.scenario import Scenario
 from arm_control.spatial import Array, Pose
 from arm_control.tuning import OscTuning, tuned

@@ -36,10 +36,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from arm_control.core.parameters import (
+    Parameters,
+    parameter,
+)
 from arm_control.entrywise import clamp, largest, maximum, minimum, select
 from arm_control.matrices import solve
 from arm_control.model import RobotModel, Terms
-from arm_control.parameters import Parameters, parameter
 from arm_control.scalars import Scalar
 from arm_control.spatial import TINY, Array
 

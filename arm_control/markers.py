@@ -17,7 +17,14 @@ from typing import Any
 import numpy as np
 
 from arm_control.exceptions import InputError
-from arm_control.geometry import Box, Capsule, Cone, Cylinder, Shape, Sphere
+from arm_control.geometry.shapes import (
+    Box,
+    Capsule,
+    Cone,
+    Cylinder,
+    Shape,
+    Sphere,
+)
 from arm_control.spatial import Array, Pose, rotation_with_z
 
 CUBE, SPHERE, CYLINDER, LINE_STRIP, LINE_LIST, TRIANGLE_LIST = 1, 2, 3, 4, 5, 11

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arm_control.controllers import OscParameters
+from arm_control.controllers.osc_parameters import OscParameters
 from arm_control.gate import GateParameters
 from arm_control.model import RobotModel
 from arm_control.recording import Recording

@@ -17,13 +17,18 @@ from pathlib import Path
 from typing import Any
 
 from arm_control.arm_choices import ArmChoices
+from arm_control.core.files import available
+from arm_control.core.parameters import refuse_unknown
+from arm_control.core.yaml_files import (
+    as_mapping,
+    read_yaml,
+    ros_parameters,
+    yaml_path,
+)
 from arm_control.exceptions import ParameterError
-from arm_control.parameters import refuse_unknown
-from arm_control.resources import available
 from arm_control.targets import Motion, TargetList
 from arm_control.tuning import OF_ONE_ARM, PROPOSED
 from arm_control.world import World
-from arm_control.yaml_files import as_mapping, read_yaml, ros_parameters, yaml_path
 
 NODES = (
     "simulator",

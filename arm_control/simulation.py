@@ -13,13 +13,13 @@ import numpy as np
 from arm_control.control import Control, Decision
 from arm_control.controllers.proximity import Obstacle, Proximity
 from arm_control.controllers.task import pose_error
+from arm_control.core.progress import bar
 from arm_control.exceptions import SimulationDiverged
 from arm_control.laws import JointSimulation, arm_and_parameters
 from arm_control.metrics import clearance, condition_number
 from arm_control.model import RobotModel
 from arm_control.orders import JointOrder, Order
 from arm_control.pose_following import PoseMotion
-from arm_control.progress import bar
 from arm_control.recording import Trace
 from arm_control.reference import Target
 from arm_control.scenario import Scenario

@@ -9,12 +9,16 @@ from typing import Any
 import numpy as np
 
 from arm_control import motions, patterns
+from arm_control.core.parameters import refuse_unknown
+from arm_control.core.yaml_files import (
+    as_mapping,
+    read_yaml,
+    yaml_path,
+)
 from arm_control.exceptions import InputError, ParameterError
-from arm_control.parameters import refuse_unknown
 from arm_control.pose_trajectory import PosePoints
 from arm_control.spatial import Pose, quaternion_from_rotation, rotation_from_quaternion
 from arm_control.waypoints import Waypoints
-from arm_control.yaml_files import as_mapping, read_yaml, yaml_path
 
 PATTERNS = {"star": patterns.star, "grid": patterns.grid, "random": patterns.random}
 """Rules that a list's positions may be made by; their arguments are what stands below ``pattern``."""

@@ -9,10 +9,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
-from arm_control.controllers import AvoidanceOutput, AvoidanceParameters, OscParameters
+from arm_control.controllers.avoidance import (
+    AvoidanceOutput,
+    AvoidanceParameters,
+)
+from arm_control.controllers.osc_parameters import OscParameters
 from arm_control.controllers.proposal import propose
+from arm_control.core.parameters import parameter
 from arm_control.model import RobotModel
-from arm_control.parameters import parameter
 from arm_control.spatial import Array
 
 PROPOSED = (

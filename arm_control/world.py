@@ -10,9 +10,16 @@ from typing import Any
 import numpy as np
 
 from arm_control.controllers.proximity import Obstacle
+from arm_control.core.parameters import refuse_unknown
 from arm_control.exceptions import ParameterError
-from arm_control.geometry import Box, Capsule, Cone, Cylinder, Shape, Sphere
-from arm_control.parameters import refuse_unknown
+from arm_control.geometry.shapes import (
+    Box,
+    Capsule,
+    Cone,
+    Cylinder,
+    Shape,
+    Sphere,
+)
 from arm_control.spatial import Array, Pose, rotation_from_quaternion, rotation_from_vector
 
 SHAPES: dict[str, Callable[..., Shape]] = {

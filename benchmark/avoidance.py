@@ -18,7 +18,14 @@ from careful_avoidance import CarefulAvoidance
 from arm_control import RobotModel, urdf_path
 from arm_control.controllers.avoidance import Avoidance, AvoidanceParameters
 from arm_control.controllers.proximity import Obstacle
-from arm_control.geometry import Box, Capsule, Cone, Cylinder, Shape, Sphere
+from arm_control.geometry.shapes import (
+    Box,
+    Capsule,
+    Cone,
+    Cylinder,
+    Shape,
+    Sphere,
+)
 from arm_control.model import Terms
 from arm_control.spatial import Pose, rotation_from_vector
 

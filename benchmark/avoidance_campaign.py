@@ -24,11 +24,18 @@ import coal
 import numpy as np
 
 from arm_control import RobotModel, urdf_path
-from arm_control.controllers import CompiledOsc, OscParameters
 from arm_control.controllers.avoidance import Avoidance, AvoidanceParameters
+from arm_control.controllers.compiled_osc import CompiledOsc
+from arm_control.controllers.osc_parameters import OscParameters
 from arm_control.controllers.proximity import Obstacle
 from arm_control.gate import EffortGate, GateParameters
-from arm_control.geometry import Box, Capsule, Cone, Cylinder, Sphere
+from arm_control.geometry.shapes import (
+    Box,
+    Capsule,
+    Cone,
+    Cylinder,
+    Sphere,
+)
 from arm_control.reference import Reference
 from arm_control.simulators.mujoco_simulator import MujocoSimulator
 from arm_control.spatial import Array, Pose, rotation_from_rpy, rotation_from_vector

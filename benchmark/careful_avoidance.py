@@ -14,7 +14,14 @@ import numpy as np
 from arm_control import RobotModel
 from arm_control.controllers.avoidance import AvoidanceParameters
 from arm_control.controllers.proximity import Obstacle, Proximity
-from arm_control.geometry import Box, Capsule, Cone, Cylinder, Shape, Sphere
+from arm_control.geometry.shapes import (
+    Box,
+    Capsule,
+    Cone,
+    Cylinder,
+    Shape,
+    Sphere,
+)
 from arm_control.model import Terms
 from arm_control.spatial import Array
 

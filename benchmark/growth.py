@@ -13,11 +13,11 @@ from measure import Contender, agree, take_turns
 from pinocchio_calls import PinocchioArm, first_numbers
 
 from arm_control import RobotModel
-from arm_control.cache import Cache
+from arm_control.core.cache import Cache
+from arm_control.core.progress import bar
 from arm_control.model.arm import describe
 from arm_control.model.engine import TERMS
 from arm_control.model.quantities import trace
-from arm_control.progress import bar
 
 JOINT = """
   <joint name="joint{i}" type="revolute">

@@ -26,7 +26,7 @@ from measure import processor, versions
 import numpy as np
 
 from arm_control import RobotModel, urdf_path
-from arm_control.cache import Cache
+from arm_control.core.cache import Cache
 from arm_control.planners import (
     ArmDynamics,
     ControlError,

@@ -20,9 +20,9 @@ import numpy as np
 from arm_control import CompiledOsc, Pose, Reference, RobotModel
 from arm_control.controllers.proposal import capability, propose, propose_rate_limit
 from arm_control.controllers.task import pose_error
+from arm_control.core.progress import bar
 from arm_control.exceptions import ArmControlError
 from arm_control.gate import EffortGate, GateParameters
-from arm_control.progress import bar
 from arm_control.simulators.mujoco_simulator import MujocoSimulator
 from arm_control.spatial import Array, rotation_from_vector
 

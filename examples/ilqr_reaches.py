@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from arm_control import RobotModel, urdf_path
+from arm_control.core.progress import bar
 from arm_control.planners import (
     ArmDynamics,
     Barrier,
@@ -30,7 +31,6 @@ from arm_control.planners import (
     StateError,
     Term,
 )
-from arm_control.progress import bar
 from arm_control.spatial import Array
 
 DT, N = 0.01, 100

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from arm_control import cli
-from arm_control.cache import Cache
+from arm_control.core.cache import Cache
+from arm_control.core.yaml_files import file_parameters
 from arm_control.exceptions import InputError, ParameterError
 from arm_control.outputs import need_folder, need_record
 from arm_control.run_options import RunOptions
-from arm_control.yaml_files import file_parameters
 
 PARAMETERS = "osc:\n  ros__parameters:\n    kp_linear 100.0\n"
 

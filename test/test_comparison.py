@@ -11,7 +11,13 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from arm_control import cli
-from arm_control.geometry import Box, Capsule, Cone, Cylinder, Sphere
+from arm_control.geometry.shapes import (
+    Box,
+    Capsule,
+    Cone,
+    Cylinder,
+    Sphere,
+)
 from arm_control.pictures import comparison
 from arm_control.pictures.comparison import draw_comparison
 from arm_control.pictures.in_space import hull, lifted, surface, views

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from arm_control import compiled_limits
-from arm_control.cache import Cache
 from arm_control.compiled_limits import Run, compiled
+from arm_control.core.cache import Cache
 from arm_control.gate import EffortGate, GateParameters
 from arm_control.limits import JointLimits, Passed
 from arm_control.model import RobotModel, Terms

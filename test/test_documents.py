@@ -9,7 +9,8 @@ import pytest
 
 import arm_control.controllers.osc as osc
 from arm_control import RobotModel, urdf_path
-from arm_control.cache import Cache
+from arm_control.core.cache import Cache
+from arm_control.core.parameters import Parameters
 from arm_control.model import recursions
 from arm_control.model.quantities import reference, trace
 from arm_control.nodes.coppeliasim_bridge import CoppeliasimBridgeParameters
@@ -23,7 +24,6 @@ from arm_control.nodes.simulator import SimulatorParameters
 from arm_control.nodes.targets import TargetsParameters
 from arm_control.nodes.viewer import ViewerParameters
 from arm_control.nodes.visuals import VisualsParameters
-from arm_control.parameters import Parameters
 
 ROOT = Path(__file__).parents[1]
 NODES: dict[str, type[Parameters]] = {

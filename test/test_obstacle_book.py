@@ -9,7 +9,7 @@ import pytest
 
 from arm_control.bags import messages
 from arm_control.controllers.proximity import Obstacle
-from arm_control.geometry import Sphere
+from arm_control.geometry.shapes import Sphere
 from arm_control.obstacle_book import AHEAD_NS, REMEMBERED_NS, HeardObstacles, ObstacleBook
 from arm_control.scenery import PERIOD_NS, Scenery, Told
 from arm_control.spatial import Pose

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arm_control.controllers import OscParameters
+from arm_control.controllers.osc_parameters import OscParameters
 from arm_control.gate import GateParameters
 from arm_control.model import RobotModel
 from arm_control.recording import Recording

@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 import yaml
 
-from arm_control.controllers import OscParameters
+from arm_control.controllers.osc_parameters import OscParameters
+from arm_control.core.files import urdf_path
+from arm_control.core.yaml_files import read_yaml
 from arm_control.exceptions import ArmControlError, ParameterError
 from arm_control.gate import GateParameters
 from arm_control.model import RobotModel
-from arm_control.resources import urdf_path
 from arm_control.scenario import NODES, Scenario, check_parameter_file, merged, scenario_names, world_of
 from arm_control.spatial import Array, Pose, rotation_from_vector, rotation_vector
 from arm_control.targets import Motion, TargetList, load_trajectory, target_entry
 from arm_control.tuning import PROPOSED
 from arm_control.waypoints import Waypoints
 from arm_control.world import World
-from arm_control.yaml_files import read_yaml
 
 CONFIG = Path(__file__).parents[1] / "config"
 SCENARIOS = sorted((CONFIG / "scenarios").glob("*.yaml"))

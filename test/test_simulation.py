@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from arm_control import RobotModel, cli
-from arm_control.controllers import CompiledOsc, OscParameters
+from arm_control.controllers.compiled_osc import CompiledOsc
+from arm_control.controllers.osc_parameters import OscParameters
 from arm_control.controllers.proposal import propose
 from arm_control.exceptions import ParameterError
 from arm_control.gate import EffortGate, GateParameters

@@ -11,11 +11,15 @@ import yaml
 
 from arm_control import RobotModel, cli, urdf_path
 from arm_control.conclusion import parameters_of
-from arm_control.controllers import Avoidance, AvoidanceParameters, OscParameters
+from arm_control.controllers.avoidance import (
+    Avoidance,
+    AvoidanceParameters,
+)
+from arm_control.controllers.osc_parameters import OscParameters
 from arm_control.controllers.proposal import propose
 from arm_control.controllers.proximity import Obstacle
 from arm_control.exceptions import ParameterError
-from arm_control.geometry import Sphere
+from arm_control.geometry.shapes import Sphere
 from arm_control.laws import OscSimulation
 from arm_control.run import RunOptions
 from arm_control.scenario import Scenario

@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 from arm_control.exceptions import ParameterError
-from arm_control.geometry import Box, Capsule, Cone, Cylinder, Sphere
+from arm_control.geometry.shapes import (
+    Box,
+    Capsule,
+    Cone,
+    Cylinder,
+    Sphere,
+)
 from arm_control.spatial import rotation_vector
 from arm_control.world import World
 

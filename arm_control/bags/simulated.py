@@ -15,12 +15,12 @@ from arm_control.bags import messages
 from arm_control.bags.writer import BagWriter, Published
 from arm_control.control import Decision
 from arm_control.controllers.proximity import Obstacle
+from arm_control.core.files import urdf_path
 from arm_control.description.urdf import read_source
 from arm_control.obstacle_book import HeardObstacles
 from arm_control.orders import Order, order_of
 from arm_control.pose_following import PoseMotion
 from arm_control.reference import Target
-from arm_control.resources import urdf_path
 from arm_control.scenario import Scenario, scenario_names
 from arm_control.scenery import Scenery
 from arm_control.simulation import Simulation

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from arm_control.core.parameters import (
+    Parameters,
+    parameter,
+)
 from arm_control.exceptions import ParameterError
-from arm_control.parameters import Parameters, parameter
 
 
 @dataclass(frozen=True)

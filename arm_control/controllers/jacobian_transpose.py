@@ -24,9 +24,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from arm_control.core.parameters import (
+    Parameters,
+    parameter,
+)
 from arm_control.exceptions import InputError
 from arm_control.model import RobotModel
-from arm_control.parameters import Parameters, parameter
 from arm_control.spatial import Array
 
 

@@ -25,9 +25,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from arm_control.core.parameters import (
+    Parameters,
+    parameter,
+)
 from arm_control.exceptions import ParameterError
 from arm_control.model import RobotModel, Terms
-from arm_control.parameters import Parameters, parameter
 from arm_control.reference import JointReference
 from arm_control.spatial import Array, wrap_angle
 

@@ -8,7 +8,13 @@ from functools import cached_property
 import numpy as np
 
 from arm_control.exceptions import InputError
-from arm_control.geometry import Box, Capsule, Cone, Shape, Sphere
+from arm_control.geometry.shapes import (
+    Box,
+    Capsule,
+    Cone,
+    Shape,
+    Sphere,
+)
 from arm_control.spatial import Array, Pose
 
 KINDS = ("sphere", "box", "turned", "capsule")

@@ -12,9 +12,12 @@ import numpy as np
 from arm_control.controllers.limiting import SPEED_LIMITS
 from arm_control.controllers.task import FRAMES, ROWS, rows_of
 from arm_control.controllers.task_inertia import SINGULARITIES
+from arm_control.core.parameters import (
+    Parameters,
+    parameter,
+)
 from arm_control.exceptions import ParameterError
 from arm_control.model import RobotModel
-from arm_control.parameters import Parameters, parameter
 from arm_control.scalars import Scalar
 from arm_control.spatial import Array
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from arm_control.core.progress import bar
 from arm_control.exceptions import InputError
 from arm_control.model.column_law import ColumnLaw, Columns
 from arm_control.model.engine import KERNELS, TERMS, Engine
@@ -17,7 +18,6 @@ from arm_control.model.program import Program
 from arm_control.model.quantities import INPUTS
 from arm_control.model.scan_law import Scan, ScanLaw
 from arm_control.model.terms import Terms
-from arm_control.progress import bar
 from arm_control.spatial import Array, Pose
 
 

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from arm_control.cache import Cache
+from arm_control.core.cache import Cache
 from arm_control.exceptions import ModelError
 from arm_control.model.column_law import ColumnLaw, Columns, TextColumns
 from arm_control.model.kernels import SHARED, BackEnd, Batch, Kernel

@@ -21,7 +21,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.cache import Cache, default_directory
+from arm_control.core.cache import (
+    Cache,
+    default_directory,
+)
 from arm_control.exceptions import FrameNotFound
 from arm_control.model.arm import Arm, describe
 from arm_control.model.calls import BatchFunction, Calls

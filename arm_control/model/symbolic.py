@@ -17,7 +17,7 @@ import cloudpickle
 import sympy
 from sympy.printing.pycode import PythonCodePrinter
 
-from arm_control.cache import Cache
+from arm_control.core.cache import Cache
 from arm_control.exceptions import FrameNotFound, InputError
 from arm_control.model.program import Program
 from arm_control.model.quantities import INPUTS, State, input_sizes, write_down

@@ -22,12 +22,15 @@ from std_msgs.msg import String
 from std_srvs.srv import SetBool
 
 from arm_control.arm_choices import ArmChoices
+from arm_control.core.parameters import (
+    parameter,
+    refuse_unknown,
+)
 from arm_control.exceptions import ArmControlError, InputError
 from arm_control.gate import EffortGate
 from arm_control.model import RobotModel
 from arm_control.nodes.loop import ControlLoop, ControlPath
 from arm_control.nodes.states import Rejections, State, StateReader
-from arm_control.parameters import parameter, refuse_unknown
 
 STATE = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
 LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)

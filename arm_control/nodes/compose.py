@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import sys
 
+from arm_control.core.parameters import refuse_unknown
 from arm_control.exceptions import ParameterError
 from arm_control.nodes.base import ArmNode, run
 from arm_control.nodes.coppeliasim_bridge import CoppeliasimBridgeNode
@@ -18,7 +19,6 @@ from arm_control.nodes.simulator import SimulatorNode
 from arm_control.nodes.targets import TargetsNode
 from arm_control.nodes.viewer import ViewerNode
 from arm_control.nodes.visuals import VisualsNode
-from arm_control.parameters import refuse_unknown
 
 NODE_CLASSES: dict[str, type[ArmNode]] = {
     "coppeliasim_bridge": CoppeliasimBridgeNode,

@@ -21,6 +21,7 @@ from geometry_msgs.msg import PoseStamped
 from visualization_msgs.msg import MarkerArray
 
 from arm_control.controllers.proximity import Obstacle
+from arm_control.core.parameters import parameter
 from arm_control.exceptions import ModelError, SimulationDiverged, SimulatorLost
 from arm_control.model import Terms
 from arm_control.nodes.base import EVENTS, LATCHED, run
@@ -28,7 +29,6 @@ from arm_control.nodes.conversions import pose_message, time_message
 from arm_control.nodes.markers import marker_of
 from arm_control.nodes.simulated_arm import SimulatedArmNode
 from arm_control.nodes.simulated_arm_parameters import SimulatedArmParameters
-from arm_control.parameters import parameter
 from arm_control.simulators.coppeliasim_parameters import CoppeliasimParameters
 from arm_control.simulators.coppeliasim_simulator import CoppeliasimSimulator
 from arm_control.spatial import Array, Pose, rotation_vector

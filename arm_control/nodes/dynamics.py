@@ -9,14 +9,14 @@ from geometry_msgs.msg import PoseStamped, TwistStamped
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from arm_control.controllers import OscParameters
+from arm_control.controllers.osc_parameters import OscParameters
 from arm_control.controllers.task_inertia import task_inertia
+from arm_control.core.parameters import parameter
 from arm_control.nodes.base import STATE, ArmNode, ArmParameters, run
 from arm_control.nodes.conversions import multi_array, pose_message, twist_message
 from arm_control.nodes.health import OK, WARN, Diagnostics, Rate
 from arm_control.nodes.loop import Apart, poll
 from arm_control.nodes.states import State, StateReader
-from arm_control.parameters import parameter
 
 _OSC = OscParameters()
 

@@ -12,6 +12,7 @@ from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, Float64MultiArray
 
+from arm_control.core.parameters import parameter
 from arm_control.exceptions import InputError
 from arm_control.gate import EffortGate, GateOutput, GateParameters
 from arm_control.model import Terms
@@ -19,7 +20,6 @@ from arm_control.nodes.base import LATCHED, STATE, ArmNode, ArmParameters
 from arm_control.nodes.conversions import doubles, joint_state, nanoseconds
 from arm_control.nodes.health import OK, WARN, Diagnostics, Durations, Rate
 from arm_control.nodes.states import State, StateReader
-from arm_control.parameters import parameter
 from arm_control.spatial import Array
 
 

@@ -8,7 +8,10 @@ from typing import Any
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
-from arm_control.controllers import JointParameters, JointSpaceController
+from arm_control.controllers.joint import (
+    JointParameters,
+    JointSpaceController,
+)
 from arm_control.exceptions import ArmControlError
 from arm_control.following import Follower, FollowingParameters
 from arm_control.nodes.base import run

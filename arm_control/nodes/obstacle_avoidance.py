@@ -13,6 +13,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64
 
 from arm_control.controllers.avoidance import AvoidanceOutput, AvoidanceParameters
+from arm_control.core.parameters import parameter
 from arm_control.exceptions import ArmControlError, InputError
 from arm_control.model import Terms
 from arm_control.nodes.base import STATE, ArmNode, ArmParameters, run
@@ -20,7 +21,6 @@ from arm_control.nodes.conversions import NANOSECONDS, joint_state, nanoseconds
 from arm_control.nodes.health import OK, WARN, Diagnostics, Rate
 from arm_control.nodes.states import State, StateReader
 from arm_control.nodes.surroundings import Surroundings
-from arm_control.parameters import parameter
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 from sensor_msgs.msg import JointState
 
-from arm_control.controllers import AvoidanceOutput, CompiledOsc, OscOutput
-from arm_control.controllers.osc import TERMS
+from arm_control.controllers.avoidance import AvoidanceOutput
+from arm_control.controllers.compiled_osc import CompiledOsc
+from arm_control.controllers.osc import TERMS, OscOutput
+from arm_control.core.parameters import parameter
 from arm_control.exceptions import InputError
 from arm_control.model import RobotModel
 from arm_control.nodes.base import STATE, run
@@ -21,7 +23,6 @@ from arm_control.nodes.effort import Command, EffortNode, EffortParameters
 from arm_control.nodes.orders import PoseOrders
 from arm_control.nodes.states import State
 from arm_control.nodes.surroundings import Surroundings
-from arm_control.parameters import parameter
 from arm_control.spatial import Array
 from arm_control.tuning import OscTuning, said, tuned, with_avoidance
 

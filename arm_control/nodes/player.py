@@ -21,12 +21,12 @@ from rclpy.validate_full_topic_name import validate_full_topic_name
 from rosgraph_msgs.msg import Clock
 
 from arm_control.bags.reader import Bag, Message, Topic
+from arm_control.core.progress import bar
 from arm_control.description.urdf_xml import printable
 from arm_control.exceptions import BagError
 from arm_control.nodes.base import LOSSLESS, STATE, check_environment
 from arm_control.nodes.conversions import NANOSECONDS, time_message
 from arm_control.nodes.message_types import message_type
-from arm_control.progress import bar
 
 DISCOVERY = 1.0
 """Wall time in which nodes find each other [s]."""

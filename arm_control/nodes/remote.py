@@ -14,13 +14,16 @@ from rclpy.node import Node
 from rclpy.qos import qos_profile_parameter_events
 from std_srvs.srv import SetBool, Trigger
 
-from arm_control.controllers import AvoidanceParameters
+from arm_control.controllers.avoidance import AvoidanceParameters
+from arm_control.core.parameters import (
+    Parameters,
+    Spec,
+)
 from arm_control.nodes.effort import EffortParameters
 from arm_control.nodes.ilqr import IlqrNodeParameters
 from arm_control.nodes.joint import JointNodeParameters
 from arm_control.nodes.newest import NewestOnly
 from arm_control.nodes.osc import OscNodeParameters
-from arm_control.parameters import Parameters, Spec
 
 CONTROLLERS: dict[str, type[Parameters]] = {
     "osc": OscNodeParameters,

@@ -19,6 +19,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool, Trigger
 
+from arm_control.core.files import urdf_path
 from arm_control.description.urdf import read_source
 from arm_control.exceptions import ArmControlError, InputError, SimulationDiverged
 from arm_control.gate import EffortGate, GateOutput
@@ -30,7 +31,6 @@ from arm_control.nodes.health import ERROR, OK, WARN, Diagnostics, Rate
 from arm_control.nodes.pace import Pace
 from arm_control.nodes.simulated_arm_parameters import SimulatedArmParameters
 from arm_control.nodes.states import PublisherLock
-from arm_control.resources import urdf_path
 from arm_control.scenario import world_of
 from arm_control.spatial import Array
 

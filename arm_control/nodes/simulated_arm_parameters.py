@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from arm_control.core.parameters import parameter
 from arm_control.gate import GateParameters
 from arm_control.nodes.base import ArmParameters
-from arm_control.parameters import parameter
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from arm_control.core.parameters import parameter
 from arm_control.nodes.base import run
 from arm_control.nodes.simulated_arm import SimulatedArmNode
 from arm_control.nodes.simulated_arm_parameters import SimulatedArmParameters
-from arm_control.parameters import parameter
 from arm_control.simulators.mujoco_simulator import MujocoSimulator
 
 

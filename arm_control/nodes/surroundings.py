@@ -7,7 +7,10 @@ from typing import Any
 from std_msgs.msg import Float64
 from visualization_msgs.msg import MarkerArray
 
-from arm_control.controllers import Avoidance, AvoidanceOutput
+from arm_control.controllers.avoidance import (
+    Avoidance,
+    AvoidanceOutput,
+)
 from arm_control.controllers.proximity import Obstacle
 from arm_control.model import Terms
 from arm_control.nodes.base import EVENTS, LATCHED, ArmNode

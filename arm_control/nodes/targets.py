@@ -15,6 +15,7 @@ from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
 from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
 
+from arm_control.core.parameters import parameter
 from arm_control.exceptions import ParameterError
 from arm_control.nodes.base import LATCHED_EVENTS, ArmNode, ArmParameters, run
 from arm_control.nodes.conversions import (
@@ -24,7 +25,6 @@ from arm_control.nodes.conversions import (
     trajectory_message,
 )
 from arm_control.nodes.scenery import Scenery
-from arm_control.parameters import parameter
 from arm_control.scenario import world_of
 from arm_control.scenery import LEAD
 from arm_control.targets import Motion, TargetList, load_trajectory

@@ -20,6 +20,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, String
 from visualization_msgs.msg import MarkerArray
 
+from arm_control.core.files import urdf_path
+from arm_control.core.parameters import parameter
 from arm_control.description.urdf import read_source
 from arm_control.exceptions import InputError
 from arm_control.messages import link_of
@@ -29,8 +31,6 @@ from arm_control.nodes.newest import NewestOnly
 from arm_control.nodes.orders import PoseOrders
 from arm_control.nodes.remote import Remote, may_be_braked, told
 from arm_control.nodes.wished import Wished
-from arm_control.parameters import parameter
-from arm_control.resources import urdf_path
 from arm_control.spatial import Pose
 
 if TYPE_CHECKING:

@@ -31,6 +31,7 @@ from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control.controllers.proximity import Proximity
+from arm_control.core.parameters import parameter
 from arm_control.exceptions import InputError
 from arm_control.nodes.base import LATCHED, STATE, ArmNode, ArmParameters, run
 from arm_control.nodes.conversions import time_message, transform_message
@@ -39,7 +40,6 @@ from arm_control.nodes.markers import line_marker
 from arm_control.nodes.orders import PoseOrders
 from arm_control.nodes.states import State, StateReader
 from arm_control.nodes.surroundings import ObstacleListener
-from arm_control.parameters import parameter
 from arm_control.spatial import Array, Pose
 
 try:

@@ -21,7 +21,11 @@ from sensor_msgs.msg import JointState
 from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control.controllers.proximity import Obstacle
-from arm_control.geometry import Box, Shape, Sphere
+from arm_control.geometry.shapes import (
+    Box,
+    Shape,
+    Sphere,
+)
 from arm_control.nodes.base import EVENTS, STATE
 from arm_control.nodes.conversions import (
     NANOSECONDS,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.controllers import OscParameters
+from arm_control.controllers.osc_parameters import OscParameters
 from arm_control.controllers.task import rows_of
 from arm_control.controllers.task_inertia import scaled_jacobian
 from arm_control.model import RobotModel

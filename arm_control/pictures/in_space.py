@@ -9,7 +9,14 @@ import numpy as np
 from matplotlib.patches import Polygon
 from matplotlib.patheffects import withStroke
 
-from arm_control.geometry import Box, Capsule, Cone, Cylinder, Shape, Sphere
+from arm_control.geometry.shapes import (
+    Box,
+    Capsule,
+    Cone,
+    Cylinder,
+    Shape,
+    Sphere,
+)
 from arm_control.model import RobotModel
 from arm_control.pictures.sketch import link_points
 from arm_control.pictures.style import GREY, INK, RED

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.controllers import OscParameters
+from arm_control.controllers.osc_parameters import OscParameters
 from arm_control.gate import GateParameters
 from arm_control.model import RobotModel
 from arm_control.pictures.animation import draw_animation, make_shots, render_or_sketch

@@ -20,9 +20,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from arm_control.core.parameters import (
+    Parameters,
+    parameter,
+)
 from arm_control.exceptions import InputError
 from arm_control.model import RobotModel, Terms
-from arm_control.parameters import Parameters, parameter
 from arm_control.planners.costs import Barrier, Costs, Term
 from arm_control.planners.dynamics import ArmDynamics
 from arm_control.planners.ilqr import Ilqr, IlqrResult

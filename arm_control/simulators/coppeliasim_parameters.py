@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from arm_control.parameters import Parameters, parameter
+from arm_control.core.parameters import (
+    Parameters,
+    parameter,
+)
 from arm_control.simulators.coppeliasim_checks import ENGINES
 
 

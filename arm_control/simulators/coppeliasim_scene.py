@@ -18,7 +18,14 @@ from typing import Any
 import numpy as np
 
 from arm_control.exceptions import JointNotFound, ModelError
-from arm_control.geometry import Box, Capsule, Cone, Cylinder, Shape, Sphere
+from arm_control.geometry.shapes import (
+    Box,
+    Capsule,
+    Cone,
+    Cylinder,
+    Shape,
+    Sphere,
+)
 from arm_control.model import RobotModel
 from arm_control.model.spatial_vectors import Inertia, Transform
 from arm_control.model.tree import Body

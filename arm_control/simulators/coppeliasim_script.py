@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from arm_control.core.files import share_path
 from arm_control.exceptions import ModelError, SimulatorLost
-from arm_control.resources import share_path
 from arm_control.simulators.coppeliasim_client import Connection
 from arm_control.simulators.coppeliasim_scene import find
 

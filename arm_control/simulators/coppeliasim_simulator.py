@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from arm_control.exceptions import ModelError, SimulationDiverged, SimulatorLost
-from arm_control.geometry import Shape
+from arm_control.geometry.shapes import Shape
 from arm_control.model import RobotModel
 from arm_control.simulators.coppeliasim_checks import (
     ROUNDING,

@@ -14,11 +14,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from arm_control.core.files import share_path
 from arm_control.description.capsules import link_capsules
 from arm_control.exceptions import UrdfError
-from arm_control.geometry import Box, Capsule, Cylinder, Sphere
+from arm_control.geometry.shapes import (
+    Box,
+    Capsule,
+    Cylinder,
+    Sphere,
+)
 from arm_control.model import RobotModel
-from arm_control.resources import share_path
 from arm_control.spatial import Array, Pose, rotation_from_rpy, rotation_with_z
 from arm_control.viewer.solids import Mesh, joined, mesh_of
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from arm_control.parameters import Spec
+from arm_control.core.parameters import Spec
 from arm_control.spatial import Array, Pose
 from arm_control.viewer.wishes import Wishes
 

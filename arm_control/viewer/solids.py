@@ -11,7 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.geometry import Box, Capsule, Cone, Cylinder, Shape, Sphere
+from arm_control.geometry.shapes import (
+    Box,
+    Capsule,
+    Cone,
+    Cylinder,
+    Shape,
+    Sphere,
+)
 from arm_control.spatial import Array
 
 ROUND, ARC = 32, 9

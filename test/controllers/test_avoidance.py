@@ -15,7 +15,13 @@ from hypothesis import strategies as st
 from arm_control.controllers.avoidance import Avoidance, AvoidanceParameters
 from arm_control.controllers.proximity import Obstacle, Proximity
 from arm_control.exceptions import InputError, ParameterError
-from arm_control.geometry import Box, Capsule, Cone, Cylinder, Sphere
+from arm_control.geometry.shapes import (
+    Box,
+    Capsule,
+    Cone,
+    Cylinder,
+    Sphere,
+)
 from arm_control.model import RobotModel
 from arm_control.spatial import Array, Pose, rotation_from_vector, rotation_with_z
 

@@ -7,9 +7,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from arm_control.cache import Cache
-from arm_control.controllers import CompiledOsc, OperationalSpaceController, OscParameters, compiled_osc
+from arm_control.controllers import compiled_osc
+from arm_control.controllers.compiled_osc import CompiledOsc
+from arm_control.controllers.osc import OperationalSpaceController
+from arm_control.controllers.osc_parameters import OscParameters
 from arm_control.controllers.task_inertia import regularity, scaled_jacobian
+from arm_control.core.cache import Cache
 from arm_control.exceptions import InputError
 from arm_control.model import RobotModel, Terms, Tool
 from arm_control.model.backends import llvm_compiler

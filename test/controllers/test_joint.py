@@ -7,8 +7,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from arm_control.controllers import JointParameters, JointSpaceController
-from arm_control.controllers.joint import joint_error, pd_gains
+from arm_control.controllers.joint import (
+    JointParameters,
+    JointSpaceController,
+    joint_error,
+    pd_gains,
+)
 from arm_control.exceptions import ParameterError
 from arm_control.following import Follower, FollowingParameters
 from arm_control.model import RobotModel

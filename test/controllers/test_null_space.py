@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arm_control.controllers import CompiledOsc, OperationalSpaceController, OscParameters
+from arm_control.controllers.compiled_osc import CompiledOsc
 from arm_control.controllers.null_space import Level, beneath, beneath_pseudo, joint_motion, stack
-from arm_control.controllers.osc_parameters import Form, Gains
+from arm_control.controllers.osc import OperationalSpaceController
+from arm_control.controllers.osc_parameters import Form, Gains, OscParameters
 from arm_control.controllers.task import along, axes, rows_of
 from arm_control.exceptions import ParameterError
 from arm_control.gate import EffortGate, GateParameters

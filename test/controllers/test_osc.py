@@ -10,8 +10,11 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from arm_control.controllers import OperationalSpaceController, OscOutput, OscParameters
-from arm_control.controllers.osc_parameters import Gains
+from arm_control.controllers.osc import (
+    OperationalSpaceController,
+    OscOutput,
+)
+from arm_control.controllers.osc_parameters import Gains, OscParameters
 from arm_control.controllers.task import pose_error
 from arm_control.controllers.task_inertia import task_inertia
 from arm_control.exceptions import ParameterError

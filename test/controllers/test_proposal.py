@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from arm_control import urdf_path
-from arm_control.controllers import CompiledOsc
+from arm_control.controllers.compiled_osc import CompiledOsc
 from arm_control.controllers.proposal import capability, propose
 from arm_control.exceptions import ParameterError
 from arm_control.gate import EffortGate, GateParameters

@@ -9,11 +9,22 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from arm_control.controllers import Avoidance, AvoidanceParameters, CompiledOsc, OscParameters
+from arm_control.controllers.avoidance import (
+    Avoidance,
+    AvoidanceParameters,
+)
+from arm_control.controllers.compiled_osc import CompiledOsc
+from arm_control.controllers.osc_parameters import OscParameters
 from arm_control.controllers.proximity import Obstacle
 from arm_control.exceptions import InputError
 from arm_control.gate import EffortGate, GateParameters
-from arm_control.geometry import Box, Capsule, Cone, Cylinder, Sphere
+from arm_control.geometry.shapes import (
+    Box,
+    Capsule,
+    Cone,
+    Cylinder,
+    Sphere,
+)
 from arm_control.model import RobotModel
 from arm_control.reference import Reference
 from arm_control.spatial import Array, Pose, rotation_from_vector

@@ -12,9 +12,15 @@ from lua_sim import C, lua_with
 from stand_in import REAL
 
 from arm_control import RobotModel
+from arm_control.core.files import share_path
 from arm_control.exceptions import JointNotFound, MissingExtra, ModelError, SimulatorLost
-from arm_control.geometry import Box, Capsule, Cone, Cylinder, Sphere
-from arm_control.resources import share_path
+from arm_control.geometry.shapes import (
+    Box,
+    Capsule,
+    Cone,
+    Cylinder,
+    Sphere,
+)
 from arm_control.simulators import coppeliasim_client, coppeliasim_script
 from arm_control.simulators.mujoco_simulator import MujocoSimulator
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arm_control.description import load_urdf
 from arm_control.description.capsules import LinkCapsule, enclosing_capsule, link_capsules
+from arm_control.description.urdf import load_urdf
 from arm_control.model import RobotModel
 from arm_control.spatial import Array, Pose, rotation_from_rpy
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 import coal
 import pytest
 
-from arm_control.geometry import Box, Capsule, Cone, Cylinder, Shape, Sphere
+from arm_control.geometry.shapes import (
+    Box,
+    Capsule,
+    Cone,
+    Cylinder,
+    Shape,
+    Sphere,
+)
 
 PAIRS: tuple[tuple[Shape, coal.ShapeBase], ...] = (
     (Sphere(0.3), coal.Sphere(0.3)),

@@ -10,10 +10,19 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from arm_control.columns import columns, rows
-from arm_control.geometry import Box, Capsule, Nearest, Shape, Sphere, to_point
-from arm_control.geometry import between_segments as between_two
-from arm_control.geometry import segment_to_shape as of_one
-from arm_control.geometry.segments import closest_on_segment
+from arm_control.geometry.segments import (
+    Nearest,
+    closest_on_segment,
+    to_point,
+)
+from arm_control.geometry.segments import between_segments as between_two
+from arm_control.geometry.segments import segment_to_shape as of_one
+from arm_control.geometry.shapes import (
+    Box,
+    Capsule,
+    Shape,
+    Sphere,
+)
 from arm_control.geometry.vectors import across, cross
 from arm_control.spatial import Array
 

@@ -7,7 +7,14 @@ import numpy as np
 import pytest
 
 from arm_control.exceptions import InputError
-from arm_control.geometry import Box, Capsule, Cone, Cylinder, Shape, Sphere
+from arm_control.geometry.shapes import (
+    Box,
+    Capsule,
+    Cone,
+    Cylinder,
+    Shape,
+    Sphere,
+)
 from arm_control.spatial import Array
 
 

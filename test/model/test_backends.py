@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pinocchio as pin
 import pytest
 
-from arm_control.cache import Cache
+from arm_control.core.cache import Cache
 from arm_control.exceptions import ModelError, UrdfError
 from arm_control.model import RobotModel
 from arm_control.model.arm import Arm, describe

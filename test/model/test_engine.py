@@ -10,9 +10,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from arm_control import cache as cache_module
 from arm_control import urdf_path
-from arm_control.cache import Cache
+from arm_control.core import cache as cache_module
+from arm_control.core.cache import Cache
 from arm_control.exceptions import ModelError
 from arm_control.model import RobotModel, engine
 from arm_control.model import arm as arm_module

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from arm_control.controllers.proximity import Proximity
+from arm_control.core.files import urdf_path
 from arm_control.description.urdf import load_urdf
 from arm_control.model import RobotModel
-from arm_control.resources import urdf_path
 from arm_control.simulators.mujoco_simulator import MujocoSimulator
 from arm_control.spatial import rotation_vector
 

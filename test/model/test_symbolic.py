@@ -11,7 +11,7 @@ import pytest
 import sympy
 
 from arm_control import RobotModel, urdf_path
-from arm_control.cache import Cache
+from arm_control.core.cache import Cache
 from arm_control.exceptions import FrameNotFound, InputError
 from arm_control.model import arm as arm_module
 from arm_control.model.quantities import INPUTS, State, reference

@@ -8,7 +8,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from arm_control.cache import Cache
+from arm_control.core.cache import Cache
 from arm_control.exceptions import ModelError
 from arm_control.model import RobotModel
 from arm_control.model.arm import Arm

@@ -14,7 +14,10 @@ from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory
 
 from arm_control import RobotModel, urdf_path
-from arm_control.controllers import JointParameters, JointSpaceController
+from arm_control.controllers.joint import (
+    JointParameters,
+    JointSpaceController,
+)
 from arm_control.following import Follower, FollowingParameters
 from arm_control.gate import EffortGate, GateParameters
 from arm_control.nodes.conversions import joint_state, trajectory_message, waypoints_from_message

@@ -10,7 +10,13 @@ from geometry_msgs.msg import Point
 from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control.exceptions import FrameNotFound, InputError
-from arm_control.geometry import Box, Capsule, Cone, Cylinder, Sphere
+from arm_control.geometry.shapes import (
+    Box,
+    Capsule,
+    Cone,
+    Cylinder,
+    Sphere,
+)
 from arm_control.markers import MOST
 from arm_control.nodes.conversions import time_message
 from arm_control.obstacle_book import ObstacleBook

@@ -18,11 +18,15 @@ from test_markers import marker
 from visualization_msgs.msg import MarkerArray
 
 from arm_control import Pose, RobotModel, urdf_path
-from arm_control.controllers import Avoidance, AvoidanceParameters, CompiledOsc
+from arm_control.controllers.avoidance import (
+    Avoidance,
+    AvoidanceParameters,
+)
+from arm_control.controllers.compiled_osc import CompiledOsc
 from arm_control.controllers.proposal import propose
 from arm_control.controllers.proximity import Obstacle
 from arm_control.gate import EffortGate, GateParameters
-from arm_control.geometry import Sphere
+from arm_control.geometry.shapes import Sphere
 from arm_control.nodes.conversions import joint_state
 from arm_control.reference import Reference
 from arm_control.tuning import PROPOSED

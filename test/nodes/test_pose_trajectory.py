@@ -13,7 +13,7 @@ from std_msgs.msg import Float64
 from trajectory_msgs.msg import MultiDOFJointTrajectory
 
 from arm_control import RobotModel, urdf_path
-from arm_control.controllers import CompiledOsc
+from arm_control.controllers.compiled_osc import CompiledOsc
 from arm_control.controllers.proposal import propose
 from arm_control.exceptions import InputError
 from arm_control.gate import EffortGate, GateParameters

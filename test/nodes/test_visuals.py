@@ -20,7 +20,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control import Pose, RobotModel, urdf_path
 from arm_control.controllers.proximity import Obstacle
-from arm_control.geometry import Sphere
+from arm_control.geometry.shapes import Sphere
 from arm_control.nodes import visuals
 from arm_control.nodes.conversions import joint_state, pose_message, time_message
 from arm_control.nodes.markers import marker_of

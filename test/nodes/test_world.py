@@ -18,7 +18,14 @@ from arm_control import RobotModel, urdf_path
 from arm_control.bags.simulated import SimulatedBag
 from arm_control.controllers.proximity import Obstacle
 from arm_control.gate import EffortGate, GateParameters
-from arm_control.geometry import Box, Capsule, Cone, Cylinder, Shape, Sphere
+from arm_control.geometry.shapes import (
+    Box,
+    Capsule,
+    Cone,
+    Cylinder,
+    Shape,
+    Sphere,
+)
 from arm_control.nodes.conversions import joint_state, nanoseconds
 from arm_control.nodes.markers import marker_of, shapes_of
 from arm_control.nodes.scenery import Scenery

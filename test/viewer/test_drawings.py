@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 
 from arm_control.exceptions import FrameNotFound
-from arm_control.geometry import Capsule, Sphere
+from arm_control.geometry.shapes import (
+    Capsule,
+    Sphere,
+)
 from arm_control.spatial import Pose
 from arm_control.viewer.drawings import MarkerBook, drawing_of
 

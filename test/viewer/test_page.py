@@ -14,8 +14,8 @@ import viser
 from websockets.sync.client import connect
 
 from arm_control import RobotModel, urdf_path
-from arm_control.geometry import Sphere
-from arm_control.parameters import Spec
+from arm_control.core.parameters import Spec
+from arm_control.geometry.shapes import Sphere
 from arm_control.spatial import Pose, rotation_from_vector
 from arm_control.viewer.arm_shapes import arm_parts
 from arm_control.viewer.drawings import Drawing, Thing

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from arm_control.cache import Cache
+from arm_control.core.cache import Cache
 from arm_control.model.backends import llvm_compiler as llvm
 from arm_control.model.backends.llvm_code import WORK, batch_code, scalar_code
 from arm_control.model.backends.llvm_columns import CompiledColumns, columns_code

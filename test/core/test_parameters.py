@@ -8,10 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arm_control.controllers import OscParameters
+from arm_control.controllers.osc_parameters import OscParameters
+from arm_control.core.parameters import (
+    Parameters,
+    Spec,
+    parameter,
+    refuse_unknown,
+)
 from arm_control.exceptions import ParameterError
 from arm_control.gate import GateParameters
-from arm_control.parameters import Parameters, Spec, parameter, refuse_unknown
 
 
 @dataclass(frozen=True)

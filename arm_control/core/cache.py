@@ -2,7 +2,7 @@
 
 Who can write an entry can have code run by whoever loads it. So an entry is used only when nobody else
 can have written it (``private_files``) and nothing in it has changed (a digest). What does not pass is
-reported (logger ``arm_control.cache``), removed, and made again by the caller. The digest finds damage;
+reported (logger ``arm_control.core.cache``), removed, and made again by the caller. The digest finds damage;
 it is the owner and the mode of directory and file that keep forgers out.
 
 An entry is one file, named after the SHA-256 of its key::
@@ -26,8 +26,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from arm_control.exceptions import ParameterError
-from arm_control.private_files import (
+from arm_control.core.private_files import (
     PART,
     SUPPORTED,
     Refused,
@@ -36,8 +35,9 @@ from arm_control.private_files import (
     remove_file,
     write_file,
 )
+from arm_control.exceptions import ParameterError
 
-LOG = logging.getLogger("arm_control.cache")
+LOG = logging.getLogger("arm_control.core.cache")
 
 MAX_BYTES = 256 * 2**20
 """Largest size of all entries together, unless stated otherwise."""

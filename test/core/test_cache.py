@@ -19,9 +19,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arm_control import cache as cache_module
-from arm_control.cache import Cache, default_directory
 from arm_control.cli import main
+from arm_control.core import cache as cache_module
+from arm_control.core.cache import (
+    Cache,
+    default_directory,
+)
 from arm_control.exceptions import ParameterError
 
 KEY, DATA = "kernel of ur5, version 1", bytes(range(256)) * 8
@@ -43,7 +46,7 @@ def entry(cache: Cache) -> Path:
 @pytest.fixture
 def warnings(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
     def messages() -> list[str]:
-        return [r.message for r in caplog.records if (r.name, r.levelno) == ("arm_control.cache", logging.WARNING)]
+        return [r.message for r in caplog.records if (r.name, r.levelno) == ("arm_control.core.cache", logging.WARNING)]
 
     return messages
 
@@ -488,7 +491,7 @@ WORKER = """
 import sys
 from pathlib import Path
 from random import Random
-from arm_control.cache import Cache
+from arm_control.core.cache import Cache
 
 cache, me = Cache(Path(sys.argv[1]), max_bytes=1_000_000), int(sys.argv[2])
 rng, found = Random(me), 0
@@ -519,7 +522,7 @@ def test_several_processes_may_share_a_cache(cache: Cache):
 KILLED = """
 import os, sys
 from pathlib import Path
-from arm_control.cache import Cache
+from arm_control.core.cache import Cache
 
 os.fsync = lambda file: os._exit(0)
 Cache(Path(sys.argv[1])).store(sys.argv[2], b"new")

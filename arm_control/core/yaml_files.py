@@ -8,8 +8,13 @@ from typing import Any
 
 import yaml
 
+from arm_control.core.files import (
+    available,
+    choices,
+    looks_like_path,
+    share_path,
+)
 from arm_control.exceptions import ArmControlError, ParameterError
-from arm_control.resources import available, choices, looks_like_path, share_path
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
