@@ -5,9 +5,9 @@ from arm_control.controllers.osc import OperationalSpaceController
 from arm_control.controllers.osc_parameters import OscParameters
 from arm_control.core.files import urdf_path
 from arm_control.exceptions import ArmControlError
+from arm_control.maths.poses import Pose
 from arm_control.model import RobotModel, Terms
 from arm_control.reference import Reference
-from arm_control.spatial import Pose
 
 __version__ = "0.1.0"
 

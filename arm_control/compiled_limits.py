@@ -16,13 +16,16 @@ import numpy as np
 
 from arm_control.exceptions import ModelError
 from arm_control.limits import JointLimits, Limits, Passed, passed
-from arm_control.matrices import mirrored
+from arm_control.maths.linalg import mirrored
+from arm_control.maths.poses import (
+    Array,
+    Pose,
+)
 from arm_control.model import RobotModel, Terms
 from arm_control.model.engine import AGREEMENT
 from arm_control.model.kernels import Kernel
 from arm_control.model.program import Program
 from arm_control.model.tape import Tape
-from arm_control.spatial import Array, Pose
 
 Run = Callable[[Terms, Array, Array, float, float], Passed]
 """Torque wanted, last torque, time between them and whether joint limits count, to what may pass."""

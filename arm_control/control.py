@@ -14,8 +14,8 @@ from arm_control.controllers.proximity import Obstacle
 from arm_control.exceptions import InputError
 from arm_control.gate import EffortGate, GateOutput
 from arm_control.laws import LawParameters, OscSimulation, Tick, law_of
+from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
-from arm_control.spatial import Array
 from arm_control.tuning import with_avoidance
 
 FIRST_DT = 1e-3

@@ -16,9 +16,12 @@ from arm_control.core.parameters import (
     Parameters,
     parameter,
 )
+from arm_control.maths.poses import (
+    Array,
+    wrap_angle,
+)
 from arm_control.model import RobotModel
 from arm_control.reference import JointReference
-from arm_control.spatial import Array, wrap_angle
 from arm_control.trajectory import JointTrajectory, rest_to_rest, whole_turns
 from arm_control.waypoints import Waypoints, refuse_beyond
 

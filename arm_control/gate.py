@@ -28,8 +28,8 @@ from arm_control.compiled_limits import compiled
 from arm_control.core.parameters import parameter
 from arm_control.exceptions import InputError
 from arm_control.limits import JointLimits, LimitParameters
+from arm_control.maths.poses import Array
 from arm_control.model import RobotModel, Terms
-from arm_control.spatial import Array
 
 AT_REST = 0.01
 """Largest joint speed of an arm that counts as being at rest [rad/s or m/s]."""

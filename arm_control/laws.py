@@ -17,6 +17,10 @@ from arm_control.description.urdf import read_source
 from arm_control.exceptions import ArmControlError, InputError, ParameterError
 from arm_control.following import Follower, FollowingParameters
 from arm_control.gate import GateParameters
+from arm_control.maths.poses import (
+    Array,
+    Pose,
+)
 from arm_control.model import RobotModel, Terms
 from arm_control.orders import JointOrder, Order
 from arm_control.planners.reach import ReachPlanner
@@ -25,7 +29,6 @@ from arm_control.planners.worker import InlinePlanner
 from arm_control.pose_following import PoseFollower, PoseMotion
 from arm_control.reference import Queue, Target
 from arm_control.scenario import Scenario
-from arm_control.spatial import Array, Pose
 from arm_control.tuning import OscTuning, tuned
 from arm_control.waypoints import Waypoints
 

@@ -40,11 +40,20 @@ from arm_control.core.parameters import (
     Parameters,
     parameter,
 )
-from arm_control.entrywise import clamp, largest, maximum, minimum, select
-from arm_control.matrices import solve
+from arm_control.maths.entrywise import (
+    clamp,
+    largest,
+    maximum,
+    minimum,
+    select,
+)
+from arm_control.maths.linalg import solve
+from arm_control.maths.poses import (
+    TINY,
+    Array,
+)
+from arm_control.maths.scalars import Scalar
 from arm_control.model import RobotModel, Terms
-from arm_control.scalars import Scalar
-from arm_control.spatial import TINY, Array
 
 SHARE = 0.5
 """Share of the torque left beside the weight that stopping at a limit may need."""

@@ -17,7 +17,12 @@ from typing import Any
 import numpy as np
 
 from arm_control.exceptions import InputError
-from arm_control.geometry.shapes import (
+from arm_control.maths.poses import (
+    Array,
+    Pose,
+    rotation_with_z,
+)
+from arm_control.maths.shapes import (
     Box,
     Capsule,
     Cone,
@@ -25,7 +30,6 @@ from arm_control.geometry.shapes import (
     Shape,
     Sphere,
 )
-from arm_control.spatial import Array, Pose, rotation_with_z
 
 CUBE, SPHERE, CYLINDER, LINE_STRIP, LINE_LIST, TRIANGLE_LIST = 1, 2, 3, 4, 5, 11
 """Kinds of markers, as the message numbers them."""

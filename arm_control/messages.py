@@ -11,9 +11,12 @@ from typing import Any
 import numpy as np
 
 from arm_control.exceptions import FrameNotFound, InputError
+from arm_control.maths.poses import (
+    Pose,
+    rotation_from_quaternion,
+)
 from arm_control.model import RobotModel
 from arm_control.pose_trajectory import PosePoints
-from arm_control.spatial import Pose, rotation_from_quaternion
 from arm_control.waypoints import Waypoints
 
 NANOSECONDS = 1_000_000_000

@@ -11,9 +11,9 @@ from arm_control.controllers.proximity import Obstacle, Proximity
 from arm_control.controllers.task_inertia import scaled_jacobian
 from arm_control.core.parameters import refuse_unknown
 from arm_control.exceptions import ParameterError
+from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.recording import Trace
-from arm_control.spatial import Array
 from arm_control.targets import Motion, TargetList
 
 Figures = dict[str, float]

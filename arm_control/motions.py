@@ -16,8 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import InputError
+from arm_control.maths.poses import (
+    Array,
+    Pose,
+)
 from arm_control.pose_trajectory import PosePoints, joined
-from arm_control.spatial import Array, Pose
 
 SPACING = 0.04
 """Time between two points of a curve [s]."""

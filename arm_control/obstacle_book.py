@@ -18,9 +18,13 @@ import numpy as np
 from arm_control.controllers.proximity import Obstacle
 from arm_control.exceptions import ArmControlError, InputError
 from arm_control.markers import ADD, DELETE, DELETEALL, MOST, name_of, shapes_of
+from arm_control.maths.poses import (
+    Array,
+    Pose,
+    rotation_vector,
+)
 from arm_control.messages import NANOSECONDS, link_of, nanoseconds, pose_from_message
 from arm_control.model import RobotModel
-from arm_control.spatial import Array, Pose, rotation_vector
 
 FASTEST = 5.0
 """Above this speed [m/s] a new pose is a jump, not a motion."""

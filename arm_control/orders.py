@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from arm_control.maths.poses import Array
 from arm_control.messages import (
     acting_stamp,
     link_of,
@@ -14,7 +15,6 @@ from arm_control.messages import (
 from arm_control.model import RobotModel
 from arm_control.pose_following import PoseMotion
 from arm_control.reference import Target
-from arm_control.spatial import Array
 from arm_control.waypoints import Waypoints
 
 POSE_ORDERS = ("target_pose", "pose_trajectory")

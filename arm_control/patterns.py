@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import InputError
-from arm_control.spatial import Array
+from arm_control.maths.poses import Array
 
 
 def star(center: npt.ArrayLike, radius: float, directions: int = 8, plane: str = "xy") -> Array:

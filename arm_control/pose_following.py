@@ -10,10 +10,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from arm_control.maths.poses import (
+    Array,
+    Pose,
+)
 from arm_control.model import RobotModel
 from arm_control.pose_trajectory import PosePoints, PoseTrajectory, seen_from
 from arm_control.reference import Queue, Reference, Target
-from arm_control.spatial import Array, Pose
 
 
 @dataclass(frozen=True)

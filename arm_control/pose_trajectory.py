@@ -32,8 +32,13 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import InputError
+from arm_control.maths.poses import (
+    Array,
+    Pose,
+    rotation_from_vector,
+    rotation_vector,
+)
 from arm_control.reference import Reference
-from arm_control.spatial import Array, Pose, rotation_from_vector, rotation_vector
 from arm_control.trajectory import powers, quintic
 
 LARGEST_TURN = math.radians(175.0)

@@ -9,8 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import InputError
+from arm_control.maths.poses import (
+    Array,
+    Pose,
+)
 from arm_control.reference import Target
-from arm_control.spatial import Array, Pose
 
 Stamps = npt.NDArray[np.int64]
 

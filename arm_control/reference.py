@@ -14,7 +14,10 @@ from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
-from arm_control.spatial import Array, Pose
+from arm_control.maths.poses import (
+    Array,
+    Pose,
+)
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,13 @@ import numpy as np
 
 from arm_control.controllers.osc_parameters import OscParameters
 from arm_control.gate import GateParameters
+from arm_control.maths.poses import (
+    Array,
+    Pose,
+    rotation_vector,
+)
 from arm_control.model import RobotModel
 from arm_control.recording import Recording
-from arm_control.spatial import Array, Pose, rotation_vector
 from arm_control.targets import TargetList
 
 LIMIT_TOLERANCE = 1.005

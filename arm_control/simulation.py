@@ -16,6 +16,7 @@ from arm_control.controllers.task import pose_error
 from arm_control.core.progress import bar
 from arm_control.exceptions import SimulationDiverged
 from arm_control.laws import JointSimulation, arm_and_parameters
+from arm_control.maths.poses import Array
 from arm_control.metrics import clearance, condition_number
 from arm_control.model import RobotModel
 from arm_control.orders import JointOrder, Order
@@ -24,7 +25,6 @@ from arm_control.recording import Trace
 from arm_control.reference import Target
 from arm_control.scenario import Scenario
 from arm_control.simulators.mujoco_simulator import MujocoSimulator
-from arm_control.spatial import Array
 from arm_control.targets import load_trajectory
 from arm_control.waypoints import Waypoints
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from arm_control.exceptions import InputError
+from arm_control.maths.poses import Array
 from arm_control.messages import NANOSECONDS, nanoseconds
 from arm_control.model import RobotModel
-from arm_control.spatial import Array
 
 
 @dataclass(frozen=True)

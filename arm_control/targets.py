@@ -16,8 +16,12 @@ from arm_control.core.yaml_files import (
     yaml_path,
 )
 from arm_control.exceptions import InputError, ParameterError
+from arm_control.maths.poses import (
+    Pose,
+    quaternion_from_rotation,
+    rotation_from_quaternion,
+)
 from arm_control.pose_trajectory import PosePoints
-from arm_control.spatial import Pose, quaternion_from_rotation, rotation_from_quaternion
 from arm_control.waypoints import Waypoints
 
 PATTERNS = {"star": patterns.star, "grid": patterns.grid, "random": patterns.random}

@@ -24,8 +24,8 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import InputError
+from arm_control.maths.poses import Array
 from arm_control.reference import JointReference
-from arm_control.spatial import Array
 from arm_control.waypoints import Waypoints
 
 SAMPLES = 32

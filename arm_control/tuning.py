@@ -16,8 +16,8 @@ from arm_control.controllers.avoidance import (
 from arm_control.controllers.osc_parameters import OscParameters
 from arm_control.controllers.proposal import propose
 from arm_control.core.parameters import parameter
+from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
-from arm_control.spatial import Array
 
 PROPOSED = (
     *(f"{what}_{part}" for what in ("kp", "speed_limit", "acceleration_limit") for part in ("linear", "angular")),

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import InputError
+from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.reference import JointReference
-from arm_control.spatial import Array
 
 SLACK = 1e-6
 """What rounding may add to a limit."""

@@ -12,7 +12,13 @@ import numpy as np
 from arm_control.controllers.proximity import Obstacle
 from arm_control.core.parameters import refuse_unknown
 from arm_control.exceptions import ParameterError
-from arm_control.geometry.shapes import (
+from arm_control.maths.poses import (
+    Array,
+    Pose,
+    rotation_from_quaternion,
+    rotation_from_vector,
+)
+from arm_control.maths.shapes import (
     Box,
     Capsule,
     Cone,
@@ -20,7 +26,6 @@ from arm_control.geometry.shapes import (
     Shape,
     Sphere,
 )
-from arm_control.spatial import Array, Pose, rotation_from_quaternion, rotation_from_vector
 
 SHAPES: dict[str, Callable[..., Shape]] = {
     "sphere": Sphere,

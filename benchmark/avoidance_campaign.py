@@ -29,7 +29,13 @@ from arm_control.controllers.compiled_osc import CompiledOsc
 from arm_control.controllers.osc_parameters import OscParameters
 from arm_control.controllers.proximity import Obstacle
 from arm_control.gate import EffortGate, GateParameters
-from arm_control.geometry.shapes import (
+from arm_control.maths.poses import (
+    Array,
+    Pose,
+    rotation_from_rpy,
+    rotation_from_vector,
+)
+from arm_control.maths.shapes import (
     Box,
     Capsule,
     Cone,
@@ -38,7 +44,6 @@ from arm_control.geometry.shapes import (
 )
 from arm_control.reference import Reference
 from arm_control.simulators.mujoco_simulator import MujocoSimulator
-from arm_control.spatial import Array, Pose, rotation_from_rpy, rotation_from_vector
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 ON_THE_SPOT = "shoulder_link"

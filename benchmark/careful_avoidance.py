@@ -14,7 +14,8 @@ import numpy as np
 from arm_control import RobotModel
 from arm_control.controllers.avoidance import AvoidanceParameters
 from arm_control.controllers.proximity import Obstacle, Proximity
-from arm_control.geometry.shapes import (
+from arm_control.maths.poses import Array
+from arm_control.maths.shapes import (
     Box,
     Capsule,
     Cone,
@@ -23,7 +24,6 @@ from arm_control.geometry.shapes import (
     Sphere,
 )
 from arm_control.model import Terms
-from arm_control.spatial import Array
 
 TINY, PIECES, ROUNDS = 1e-12, 16, 10
 NOTHING = np.zeros(0, int)

@@ -23,8 +23,11 @@ from arm_control.controllers.task import pose_error
 from arm_control.core.progress import bar
 from arm_control.exceptions import ArmControlError
 from arm_control.gate import EffortGate, GateParameters
+from arm_control.maths.poses import (
+    Array,
+    rotation_from_vector,
+)
 from arm_control.simulators.mujoco_simulator import MujocoSimulator
-from arm_control.spatial import Array, rotation_from_vector
 
 SECONDS, SETTLED, STEPS = 20.0, 1.0, 60
 """Time allowed; time for which a target must stay reached [s]; steps of the inverse kinematics."""

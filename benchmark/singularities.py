@@ -16,7 +16,7 @@ import numpy as np
 
 from arm_control import OperationalSpaceController, OscParameters, Reference, RobotModel, urdf_path
 from arm_control.controllers.task_inertia import SINGULARITIES, scaled_jacobian
-from arm_control.spatial import Array
+from arm_control.maths.poses import Array
 
 WAYS_IN = {
     "stretched": lambda x: [0.2, -0.6, x, -1.9, -1.57, 0.0],

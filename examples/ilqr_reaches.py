@@ -18,6 +18,7 @@ import numpy as np
 
 from arm_control import RobotModel, urdf_path
 from arm_control.core.progress import bar
+from arm_control.maths.poses import Array
 from arm_control.planners import (
     ArmDynamics,
     Barrier,
@@ -31,7 +32,6 @@ from arm_control.planners import (
     StateError,
     Term,
 )
-from arm_control.spatial import Array
 
 DT, N = 0.01, 100
 """Step of all plans [s], and their number where nothing else is said."""

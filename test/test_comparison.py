@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from arm_control import cli
-from arm_control.geometry.shapes import (
+from arm_control.maths.shapes import (
     Box,
     Capsule,
     Cone,

@@ -7,8 +7,8 @@ import pytest
 
 from arm_control.exceptions import InputError
 from arm_control.following import Follower, FollowingParameters
+from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
-from arm_control.spatial import Array
 from arm_control.waypoints import Waypoints
 
 MS = 1_000_000

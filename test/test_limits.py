@@ -10,9 +10,9 @@ import pytest
 from arm_control.core.files import urdf_path
 from arm_control.gate import EffortGate, GateOutput, GateParameters
 from arm_control.limits import JointLimits, LimitParameters, shortened
+from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.simulators.mujoco_simulator import MujocoSimulator
-from arm_control.spatial import Array
 
 RATE = 1000.0
 MS = 1e-3
@@ -270,8 +270,8 @@ def test_without_the_limits_it_would_run_through():
 def test_ordinary_motion_is_the_same_to_the_last_bit():
     from arm_control.controllers.osc import OperationalSpaceController
     from arm_control.controllers.osc_parameters import OscParameters
+    from arm_control.maths.poses import Pose
     from arm_control.reference import Reference
-    from arm_control.spatial import Pose
 
     model = RobotModel.from_urdf(urdf_path("ur5"))
     start = model.pose(HOME)

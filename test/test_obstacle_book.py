@@ -9,10 +9,10 @@ import pytest
 
 from arm_control.bags import messages
 from arm_control.controllers.proximity import Obstacle
-from arm_control.geometry.shapes import Sphere
+from arm_control.maths.poses import Pose
+from arm_control.maths.shapes import Sphere
 from arm_control.obstacle_book import AHEAD_NS, REMEMBERED_NS, HeardObstacles, ObstacleBook
 from arm_control.scenery import PERIOD_NS, Scenery, Told
-from arm_control.spatial import Pose
 from arm_control.world import World
 
 MS, SECOND = 1_000_000, 1_000_000_000

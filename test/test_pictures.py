@@ -16,11 +16,14 @@ from PIL import Image, ImageSequence
 from arm_control import OscParameters, RobotModel, urdf_path
 from arm_control.exceptions import InputError
 from arm_control.gate import GateParameters
+from arm_control.maths.poses import (
+    Array,
+    rotation_vector,
+)
 from arm_control.pictures import animation, draw_overview, draw_report, rendering
 from arm_control.pictures.track import MAX_SAMPLES, make_track
 from arm_control.recording import Recording
 from arm_control.reference import Target
-from arm_control.spatial import Array, rotation_vector
 from arm_control.targets import TargetList
 
 REPO = Path(__file__).parents[1]

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from arm_control.exceptions import InputError
+from arm_control.maths.poses import Pose
 from arm_control.recording import Recording
 from arm_control.reference import Target
-from arm_control.spatial import Pose
 
 MS = 1_000_000
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from arm_control.maths.poses import Pose
 from arm_control.reference import Reference, Target, TargetQueue
-from arm_control.spatial import Pose
 
 HERE = Pose(np.eye(3), np.zeros(3))
 

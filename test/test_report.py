@@ -11,11 +11,16 @@ import pytest
 
 from arm_control.controllers.osc_parameters import OscParameters
 from arm_control.gate import GateParameters
+from arm_control.maths.poses import (
+    Array,
+    Pose,
+    rotation_from_vector,
+    rotation_vector,
+)
 from arm_control.model import RobotModel
 from arm_control.recording import Recording
 from arm_control.reference import Target
 from arm_control.report import Figure, Report, make_report
-from arm_control.spatial import Array, Pose, rotation_from_vector, rotation_vector
 from arm_control.targets import TargetList
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])

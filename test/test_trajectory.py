@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from arm_control.exceptions import InputError
+from arm_control.maths.poses import Array
 from arm_control.reference import JointReference
-from arm_control.spatial import Array
 from arm_control.trajectory import JointTrajectory, rest_to_rest, whole_turns
 from arm_control.waypoints import Waypoints
 

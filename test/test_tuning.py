@@ -19,12 +19,12 @@ from arm_control.controllers.osc_parameters import OscParameters
 from arm_control.controllers.proposal import propose
 from arm_control.controllers.proximity import Obstacle
 from arm_control.exceptions import ParameterError
-from arm_control.geometry.shapes import Sphere
 from arm_control.laws import OscSimulation
+from arm_control.maths.poses import Pose
+from arm_control.maths.shapes import Sphere
 from arm_control.run import RunOptions
 from arm_control.scenario import Scenario
 from arm_control.simulation import Simulation
-from arm_control.spatial import Pose
 from arm_control.tuning import PROPOSED, OscTuning, Saved, parameter_text, said, tuned, with_avoidance
 
 

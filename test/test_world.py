@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from arm_control.exceptions import ParameterError
-from arm_control.geometry.shapes import (
+from arm_control.maths.poses import rotation_vector
+from arm_control.maths.shapes import (
     Box,
     Capsule,
     Cone,
     Cylinder,
     Sphere,
 )
-from arm_control.spatial import rotation_vector
 from arm_control.world import World
 
 BALL = {"shape": "sphere", "size": 0.1, "position": [1, 2, 3]}

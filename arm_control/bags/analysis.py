@@ -12,6 +12,7 @@ from arm_control.bags.reader import Bag, Topic
 from arm_control.controllers.proximity import Proximity
 from arm_control.controllers.task import pose_error
 from arm_control.exceptions import ArmControlError, cause_of
+from arm_control.maths.poses import Array
 from arm_control.messages import nanoseconds
 from arm_control.metrics import clearance, condition_number
 from arm_control.model import RobotModel
@@ -20,7 +21,6 @@ from arm_control.orders import POSE_ORDERS, pose_order_of
 from arm_control.pose_following import PoseFollower, PoseMotion
 from arm_control.recording import Recording
 from arm_control.reference import Target
-from arm_control.spatial import Array
 
 LOOKS = 1500
 """Most states of which poses, condition numbers and distances are computed."""

@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from arm_control.bags.contents import JointSeries
 from arm_control.exceptions import BagError
+from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
-from arm_control.spatial import Array
 
 WINDOW = 0.1
 """Half of the time that a line is fitted to [s]."""

@@ -9,10 +9,14 @@ import numpy as np
 
 from arm_control.bags.types import NEWEST, known_types
 from arm_control.markers import ADD, DELETE, marker_form
+from arm_control.maths.poses import (
+    Array,
+    Pose,
+    quaternion_from_rotation,
+)
 from arm_control.messages import NANOSECONDS
 from arm_control.pose_trajectory import PosePoints
 from arm_control.scenery import NAMESPACE, Told
-from arm_control.spatial import Array, Pose, quaternion_from_rotation
 from arm_control.waypoints import Waypoints
 
 JOINT_STATE = "sensor_msgs/msg/JointState"

@@ -22,12 +22,12 @@ from arm_control.bags.reader import Bag
 from arm_control.control import Control
 from arm_control.exceptions import ArmControlError, BagError, InputError, cause_of
 from arm_control.laws import LawParameters
+from arm_control.maths.poses import Array
 from arm_control.messages import nanoseconds
 from arm_control.model import RobotModel
 from arm_control.obstacle_book import HeardObstacles
 from arm_control.orders import ORDERS, order_of
 from arm_control.recording import Stamps
-from arm_control.spatial import Array
 from arm_control.states import State, StateReader
 
 COMMANDS = "joint_commands"

@@ -23,10 +23,10 @@ from arm_control.bags.reader import Bag
 from arm_control.bags.replaying import Choice, arm_of, controller_of, scenario_of
 from arm_control.exceptions import ArmControlError, BagError
 from arm_control.laws import OscSimulation
+from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.pictures import recorded as pictures
 from arm_control.report import make_report
-from arm_control.spatial import Array
 
 MILLI = 1e3
 MILLENNIUM_NS = 946_684_800 * 10**9

@@ -17,6 +17,7 @@ from arm_control.control import Decision
 from arm_control.controllers.proximity import Obstacle
 from arm_control.core.files import urdf_path
 from arm_control.description.urdf import read_source
+from arm_control.maths.poses import Array
 from arm_control.obstacle_book import HeardObstacles
 from arm_control.orders import Order, order_of
 from arm_control.pose_following import PoseMotion
@@ -24,7 +25,6 @@ from arm_control.reference import Target
 from arm_control.scenario import Scenario, scenario_names
 from arm_control.scenery import Scenery
 from arm_control.simulation import Simulation
-from arm_control.spatial import Array
 from arm_control.waypoints import Waypoints
 
 TELEMETRY = 20

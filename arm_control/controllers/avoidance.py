@@ -47,19 +47,30 @@ from typing import Any
 import numpy as np
 
 from arm_control.controllers.avoidance_parameters import AvoidanceParameters
-from arm_control.controllers.cholesky import cholesky, lower
 from arm_control.controllers.obstacles import Obstacle
 from arm_control.controllers.pair_distances import digest
 from arm_control.controllers.proximity import Pairs, Proximity
 from arm_control.controllers.scene import NEAR, NORMAL, POINT, RHO, Scene
 from arm_control.controllers.text_kernel import text_kernel
-from arm_control.geometry.vectors import TINY, clip, cross
-from arm_control.matrices import eigen_symmetric
+from arm_control.maths.cholesky import (
+    cholesky,
+    lower,
+)
+from arm_control.maths.linalg import eigen_symmetric
+from arm_control.maths.poses import Array
+from arm_control.maths.scalars import (
+    maximum,
+    minimum,
+    select,
+)
+from arm_control.maths.vectors import (
+    TINY,
+    clip,
+    cross,
+)
 from arm_control.model import RobotModel, Terms
 from arm_control.model.column_law import ColumnLaw
 from arm_control.model.kernels import Kernel
-from arm_control.scalars import maximum, minimum, select
-from arm_control.spatial import Array
 
 __all__ = ["Avoidance", "AvoidanceOutput", "AvoidanceParameters", "push"]
 

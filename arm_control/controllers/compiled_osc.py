@@ -19,6 +19,11 @@ import numpy.typing as npt
 from arm_control.controllers.osc import Drive, OperationalSpaceController, OscOutput, torque
 from arm_control.controllers.osc_parameters import Form, Gains, OscParameters
 from arm_control.exceptions import InputError, ModelError
+from arm_control.maths.poses import (
+    Array,
+    Pose,
+    rotation_from_vector,
+)
 from arm_control.model import RobotModel, Terms
 from arm_control.model.engine import AGREEMENT, TERMS
 from arm_control.model.kernels import Kernel
@@ -27,7 +32,6 @@ from arm_control.model.quantities import State, input_sizes, tool_numbers
 from arm_control.model.tape import Tape
 from arm_control.model.tree import Tree
 from arm_control.reference import Reference
-from arm_control.spatial import Array, Pose, rotation_from_vector
 
 REFERENCE = 24
 """Numbers of a reference: R_WT (9), p_WT (3), V_des (6), A_des (6)."""

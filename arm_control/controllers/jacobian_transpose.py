@@ -29,8 +29,8 @@ from arm_control.core.parameters import (
     parameter,
 )
 from arm_control.exceptions import InputError
+from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
-from arm_control.spatial import Array
 
 
 @dataclass(frozen=True)

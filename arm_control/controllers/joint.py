@@ -30,9 +30,12 @@ from arm_control.core.parameters import (
     parameter,
 )
 from arm_control.exceptions import ParameterError
+from arm_control.maths.poses import (
+    Array,
+    wrap_angle,
+)
 from arm_control.model import RobotModel, Terms
 from arm_control.reference import JointReference
-from arm_control.spatial import Array, wrap_angle
 
 POSES = 256
 """Seeded random poses that stand for all poses in (4)."""

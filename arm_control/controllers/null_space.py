@@ -35,9 +35,12 @@ import numpy as np
 
 from arm_control.controllers.osc_parameters import Form, Gains
 from arm_control.controllers.task_inertia import regularity, task_inertia
-from arm_control.matrices import inverse
-from arm_control.scalars import Scalar, select
-from arm_control.spatial import Array
+from arm_control.maths.linalg import inverse
+from arm_control.maths.poses import Array
+from arm_control.maths.scalars import (
+    Scalar,
+    select,
+)
 
 
 class Level(NamedTuple):

@@ -40,11 +40,20 @@ from arm_control.controllers.null_space import beneath, beneath_pseudo, joint_mo
 from arm_control.controllers.osc_parameters import Form, Gains, OscParameters
 from arm_control.controllers.task import along, axes, chosen, pose_error
 from arm_control.controllers.task_inertia import scaled_jacobian
-from arm_control.matrices import is_numeric, solve
+from arm_control.maths.linalg import (
+    is_numeric,
+    solve,
+)
+from arm_control.maths.poses import Array
+from arm_control.maths.scalars import (
+    Scalar,
+    maximum,
+    minimum,
+    nearest,
+    select,
+)
 from arm_control.model import RobotModel, Terms
 from arm_control.reference import Reference
-from arm_control.scalars import Scalar, maximum, minimum, nearest, select
-from arm_control.spatial import Array
 
 LINEAR, ANGULAR = slice(0, 3), slice(3, 6)
 LEFT = 0.2

@@ -17,9 +17,9 @@ from arm_control.core.parameters import (
     parameter,
 )
 from arm_control.exceptions import ParameterError
+from arm_control.maths.poses import Array
+from arm_control.maths.scalars import Scalar
 from arm_control.model import RobotModel
-from arm_control.scalars import Scalar
-from arm_control.spatial import Array
 
 NULL_SPACES = ("consistent", "pseudo_inverse")
 """How what is below is kept from what is above: the second one only to see what it does wrong."""

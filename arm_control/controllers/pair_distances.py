@@ -17,16 +17,19 @@ from typing import Any
 import numpy as np
 
 from arm_control import geometry
-from arm_control.geometry.segments import (
+from arm_control.maths.poses import Array
+from arm_control.maths.scalars import Scalar
+from arm_control.maths.segments import (
     Nearest,
     between_segments,
     segment_to_shape,
     to_point,
 )
-from arm_control.geometry.shapes import to_box, to_turned
+from arm_control.maths.shapes import (
+    to_box,
+    to_turned,
+)
 from arm_control.model.column_law import ColumnLaw
-from arm_control.scalars import Scalar
-from arm_control.spatial import Array
 
 Entries = Mapping[str, Array]
 

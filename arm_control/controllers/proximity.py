@@ -25,10 +25,10 @@ from arm_control.controllers.pair_distances import LAWS, digest, distance_law, s
 from arm_control.controllers.scene import NEAR, NORMAL, POINT, RHO, Capsules, Scene
 from arm_control.controllers.text_kernel import text_kernel
 from arm_control.description.capsules import link_capsules
-from arm_control.geometry.vectors import cross
+from arm_control.maths.poses import Array
+from arm_control.maths.vectors import cross
 from arm_control.model import RobotModel
 from arm_control.model.quantities import State
-from arm_control.spatial import Array
 
 __all__ = ["Obstacle", "Pairs", "Proximity"]
 

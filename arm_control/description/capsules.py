@@ -21,7 +21,12 @@ import numpy as np
 
 from arm_control.description.urdf import Urdf
 from arm_control.exceptions import UrdfError
-from arm_control.spatial import Array, Pose, rotation_from_rpy, rotation_with_z
+from arm_control.maths.poses import (
+    Array,
+    Pose,
+    rotation_from_rpy,
+    rotation_with_z,
+)
 
 try:
     import coal

@@ -23,7 +23,13 @@ import numpy as np
 from arm_control.description.urdf import Urdf, load_urdf
 from arm_control.description.urdf_xml import number, numbers, read_robot
 from arm_control.exceptions import FrameNotFound, JointNotFound, ModelError
-from arm_control.spatial import Array, Pose, rotation_from_rpy, rotation_from_vector, rpy_from_rotation
+from arm_control.maths.poses import (
+    Array,
+    Pose,
+    rotation_from_rpy,
+    rotation_from_vector,
+    rpy_from_rotation,
+)
 
 
 @dataclass(frozen=True)

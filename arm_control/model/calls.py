@@ -11,6 +11,10 @@ import numpy.typing as npt
 
 from arm_control.core.progress import bar
 from arm_control.exceptions import InputError
+from arm_control.maths.poses import (
+    Array,
+    Pose,
+)
 from arm_control.model.column_law import ColumnLaw, Columns
 from arm_control.model.engine import KERNELS, TERMS, Engine
 from arm_control.model.kernels import SHARED, Batch, Kernel, NotFinite
@@ -18,7 +22,6 @@ from arm_control.model.program import Program
 from arm_control.model.quantities import INPUTS
 from arm_control.model.scan_law import Scan, ScanLaw
 from arm_control.model.terms import Terms
-from arm_control.spatial import Array, Pose
 
 
 class Calls:

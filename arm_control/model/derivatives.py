@@ -27,12 +27,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.matrices import inverse
+from arm_control.maths.linalg import inverse
+from arm_control.maths.poses import Array
+from arm_control.maths.scalars import Scalar
 from arm_control.model.recursions import REST, axis, numeric
 from arm_control.model.spatial_vectors import Force, Inertia, Motion, Transform, cross, skew
 from arm_control.model.tree import Tree
-from arm_control.scalars import Scalar
-from arm_control.spatial import Array
 
 
 class TorqueDerivatives(NamedTuple):

@@ -29,10 +29,10 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from arm_control.maths.poses import Array
 from arm_control.model import recursions as rec
 from arm_control.model.spatial_vectors import Force, Transform
 from arm_control.model.tree import Tree
-from arm_control.spatial import Array
 
 NO_WRENCH = (0.0,) * 6
 NO_GRAVITY = (0.0, 0.0, 0.0)

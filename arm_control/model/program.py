@@ -10,8 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from arm_control.scalars import maximum, nearest, select
-from arm_control.spatial import Array
+from arm_control.maths.poses import Array
+from arm_control.maths.scalars import (
+    maximum,
+    nearest,
+    select,
+)
 
 LEAVES = ("constant", "input")
 

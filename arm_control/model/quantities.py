@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.matrices import inverse
+from arm_control.maths.linalg import inverse
+from arm_control.maths.poses import Array
+from arm_control.maths.scalars import Scalar
 from arm_control.model import recursions as rec
 from arm_control.model.derivatives import (
     AccelerationDerivatives,
@@ -24,8 +26,6 @@ from arm_control.model.program import Program
 from arm_control.model.spatial_vectors import Force, Inertia, Motion, Transform
 from arm_control.model.tape import Tape
 from arm_control.model.tree import Tree
-from arm_control.scalars import Scalar
-from arm_control.spatial import Array
 
 TOOL = 22
 """Numbers of a tool on the last body B: R_BE (9), p_BE (3), then its mass, first moment (3) and second

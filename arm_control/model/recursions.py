@@ -23,10 +23,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from arm_control.maths.poses import Array
+from arm_control.maths.scalars import Scalar
 from arm_control.model.spatial_vectors import Force, Inertia, Motion, Transform, congruent, cross
 from arm_control.model.tree import Body, Frame, Tree
-from arm_control.scalars import Scalar
-from arm_control.spatial import Array
 
 REST = Motion(np.zeros(3), np.zeros(3))
 ZAXIS = np.array([0.0, 0.0, 1.0])

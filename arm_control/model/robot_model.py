@@ -26,6 +26,10 @@ from arm_control.core.cache import (
     default_directory,
 )
 from arm_control.exceptions import FrameNotFound
+from arm_control.maths.poses import (
+    Array,
+    Pose,
+)
 from arm_control.model.arm import Arm, describe
 from arm_control.model.calls import BatchFunction, Calls
 from arm_control.model.column_law import ColumnLaw, Columns
@@ -37,7 +41,6 @@ from arm_control.model.quantities import tool_numbers
 from arm_control.model.scan_law import Scan, ScanLaw
 from arm_control.model.terms import Terms
 from arm_control.model.tool import Tool
-from arm_control.spatial import Array, Pose
 
 if TYPE_CHECKING:
     from arm_control.model.symbolic import Symbolic

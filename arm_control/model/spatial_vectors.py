@@ -1,6 +1,6 @@
 """Spatial vectors over an abstract scalar: what the recursions are written in.
 
-A scalar is anything with ``+ - * /`` and the functions of :mod:`arm_control.scalars`: a float, a SymPy
+A scalar is anything with ``+ - * /`` and the functions of :mod:`arm_control.maths.scalars`: a float, a SymPy
 expression, a node of a :class:`~arm_control.model.tape.Tape`. Vectors and matrices are NumPy arrays of scalars.
 
     motion     V = (v, w)      linear, angular velocity (or acceleration) at the frame's origin
@@ -22,9 +22,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arm_control.matrices import mirrored
-from arm_control.scalars import Scalar
-from arm_control.spatial import Array
+from arm_control.maths.linalg import mirrored
+from arm_control.maths.poses import Array
+from arm_control.maths.scalars import Scalar
 
 
 def cross(a: Array, b: Array) -> Array:

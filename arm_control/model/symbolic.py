@@ -19,12 +19,15 @@ from sympy.printing.pycode import PythonCodePrinter
 
 from arm_control.core.cache import Cache
 from arm_control.exceptions import FrameNotFound, InputError
+from arm_control.maths.scalars import (
+    cos,
+    sin,
+)
 from arm_control.model.program import Program
 from arm_control.model.quantities import INPUTS, State, input_sizes, write_down
 from arm_control.model.recursions import relative_transform
 from arm_control.model.spatial_vectors import Transform
 from arm_control.model.tree import Tree
-from arm_control.scalars import cos, sin
 
 sin.register(sympy.Expr)(sympy.sin)
 cos.register(sympy.Expr)(sympy.cos)

@@ -19,9 +19,16 @@ from typing import Any
 import numpy as np
 
 from arm_control.description.urdf import Urdf
+from arm_control.maths.poses import (
+    Array,
+    rotation_from_rpy,
+    rotation_with_z,
+)
+from arm_control.maths.scalars import (
+    cos,
+    sin,
+)
 from arm_control.model.spatial_vectors import Inertia, Transform
-from arm_control.scalars import cos, sin
-from arm_control.spatial import Array, rotation_from_rpy, rotation_with_z
 
 GRAVITY = (0.0, 0.0, -9.81)
 

@@ -17,6 +17,11 @@ from trajectory_msgs.msg import (
     MultiDOFJointTrajectoryPoint,
 )
 
+from arm_control.maths.poses import (
+    Array,
+    Pose,
+    quaternion_from_rotation,
+)
 from arm_control.messages import (
     NANOSECONDS,
     nanoseconds,
@@ -25,7 +30,6 @@ from arm_control.messages import (
     waypoints_from_message,
 )
 from arm_control.pose_trajectory import PosePoints
-from arm_control.spatial import Array, Pose, quaternion_from_rotation
 from arm_control.waypoints import Waypoints
 
 __all__ = [

@@ -23,6 +23,11 @@ from visualization_msgs.msg import MarkerArray
 from arm_control.controllers.proximity import Obstacle
 from arm_control.core.parameters import parameter
 from arm_control.exceptions import ModelError, SimulationDiverged, SimulatorLost
+from arm_control.maths.poses import (
+    Array,
+    Pose,
+    rotation_vector,
+)
 from arm_control.model import Terms
 from arm_control.nodes.base import EVENTS, LATCHED, run
 from arm_control.nodes.conversions import pose_message, time_message
@@ -31,7 +36,6 @@ from arm_control.nodes.simulated_arm import SimulatedArmNode
 from arm_control.nodes.simulated_arm_parameters import SimulatedArmParameters
 from arm_control.simulators.coppeliasim_parameters import CoppeliasimParameters
 from arm_control.simulators.coppeliasim_simulator import CoppeliasimSimulator
-from arm_control.spatial import Array, Pose, rotation_vector
 
 RETRY = 1.0
 """Wall time between two attempts to connect [s]."""

@@ -15,12 +15,12 @@ from std_msgs.msg import Float64, Float64MultiArray
 from arm_control.core.parameters import parameter
 from arm_control.exceptions import InputError
 from arm_control.gate import EffortGate, GateOutput, GateParameters
+from arm_control.maths.poses import Array
 from arm_control.model import Terms
 from arm_control.nodes.base import LATCHED, STATE, ArmNode, ArmParameters
 from arm_control.nodes.conversions import doubles, joint_state, nanoseconds
 from arm_control.nodes.health import OK, WARN, Diagnostics, Durations, Rate
 from arm_control.nodes.states import State, StateReader
-from arm_control.spatial import Array
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from visualization_msgs.msg import MarkerArray
 from arm_control.controllers.task import pose_error
 from arm_control.exceptions import InputError
 from arm_control.gate import GateOutput
+from arm_control.maths.poses import Pose
 from arm_control.model import Terms
 from arm_control.nodes.base import STATE, run
 from arm_control.nodes.conversions import NANOSECONDS, pose_array
@@ -28,7 +29,6 @@ from arm_control.nodes.states import State
 from arm_control.planners.reach import Plan
 from arm_control.planners.receding import PlanFollower, RecedingParameters
 from arm_control.planners.worker import PlannerProcess
-from arm_control.spatial import Pose
 
 SHOWN = 11
 """Poses of a plan that are published."""

@@ -8,8 +8,8 @@ from visualization_msgs.msg import Marker
 
 from arm_control.controllers.proximity import Obstacle
 from arm_control.markers import marker_form, shapes_of
+from arm_control.maths.poses import Array
 from arm_control.nodes.conversions import pose_message, time_message
-from arm_control.spatial import Array
 
 __all__ = ["line_marker", "marker_of", "shapes_of"]
 

@@ -16,6 +16,7 @@ from arm_control.controllers.compiled_osc import CompiledOsc
 from arm_control.controllers.osc import TERMS, OscOutput
 from arm_control.core.parameters import parameter
 from arm_control.exceptions import InputError
+from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.nodes.base import STATE, run
 from arm_control.nodes.conversions import NANOSECONDS
@@ -23,7 +24,6 @@ from arm_control.nodes.effort import Command, EffortNode, EffortParameters
 from arm_control.nodes.orders import PoseOrders
 from arm_control.nodes.states import State
 from arm_control.nodes.surroundings import Surroundings
-from arm_control.spatial import Array
 from arm_control.tuning import OscTuning, said, tuned, with_avoidance
 
 

@@ -23,6 +23,7 @@ from arm_control.core.files import urdf_path
 from arm_control.description.urdf import read_source
 from arm_control.exceptions import ArmControlError, InputError, SimulationDiverged
 from arm_control.gate import EffortGate, GateOutput
+from arm_control.maths.poses import Array
 from arm_control.model import Terms
 from arm_control.nodes.answers import Answers
 from arm_control.nodes.base import LATCHED, STATE, ArmNode
@@ -32,7 +33,6 @@ from arm_control.nodes.pace import Pace
 from arm_control.nodes.simulated_arm_parameters import SimulatedArmParameters
 from arm_control.nodes.states import PublisherLock
 from arm_control.scenario import world_of
-from arm_control.spatial import Array
 
 COMMANDS = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
 """A few may wait, so that none is lost from the count; the newest one acts."""

@@ -24,6 +24,7 @@ from arm_control.core.files import urdf_path
 from arm_control.core.parameters import parameter
 from arm_control.description.urdf import read_source
 from arm_control.exceptions import InputError
+from arm_control.maths.poses import Pose
 from arm_control.messages import link_of
 from arm_control.nodes.base import EVENTS, LATCHED, ArmNode, ArmParameters, run
 from arm_control.nodes.conversions import NANOSECONDS, joint_state, nanoseconds
@@ -31,7 +32,6 @@ from arm_control.nodes.newest import NewestOnly
 from arm_control.nodes.orders import PoseOrders
 from arm_control.nodes.remote import Remote, may_be_braked, told
 from arm_control.nodes.wished import Wished
-from arm_control.spatial import Pose
 
 if TYPE_CHECKING:
     from arm_control.viewer.panel import Line

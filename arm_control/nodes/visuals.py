@@ -33,6 +33,10 @@ from visualization_msgs.msg import Marker, MarkerArray
 from arm_control.controllers.proximity import Proximity
 from arm_control.core.parameters import parameter
 from arm_control.exceptions import InputError
+from arm_control.maths.poses import (
+    Array,
+    Pose,
+)
 from arm_control.nodes.base import LATCHED, STATE, ArmNode, ArmParameters, run
 from arm_control.nodes.conversions import time_message, transform_message
 from arm_control.nodes.loop import Apart, poll
@@ -40,7 +44,6 @@ from arm_control.nodes.markers import line_marker
 from arm_control.nodes.orders import PoseOrders
 from arm_control.nodes.states import State, StateReader
 from arm_control.nodes.surroundings import ObstacleListener
-from arm_control.spatial import Array, Pose
 
 try:
     from tf2_msgs.msg import TFMessage

@@ -21,7 +21,8 @@ from sensor_msgs.msg import JointState
 from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control.controllers.proximity import Obstacle
-from arm_control.geometry.shapes import (
+from arm_control.maths.poses import Pose
+from arm_control.maths.shapes import (
     Box,
     Shape,
     Sphere,
@@ -35,7 +36,6 @@ from arm_control.nodes.conversions import (
     time_message,
 )
 from arm_control.nodes.markers import marker_of
-from arm_control.spatial import Pose
 
 TARGETS = QoSProfile(
     depth=1,

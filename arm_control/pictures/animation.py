@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageDraw, ImageFont
 
+from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.pictures.rendering import Frames, Rendering, Shots, render
 from arm_control.pictures.sketch import homogeneous, sketch
 from arm_control.pictures.style import AXIS_COLOURS, ORANGE
 from arm_control.pictures.track import Track
-from arm_control.spatial import Array
 
 _log = logging.getLogger(__name__)
 

@@ -11,6 +11,7 @@ import numpy as np
 from arm_control.controllers.osc_parameters import OscParameters
 from arm_control.controllers.task import rows_of
 from arm_control.controllers.task_inertia import scaled_jacobian
+from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.pictures.in_space import draw_run, draw_runs, same_frame, views
 from arm_control.pictures.style import (
@@ -29,7 +30,6 @@ from arm_control.pictures.style import (
 )
 from arm_control.recording import Trace
 from arm_control.scenario import Scenario
-from arm_control.spatial import Array
 
 LENGTH, APART = OscParameters().characteristic_length, 20
 """For singular values: what makes an angle a length [m], and every which state they are looked at."""

@@ -9,7 +9,8 @@ import numpy as np
 from matplotlib.patches import Polygon
 from matplotlib.patheffects import withStroke
 
-from arm_control.geometry.shapes import (
+from arm_control.maths.poses import Array
+from arm_control.maths.shapes import (
     Box,
     Capsule,
     Cone,
@@ -21,7 +22,6 @@ from arm_control.model import RobotModel
 from arm_control.pictures.sketch import link_points
 from arm_control.pictures.style import GREY, INK, RED
 from arm_control.recording import Trace
-from arm_control.spatial import Array
 from arm_control.world import World
 
 POSTURES, GHOSTS = (0.0, 0.19, 0.41, 0.64, 0.87, 1.0), 6

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from arm_control.exceptions import MissingExtra
+from arm_control.maths.poses import Array
 from arm_control.pictures.rendering import Frames
-from arm_control.spatial import Array
 
 try:
     import mujoco

@@ -12,10 +12,10 @@ from matplotlib.patches import Circle
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from PIL import Image
 
+from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.pictures.sketch import link_points
 from arm_control.pictures.style import BLUE, DASHES, GREEN, GREY, INK, ORANGE, RED, limit, new_figure, style
-from arm_control.spatial import Array
 
 COLOURS = (BLUE, ORANGE, GREEN)
 POSTURES = (0.0, 0.35, 0.7, 1.0)

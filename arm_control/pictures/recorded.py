@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from arm_control.maths.poses import Array
 from arm_control.pictures.style import BLUE, INK, JOINT_COLOURS, ORANGE, limit, moments, new_figure, style, time_axis
-from arm_control.spatial import Array
 
 POINTS = 4000
 """Of a line; of a longer series the largest and smallest of each part are drawn, so no peak is lost."""

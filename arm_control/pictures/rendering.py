@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 import arm_control
+from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
-from arm_control.spatial import Array
 
 Frames = npt.NDArray[np.uint8]
 

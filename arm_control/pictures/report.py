@@ -10,6 +10,7 @@ import numpy as np
 
 from arm_control.controllers.osc_parameters import OscParameters
 from arm_control.gate import GateParameters
+from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.pictures.animation import draw_animation, make_shots, render_or_sketch
 from arm_control.pictures.rendering import Frames
@@ -29,7 +30,6 @@ from arm_control.pictures.style import (
 )
 from arm_control.pictures.track import Track, make_track
 from arm_control.recording import Recording
-from arm_control.spatial import Array
 from arm_control.targets import TargetList
 
 LOWEST = 1e-4

@@ -13,11 +13,11 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MultipleLocator
 from mpl_toolkits.mplot3d.art3d import Line3DCollection  # type: ignore[import-untyped]
 
+from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.pictures.rendering import Frames, Shots
 from arm_control.pictures.style import AXIS_COLOURS, BLUE, DPI, GREY, GRID, INK, ORANGE
 from arm_control.pictures.track import Track
-from arm_control.spatial import Array
 
 TRIAD = 0.08
 """Length of the axes drawn at a target [m]."""

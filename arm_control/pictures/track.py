@@ -8,9 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import InputError
+from arm_control.maths.poses import (
+    Array,
+    Pose,
+    rotation_vector,
+)
 from arm_control.model import RobotModel
 from arm_control.recording import Recording
-from arm_control.spatial import Array, Pose, rotation_vector
 
 MAX_SAMPLES = 25_000
 """States a picture is drawn from; of a longer recording every second, third ... one is taken."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.model.quantities import tool_numbers
 from arm_control.model.scan_law import Scan, ScanLaw
@@ -14,7 +15,6 @@ from arm_control.planners.costs import Costs
 from arm_control.planners.dynamics import ArmDynamics
 from arm_control.planners.passes import Backward
 from arm_control.planners.riccati import NOT_SETTLED
-from arm_control.spatial import Array
 
 TRIES = 4
 """How often a knot whose controls do not settle is tried again, compiled, before it is solved on floats."""

@@ -19,14 +19,21 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.columns import columns, rows
 from arm_control.exceptions import InputError
+from arm_control.maths.columns import (
+    columns,
+    rows,
+)
+from arm_control.maths.poses import Array
+from arm_control.maths.scalars import (
+    Scalar,
+    maximum,
+    sqrt,
+)
 from arm_control.planners.dynamics import Arm
 from arm_control.planners.knot import Knot
 from arm_control.planners.residuals import Residual
 from arm_control.planners.riccati import Cost
-from arm_control.scalars import Scalar, maximum, sqrt
-from arm_control.spatial import Array
 
 
 class Form(Protocol):

@@ -17,9 +17,9 @@ from typing import Literal, Protocol
 import numpy as np
 
 from arm_control.exceptions import InputError
+from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.model.quantities import State
-from arm_control.spatial import Array
 
 Arm = Callable[[Array, Array], State] | None
 """From x and u, arrays of scalars, to the arm in that state; None where the dynamics are no arm's."""

@@ -32,6 +32,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import InputError
+from arm_control.maths.poses import Array
 from arm_control.planners.compiled_passes import CompiledPasses
 from arm_control.planners.costs import Costs
 from arm_control.planners.dynamics import ArmDynamics, Dynamics
@@ -39,7 +40,6 @@ from arm_control.planners.ilqr_parameters import IlqrParameters
 from arm_control.planners.numpy_passes import NumpyPasses, PassFailed
 from arm_control.planners.passes import Passes
 from arm_control.planners.user_costs import UserCosts
-from arm_control.spatial import Array
 
 __all__ = ["Ilqr", "IlqrParameters", "IlqrResult"]
 _SMALL_LAMBDA = 1e-5

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from arm_control.exceptions import InputError
+from arm_control.maths.poses import Array
 from arm_control.model.quantities import State
 from arm_control.model.recursions import frame_transform, jacobian
-from arm_control.spatial import Array
 
 
 class Knot:

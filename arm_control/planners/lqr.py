@@ -20,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import InputError
+from arm_control.maths.poses import Array
 from arm_control.planners.dynamics import Dynamics, differences
-from arm_control.spatial import Array
 
 _DOUBLINGS = 60
 

@@ -7,12 +7,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from arm_control.maths.poses import Array
 from arm_control.planners.costs import Costs
 from arm_control.planners.dynamics import Dynamics
 from arm_control.planners.passes import Backward
 from arm_control.planners.riccati import DONE, Cost, Expansion, Limits, expand, step
 from arm_control.planners.user_costs import UserCosts
-from arm_control.spatial import Array
 
 
 class PassFailed(Exception):

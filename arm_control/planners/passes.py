@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from arm_control.spatial import Array
+from arm_control.maths.poses import Array
 
 
 class Backward(NamedTuple):

@@ -25,13 +25,18 @@ from arm_control.core.parameters import (
     parameter,
 )
 from arm_control.exceptions import InputError
+from arm_control.maths.poses import (
+    Array,
+    Pose,
+    limit_magnitude,
+    wrap_angle,
+)
 from arm_control.model import RobotModel, Terms
 from arm_control.planners.costs import Barrier, Costs, Term
 from arm_control.planners.dynamics import ArmDynamics
 from arm_control.planners.ilqr import Ilqr, IlqrResult
 from arm_control.planners.ilqr_parameters import IlqrParameters
 from arm_control.planners.residuals import ControlError, LimitDistance, OrientationError, PositionError, StateError
-from arm_control.spatial import Array, Pose, limit_magnitude, wrap_angle
 
 KP, KV = 100.0, 20.0
 """Gains of (3) [1/s^2], [1/s]."""

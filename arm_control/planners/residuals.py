@@ -17,10 +17,20 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import InputError
+from arm_control.maths.poses import (
+    Array,
+    rotation_vector,
+)
+from arm_control.maths.scalars import (
+    Scalar,
+    cos,
+    maximum,
+    select,
+    sin,
+    sqrt,
+)
 from arm_control.model.spatial_vectors import skew
 from arm_control.planners.knot import Knot
-from arm_control.scalars import Scalar, cos, maximum, select, sin, sqrt
-from arm_control.spatial import Array, rotation_vector
 
 _SMALL = 1e-3
 """Square of an angle [rad^2] below which c of (1) is a series."""

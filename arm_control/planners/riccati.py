@@ -18,10 +18,16 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control.exceptions import InputError
-from arm_control.matrices import is_numeric, mirrored
+from arm_control.maths.linalg import (
+    is_numeric,
+    mirrored,
+)
+from arm_control.maths.poses import Array
+from arm_control.maths.scalars import (
+    Scalar,
+    select,
+)
 from arm_control.planners.box_qp import active_set_step, box_qp, cholesky, cholesky_solve
-from arm_control.scalars import Scalar, select
-from arm_control.spatial import Array
 
 PASSES = 4
 """Sets of held controls that compiled code tries at a knot before it says so; it may be asked to go on from there."""

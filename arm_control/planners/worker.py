@@ -15,9 +15,12 @@ from multiprocessing.connection import Connection
 from typing import Any, NamedTuple, Protocol
 
 from arm_control.exceptions import ArmControlError
+from arm_control.maths.poses import (
+    Array,
+    Pose,
+)
 from arm_control.model import RobotModel
 from arm_control.planners.reach import Plan, ReachParameters, ReachPlanner
-from arm_control.spatial import Array, Pose
 
 START_TIME = 60.0
 """Within this the planner must have compiled [s]."""

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from arm_control.exceptions import ModelError
+from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.model.spatial_vectors import Inertia, Transform
 from arm_control.model.tree import Body
-from arm_control.spatial import Array
 
 OLDEST, SIGNED_TORQUE = 40300, 40400
 """Versions of CoppeliaSim: the oldest whose joints are these; the first whose torque has a sign."""

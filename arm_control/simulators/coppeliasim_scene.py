@@ -18,7 +18,11 @@ from typing import Any
 import numpy as np
 
 from arm_control.exceptions import JointNotFound, ModelError
-from arm_control.geometry.shapes import (
+from arm_control.maths.poses import (
+    Array,
+    rotation_with_z,
+)
+from arm_control.maths.shapes import (
     Box,
     Capsule,
     Cone,
@@ -29,7 +33,6 @@ from arm_control.geometry.shapes import (
 from arm_control.model import RobotModel
 from arm_control.model.spatial_vectors import Inertia, Transform
 from arm_control.model.tree import Body
-from arm_control.spatial import Array, rotation_with_z
 
 THICKNESS, SMALLEST = 0.06, 0.04
 """Of the shapes that stand for links, and of the shortest of them [m]."""

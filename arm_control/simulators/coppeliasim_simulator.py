@@ -18,7 +18,12 @@ from typing import Any
 import numpy as np
 
 from arm_control.exceptions import ModelError, SimulationDiverged, SimulatorLost
-from arm_control.geometry.shapes import Shape
+from arm_control.maths.poses import (
+    Array,
+    Pose,
+    rotation_from_quaternion,
+)
+from arm_control.maths.shapes import Shape
 from arm_control.model import RobotModel
 from arm_control.simulators.coppeliasim_checks import (
     ROUNDING,
@@ -34,7 +39,6 @@ from arm_control.simulators.coppeliasim_client import Connection
 from arm_control.simulators.coppeliasim_parameters import CoppeliasimParameters
 from arm_control.simulators.coppeliasim_scene import build, find, find_joints, joint_paths, shape_of
 from arm_control.simulators.coppeliasim_script import KEEP_ALIVE, create_script, end_what_runs, stop, until
-from arm_control.spatial import Array, Pose, rotation_from_quaternion
 
 SERVING_TIME = 2e-4
 """Time in which the server waits for another request before it goes on; its own 2 ms halve the rate [s]."""

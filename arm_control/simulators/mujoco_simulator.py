@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import MissingExtra, ModelError, SimulationDiverged
+from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
-from arm_control.spatial import Array
 
 try:
     import mujoco

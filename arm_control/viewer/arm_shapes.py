@@ -17,14 +17,19 @@ import numpy as np
 from arm_control.core.files import share_path
 from arm_control.description.capsules import link_capsules
 from arm_control.exceptions import UrdfError
-from arm_control.geometry.shapes import (
+from arm_control.maths.poses import (
+    Array,
+    Pose,
+    rotation_from_rpy,
+    rotation_with_z,
+)
+from arm_control.maths.shapes import (
     Box,
     Capsule,
     Cylinder,
     Sphere,
 )
 from arm_control.model import RobotModel
-from arm_control.spatial import Array, Pose, rotation_from_rpy, rotation_with_z
 from arm_control.viewer.solids import Mesh, joined, mesh_of
 
 try:

@@ -12,11 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from arm_control.exceptions import ArmControlError
-from arm_control.geometry.shapes import Shape
 from arm_control.markers import ADD, DELETE, DELETEALL, shapes_of
+from arm_control.maths.poses import (
+    Array,
+    Pose,
+)
+from arm_control.maths.shapes import Shape
 from arm_control.messages import nanoseconds, pose_from_message
 from arm_control.obstacle_book import AHEAD_NS
-from arm_control.spatial import Array, Pose
 from arm_control.viewer.solids import joined, mesh_of
 
 MOST = 500

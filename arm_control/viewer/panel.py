@@ -11,7 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from arm_control.core.parameters import Spec
-from arm_control.spatial import Array, Pose
+from arm_control.maths.poses import (
+    Array,
+    Pose,
+)
 from arm_control.viewer.wishes import Wishes
 
 HELD = 0.4

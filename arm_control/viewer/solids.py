@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.geometry.shapes import (
+from arm_control.maths.poses import Array
+from arm_control.maths.shapes import (
     Box,
     Capsule,
     Cone,
@@ -19,7 +20,6 @@ from arm_control.geometry.shapes import (
     Shape,
     Sphere,
 )
-from arm_control.spatial import Array
 
 ROUND, ARC = 32, 9
 """Corners around an axis, and along a quarter of a circle."""

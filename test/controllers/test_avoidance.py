@@ -15,7 +15,13 @@ from hypothesis import strategies as st
 from arm_control.controllers.avoidance import Avoidance, AvoidanceParameters
 from arm_control.controllers.proximity import Obstacle, Proximity
 from arm_control.exceptions import InputError, ParameterError
-from arm_control.geometry.shapes import (
+from arm_control.maths.poses import (
+    Array,
+    Pose,
+    rotation_from_vector,
+    rotation_with_z,
+)
+from arm_control.maths.shapes import (
     Box,
     Capsule,
     Cone,
@@ -23,7 +29,6 @@ from arm_control.geometry.shapes import (
     Sphere,
 )
 from arm_control.model import RobotModel
-from arm_control.spatial import Array, Pose, rotation_from_vector, rotation_with_z
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 SHAPES = (Sphere(0.06), Capsule(0.05, 0.2), Box((0.1, 0.12, 0.14)), Cylinder(0.06, 0.2), Cone(0.08, 0.2))

@@ -14,10 +14,14 @@ from arm_control.controllers.osc_parameters import OscParameters
 from arm_control.controllers.task_inertia import regularity, scaled_jacobian
 from arm_control.core.cache import Cache
 from arm_control.exceptions import InputError
+from arm_control.maths.poses import (
+    Array,
+    Pose,
+    rotation_from_vector,
+)
 from arm_control.model import RobotModel, Terms, Tool
 from arm_control.model.backends import llvm_compiler
 from arm_control.reference import Reference
-from arm_control.spatial import Array, Pose, rotation_from_vector
 
 Load = Callable[..., RobotModel]
 

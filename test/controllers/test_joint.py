@@ -15,10 +15,13 @@ from arm_control.controllers.joint import (
 )
 from arm_control.exceptions import ParameterError
 from arm_control.following import Follower, FollowingParameters
+from arm_control.maths.poses import (
+    Array,
+    wrap_angle,
+)
 from arm_control.model import RobotModel
 from arm_control.reference import JointReference
 from arm_control.simulators.mujoco_simulator import MujocoSimulator
-from arm_control.spatial import Array, wrap_angle
 from arm_control.targets import load_trajectory
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])

@@ -12,10 +12,14 @@ from arm_control.controllers.osc_parameters import Form, Gains, OscParameters
 from arm_control.controllers.task import along, axes, rows_of
 from arm_control.exceptions import ParameterError
 from arm_control.gate import EffortGate, GateParameters
+from arm_control.maths.poses import (
+    Array,
+    Pose,
+    rotation_from_vector,
+)
 from arm_control.model import RobotModel, Terms
 from arm_control.reference import Reference
 from arm_control.simulators.mujoco_simulator import MujocoSimulator
-from arm_control.spatial import Array, Pose, rotation_from_vector
 
 PANDA = np.array([0.0, -0.6, 0.0, -2.2, 0.0, 1.7, 0.8])
 UR5 = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])

@@ -19,10 +19,14 @@ from arm_control.controllers.task import pose_error
 from arm_control.controllers.task_inertia import task_inertia
 from arm_control.exceptions import ParameterError
 from arm_control.gate import EffortGate, GateParameters
+from arm_control.maths.poses import (
+    Array,
+    Pose,
+    rotation_from_vector,
+)
 from arm_control.model import RobotModel, Terms
 from arm_control.reference import Reference
 from arm_control.simulators.mujoco_simulator import MujocoSimulator
-from arm_control.spatial import Array, Pose, rotation_from_vector
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 UNLIMITED = {

@@ -12,10 +12,10 @@ from arm_control.controllers.compiled_osc import CompiledOsc
 from arm_control.controllers.proposal import capability, propose
 from arm_control.exceptions import ParameterError
 from arm_control.gate import EffortGate, GateParameters
+from arm_control.maths.poses import Pose
 from arm_control.model import RobotModel
 from arm_control.reference import Reference
 from arm_control.simulators.mujoco_simulator import MujocoSimulator
-from arm_control.spatial import Pose
 
 
 def test_what_is_given_stays_and_the_rest_suits_it(ur5: RobotModel):

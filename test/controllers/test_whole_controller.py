@@ -18,7 +18,12 @@ from arm_control.controllers.osc_parameters import OscParameters
 from arm_control.controllers.proximity import Obstacle
 from arm_control.exceptions import InputError
 from arm_control.gate import EffortGate, GateParameters
-from arm_control.geometry.shapes import (
+from arm_control.maths.poses import (
+    Array,
+    Pose,
+    rotation_from_vector,
+)
+from arm_control.maths.shapes import (
     Box,
     Capsule,
     Cone,
@@ -27,7 +32,6 @@ from arm_control.geometry.shapes import (
 )
 from arm_control.model import RobotModel
 from arm_control.reference import Reference
-from arm_control.spatial import Array, Pose, rotation_from_vector
 
 SHAPES = (Sphere(0.05), Capsule(0.04, 0.3), Box((0.1, 0.2, 0.05)), Cylinder(0.05, 0.2), Cone(0.08, 0.15))
 FORMS = (

@@ -14,7 +14,7 @@ from stand_in import REAL
 from arm_control import RobotModel
 from arm_control.core.files import share_path
 from arm_control.exceptions import JointNotFound, MissingExtra, ModelError, SimulatorLost
-from arm_control.geometry.shapes import (
+from arm_control.maths.shapes import (
     Box,
     Capsule,
     Cone,

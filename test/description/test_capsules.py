@@ -9,8 +9,12 @@ import pytest
 
 from arm_control.description.capsules import LinkCapsule, enclosing_capsule, link_capsules
 from arm_control.description.urdf import load_urdf
+from arm_control.maths.poses import (
+    Array,
+    Pose,
+    rotation_from_rpy,
+)
 from arm_control.model import RobotModel
-from arm_control.spatial import Array, Pose, rotation_from_rpy
 
 REPO = Path(__file__).parents[2]
 

@@ -16,13 +16,17 @@ import pytest
 
 from arm_control.core.cache import Cache
 from arm_control.exceptions import ModelError, UrdfError
+from arm_control.maths.poses import (
+    Array,
+    Pose,
+    rotation_from_vector,
+)
 from arm_control.model import RobotModel
 from arm_control.model.arm import Arm, describe
 from arm_control.model.engine import BACKENDS, Engine
 from arm_control.model.kernels import Kernel
 from arm_control.model.quantities import INPUTS, reference, tool_numbers
 from arm_control.model.tool import Tool
-from arm_control.spatial import Array, Pose, rotation_from_vector
 
 REPO = Path(__file__).parents[2]
 DATA = REPO.parent / "shared" / "data" / "urdf"

@@ -10,6 +10,7 @@ import pinocchio as pin
 import pytest
 
 from arm_control import RobotModel, urdf_path
+from arm_control.maths.poses import Array
 from arm_control.model.newton_euler import (
     gravity_torque,
     mass_matrix_by_columns,
@@ -17,7 +18,6 @@ from arm_control.model.newton_euler import (
     rnea_world,
     velocity_torque,
 )
-from arm_control.spatial import Array
 
 G0 = (0.0, 0.0, -9.81)
 States = Callable[..., list[tuple[Array, Array]]]

@@ -10,11 +10,17 @@ import numpy as np
 import pytest
 
 from arm_control.exceptions import ModelError
+from arm_control.maths.poses import Array
+from arm_control.maths.scalars import (
+    atan2,
+    cos,
+    select,
+    sin,
+    sqrt,
+)
 from arm_control.model.backends.llvm_scans import CompiledScan
 from arm_control.model.engine import check_scan
 from arm_control.model.scan_law import ScanLaw, TextScan
-from arm_control.scalars import atan2, cos, select, sin, sqrt
-from arm_control.spatial import Array
 
 
 def text(x: Mapping[str, Array]) -> dict[str, Any]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arm_control.matrices import mirrored
+from arm_control.maths.linalg import mirrored
+from arm_control.maths.poses import rotation_from_vector
 from arm_control.model.spatial_vectors import Force, Inertia, Motion, Transform, congruent, cross, skew
-from arm_control.spatial import rotation_from_vector
 
 SEEDS = range(5)
 

@@ -10,17 +10,21 @@ from geometry_msgs.msg import Point
 from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control.exceptions import FrameNotFound, InputError
-from arm_control.geometry.shapes import (
+from arm_control.markers import MOST
+from arm_control.maths.poses import (
+    Pose,
+    rotation_from_rpy,
+    rotation_from_vector,
+)
+from arm_control.maths.shapes import (
     Box,
     Capsule,
     Cone,
     Cylinder,
     Sphere,
 )
-from arm_control.markers import MOST
 from arm_control.nodes.conversions import time_message
 from arm_control.obstacle_book import ObstacleBook
-from arm_control.spatial import Pose, rotation_from_rpy, rotation_from_vector
 
 SECOND = 1_000_000_000
 HAND = Pose(rotation_from_rpy([0.1, 0.2, 0.3]), np.array([1.0, 2.0, 3.0]))

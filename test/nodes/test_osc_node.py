@@ -26,7 +26,7 @@ from arm_control.controllers.compiled_osc import CompiledOsc
 from arm_control.controllers.proposal import propose
 from arm_control.controllers.proximity import Obstacle
 from arm_control.gate import EffortGate, GateParameters
-from arm_control.geometry.shapes import Sphere
+from arm_control.maths.shapes import Sphere
 from arm_control.nodes.conversions import joint_state
 from arm_control.reference import Reference
 from arm_control.tuning import PROPOSED

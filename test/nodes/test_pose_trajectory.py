@@ -17,12 +17,15 @@ from arm_control.controllers.compiled_osc import CompiledOsc
 from arm_control.controllers.proposal import propose
 from arm_control.exceptions import InputError
 from arm_control.gate import EffortGate, GateParameters
+from arm_control.maths.poses import (
+    Pose,
+    rotation_from_vector,
+)
 from arm_control.nodes.conversions import joint_state, pose_points_from_message, pose_trajectory_message
 from arm_control.pose_following import PoseFollower, PoseMotion
 from arm_control.pose_trajectory import PosePoints
 from arm_control.scenario import Scenario
 from arm_control.simulation import Simulation
-from arm_control.spatial import Pose, rotation_from_vector
 
 MS = 1_000_000
 START = np.array(HOME)

@@ -22,11 +22,11 @@ from sensor_msgs.msg import JointState
 from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control import RobotModel, urdf_path
+from arm_control.maths.poses import Pose
 from arm_control.nodes.conversions import joint_state, pose_from_message
 from arm_control.nodes.remote import may_be_braked, told
 from arm_control.nodes.viewer import ViewerNode
 from arm_control.obstacle_book import ObstacleBook
-from arm_control.spatial import Pose
 from arm_control.viewer.arm_shapes import arm_parts, mesh_roots
 from arm_control.viewer.drawings import MarkerBook
 from arm_control.viewer.scene import FIELD_OF_VIEW, camera_of

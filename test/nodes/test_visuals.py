@@ -20,13 +20,13 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control import Pose, RobotModel, urdf_path
 from arm_control.controllers.proximity import Obstacle
-from arm_control.geometry.shapes import Sphere
+from arm_control.maths.poses import rotation_from_rpy
+from arm_control.maths.shapes import Sphere
 from arm_control.nodes import visuals
 from arm_control.nodes.conversions import joint_state, pose_message, time_message
 from arm_control.nodes.markers import marker_of
 from arm_control.nodes.states import State
 from arm_control.nodes.visuals import VisualsNode, axes, force_of
-from arm_control.spatial import rotation_from_rpy
 
 TURNED = rotation_from_rpy([0.3, -0.2, 0.9])
 Q = np.array(HOME)

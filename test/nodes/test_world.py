@@ -18,7 +18,11 @@ from arm_control import RobotModel, urdf_path
 from arm_control.bags.simulated import SimulatedBag
 from arm_control.controllers.proximity import Obstacle
 from arm_control.gate import EffortGate, GateParameters
-from arm_control.geometry.shapes import (
+from arm_control.maths.poses import (
+    Pose,
+    rotation_from_rpy,
+)
+from arm_control.maths.shapes import (
     Box,
     Capsule,
     Cone,
@@ -33,7 +37,6 @@ from arm_control.obstacle_book import ObstacleBook
 from arm_control.scenario import Scenario
 from arm_control.simulation import Simulation
 from arm_control.simulators.mujoco_simulator import MujocoSimulator
-from arm_control.spatial import Pose, rotation_from_rpy
 from arm_control.world import World
 
 MS = 1_000_000

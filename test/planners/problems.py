@@ -5,6 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from arm_control import RobotModel, urdf_path
+from arm_control.maths.poses import (
+    Array,
+    rotation_from_vector,
+)
 from arm_control.planners import (
     ArmDynamics,
     ControlError,
@@ -19,7 +23,6 @@ from arm_control.planners import (
     UserDynamics,
 )
 from arm_control.planners.costs import Barrier
-from arm_control.spatial import Array, rotation_from_vector
 
 CAR_START = np.array([1.0, 1.0, 1.5 * np.pi, 0.0])
 CAR_LIMITS = np.array([0.5, 2.0])

@@ -7,6 +7,10 @@ import pytest
 from problems import UR5_HOME, everything
 
 from arm_control.exceptions import InputError
+from arm_control.maths.poses import (
+    rotation_from_vector,
+    rotation_vector,
+)
 from arm_control.planners import (
     ArmDynamics,
     Barrier,
@@ -23,7 +27,6 @@ from arm_control.planners import (
     UserCosts,
 )
 from arm_control.planners.residuals import Knot, log_derivative
-from arm_control.spatial import rotation_from_vector, rotation_vector
 
 STEPS = 10.0 ** np.arange(-7.0, -2.0)
 

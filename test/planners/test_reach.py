@@ -10,9 +10,12 @@ from problems import UR5_HOME, planar
 
 from arm_control import Pose, RobotModel, urdf_path
 from arm_control.exceptions import InputError
+from arm_control.maths.poses import (
+    rotation_from_vector,
+    rotation_vector,
+)
 from arm_control.planners.dynamics import ArmDynamics
 from arm_control.planners.reach import KP, KV, Plan, ReachParameters, ReachPlanner, hold
-from arm_control.spatial import rotation_from_vector, rotation_vector
 
 START = np.concatenate([UR5_HOME, np.zeros(6)])
 

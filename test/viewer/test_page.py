@@ -15,8 +15,11 @@ from websockets.sync.client import connect
 
 from arm_control import RobotModel, urdf_path
 from arm_control.core.parameters import Spec
-from arm_control.geometry.shapes import Sphere
-from arm_control.spatial import Pose, rotation_from_vector
+from arm_control.maths.poses import (
+    Pose,
+    rotation_from_vector,
+)
+from arm_control.maths.shapes import Sphere
 from arm_control.viewer.arm_shapes import arm_parts
 from arm_control.viewer.drawings import Drawing, Thing
 from arm_control.viewer.guard import cookie_name

@@ -9,7 +9,7 @@ import pytest
 
 from arm_control import RobotModel, urdf_path
 from arm_control.exceptions import UrdfError
-from arm_control.geometry.shapes import (
+from arm_control.maths.shapes import (
     Box,
     Capsule,
     Cone,

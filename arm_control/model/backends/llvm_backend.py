@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from arm_control.core.cache import Cache
+from arm_control.maths.poses import Array
 from arm_control.model.backends import llvm_compiler as llvm
 from arm_control.model.backends.llvm_code import WORK, batch_code, scalar_code
 from arm_control.model.backends.llvm_columns import CompiledColumns, columns_code
@@ -21,7 +22,6 @@ from arm_control.model.program import Program
 from arm_control.model.quantities import trace
 from arm_control.model.scan_law import Scan, ScanLaw
 from arm_control.model.tree import Tree
-from arm_control.spatial import Array
 
 
 class _Function(NamedTuple):

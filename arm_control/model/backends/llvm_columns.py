@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from arm_control.maths.poses import Array
 from arm_control.model.backends.llvm_code import body, declarations
 from arm_control.model.backends.llvm_sines import sine_function
 from arm_control.model.backends.llvm_writer import Writer
 from arm_control.model.column_law import ColumnLaw
 from arm_control.model.program import Program
-from arm_control.spatial import Array
 
 _START = {"sum": 0.0, "min": np.inf}
 

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from arm_control.maths.poses import Array
 from arm_control.model.backends.llvm_code import LANES, body, declarations, store_rows
 from arm_control.model.backends.llvm_sines import sine_function
 from arm_control.model.backends.llvm_writer import Writer
 from arm_control.model.program import LEAVES, Operation, Program
 from arm_control.model.scan_law import ScanLaw
-from arm_control.spatial import Array
 
 
 def scan_code(program: Program, name: str, width: int, law: ScanLaw) -> str:

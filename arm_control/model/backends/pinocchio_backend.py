@@ -9,12 +9,12 @@ import numpy as np
 import pinocchio as pin
 
 from arm_control.exceptions import ModelError
+from arm_control.maths.poses import Array
 from arm_control.model.column_law import Columns
 from arm_control.model.kernels import Batch, Kernel, batch_of
 from arm_control.model.quantities import INPUTS, input_sizes, tool_numbers
 from arm_control.model.scan_law import Scan
 from arm_control.model.tree import Tree
-from arm_control.spatial import Array
 
 _AXES = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 

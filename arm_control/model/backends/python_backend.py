@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from arm_control.maths.poses import Array
 from arm_control.model.column_law import ColumnLaw, Columns, TextColumns
 from arm_control.model.kernels import Batch, Kernel, batch_of
 from arm_control.model.program import FUNCTIONS, Operation, Program
 from arm_control.model.quantities import trace
 from arm_control.model.scan_law import Scan, ScanLaw, TextScan
 from arm_control.model.tree import Tree
-from arm_control.spatial import Array
 
 _SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 

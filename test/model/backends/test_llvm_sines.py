@@ -9,12 +9,15 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from arm_control.maths.scalars import (
+    cos,
+    sin,
+)
 from arm_control.model.backends.llvm_code import WORK, batch_code, scalar_code
 from arm_control.model.backends.llvm_compiler import Library, compile_code
 from arm_control.model.backends.llvm_sines import LARGEST_ANGLE
 from arm_control.model.program import Program
 from arm_control.model.tape import Tape
-from arm_control.scalars import cos, sin
 
 Waves = Callable[[np.ndarray], np.ndarray]
 

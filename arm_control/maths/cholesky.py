@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from arm_control.scalars import sqrt
-from arm_control.spatial import Array
+from arm_control.maths.poses import Array
+from arm_control.maths.scalars import sqrt
 
 
 def lower(entries: Array, n: int) -> Array:

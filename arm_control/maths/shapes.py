@@ -3,7 +3,7 @@
 Each shape sits at the origin of its own frame, the ones with an axis along z. The signed distance of a point
 is its distance to the surface, negative inside; its gradient is the unit vector that leads away fastest. Both
 are exact, also at corners. As a function of the point it is convex, since the shapes are: that is what the
-search along a segment in :mod:`arm_control.geometry.segments` rests on.
+search along a segment in :mod:`arm_control.maths.segments` rests on.
 
 Where the gradient is not unique (the centre of a sphere, the axis of a cylinder, equally near faces) one of
 the possible ones is returned, always of length 1 and never a NaN. The distances are written for one point over
@@ -21,11 +21,26 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.columns import columns, rows
 from arm_control.exceptions import InputError
-from arm_control.geometry.vectors import TINY, choose, clip, length_and_direction, magnitude
-from arm_control.scalars import Scalar, maximum, minimum, select, sqrt
-from arm_control.spatial import Array
+from arm_control.maths.columns import (
+    columns,
+    rows,
+)
+from arm_control.maths.poses import Array
+from arm_control.maths.scalars import (
+    Scalar,
+    maximum,
+    minimum,
+    select,
+    sqrt,
+)
+from arm_control.maths.vectors import (
+    TINY,
+    choose,
+    clip,
+    length_and_direction,
+    magnitude,
+)
 
 X_AXIS, Y_AXIS, Z_AXIS = np.eye(3)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import coal
 import pytest
 
-from arm_control.geometry.shapes import (
+from arm_control.maths.shapes import (
     Box,
     Capsule,
     Cone,

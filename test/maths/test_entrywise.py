@@ -8,10 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arm_control.entrywise import clamp, largest, maximum, minimum, select
+from arm_control.maths.entrywise import (
+    clamp,
+    largest,
+    maximum,
+    minimum,
+    select,
+)
+from arm_control.maths.poses import Array
 from arm_control.model.program import run
 from arm_control.model.tape import Tape
-from arm_control.spatial import Array
 
 FUNCTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "maximum": (maximum, np.maximum),

@@ -3,7 +3,7 @@
 A capsule is a segment with a radius, so the distance between two capsules is that of their segments less both
 radii, and the distance between a capsule and a shape is that of its segment to the shape less its radius.
 
-All is written for one pair over any scalar (:mod:`arm_control.scalars`), without a branch: compiled, it runs
+All is written for one pair over any scalar (:mod:`arm_control.maths.scalars`), without a branch: compiled, it runs
 on several pairs at once.
 """
 
@@ -11,10 +11,21 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from arm_control.geometry.shapes import Distance
-from arm_control.geometry.vectors import TINY, across, choose, clip, cross, dot, length_and_direction
-from arm_control.scalars import Scalar, select
-from arm_control.spatial import Array
+from arm_control.maths.poses import Array
+from arm_control.maths.scalars import (
+    Scalar,
+    select,
+)
+from arm_control.maths.shapes import Distance
+from arm_control.maths.vectors import (
+    TINY,
+    across,
+    choose,
+    clip,
+    cross,
+    dot,
+    length_and_direction,
+)
 
 TANGENTS = 16
 """Points of the search along a segment: what is left is below 1e-12 of the distance."""
@@ -130,7 +141,7 @@ def segment_to_shape(a: Array, b: Array, distance: Distance) -> Nearest:
     a, b : array, shape (3,)
         Ends of the segment in the shape's frame [m]; they may coincide.
     distance : callable
-        Signed distance of a point and its gradient: one of :mod:`arm_control.geometry.shapes`.
+        Signed distance of a point and its gradient: one of :mod:`arm_control.maths.shapes`.
 
     Returns
     -------

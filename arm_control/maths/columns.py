@@ -10,13 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.scalars import cos, sin, sqrt
+from arm_control.maths.scalars import (
+    cos,
+    sin,
+    sqrt,
+)
 
 Array = np.ndarray[Any, Any]
 
 
 class Column:
-    """Numbers, shape (n,), with the arithmetic of one; see :mod:`arm_control.scalars`."""
+    """Numbers, shape (n,), with the arithmetic of one; see :mod:`arm_control.maths.scalars`."""
 
     __slots__ = ("values",)
 

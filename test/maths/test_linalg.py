@@ -7,14 +7,26 @@ import math
 import numpy as np
 import pytest
 
-from arm_control.matrices import eigen_symmetric, inverse, mirrored, smallest_pivot, solve
+from arm_control.maths.linalg import (
+    eigen_symmetric,
+    inverse,
+    mirrored,
+    smallest_pivot,
+    solve,
+)
+from arm_control.maths.poses import Array
+from arm_control.maths.scalars import (
+    atan2,
+    maximum,
+    nearest,
+    select,
+    sqrt,
+)
 from arm_control.model.backends.llvm_code import WORK, batch_code, scalar_code
 from arm_control.model.backends.llvm_compiler import Library, compile_code
 from arm_control.model.backends.python_backend import python_function
 from arm_control.model.program import run
 from arm_control.model.tape import Tape
-from arm_control.scalars import atan2, maximum, nearest, select, sqrt
-from arm_control.spatial import Array
 
 
 def random_symmetric(rng: np.random.Generator, n: int, spread: float) -> Array:

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from arm_control.exceptions import InputError
-from arm_control.geometry.shapes import (
+from arm_control.maths.poses import Array
+from arm_control.maths.shapes import (
     Box,
     Capsule,
     Cone,
@@ -15,7 +16,6 @@ from arm_control.geometry.shapes import (
     Shape,
     Sphere,
 )
-from arm_control.spatial import Array
 
 
 def surface(shape: Shape, n: int = 200) -> Array:

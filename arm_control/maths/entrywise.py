@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from arm_control import scalars
-from arm_control.spatial import Array
+from arm_control.maths import scalars
+from arm_control.maths.poses import Array
 
 _MAXIMUM, _MINIMUM = np.frompyfunc(scalars.maximum, 2, 1), np.frompyfunc(scalars.minimum, 2, 1)
 _OBJECT = np.dtype(object)
