@@ -14,6 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from arm_control.compiler.kernels import Kernel
+from arm_control.compiler.program import Program
+from arm_control.compiler.tape import Tape
 from arm_control.exceptions import ModelError
 from arm_control.limits import JointLimits, Limits, Passed, passed
 from arm_control.maths.linalg import mirrored
@@ -23,9 +26,6 @@ from arm_control.maths.poses import (
 )
 from arm_control.model import RobotModel, Terms
 from arm_control.model.engine import AGREEMENT
-from arm_control.model.kernels import Kernel
-from arm_control.model.program import Program
-from arm_control.model.tape import Tape
 
 Run = Callable[[Terms, Array, Array, float, float], Passed]
 """Torque wanted, last torque, time between them and whether joint limits count, to what may pass."""

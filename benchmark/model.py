@@ -25,11 +25,11 @@ from measure import Contender, agree, medians, take_turns
 from pinocchio_calls import EXAMPLES, PinocchioArm, first_numbers
 
 from arm_control import RobotModel, urdf_path
+from arm_control.compiler.kernels import Kernel
 from arm_control.core.cache import Cache
 from arm_control.core.progress import bar
 from arm_control.model.calls import Calls
 from arm_control.model.engine import BACKENDS, TERMS
-from arm_control.model.kernels import Kernel
 
 ARGUMENTS = {  # how many of q, v and a (or tau) a method takes
     "mass_matrix": 1,

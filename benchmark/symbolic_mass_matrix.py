@@ -18,9 +18,9 @@ import sympy as sp
 from measure import Contender, agree, take_turns
 
 from arm_control import RobotModel, urdf_path
+from arm_control.compiler import llvm_compiler as llvm
+from arm_control.compiler.llvm_code import scalar_code
 from arm_control.model.arm import describe
-from arm_control.model.backends import llvm_compiler as llvm
-from arm_control.model.backends.llvm_code import scalar_code
 from arm_control.model.quantities import reference, trace
 from arm_control.model.tree import Tree
 

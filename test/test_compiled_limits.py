@@ -12,12 +12,12 @@ import pytest
 
 from arm_control import compiled_limits
 from arm_control.compiled_limits import Run, compiled
+from arm_control.compiler import llvm_compiler
 from arm_control.core.cache import Cache
 from arm_control.gate import EffortGate, GateParameters
 from arm_control.limits import JointLimits, Passed
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel, Terms
-from arm_control.model.backends import llvm_compiler
 
 BENCHMARK = Path(__file__).parents[1] / "benchmark"
 Load = Callable[..., RobotModel]

@@ -46,6 +46,8 @@ from typing import Any
 
 import numpy as np
 
+from arm_control.compiler.column_law import ColumnLaw
+from arm_control.compiler.kernels import Kernel
 from arm_control.controllers.avoidance_parameters import AvoidanceParameters
 from arm_control.controllers.obstacles import Obstacle
 from arm_control.controllers.pair_distances import digest
@@ -69,8 +71,6 @@ from arm_control.maths.vectors import (
     cross,
 )
 from arm_control.model import RobotModel, Terms
-from arm_control.model.column_law import ColumnLaw
-from arm_control.model.kernels import Kernel
 
 __all__ = ["Avoidance", "AvoidanceOutput", "AvoidanceParameters", "push"]
 

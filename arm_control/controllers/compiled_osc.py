@@ -16,6 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from arm_control.compiler.kernels import Kernel
+from arm_control.compiler.program import Program
+from arm_control.compiler.tape import Tape
 from arm_control.controllers.osc import Drive, OperationalSpaceController, OscOutput, torque
 from arm_control.controllers.osc_parameters import Form, Gains, OscParameters
 from arm_control.exceptions import InputError, ModelError
@@ -26,10 +29,7 @@ from arm_control.maths.poses import (
 )
 from arm_control.model import RobotModel, Terms
 from arm_control.model.engine import AGREEMENT, TERMS
-from arm_control.model.kernels import Kernel
-from arm_control.model.program import Program
 from arm_control.model.quantities import State, input_sizes, tool_numbers
-from arm_control.model.tape import Tape
 from arm_control.model.tree import Tree
 from arm_control.reference import Reference
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from arm_control import geometry
+from arm_control.compiler.column_law import ColumnLaw
 from arm_control.maths.poses import Array
 from arm_control.maths.scalars import Scalar
 from arm_control.maths.segments import (
@@ -29,7 +30,6 @@ from arm_control.maths.shapes import (
     to_box,
     to_turned,
 )
-from arm_control.model.column_law import ColumnLaw
 
 Entries = Mapping[str, Array]
 

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from arm_control.compiler.column_law import Columns
 from arm_control.controllers.obstacles import CENTRE, EXTENT, KINDS, N_NUMBERS, PLACE, SIZE, TWIST, Obstacle
 from arm_control.maths.poses import Array
-from arm_control.model.column_law import Columns
 
 BLOCK, NEVER = 8, -1e6
 """Columns that are computed together, and the radius of what is never near [m]."""

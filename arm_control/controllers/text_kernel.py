@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from arm_control.compiler.kernels import (
+    Kernel,
+    split,
+)
+from arm_control.compiler.program import Program
+from arm_control.compiler.tape import Tape
 from arm_control.exceptions import ModelError
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.model.engine import AGREEMENT
-from arm_control.model.kernels import Kernel, split
-from arm_control.model.program import Program
-from arm_control.model.tape import Tape
 
 Text = Callable[[Mapping[str, Array]], Mapping[str, Any]]
 

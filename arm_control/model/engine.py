@@ -17,14 +17,27 @@ from typing import TypeVar
 
 import numpy as np
 
+from arm_control.compiler.column_law import (
+    ColumnLaw,
+    Columns,
+    TextColumns,
+)
+from arm_control.compiler.kernels import (
+    SHARED,
+    BackEnd,
+    Batch,
+    Kernel,
+)
+from arm_control.compiler.program import Program
+from arm_control.compiler.scan_law import (
+    Scan,
+    ScanLaw,
+    TextScan,
+)
 from arm_control.core.cache import Cache
 from arm_control.exceptions import ModelError
 from arm_control.maths.poses import Array
-from arm_control.model.column_law import ColumnLaw, Columns, TextColumns
-from arm_control.model.kernels import SHARED, BackEnd, Batch, Kernel
-from arm_control.model.program import Program
 from arm_control.model.quantities import reference, tool_numbers
-from arm_control.model.scan_law import Scan, ScanLaw, TextScan
 from arm_control.model.spatial_vectors import Inertia, Transform
 from arm_control.model.tree import Tree
 

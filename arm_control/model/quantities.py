@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from arm_control.compiler.program import Program
+from arm_control.compiler.tape import Tape
 from arm_control.maths.linalg import inverse
 from arm_control.maths.poses import Array
 from arm_control.maths.scalars import Scalar
@@ -22,9 +24,7 @@ from arm_control.model.derivatives import (
     acceleration_derivatives,
     torque_derivatives,
 )
-from arm_control.model.program import Program
 from arm_control.model.spatial_vectors import Force, Inertia, Motion, Transform
-from arm_control.model.tape import Tape
 from arm_control.model.tree import Tree
 
 TOOL = 22

@@ -1,7 +1,7 @@
 """Spatial vectors over an abstract scalar: what the recursions are written in.
 
 A scalar is anything with ``+ - * /`` and the functions of :mod:`arm_control.maths.scalars`: a float, a SymPy
-expression, a node of a :class:`~arm_control.model.tape.Tape`. Vectors and matrices are NumPy arrays of scalars.
+expression, a node of a :class:`~arm_control.compiler.tape.Tape`. Vectors and matrices are NumPy arrays of scalars.
 
     motion     V = (v, w)      linear, angular velocity (or acceleration) at the frame's origin
     force      F = (f, n)      force, moment about the frame's origin

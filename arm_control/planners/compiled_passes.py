@@ -6,10 +6,13 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from arm_control.compiler.scan_law import (
+    Scan,
+    ScanLaw,
+)
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.model.quantities import tool_numbers
-from arm_control.model.scan_law import Scan, ScanLaw
 from arm_control.planners.arm_laws import ArmLaws
 from arm_control.planners.costs import Costs
 from arm_control.planners.dynamics import ArmDynamics

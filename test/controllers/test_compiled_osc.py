@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from arm_control.compiler import llvm_compiler
 from arm_control.controllers import compiled_osc
 from arm_control.controllers.compiled_osc import CompiledOsc
 from arm_control.controllers.osc import OperationalSpaceController
@@ -20,7 +21,6 @@ from arm_control.maths.poses import (
     rotation_from_vector,
 )
 from arm_control.model import RobotModel, Terms, Tool
-from arm_control.model.backends import llvm_compiler
 from arm_control.reference import Reference
 
 Load = Callable[..., RobotModel]

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from arm_control.compiler.program import run
+from arm_control.compiler.tape import Tape
 from arm_control.maths.entrywise import (
     clamp,
     largest,
@@ -16,8 +18,6 @@ from arm_control.maths.entrywise import (
     select,
 )
 from arm_control.maths.poses import Array
-from arm_control.model.program import run
-from arm_control.model.tape import Tape
 
 FUNCTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "maximum": (maximum, np.maximum),

@@ -7,6 +7,17 @@ import math
 import numpy as np
 import pytest
 
+from arm_control.compiler.llvm_code import (
+    WORK,
+    batch_code,
+    scalar_code,
+)
+from arm_control.compiler.llvm_compiler import (
+    Library,
+    compile_code,
+)
+from arm_control.compiler.program import run
+from arm_control.compiler.tape import Tape
 from arm_control.maths.linalg import (
     eigen_symmetric,
     inverse,
@@ -22,11 +33,7 @@ from arm_control.maths.scalars import (
     select,
     sqrt,
 )
-from arm_control.model.backends.llvm_code import WORK, batch_code, scalar_code
-from arm_control.model.backends.llvm_compiler import Library, compile_code
 from arm_control.model.backends.python_backend import python_function
-from arm_control.model.program import run
-from arm_control.model.tape import Tape
 
 
 def random_symmetric(rng: np.random.Generator, n: int, spread: float) -> Array:

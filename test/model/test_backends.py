@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pinocchio as pin
 import pytest
 
+from arm_control.compiler.kernels import Kernel
 from arm_control.core.cache import Cache
 from arm_control.exceptions import ModelError, UrdfError
 from arm_control.maths.poses import (
@@ -24,7 +25,6 @@ from arm_control.maths.poses import (
 from arm_control.model import RobotModel
 from arm_control.model.arm import Arm, describe
 from arm_control.model.engine import BACKENDS, Engine
-from arm_control.model.kernels import Kernel
 from arm_control.model.quantities import INPUTS, reference, tool_numbers
 from arm_control.model.tool import Tool
 

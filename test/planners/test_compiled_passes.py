@@ -100,8 +100,8 @@ def test_where_nothing_compiles_the_text_runs(backend, load_robot):
 
 def test_what_is_compiled_is_kept(tmp_path, caplog, ur5):
     from arm_control import RobotModel, urdf_path
+    from arm_control.compiler import llvm_compiler
     from arm_control.core.cache import Cache
-    from arm_control.model.backends import llvm_compiler
 
     costs = Costs(Term(ControlError(np.zeros(2)), running=0.01))
     for is_first in (True, False):

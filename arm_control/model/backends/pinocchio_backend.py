@@ -8,12 +8,16 @@ from functools import cached_property
 import numpy as np
 import pinocchio as pin
 
+from arm_control.compiler.column_law import Columns
+from arm_control.compiler.kernels import (
+    Batch,
+    Kernel,
+    batch_of,
+)
+from arm_control.compiler.scan_law import Scan
 from arm_control.exceptions import ModelError
 from arm_control.maths.poses import Array
-from arm_control.model.column_law import Columns
-from arm_control.model.kernels import Batch, Kernel, batch_of
 from arm_control.model.quantities import INPUTS, input_sizes, tool_numbers
-from arm_control.model.scan_law import Scan
 from arm_control.model.tree import Tree
 
 _AXES = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
@@ -52,7 +56,7 @@ class PinocchioBackEnd:
             self.G[at, body.coordinate], self.offset[at] = body.ratio, body.offset
 
     def kernel(self, quantities: Sequence[str], frame: str | None, _: object = None) -> Kernel:
-        """See :class:`~arm_control.model.kernels.BackEnd`; what Pinocchio computes is not checked."""
+        """See :class:`~arm_control.compiler.kernels.BackEnd`; what Pinocchio computes is not checked."""
         needed = {name for quantity in quantities for name in INPUTS[quantity]}
         sizes = {name: size for name, size in input_sizes(self.tree.n).items() if name in needed}
         ends = np.cumsum(list(sizes.values()))
@@ -78,19 +82,19 @@ class PinocchioBackEnd:
         return Kernel(sizes, shapes, bind)
 
     def law(self, name: str, write: object, check: object) -> Kernel:
-        """See :class:`~arm_control.model.kernels.BackEnd`; there is nothing to compile with."""
+        """See :class:`~arm_control.compiler.kernels.BackEnd`; there is nothing to compile with."""
         raise NotImplementedError(f"no kernel of {name}: it runs as it stands")
 
     def columns(self, law: object, check: object) -> Columns:
-        """See :class:`~arm_control.model.kernels.BackEnd`; likewise."""
+        """See :class:`~arm_control.compiler.kernels.BackEnd`; likewise."""
         raise NotImplementedError("the text runs on whole columns")
 
     def scan(self, law: object, check: object) -> Scan:
-        """See :class:`~arm_control.model.kernels.BackEnd`; likewise."""
+        """See :class:`~arm_control.compiler.kernels.BackEnd`; likewise."""
         raise NotImplementedError("the text runs row after row")
 
     def batch(self, quantities: Sequence[str], has_tool: bool, check: object = None) -> Batch:
-        """See :class:`~arm_control.model.kernels.BackEnd`; likewise."""
+        """See :class:`~arm_control.compiler.kernels.BackEnd`; likewise."""
         return batch_of(self.kernel(quantities, None))
 
     def attach(self, tool: Array) -> None:

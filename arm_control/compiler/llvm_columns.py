@@ -12,12 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from arm_control.compiler.column_law import ColumnLaw
+from arm_control.compiler.llvm_code import (
+    body,
+    declarations,
+)
+from arm_control.compiler.llvm_sines import sine_function
+from arm_control.compiler.llvm_writer import Writer
+from arm_control.compiler.program import Program
 from arm_control.maths.poses import Array
-from arm_control.model.backends.llvm_code import body, declarations
-from arm_control.model.backends.llvm_sines import sine_function
-from arm_control.model.backends.llvm_writer import Writer
-from arm_control.model.column_law import ColumnLaw
-from arm_control.model.program import Program
 
 _START = {"sum": 0.0, "min": np.inf}
 
@@ -139,7 +142,7 @@ class CompiledColumns:
         self._call, self._names, self._inputs, self.width = call, names, inputs, width
 
     def bind(self, arrays: Mapping[str, Array]) -> Callable[[], Any]:
-        """See :class:`~arm_control.model.column_law.Columns`."""
+        """See :class:`~arm_control.compiler.column_law.Columns`."""
         n = {array.shape[1] for array in arrays.values() if array.ndim == 2}
         wide = [array for array in arrays.values() if array.ndim == 2]
         if len(n) != 1 or next(iter(n)) % self.width or any(a.strides[1] != 8 or a.dtype != float for a in wide):

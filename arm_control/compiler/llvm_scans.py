@@ -13,12 +13,21 @@ from typing import Any
 
 import numpy as np
 
+from arm_control.compiler.llvm_code import (
+    LANES,
+    body,
+    declarations,
+    store_rows,
+)
+from arm_control.compiler.llvm_sines import sine_function
+from arm_control.compiler.llvm_writer import Writer
+from arm_control.compiler.program import (
+    LEAVES,
+    Operation,
+    Program,
+)
+from arm_control.compiler.scan_law import ScanLaw
 from arm_control.maths.poses import Array
-from arm_control.model.backends.llvm_code import LANES, body, declarations, store_rows
-from arm_control.model.backends.llvm_sines import sine_function
-from arm_control.model.backends.llvm_writer import Writer
-from arm_control.model.program import LEAVES, Operation, Program
-from arm_control.model.scan_law import ScanLaw
 
 
 def scan_code(program: Program, name: str, width: int, law: ScanLaw) -> str:
@@ -143,7 +152,7 @@ class CompiledScan:
         self.outputs: Mapping[str, int] = {name: shape[0] for name, shape in outputs.items()}
 
     def bind(self, arrays: Mapping[str, Array], n: int) -> Callable[[], float]:
-        """See :class:`~arm_control.model.scan_law.Scan`."""
+        """See :class:`~arm_control.compiler.scan_law.Scan`."""
         if n % self.width:
             raise ValueError(f"{n} rows, a multiple of {self.width} is needed")
         table = [n]

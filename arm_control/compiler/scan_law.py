@@ -14,13 +14,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from arm_control.compiler.program import Program
+from arm_control.compiler.tape import Tape
 from arm_control.maths.columns import (
     columns,
     rows,
 )
 from arm_control.maths.poses import Array
-from arm_control.model.program import Program
-from arm_control.model.tape import Tape
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Protocol
 
-from arm_control.model.backends.llvm_sines import sine_function
-from arm_control.model.backends.llvm_writer import Writer
-from arm_control.model.program import Operation, Program
+from arm_control.compiler.llvm_sines import sine_function
+from arm_control.compiler.llvm_writer import Writer
+from arm_control.compiler.program import (
+    Operation,
+    Program,
+)
 
 LANES = 8
 WORK = "arm_control_work"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from arm_control.model.backends.llvm_writer import Writer
+from arm_control.compiler.llvm_writer import Writer
 
 LARGEST_ANGLE = 1e5
 _PI_2 = (1.57079632673412561417e00, 6.07710050630396597660e-11, 2.02226624879595063154e-21)

@@ -11,10 +11,16 @@ from typing import Protocol
 
 import numpy as np
 
+from arm_control.compiler.column_law import (
+    ColumnLaw,
+    Columns,
+)
+from arm_control.compiler.program import Program
+from arm_control.compiler.scan_law import (
+    Scan,
+    ScanLaw,
+)
 from arm_control.maths.poses import Array
-from arm_control.model.column_law import ColumnLaw, Columns
-from arm_control.model.program import Program
-from arm_control.model.scan_law import Scan, ScanLaw
 
 SHARED = ("tool",)
 """Inputs that are the same for all states of a batch."""

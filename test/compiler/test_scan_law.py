@@ -9,6 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from arm_control.compiler.llvm_scans import CompiledScan
+from arm_control.compiler.scan_law import (
+    ScanLaw,
+    TextScan,
+)
 from arm_control.exceptions import ModelError
 from arm_control.maths.poses import Array
 from arm_control.maths.scalars import (
@@ -18,9 +23,7 @@ from arm_control.maths.scalars import (
     sin,
     sqrt,
 )
-from arm_control.model.backends.llvm_scans import CompiledScan
 from arm_control.model.engine import check_scan
-from arm_control.model.scan_law import ScanLaw, TextScan
 
 
 def text(x: Mapping[str, Array]) -> dict[str, Any]:

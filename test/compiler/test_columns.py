@@ -8,6 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from arm_control.compiler.column_law import (
+    ColumnLaw,
+    TextColumns,
+)
 from arm_control.exceptions import ModelError
 from arm_control.maths.columns import Column
 from arm_control.maths.poses import Array
@@ -20,7 +24,6 @@ from arm_control.maths.scalars import (
     sin,
     sqrt,
 )
-from arm_control.model.column_law import ColumnLaw, TextColumns
 from arm_control.model.engine import check_columns
 
 
