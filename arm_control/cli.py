@@ -17,8 +17,8 @@ from arm_control.core.cache import (
     default_directory,
 )
 from arm_control.core.files import urdf_path
-from arm_control.description.urdf_xml import printable
 from arm_control.exceptions import ArmControlError
+from arm_control.model.urdf.xml import printable
 from arm_control.outputs import need_folder
 from arm_control.scenario import SIMULATORS, Scenario, scenario_names
 

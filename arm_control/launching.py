@@ -20,8 +20,8 @@ from arm_control.core.files import (
     share_path,
     urdf_path,
 )
-from arm_control.description.urdf import read_source
 from arm_control.exceptions import NodeDied
+from arm_control.model.urdf.load import read_source
 from arm_control.scenario import SIMULATORS, Scenario, check_parameter_file
 
 _BOOLEAN = ("true", "false", "True", "False")

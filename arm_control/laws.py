@@ -6,14 +6,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from arm_control.arm_choices import ArmChoices
 from arm_control.controllers.compiled_osc import CompiledOsc
 from arm_control.controllers.joint import (
     JointParameters,
     JointSpaceController,
 )
 from arm_control.core.files import urdf_path
-from arm_control.description.urdf import read_source
 from arm_control.exceptions import ArmControlError, InputError, ParameterError
 from arm_control.following import Follower, FollowingParameters
 from arm_control.gate import GateParameters
@@ -22,6 +20,8 @@ from arm_control.maths.poses import (
     Pose,
 )
 from arm_control.model import RobotModel, Terms
+from arm_control.model.arm_parameters import ArmChoices
+from arm_control.model.urdf.load import read_source
 from arm_control.orders import JointOrder, Order
 from arm_control.planners.reach import ReachPlanner
 from arm_control.planners.receding import PlanFollower, RecedingParameters

@@ -13,13 +13,13 @@ import rclpy
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
 
-from arm_control.arm_choices import ArmChoices
 from arm_control.conclusion import conclude, parameters_of
 from arm_control.core.files import urdf_path
-from arm_control.description.urdf import read_source
 from arm_control.display import Console, Live, Progress, live_table
 from arm_control.exceptions import ArmControlError, NodeDied
 from arm_control.model import RobotModel
+from arm_control.model.arm_parameters import ArmChoices
+from arm_control.model.urdf.load import read_source
 from arm_control.nodes.base import ArmParameters, check_environment
 from arm_control.nodes.monitor import MonitorNode
 from arm_control.run_options import RunOptions

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from arm_control.arm_choices import ArmChoices
 from arm_control.core.files import available
 from arm_control.core.parameters import refuse_unknown
 from arm_control.core.yaml_files import (
@@ -26,6 +25,7 @@ from arm_control.core.yaml_files import (
     yaml_path,
 )
 from arm_control.exceptions import ParameterError
+from arm_control.model.arm_parameters import ArmChoices
 from arm_control.targets import Motion, TargetList
 from arm_control.tuning import OF_ONE_ARM, PROPOSED
 from arm_control.world import World

@@ -19,11 +19,17 @@ from hypothesis import strategies as st
 
 from arm_control.check import Check, as_json, as_text, check_file
 from arm_control.cli import main
-from arm_control.description.urdf import load_urdf
-from arm_control.description.urdf_facts import read_facts
-from arm_control.description.urdf_warnings import find_warnings, mesh_warnings
-from arm_control.description.urdf_xml import printable, read_robot
 from arm_control.exceptions import FrameNotFound, ModelError, UrdfError
+from arm_control.model.urdf.facts import read_facts
+from arm_control.model.urdf.load import load_urdf
+from arm_control.model.urdf.warnings import (
+    find_warnings,
+    mesh_warnings,
+)
+from arm_control.model.urdf.xml import (
+    printable,
+    read_robot,
+)
 
 REPO = Path(__file__).parents[1]
 UR5 = REPO / "urdf" / "ur5" / "ur5.urdf"

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from arm_control.bags.reader import Bag
-from arm_control.description.urdf_xml import printable
 from arm_control.exceptions import BagError
 from arm_control.maths.poses import Array
 from arm_control.messages import nanoseconds
 from arm_control.model import RobotModel
+from arm_control.model.urdf.xml import printable
 from arm_control.recording import Stamps
 
 FIELDS = ("position", "velocity", "effort")

@@ -19,8 +19,8 @@ from rosbags.interfaces import Connection, ConnectionExtRosbag1, ConnectionExtRo
 from arm_control.bags.mcap_scan import scan
 from arm_control.bags.memory import within_free_memory
 from arm_control.bags.types import Reading, reading_of
-from arm_control.description.urdf_xml import printable
 from arm_control.exceptions import BagError
+from arm_control.model.urdf.xml import printable
 
 STORAGES = {".mcap": "mcap", ".db3": "sqlite3", ".bag": "ROS 1"}
 """By the ending of the file with the messages."""

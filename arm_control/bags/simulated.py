@@ -16,8 +16,8 @@ from arm_control.bags.writer import BagWriter, Published
 from arm_control.control import Decision
 from arm_control.controllers.proximity import Obstacle
 from arm_control.core.files import urdf_path
-from arm_control.description.urdf import read_source
 from arm_control.maths.poses import Array
+from arm_control.model.urdf.load import read_source
 from arm_control.obstacle_book import HeardObstacles
 from arm_control.orders import Order, order_of
 from arm_control.pose_following import PoseMotion

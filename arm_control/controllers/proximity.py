@@ -1,6 +1,6 @@
 """What is near an arm: for each link and obstacle, and each two links, the nearest points and how they move.
 
-The arm is the capsules of :mod:`arm_control.description.capsules`. For nearest points p on the arm and p_O on
+The arm is the capsules of :mod:`arm_control.model.urdf.capsules`. For nearest points p on the arm and p_O on
 the other side, with the unit vector n from p_O to p,
 
     rho = |p - p_O| - radii,     d(rho)/dt = n^T (J_p v - V_O),     J_n = n^T J_p,
@@ -24,11 +24,11 @@ from arm_control.controllers.obstacles import TWIST, Obstacle
 from arm_control.controllers.pair_distances import LAWS, digest, distance_law, samples
 from arm_control.controllers.scene import NEAR, NORMAL, POINT, RHO, Capsules, Scene
 from arm_control.controllers.text_kernel import text_kernel
-from arm_control.description.capsules import link_capsules
 from arm_control.maths.poses import Array
 from arm_control.maths.vectors import cross
 from arm_control.model import RobotModel
 from arm_control.model.quantities import State
+from arm_control.model.urdf.capsules import link_capsules
 
 __all__ = ["Obstacle", "Pairs", "Proximity"]
 

@@ -11,12 +11,15 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.description.urdf import Urdf, load_urdf
-from arm_control.description.urdf_select import select
 from arm_control.exceptions import FrameNotFound, JointNotFound, ModelError, UrdfError
 from arm_control.maths.poses import Array
 from arm_control.model.quantities import reference
 from arm_control.model.tree import GRAVITY, Tree, build_tree
+from arm_control.model.urdf.load import (
+    Urdf,
+    load_urdf,
+)
+from arm_control.model.urdf.select import select
 
 ALL = "all"
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.description.urdf_checks import TRIANGLE_TOLERANCE
 from arm_control.exceptions import ModelError
 from arm_control.maths.poses import (
     Array,
     Pose,
 )
 from arm_control.model.spatial_vectors import Inertia, Transform
+from arm_control.model.urdf.checks import TRIANGLE_TOLERANCE
 
 ROTATION_TOLERANCE = 1e-9
 """Largest entry of ``R R^T - 1`` that may be rounding."""

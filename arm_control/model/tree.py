@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.description.urdf import Urdf
 from arm_control.maths.poses import (
     Array,
     rotation_from_rpy,
@@ -29,6 +28,7 @@ from arm_control.maths.scalars import (
     sin,
 )
 from arm_control.model.spatial_vectors import Inertia, Transform
+from arm_control.model.urdf.load import Urdf
 
 GRAVITY = (0.0, 0.0, -9.81)
 

@@ -22,8 +22,8 @@ from rosgraph_msgs.msg import Clock
 
 from arm_control.bags.reader import Bag, Message, Topic
 from arm_control.core.progress import bar
-from arm_control.description.urdf_xml import printable
 from arm_control.exceptions import BagError
+from arm_control.model.urdf.xml import printable
 from arm_control.nodes.base import LOSSLESS, STATE, check_environment
 from arm_control.nodes.conversions import NANOSECONDS, time_message
 from arm_control.nodes.message_types import message_type

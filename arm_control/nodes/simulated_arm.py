@@ -20,11 +20,11 @@ from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool, Trigger
 
 from arm_control.core.files import urdf_path
-from arm_control.description.urdf import read_source
 from arm_control.exceptions import ArmControlError, InputError, SimulationDiverged
 from arm_control.gate import EffortGate, GateOutput
 from arm_control.maths.poses import Array
 from arm_control.model import Terms
+from arm_control.model.urdf.load import read_source
 from arm_control.nodes.answers import Answers
 from arm_control.nodes.base import LATCHED, STATE, ArmNode
 from arm_control.nodes.conversions import NANOSECONDS, joint_state, nanoseconds, time_message

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from arm_control.core.files import share_path
-from arm_control.description.capsules import link_capsules
 from arm_control.exceptions import UrdfError
 from arm_control.maths.poses import (
     Array,
@@ -30,6 +29,7 @@ from arm_control.maths.shapes import (
     Sphere,
 )
 from arm_control.model import RobotModel
+from arm_control.model.urdf.capsules import link_capsules
 from arm_control.viewer.solids import Mesh, joined, mesh_of
 
 try:

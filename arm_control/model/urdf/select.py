@@ -20,8 +20,6 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from arm_control.description.urdf import Urdf, load_urdf
-from arm_control.description.urdf_xml import number, numbers, read_robot
 from arm_control.exceptions import FrameNotFound, JointNotFound, ModelError
 from arm_control.maths.poses import (
     Array,
@@ -29,6 +27,15 @@ from arm_control.maths.poses import (
     rotation_from_rpy,
     rotation_from_vector,
     rpy_from_rotation,
+)
+from arm_control.model.urdf.load import (
+    Urdf,
+    load_urdf,
+)
+from arm_control.model.urdf.xml import (
+    number,
+    numbers,
+    read_robot,
 )
 
 

@@ -1,7 +1,7 @@
 """Everything that can be wrong with a URDF, found before a robotics library reads it.
 
 The libraries trust their input: one reads a mass of ``nan`` or ``1,5`` as 0 without a word. So every
-number, name and physical quantity of the core that :mod:`arm_control.description.urdf_xml` reads is checked.
+number, name and physical quantity of the core that :mod:`arm_control.model.urdf.xml` reads is checked.
 
 Physically possible means a mass above 0 and principal moments of inertia I1 <= I2 <= I3 with
 
@@ -21,8 +21,14 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from arm_control.description.urdf_xml import CORE, number, numbers, quote, read_robot
 from arm_control.exceptions import UrdfError
+from arm_control.model.urdf.xml import (
+    CORE,
+    number,
+    numbers,
+    quote,
+    read_robot,
+)
 
 DEFINITE_TOLERANCE, TRIANGLE_TOLERANCE = 1e-12, 1e-3
 MOVABLE = ("revolute", "continuous", "prismatic")

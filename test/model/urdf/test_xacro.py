@@ -10,10 +10,10 @@ import pytest
 
 pytest.importorskip("xacro", reason="xacro is an extra of the package")
 
-from arm_control.description.urdf import load_urdf
-from arm_control.description.urdf_checks import find_problems
-from arm_control.description.xacro_file import expand_xacro
 from arm_control.exceptions import MissingExtra, UrdfError
+from arm_control.model.urdf.checks import find_problems
+from arm_control.model.urdf.load import load_urdf
+from arm_control.model.urdf.xacro import expand_xacro
 
 HEAD = '<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">'
 ROD = """<xacro:macro name="rod" params="name parent length"><link name="${name}"><inertial>

@@ -7,16 +7,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arm_control.description.capsules import LinkCapsule, enclosing_capsule, link_capsules
-from arm_control.description.urdf import load_urdf
 from arm_control.maths.poses import (
     Array,
     Pose,
     rotation_from_rpy,
 )
 from arm_control.model import RobotModel
+from arm_control.model.urdf.capsules import (
+    LinkCapsule,
+    enclosing_capsule,
+    link_capsules,
+)
+from arm_control.model.urdf.load import load_urdf
 
-REPO = Path(__file__).parents[2]
+REPO = Path(__file__).parents[3]
 
 
 def urdf(*shapes: str) -> str:

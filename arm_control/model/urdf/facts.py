@@ -1,6 +1,6 @@
 """What a URDF says, as plain data: for a report, also on a file with problems.
 
-Unlike :func:`arm_control.description.urdf.load_urdf` this refuses nothing that is XML of a robot. A value that is
+Unlike :func:`arm_control.model.urdf.load.load_urdf` this refuses nothing that is XML of a robot. A value that is
 missing or unusable is None; links on a cycle or without a parent come as roots of their own.
 """
 
@@ -11,8 +11,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
-from arm_control.description.urdf_checks import MOVABLE, is_massless, principal_moments
-from arm_control.description.urdf_xml import number, numbers
+from arm_control.model.urdf.checks import (
+    MOVABLE,
+    is_massless,
+    principal_moments,
+)
+from arm_control.model.urdf.xml import (
+    number,
+    numbers,
+)
 
 
 @dataclass(frozen=True)
@@ -108,7 +115,7 @@ def read_facts(robot: Element) -> Facts:
     Parameters
     ----------
     robot : Element
-        As :func:`arm_control.description.urdf_xml.read_robot` returns it.
+        As :func:`arm_control.model.urdf.xml.read_robot` returns it.
 
     Returns
     -------

@@ -10,11 +10,17 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from arm_control.description.urdf import Urdf, load_urdf
-from arm_control.description.urdf_select import Selection, select
 from arm_control.exceptions import FrameNotFound, JointNotFound, ModelError
+from arm_control.model.urdf.load import (
+    Urdf,
+    load_urdf,
+)
+from arm_control.model.urdf.select import (
+    Selection,
+    select,
+)
 
-REPO = Path(__file__).parents[2]
+REPO = Path(__file__).parents[3]
 DATA = REPO.parent / "shared" / "data" / "urdf"
 
 # A sliding column with a turning shoulder; on it a lever, a slide that follows the lever, and a wheel.

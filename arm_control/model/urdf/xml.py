@@ -3,7 +3,7 @@
 The libraries trust their input: one expands XML entities, another recurses along the chain of links until
 the process ends. So expat reads the XML here first, with limits, and what is not core URDF (``<gazebo>``,
 ``<transmission>``, ``<mujoco>``, comments, unknown attributes) is dropped: neither checked nor passed on.
-What the values mean is checked in :mod:`arm_control.description.urdf_checks`.
+What the values mean is checked in :mod:`arm_control.model.urdf.checks`.
 """
 
 from __future__ import annotations

@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.description.urdf import Urdf
 from arm_control.exceptions import UrdfError
 from arm_control.maths.poses import (
     Array,
@@ -27,6 +26,7 @@ from arm_control.maths.poses import (
     rotation_from_rpy,
     rotation_with_z,
 )
+from arm_control.model.urdf.load import Urdf
 
 try:
     import coal
