@@ -7,7 +7,7 @@ from arm_control.core.files import urdf_path
 from arm_control.exceptions import ArmControlError
 from arm_control.maths.poses import Pose
 from arm_control.model import RobotModel, Terms
-from arm_control.reference import Reference
+from arm_control.motion.references import Reference
 
 __version__ = "0.1.0"
 

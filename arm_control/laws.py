@@ -13,7 +13,6 @@ from arm_control.controllers.joint import (
 )
 from arm_control.core.files import urdf_path
 from arm_control.exceptions import ArmControlError, InputError, ParameterError
-from arm_control.following import Follower, FollowingParameters
 from arm_control.gate import GateParameters
 from arm_control.maths.poses import (
     Array,
@@ -22,15 +21,25 @@ from arm_control.maths.poses import (
 from arm_control.model import RobotModel, Terms
 from arm_control.model.arm_parameters import ArmChoices
 from arm_control.model.urdf.load import read_source
+from arm_control.motion.joint_follower import (
+    Follower,
+    FollowingParameters,
+)
+from arm_control.motion.pose_follower import (
+    PoseFollower,
+    PoseMotion,
+)
+from arm_control.motion.references import (
+    Queue,
+    Target,
+)
+from arm_control.motion.waypoints import Waypoints
 from arm_control.orders import JointOrder, Order
 from arm_control.planners.reach import ReachPlanner
 from arm_control.planners.receding import PlanFollower, RecedingParameters
 from arm_control.planners.worker import InlinePlanner
-from arm_control.pose_following import PoseFollower, PoseMotion
-from arm_control.reference import Queue, Target
 from arm_control.scenario import Scenario
 from arm_control.tuning import OscTuning, tuned
-from arm_control.waypoints import Waypoints
 
 NODE_ONLY = ("lock_step", "robot_description", "publish_effort_array", "telemetry_every", "disturbance_timeout")
 """Parameters of a controller's node that say nothing about the control."""

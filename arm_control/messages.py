@@ -16,8 +16,8 @@ from arm_control.maths.poses import (
     rotation_from_quaternion,
 )
 from arm_control.model import RobotModel
-from arm_control.pose_trajectory import PosePoints
-from arm_control.waypoints import Waypoints
+from arm_control.motion.pose_trajectory import PosePoints
+from arm_control.motion.waypoints import Waypoints
 
 NANOSECONDS = 1_000_000_000
 HORIZON_NS = 24 * 3600 * NANOSECONDS
@@ -79,7 +79,7 @@ def waypoints_from_message(model: RobotModel, message: Any) -> Waypoints:
     Raises
     ------
     InputError
-        When no arm should follow them; see :meth:`arm_control.waypoints.Waypoints.checked`.
+        When no arm should follow them; see :meth:`arm_control.motion.waypoints.Waypoints.checked`.
     """
     if any(len(point.effort) for point in message.points):
         raise InputError("effort in a trajectory: it is computed here; leave it out")
@@ -96,7 +96,7 @@ def pose_points_from_message(message: Any, tip: str) -> PosePoints:
     ------
     InputError
         When it is about another link, or no arm should follow it; see
-        :meth:`arm_control.pose_trajectory.PosePoints.checked`.
+        :meth:`arm_control.motion.pose_trajectory.PosePoints.checked`.
     """
     if list(message.joint_names) not in ([], [tip]):
         raise InputError(f"joint_names = {list(message.joint_names)}: it is ['{tip}'] that is moved; empty means that")

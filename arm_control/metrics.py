@@ -13,8 +13,11 @@ from arm_control.core.parameters import refuse_unknown
 from arm_control.exceptions import ParameterError
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
+from arm_control.motion.target_files import (
+    Motion,
+    TargetList,
+)
 from arm_control.recording import Trace
-from arm_control.targets import Motion, TargetList
 
 Figures = dict[str, float]
 SETTLED = 1.0

@@ -13,9 +13,9 @@ from arm_control.messages import (
     waypoints_from_message,
 )
 from arm_control.model import RobotModel
-from arm_control.pose_following import PoseMotion
-from arm_control.reference import Target
-from arm_control.waypoints import Waypoints
+from arm_control.motion.pose_follower import PoseMotion
+from arm_control.motion.references import Target
+from arm_control.motion.waypoints import Waypoints
 
 POSE_ORDERS = ("target_pose", "pose_trajectory")
 JOINT_ORDERS = ("joint_trajectory", "target_joint")

@@ -13,7 +13,7 @@ from arm_control.maths.poses import (
     Array,
     Pose,
 )
-from arm_control.reference import Target
+from arm_control.motion.references import Target
 
 Stamps = npt.NDArray[np.int64]
 

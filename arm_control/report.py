@@ -18,8 +18,8 @@ from arm_control.maths.poses import (
     rotation_vector,
 )
 from arm_control.model import RobotModel
+from arm_control.motion.target_files import TargetList
 from arm_control.recording import Recording
-from arm_control.targets import TargetList
 
 LIMIT_TOLERANCE = 1.005
 """How far a speed may overshoot its limit."""

@@ -1,7 +1,7 @@
 """Scenarios: which nodes, with which parameters and targets, make up a run. Data, read from YAML.
 
 A scenario is one file below ``config/scenarios``; the launch files, ``arm_control run`` and ``arm_control
-simulate`` all read it here. What there is to do is in files of their own (:mod:`arm_control.targets`).
+simulate`` all read it here. What there is to do is in files of their own (:mod:`arm_control.motion.target_files`).
 
 Variants of a scenario differ in parameters of the nodes; the first one is what runs unless another is asked for.
 Checks are figures of :mod:`arm_control.metrics` that must hold: ``name: true`` or ``false``, ``name: {most: 0.01}``
@@ -26,7 +26,10 @@ from arm_control.core.yaml_files import (
 )
 from arm_control.exceptions import ParameterError
 from arm_control.model.arm_parameters import ArmChoices
-from arm_control.targets import Motion, TargetList
+from arm_control.motion.target_files import (
+    Motion,
+    TargetList,
+)
 from arm_control.tuning import OF_ONE_ARM, PROPOSED
 from arm_control.world import World
 

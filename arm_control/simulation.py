@@ -19,14 +19,14 @@ from arm_control.laws import JointSimulation, arm_and_parameters
 from arm_control.maths.poses import Array
 from arm_control.metrics import clearance, condition_number
 from arm_control.model import RobotModel
+from arm_control.motion.pose_follower import PoseMotion
+from arm_control.motion.references import Target
+from arm_control.motion.target_files import load_trajectory
+from arm_control.motion.waypoints import Waypoints
 from arm_control.orders import JointOrder, Order
-from arm_control.pose_following import PoseMotion
 from arm_control.recording import Trace
-from arm_control.reference import Target
 from arm_control.scenario import Scenario
 from arm_control.simulators.mujoco_simulator import MujocoSimulator
-from arm_control.targets import load_trajectory
-from arm_control.waypoints import Waypoints
 
 COARSE = 10
 """Ticks between two looks at the condition number and the obstacles."""

@@ -271,7 +271,7 @@ def test_ordinary_motion_is_the_same_to_the_last_bit():
     from arm_control.controllers.osc import OperationalSpaceController
     from arm_control.controllers.osc_parameters import OscParameters
     from arm_control.maths.poses import Pose
-    from arm_control.reference import Reference
+    from arm_control.motion.references import Reference
 
     model = RobotModel.from_urdf(urdf_path("ur5"))
     start = model.pose(HOME)

@@ -11,10 +11,13 @@ from arm_control.exceptions import ParameterError
 from arm_control.maths.poses import Pose
 from arm_control.metrics import MEANING, failures, figures_of, table
 from arm_control.model import RobotModel
-from arm_control.pose_trajectory import PosePoints
+from arm_control.motion.pose_trajectory import PosePoints
+from arm_control.motion.references import Target
+from arm_control.motion.target_files import (
+    Motion,
+    TargetList,
+)
 from arm_control.recording import Trace
-from arm_control.reference import Target
-from arm_control.targets import Motion, TargetList
 
 MS = 1_000_000
 N = 2001

@@ -10,8 +10,8 @@ import pytest
 
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Pose
+from arm_control.motion.references import Target
 from arm_control.recording import Recording
-from arm_control.reference import Target
 
 MS = 1_000_000
 

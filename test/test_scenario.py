@@ -21,10 +21,15 @@ from arm_control.maths.poses import (
     rotation_vector,
 )
 from arm_control.model import RobotModel
+from arm_control.motion.target_files import (
+    Motion,
+    TargetList,
+    load_trajectory,
+    target_entry,
+)
+from arm_control.motion.waypoints import Waypoints
 from arm_control.scenario import NODES, Scenario, check_parameter_file, merged, scenario_names, world_of
-from arm_control.targets import Motion, TargetList, load_trajectory, target_entry
 from arm_control.tuning import PROPOSED
-from arm_control.waypoints import Waypoints
 from arm_control.world import World
 
 CONFIG = Path(__file__).parents[1] / "config"

@@ -15,8 +15,8 @@ from arm_control.controllers.proposal import propose
 from arm_control.exceptions import ParameterError
 from arm_control.gate import EffortGate, GateParameters
 from arm_control.metrics import figures_of
+from arm_control.motion.references import Reference
 from arm_control.recording import Trace
-from arm_control.reference import Reference
 from arm_control.scenario import Scenario
 from arm_control.simulation import Simulation
 from arm_control.simulators.mujoco_simulator import MujocoSimulator

@@ -16,11 +16,14 @@ from arm_control.maths.poses import Array
 from arm_control.messages import nanoseconds
 from arm_control.metrics import clearance, condition_number
 from arm_control.model import RobotModel
+from arm_control.motion.pose_follower import (
+    PoseFollower,
+    PoseMotion,
+)
+from arm_control.motion.references import Target
 from arm_control.obstacle_book import HeardObstacles
 from arm_control.orders import POSE_ORDERS, pose_order_of
-from arm_control.pose_following import PoseFollower, PoseMotion
 from arm_control.recording import Recording
-from arm_control.reference import Target
 
 LOOKS = 1500
 """Most states of which poses, condition numbers and distances are computed."""

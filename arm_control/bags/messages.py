@@ -15,9 +15,9 @@ from arm_control.maths.poses import (
     quaternion_from_rotation,
 )
 from arm_control.messages import NANOSECONDS
-from arm_control.pose_trajectory import PosePoints
+from arm_control.motion.pose_trajectory import PosePoints
+from arm_control.motion.waypoints import Waypoints
 from arm_control.scenery import NAMESPACE, Told
-from arm_control.waypoints import Waypoints
 
 JOINT_STATE = "sensor_msgs/msg/JointState"
 POSE_STAMPED = "geometry_msgs/msg/PoseStamped"

@@ -18,14 +18,14 @@ from arm_control.controllers.proximity import Obstacle
 from arm_control.core.files import urdf_path
 from arm_control.maths.poses import Array
 from arm_control.model.urdf.load import read_source
+from arm_control.motion.pose_follower import PoseMotion
+from arm_control.motion.references import Target
+from arm_control.motion.waypoints import Waypoints
 from arm_control.obstacle_book import HeardObstacles
 from arm_control.orders import Order, order_of
-from arm_control.pose_following import PoseMotion
-from arm_control.reference import Target
 from arm_control.scenario import Scenario, scenario_names
 from arm_control.scenery import Scenery
 from arm_control.simulation import Simulation
-from arm_control.waypoints import Waypoints
 
 TELEMETRY = 20
 """States between two sets of torque terms and figures, as the nodes' ``telemetry_every``."""

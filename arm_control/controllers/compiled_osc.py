@@ -31,7 +31,7 @@ from arm_control.model import RobotModel, Terms
 from arm_control.model.engine import AGREEMENT, TERMS
 from arm_control.model.quantities import State, input_sizes, tool_numbers
 from arm_control.model.tree import Tree
-from arm_control.reference import Reference
+from arm_control.motion.references import Reference
 
 REFERENCE = 24
 """Numbers of a reference: R_WT (9), p_WT (3), V_des (6), A_des (6)."""

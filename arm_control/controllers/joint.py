@@ -35,7 +35,7 @@ from arm_control.maths.poses import (
     wrap_angle,
 )
 from arm_control.model import RobotModel, Terms
-from arm_control.reference import JointReference
+from arm_control.motion.references import JointReference
 
 POSES = 256
 """Seeded random poses that stand for all poses in (4)."""

@@ -53,7 +53,7 @@ from arm_control.maths.scalars import (
     select,
 )
 from arm_control.model import RobotModel, Terms
-from arm_control.reference import Reference
+from arm_control.motion.references import Reference
 
 LINEAR, ANGULAR = slice(0, 3), slice(3, 6)
 LEFT = 0.2

@@ -29,8 +29,8 @@ from arm_control.messages import (
     pose_points_from_message,
     waypoints_from_message,
 )
-from arm_control.pose_trajectory import PosePoints
-from arm_control.waypoints import Waypoints
+from arm_control.motion.pose_trajectory import PosePoints
+from arm_control.motion.waypoints import Waypoints
 
 __all__ = [
     "NANOSECONDS",

@@ -13,15 +13,18 @@ from arm_control.controllers.joint import (
     JointSpaceController,
 )
 from arm_control.exceptions import ArmControlError
-from arm_control.following import Follower, FollowingParameters
+from arm_control.motion.joint_follower import (
+    Follower,
+    FollowingParameters,
+)
+from arm_control.motion.references import Queue
+from arm_control.motion.waypoints import Waypoints
 from arm_control.nodes.base import run
 from arm_control.nodes.effort import Command, EffortNode, EffortParameters
 from arm_control.nodes.health import WARN
 from arm_control.nodes.orders import Orders
 from arm_control.nodes.states import State
 from arm_control.orders import JointOrder, joint_order_of
-from arm_control.reference import Queue
-from arm_control.waypoints import Waypoints
 
 
 @dataclass(frozen=True)

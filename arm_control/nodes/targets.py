@@ -17,6 +17,11 @@ from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
 
 from arm_control.core.parameters import parameter
 from arm_control.exceptions import ParameterError
+from arm_control.motion.target_files import (
+    Motion,
+    TargetList,
+    load_trajectory,
+)
 from arm_control.nodes.base import LATCHED_EVENTS, ArmNode, ArmParameters, run
 from arm_control.nodes.conversions import (
     NANOSECONDS,
@@ -27,7 +32,6 @@ from arm_control.nodes.conversions import (
 from arm_control.nodes.scenery import Scenery
 from arm_control.scenario import world_of
 from arm_control.scenery import LEAD
-from arm_control.targets import Motion, TargetList, load_trajectory
 
 
 @dataclass(frozen=True)

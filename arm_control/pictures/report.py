@@ -12,6 +12,7 @@ from arm_control.controllers.osc_parameters import OscParameters
 from arm_control.gate import GateParameters
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
+from arm_control.motion.target_files import TargetList
 from arm_control.pictures.animation import draw_animation, make_shots, render_or_sketch
 from arm_control.pictures.rendering import Frames
 from arm_control.pictures.sketch import draw_path
@@ -30,7 +31,6 @@ from arm_control.pictures.style import (
 )
 from arm_control.pictures.track import Track, make_track
 from arm_control.recording import Recording
-from arm_control.targets import TargetList
 
 LOWEST = 1e-4
 """Where a logarithmic axis ends, as a share of the tolerance or limit it shows."""

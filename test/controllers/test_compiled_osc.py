@@ -21,7 +21,7 @@ from arm_control.maths.poses import (
     rotation_from_vector,
 )
 from arm_control.model import RobotModel, Terms, Tool
-from arm_control.reference import Reference
+from arm_control.motion.references import Reference
 
 Load = Callable[..., RobotModel]
 

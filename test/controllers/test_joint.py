@@ -14,15 +14,18 @@ from arm_control.controllers.joint import (
     pd_gains,
 )
 from arm_control.exceptions import ParameterError
-from arm_control.following import Follower, FollowingParameters
 from arm_control.maths.poses import (
     Array,
     wrap_angle,
 )
 from arm_control.model import RobotModel
-from arm_control.reference import JointReference
+from arm_control.motion.joint_follower import (
+    Follower,
+    FollowingParameters,
+)
+from arm_control.motion.references import JointReference
+from arm_control.motion.target_files import load_trajectory
 from arm_control.simulators.mujoco_simulator import MujocoSimulator
-from arm_control.targets import load_trajectory
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 MS = 1_000_000

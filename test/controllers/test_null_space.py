@@ -18,7 +18,7 @@ from arm_control.maths.poses import (
     rotation_from_vector,
 )
 from arm_control.model import RobotModel, Terms
-from arm_control.reference import Reference
+from arm_control.motion.references import Reference
 from arm_control.simulators.mujoco_simulator import MujocoSimulator
 
 PANDA = np.array([0.0, -0.6, 0.0, -2.2, 0.0, 1.7, 0.8])

@@ -14,7 +14,7 @@ from arm_control.exceptions import ParameterError
 from arm_control.gate import EffortGate, GateParameters
 from arm_control.maths.poses import Pose
 from arm_control.model import RobotModel
-from arm_control.reference import Reference
+from arm_control.motion.references import Reference
 from arm_control.simulators.mujoco_simulator import MujocoSimulator
 
 

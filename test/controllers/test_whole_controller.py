@@ -31,7 +31,7 @@ from arm_control.maths.shapes import (
     Sphere,
 )
 from arm_control.model import RobotModel
-from arm_control.reference import Reference
+from arm_control.motion.references import Reference
 
 SHAPES = (Sphere(0.05), Capsule(0.04, 0.3), Box((0.1, 0.2, 0.05)), Cylinder(0.05, 0.2), Cone(0.08, 0.15))
 FORMS = (

@@ -18,11 +18,14 @@ from arm_control.controllers.joint import (
     JointParameters,
     JointSpaceController,
 )
-from arm_control.following import Follower, FollowingParameters
 from arm_control.gate import EffortGate, GateParameters
+from arm_control.motion.joint_follower import (
+    Follower,
+    FollowingParameters,
+)
+from arm_control.motion.target_files import load_trajectory
+from arm_control.motion.waypoints import Waypoints
 from arm_control.nodes.conversions import joint_state, trajectory_message, waypoints_from_message
-from arm_control.targets import load_trajectory
-from arm_control.waypoints import Waypoints
 
 MS = 1_000_000
 START = np.array(HOME)

@@ -27,8 +27,8 @@ from arm_control.controllers.proposal import propose
 from arm_control.controllers.proximity import Obstacle
 from arm_control.gate import EffortGate, GateParameters
 from arm_control.maths.shapes import Sphere
+from arm_control.motion.references import Reference
 from arm_control.nodes.conversions import joint_state
-from arm_control.reference import Reference
 from arm_control.tuning import PROPOSED
 
 MS = 1_000_000

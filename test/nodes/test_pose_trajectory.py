@@ -21,9 +21,12 @@ from arm_control.maths.poses import (
     Pose,
     rotation_from_vector,
 )
+from arm_control.motion.pose_follower import (
+    PoseFollower,
+    PoseMotion,
+)
+from arm_control.motion.pose_trajectory import PosePoints
 from arm_control.nodes.conversions import joint_state, pose_points_from_message, pose_trajectory_message
-from arm_control.pose_following import PoseFollower, PoseMotion
-from arm_control.pose_trajectory import PosePoints
 from arm_control.scenario import Scenario
 from arm_control.simulation import Simulation
 

@@ -25,8 +25,8 @@ import numpy.typing as npt
 
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
-from arm_control.reference import JointReference
-from arm_control.waypoints import Waypoints
+from arm_control.motion.references import JointReference
+from arm_control.motion.waypoints import Waypoints
 
 SAMPLES = 32
 """Moments of each piece at which limits are checked."""

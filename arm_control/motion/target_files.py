@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from arm_control import motions, patterns
 from arm_control.core.parameters import refuse_unknown
 from arm_control.core.yaml_files import (
     as_mapping,
@@ -21,8 +20,14 @@ from arm_control.maths.poses import (
     quaternion_from_rotation,
     rotation_from_quaternion,
 )
-from arm_control.pose_trajectory import PosePoints
-from arm_control.waypoints import Waypoints
+from arm_control.motion import (
+    generators as motions,
+)
+from arm_control.motion import (
+    patterns,
+)
+from arm_control.motion.pose_trajectory import PosePoints
+from arm_control.motion.waypoints import Waypoints
 
 PATTERNS = {"star": patterns.star, "grid": patterns.grid, "random": patterns.random}
 """Rules that a list's positions may be made by; their arguments are what stands below ``pattern``."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
-from arm_control.reference import JointReference
+from arm_control.motion.references import JointReference
 
 SLACK = 1e-6
 """What rounding may add to a limit."""

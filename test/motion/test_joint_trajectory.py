@@ -7,9 +7,13 @@ import pytest
 
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
-from arm_control.reference import JointReference
-from arm_control.trajectory import JointTrajectory, rest_to_rest, whole_turns
-from arm_control.waypoints import Waypoints
+from arm_control.motion.joint_trajectory import (
+    JointTrajectory,
+    rest_to_rest,
+    whole_turns,
+)
+from arm_control.motion.references import JointReference
+from arm_control.motion.waypoints import Waypoints
 
 RNG = np.random.default_rng(5)
 TIMES = np.array([0.7, 1.2, 2.5, 3.1])

@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 
 from arm_control.exceptions import InputError
-from arm_control.following import Follower, FollowingParameters
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
-from arm_control.waypoints import Waypoints
+from arm_control.motion.joint_follower import (
+    Follower,
+    FollowingParameters,
+)
+from arm_control.motion.waypoints import Waypoints
 
 MS = 1_000_000
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])

@@ -15,8 +15,16 @@ from arm_control.maths.poses import (
     Pose,
 )
 from arm_control.model import RobotModel
-from arm_control.pose_trajectory import PosePoints, PoseTrajectory, seen_from
-from arm_control.reference import Queue, Reference, Target
+from arm_control.motion.pose_trajectory import (
+    PosePoints,
+    PoseTrajectory,
+    seen_from,
+)
+from arm_control.motion.references import (
+    Queue,
+    Reference,
+    Target,
+)
 
 
 @dataclass(frozen=True)

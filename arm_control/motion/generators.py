@@ -20,7 +20,10 @@ from arm_control.maths.poses import (
     Array,
     Pose,
 )
-from arm_control.pose_trajectory import PosePoints, joined
+from arm_control.motion.pose_trajectory import (
+    PosePoints,
+    joined,
+)
 
 SPACING = 0.04
 """Time between two points of a curve [s]."""

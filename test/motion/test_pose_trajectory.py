@@ -14,8 +14,15 @@ from arm_control.maths.poses import (
     rotation_from_vector,
     rotation_vector,
 )
-from arm_control.pose_trajectory import SERIES, PosePoints, PoseTrajectory, _coefficients, joined, seen_from
-from arm_control.reference import Reference
+from arm_control.motion.pose_trajectory import (
+    SERIES,
+    PosePoints,
+    PoseTrajectory,
+    _coefficients,
+    joined,
+    seen_from,
+)
+from arm_control.motion.references import Reference
 
 TIMES = np.array([0.5, 1.0, 1.8, 2.5, 3.5])
 H = 1e-5

@@ -21,9 +21,16 @@ from arm_control.maths.poses import (
     wrap_angle,
 )
 from arm_control.model import RobotModel
-from arm_control.reference import JointReference
-from arm_control.trajectory import JointTrajectory, rest_to_rest, whole_turns
-from arm_control.waypoints import Waypoints, refuse_beyond
+from arm_control.motion.joint_trajectory import (
+    JointTrajectory,
+    rest_to_rest,
+    whole_turns,
+)
+from arm_control.motion.references import JointReference
+from arm_control.motion.waypoints import (
+    Waypoints,
+    refuse_beyond,
+)
 
 HOLDING, FOLLOWING, REACHED = "holding", "following", "reached"
 OFF_PATH, MISSED = "off the path", "goal missed"

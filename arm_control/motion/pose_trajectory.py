@@ -38,8 +38,11 @@ from arm_control.maths.poses import (
     rotation_from_vector,
     rotation_vector,
 )
-from arm_control.reference import Reference
-from arm_control.trajectory import powers, quintic
+from arm_control.motion.joint_trajectory import (
+    powers,
+    quintic,
+)
+from arm_control.motion.references import Reference
 
 LARGEST_TURN = math.radians(175.0)
 """Between two neighbours: which way round would be a matter of rounding further on [rad]."""
