@@ -35,9 +35,12 @@ from arm_control.motion.references import (
 )
 from arm_control.motion.waypoints import Waypoints
 from arm_control.orders import JointOrder, Order
-from arm_control.planners.reach import ReachPlanner
-from arm_control.planners.receding import PlanFollower, RecedingParameters
-from arm_control.planners.worker import InlinePlanner
+from arm_control.planning.reach import ReachPlanner
+from arm_control.planning.receding import (
+    PlanFollower,
+    RecedingParameters,
+)
+from arm_control.planning.worker import InlinePlanner
 from arm_control.scenario import Scenario
 from arm_control.tuning import OscTuning, tuned
 

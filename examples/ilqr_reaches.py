@@ -19,7 +19,7 @@ import numpy as np
 from arm_control import RobotModel, urdf_path
 from arm_control.core.progress import bar
 from arm_control.maths.poses import Array
-from arm_control.planners import (
+from arm_control.planning import (
     ArmDynamics,
     Barrier,
     ControlError,

@@ -1,6 +1,6 @@
 """The node ``ilqr``: joint states and target poses in, planned and followed joint torque out, through the gate.
 
-Plans are made in a process of their own (:mod:`arm_control.planners.worker`). In real time no state waits for one; in
+Plans are made in a process of their own (:mod:`arm_control.planning.worker`). In real time no state waits for one; in
 lock step each state that asks for a plan waits for it. When that process dies, the gate brakes.
 """
 
@@ -26,9 +26,12 @@ from arm_control.nodes.health import WARN, Durations
 from arm_control.nodes.markers import line_marker
 from arm_control.nodes.orders import PoseOrders
 from arm_control.nodes.states import State
-from arm_control.planners.reach import Plan
-from arm_control.planners.receding import PlanFollower, RecedingParameters
-from arm_control.planners.worker import PlannerProcess
+from arm_control.planning.reach import Plan
+from arm_control.planning.receding import (
+    PlanFollower,
+    RecedingParameters,
+)
+from arm_control.planning.worker import PlannerProcess
 
 SHOWN = 11
 """Poses of a plan that are published."""
@@ -43,7 +46,7 @@ class IlqrNodeParameters(RecedingParameters, EffortParameters):
 
 
 class IlqrNode(EffortNode):
-    """Plans and follows reaches; the laws are in ``arm_control.planners``."""
+    """Plans and follows reaches; the laws are in ``arm_control.planning``."""
 
     parameters: IlqrNodeParameters
     FIGURES = ("plan_cost", "plan_iterations", "plan_ms", "tube_error", "position_error", "orientation_error")

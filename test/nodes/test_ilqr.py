@@ -23,9 +23,12 @@ from arm_control import Pose, RobotModel, urdf_path
 from arm_control.gate import EffortGate, GateParameters
 from arm_control.nodes.base import LOSSLESS
 from arm_control.nodes.conversions import joint_state, pose_from_message
-from arm_control.planners.reach import ReachPlanner
-from arm_control.planners.receding import PlanFollower, RecedingParameters
-from arm_control.planners.worker import InlinePlanner
+from arm_control.planning.reach import ReachPlanner
+from arm_control.planning.receding import (
+    PlanFollower,
+    RecedingParameters,
+)
+from arm_control.planning.worker import InlinePlanner
 from arm_control.scenario import Scenario
 from arm_control.simulation import Simulation
 

@@ -14,8 +14,16 @@ from problems import planar
 
 from arm_control import RobotModel, urdf_path
 from arm_control.exceptions import ArmControlError
-from arm_control.planners.reach import ReachParameters, ReachPlanner
-from arm_control.planners.worker import InlinePlanner, PlannerProcess, Request, _recipe
+from arm_control.planning.reach import (
+    ReachParameters,
+    ReachPlanner,
+)
+from arm_control.planning.worker import (
+    InlinePlanner,
+    PlannerProcess,
+    Request,
+    _recipe,
+)
 
 PARAMETERS = ReachParameters(orientation_weight=0.0)
 START = np.array([0.5, 1.0, 0.0, 0.0])
@@ -122,8 +130,8 @@ class Broken:
 ORPHAN = """
 import os, signal
 from arm_control import RobotModel, urdf_path
-from arm_control.planners.reach import ReachParameters
-from arm_control.planners.worker import PlannerProcess
+from arm_control.planning.reach import ReachParameters
+from arm_control.planning.worker import PlannerProcess
 if __name__ == "__main__":
     process = PlannerProcess(RobotModel.from_urdf(urdf_path("planar2")), ReachParameters(orientation_weight=0.0))
     print(process.pid, flush=True)

@@ -20,7 +20,11 @@ from arm_control.maths.poses import (
     Pose,
 )
 from arm_control.model import RobotModel
-from arm_control.planners.reach import Plan, ReachParameters, ReachPlanner
+from arm_control.planning.reach import (
+    Plan,
+    ReachParameters,
+    ReachPlanner,
+)
 
 START_TIME = 60.0
 """Within this the planner must have compiled [s]."""

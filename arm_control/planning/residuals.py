@@ -30,7 +30,7 @@ from arm_control.maths.scalars import (
     sqrt,
 )
 from arm_control.model.spatial_vectors import skew
-from arm_control.planners.knot import Knot
+from arm_control.planning.knot import Knot
 
 _SMALL = 1e-3
 """Square of an angle [rad^2] below which c of (1) is a series."""

@@ -1,4 +1,4 @@
-"""The three passes of :mod:`arm_control.planners.ilqr` for an arm, as laws for rows: each one text over any scalar.
+"""The three passes of :mod:`arm_control.planning.ilqr` for an arm, as laws for rows: each one text over any scalar.
 
 A row is a knot. Row N, the last, has a state only: its control is without effect and has no weight.
 """
@@ -21,9 +21,14 @@ from arm_control.maths.poses import Array
 from arm_control.maths.scalars import maximum
 from arm_control.model.quantities import TOOL, State
 from arm_control.model.tree import Tree
-from arm_control.planners.costs import Costs
-from arm_control.planners.knot import Knot
-from arm_control.planners.riccati import Cost, Limits, expand_semi_implicit, step
+from arm_control.planning.costs import Costs
+from arm_control.planning.knot import Knot
+from arm_control.planning.riccati import (
+    Cost,
+    Limits,
+    expand_semi_implicit,
+    step,
+)
 
 Inputs = Mapping[str, Array]
 

@@ -18,8 +18,17 @@ from arm_control.maths.poses import (
     Pose,
 )
 from arm_control.model import RobotModel, Terms
-from arm_control.planners.reach import Plan, PlanTorque, ReachParameters, hold
-from arm_control.planners.worker import Answer, Planning, Request
+from arm_control.planning.reach import (
+    Plan,
+    PlanTorque,
+    ReachParameters,
+    hold,
+)
+from arm_control.planning.worker import (
+    Answer,
+    Planning,
+    Request,
+)
 
 RETRY = 0.1
 """Time after which a solve that failed is tried again [s]."""

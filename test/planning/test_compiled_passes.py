@@ -10,11 +10,20 @@ from problems import UR5_HOME, everything, planar, reach
 
 from arm_control import Pose
 from arm_control.model.tool import Tool
-from arm_control.planners import ArmDynamics, ControlError, Costs, Ilqr, IlqrParameters, PositionError, StateError, Term
-from arm_control.planners import compiled_passes as passes_module
-from arm_control.planners import riccati as riccati_module
-from arm_control.planners.compiled_passes import CompiledPasses
-from arm_control.planners.numpy_passes import NumpyPasses
+from arm_control.planning import (
+    ArmDynamics,
+    ControlError,
+    Costs,
+    Ilqr,
+    IlqrParameters,
+    PositionError,
+    StateError,
+    Term,
+)
+from arm_control.planning import compiled_passes as passes_module
+from arm_control.planning import riccati as riccati_module
+from arm_control.planning.compiled_passes import CompiledPasses
+from arm_control.planning.generic.numpy_passes import NumpyPasses
 
 N = 21
 X0 = np.concatenate([UR5_HOME, np.full(6, 0.1)])
@@ -83,7 +92,7 @@ def test_boxes_that_compiled_code_leaves_are_solved_to_the_end(ur5, monkeypatch)
     monkeypatch.setattr(CompiledPasses, "_solve_knot", lambda self, row: solved.append(row) or whole(self, row))
     monkeypatch.setattr(riccati_module, "PASSES", 1)
     monkeypatch.setattr(passes_module, "TRIES", 1)
-    monkeypatch.setattr("arm_control.planners.arm_laws._sources", lambda: b"one pass")
+    monkeypatch.setattr("arm_control.planning.arm_laws._sources", lambda: b"one pass")
     (found, _), _ = both(ur5, costs, limit=limit)
     assert len(solved) > 10
     equal(found, expected)
@@ -139,7 +148,7 @@ def test_a_warm_start_from_another_state(ur5):
 
 
 def test_a_user_cost_and_an_integrator_of_fourth_order(ur5):
-    from arm_control.planners import UserCosts
+    from arm_control.planning import UserCosts
 
     dynamics = ArmDynamics(ur5, 0.05, "rk4")
     terms = Costs(Term(PositionError(ur5.pose(UR5_HOME).p + [0.1, 0.1, 0.0]), terminal=1000.0))

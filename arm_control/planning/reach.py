@@ -32,11 +32,24 @@ from arm_control.maths.poses import (
     wrap_angle,
 )
 from arm_control.model import RobotModel, Terms
-from arm_control.planners.costs import Barrier, Costs, Term
-from arm_control.planners.dynamics import ArmDynamics
-from arm_control.planners.ilqr import Ilqr, IlqrResult
-from arm_control.planners.ilqr_parameters import IlqrParameters
-from arm_control.planners.residuals import ControlError, LimitDistance, OrientationError, PositionError, StateError
+from arm_control.planning.arm_dynamics import ArmDynamics
+from arm_control.planning.costs import (
+    Barrier,
+    Costs,
+    Term,
+)
+from arm_control.planning.ilqr import (
+    Ilqr,
+    IlqrResult,
+)
+from arm_control.planning.ilqr_parameters import IlqrParameters
+from arm_control.planning.residuals import (
+    ControlError,
+    LimitDistance,
+    OrientationError,
+    PositionError,
+    StateError,
+)
 
 KP, KV = 100.0, 20.0
 """Gains of (3) [1/s^2], [1/s]."""

@@ -21,7 +21,10 @@ import numpy.typing as npt
 
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
-from arm_control.planners.dynamics import Dynamics, differences
+from arm_control.planning.arm_dynamics import (
+    Dynamics,
+    differences,
+)
 
 _DOUBLINGS = 60
 

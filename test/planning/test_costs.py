@@ -11,7 +11,7 @@ from arm_control.maths.poses import (
     rotation_from_vector,
     rotation_vector,
 )
-from arm_control.planners import (
+from arm_control.planning import (
     ArmDynamics,
     Barrier,
     ControlError,
@@ -26,7 +26,10 @@ from arm_control.planners import (
     Term,
     UserCosts,
 )
-from arm_control.planners.residuals import Knot, log_derivative
+from arm_control.planning.residuals import (
+    Knot,
+    log_derivative,
+)
 
 STEPS = 10.0 ** np.arange(-7.0, -2.0)
 

@@ -1,4 +1,4 @@
-"""How the solver of :mod:`arm_control.planners.ilqr` goes about it."""
+"""How the solver of :mod:`arm_control.planning.ilqr` goes about it."""
 
 from __future__ import annotations
 

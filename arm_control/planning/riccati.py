@@ -1,4 +1,4 @@
-"""One step of the backward pass, equations (2) to (4) of :mod:`arm_control.planners.ilqr`, over any scalar.
+"""One step of the backward pass, equations (2) to (4) of :mod:`arm_control.planning.ilqr`, over any scalar.
 
 With semi-implicit Euler steps, ``v' = v + dt a``, ``q' = q + dt v'``, the derivatives of the next state are
 
@@ -27,7 +27,12 @@ from arm_control.maths.scalars import (
     Scalar,
     select,
 )
-from arm_control.planners.box_qp import active_set_step, box_qp, cholesky, cholesky_solve
+from arm_control.planning.box_qp import (
+    active_set_step,
+    box_qp,
+    cholesky,
+    cholesky_solve,
+)
 
 PASSES = 4
 """Sets of held controls that compiled code tries at a knot before it says so; it may be asked to go on from there."""

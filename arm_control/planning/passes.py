@@ -1,4 +1,4 @@
-"""What the solver of :mod:`arm_control.planners.ilqr` asks of the passes over the knots."""
+"""What the solver of :mod:`arm_control.planning.ilqr` asks of the passes over the knots."""
 
 from __future__ import annotations
 

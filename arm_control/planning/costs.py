@@ -8,7 +8,7 @@ its square, its smooth absolute value, a barrier). Derivatives are those of Gaus
     l_x = weight  sum_i scale_i phi'(r_i) r_i,x         l_xx = weight  sum_i scale_i phi''(r_i) r_i,x r_i,x^T     (2)
 
 so that l_xx is never negative, as no phi'' is. Everything is written over any scalar; numbers such as targets are
-no part of what is compiled. Residuals are in :mod:`arm_control.planners.residuals`.
+no part of what is compiled. Residuals are in :mod:`arm_control.planning.residuals`.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from arm_control.maths.scalars import (
     maximum,
     sqrt,
 )
-from arm_control.planners.dynamics import Arm
-from arm_control.planners.knot import Knot
-from arm_control.planners.residuals import Residual
-from arm_control.planners.riccati import Cost
+from arm_control.planning.arm_dynamics import Arm
+from arm_control.planning.knot import Knot
+from arm_control.planning.residuals import Residual
+from arm_control.planning.riccati import Cost
 
 
 class Form(Protocol):

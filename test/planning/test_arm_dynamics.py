@@ -7,8 +7,11 @@ import pytest
 from problems import UR5_HOME, car_step
 
 from arm_control.exceptions import InputError
-from arm_control.planners import ArmDynamics, UserDynamics
-from arm_control.planners.dynamics import differences
+from arm_control.planning import (
+    ArmDynamics,
+    UserDynamics,
+)
+from arm_control.planning.arm_dynamics import differences
 
 
 @pytest.mark.parametrize("integrator", ["semi_implicit", "rk4"])

@@ -14,8 +14,15 @@ from arm_control.maths.poses import (
     rotation_from_vector,
     rotation_vector,
 )
-from arm_control.planners.dynamics import ArmDynamics
-from arm_control.planners.reach import KP, KV, Plan, ReachParameters, ReachPlanner, hold
+from arm_control.planning.arm_dynamics import ArmDynamics
+from arm_control.planning.reach import (
+    KP,
+    KV,
+    Plan,
+    ReachParameters,
+    ReachPlanner,
+    hold,
+)
 
 START = np.concatenate([UR5_HOME, np.zeros(6)])
 

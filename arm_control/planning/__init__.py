@@ -1,10 +1,23 @@
 """Planners: what the arm should do over the next second or so, computed before it moves. No ROS here."""
 
-from arm_control.planners.costs import Barrier, Costs, SmoothAbs, Square, Term
-from arm_control.planners.dynamics import ArmDynamics, UserDynamics
-from arm_control.planners.ilqr import Ilqr, IlqrResult
-from arm_control.planners.ilqr_parameters import IlqrParameters
-from arm_control.planners.residuals import (
+from arm_control.planning.arm_dynamics import (
+    ArmDynamics,
+    UserDynamics,
+)
+from arm_control.planning.costs import (
+    Barrier,
+    Costs,
+    SmoothAbs,
+    Square,
+    Term,
+)
+from arm_control.planning.generic.user_costs import UserCosts
+from arm_control.planning.ilqr import (
+    Ilqr,
+    IlqrResult,
+)
+from arm_control.planning.ilqr_parameters import IlqrParameters
+from arm_control.planning.residuals import (
     ControlError,
     LimitDistance,
     ObstacleDistance,
@@ -12,7 +25,6 @@ from arm_control.planners.residuals import (
     PositionError,
     StateError,
 )
-from arm_control.planners.user_costs import UserCosts
 
 __all__ = [
     "ArmDynamics",

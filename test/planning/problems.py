@@ -9,7 +9,7 @@ from arm_control.maths.poses import (
     Array,
     rotation_from_vector,
 )
-from arm_control.planners import (
+from arm_control.planning import (
     ArmDynamics,
     ControlError,
     Costs,
@@ -22,7 +22,7 @@ from arm_control.planners import (
     Term,
     UserDynamics,
 )
-from arm_control.planners.costs import Barrier
+from arm_control.planning.costs import Barrier
 
 CAR_START = np.array([1.0, 1.0, 1.5 * np.pi, 0.0])
 CAR_LIMITS = np.array([0.5, 2.0])

@@ -10,13 +10,13 @@
     (6)  lambda, added to Q_uu in (3) only, grows by ever larger factors where Q_uu is not positive definite
          or no alpha lowers the cost, and shrinks likewise where one does
 
-(2) to (4) run backwards over the knots (:mod:`arm_control.planners.riccati`), (5) forwards. The model expects
+(2) to (4) run backwards over the knots (:mod:`arm_control.planning.riccati`), (5) forwards. The model expects
 ``dV = alpha sum k^T Q_u + alpha^2 / 2 sum k^T Q_uu k``; a step is taken where the cost falls by at least a share of
 that. Second derivatives of f are left out of (2), unless the dynamics give them. (4) is the value of the gains
 whatever lambda is; its short form with ``-K^T Q_uu k`` is not. With ``"state"``, lambda is added to the V_xx in
 Q_ux and Q_uu of (3) instead: new states, not new controls, are kept near the old ones.
 
-For an arm all three passes are compiled loops (:mod:`arm_control.planners.compiled_passes`); all else runs in NumPy.
+For an arm all three passes are compiled loops (:mod:`arm_control.planning.compiled_passes`); all else runs in NumPy.
 
 Sources: W. Li, E. Todorov, "Iterative linear quadratic regulator design for nonlinear biological movement systems",
 2004; Y. Tassa, N. Mansard, E. Todorov, "Control-limited differential dynamic programming", 2014.
@@ -33,13 +33,19 @@ import numpy.typing as npt
 
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
-from arm_control.planners.compiled_passes import CompiledPasses
-from arm_control.planners.costs import Costs
-from arm_control.planners.dynamics import ArmDynamics, Dynamics
-from arm_control.planners.ilqr_parameters import IlqrParameters
-from arm_control.planners.numpy_passes import NumpyPasses, PassFailed
-from arm_control.planners.passes import Passes
-from arm_control.planners.user_costs import UserCosts
+from arm_control.planning.arm_dynamics import (
+    ArmDynamics,
+    Dynamics,
+)
+from arm_control.planning.compiled_passes import CompiledPasses
+from arm_control.planning.costs import Costs
+from arm_control.planning.generic.numpy_passes import (
+    NumpyPasses,
+    PassFailed,
+)
+from arm_control.planning.generic.user_costs import UserCosts
+from arm_control.planning.ilqr_parameters import IlqrParameters
+from arm_control.planning.passes import Passes
 
 __all__ = ["Ilqr", "IlqrParameters", "IlqrResult"]
 _SMALL_LAMBDA = 1e-5
@@ -117,7 +123,7 @@ class Ilqr:
 
     Examples
     --------
-    >>> from arm_control.planners import Costs, ControlError, StateError, Term, UserDynamics
+    >>> from arm_control.planning import Costs, ControlError, StateError, Term, UserDynamics
     >>> cart = UserDynamics(lambda x, u: x + 0.1 * np.stack([x[..., 1], u[..., 0]], -1), 2, 1)
     >>> costs = Costs(Term(StateError([1.0, 0.0]), terminal=1e4), Term(ControlError([0.0]), running=0.1))
     >>> result = Ilqr(cart, costs, 20).solve([0.0, 0.0], np.zeros((20, 1)))
