@@ -1,8 +1,8 @@
 """Force control of robot arms: a URDF goes in, safe and fast joint torque comes out."""
 
-from arm_control.controllers.compiled_osc import CompiledOsc
-from arm_control.controllers.osc import OperationalSpaceController
-from arm_control.controllers.osc_parameters import OscParameters
+from arm_control.control.osc.compiled_osc import CompiledOsc
+from arm_control.control.osc.osc_law import OperationalSpaceController
+from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.core.files import urdf_path
 from arm_control.exceptions import ArmControlError
 from arm_control.maths.poses import Pose

@@ -224,8 +224,8 @@ def _enable(options: argparse.Namespace) -> int:
 
 def _tune(options: argparse.Namespace) -> int:
     """Save what a running node's live parameters are, gains that were proposed or set while it runs among them."""
+    from arm_control.control.osc.tuning import parameter_text
     from arm_control.nodes.tuning import live_parameters
-    from arm_control.tuning import parameter_text
 
     path = Path(options.file)
     if path.exists() and not options.force:

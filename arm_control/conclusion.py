@@ -6,16 +6,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from arm_control.control.effort_gate import GateParameters
+from arm_control.control.osc.tuning import (
+    OscTuning,
+    tuned,
+)
 from arm_control.core.parameters import Parameters
 from arm_control.core.yaml_files import file_parameters
 from arm_control.display import Console
-from arm_control.gate import GateParameters
 from arm_control.model import RobotModel
 from arm_control.recording import Recording
 from arm_control.report import Report, make_report
 from arm_control.run_options import RunOptions
 from arm_control.scenario import Scenario
-from arm_control.tuning import OscTuning, tuned
 
 Diagnostics = Mapping[str, Mapping[str, str]]
 

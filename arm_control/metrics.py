@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.controllers.proximity import Obstacle, Proximity
-from arm_control.controllers.task_inertia import scaled_jacobian
+from arm_control.control.avoidance.proximity import (
+    Obstacle,
+    Proximity,
+)
+from arm_control.control.osc.task_inertia import scaled_jacobian
 from arm_control.core.parameters import refuse_unknown
 from arm_control.exceptions import ParameterError
 from arm_control.maths.poses import Array

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.controllers.proximity import Obstacle
+from arm_control.control.avoidance.proximity import Obstacle
 from arm_control.exceptions import ArmControlError, InputError
 from arm_control.markers import ADD, DELETE, DELETEALL, MOST, name_of, shapes_of
 from arm_control.maths.poses import (

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arm_control.controllers.osc_parameters import OscParameters
-from arm_control.gate import GateParameters
+from arm_control.control.effort_gate import GateParameters
+from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.maths.poses import (
     Array,
     Pose,

@@ -16,6 +16,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from arm_control.control.osc.tuning import (
+    OF_ONE_ARM,
+    PROPOSED,
+)
 from arm_control.core.files import available
 from arm_control.core.parameters import refuse_unknown
 from arm_control.core.yaml_files import (
@@ -30,7 +34,6 @@ from arm_control.motion.target_files import (
     Motion,
     TargetList,
 )
-from arm_control.tuning import OF_ONE_ARM, PROPOSED
 from arm_control.world import World
 
 NODES = (

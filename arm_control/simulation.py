@@ -10,12 +10,21 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from arm_control.control import Control, Decision
-from arm_control.controllers.proximity import Obstacle, Proximity
-from arm_control.controllers.task import pose_error
+from arm_control.control.avoidance.proximity import (
+    Obstacle,
+    Proximity,
+)
+from arm_control.control.laws import (
+    JointSimulation,
+    arm_and_parameters,
+)
+from arm_control.control.loop import (
+    Control,
+    Decision,
+)
+from arm_control.control.osc.task import pose_error
 from arm_control.core.progress import bar
 from arm_control.exceptions import SimulationDiverged
-from arm_control.laws import JointSimulation, arm_and_parameters
 from arm_control.maths.poses import Array
 from arm_control.metrics import clearance, condition_number
 from arm_control.model import RobotModel

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.controllers.proximity import Obstacle
+from arm_control.control.avoidance.proximity import Obstacle
 from arm_control.core.parameters import refuse_unknown
 from arm_control.exceptions import ParameterError
 from arm_control.maths.poses import (

@@ -16,8 +16,11 @@ import numpy as np
 from careful_avoidance import CarefulAvoidance
 
 from arm_control import RobotModel, urdf_path
-from arm_control.controllers.avoidance import Avoidance, AvoidanceParameters
-from arm_control.controllers.proximity import Obstacle
+from arm_control.control.avoidance.avoidance_law import (
+    Avoidance,
+    AvoidanceParameters,
+)
+from arm_control.control.avoidance.proximity import Obstacle
 from arm_control.maths.poses import (
     Pose,
     rotation_from_vector,

@@ -24,11 +24,17 @@ import coal
 import numpy as np
 
 from arm_control import RobotModel, urdf_path
-from arm_control.controllers.avoidance import Avoidance, AvoidanceParameters
-from arm_control.controllers.compiled_osc import CompiledOsc
-from arm_control.controllers.osc_parameters import OscParameters
-from arm_control.controllers.proximity import Obstacle
-from arm_control.gate import EffortGate, GateParameters
+from arm_control.control.avoidance.avoidance_law import (
+    Avoidance,
+    AvoidanceParameters,
+)
+from arm_control.control.avoidance.proximity import Obstacle
+from arm_control.control.effort_gate import (
+    EffortGate,
+    GateParameters,
+)
+from arm_control.control.osc.compiled_osc import CompiledOsc
+from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.maths.poses import (
     Array,
     Pose,

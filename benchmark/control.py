@@ -18,7 +18,10 @@ from careful_limits import CarefulLimits
 from careful_osc import careful_osc
 
 from arm_control import CompiledOsc, OperationalSpaceController, OscParameters, Pose, Reference, RobotModel, urdf_path
-from arm_control.gate import EffortGate, GateParameters
+from arm_control.control.effort_gate import (
+    EffortGate,
+    GateParameters,
+)
 from arm_control.maths.poses import rotation_from_vector
 from arm_control.model import Terms
 from arm_control.simulators.mujoco_simulator import MujocoSimulator

@@ -18,11 +18,18 @@ import arms
 import numpy as np
 
 from arm_control import CompiledOsc, Pose, Reference, RobotModel
-from arm_control.controllers.proposal import capability, propose, propose_rate_limit
-from arm_control.controllers.task import pose_error
+from arm_control.control.effort_gate import (
+    EffortGate,
+    GateParameters,
+)
+from arm_control.control.osc.proposal import (
+    capability,
+    propose,
+    propose_rate_limit,
+)
+from arm_control.control.osc.task import pose_error
 from arm_control.core.progress import bar
 from arm_control.exceptions import ArmControlError
-from arm_control.gate import EffortGate, GateParameters
 from arm_control.maths.poses import (
     Array,
     rotation_from_vector,

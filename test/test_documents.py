@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import arm_control.controllers.osc as osc
+import arm_control.control.osc.osc_law as osc
 from arm_control import RobotModel, urdf_path
 from arm_control.core.cache import Cache
 from arm_control.core.parameters import Parameters

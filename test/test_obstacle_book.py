@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from arm_control.bags import messages
-from arm_control.controllers.proximity import Obstacle
+from arm_control.control.avoidance.proximity import Obstacle
 from arm_control.maths.poses import Pose
 from arm_control.maths.shapes import Sphere
 from arm_control.obstacle_book import AHEAD_NS, REMEMBERED_NS, HeardObstacles, ObstacleBook

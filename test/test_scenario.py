@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 import yaml
 
-from arm_control.controllers.osc_parameters import OscParameters
+from arm_control.control.effort_gate import GateParameters
+from arm_control.control.osc.osc_parameters import OscParameters
+from arm_control.control.osc.tuning import PROPOSED
 from arm_control.core.files import urdf_path
 from arm_control.core.yaml_files import read_yaml
 from arm_control.exceptions import ArmControlError, ParameterError
-from arm_control.gate import GateParameters
 from arm_control.maths.poses import (
     Array,
     Pose,
@@ -29,7 +30,6 @@ from arm_control.motion.target_files import (
 )
 from arm_control.motion.waypoints import Waypoints
 from arm_control.scenario import NODES, Scenario, check_parameter_file, merged, scenario_names, world_of
-from arm_control.tuning import PROPOSED
 from arm_control.world import World
 
 CONFIG = Path(__file__).parents[1] / "config"

@@ -9,11 +9,14 @@ import numpy as np
 import pytest
 
 from arm_control import RobotModel, cli
-from arm_control.controllers.compiled_osc import CompiledOsc
-from arm_control.controllers.osc_parameters import OscParameters
-from arm_control.controllers.proposal import propose
+from arm_control.control.effort_gate import (
+    EffortGate,
+    GateParameters,
+)
+from arm_control.control.osc.compiled_osc import CompiledOsc
+from arm_control.control.osc.osc_parameters import OscParameters
+from arm_control.control.osc.proposal import propose
 from arm_control.exceptions import ParameterError
-from arm_control.gate import EffortGate, GateParameters
 from arm_control.metrics import figures_of
 from arm_control.motion.references import Reference
 from arm_control.recording import Trace

@@ -9,8 +9,8 @@ import numpy as np
 from arm_control.bags.contents import JointSeries, joint_series
 from arm_control.bags.offline import Commands
 from arm_control.bags.reader import Bag, Topic
-from arm_control.controllers.proximity import Proximity
-from arm_control.controllers.task import pose_error
+from arm_control.control.avoidance.proximity import Proximity
+from arm_control.control.osc.task import pose_error
 from arm_control.exceptions import ArmControlError, cause_of
 from arm_control.maths.poses import Array
 from arm_control.messages import nanoseconds

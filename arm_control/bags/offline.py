@@ -1,7 +1,7 @@
 """Replay without ROS: recorded states through a controller, stepping on their stamps; and the comparison of torques.
 
 The bag's messages go through the parts that the controller's node is made of, in the order in which they were written:
-orders wait for their stamps, obstacles are believed, each state is answered (:mod:`arm_control.control`). Where the
+orders wait for their stamps, obstacles are believed, each state is answered (:mod:`arm_control.control.loop`). Where the
 bag has commands, only states that were answered count, since the node saw no other. So what was recorded in lock step,
 or simulated, comes out the same to the last bit on the same machine.
 
@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from arm_control.bags.reader import Bag
-from arm_control.control import Control
+from arm_control.control.laws import LawParameters
+from arm_control.control.loop import Control
 from arm_control.exceptions import ArmControlError, BagError, InputError, cause_of
-from arm_control.laws import LawParameters
 from arm_control.maths.poses import Array
 from arm_control.messages import nanoseconds
 from arm_control.model import RobotModel

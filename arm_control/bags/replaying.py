@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from arm_control.bags.reader import Bag
+from arm_control.control.laws import (
+    LawParameters,
+    arm_and_parameters,
+)
 from arm_control.core.files import urdf_path
 from arm_control.core.yaml_files import file_parameters
 from arm_control.exceptions import BagError
-from arm_control.laws import LawParameters, arm_and_parameters
 from arm_control.model import RobotModel
 from arm_control.model.arm_parameters import ArmChoices
 from arm_control.model.urdf.load import read_source

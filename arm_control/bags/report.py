@@ -21,8 +21,8 @@ from arm_control.bags.offline import Commands, recorded_commands
 from arm_control.bags.page import Section, page
 from arm_control.bags.reader import Bag
 from arm_control.bags.replaying import Choice, arm_of, controller_of, scenario_of
+from arm_control.control.laws import OscSimulation
 from arm_control.exceptions import ArmControlError, BagError
-from arm_control.laws import OscSimulation
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.pictures import recorded as pictures

@@ -13,8 +13,8 @@ import numpy as np
 
 from arm_control.bags import messages
 from arm_control.bags.writer import BagWriter, Published
-from arm_control.control import Decision
-from arm_control.controllers.proximity import Obstacle
+from arm_control.control.avoidance.proximity import Obstacle
+from arm_control.control.loop import Decision
 from arm_control.core.files import urdf_path
 from arm_control.maths.poses import Array
 from arm_control.model.urdf.load import read_source

@@ -21,12 +21,12 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import SetBool
 
+from arm_control.control.effort_gate import EffortGate
 from arm_control.core.parameters import (
     parameter,
     refuse_unknown,
 )
 from arm_control.exceptions import ArmControlError, InputError
-from arm_control.gate import EffortGate
 from arm_control.model import RobotModel
 from arm_control.model.arm_parameters import ArmChoices
 from arm_control.nodes.loop import ControlLoop, ControlPath

@@ -20,7 +20,7 @@ import numpy as np
 from geometry_msgs.msg import PoseStamped
 from visualization_msgs.msg import MarkerArray
 
-from arm_control.controllers.proximity import Obstacle
+from arm_control.control.avoidance.proximity import Obstacle
 from arm_control.core.parameters import parameter
 from arm_control.exceptions import ModelError, SimulationDiverged, SimulatorLost
 from arm_control.maths.poses import (

@@ -9,8 +9,8 @@ from geometry_msgs.msg import PoseStamped, TwistStamped
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from arm_control.controllers.osc_parameters import OscParameters
-from arm_control.controllers.task_inertia import task_inertia
+from arm_control.control.osc.osc_parameters import OscParameters
+from arm_control.control.osc.task_inertia import task_inertia
 from arm_control.core.parameters import parameter
 from arm_control.nodes.base import STATE, ArmNode, ArmParameters, run
 from arm_control.nodes.conversions import multi_array, pose_message, twist_message

@@ -12,9 +12,13 @@ from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, Float64MultiArray
 
+from arm_control.control.effort_gate import (
+    EffortGate,
+    GateOutput,
+    GateParameters,
+)
 from arm_control.core.parameters import parameter
 from arm_control.exceptions import InputError
-from arm_control.gate import EffortGate, GateOutput, GateParameters
 from arm_control.maths.poses import Array
 from arm_control.model import Terms
 from arm_control.nodes.base import LATCHED, STATE, ArmNode, ArmParameters

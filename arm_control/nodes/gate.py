@@ -15,8 +15,12 @@ import numpy as np
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
+from arm_control.control.effort_gate import (
+    EffortGate,
+    GateOutput,
+    GateParameters,
+)
 from arm_control.exceptions import InputError
-from arm_control.gate import EffortGate, GateOutput, GateParameters
 from arm_control.nodes.base import STATE, ArmNode, ArmParameters, run
 from arm_control.nodes.conversions import NANOSECONDS, doubles, joint_state, nanoseconds
 from arm_control.nodes.health import OK, WARN, Diagnostics, Rate
@@ -29,7 +33,7 @@ class GateNodeParameters(GateParameters, ArmParameters):
 
 
 class GateNode(ArmNode):
-    """``EffortGate`` as a process of its own; the rules are in ``arm_control.gate``."""
+    """``EffortGate`` as a process of its own; the rules are in ``arm_control.control.effort_gate``."""
 
     parameters: GateNodeParameters
 

@@ -14,9 +14,9 @@ from geometry_msgs.msg import PoseArray
 from rclpy.publisher import Publisher
 from visualization_msgs.msg import MarkerArray
 
-from arm_control.controllers.task import pose_error
+from arm_control.control.effort_gate import GateOutput
+from arm_control.control.osc.task import pose_error
 from arm_control.exceptions import InputError
-from arm_control.gate import GateOutput
 from arm_control.maths.poses import Pose
 from arm_control.model import Terms
 from arm_control.nodes.base import STATE, run

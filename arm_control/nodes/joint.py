@@ -8,7 +8,7 @@ from typing import Any
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
-from arm_control.controllers.joint import (
+from arm_control.control.joint_space import (
     JointParameters,
     JointSpaceController,
 )
@@ -33,7 +33,7 @@ class JointNodeParameters(JointParameters, FollowingParameters, EffortParameters
 
 
 class JointNode(EffortNode):
-    """Joint space control as a node; the laws are in ``arm_control.controllers.joint``."""
+    """Joint space control as a node; the laws are in ``arm_control.control.joint_space``."""
 
     parameters: JointNodeParameters
 

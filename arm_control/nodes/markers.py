@@ -6,7 +6,7 @@ from geometry_msgs.msg import Point
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker
 
-from arm_control.controllers.proximity import Obstacle
+from arm_control.control.avoidance.proximity import Obstacle
 from arm_control.markers import marker_form, shapes_of
 from arm_control.maths.poses import Array
 from arm_control.nodes.conversions import pose_message, time_message

@@ -12,7 +12,10 @@ from typing import Any
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64
 
-from arm_control.controllers.avoidance import AvoidanceOutput, AvoidanceParameters
+from arm_control.control.avoidance.avoidance_law import (
+    AvoidanceOutput,
+    AvoidanceParameters,
+)
 from arm_control.core.parameters import parameter
 from arm_control.exceptions import ArmControlError, InputError
 from arm_control.model import Terms
@@ -32,7 +35,7 @@ class AvoidanceNodeParameters(AvoidanceParameters, ArmParameters):
 
 
 class ObstacleAvoidanceNode(ArmNode):
-    """Obstacle avoidance as a node; the law is in ``arm_control.controllers.avoidance``."""
+    """Obstacle avoidance as a node; the law is in ``arm_control.control.avoidance.avoidance_law``."""
 
     parameters: AvoidanceNodeParameters
 

@@ -11,9 +11,18 @@ from typing import Any
 import numpy as np
 from sensor_msgs.msg import JointState
 
-from arm_control.controllers.avoidance import AvoidanceOutput
-from arm_control.controllers.compiled_osc import CompiledOsc
-from arm_control.controllers.osc import TERMS, OscOutput
+from arm_control.control.avoidance.avoidance_law import AvoidanceOutput
+from arm_control.control.osc.compiled_osc import CompiledOsc
+from arm_control.control.osc.osc_law import (
+    TERMS,
+    OscOutput,
+)
+from arm_control.control.osc.tuning import (
+    OscTuning,
+    said,
+    tuned,
+    with_avoidance,
+)
 from arm_control.core.parameters import parameter
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
@@ -24,7 +33,6 @@ from arm_control.nodes.effort import Command, EffortNode, EffortParameters
 from arm_control.nodes.orders import PoseOrders
 from arm_control.nodes.states import State
 from arm_control.nodes.surroundings import Surroundings
-from arm_control.tuning import OscTuning, said, tuned, with_avoidance
 
 
 @dataclass(frozen=True)
@@ -37,7 +45,7 @@ class OscNodeParameters(OscTuning, EffortParameters):
 
 
 class OscNode(EffortNode):
-    """Operational space control as a node; the law is in ``arm_control.controllers.osc``."""
+    """Operational space control as a node; the law is in ``arm_control.control.osc.osc_law``."""
 
     parameters: OscNodeParameters
     FIGURES = ("position_error", "orientation_error", "condition_number", "nearest_distance", "task_share")

@@ -19,9 +19,12 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool, Trigger
 
+from arm_control.control.effort_gate import (
+    EffortGate,
+    GateOutput,
+)
 from arm_control.core.files import urdf_path
 from arm_control.exceptions import ArmControlError, InputError, SimulationDiverged
-from arm_control.gate import EffortGate, GateOutput
 from arm_control.maths.poses import Array
 from arm_control.model import Terms
 from arm_control.model.urdf.load import read_source

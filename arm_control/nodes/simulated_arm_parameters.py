@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from arm_control.control.effort_gate import GateParameters
 from arm_control.core.parameters import parameter
-from arm_control.gate import GateParameters
 from arm_control.nodes.base import ArmParameters
 
 

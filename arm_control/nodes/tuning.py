@@ -8,10 +8,10 @@ from rcl_interfaces.msg import ParameterDescriptor, ParameterType
 from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters
 from rclpy.parameter import parameter_value_to_python
 
+from arm_control.control.osc.tuning import Saved
 from arm_control.exceptions import InputError
 from arm_control.nodes.base import ROS_OWN
 from arm_control.nodes.client import Client
-from arm_control.tuning import Saved
 
 
 def live_parameters(node: str = "osc", namespace: str = "", seconds: float = 4.0) -> list[Saved]:

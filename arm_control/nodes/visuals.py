@@ -30,7 +30,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
-from arm_control.controllers.proximity import Proximity
+from arm_control.control.avoidance.proximity import Proximity
 from arm_control.core.parameters import parameter
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import (

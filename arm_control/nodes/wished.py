@@ -20,7 +20,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import Marker, MarkerArray
 
-from arm_control.controllers.proximity import Obstacle
+from arm_control.control.avoidance.proximity import Obstacle
 from arm_control.maths.poses import Pose
 from arm_control.maths.shapes import (
     Box,

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.controllers.osc_parameters import OscParameters
-from arm_control.controllers.task import rows_of
-from arm_control.controllers.task_inertia import scaled_jacobian
+from arm_control.control.osc.osc_parameters import OscParameters
+from arm_control.control.osc.task import rows_of
+from arm_control.control.osc.task_inertia import scaled_jacobian
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.pictures.in_space import draw_run, draw_runs, same_frame, views

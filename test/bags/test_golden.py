@@ -21,8 +21,8 @@ from arm_control.bags.reader import Bag, read_bag
 from arm_control.bags.replaying import Choice, controller_of
 from arm_control.bags.simulated import SimulatedBag
 from arm_control.bags.types import known_types
-from arm_control.control import Control
-from arm_control.laws import arm_and_parameters
+from arm_control.control.laws import arm_and_parameters
+from arm_control.control.loop import Control
 from arm_control.scenario import Scenario, scenario_names
 from arm_control.simulation import Simulation
 from arm_control.world import Mover, Push, Span, World

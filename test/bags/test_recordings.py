@@ -25,7 +25,7 @@ from arm_control.bags.dynamics import correlation, fitted, inverse_dynamics
 from arm_control.bags.offline import Commands, compare
 from arm_control.bags.reader import read_bag
 from arm_control.bags.writer import BagWriter, Published
-from arm_control.controllers.proximity import Proximity
+from arm_control.control.avoidance.proximity import Proximity
 from arm_control.exceptions import BagError
 from arm_control.metrics import clearance
 from arm_control.model import RobotModel

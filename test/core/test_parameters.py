@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arm_control.controllers.osc_parameters import OscParameters
+from arm_control.control.effort_gate import GateParameters
+from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.core.parameters import (
     Parameters,
     Spec,
@@ -16,7 +17,6 @@ from arm_control.core.parameters import (
     refuse_unknown,
 )
 from arm_control.exceptions import ParameterError
-from arm_control.gate import GateParameters
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,10 @@ from std_srvs.srv import SetBool
 from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control import Pose, RobotModel, urdf_path
-from arm_control.gate import EffortGate, GateParameters
+from arm_control.control.effort_gate import (
+    EffortGate,
+    GateParameters,
+)
 from arm_control.nodes.base import LOSSLESS
 from arm_control.nodes.conversions import joint_state, pose_from_message
 from arm_control.planning.reach import ReachPlanner

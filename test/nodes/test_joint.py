@@ -14,11 +14,14 @@ from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory
 
 from arm_control import RobotModel, urdf_path
-from arm_control.controllers.joint import (
+from arm_control.control.effort_gate import (
+    EffortGate,
+    GateParameters,
+)
+from arm_control.control.joint_space import (
     JointParameters,
     JointSpaceController,
 )
-from arm_control.gate import EffortGate, GateParameters
 from arm_control.motion.joint_follower import (
     Follower,
     FollowingParameters,

@@ -16,7 +16,10 @@ from std_msgs.msg import Float64
 from std_srvs.srv import SetBool, Trigger
 
 from arm_control import Pose, urdf_path
-from arm_control.gate import EffortGate, GateParameters
+from arm_control.control.effort_gate import (
+    EffortGate,
+    GateParameters,
+)
 from arm_control.nodes.conversions import joint_state, nanoseconds
 
 

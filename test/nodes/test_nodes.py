@@ -16,7 +16,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, Float64MultiArray, String
 
 from arm_control import OscParameters, RobotModel, urdf_path
-from arm_control.controllers.task_inertia import task_inertia
+from arm_control.control.osc.task_inertia import task_inertia
 from arm_control.nodes.conversions import joint_state, pose_from_message
 
 

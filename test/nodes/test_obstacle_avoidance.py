@@ -13,8 +13,11 @@ from test_markers import marker
 from visualization_msgs.msg import MarkerArray
 
 from arm_control import Pose, RobotModel
-from arm_control.controllers.avoidance import Avoidance, AvoidanceParameters
-from arm_control.controllers.proximity import Obstacle
+from arm_control.control.avoidance.avoidance_law import (
+    Avoidance,
+    AvoidanceParameters,
+)
+from arm_control.control.avoidance.proximity import Obstacle
 from arm_control.maths.shapes import Sphere
 from arm_control.nodes.conversions import joint_state
 

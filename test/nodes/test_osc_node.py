@@ -18,18 +18,21 @@ from test_markers import marker
 from visualization_msgs.msg import MarkerArray
 
 from arm_control import Pose, RobotModel, urdf_path
-from arm_control.controllers.avoidance import (
+from arm_control.control.avoidance.avoidance_law import (
     Avoidance,
     AvoidanceParameters,
 )
-from arm_control.controllers.compiled_osc import CompiledOsc
-from arm_control.controllers.proposal import propose
-from arm_control.controllers.proximity import Obstacle
-from arm_control.gate import EffortGate, GateParameters
+from arm_control.control.avoidance.proximity import Obstacle
+from arm_control.control.effort_gate import (
+    EffortGate,
+    GateParameters,
+)
+from arm_control.control.osc.compiled_osc import CompiledOsc
+from arm_control.control.osc.proposal import propose
+from arm_control.control.osc.tuning import PROPOSED
 from arm_control.maths.shapes import Sphere
 from arm_control.motion.references import Reference
 from arm_control.nodes.conversions import joint_state
-from arm_control.tuning import PROPOSED
 
 MS = 1_000_000
 QUICK = {"lock_step": True, "publish_effort_array": False, "rate_limit": 1e9, "telemetry_every": 15}

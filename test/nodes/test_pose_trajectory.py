@@ -13,10 +13,13 @@ from std_msgs.msg import Float64
 from trajectory_msgs.msg import MultiDOFJointTrajectory
 
 from arm_control import RobotModel, urdf_path
-from arm_control.controllers.compiled_osc import CompiledOsc
-from arm_control.controllers.proposal import propose
+from arm_control.control.effort_gate import (
+    EffortGate,
+    GateParameters,
+)
+from arm_control.control.osc.compiled_osc import CompiledOsc
+from arm_control.control.osc.proposal import propose
 from arm_control.exceptions import InputError
-from arm_control.gate import EffortGate, GateParameters
 from arm_control.maths.poses import (
     Pose,
     rotation_from_vector,

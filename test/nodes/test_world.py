@@ -16,8 +16,11 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control import RobotModel, urdf_path
 from arm_control.bags.simulated import SimulatedBag
-from arm_control.controllers.proximity import Obstacle
-from arm_control.gate import EffortGate, GateParameters
+from arm_control.control.avoidance.proximity import Obstacle
+from arm_control.control.effort_gate import (
+    EffortGate,
+    GateParameters,
+)
 from arm_control.maths.poses import (
     Pose,
     rotation_from_rpy,
