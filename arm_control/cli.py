@@ -20,11 +20,15 @@ from arm_control.core.files import urdf_path
 from arm_control.exceptions import ArmControlError
 from arm_control.model.urdf.xml import printable
 from arm_control.outputs import need_folder
-from arm_control.scenario import SIMULATORS, Scenario, scenario_names
+from arm_control.simulation.scenario import (
+    SIMULATORS,
+    Scenario,
+    scenario_names,
+)
 
 if TYPE_CHECKING:
-    from arm_control.recording import Trace
-    from arm_control.simulation import Simulation
+    from arm_control.simulation.offline import Simulation
+    from arm_control.simulation.recording import Trace
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -140,7 +144,7 @@ def _view(options: argparse.Namespace) -> int:
 def _simulate(options: argparse.Namespace) -> int:
     """Simulate every variant of a scenario, and compare. Exit status: 0 when every check of the scenario holds."""
     from arm_control.metrics import failures, figures_of, table
-    from arm_control.simulation import Simulation
+    from arm_control.simulation.offline import Simulation
 
     scenario = Scenario.load(options.scenario)
     runs, figures, missed = {}, {}, []

@@ -15,10 +15,10 @@ from arm_control.core.parameters import Parameters
 from arm_control.core.yaml_files import file_parameters
 from arm_control.display import Console
 from arm_control.model import RobotModel
-from arm_control.recording import Recording
 from arm_control.report import Report, make_report
 from arm_control.run_options import RunOptions
-from arm_control.scenario import Scenario
+from arm_control.simulation.recording import Recording
+from arm_control.simulation.scenario import Scenario
 
 Diagnostics = Mapping[str, Mapping[str, str]]
 

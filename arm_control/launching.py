@@ -22,7 +22,11 @@ from arm_control.core.files import (
 )
 from arm_control.exceptions import NodeDied
 from arm_control.model.urdf.load import read_source
-from arm_control.scenario import SIMULATORS, Scenario, check_parameter_file
+from arm_control.simulation.scenario import (
+    SIMULATORS,
+    Scenario,
+    check_parameter_file,
+)
 
 _BOOLEAN = ("true", "false", "True", "False")
 _SHOWN = ("robot_description", "markers", "obstacles", "plan_markers", "planned_path", "dynamics/pose")

@@ -20,7 +20,7 @@ from arm_control.motion.target_files import (
     Motion,
     TargetList,
 )
-from arm_control.recording import Trace
+from arm_control.simulation.recording import Trace
 
 Figures = dict[str, float]
 SETTLED = 1.0

@@ -19,7 +19,7 @@ from arm_control.maths.poses import (
 )
 from arm_control.model import RobotModel
 from arm_control.motion.target_files import TargetList
-from arm_control.recording import Recording
+from arm_control.simulation.recording import Recording
 
 LIMIT_TOLERANCE = 1.005
 """How far a speed may overshoot its limit."""

@@ -24,8 +24,8 @@ from arm_control.nodes.base import ArmParameters, check_environment
 from arm_control.nodes.monitor import MonitorNode
 from arm_control.run_options import RunOptions
 from arm_control.runner import Processes, localhost_unless_told, recorder_arguments, wait_for_rest
-from arm_control.scenario import Scenario
 from arm_control.signals import StopRequest
+from arm_control.simulation.scenario import Scenario
 from arm_control.spectator import Spectator, spectator
 
 START_TIME = 30.0

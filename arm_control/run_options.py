@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from arm_control.outputs import need_folder, need_record
-from arm_control.scenario import Scenario, check_parameter_file
+from arm_control.simulation.scenario import (
+    Scenario,
+    check_parameter_file,
+)
 
 
 @dataclass(frozen=True)

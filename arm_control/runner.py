@@ -21,7 +21,10 @@ import yaml
 
 from arm_control.core.yaml_files import file_parameters
 from arm_control.processes import PrintedLines, cause, end, interrupt, start
-from arm_control.scenario import Scenario, scenario_names
+from arm_control.simulation.scenario import (
+    Scenario,
+    scenario_names,
+)
 
 BRAKING_TIME = 1.5
 """Time the rest of a run is given to brake when a node has died [s]."""

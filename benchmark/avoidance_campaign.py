@@ -49,7 +49,7 @@ from arm_control.maths.shapes import (
     Sphere,
 )
 from arm_control.motion.references import Reference
-from arm_control.simulators.mujoco_simulator import MujocoSimulator
+from arm_control.simulation.mujoco_simulator import MujocoSimulator
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 ON_THE_SPOT = "shoulder_link"

@@ -34,7 +34,7 @@ from arm_control.maths.poses import (
     Array,
     rotation_from_vector,
 )
-from arm_control.simulators.mujoco_simulator import MujocoSimulator
+from arm_control.simulation.mujoco_simulator import MujocoSimulator
 
 SECONDS, SETTLED, STEPS = 20.0, 1.0, 60
 """Time allowed; time for which a target must stay reached [s]; steps of the inverse kinematics."""

@@ -10,7 +10,7 @@ from arm_control.control.effort_gate import (
     EffortGate,
     GateParameters,
 )
-from arm_control.simulators.mujoco_simulator import MujocoSimulator
+from arm_control.simulation.mujoco_simulator import MujocoSimulator
 
 HOME = (0.0, -1.4, 1.9, -2.07, -1.57, 0.0)
 

@@ -77,7 +77,7 @@ REFUSED = {
 @pytest.mark.parametrize(("arguments", "message"), REFUSED.items())
 def test_it_is_one_sentence(arguments: tuple[str, ...], message: str, in_a_folder: Path, capsys, monkeypatch):
     before = sorted(in_a_folder.rglob("*"))
-    monkeypatch.setattr("arm_control.simulation.Simulation.run", lambda *_: pytest.fail("it started"))
+    monkeypatch.setattr("arm_control.simulation.offline.Simulation.run", lambda *_: pytest.fail("it started"))
     assert status(*arguments) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"arm_control: {message}")

@@ -21,8 +21,8 @@ from arm_control.maths.shapes import (
 from arm_control.pictures import comparison
 from arm_control.pictures.comparison import draw_comparison
 from arm_control.pictures.in_space import hull, lifted, surface, views
-from arm_control.scenario import Scenario
-from arm_control.simulation import Simulation
+from arm_control.simulation.offline import Simulation
+from arm_control.simulation.scenario import Scenario
 
 
 def drawn(monkeypatch: pytest.MonkeyPatch, name: str, seconds: float, path: Path) -> tuple[Figure, dict]:

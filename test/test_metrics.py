@@ -17,7 +17,7 @@ from arm_control.motion.target_files import (
     Motion,
     TargetList,
 )
-from arm_control.recording import Trace
+from arm_control.simulation.recording import Trace
 
 MS = 1_000_000
 N = 2001

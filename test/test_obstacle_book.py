@@ -12,8 +12,12 @@ from arm_control.control.avoidance.proximity import Obstacle
 from arm_control.maths.poses import Pose
 from arm_control.maths.shapes import Sphere
 from arm_control.obstacle_book import AHEAD_NS, REMEMBERED_NS, HeardObstacles, ObstacleBook
-from arm_control.scenery import PERIOD_NS, Scenery, Told
-from arm_control.world import World
+from arm_control.simulation.obstacle_schedule import (
+    PERIOD_NS,
+    Scenery,
+    Told,
+)
+from arm_control.simulation.world import World
 
 MS, SECOND = 1_000_000, 1_000_000_000
 HERE = Pose(np.eye(3), np.zeros(3))

@@ -24,7 +24,7 @@ from arm_control.motion.references import Target
 from arm_control.motion.target_files import TargetList
 from arm_control.pictures import animation, draw_overview, draw_report, rendering
 from arm_control.pictures.track import MAX_SAMPLES, make_track
-from arm_control.recording import Recording
+from arm_control.simulation.recording import Recording
 
 REPO = Path(__file__).parents[1]
 STEP_NS = 10_000_000

@@ -20,8 +20,8 @@ from arm_control.maths.poses import (
 from arm_control.model import RobotModel
 from arm_control.motion.references import Target
 from arm_control.motion.target_files import TargetList
-from arm_control.recording import Recording
 from arm_control.report import Figure, Report, make_report
+from arm_control.simulation.recording import Recording
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 STEP_NS = 10_000_000

@@ -17,10 +17,10 @@ from arm_control.display import Console, live_table
 from arm_control.exceptions import ArmControlError
 from arm_control.motion.references import Target
 from arm_control.nodes.monitor import FIGURES, MonitorNode
-from arm_control.recording import Recording
 from arm_control.run import ARRIVAL_TIME, End
 from arm_control.run_options import RunOptions
-from arm_control.scenario import Scenario
+from arm_control.simulation.recording import Recording
+from arm_control.simulation.scenario import Scenario
 
 SECOND = 1_000_000_000
 HOME = [0.0, -1.4, 1.9, -2.07, -1.5708, 0.0]

@@ -16,7 +16,7 @@ import arm_control.run
 import arm_control.spectator
 from arm_control.run import run_scenario
 from arm_control.run_options import RunOptions
-from arm_control.scenario import Scenario
+from arm_control.simulation.scenario import Scenario
 from arm_control.spectator import Spectator, spectator
 
 

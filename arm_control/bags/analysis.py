@@ -23,7 +23,7 @@ from arm_control.motion.pose_follower import (
 from arm_control.motion.references import Target
 from arm_control.obstacle_book import HeardObstacles
 from arm_control.orders import POSE_ORDERS, pose_order_of
-from arm_control.recording import Recording
+from arm_control.simulation.recording import Recording
 
 LOOKS = 1500
 """Most states of which poses, condition numbers and distances are computed."""

@@ -15,7 +15,7 @@ from arm_control.maths.poses import Array
 from arm_control.messages import nanoseconds
 from arm_control.model import RobotModel
 from arm_control.model.urdf.xml import printable
-from arm_control.recording import Stamps
+from arm_control.simulation.recording import Stamps
 
 FIELDS = ("position", "velocity", "effort")
 

@@ -17,7 +17,10 @@ from arm_control.maths.poses import (
 from arm_control.messages import NANOSECONDS
 from arm_control.motion.pose_trajectory import PosePoints
 from arm_control.motion.waypoints import Waypoints
-from arm_control.scenery import NAMESPACE, Told
+from arm_control.simulation.obstacle_schedule import (
+    NAMESPACE,
+    Told,
+)
 
 JOINT_STATE = "sensor_msgs/msg/JointState"
 POSE_STAMPED = "geometry_msgs/msg/PoseStamped"

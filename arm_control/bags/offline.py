@@ -27,7 +27,7 @@ from arm_control.messages import nanoseconds
 from arm_control.model import RobotModel
 from arm_control.obstacle_book import HeardObstacles
 from arm_control.orders import ORDERS, order_of
-from arm_control.recording import Stamps
+from arm_control.simulation.recording import Stamps
 from arm_control.states import State, StateReader
 
 COMMANDS = "joint_commands"

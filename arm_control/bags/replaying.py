@@ -19,7 +19,11 @@ from arm_control.exceptions import BagError
 from arm_control.model import RobotModel
 from arm_control.model.arm_parameters import ArmChoices
 from arm_control.model.urdf.load import read_source
-from arm_control.scenario import CONTROLLERS, Scenario, scenario_names
+from arm_control.simulation.scenario import (
+    CONTROLLERS,
+    Scenario,
+    scenario_names,
+)
 
 
 @dataclass(frozen=True)

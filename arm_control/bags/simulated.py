@@ -23,9 +23,12 @@ from arm_control.motion.references import Target
 from arm_control.motion.waypoints import Waypoints
 from arm_control.obstacle_book import HeardObstacles
 from arm_control.orders import Order, order_of
-from arm_control.scenario import Scenario, scenario_names
-from arm_control.scenery import Scenery
-from arm_control.simulation import Simulation
+from arm_control.simulation.obstacle_schedule import Scenery
+from arm_control.simulation.offline import Simulation
+from arm_control.simulation.scenario import (
+    Scenario,
+    scenario_names,
+)
 
 TELEMETRY = 20
 """States between two sets of torque terms and figures, as the nodes' ``telemetry_every``."""
@@ -81,7 +84,7 @@ class SimulatedBag:
         self._bag.close()
 
     def obstacles(self, stamp_ns: int, q: Array) -> list[Obstacle]:
-        """See :class:`arm_control.simulation.Witness`."""
+        """See :class:`arm_control.simulation.offline.Witness`."""
         for time_ns, told in self._scenery.due(stamp_ns) if self._scenery is not None else ():
             message = messages.markers(told, self._model.base, time_ns)
             self._bag.put("/obstacles", stamp_ns, message)
@@ -89,7 +92,7 @@ class SimulatedBag:
         return self._obstacles.at(stamp_ns, q)
 
     def see(self, stamp_ns: int, decision: Decision) -> None:
-        """See :class:`arm_control.simulation.Witness`."""
+        """See :class:`arm_control.simulation.offline.Witness`."""
         state = decision.said.state
         effort = {} if self._effort is None else {"effort": self._effort}
         self._joints("/joint_states", stamp_ns, position=state.q, velocity=state.v, **effort)

@@ -45,7 +45,7 @@ from arm_control.planning.receding import (
     RecedingParameters,
 )
 from arm_control.planning.worker import InlinePlanner
-from arm_control.scenario import Scenario
+from arm_control.simulation.scenario import Scenario
 
 NODE_ONLY = ("lock_step", "robot_description", "publish_effort_array", "telemetry_every", "disturbance_timeout")
 """Parameters of a controller's node that say nothing about the control."""

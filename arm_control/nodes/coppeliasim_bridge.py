@@ -34,8 +34,8 @@ from arm_control.nodes.conversions import pose_message, time_message
 from arm_control.nodes.markers import marker_of
 from arm_control.nodes.simulated_arm import SimulatedArmNode
 from arm_control.nodes.simulated_arm_parameters import SimulatedArmParameters
-from arm_control.simulators.coppeliasim_parameters import CoppeliasimParameters
-from arm_control.simulators.coppeliasim_simulator import CoppeliasimSimulator
+from arm_control.simulation.coppeliasim.coppeliasim_parameters import CoppeliasimParameters
+from arm_control.simulation.coppeliasim.coppeliasim_simulator import CoppeliasimSimulator
 
 RETRY = 1.0
 """Wall time between two attempts to connect [s]."""
@@ -66,7 +66,7 @@ class CoppeliasimBridgeParameters(CoppeliasimParameters, SimulatedArmParameters)
 
 
 class CoppeliasimBridgeNode(SimulatedArmNode):
-    """CoppeliaSim as a node; the rest is in ``arm_control.simulators.coppeliasim_simulator``."""
+    """CoppeliaSim as a node; the rest is in ``arm_control.simulation.coppeliasim.coppeliasim_simulator``."""
 
     parameters: CoppeliasimBridgeParameters
 

@@ -29,7 +29,7 @@ from arm_control.motion.references import Target
 from arm_control.nodes.base import EVENTS, LATCHED, LATCHED_EVENTS, LOSSLESS
 from arm_control.nodes.conversions import NANOSECONDS, nanoseconds, pose_from_message
 from arm_control.nodes.loop import poll, subscribed_apart
-from arm_control.recording import Recording
+from arm_control.simulation.recording import Recording
 
 RECORDER_READY = "recorder/ready"
 """Latched topic on which a recorder says that it hears states and commands."""

@@ -1,4 +1,4 @@
-"""The obstacles of a scenario as markers on ``obstacles``; when and what is told is in :mod:`arm_control.scenery`.
+"""The obstacles of a scenario as markers on ``obstacles``; when and what is told is in :mod:`arm_control.simulation.obstacle_schedule`.
 
 An obstacle that somebody else tells of, under its name here, is theirs from then on: they have moved it.
 """
@@ -12,12 +12,12 @@ from rclpy.clock_type import ClockType
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import Marker, MarkerArray
 
-from arm_control import scenery
 from arm_control.nodes.base import EVENTS, STATE, ArmNode
 from arm_control.nodes.conversions import duration_message, nanoseconds, time_message
 from arm_control.nodes.markers import marker_of
 from arm_control.nodes.states import publisher_of
-from arm_control.world import World
+from arm_control.simulation import obstacle_schedule as scenery
+from arm_control.simulation.world import World
 
 BEFORE = 0.1
 """Until the first state comes, what is around at time 0 is told at this period of the steady clock [s]."""

@@ -35,7 +35,7 @@ from arm_control.nodes.health import ERROR, OK, WARN, Diagnostics, Rate
 from arm_control.nodes.pace import Pace
 from arm_control.nodes.simulated_arm_parameters import SimulatedArmParameters
 from arm_control.nodes.states import PublisherLock
-from arm_control.scenario import world_of
+from arm_control.simulation.scenario import world_of
 
 COMMANDS = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
 """A few may wait, so that none is lost from the count; the newest one acts."""

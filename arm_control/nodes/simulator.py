@@ -11,7 +11,7 @@ from arm_control.core.parameters import parameter
 from arm_control.nodes.base import run
 from arm_control.nodes.simulated_arm import SimulatedArmNode
 from arm_control.nodes.simulated_arm_parameters import SimulatedArmParameters
-from arm_control.simulators.mujoco_simulator import MujocoSimulator
+from arm_control.simulation.mujoco_simulator import MujocoSimulator
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class SimulatorParameters(SimulatedArmParameters):
 
 
 class SimulatorNode(SimulatedArmNode):
-    """MuJoCo as a node; the physics is in ``arm_control.simulators.mujoco_simulator``."""
+    """MuJoCo as a node; the physics is in ``arm_control.simulation.mujoco_simulator``."""
 
     parameters: SimulatorParameters
 

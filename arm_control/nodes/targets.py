@@ -30,8 +30,8 @@ from arm_control.nodes.conversions import (
     trajectory_message,
 )
 from arm_control.nodes.scenery import Scenery
-from arm_control.scenario import world_of
-from arm_control.scenery import LEAD
+from arm_control.simulation.obstacle_schedule import LEAD
+from arm_control.simulation.scenario import world_of
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,8 @@ from arm_control.pictures.style import (
     style,
     time_axis,
 )
-from arm_control.recording import Trace
-from arm_control.scenario import Scenario
+from arm_control.simulation.recording import Trace
+from arm_control.simulation.scenario import Scenario
 
 LENGTH, APART = OscParameters().characteristic_length, 20
 """For singular values: what makes an angle a length [m], and every which state they are looked at."""

@@ -21,8 +21,8 @@ from arm_control.maths.shapes import (
 from arm_control.model import RobotModel
 from arm_control.pictures.sketch import link_points
 from arm_control.pictures.style import GREY, INK, RED
-from arm_control.recording import Trace
-from arm_control.world import World
+from arm_control.simulation.recording import Trace
+from arm_control.simulation.world import World
 
 POSTURES, GHOSTS = (0.0, 0.19, 0.41, 0.64, 0.87, 1.0), 6
 """Of the arm, by shares of its way, and of an obstacle that moves, in each drawing in space."""

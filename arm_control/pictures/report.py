@@ -30,7 +30,7 @@ from arm_control.pictures.style import (
     time_axis,
 )
 from arm_control.pictures.track import Track, make_track
-from arm_control.recording import Recording
+from arm_control.simulation.recording import Recording
 
 LOWEST = 1e-4
 """Where a logarithmic axis ends, as a share of the tolerance or limit it shows."""

@@ -14,7 +14,7 @@ from arm_control.maths.poses import (
     rotation_vector,
 )
 from arm_control.model import RobotModel
-from arm_control.recording import Recording
+from arm_control.simulation.recording import Recording
 
 MAX_SAMPLES = 25_000
 """States a picture is drawn from; of a longer recording every second, third ... one is taken."""

@@ -23,9 +23,17 @@ from arm_control.bags.simulated import SimulatedBag
 from arm_control.bags.types import known_types
 from arm_control.control.laws import arm_and_parameters
 from arm_control.control.loop import Control
-from arm_control.scenario import Scenario, scenario_names
-from arm_control.simulation import Simulation
-from arm_control.world import Mover, Push, Span, World
+from arm_control.simulation.offline import Simulation
+from arm_control.simulation.scenario import (
+    Scenario,
+    scenario_names,
+)
+from arm_control.simulation.world import (
+    Mover,
+    Push,
+    Span,
+    World,
+)
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 NUMBERS = 2000

@@ -31,8 +31,8 @@ from arm_control.metrics import clearance
 from arm_control.model import RobotModel
 from arm_control.pictures import recorded
 from arm_control.pictures.style import new_figure
-from arm_control.scenery import Scenery
-from arm_control.world import World
+from arm_control.simulation.obstacle_schedule import Scenery
+from arm_control.simulation.world import World
 
 REPO = Path(__file__).parents[2]
 DATA = REPO.parent / "shared" / "data"
@@ -206,7 +206,7 @@ def test_a_bag_that_is_there_is_said_before_anything_starts(
         raise AssertionError("something was started")
 
     monkeypatch.setattr("rclpy.init", begun)
-    monkeypatch.setattr("arm_control.simulation.Simulation", begun)
+    monkeypatch.setattr("arm_control.simulation.offline.Simulation", begun)
     words = command.replace("BAG", str(path)).replace("FOLDER", str(tmp_path)).split()
     assert cli.main(words) == 2
     assert capfd.readouterr() == ("", f"arm_control: {path} exists already: choose another name, or remove it\n")

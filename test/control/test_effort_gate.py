@@ -19,7 +19,7 @@ from arm_control.control.effort_gate import (
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel, Terms
-from arm_control.simulators.mujoco_simulator import MujocoSimulator
+from arm_control.simulation.mujoco_simulator import MujocoSimulator
 
 UR5 = Path(__file__).parents[2] / "urdf" / "ur5" / "ur5.urdf"
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])

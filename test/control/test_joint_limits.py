@@ -20,7 +20,7 @@ from arm_control.control.joint_limits import (
 from arm_control.core.files import urdf_path
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
-from arm_control.simulators.mujoco_simulator import MujocoSimulator
+from arm_control.simulation.mujoco_simulator import MujocoSimulator
 
 RATE = 1000.0
 MS = 1e-3

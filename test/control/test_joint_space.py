@@ -25,7 +25,7 @@ from arm_control.motion.joint_follower import (
 )
 from arm_control.motion.references import JointReference
 from arm_control.motion.target_files import load_trajectory
-from arm_control.simulators.mujoco_simulator import MujocoSimulator
+from arm_control.simulation.mujoco_simulator import MujocoSimulator
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 MS = 1_000_000

@@ -201,7 +201,7 @@ def test_the_float_run_of_every_arm_agrees_with_pinocchio(robot: Robot):
 
 def test_every_arm_agrees_with_mujoco(robot: Robot):
     mujoco = pytest.importorskip("mujoco")
-    from arm_control.simulators.mujoco_simulator import build_mujoco_model
+    from arm_control.simulation.mujoco_simulator import build_mujoco_model
 
     model = RobotModel(robot.arm, "python", Cache(None))
     if robot.arm.tree.has_mimic:

@@ -16,7 +16,7 @@ from arm_control.maths.poses import (
     rotation_vector,
 )
 from arm_control.model import RobotModel, Terms
-from arm_control.simulators.mujoco_simulator import MujocoSimulator
+from arm_control.simulation.mujoco_simulator import MujocoSimulator
 
 REPO = Path(__file__).parents[2]
 UR5 = REPO / "urdf" / "ur5" / "ur5.urdf"

@@ -32,8 +32,8 @@ from arm_control.planning.receding import (
     RecedingParameters,
 )
 from arm_control.planning.worker import InlinePlanner
-from arm_control.scenario import Scenario
-from arm_control.simulation import Simulation
+from arm_control.simulation.offline import Simulation
+from arm_control.simulation.scenario import Scenario
 
 MS = 1_000_000
 START, STILL = np.array(HOME), np.zeros(6)

@@ -30,8 +30,8 @@ from arm_control.motion.pose_follower import (
 )
 from arm_control.motion.pose_trajectory import PosePoints
 from arm_control.nodes.conversions import joint_state, pose_points_from_message, pose_trajectory_message
-from arm_control.scenario import Scenario
-from arm_control.simulation import Simulation
+from arm_control.simulation.offline import Simulation
+from arm_control.simulation.scenario import Scenario
 
 MS = 1_000_000
 START = np.array(HOME)

@@ -37,10 +37,10 @@ from arm_control.nodes.conversions import joint_state, nanoseconds
 from arm_control.nodes.markers import marker_of, shapes_of
 from arm_control.nodes.scenery import Scenery
 from arm_control.obstacle_book import ObstacleBook
-from arm_control.scenario import Scenario
-from arm_control.simulation import Simulation
-from arm_control.simulators.mujoco_simulator import MujocoSimulator
-from arm_control.world import World
+from arm_control.simulation.mujoco_simulator import MujocoSimulator
+from arm_control.simulation.offline import Simulation
+from arm_control.simulation.scenario import Scenario
+from arm_control.simulation.world import World
 
 MS = 1_000_000
 WORLD = {

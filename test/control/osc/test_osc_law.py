@@ -32,7 +32,7 @@ from arm_control.maths.poses import (
 )
 from arm_control.model import RobotModel, Terms
 from arm_control.motion.references import Reference
-from arm_control.simulators.mujoco_simulator import MujocoSimulator
+from arm_control.simulation.mujoco_simulator import MujocoSimulator
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 UNLIMITED = {

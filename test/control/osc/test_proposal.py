@@ -21,7 +21,7 @@ from arm_control.exceptions import ParameterError
 from arm_control.maths.poses import Pose
 from arm_control.model import RobotModel
 from arm_control.motion.references import Reference
-from arm_control.simulators.mujoco_simulator import MujocoSimulator
+from arm_control.simulation.mujoco_simulator import MujocoSimulator
 
 
 def test_what_is_given_stays_and_the_rest_suits_it(ur5: RobotModel):

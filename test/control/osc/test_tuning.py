@@ -32,8 +32,8 @@ from arm_control.exceptions import ParameterError
 from arm_control.maths.poses import Pose
 from arm_control.maths.shapes import Sphere
 from arm_control.run import RunOptions
-from arm_control.scenario import Scenario
-from arm_control.simulation import Simulation
+from arm_control.simulation.offline import Simulation
+from arm_control.simulation.scenario import Scenario
 
 
 @pytest.mark.parametrize("robot", ["ur5", "planar2", "planar3", "arm6"])

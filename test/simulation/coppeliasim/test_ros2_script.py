@@ -12,7 +12,7 @@ from lua_sim import C, World, lua_with
 
 from arm_control import RobotModel
 from arm_control.core.files import share_path
-from arm_control.simulators.coppeliasim_scene import build
+from arm_control.simulation.coppeliasim.arm_scene import build
 
 TEXT = share_path("coppeliasim", "ros2_bridge.lua").read_text()
 HOME = [0.0, -1.4, 1.9, -2.07, -1.5708, 0.0]

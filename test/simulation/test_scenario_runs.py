@@ -15,10 +15,13 @@ import pytest
 from PIL import Image
 
 from arm_control.metrics import Figures, failures, figures_of
-from arm_control.scenario import Scenario, scenario_names
-from arm_control.simulation import Simulation
+from arm_control.simulation.offline import Simulation
+from arm_control.simulation.scenario import (
+    Scenario,
+    scenario_names,
+)
 
-PAGE = Path(__file__).parents[1] / "docs" / "scenarios.md"
+PAGE = Path(__file__).parents[2] / "docs" / "scenarios.md"
 CASES = [(name, variant) for name in scenario_names() for variant in Scenario.load(name).variants or ("",)]
 GALLERY = PAGE.parent / "pictures" / "scenarios"
 BEGIN, END = "<!-- figures: begin -->\n", "<!-- figures: end -->\n"

@@ -16,7 +16,7 @@ from arm_control.maths.shapes import (
     Cylinder,
     Sphere,
 )
-from arm_control.world import World
+from arm_control.simulation.world import World
 
 BALL = {"shape": "sphere", "size": 0.1, "position": [1, 2, 3]}
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from arm_control.control.avoidance.proximity import Obstacle
 from arm_control.messages import NANOSECONDS
-from arm_control.world import World
+from arm_control.simulation.world import World
 
 PERIOD_NS = 20_000_000
 LEAD = 0.1

@@ -8,7 +8,7 @@ from arm_control.core.parameters import (
     Parameters,
     parameter,
 )
-from arm_control.simulators.coppeliasim_checks import ENGINES
+from arm_control.simulation.coppeliasim.physics_checks import ENGINES
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import pytest
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Pose
 from arm_control.motion.references import Target
-from arm_control.recording import Recording
+from arm_control.simulation.recording import Recording
 
 MS = 1_000_000
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from arm_control.core.files import share_path
 from arm_control.exceptions import ModelError, SimulatorLost
-from arm_control.simulators.coppeliasim_client import Connection
-from arm_control.simulators.coppeliasim_scene import find
+from arm_control.simulation.coppeliasim.arm_scene import find
+from arm_control.simulation.coppeliasim.coppeliasim_client import Connection
 
 SCRIPT = "arm_control_bridge"
 SETTLING_TIME = 5.0

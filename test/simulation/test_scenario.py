@@ -29,10 +29,17 @@ from arm_control.motion.target_files import (
     target_entry,
 )
 from arm_control.motion.waypoints import Waypoints
-from arm_control.scenario import NODES, Scenario, check_parameter_file, merged, scenario_names, world_of
-from arm_control.world import World
+from arm_control.simulation.scenario import (
+    NODES,
+    Scenario,
+    check_parameter_file,
+    merged,
+    scenario_names,
+    world_of,
+)
+from arm_control.simulation.world import World
 
-CONFIG = Path(__file__).parents[1] / "config"
+CONFIG = Path(__file__).parents[2] / "config"
 SCENARIOS = sorted((CONFIG / "scenarios").glob("*.yaml"))
 TARGETS = sorted((CONFIG / "targets").glob("*.yaml"))
 MOTIONS = sorted((CONFIG / "motions").glob("*.yaml"))

@@ -19,11 +19,11 @@ from arm_control.control.osc.proposal import propose
 from arm_control.exceptions import ParameterError
 from arm_control.metrics import figures_of
 from arm_control.motion.references import Reference
-from arm_control.recording import Trace
-from arm_control.scenario import Scenario
-from arm_control.simulation import Simulation
-from arm_control.simulators.mujoco_simulator import MujocoSimulator
-from arm_control.world import World
+from arm_control.simulation.mujoco_simulator import MujocoSimulator
+from arm_control.simulation.offline import Simulation
+from arm_control.simulation.recording import Trace
+from arm_control.simulation.scenario import Scenario
+from arm_control.simulation.world import World
 
 
 def test_a_run_is_law_gate_and_simulator_one_after_the_other(ur5: RobotModel):

@@ -34,7 +34,7 @@ from arm_control.motion.target_files import (
     Motion,
     TargetList,
 )
-from arm_control.world import World
+from arm_control.simulation.world import World
 
 NODES = (
     "simulator",

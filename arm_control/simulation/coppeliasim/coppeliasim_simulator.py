@@ -25,7 +25,23 @@ from arm_control.maths.poses import (
 )
 from arm_control.maths.shapes import Shape
 from arm_control.model import RobotModel
-from arm_control.simulators.coppeliasim_checks import (
+from arm_control.simulation.coppeliasim.arm_scene import (
+    build,
+    find,
+    find_joints,
+    joint_paths,
+    shape_of,
+)
+from arm_control.simulation.coppeliasim.bridge_script import (
+    KEEP_ALIVE,
+    create_script,
+    end_what_runs,
+    stop,
+    until,
+)
+from arm_control.simulation.coppeliasim.coppeliasim_client import Connection
+from arm_control.simulation.coppeliasim.coppeliasim_parameters import CoppeliasimParameters
+from arm_control.simulation.coppeliasim.physics_checks import (
     ROUNDING,
     SIGNED_TORQUE,
     check_gravity,
@@ -35,10 +51,6 @@ from arm_control.simulators.coppeliasim_checks import (
     set_timestep,
     set_torque_mode,
 )
-from arm_control.simulators.coppeliasim_client import Connection
-from arm_control.simulators.coppeliasim_parameters import CoppeliasimParameters
-from arm_control.simulators.coppeliasim_scene import build, find, find_joints, joint_paths, shape_of
-from arm_control.simulators.coppeliasim_script import KEEP_ALIVE, create_script, end_what_runs, stop, until
 
 SERVING_TIME = 2e-4
 """Time in which the server waits for another request before it goes on; its own 2 ms halve the rate [s]."""

@@ -33,9 +33,9 @@ from arm_control.motion.references import Target
 from arm_control.motion.target_files import load_trajectory
 from arm_control.motion.waypoints import Waypoints
 from arm_control.orders import JointOrder, Order
-from arm_control.recording import Trace
-from arm_control.scenario import Scenario
-from arm_control.simulators.mujoco_simulator import MujocoSimulator
+from arm_control.simulation.mujoco_simulator import MujocoSimulator
+from arm_control.simulation.recording import Trace
+from arm_control.simulation.scenario import Scenario
 
 COARSE = 10
 """Ticks between two looks at the condition number and the obstacles."""

@@ -21,8 +21,13 @@ from arm_control.maths.shapes import (
     Cylinder,
     Sphere,
 )
-from arm_control.simulators import coppeliasim_client, coppeliasim_script
-from arm_control.simulators.mujoco_simulator import MujocoSimulator
+from arm_control.simulation.coppeliasim import (
+    bridge_script as coppeliasim_script,
+)
+from arm_control.simulation.coppeliasim import (
+    coppeliasim_client,
+)
+from arm_control.simulation.mujoco_simulator import MujocoSimulator
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 ALIKE = 2e-3 if REAL else 1e-8
