@@ -143,7 +143,11 @@ def _view(options: argparse.Namespace) -> int:
 
 def _simulate(options: argparse.Namespace) -> int:
     """Simulate every variant of a scenario, and compare. Exit status: 0 when every check of the scenario holds."""
-    from arm_control.metrics import failures, figures_of, table
+    from arm_control.report.metrics import (
+        failures,
+        figures_of,
+        table,
+    )
     from arm_control.simulation.offline import Simulation
 
     scenario = Scenario.load(options.scenario)
@@ -172,7 +176,7 @@ def _bag_path(folder: str, scenario: Scenario, variant: str) -> Path:
 def _refuse_existing(bags: Iterable[Path]) -> None:
     """Before anything starts, not when a bag is opened."""
     for path in bags:
-        from arm_control.bags.writer import refuse_existing
+        from arm_control.messages.bags.writer import refuse_existing
 
         refuse_existing(path)
 
@@ -182,14 +186,14 @@ def _traced(simulation: Simulation, scenario: Scenario, name: str, options: argp
     title = f"{scenario.name} {name}".strip()
     if not options.bag:
         return simulation.run(options.duration, title)
-    from arm_control.bags.simulated import SimulatedBag
+    from arm_control.messages.bags.simulated_bag import SimulatedBag
 
     with SimulatedBag(_bag_path(options.bag, scenario, name), simulation, scenario, name) as bag:
         return simulation.run(options.duration, title, bag)
 
 
 def _draw_comparison(scenario: Scenario, runs: dict[str, Trace], simulation: Simulation, folder: str) -> None:
-    from arm_control.pictures.comparison import draw_comparison
+    from arm_control.report.pictures.comparison import draw_comparison
 
     Path(folder).mkdir(parents=True, exist_ok=True)
     for name, trace in runs.items():

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from arm_control.exceptions import ArmControlError, InputError
 
 if TYPE_CHECKING:
-    from arm_control.bags.offline import Comparison
-    from arm_control.bags.reader import Bag
-    from arm_control.bags.replaying import Choice
+    from arm_control.messages.bags.reader import Bag
+    from arm_control.messages.bags.replay import Comparison
+    from arm_control.messages.bags.replay_setup import Choice
     from arm_control.model import RobotModel
 
 TOLERANCE = 1e-9
@@ -159,7 +159,7 @@ def _refuse_options_of_another_way(options: argparse.Namespace) -> None:
 
 def _opened(options: argparse.Namespace) -> Bag:
     """Read the bag, and say what is damaged."""
-    from arm_control.bags.reader import read_bag
+    from arm_control.messages.bags.reader import read_bag
 
     bag = read_bag(options.bag)
     bag.namespace = options.namespace
@@ -179,9 +179,13 @@ def _replay_live(bag: Bag, options: argparse.Namespace) -> int:
 
 
 def _replay_offline(bag: Bag, options: argparse.Namespace) -> int:
-    from arm_control.bags.offline import compare, recorded_commands, replayed_commands
-    from arm_control.bags.replaying import controller_of
-    from arm_control.bags.writer import refuse_existing
+    from arm_control.messages.bags.replay import (
+        compare,
+        recorded_commands,
+        replayed_commands,
+    )
+    from arm_control.messages.bags.replay_setup import controller_of
+    from arm_control.messages.bags.writer import refuse_existing
 
     if options.output:
         refuse_existing(options.output)
@@ -213,8 +217,8 @@ def _compared(comparison: Comparison, model: RobotModel, tolerance: float) -> st
 
 
 def _write_commands(path: str, model: RobotModel, commands: Any) -> None:
-    from arm_control.bags import messages
-    from arm_control.bags.writer import BagWriter
+    from arm_control.messages.bags import plain_messages as messages
+    from arm_control.messages.bags.writer import BagWriter
 
     with BagWriter(path, custom={"recorded": "replay"}) as bag:
         bag.add("/joint_commands", messages.JOINT_STATE)
@@ -224,9 +228,16 @@ def _write_commands(path: str, model: RobotModel, commands: Any) -> None:
 
 
 def _replay_model(bag: Bag, options: argparse.Namespace) -> int:
-    from arm_control.bags.contents import joint_series, need
-    from arm_control.bags.dynamics import WINDOW, inverse_dynamics, summary
-    from arm_control.bags.replaying import arm_of
+    from arm_control.messages.bags.contents import (
+        joint_series,
+        need,
+    )
+    from arm_control.messages.bags.replay_setup import arm_of
+    from arm_control.report.inverse_dynamics import (
+        WINDOW,
+        inverse_dynamics,
+        summary,
+    )
 
     series = need(joint_series(bag, options.topic), options.topic, bag).increasing()
     model = arm_of(bag, _choice(options), series.names)
@@ -238,7 +249,7 @@ def _replay_model(bag: Bag, options: argparse.Namespace) -> int:
 
 def _report(options: argparse.Namespace) -> int:
     """Write a page about a bag, with pictures: what is in it, tracking, torque, timing, power."""
-    from arm_control.bags.report import write_report
+    from arm_control.report.bag_report import write_report
 
     bag = _opened(options)
     path = Path(options.bag)
@@ -252,7 +263,7 @@ def _report(options: argparse.Namespace) -> int:
 
 
 def _choice(options: argparse.Namespace) -> Choice:
-    from arm_control.bags.replaying import Choice
+    from arm_control.messages.bags.replay_setup import Choice
 
     if options.scenario and getattr(options, "controller", ""):
         raise ArmControlError("--scenario and --controller: one of them")

@@ -15,7 +15,10 @@ from arm_control.core.parameters import Parameters
 from arm_control.core.yaml_files import file_parameters
 from arm_control.display import Console
 from arm_control.model import RobotModel
-from arm_control.report import Report, make_report
+from arm_control.report.run_figures import (
+    Report,
+    make_report,
+)
 from arm_control.run_options import RunOptions
 from arm_control.simulation.recording import Recording
 from arm_control.simulation.scenario import Scenario
@@ -69,7 +72,7 @@ def conclude(
     if not options.headless:
         _print_answers(diagnostics.get(scenario.simulator, {}), console)
     if options.report:
-        from arm_control.pictures import draw_report
+        from arm_control.report.pictures import draw_report
 
         for path in draw_report(Path(options.report), recording, model, target_list, osc, gate):
             console.print(f"wrote {path}")

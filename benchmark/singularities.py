@@ -74,7 +74,13 @@ def draw(path: Path, figures: dict[str, list]) -> None:
     """Torque and deviation over the distance, for the three singularities."""
     import matplotlib.pyplot as plt
 
-    from arm_control.pictures.style import BLUE, GREEN, GREY, INK, RED
+    from arm_control.report.pictures.style import (
+        BLUE,
+        GREEN,
+        GREY,
+        INK,
+        RED,
+    )
 
     colours = dict(zip(SINGULARITIES, (BLUE, RED, GREEN, GREY), strict=True))
     figure, axes = plt.subplots(2, 3, figsize=(10, 5.2), sharex=True, sharey="row", layout="constrained")

@@ -207,7 +207,11 @@ def calls_study(directory: Path, calls: int) -> Figures:
 
 def draw(path: Path, figures: Mapping[str, Any]) -> None:
     """Bars of the calls' times; the grey part is the random arguments themselves."""
-    from arm_control.pictures.style import GREY, new_figure, style
+    from arm_control.report.pictures.style import (
+        GREY,
+        new_figure,
+        style,
+    )
 
     figure = new_figure(12.0, 4.8)
     for axes, name in zip(figure.subplots(1, 2), FUNCTIONS, strict=True):
@@ -228,7 +232,11 @@ def _alone(way: str) -> str:
 
 
 def _colour(way: str) -> str:
-    from arm_control.pictures.style import BLUE, GREEN, ORANGE
+    from arm_control.report.pictures.style import (
+        BLUE,
+        GREEN,
+        ORANGE,
+    )
 
     if "LLVM" in way or "tape" in way:
         return GREEN

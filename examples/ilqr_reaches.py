@@ -130,7 +130,10 @@ def main() -> dict[str, Any]:
 
 def draw(folder: Path, done: dict[str, Reaches], stars: dict[str, list[Reach]]) -> None:
     """Write both pictures."""
-    from arm_control.pictures.plans import draw_planar, draw_ur5  # noqa: PLC0415  only this needs matplotlib
+    from arm_control.report.pictures.plans import (  # noqa: PLC0415  only this needs matplotlib
+        draw_planar,
+        draw_ur5,
+    )
 
     folder.mkdir(parents=True, exist_ok=True)
     planar = done["steps"], done["running_position"], done["changed_target"]

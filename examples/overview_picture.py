@@ -14,7 +14,7 @@ import numpy as np
 from arm_control import RobotModel, urdf_path
 from arm_control.motion.references import Target
 from arm_control.motion.target_files import TargetList
-from arm_control.pictures import draw_overview
+from arm_control.report.pictures import draw_overview
 from arm_control.simulation.recording import Recording
 from arm_control.simulation.scenario import Scenario
 

@@ -22,6 +22,10 @@ from arm_control.maths.poses import (
     Array,
     Pose,
 )
+from arm_control.messages.command_messages import (
+    JointOrder,
+    Order,
+)
 from arm_control.model import RobotModel, Terms
 from arm_control.model.arm_parameters import ArmChoices
 from arm_control.model.urdf.load import read_source
@@ -38,7 +42,6 @@ from arm_control.motion.references import (
     Target,
 )
 from arm_control.motion.waypoints import Waypoints
-from arm_control.orders import JointOrder, Order
 from arm_control.planning.reach import ReachPlanner
 from arm_control.planning.receding import (
     PlanFollower,

@@ -1,6 +1,6 @@
 """One tick of control without ROS: law, avoidance and gate, one after the other, as the node of a controller does it.
 
-A simulation (:mod:`arm_control.simulation.offline`) and the replay of a recording (:mod:`arm_control.bags.offline`) both call
+A simulation (:mod:`arm_control.simulation.offline`) and the replay of a recording (:mod:`arm_control.messages.bags.replay`) both call
 this; only where states come from, and where torque goes, is their own.
 """
 

@@ -1,4 +1,4 @@
-"""Arrays to messages; the way back, which needs no ROS, is in :mod:`arm_control.messages`."""
+"""Arrays to messages; the way back, which needs no ROS, is in :mod:`arm_control.messages.fields`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from arm_control.maths.poses import (
     Pose,
     quaternion_from_rotation,
 )
-from arm_control.messages import (
+from arm_control.messages.fields import (
     NANOSECONDS,
     nanoseconds,
     pose_from_message,

@@ -13,6 +13,10 @@ from arm_control.control.joint_space import (
     JointSpaceController,
 )
 from arm_control.exceptions import ArmControlError
+from arm_control.messages.command_messages import (
+    JointOrder,
+    joint_order_of,
+)
 from arm_control.motion.joint_follower import (
     Follower,
     FollowingParameters,
@@ -24,7 +28,6 @@ from arm_control.nodes.effort import Command, EffortNode, EffortParameters
 from arm_control.nodes.health import WARN
 from arm_control.nodes.orders import Orders
 from arm_control.nodes.states import State
-from arm_control.orders import JointOrder, joint_order_of
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Obstacles and lines as markers; markers as obstacles, which needs no ROS, are in :mod:`arm_control.markers`."""
+"""Obstacles and lines as markers; markers as obstacles, which needs no ROS, are in :mod:`arm_control.messages.markers`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker
 
 from arm_control.control.avoidance.proximity import Obstacle
-from arm_control.markers import marker_form, shapes_of
 from arm_control.maths.poses import Array
+from arm_control.messages.markers import (
+    marker_form,
+    shapes_of,
+)
 from arm_control.nodes.conversions import pose_message, time_message
 
 __all__ = ["line_marker", "marker_of", "shapes_of"]

@@ -11,10 +11,10 @@ from geometry_msgs.msg import PoseStamped
 from trajectory_msgs.msg import MultiDOFJointTrajectory
 
 from arm_control.exceptions import ArmControlError
+from arm_control.messages.command_messages import pose_order_of
 from arm_control.motion.pose_follower import PoseFollower
 from arm_control.nodes.base import EVENTS, LATCHED_EVENTS, ArmNode
 from arm_control.nodes.states import publisher_of
-from arm_control.orders import pose_order_of
 
 
 class Heard:

@@ -20,9 +20,13 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.validate_full_topic_name import validate_full_topic_name
 from rosgraph_msgs.msg import Clock
 
-from arm_control.bags.reader import Bag, Message, Topic
 from arm_control.core.progress import bar
 from arm_control.exceptions import BagError
+from arm_control.messages.bags.reader import (
+    Bag,
+    Message,
+    Topic,
+)
 from arm_control.model.urdf.xml import printable
 from arm_control.nodes.base import LOSSLESS, STATE, check_environment
 from arm_control.nodes.conversions import NANOSECONDS, time_message

@@ -22,9 +22,13 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import remove_ros_args
 from std_msgs.msg import Bool
 
-from arm_control.bags.types import local_types
-from arm_control.bags.writer import STORAGES, BagWriter, Published
 from arm_control.exceptions import ArmControlError, BagError
+from arm_control.messages.bags.message_definitions import local_types
+from arm_control.messages.bags.writer import (
+    STORAGES,
+    BagWriter,
+    Published,
+)
 from arm_control.nodes.base import LATCHED, LOSSLESS, check_environment, die_with_parent
 from arm_control.nodes.loop import poll, subscribed_apart
 from arm_control.nodes.message_types import message_type

@@ -1,4 +1,4 @@
-"""Who may command, and what was refused; reading joint states needs no ROS: :mod:`arm_control.states`."""
+"""Who may command, and what was refused; reading joint states needs no ROS: :mod:`arm_control.messages.joint_states`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ from collections.abc import Callable
 from typing import Any
 
 from arm_control.exceptions import InputError, cause_of
-from arm_control.states import State, StateReader, refuse_stale
+from arm_control.messages.joint_states import (
+    State,
+    StateReader,
+    refuse_stale,
+)
 
 __all__ = ["PublisherLock", "Rejections", "State", "StateReader", "refuse_stale"]
 

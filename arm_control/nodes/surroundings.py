@@ -12,10 +12,10 @@ from arm_control.control.avoidance.avoidance_law import (
     AvoidanceOutput,
 )
 from arm_control.control.avoidance.proximity import Obstacle
+from arm_control.messages.obstacle_tracker import HeardObstacles
 from arm_control.model import Terms
 from arm_control.nodes.base import EVENTS, LATCHED, ArmNode
 from arm_control.nodes.states import State
-from arm_control.obstacle_book import HeardObstacles
 
 
 class ObstacleListener:

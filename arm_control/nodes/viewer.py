@@ -24,7 +24,7 @@ from arm_control.core.files import urdf_path
 from arm_control.core.parameters import parameter
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Pose
-from arm_control.messages import link_of
+from arm_control.messages.fields import link_of
 from arm_control.model.urdf.load import read_source
 from arm_control.nodes.base import EVENTS, LATCHED, ArmNode, ArmParameters, run
 from arm_control.nodes.conversions import NANOSECONDS, joint_state, nanoseconds

@@ -1,7 +1,7 @@
 """What a scenario tells of its obstacles, and when, on the time of the joint states. No ROS here.
 
 Each obstacle that is there is told for every ``PERIOD_NS`` of that time, with its pose of then, and ahead of it. So
-whoever acts by the stamps (:mod:`arm_control.obstacle_book`) knows where everything is, whenever the messages come; in
+whoever acts by the stamps (:mod:`arm_control.messages.obstacle_tracker`) knows where everything is, whenever the messages come; in
 lock step, in slow motion and while paused the obstacles do what the arm's time does. One that is to vanish says so by
 its lifetime, and is deleted when it has.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from arm_control.control.avoidance.proximity import Obstacle
-from arm_control.messages import NANOSECONDS
+from arm_control.messages.fields import NANOSECONDS
 from arm_control.simulation.world import World
 
 PERIOD_NS = 20_000_000

@@ -4,7 +4,7 @@ A scenario is one file below ``config/scenarios``; the launch files, ``arm_contr
 simulate`` all read it here. What there is to do is in files of their own (:mod:`arm_control.motion.target_files`).
 
 Variants of a scenario differ in parameters of the nodes; the first one is what runs unless another is asked for.
-Checks are figures of :mod:`arm_control.metrics` that must hold: ``name: true`` or ``false``, ``name: {most: 0.01}``
+Checks are figures of :mod:`arm_control.report.metrics` that must hold: ``name: true`` or ``false``, ``name: {most: 0.01}``
 or ``{least: 0.01}``, below the name of a variant or below ``all``.
 """
 

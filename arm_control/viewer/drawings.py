@@ -1,6 +1,6 @@
 """What others want to have drawn, from markers: things in space, without a renderer.
 
-Markers are read by what they have, as in :mod:`arm_control.markers`; no ROS here.
+Markers are read by what they have, as in :mod:`arm_control.messages.markers`; no ROS here.
 """
 
 from __future__ import annotations
@@ -12,14 +12,22 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from arm_control.exceptions import ArmControlError
-from arm_control.markers import ADD, DELETE, DELETEALL, shapes_of
 from arm_control.maths.poses import (
     Array,
     Pose,
 )
 from arm_control.maths.shapes import Shape
-from arm_control.messages import nanoseconds, pose_from_message
-from arm_control.obstacle_book import AHEAD_NS
+from arm_control.messages.fields import (
+    nanoseconds,
+    pose_from_message,
+)
+from arm_control.messages.markers import (
+    ADD,
+    DELETE,
+    DELETEALL,
+    shapes_of,
+)
+from arm_control.messages.obstacle_tracker import AHEAD_NS
 from arm_control.viewer.solids import joined, mesh_of
 
 MOST = 500
@@ -81,7 +89,7 @@ class MarkerBook:
     ignored : tuple of str
         Namespaces that are passed over.
     by_stamp : bool
-        Whether a marker waits until the time of its stamp, as obstacles do (:mod:`arm_control.obstacle_book`).
+        Whether a marker waits until the time of its stamp, as obstacles do (:mod:`arm_control.messages.obstacle_tracker`).
     """
 
     def __init__(

@@ -19,13 +19,23 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, String
 
 from arm_control import RobotModel, cli, urdf_path
-from arm_control.bags import messages
-from arm_control.bags.contents import joint_series
-from arm_control.bags.offline import compare, recorded_commands, replayed_commands
-from arm_control.bags.reader import read_bag
-from arm_control.bags.replaying import Choice, controller_of
-from arm_control.bags.writer import BagWriter, Published
 from arm_control.exceptions import BagError
+from arm_control.messages.bags import plain_messages as messages
+from arm_control.messages.bags.contents import joint_series
+from arm_control.messages.bags.reader import read_bag
+from arm_control.messages.bags.replay import (
+    compare,
+    recorded_commands,
+    replayed_commands,
+)
+from arm_control.messages.bags.replay_setup import (
+    Choice,
+    controller_of,
+)
+from arm_control.messages.bags.writer import (
+    BagWriter,
+    Published,
+)
 from arm_control.nodes import recorder
 from arm_control.nodes.base import LOSSLESS
 from arm_control.nodes.conversions import joint_state

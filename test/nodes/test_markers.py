@@ -10,7 +10,6 @@ from geometry_msgs.msg import Point
 from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control.exceptions import FrameNotFound, InputError
-from arm_control.markers import MOST
 from arm_control.maths.poses import (
     Pose,
     rotation_from_rpy,
@@ -23,8 +22,9 @@ from arm_control.maths.shapes import (
     Cylinder,
     Sphere,
 )
+from arm_control.messages.markers import MOST
+from arm_control.messages.obstacle_tracker import ObstacleBook
 from arm_control.nodes.conversions import time_message
-from arm_control.obstacle_book import ObstacleBook
 
 SECOND = 1_000_000_000
 HAND = Pose(rotation_from_rpy([0.1, 0.2, 0.3]), np.array([1.0, 2.0, 3.0]))

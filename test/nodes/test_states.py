@@ -10,12 +10,12 @@ from rclpy.serialization import serialize_message
 from std_srvs.srv import Trigger
 
 from arm_control.exceptions import InputError, cause_of
+from arm_control.messages.joint_states import StateReader
 from arm_control.model import RobotModel
 from arm_control.nodes.conversions import joint_state, pose_message
 from arm_control.nodes.monitor import MonitorNode
 from arm_control.nodes.simulated_arm import SimulatedArmNode
 from arm_control.nodes.states import PublisherLock, Rejections
-from arm_control.states import StateReader
 
 FIRST, SECOND = ({"publisher_gid": {"data": [number] * 16}} for number in (1, 2))
 

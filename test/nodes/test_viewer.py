@@ -23,10 +23,10 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control import RobotModel, urdf_path
 from arm_control.maths.poses import Pose
+from arm_control.messages.obstacle_tracker import ObstacleBook
 from arm_control.nodes.conversions import joint_state, pose_from_message
 from arm_control.nodes.remote import may_be_braked, told
 from arm_control.nodes.viewer import ViewerNode
-from arm_control.obstacle_book import ObstacleBook
 from arm_control.viewer.arm_shapes import arm_parts, mesh_roots
 from arm_control.viewer.drawings import MarkerBook
 from arm_control.viewer.scene import FIELD_OF_VIEW, camera_of

@@ -15,7 +15,6 @@ from test_markers import pose_of
 from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control import RobotModel, urdf_path
-from arm_control.bags.simulated import SimulatedBag
 from arm_control.control.avoidance.proximity import Obstacle
 from arm_control.control.effort_gate import (
     EffortGate,
@@ -33,10 +32,11 @@ from arm_control.maths.shapes import (
     Shape,
     Sphere,
 )
+from arm_control.messages.bags.simulated_bag import SimulatedBag
+from arm_control.messages.obstacle_tracker import ObstacleBook
 from arm_control.nodes.conversions import joint_state, nanoseconds
 from arm_control.nodes.markers import marker_of, shapes_of
 from arm_control.nodes.scenery import Scenery
-from arm_control.obstacle_book import ObstacleBook
 from arm_control.simulation.mujoco_simulator import MujocoSimulator
 from arm_control.simulation.offline import Simulation
 from arm_control.simulation.scenario import Scenario

@@ -14,7 +14,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from arm_control.metrics import Figures, failures, figures_of
+from arm_control.report.metrics import (
+    Figures,
+    failures,
+    figures_of,
+)
 from arm_control.simulation.offline import Simulation
 from arm_control.simulation.scenario import (
     Scenario,
