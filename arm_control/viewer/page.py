@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from arm_control.model import RobotModel
 from arm_control.viewer.arm_shapes import Part
 from arm_control.viewer.guard import Guard
+from arm_control.viewer.page_commands import Wishes
 from arm_control.viewer.panel import Panel
 from arm_control.viewer.plots import Plots
-from arm_control.viewer.scene import Scene
 from arm_control.viewer.server import address, close_server, name_of, open_server
-from arm_control.viewer.wishes import Wishes
+from arm_control.viewer.space import Scene
 
 
 class Page:

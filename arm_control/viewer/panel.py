@@ -15,7 +15,7 @@ from arm_control.maths.poses import (
     Array,
     Pose,
 )
-from arm_control.viewer.wishes import Wishes
+from arm_control.viewer.page_commands import Wishes
 
 HELD = 0.4
 """Time after a number was typed in which it stays, until others have heard of it [s]."""

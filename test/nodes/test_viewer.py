@@ -29,8 +29,11 @@ from arm_control.nodes.remote import may_be_braked, told
 from arm_control.nodes.viewer import ViewerNode
 from arm_control.viewer.arm_shapes import arm_parts, mesh_roots
 from arm_control.viewer.drawings import MarkerBook
-from arm_control.viewer.scene import FIELD_OF_VIEW, camera_of
-from arm_control.viewer.wishes import Wish
+from arm_control.viewer.page_commands import Wish
+from arm_control.viewer.space import (
+    FIELD_OF_VIEW,
+    camera_of,
+)
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "viewer"))
 from browser import drag, middle, opened, projection

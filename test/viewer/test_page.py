@@ -24,10 +24,18 @@ from arm_control.viewer.arm_shapes import arm_parts
 from arm_control.viewer.drawings import Drawing, Thing
 from arm_control.viewer.guard import cookie_name
 from arm_control.viewer.page import Page
+from arm_control.viewer.page_commands import (
+    KINDS,
+    VIEW,
+    Wish,
+    Wishes,
+)
 from arm_control.viewer.panel import LOOKS, Line, slider_ends, slider_range
 from arm_control.viewer.plots import History
-from arm_control.viewer.scene import FIELD_OF_VIEW, camera_of
-from arm_control.viewer.wishes import KINDS, VIEW, Wish, Wishes
+from arm_control.viewer.space import (
+    FIELD_OF_VIEW,
+    camera_of,
+)
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 HERE = Pose(np.eye(3), np.array([0.4, 0.1, 0.3]))
@@ -187,7 +195,7 @@ def test_a_drag_is_a_wish_in_the_order_of_its_places(page: Page):
 
 def test_what_is_dragged_is_moved_by_nobody_else(page: Page, monkeypatch: pytest.MonkeyPatch):
     now = [100.0]
-    monkeypatch.setattr("arm_control.viewer.scene.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("arm_control.viewer.space.time.monotonic", lambda: now[0])
     with client(page) as send:
         send("TransformControlsDragStartMessage", name="/target")
         send("TransformControlsUpdateMessage", name="/target", wxyz=(1.0, 0.0, 0.0, 0.0), position=(0.1, 0.2, 0.3),

@@ -23,8 +23,8 @@ from arm_control.maths.poses import (
 from arm_control.model import RobotModel
 from arm_control.viewer.arm_shapes import Part
 from arm_control.viewer.drawings import Drawing, Thing
+from arm_control.viewer.page_commands import Wishes
 from arm_control.viewer.solids import joined, mesh_of
-from arm_control.viewer.wishes import Wishes
 
 TRACE_STEP, TRACE_MOST = 0.004, 1500
 """Distance between two points of the trace [m], and how many are kept."""
