@@ -222,7 +222,7 @@ def _check(options: argparse.Namespace) -> int:
 
 def _enable(options: argparse.Namespace) -> int:
     """Call the enable service of every gate that runs. Exit status: 0 all enabled, 1 some not, 2 none found."""
-    from arm_control.nodes.enabling import enable_gates
+    from arm_control.nodes.tools.enabling import enable_gates
 
     results = enable_gates(options.namespace)
     for gate, enabled, message in results:
@@ -233,7 +233,7 @@ def _enable(options: argparse.Namespace) -> int:
 def _tune(options: argparse.Namespace) -> int:
     """Save what a running node's live parameters are, gains that were proposed or set while it runs among them."""
     from arm_control.control.osc.tuning import parameter_text
-    from arm_control.nodes.tuning import live_parameters
+    from arm_control.nodes.tools.live_parameters import live_parameters
 
     path = Path(options.file)
     if path.exists() and not options.force:

@@ -113,7 +113,10 @@ def _record(options: argparse.Namespace) -> int:
 
     Exit status: 0, or 1 when nothing was heard.
     """
-    from arm_control.nodes.recorder import Wanted, record
+    from arm_control.nodes.tools.bag_recorder import (
+        Wanted,
+        record,
+    )
 
     path = options.output or time.strftime("bag_%Y_%m_%d-%H_%M_%S")
     wanted = Wanted(tuple(options.topics), options.namespace)
@@ -169,7 +172,10 @@ def _opened(options: argparse.Namespace) -> Bag:
 
 
 def _replay_live(bag: Bag, options: argparse.Namespace) -> int:
-    from arm_control.nodes.player import Playing, play
+    from arm_control.nodes.tools.bag_player import (
+        Playing,
+        play,
+    )
 
     names = [field.name for field in fields(Playing)]
     values = {name: getattr(options, name) for name in names}

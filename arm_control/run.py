@@ -20,8 +20,11 @@ from arm_control.exceptions import ArmControlError, NodeDied
 from arm_control.model import RobotModel
 from arm_control.model.arm_parameters import ArmChoices
 from arm_control.model.urdf.load import read_source
-from arm_control.nodes.base import ArmParameters, check_environment
-from arm_control.nodes.monitor import MonitorNode
+from arm_control.nodes.support.arm_node import (
+    ArmParameters,
+    check_environment,
+)
+from arm_control.nodes.tools.run_monitor import MonitorNode
 from arm_control.run_options import RunOptions
 from arm_control.runner import Processes, localhost_unless_told, recorder_arguments, wait_for_rest
 from arm_control.signals import StopRequest

@@ -149,7 +149,8 @@ def test_a_namespace_is_what_ros_takes_for_one(namespace: str):
 @pytest.mark.parametrize("domain", ["abc", "300", "233", "-1", "1.5", "²", "٣"])
 @pytest.mark.parametrize("asks", ["check_environment", "Client"])
 def test_a_domain_that_is_none_is_refused(domain: str, asks: str, monkeypatch, capsys):
-    from arm_control.nodes import base, client
+    from arm_control.nodes.support import arm_node as base
+    from arm_control.nodes.tools import command_line_node as client
 
     monkeypatch.setenv("ROS_DOMAIN_ID", domain)
     with pytest.raises(SystemExit, match="2"):
@@ -159,7 +160,7 @@ def test_a_domain_that_is_none_is_refused(domain: str, asks: str, monkeypatch, c
 
 @pytest.mark.parametrize("domain", [None, "", "0", "7", "232"])
 def test_a_domain_or_none_at_all_passes(domain: str | None, monkeypatch):
-    from arm_control.nodes.base import check_environment
+    from arm_control.nodes.support.arm_node import check_environment
 
     monkeypatch.delenv("ROS_DOMAIN_ID", raising=False)
     if domain is not None:
@@ -169,7 +170,7 @@ def test_a_domain_or_none_at_all_passes(domain: str | None, monkeypatch):
 
 @pytest.mark.parametrize(("strategy", "passes"), [("", False), ("Permissive", False), ("Enforce", True)])
 def test_security_that_would_not_be_there_is_refused(strategy: str, passes: bool, monkeypatch, capsys):
-    from arm_control.nodes.base import check_environment
+    from arm_control.nodes.support.arm_node import check_environment
 
     monkeypatch.setenv("ROS_SECURITY_ENABLE", "true")
     monkeypatch.setenv("ROS_SECURITY_STRATEGY", strategy)

@@ -16,7 +16,10 @@ from arm_control.conclusion import conclude
 from arm_control.display import Console, live_table
 from arm_control.exceptions import ArmControlError
 from arm_control.motion.references import Target
-from arm_control.nodes.monitor import FIGURES, MonitorNode
+from arm_control.nodes.tools.run_monitor import (
+    FIGURES,
+    MonitorNode,
+)
 from arm_control.run import ARRIVAL_TIME, End
 from arm_control.run_options import RunOptions
 from arm_control.simulation.recording import Recording

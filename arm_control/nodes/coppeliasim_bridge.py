@@ -29,11 +29,18 @@ from arm_control.maths.poses import (
     rotation_vector,
 )
 from arm_control.model import Terms
-from arm_control.nodes.base import EVENTS, LATCHED, run
-from arm_control.nodes.conversions import pose_message, time_message
-from arm_control.nodes.markers import marker_of
-from arm_control.nodes.simulated_arm import SimulatedArmNode
-from arm_control.nodes.simulated_arm_parameters import SimulatedArmParameters
+from arm_control.nodes.support.arm_node import (
+    EVENTS,
+    LATCHED,
+    run,
+)
+from arm_control.nodes.support.conversions import (
+    pose_message,
+    time_message,
+)
+from arm_control.nodes.support.marker_messages import marker_of
+from arm_control.nodes.support.plant_node import SimulatedArmNode
+from arm_control.nodes.support.plant_parameters import SimulatedArmParameters
 from arm_control.simulation.coppeliasim.coppeliasim_parameters import CoppeliasimParameters
 from arm_control.simulation.coppeliasim.coppeliasim_simulator import CoppeliasimSimulator
 

@@ -21,10 +21,29 @@ from arm_control.control.effort_gate import (
     GateParameters,
 )
 from arm_control.exceptions import InputError
-from arm_control.nodes.base import STATE, ArmNode, ArmParameters, run
-from arm_control.nodes.conversions import NANOSECONDS, doubles, joint_state, nanoseconds
-from arm_control.nodes.health import OK, WARN, Diagnostics, Rate
-from arm_control.nodes.states import PublisherLock, State, StateReader
+from arm_control.nodes.support.arm_node import (
+    STATE,
+    ArmNode,
+    ArmParameters,
+    run,
+)
+from arm_control.nodes.support.conversions import (
+    NANOSECONDS,
+    doubles,
+    joint_state,
+    nanoseconds,
+)
+from arm_control.nodes.support.diagnostics import (
+    OK,
+    WARN,
+    Diagnostics,
+    Rate,
+)
+from arm_control.nodes.support.publisher_lock import (
+    PublisherLock,
+    State,
+    StateReader,
+)
 
 
 @dataclass(frozen=True)

@@ -23,11 +23,15 @@ from arm_control.motion.joint_follower import (
 )
 from arm_control.motion.references import Queue
 from arm_control.motion.waypoints import Waypoints
-from arm_control.nodes.base import run
-from arm_control.nodes.effort import Command, EffortNode, EffortParameters
-from arm_control.nodes.health import WARN
-from arm_control.nodes.orders import Orders
-from arm_control.nodes.states import State
+from arm_control.nodes.support.arm_node import run
+from arm_control.nodes.support.command_subscription import Orders
+from arm_control.nodes.support.controller_node import (
+    Command,
+    EffortNode,
+    EffortParameters,
+)
+from arm_control.nodes.support.diagnostics import WARN
+from arm_control.nodes.support.publisher_lock import State
 
 
 @dataclass(frozen=True)

@@ -27,12 +27,19 @@ from arm_control.core.parameters import parameter
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
-from arm_control.nodes.base import STATE, run
-from arm_control.nodes.conversions import NANOSECONDS
-from arm_control.nodes.effort import Command, EffortNode, EffortParameters
-from arm_control.nodes.orders import PoseOrders
-from arm_control.nodes.states import State
-from arm_control.nodes.surroundings import Surroundings
+from arm_control.nodes.support.arm_node import (
+    STATE,
+    run,
+)
+from arm_control.nodes.support.command_subscription import PoseOrders
+from arm_control.nodes.support.controller_node import (
+    Command,
+    EffortNode,
+    EffortParameters,
+)
+from arm_control.nodes.support.conversions import NANOSECONDS
+from arm_control.nodes.support.obstacle_subscription import Surroundings
+from arm_control.nodes.support.publisher_lock import State
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The node ``simulator``: an arm in MuJoCo that publishes joint states and obeys joint torque.
 
-How it waits, steps and brakes is in :mod:`arm_control.nodes.simulated_arm`.
+How it waits, steps and brakes is in :mod:`arm_control.nodes.support.plant_node`.
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from arm_control.core.parameters import parameter
-from arm_control.nodes.base import run
-from arm_control.nodes.simulated_arm import SimulatedArmNode
-from arm_control.nodes.simulated_arm_parameters import SimulatedArmParameters
+from arm_control.nodes.support.arm_node import run
+from arm_control.nodes.support.plant_node import SimulatedArmNode
+from arm_control.nodes.support.plant_parameters import SimulatedArmParameters
 from arm_control.simulation.mujoco_simulator import MujocoSimulator
 
 

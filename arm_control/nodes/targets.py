@@ -2,7 +2,7 @@
 
 Poses go to ``target_pose``, one after the other; a motion of the end effector goes to ``pose_trajectory``, and a
 joint trajectory to ``joint_trajectory``, once. What is in the way is published on ``obstacles``, as
-:mod:`arm_control.nodes.scenery` tells.
+:mod:`arm_control.nodes.support.obstacle_publisher` tells.
 """
 
 from __future__ import annotations
@@ -22,14 +22,19 @@ from arm_control.motion.target_files import (
     TargetList,
     load_trajectory,
 )
-from arm_control.nodes.base import LATCHED_EVENTS, ArmNode, ArmParameters, run
-from arm_control.nodes.conversions import (
+from arm_control.nodes.support.arm_node import (
+    LATCHED_EVENTS,
+    ArmNode,
+    ArmParameters,
+    run,
+)
+from arm_control.nodes.support.conversions import (
     NANOSECONDS,
     pose_message,
     pose_trajectory_message,
     trajectory_message,
 )
-from arm_control.nodes.scenery import Scenery
+from arm_control.nodes.support.obstacle_publisher import Scenery
 from arm_control.simulation.obstacle_schedule import LEAD
 from arm_control.simulation.scenario import world_of
 

@@ -36,12 +36,19 @@ from arm_control.messages.bags.writer import (
     BagWriter,
     Published,
 )
-from arm_control.nodes import recorder
-from arm_control.nodes.base import LOSSLESS
-from arm_control.nodes.conversions import joint_state
-from arm_control.nodes.message_types import message_type
-from arm_control.nodes.player import PlayerNode, Playing, is_effort
-from arm_control.nodes.recorder import RecorderNode, Wanted
+from arm_control.nodes.support.arm_node import LOSSLESS
+from arm_control.nodes.support.conversions import joint_state
+from arm_control.nodes.support.message_types import message_type
+from arm_control.nodes.tools import bag_recorder as recorder
+from arm_control.nodes.tools.bag_player import (
+    PlayerNode,
+    Playing,
+    is_effort,
+)
+from arm_control.nodes.tools.bag_recorder import (
+    RecorderNode,
+    Wanted,
+)
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 MS = 1_000_000

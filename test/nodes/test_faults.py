@@ -18,7 +18,10 @@ from arm_control.control.effort_gate import (
     AT_REST,
     GateParameters,
 )
-from arm_control.nodes.conversions import joint_state, nanoseconds
+from arm_control.nodes.support.conversions import (
+    joint_state,
+    nanoseconds,
+)
 
 RATE = GateParameters().rate_limit
 DAMPING = GateParameters().brake_damping

@@ -24,8 +24,11 @@ from arm_control.control.effort_gate import (
     EffortGate,
     GateParameters,
 )
-from arm_control.nodes.base import LOSSLESS
-from arm_control.nodes.conversions import joint_state, pose_from_message
+from arm_control.nodes.support.arm_node import LOSSLESS
+from arm_control.nodes.support.conversions import (
+    joint_state,
+    pose_from_message,
+)
 from arm_control.planning.reach import ReachPlanner
 from arm_control.planning.receding import (
     PlanFollower,

@@ -28,7 +28,11 @@ from arm_control.motion.joint_follower import (
 )
 from arm_control.motion.target_files import load_trajectory
 from arm_control.motion.waypoints import Waypoints
-from arm_control.nodes.conversions import joint_state, trajectory_message, waypoints_from_message
+from arm_control.nodes.support.conversions import (
+    joint_state,
+    trajectory_message,
+    waypoints_from_message,
+)
 
 MS = 1_000_000
 START = np.array(HOME)

@@ -20,7 +20,10 @@ from arm_control.control.effort_gate import (
     EffortGate,
     GateParameters,
 )
-from arm_control.nodes.conversions import joint_state, nanoseconds
+from arm_control.nodes.support.conversions import (
+    joint_state,
+    nanoseconds,
+)
 
 
 def headless(rig, folder: str, *options: str) -> dict[str, np.ndarray]:

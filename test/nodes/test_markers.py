@@ -24,7 +24,7 @@ from arm_control.maths.shapes import (
 )
 from arm_control.messages.markers import MOST
 from arm_control.messages.obstacle_tracker import ObstacleBook
-from arm_control.nodes.conversions import time_message
+from arm_control.nodes.support.conversions import time_message
 
 SECOND = 1_000_000_000
 HAND = Pose(rotation_from_rpy([0.1, 0.2, 0.3]), np.array([1.0, 2.0, 3.0]))

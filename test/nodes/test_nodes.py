@@ -17,7 +17,10 @@ from std_msgs.msg import Float64, Float64MultiArray, String
 
 from arm_control import OscParameters, RobotModel, urdf_path
 from arm_control.control.osc.task_inertia import task_inertia
-from arm_control.nodes.conversions import joint_state, pose_from_message
+from arm_control.nodes.support.conversions import (
+    joint_state,
+    pose_from_message,
+)
 
 
 def matrix(message: Float64MultiArray) -> np.ndarray:
@@ -209,7 +212,7 @@ def test_run_refuses_a_parameter_file_with_an_unknown_node_or_key(rig):
 
 EARLY = """
 import os, signal, rclpy
-from arm_control.nodes.base import run
+from arm_control.nodes.support.arm_node import run
 start = rclpy.init
 def interrupted(*args, **options):
     os.kill(os.getpid(), signal.SIGINT)

@@ -19,7 +19,7 @@ from arm_control.control.avoidance.avoidance_law import (
 )
 from arm_control.control.avoidance.proximity import Obstacle
 from arm_control.maths.shapes import Sphere
-from arm_control.nodes.conversions import joint_state
+from arm_control.nodes.support.conversions import joint_state
 
 
 def test_what_comes_out_is_the_law_and_a_bad_command_does_not(rig, ur5: RobotModel):

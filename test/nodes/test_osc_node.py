@@ -32,7 +32,7 @@ from arm_control.control.osc.proposal import propose
 from arm_control.control.osc.tuning import PROPOSED
 from arm_control.maths.shapes import Sphere
 from arm_control.motion.references import Reference
-from arm_control.nodes.conversions import joint_state
+from arm_control.nodes.support.conversions import joint_state
 
 MS = 1_000_000
 QUICK = {"lock_step": True, "publish_effort_array": False, "rate_limit": 1e9, "telemetry_every": 15}

@@ -29,7 +29,11 @@ from arm_control.motion.pose_follower import (
     PoseMotion,
 )
 from arm_control.motion.pose_trajectory import PosePoints
-from arm_control.nodes.conversions import joint_state, pose_points_from_message, pose_trajectory_message
+from arm_control.nodes.support.conversions import (
+    joint_state,
+    pose_points_from_message,
+    pose_trajectory_message,
+)
 from arm_control.simulation.offline import Simulation
 from arm_control.simulation.scenario import Scenario
 

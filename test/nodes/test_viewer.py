@@ -24,8 +24,14 @@ from visualization_msgs.msg import Marker, MarkerArray
 from arm_control import RobotModel, urdf_path
 from arm_control.maths.poses import Pose
 from arm_control.messages.obstacle_tracker import ObstacleBook
-from arm_control.nodes.conversions import joint_state, pose_from_message
-from arm_control.nodes.remote import may_be_braked, told
+from arm_control.nodes.support.conversions import (
+    joint_state,
+    pose_from_message,
+)
+from arm_control.nodes.support.service_clients import (
+    may_be_braked,
+    told,
+)
 from arm_control.nodes.viewer import ViewerNode
 from arm_control.viewer.arm_shapes import arm_parts, mesh_roots
 from arm_control.viewer.drawings import MarkerBook
@@ -301,7 +307,7 @@ class Recorder:
     """In the place of the node ``viewer``: keeps what is published, by topic."""
 
     def __init__(self, model: RobotModel) -> None:
-        from arm_control.nodes.wished import Wished
+        from arm_control.nodes.support.page_command_runner import Wished
 
         self.model, self.q, self.now_ns, self.alone = model, np.array(HOME), 5_000_000_000, False
         self.sent: dict[str, list[Any]] = {}
@@ -336,7 +342,7 @@ class Recorder:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     now = [100.0]
-    monkeypatch.setattr("arm_control.nodes.wished.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("arm_control.nodes.support.page_command_runner.time.monotonic", lambda: now[0])
     return now
 
 

@@ -34,9 +34,15 @@ from arm_control.maths.shapes import (
 )
 from arm_control.messages.bags.simulated_bag import SimulatedBag
 from arm_control.messages.obstacle_tracker import ObstacleBook
-from arm_control.nodes.conversions import joint_state, nanoseconds
-from arm_control.nodes.markers import marker_of, shapes_of
-from arm_control.nodes.scenery import Scenery
+from arm_control.nodes.support.conversions import (
+    joint_state,
+    nanoseconds,
+)
+from arm_control.nodes.support.marker_messages import (
+    marker_of,
+    shapes_of,
+)
+from arm_control.nodes.support.obstacle_publisher import Scenery
 from arm_control.simulation.mujoco_simulator import MujocoSimulator
 from arm_control.simulation.offline import Simulation
 from arm_control.simulation.scenario import Scenario

@@ -127,7 +127,7 @@ def test_the_command_refuses_to_overwrite_and_says_what_went_wrong(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     fake = SimpleNamespace(live_parameters=lambda node, namespace: ODD[:2])
-    monkeypatch.setitem(__import__("sys").modules, "arm_control.nodes.tuning", fake)
+    monkeypatch.setitem(__import__("sys").modules, "arm_control.nodes.tools.live_parameters", fake)
     file = tmp_path / "gains.yaml"
     file.write_text("mine")
     assert cli.main(["tune", "save", str(file)]) == 2

@@ -12,10 +12,18 @@ from rclpy.clock_type import ClockType
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import Marker, MarkerArray
 
-from arm_control.nodes.base import EVENTS, STATE, ArmNode
-from arm_control.nodes.conversions import duration_message, nanoseconds, time_message
-from arm_control.nodes.markers import marker_of
-from arm_control.nodes.states import publisher_of
+from arm_control.nodes.support.arm_node import (
+    EVENTS,
+    STATE,
+    ArmNode,
+)
+from arm_control.nodes.support.conversions import (
+    duration_message,
+    nanoseconds,
+    time_message,
+)
+from arm_control.nodes.support.marker_messages import marker_of
+from arm_control.nodes.support.publisher_lock import publisher_of
 from arm_control.simulation import obstacle_schedule as scenery
 from arm_control.simulation.world import World
 

@@ -11,7 +11,7 @@ from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
-from arm_control.nodes.base import check_environment
+from arm_control.nodes.support.arm_node import check_environment
 
 ROUNDS, WAIT = 10, 10.0
 """Looks at what is there, until two see the same; time for an answer [s]: a busy machine is slow in both."""

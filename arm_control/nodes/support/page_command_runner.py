@@ -27,15 +27,18 @@ from arm_control.maths.shapes import (
     Shape,
     Sphere,
 )
-from arm_control.nodes.base import EVENTS, STATE
-from arm_control.nodes.conversions import (
+from arm_control.nodes.support.arm_node import (
+    EVENTS,
+    STATE,
+)
+from arm_control.nodes.support.conversions import (
     NANOSECONDS,
     duration_message,
     pose_from_message,
     pose_message,
     time_message,
 )
-from arm_control.nodes.markers import marker_of
+from arm_control.nodes.support.marker_messages import marker_of
 
 TARGETS = QoSProfile(
     depth=1,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from arm_control.control.effort_gate import GateParameters
 from arm_control.core.parameters import parameter
-from arm_control.nodes.base import ArmParameters
+from arm_control.nodes.support.arm_node import ArmParameters
 
 
 @dataclass(frozen=True)

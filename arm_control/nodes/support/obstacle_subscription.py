@@ -14,8 +14,12 @@ from arm_control.control.avoidance.avoidance_law import (
 from arm_control.control.avoidance.proximity import Obstacle
 from arm_control.messages.obstacle_tracker import HeardObstacles
 from arm_control.model import Terms
-from arm_control.nodes.base import EVENTS, LATCHED, ArmNode
-from arm_control.nodes.states import State
+from arm_control.nodes.support.arm_node import (
+    EVENTS,
+    LATCHED,
+    ArmNode,
+)
+from arm_control.nodes.support.publisher_lock import State
 
 
 class ObstacleListener:

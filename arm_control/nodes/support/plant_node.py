@@ -28,13 +28,28 @@ from arm_control.exceptions import ArmControlError, InputError, SimulationDiverg
 from arm_control.maths.poses import Array
 from arm_control.model import Terms
 from arm_control.model.urdf.load import read_source
-from arm_control.nodes.answers import Answers
-from arm_control.nodes.base import LATCHED, STATE, ArmNode
-from arm_control.nodes.conversions import NANOSECONDS, joint_state, nanoseconds, time_message
-from arm_control.nodes.health import ERROR, OK, WARN, Diagnostics, Rate
-from arm_control.nodes.pace import Pace
-from arm_control.nodes.simulated_arm_parameters import SimulatedArmParameters
-from arm_control.nodes.states import PublisherLock
+from arm_control.nodes.support.answer_latency import Answers
+from arm_control.nodes.support.arm_node import (
+    LATCHED,
+    STATE,
+    ArmNode,
+)
+from arm_control.nodes.support.conversions import (
+    NANOSECONDS,
+    joint_state,
+    nanoseconds,
+    time_message,
+)
+from arm_control.nodes.support.diagnostics import (
+    ERROR,
+    OK,
+    WARN,
+    Diagnostics,
+    Rate,
+)
+from arm_control.nodes.support.pace import Pace
+from arm_control.nodes.support.plant_parameters import SimulatedArmParameters
+from arm_control.nodes.support.publisher_lock import PublisherLock
 from arm_control.simulation.scenario import world_of
 
 COMMANDS = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)

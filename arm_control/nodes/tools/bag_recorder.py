@@ -29,11 +29,19 @@ from arm_control.messages.bags.writer import (
     BagWriter,
     Published,
 )
-from arm_control.nodes.base import LATCHED, LOSSLESS, check_environment, die_with_parent
-from arm_control.nodes.loop import poll, subscribed_apart
-from arm_control.nodes.message_types import message_type
-from arm_control.nodes.monitor import RECORDER_READY
-from arm_control.nodes.orders import Heard
+from arm_control.nodes.support.arm_node import (
+    LATCHED,
+    LOSSLESS,
+    check_environment,
+    die_with_parent,
+)
+from arm_control.nodes.support.command_subscription import Heard
+from arm_control.nodes.support.message_types import message_type
+from arm_control.nodes.support.polling import (
+    poll,
+    subscribed_apart,
+)
+from arm_control.nodes.tools.run_monitor import RECORDER_READY
 from arm_control.signals import StopRequest
 
 LOOK = 0.1
@@ -274,7 +282,7 @@ def _show(text: str) -> None:
 
 
 def main() -> None:
-    """Entry point of ``python -m arm_control.nodes.recorder``."""
+    """Entry point of ``python -m arm_control.nodes.tools.bag_recorder``."""
     die_with_parent()
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("-o", dest="path", required=True)

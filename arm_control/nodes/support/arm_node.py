@@ -29,8 +29,15 @@ from arm_control.core.parameters import (
 from arm_control.exceptions import ArmControlError, InputError
 from arm_control.model import RobotModel
 from arm_control.model.arm_parameters import ArmChoices
-from arm_control.nodes.loop import ControlLoop, ControlPath
-from arm_control.nodes.states import Rejections, State, StateReader
+from arm_control.nodes.support.polling import (
+    ControlLoop,
+    ControlPath,
+)
+from arm_control.nodes.support.publisher_lock import (
+    Rejections,
+    State,
+    StateReader,
+)
 
 STATE = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
 LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from arm_control.nodes.conversions import NANOSECONDS
-from arm_control.nodes.health import Durations
+from arm_control.nodes.support.conversions import NANOSECONDS
+from arm_control.nodes.support.diagnostics import Durations
 
 
 class Answers:

@@ -10,8 +10,8 @@ from rclpy.parameter import parameter_value_to_python
 
 from arm_control.control.osc.tuning import Saved
 from arm_control.exceptions import InputError
-from arm_control.nodes.base import ROS_OWN
-from arm_control.nodes.client import Client
+from arm_control.nodes.support.arm_node import ROS_OWN
+from arm_control.nodes.tools.command_line_node import Client
 
 
 def live_parameters(node: str = "osc", namespace: str = "", seconds: float = 4.0) -> list[Saved]:

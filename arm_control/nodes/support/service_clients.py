@@ -19,11 +19,11 @@ from arm_control.core.parameters import (
     Parameters,
     Spec,
 )
-from arm_control.nodes.effort import EffortParameters
 from arm_control.nodes.ilqr import IlqrNodeParameters
 from arm_control.nodes.joint import JointNodeParameters
-from arm_control.nodes.newest import NewestOnly
 from arm_control.nodes.osc import OscNodeParameters
+from arm_control.nodes.support.controller_node import EffortParameters
+from arm_control.nodes.support.latest_messages import NewestOnly
 
 CONTROLLERS: dict[str, type[Parameters]] = {
     "osc": OscNodeParameters,

@@ -12,7 +12,10 @@ from arm_control.messages.markers import (
     marker_form,
     shapes_of,
 )
-from arm_control.nodes.conversions import pose_message, time_message
+from arm_control.nodes.support.conversions import (
+    pose_message,
+    time_message,
+)
 
 __all__ = ["line_marker", "marker_of", "shapes_of"]
 

@@ -7,7 +7,7 @@ from rcl_interfaces.srv import GetParameters
 from std_srvs.srv import SetBool
 
 from arm_control.exceptions import InputError
-from arm_control.nodes.client import Client
+from arm_control.nodes.tools.command_line_node import Client
 
 GATE = ["rate_limit", "max_missed", "brake_damping"]
 """Parameters by which a node with a gate is known: others have an ``enable`` too, for other things."""

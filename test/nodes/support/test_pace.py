@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-import arm_control.nodes.pace
-from arm_control.nodes.pace import Pace
+import arm_control.nodes.support.pace
+from arm_control.nodes.support.pace import Pace
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     now = [100.0]
-    monkeypatch.setattr(arm_control.nodes.pace.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(arm_control.nodes.support.pace.time, "perf_counter", lambda: now[0])
     return now
 
 

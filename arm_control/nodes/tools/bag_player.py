@@ -28,9 +28,16 @@ from arm_control.messages.bags.reader import (
     Topic,
 )
 from arm_control.model.urdf.xml import printable
-from arm_control.nodes.base import LOSSLESS, STATE, check_environment
-from arm_control.nodes.conversions import NANOSECONDS, time_message
-from arm_control.nodes.message_types import message_type
+from arm_control.nodes.support.arm_node import (
+    LOSSLESS,
+    STATE,
+    check_environment,
+)
+from arm_control.nodes.support.conversions import (
+    NANOSECONDS,
+    time_message,
+)
+from arm_control.nodes.support.message_types import message_type
 
 DISCOVERY = 1.0
 """Wall time in which nodes find each other [s]."""
