@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arm_control.cli import main
+from arm_control.app.cli import main
 from arm_control.core import cache as cache_module
 from arm_control.core.cache import (
     Cache,

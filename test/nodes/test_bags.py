@@ -18,7 +18,11 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, String
 
-from arm_control import RobotModel, cli, urdf_path
+from arm_control import (
+    RobotModel,
+    urdf_path,
+)
+from arm_control.app import cli
 from arm_control.exceptions import BagError
 from arm_control.messages.bags import plain_messages as messages
 from arm_control.messages.bags.contents import joint_series
@@ -59,7 +63,17 @@ ORDERS = ("/target_pose", "/joint_trajectory")
 def test_a_run_in_lock_step_replays_to_the_same_bits(rig: Rig, scenario: str, seconds: float):
     """Every state and every command of a real run of the nodes is in the bag, and the law gives each command again."""
     path = rig.folder / "bag"
-    command = ["-m", "arm_control.cli", "run", scenario, "--duration", str(seconds), "--headless", "--bag", str(path)]
+    command = [
+        "-m",
+        "arm_control.app.cli",
+        "run",
+        scenario,
+        "--duration",
+        str(seconds),
+        "--headless",
+        "--bag",
+        str(path),
+    ]
     assert rig.run("run", *command).wait(120.0) in (0, 1), rig.log("run")
     bag = read_bag(path)
     assert not bag.damage
@@ -79,7 +93,7 @@ def test_a_run_in_lock_step_replays_to_the_same_bits(rig: Rig, scenario: str, se
 def test_a_run_with_a_parameter_file_replays_with_its_values(rig: Rig):
     path, file = rig.folder / "bag", rig.folder / "soft.yaml"
     file.write_text("osc: {ros__parameters: {kp_linear: 120.0}}\n")
-    command = ["-m", "arm_control.cli", "run", "ur5_osc", "--duration", "0.2", "--headless", "--bag", str(path)]
+    command = ["-m", "arm_control.app.cli", "run", "ur5_osc", "--duration", "0.2", "--headless", "--bag", str(path)]
     assert rig.run("run", *command, "--params-file", str(file)).wait(120.0) in (0, 1), rig.log("run")
     bag = read_bag(path)
     model, parameters = controller_of(bag, Choice())
@@ -90,7 +104,7 @@ def test_a_run_with_a_parameter_file_replays_with_its_values(rig: Rig):
 def recording(rig: Rig, *topics: str) -> Path:
     """A recorder of these topics that has heard of both."""
     path = rig.folder / "bag"
-    rig.run("recorder", "-m", "arm_control.cli", "record", "-o", str(path), *topics)
+    rig.run("recorder", "-m", "arm_control.app.cli", "record", "-o", str(path), *topics)
     begun = f"recording {', '.join(topics)} into the folder {path}; Ctrl-C ends it"
     rig.spin(lambda: begun in rig.log("recorder"), what="the recorder's first line")
     return path
@@ -199,7 +213,7 @@ def test_torque_is_known_by_its_topic_however_it_is_written():
 
 
 def played(rig: Rig, path: Path, *options: str) -> str:
-    process = rig.run("player", "-m", "arm_control.cli", "replay", str(path), *options)
+    process = rig.run("player", "-m", "arm_control.app.cli", "replay", str(path), *options)
     rig.spin(lambda: process.poll() is not None, what="the end of the replay")
     return rig.log("player")
 
@@ -249,7 +263,7 @@ def test_a_loop_ends_with_ctrl_c_and_counts(rig: Rig):
             bag.add(topic, messages.JOINT_STATE)
             for k in range(5):
                 bag.put(topic, k * MS, messages.joint_state(["a"], k * MS, position=np.zeros(1)))
-    process = rig.run("player", "-m", "arm_control.cli", "replay", str(path), "--loop", "--rate", "0.1", "--wait")
+    process = rig.run("player", "-m", "arm_control.app.cli", "replay", str(path), "--loop", "--rate", "0.1", "--wait")
     rig.spin(lambda: len(rig.states) > 12, what="a third round")
     process.send_signal(signal.SIGINT)
     process.wait(10.0)
@@ -266,7 +280,7 @@ def test_torque_is_played_when_it_is_said(rig: Rig):
 
 
 def test_torque_that_is_asked_for_by_name_is_refused_without_it(rig: Rig):
-    process = rig.run("player", "-m", "arm_control.cli", "replay", str(made(rig)), "--topics", "joint_commands")
+    process = rig.run("player", "-m", "arm_control.app.cli", "replay", str(made(rig)), "--topics", "joint_commands")
     assert process.wait(30.0) == 2
     assert "joint_commands is not played: it may move an arm; --arm plays it all the same" in rig.log("player")
 

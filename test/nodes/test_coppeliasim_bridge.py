@@ -95,7 +95,7 @@ def test_ten_targets_are_reached(rig: Rig, server: Server):
     file.write_text(yaml.safe_dump({"/**/coppeliasim_bridge": {"ros__parameters": {"port": server.port}}}))
     record = rig.folder / "record.npz"
     options = ["--headless", "--duration", "20", "--params-file", str(file), "--record", str(record)]
-    command = ["-m", "arm_control.cli", "run", "ur5_osc", "--simulator", "coppeliasim", *options]
+    command = ["-m", "arm_control.app.cli", "run", "ur5_osc", "--simulator", "coppeliasim", *options]
     status = rig.run("run", *command).wait(300.0)
     said = rig.log("run")
     assert status == 0, said

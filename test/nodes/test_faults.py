@@ -296,8 +296,8 @@ def test_the_command_line_enables_every_gate_and_nothing_else(rig, ur5):
     for name in ("osc", "simulator"):
         rig.spin(lambda n=name: "robot with joints" in rig.log(n))
         assert rig.call(f"cell/{name}/enable", SetBool.Request(data=False)).message == "disabled"
-    elsewhere = rig.run("elsewhere", "-m", "arm_control.cli", "enable", "--namespace", "elsewhere")
-    command = rig.run("enable", "-m", "arm_control.cli", "enable", "--namespace", "cell")
+    elsewhere = rig.run("elsewhere", "-m", "arm_control.app.cli", "enable", "--namespace", "elsewhere")
+    command = rig.run("enable", "-m", "arm_control.app.cli", "enable", "--namespace", "cell")
     rig.spin(lambda: command.poll() is not None and elsewhere.poll() is not None)
     assert (elsewhere.returncode, command.returncode) == (2, 0)
     assert "no gate is running below elsewhere" in rig.log("elsewhere")

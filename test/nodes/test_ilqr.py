@@ -257,7 +257,7 @@ def test_tube_and_rate_may_change_while_it_runs(rig: Rig, ur5: RobotModel):
 def headless(rig: Rig, name: str) -> dict[str, np.ndarray]:
     """2 s of the scenario, in lock step."""
     file = rig.folder / f"{name}.npz"
-    command = ["-m", "arm_control.cli", "run", "ur5_ilqr", "--duration", "2", "--headless", "--record", str(file)]
+    command = ["-m", "arm_control.app.cli", "run", "ur5_ilqr", "--duration", "2", "--headless", "--record", str(file)]
     assert rig.run(name, *command).wait(120.0) == 0, rig.log(name)
     with np.load(file) as saved:
         return dict(saved)

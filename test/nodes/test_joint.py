@@ -202,7 +202,17 @@ def test_points_survive_the_way_through_a_message(ur5: RobotModel):
 
 def test_the_scenario_follows_its_trajectory_from_end_to_end(rig: Rig, ur5: RobotModel):
     record = rig.folder / "run.npz"
-    command = ["-m", "arm_control.cli", "run", "ur5_joint", "--duration", "9.5", "--headless", "--record", str(record)]
+    command = [
+        "-m",
+        "arm_control.app.cli",
+        "run",
+        "ur5_joint",
+        "--duration",
+        "9.5",
+        "--headless",
+        "--record",
+        str(record),
+    ]
     assert rig.run("run", *command).wait(120.0) == 0, rig.log("run")
     assert "trajectory reached" in rig.log("run")
     recorded = np.load(record)

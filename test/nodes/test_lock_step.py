@@ -29,7 +29,17 @@ from arm_control.nodes.support.conversions import (
 def headless(rig, folder: str, *options: str) -> dict[str, np.ndarray]:
     """Run 2.5 s of the scenario in lock step and return what was recorded."""
     record = rig.folder / f"{folder}.npz"
-    command = ["-m", "arm_control.cli", "run", "ur5_osc", "--duration", "2.5", "--headless", "--record", str(record)]
+    command = [
+        "-m",
+        "arm_control.app.cli",
+        "run",
+        "ur5_osc",
+        "--duration",
+        "2.5",
+        "--headless",
+        "--record",
+        str(record),
+    ]
     process = rig.run(folder, *command, *options)
     assert process.wait(120.0) == 0, rig.log(folder)
     return dict(np.load(record))

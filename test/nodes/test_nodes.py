@@ -185,7 +185,7 @@ def test_clean_exit(rig, number):
 
 
 def test_run_reports_a_node_that_dies_by_name(rig):
-    process = rig.run("run", "-m", "arm_control.cli", "run", "ur5_osc", "--duration", "60")
+    process = rig.run("run", "-m", "arm_control.app.cli", "run", "ur5_osc", "--duration", "60")
     rig.until(0.5)
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     commands = {pid: Path(f"/proc/{pid}/cmdline").read_text() for pid in children}
@@ -199,12 +199,12 @@ def test_run_reports_a_node_that_dies_by_name(rig):
 def test_run_refuses_a_parameter_file_with_an_unknown_node_or_key(rig):
     wrong_node = rig.folder / "node.yaml"
     wrong_node.write_text("ocs:\n  ros__parameters:\n    kp_linear: 100.0\n")
-    process = rig.run("node", "-m", "arm_control.cli", "run", "ur5_osc", "--params-file", str(wrong_node))
+    process = rig.run("node", "-m", "arm_control.app.cli", "run", "ur5_osc", "--params-file", str(wrong_node))
     assert process.wait(20.0) == 2
     assert "'ocs' is no node of the scenario" in rig.log("node")
     wrong_key = rig.folder / "key.yaml"
     wrong_key.write_text("osc:\n  ros__parameters:\n    kp_liner: 100.0\n")
-    process = rig.run("key", "-m", "arm_control.cli", "run", "ur5_osc", "--params-file", str(wrong_key))
+    process = rig.run("key", "-m", "arm_control.app.cli", "run", "ur5_osc", "--params-file", str(wrong_key))
     assert process.wait(30.0) == 3
     assert "node osc: unknown kp_liner" in rig.log("key")
     assert "osc ended (exit status 2)" in rig.log("key")

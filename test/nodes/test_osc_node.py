@@ -183,14 +183,14 @@ def test_without_proposals_it_is_the_defaults(rig: Rig, ur5: RobotModel):
 
 
 def tune(rig: Rig, name: str, *arguments: str) -> tuple[int, str]:
-    process = rig.run(name, "-m", "arm_control.cli", "tune", "save", *arguments)
+    process = rig.run(name, "-m", "arm_control.app.cli", "tune", "save", *arguments)
     rig.spin(lambda: process.poll() is not None, what="tune")
     return process.returncode, rig.log(name)
 
 
 def test_what_is_saved_is_what_a_new_node_takes(rig: Rig, ur5: RobotModel):
     elsewhere = "tune", "save", str(rig.folder / "x.yaml"), "--node", "joint", "--namespace", "cell"
-    nobody = rig.run("nobody", "-m", "arm_control.cli", *elsewhere)  # takes its time to look around
+    nobody = rig.run("nobody", "-m", "arm_control.app.cli", *elsewhere)  # takes its time to look around
     held = Held(rig, ur5)
     held.set("kp_linear", 123.0)
     rig.spin(lambda: held.parameter("speed_limit_linear") == [propose(ur5, kp_linear=123.0).speed_limit_linear])

@@ -140,7 +140,7 @@ def test_a_point_without_one_transform_or_one_twist_is_refused(ur5: RobotModel):
 def test_a_scenario_with_a_motion_does_as_nodes_what_it_does_in_the_simulation(rig: Rig):
     record = rig.folder / "run.npz"
     options = ["--duration", "2.0", "--headless", "--record", str(record)]
-    command = ["-m", "arm_control.cli", "run", "ur5_moving_target", *options]
+    command = ["-m", "arm_control.app.cli", "run", "ur5_moving_target", *options]
     assert rig.run("run", *command).wait(120.0) == 0, rig.log("run")
     recorded, trace = np.load(record), Simulation(Scenario.load("ur5_moving_target")).run(2.0)
     assert len(recorded["q"]) >= 2000

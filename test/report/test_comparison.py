@@ -10,7 +10,7 @@ import pytest
 from matplotlib.figure import Figure
 from PIL import Image
 
-from arm_control import cli
+from arm_control.app import cli
 from arm_control.maths.shapes import (
     Box,
     Capsule,

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arm_control import RobotModel, cli
+from arm_control import RobotModel
+from arm_control.app import cli
 from arm_control.control.effort_gate import (
     EffortGate,
     GateParameters,

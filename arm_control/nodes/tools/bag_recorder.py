@@ -22,6 +22,7 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import remove_ros_args
 from std_msgs.msg import Bool
 
+from arm_control.core.signals import StopRequest
 from arm_control.exceptions import ArmControlError, BagError
 from arm_control.messages.bags.message_definitions import local_types
 from arm_control.messages.bags.writer import (
@@ -42,7 +43,6 @@ from arm_control.nodes.support.polling import (
     subscribed_apart,
 )
 from arm_control.nodes.tools.run_monitor import RECORDER_READY
-from arm_control.signals import StopRequest
 
 LOOK = 0.1
 """Time between two looks for new topics [s]."""

@@ -9,8 +9,13 @@ import numpy as np
 import pytest
 import yaml
 
-from arm_control import RobotModel, cli, urdf_path
-from arm_control.conclusion import parameters_of
+from arm_control import (
+    RobotModel,
+    urdf_path,
+)
+from arm_control.app import cli
+from arm_control.app.conclusion import parameters_of
+from arm_control.app.run import RunOptions
 from arm_control.control.avoidance.avoidance_law import (
     Avoidance,
     AvoidanceParameters,
@@ -31,7 +36,6 @@ from arm_control.control.osc.tuning import (
 from arm_control.exceptions import ParameterError
 from arm_control.maths.poses import Pose
 from arm_control.maths.shapes import Sphere
-from arm_control.run import RunOptions
 from arm_control.simulation.offline import Simulation
 from arm_control.simulation.scenario import Scenario
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arm_control import cli
+from arm_control.app import cli
 from arm_control.control.laws import arm_and_parameters
 from arm_control.control.loop import Control
 from arm_control.messages.bags import plain_messages as messages

@@ -17,7 +17,8 @@ import pytest
 from rosbags.rosbag2 import Reader
 from rosbags.typesys import Stores, get_typestore
 
-from arm_control import cli, urdf_path
+from arm_control import urdf_path
+from arm_control.app import cli
 from arm_control.control.avoidance.proximity import Proximity
 from arm_control.exceptions import BagError
 from arm_control.messages.bags import plain_messages as messages

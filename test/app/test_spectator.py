@@ -12,12 +12,15 @@ from typing import Any
 import pytest
 import yaml
 
-import arm_control.run
-import arm_control.spectator
-from arm_control.run import run_scenario
-from arm_control.run_options import RunOptions
+import arm_control.app.run
+import arm_control.app.spectator
+from arm_control.app.run import run_scenario
+from arm_control.app.run_options import RunOptions
+from arm_control.app.spectator import (
+    Spectator,
+    spectator,
+)
 from arm_control.simulation.scenario import Scenario
-from arm_control.spectator import Spectator, spectator
 
 
 def news_of(page: Spectator, last: str) -> list[str]:
@@ -38,7 +41,7 @@ def instead(monkeypatch: pytest.MonkeyPatch, program: str) -> list[list[str]]:
         given.append([module, *arguments, Path(arguments[4]).read_text()])
         return subprocess.Popen([sys.executable, "-c", program], stdout=output.open("wb"), stderr=subprocess.STDOUT)
 
-    monkeypatch.setattr(arm_control.spectator, "start", start)
+    monkeypatch.setattr(arm_control.app.spectator, "start", start)
     return given
 
 
@@ -84,7 +87,7 @@ def test_a_viewer_ends_with_the_run(monkeypatch: pytest.MonkeyPatch):
 def test_without_viser_there_is_a_sentence_and_no_viewer(
     wanted: bool, said: list[str], monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(arm_control.spectator, "find_spec", lambda _: None)
+    monkeypatch.setattr(arm_control.app.spectator, "find_spec", lambda _: None)
     with spectator(wanted, {}, False) as page:
         assert [line.partition(": pip")[0] for line in page.news()] == said
         assert page.news() == []
@@ -117,11 +120,11 @@ def test_a_run_has_a_page_when_it_is_asked_for_and_can_be_seen(
         def __exit__(self, *_: object) -> None:
             gone.append(False)
 
-    monkeypatch.setattr(arm_control.run, "spectator", instead_of_a_page)
-    monkeypatch.setattr(arm_control.run, "Processes", Nothing)
-    monkeypatch.setattr(arm_control.run, "_refuse_company", lambda *_: None)
-    monkeypatch.setattr(arm_control.run.os, "nice", lambda _: None)
-    monkeypatch.setattr(arm_control.run, "_monitor", lambda *_: _context(monitor))
+    monkeypatch.setattr(arm_control.app.run, "spectator", instead_of_a_page)
+    monkeypatch.setattr(arm_control.app.run, "Processes", Nothing)
+    monkeypatch.setattr(arm_control.app.run, "_refuse_company", lambda *_: None)
+    monkeypatch.setattr(arm_control.app.run.os, "nice", lambda _: None)
+    monkeypatch.setattr(arm_control.app.run, "_monitor", lambda *_: _context(monitor))
     with pytest.raises(KeyboardInterrupt):
         run_scenario(RunOptions("ur5_osc", control=True, params_file=str(tmp_path / "arm.yaml"), **options))
     assert asked == [(wanted, arm, True, "")]

@@ -13,8 +13,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from arm_control.processes import PrintedLines, cause, end, interrupt, start
-from arm_control.runner import parameter_text
+from arm_control.app.processes import (
+    PrintedLines,
+    cause,
+    end,
+    interrupt,
+    start,
+)
+from arm_control.app.runner import parameter_text
 
 NODES = ("viewer", "visuals")
 ADDRESS = "viewer: http"

@@ -11,7 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from arm_control import __version__
-from arm_control.cli_bags import add_commands, positive, refuse_namespace
+from arm_control.app.cli_bags import (
+    add_commands,
+    positive,
+    refuse_namespace,
+)
+from arm_control.app.outputs import need_folder
 from arm_control.core.cache import (
     Cache,
     default_directory,
@@ -19,7 +24,6 @@ from arm_control.core.cache import (
 from arm_control.core.files import urdf_path
 from arm_control.exceptions import ArmControlError
 from arm_control.model.urdf.xml import printable
-from arm_control.outputs import need_folder
 from arm_control.simulation.scenario import (
     SIMULATORS,
     Scenario,
@@ -119,8 +123,8 @@ def _add_page(run: argparse.ArgumentParser, commands: Any) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     """Run a scenario: start its nodes, show what they do, report at the end."""
-    from arm_control.run import run_scenario
-    from arm_control.run_options import RunOptions
+    from arm_control.app.run import run_scenario
+    from arm_control.app.run_options import RunOptions
 
     if options.headless and not options.duration:
         raise ArmControlError("--headless runs in lock step: say how long with --duration S")
@@ -131,8 +135,8 @@ def _run(options: argparse.Namespace) -> int:
 
 def _view(options: argparse.Namespace) -> int:
     """Show a robot with sliders for its joints, in the browser; publishes joint_states unless somebody else does."""
+    from arm_control.app.runner import localhost_unless_told
     from arm_control.nodes.viewer import main as view
-    from arm_control.runner import localhost_unless_told
 
     urdf_path(options.robot)  # says what is wrong before ROS starts
     localhost_unless_told()
@@ -211,7 +215,11 @@ def _scenarios(_: argparse.Namespace) -> int:
 
 def _check(options: argparse.Namespace) -> int:
     """Say what is in a URDF, and what is wrong. Exit status: 0 usable, 1 problems, 2 not readable."""
-    from arm_control.check import as_json, as_text, check_file
+    from arm_control.app.check import (
+        as_json,
+        as_text,
+        check_file,
+    )
 
     found = check_file(options.file, tip=options.tip, base=options.base, mesh_roots=options.mesh_root)
     encoding = sys.stdout.encoding or "utf-8"

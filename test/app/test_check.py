@@ -17,8 +17,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from arm_control.check import Check, as_json, as_text, check_file
-from arm_control.cli import main
+from arm_control.app.check import (
+    Check,
+    as_json,
+    as_text,
+    check_file,
+)
+from arm_control.app.cli import main
 from arm_control.exceptions import FrameNotFound, ModelError, UrdfError
 from arm_control.model.urdf.facts import read_facts
 from arm_control.model.urdf.load import load_urdf
@@ -31,7 +36,7 @@ from arm_control.model.urdf.xml import (
     read_robot,
 )
 
-REPO = Path(__file__).parents[1]
+REPO = Path(__file__).parents[2]
 UR5 = REPO / "urdf" / "ur5" / "ur5.urdf"
 UR5_TEXT = UR5.read_text()
 

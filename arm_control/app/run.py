@@ -13,9 +13,29 @@ import rclpy
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
 
-from arm_control.conclusion import conclude, parameters_of
+from arm_control.app.conclusion import (
+    conclude,
+    parameters_of,
+)
+from arm_control.app.display import (
+    Console,
+    Live,
+    Progress,
+    live_table,
+)
+from arm_control.app.run_options import RunOptions
+from arm_control.app.runner import (
+    Processes,
+    localhost_unless_told,
+    recorder_arguments,
+    wait_for_rest,
+)
+from arm_control.app.spectator import (
+    Spectator,
+    spectator,
+)
 from arm_control.core.files import urdf_path
-from arm_control.display import Console, Live, Progress, live_table
+from arm_control.core.signals import StopRequest
 from arm_control.exceptions import ArmControlError, NodeDied
 from arm_control.model import RobotModel
 from arm_control.model.arm_parameters import ArmChoices
@@ -25,11 +45,7 @@ from arm_control.nodes.support.arm_node import (
     check_environment,
 )
 from arm_control.nodes.tools.run_monitor import MonitorNode
-from arm_control.run_options import RunOptions
-from arm_control.runner import Processes, localhost_unless_told, recorder_arguments, wait_for_rest
-from arm_control.signals import StopRequest
 from arm_control.simulation.scenario import Scenario
-from arm_control.spectator import Spectator, spectator
 
 START_TIME = 30.0
 """Wall time within which the first state must have come [s]."""

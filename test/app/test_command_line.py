@@ -11,12 +11,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arm_control import cli
+from arm_control.app import cli
+from arm_control.app.outputs import (
+    need_folder,
+    need_record,
+)
+from arm_control.app.run_options import RunOptions
 from arm_control.core.cache import Cache
 from arm_control.core.yaml_files import file_parameters
 from arm_control.exceptions import InputError, ParameterError
-from arm_control.outputs import need_folder, need_record
-from arm_control.run_options import RunOptions
 
 PARAMETERS = "osc:\n  ros__parameters:\n    kp_linear 100.0\n"
 
@@ -123,7 +126,7 @@ def test_what_others_forbid_to_write_is_refused(monkeypatch):
         patch.setattr(os, "access", lambda *_: False)
         with pytest.raises(InputError, match=r"old\.npz is there, and cannot be written"):
             need_record("old.npz")
-    monkeypatch.setattr("arm_control.outputs.TemporaryFile", refuse)
+    monkeypatch.setattr("arm_control.app.outputs.TemporaryFile", refuse)
     for need, name in ((need_folder, "nothing"), (need_record, "nothing/x.npz")):
         with pytest.raises(InputError, match="nothing: nothing can be written there: Permission denied"):
             need(name)
@@ -179,7 +182,7 @@ def test_security_that_would_not_be_there_is_refused(strategy: str, passes: bool
     assert ("set ROS_SECURITY_STRATEGY=Enforce too" in capsys.readouterr().err) == (not passes)
 
 
-@pytest.mark.parametrize("command", [("-m", "arm_control.nodes.osc"), ("-m", "arm_control.cli", *RUN)], ids=str)
+@pytest.mark.parametrize("command", [("-m", "arm_control.nodes.osc"), ("-m", "arm_control.app.cli", *RUN)], ids=str)
 def test_a_node_and_a_run_say_it_in_one_line(command: tuple[str, ...]):
     done = subprocess.run(
         [sys.executable, *command],

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from arm_control.outputs import need_folder, need_record
+from arm_control.app.outputs import (
+    need_folder,
+    need_record,
+)
 from arm_control.simulation.scenario import (
     Scenario,
     check_parameter_file,

@@ -19,8 +19,14 @@ from typing import Any
 
 import yaml
 
+from arm_control.app.processes import (
+    PrintedLines,
+    cause,
+    end,
+    interrupt,
+    start,
+)
 from arm_control.core.yaml_files import file_parameters
-from arm_control.processes import PrintedLines, cause, end, interrupt, start
 from arm_control.simulation.scenario import (
     Scenario,
     scenario_names,

@@ -10,18 +10,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-import arm_control.run
+import arm_control.app.run
 from arm_control import RobotModel
-from arm_control.conclusion import conclude
-from arm_control.display import Console, live_table
+from arm_control.app.conclusion import conclude
+from arm_control.app.display import (
+    Console,
+    live_table,
+)
+from arm_control.app.run import (
+    ARRIVAL_TIME,
+    End,
+)
+from arm_control.app.run_options import RunOptions
 from arm_control.exceptions import ArmControlError
 from arm_control.motion.references import Target
 from arm_control.nodes.tools.run_monitor import (
     FIGURES,
     MonitorNode,
 )
-from arm_control.run import ARRIVAL_TIME, End
-from arm_control.run_options import RunOptions
 from arm_control.simulation.recording import Recording
 from arm_control.simulation.scenario import Scenario
 
@@ -88,7 +94,7 @@ def test_another_run_that_is_found_late_is_refused_and_left_alone():
     options = RunOptions("ur5_osc", headless=True)
     given: Any = (Scenario.load("ur5_osc"), quiet, quiet, monitor, executor, options, paper())
     with pytest.raises(ArmControlError, match="joint_states is published already"):
-        arm_control.run._watch(*given)
+        arm_control.app.run._watch(*given)
     monitor.pause()
     assert not called, "its simulator goes on"
     monitor.started = True
