@@ -1,7 +1,7 @@
 """Obstacle avoidance as careful NumPy on whole arrays of pairs: what the compiled law is measured against.
 
-The same equations as in arm_control/control/avoidance/avoidance_law.py, all pairs at once: candidates by balls, closed forms
-for segments, a search along the segments in 17 samples at a time for boxes, cylinders and cones.
+The same equations as in arm_control/control/avoidance/avoidance_law.py, all pairs at once: candidates by balls,
+closed forms for segments, a search along the segments in 17 samples at a time for boxes, cylinders and cones.
 """
 
 from __future__ import annotations
@@ -13,19 +13,9 @@ import numpy as np
 
 from arm_control import RobotModel
 from arm_control.control.avoidance.avoidance_law import AvoidanceParameters
-from arm_control.control.avoidance.proximity import (
-    Obstacle,
-    Proximity,
-)
+from arm_control.control.avoidance.proximity import Obstacle, Proximity
 from arm_control.maths.poses import Array
-from arm_control.maths.shapes import (
-    Box,
-    Capsule,
-    Cone,
-    Cylinder,
-    Shape,
-    Sphere,
-)
+from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
 from arm_control.model import Terms
 
 TINY, PIECES, ROUNDS = 1e-12, 16, 10

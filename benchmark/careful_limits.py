@@ -5,21 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from arm_control.control.effort_gate import GateParameters
-from arm_control.control.joint_limits import (
-    BACK,
-    SHARE,
-    SMALLEST_ROOM,
-    STEPS,
-    JointLimits,
-    Limits,
-)
+from arm_control.control.joint_limits import BACK, SHARE, SMALLEST_ROOM, STEPS, JointLimits, Limits
 from arm_control.model import RobotModel, Terms
 
 Array = np.ndarray
 
 
 class CarefulLimits:
-    """Equations (1) to (7) of :mod:`arm_control.control.joint_limits`, on arrays; the torque goes on from the last one."""
+    """Equations (1) to (7) of :mod:`arm_control.control.joint_limits`, on arrays."""
 
     def __init__(self, model: RobotModel, p: GateParameters) -> None:
         law = JointLimits(model, p, p.rate_limit)

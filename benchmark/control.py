@@ -18,10 +18,7 @@ from careful_limits import CarefulLimits
 from careful_osc import careful_osc
 
 from arm_control import CompiledOsc, OperationalSpaceController, OscParameters, Pose, Reference, RobotModel, urdf_path
-from arm_control.control.effort_gate import (
-    EffortGate,
-    GateParameters,
-)
+from arm_control.control.effort_gate import EffortGate, GateParameters
 from arm_control.maths.poses import rotation_from_vector
 from arm_control.model import Terms
 from arm_control.simulation.mujoco_simulator import MujocoSimulator

@@ -105,13 +105,7 @@ def _contenders(model: RobotModel) -> dict[str, Contender]:
 
 def draw(path: Path, sizes: Sequence[int], figures: dict[str, Any]) -> None:
     """Three charts over the number of joints: both times, and what the code costs."""
-    from arm_control.report.pictures.style import (
-        BLUE,
-        GREEN,
-        ORANGE,
-        new_figure,
-        style,
-    )
+    from arm_control.report.pictures.style import BLUE, GREEN, ORANGE, new_figure, style
 
     figure = new_figure(12.0, 3.8)
     left, middle, right = figure.subplots(1, 3)

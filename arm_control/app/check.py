@@ -16,21 +16,10 @@ from typing import Any
 from arm_control.core.files import urdf_path
 from arm_control.exceptions import FrameNotFound, ModelError
 from arm_control.model.urdf.checks import find_problems
-from arm_control.model.urdf.facts import (
-    Facts,
-    JointFacts,
-    LinkFacts,
-    read_facts,
-)
+from arm_control.model.urdf.facts import Facts, JointFacts, LinkFacts, read_facts
 from arm_control.model.urdf.load import read_source
-from arm_control.model.urdf.warnings import (
-    find_warnings,
-    mesh_warnings,
-)
-from arm_control.model.urdf.xml import (
-    printable,
-    read_robot,
-)
+from arm_control.model.urdf.warnings import find_warnings, mesh_warnings
+from arm_control.model.urdf.xml import printable, read_robot
 
 WIDTH, NAME_WIDTH, DEEPEST = 100, 30, 16
 

@@ -11,24 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from arm_control import __version__
-from arm_control.app.cli_bags import (
-    add_commands,
-    positive,
-    refuse_namespace,
-)
+from arm_control.app.cli_bags import add_commands, positive, refuse_namespace
 from arm_control.app.outputs import need_folder
-from arm_control.core.cache import (
-    Cache,
-    default_directory,
-)
+from arm_control.core.cache import Cache, default_directory
 from arm_control.core.files import urdf_path
 from arm_control.exceptions import ArmControlError
 from arm_control.model.urdf.xml import printable
-from arm_control.simulation.scenario import (
-    SIMULATORS,
-    Scenario,
-    scenario_names,
-)
+from arm_control.simulation.scenario import SIMULATORS, Scenario, scenario_names
 
 if TYPE_CHECKING:
     from arm_control.simulation.offline import Simulation
@@ -147,11 +136,7 @@ def _view(options: argparse.Namespace) -> int:
 
 def _simulate(options: argparse.Namespace) -> int:
     """Simulate every variant of a scenario, and compare. Exit status: 0 when every check of the scenario holds."""
-    from arm_control.report.metrics import (
-        failures,
-        figures_of,
-        table,
-    )
+    from arm_control.report.metrics import failures, figures_of, table
     from arm_control.simulation.offline import Simulation
 
     scenario = Scenario.load(options.scenario)
@@ -215,11 +200,7 @@ def _scenarios(_: argparse.Namespace) -> int:
 
 def _check(options: argparse.Namespace) -> int:
     """Say what is in a URDF, and what is wrong. Exit status: 0 usable, 1 problems, 2 not readable."""
-    from arm_control.app.check import (
-        as_json,
-        as_text,
-        check_file,
-    )
+    from arm_control.app.check import as_json, as_text, check_file
 
     found = check_file(options.file, tip=options.tip, base=options.base, mesh_roots=options.mesh_root)
     encoding = sys.stdout.encoding or "utf-8"

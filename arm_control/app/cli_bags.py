@@ -113,10 +113,7 @@ def _record(options: argparse.Namespace) -> int:
 
     Exit status: 0, or 1 when nothing was heard.
     """
-    from arm_control.nodes.tools.bag_recorder import (
-        Wanted,
-        record,
-    )
+    from arm_control.nodes.tools.bag_recorder import Wanted, record
 
     path = options.output or time.strftime("bag_%Y_%m_%d-%H_%M_%S")
     wanted = Wanted(tuple(options.topics), options.namespace)
@@ -172,10 +169,7 @@ def _opened(options: argparse.Namespace) -> Bag:
 
 
 def _replay_live(bag: Bag, options: argparse.Namespace) -> int:
-    from arm_control.nodes.tools.bag_player import (
-        Playing,
-        play,
-    )
+    from arm_control.nodes.tools.bag_player import Playing, play
 
     names = [field.name for field in fields(Playing)]
     values = {name: getattr(options, name) for name in names}
@@ -185,11 +179,7 @@ def _replay_live(bag: Bag, options: argparse.Namespace) -> int:
 
 
 def _replay_offline(bag: Bag, options: argparse.Namespace) -> int:
-    from arm_control.messages.bags.replay import (
-        compare,
-        recorded_commands,
-        replayed_commands,
-    )
+    from arm_control.messages.bags.replay import compare, recorded_commands, replayed_commands
     from arm_control.messages.bags.replay_setup import controller_of
     from arm_control.messages.bags.writer import refuse_existing
 
@@ -234,16 +224,9 @@ def _write_commands(path: str, model: RobotModel, commands: Any) -> None:
 
 
 def _replay_model(bag: Bag, options: argparse.Namespace) -> int:
-    from arm_control.messages.bags.contents import (
-        joint_series,
-        need,
-    )
+    from arm_control.messages.bags.contents import joint_series, need
     from arm_control.messages.bags.replay_setup import arm_of
-    from arm_control.report.inverse_dynamics import (
-        WINDOW,
-        inverse_dynamics,
-        summary,
-    )
+    from arm_control.report.inverse_dynamics import WINDOW, inverse_dynamics, summary
 
     series = need(joint_series(bag, options.topic), options.topic, bag).increasing()
     model = arm_of(bag, _choice(options), series.names)

@@ -9,17 +9,11 @@ from typing import Any
 from arm_control.app.display import Console
 from arm_control.app.run_options import RunOptions
 from arm_control.control.effort_gate import GateParameters
-from arm_control.control.osc.tuning import (
-    OscTuning,
-    tuned,
-)
+from arm_control.control.osc.tuning import OscTuning, tuned
 from arm_control.core.parameters import Parameters
 from arm_control.core.yaml_files import file_parameters
 from arm_control.model import RobotModel
-from arm_control.report.run_figures import (
-    Report,
-    make_report,
-)
+from arm_control.report.run_figures import Report, make_report
 from arm_control.simulation.recording import Recording
 from arm_control.simulation.scenario import Scenario
 

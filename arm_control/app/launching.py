@@ -16,17 +16,10 @@ from launch.events.process import ProcessExited
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
-from arm_control.core.files import (
-    share_path,
-    urdf_path,
-)
+from arm_control.core.files import share_path, urdf_path
 from arm_control.exceptions import NodeDied
 from arm_control.model.urdf.load import read_source
-from arm_control.simulation.scenario import (
-    SIMULATORS,
-    Scenario,
-    check_parameter_file,
-)
+from arm_control.simulation.scenario import SIMULATORS, Scenario, check_parameter_file
 
 _BOOLEAN = ("true", "false", "True", "False")
 _SHOWN = ("robot_description", "markers", "obstacles", "plan_markers", "planned_path", "dynamics/pose")

@@ -13,37 +13,18 @@ import rclpy
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
 
-from arm_control.app.conclusion import (
-    conclude,
-    parameters_of,
-)
-from arm_control.app.display import (
-    Console,
-    Live,
-    Progress,
-    live_table,
-)
+from arm_control.app.conclusion import conclude, parameters_of
+from arm_control.app.display import Console, Live, Progress, live_table
 from arm_control.app.run_options import RunOptions
-from arm_control.app.runner import (
-    Processes,
-    localhost_unless_told,
-    recorder_arguments,
-    wait_for_rest,
-)
-from arm_control.app.spectator import (
-    Spectator,
-    spectator,
-)
+from arm_control.app.runner import Processes, localhost_unless_told, recorder_arguments, wait_for_rest
+from arm_control.app.spectator import Spectator, spectator
 from arm_control.core.files import urdf_path
 from arm_control.core.signals import StopRequest
 from arm_control.exceptions import ArmControlError, NodeDied
 from arm_control.model import RobotModel
 from arm_control.model.arm_parameters import ArmChoices
 from arm_control.model.urdf.load import read_source
-from arm_control.nodes.support.arm_node import (
-    ArmParameters,
-    check_environment,
-)
+from arm_control.nodes.support.arm_node import ArmParameters, check_environment
 from arm_control.nodes.tools.run_monitor import MonitorNode
 from arm_control.simulation.scenario import Scenario
 

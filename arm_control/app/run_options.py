@@ -5,14 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from arm_control.app.outputs import (
-    need_folder,
-    need_record,
-)
-from arm_control.simulation.scenario import (
-    Scenario,
-    check_parameter_file,
-)
+from arm_control.app.outputs import need_folder, need_record
+from arm_control.simulation.scenario import Scenario, check_parameter_file
 
 
 @dataclass(frozen=True)

@@ -19,18 +19,9 @@ from typing import Any
 
 import yaml
 
-from arm_control.app.processes import (
-    PrintedLines,
-    cause,
-    end,
-    interrupt,
-    start,
-)
+from arm_control.app.processes import PrintedLines, cause, end, interrupt, start
 from arm_control.core.yaml_files import file_parameters
-from arm_control.simulation.scenario import (
-    Scenario,
-    scenario_names,
-)
+from arm_control.simulation.scenario import Scenario, scenario_names
 
 BRAKING_TIME = 1.5
 """Time the rest of a run is given to brake when a node has died [s]."""

@@ -13,13 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from arm_control.app.processes import (
-    PrintedLines,
-    cause,
-    end,
-    interrupt,
-    start,
-)
+from arm_control.app.processes import PrintedLines, cause, end, interrupt, start
 from arm_control.app.runner import parameter_text
 
 NODES = ("viewer", "visuals")

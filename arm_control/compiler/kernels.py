@@ -11,15 +11,9 @@ from typing import Protocol
 
 import numpy as np
 
-from arm_control.compiler.column_law import (
-    ColumnLaw,
-    Columns,
-)
+from arm_control.compiler.column_law import ColumnLaw, Columns
 from arm_control.compiler.program import Program
-from arm_control.compiler.scan_law import (
-    Scan,
-    ScanLaw,
-)
+from arm_control.compiler.scan_law import Scan, ScanLaw
 from arm_control.maths.poses import Array
 
 SHARED = ("tool",)

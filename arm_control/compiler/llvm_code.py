@@ -17,10 +17,7 @@ from typing import Protocol
 
 from arm_control.compiler.llvm_sines import sine_function
 from arm_control.compiler.llvm_writer import Writer
-from arm_control.compiler.program import (
-    Operation,
-    Program,
-)
+from arm_control.compiler.program import Operation, Program
 
 LANES = 8
 WORK = "arm_control_work"

@@ -13,10 +13,7 @@ from typing import Any
 import numpy as np
 
 from arm_control.compiler.column_law import ColumnLaw
-from arm_control.compiler.llvm_code import (
-    body,
-    declarations,
-)
+from arm_control.compiler.llvm_code import body, declarations
 from arm_control.compiler.llvm_sines import sine_function
 from arm_control.compiler.llvm_writer import Writer
 from arm_control.compiler.program import Program

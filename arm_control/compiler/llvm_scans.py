@@ -13,19 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.compiler.llvm_code import (
-    LANES,
-    body,
-    declarations,
-    store_rows,
-)
+from arm_control.compiler.llvm_code import LANES, body, declarations, store_rows
 from arm_control.compiler.llvm_sines import sine_function
 from arm_control.compiler.llvm_writer import Writer
-from arm_control.compiler.program import (
-    LEAVES,
-    Operation,
-    Program,
-)
+from arm_control.compiler.program import LEAVES, Operation, Program
 from arm_control.compiler.scan_law import ScanLaw
 from arm_control.maths.poses import Array
 

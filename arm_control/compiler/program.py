@@ -11,11 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from arm_control.maths.poses import Array
-from arm_control.maths.scalars import (
-    maximum,
-    nearest,
-    select,
-)
+from arm_control.maths.scalars import maximum, nearest, select
 
 LEAVES = ("constant", "input")
 

@@ -16,10 +16,7 @@ import numpy as np
 
 from arm_control.compiler.program import Program
 from arm_control.compiler.tape import Tape
-from arm_control.maths.columns import (
-    columns,
-    rows,
-)
+from arm_control.maths.columns import columns, rows
 from arm_control.maths.poses import Array
 
 

@@ -18,17 +18,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from arm_control.compiler.program import (
-    LEAVES,
-    Operation,
-    Program,
-)
+from arm_control.compiler.program import LEAVES, Operation, Program
 from arm_control.maths.poses import Array
-from arm_control.maths.scalars import (
-    cos,
-    sin,
-    sqrt,
-)
+from arm_control.maths.scalars import cos, sin, sqrt
 
 
 class Node:

@@ -1,4 +1,4 @@
-"""The limits of :mod:`arm_control.control.joint_limits`, compiled: the law's own text on a tape, one call for each tick.
+"""Limits of the torque, compiled: the text of :mod:`arm_control.control.joint_limits` on a tape, one call a tick.
 
 The kernel knows nothing of the arm but its number of joints and which of them have no limit of position: all
 numbers are inputs. Where it cannot be compiled the text runs as it stands.
@@ -7,9 +7,7 @@ numbers are inputs. Where it cannot be compiled the text runs as it stands.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache, partial
-from hashlib import sha256
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,18 +15,10 @@ import numpy as np
 from arm_control.compiler.kernels import Kernel
 from arm_control.compiler.program import Program
 from arm_control.compiler.tape import Tape
-from arm_control.control.joint_limits import (
-    JointLimits,
-    Limits,
-    Passed,
-    passed,
-)
+from arm_control.control.joint_limits import JointLimits, Limits, Passed, passed
 from arm_control.exceptions import ModelError
 from arm_control.maths.linalg import mirrored
-from arm_control.maths.poses import (
-    Array,
-    Pose,
-)
+from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel, Terms
 from arm_control.model.engine import AGREEMENT
 
@@ -51,15 +41,8 @@ def compiled(model: RobotModel, limits: JointLimits) -> Run:
     """
     is_unlimited = limits.is_unlimited
     write, check = partial(write_down, is_unlimited), partial(_compare, is_unlimited)
-    kernel = model.compile(f"limits of the torque {_digest()}", write, check)
+    kernel = model.compile("limits of the torque", write, check)
     return limits.passed if kernel is None else _bound(kernel, limits)
-
-
-@cache
-def _digest() -> str:
-    """Digest of the texts the law consists of besides those that every program of the model is made by."""
-    texts = [Path(__file__).with_name(f"{name}.py").read_bytes() for name in ("limits", "entrywise", "compiled_limits")]
-    return sha256(b"".join(texts)).hexdigest()
 
 
 def write_down(is_unlimited: Array) -> Program:

@@ -3,8 +3,8 @@
 A command passes when it is finite, names every joint, has one value per joint, is fresh and not from the
 future. What passes may drive no joint into its limits of position and speed, is cut to the joint's effort
 limit and may change by no more than ``rate_limit`` per second, so that a step of a target or of a gain is
-never a step of the torque: the equations are those of :mod:`arm_control.control.joint_limits`, compiled. When no command
-passes for ``max_missed`` ticks, the gate brakes,
+never a step of the torque: the equations are those of :mod:`arm_control.control.joint_limits`, compiled. When no
+command passes for ``max_missed`` ticks, the gate brakes,
 
     tau = g(q) + M(q) (-d v + d^2/4 (q_hold - q)),
 
@@ -25,10 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control.control.compiled_limits import compiled
-from arm_control.control.joint_limits import (
-    JointLimits,
-    LimitParameters,
-)
+from arm_control.control.joint_limits import JointLimits, LimitParameters
 from arm_control.core.parameters import parameter
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array

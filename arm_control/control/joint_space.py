@@ -25,15 +25,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arm_control.core.parameters import (
-    Parameters,
-    parameter,
-)
+from arm_control.core.parameters import Parameters, parameter
 from arm_control.exceptions import ParameterError
-from arm_control.maths.poses import (
-    Array,
-    wrap_angle,
-)
+from arm_control.maths.poses import Array, wrap_angle
 from arm_control.model import RobotModel, Terms
 from arm_control.motion.references import JointReference
 

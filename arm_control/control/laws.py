@@ -7,46 +7,22 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from arm_control.control.effort_gate import GateParameters
-from arm_control.control.joint_space import (
-    JointParameters,
-    JointSpaceController,
-)
+from arm_control.control.joint_space import JointParameters, JointSpaceController
 from arm_control.control.osc.compiled_osc import CompiledOsc
-from arm_control.control.osc.tuning import (
-    OscTuning,
-    tuned,
-)
+from arm_control.control.osc.tuning import OscTuning, tuned
 from arm_control.core.files import urdf_path
 from arm_control.exceptions import ArmControlError, InputError, ParameterError
-from arm_control.maths.poses import (
-    Array,
-    Pose,
-)
-from arm_control.messages.command_messages import (
-    JointOrder,
-    Order,
-)
+from arm_control.maths.poses import Array, Pose
+from arm_control.messages.command_messages import JointOrder, Order
 from arm_control.model import RobotModel, Terms
 from arm_control.model.arm_parameters import ArmChoices
 from arm_control.model.urdf.load import read_source
-from arm_control.motion.joint_follower import (
-    Follower,
-    FollowingParameters,
-)
-from arm_control.motion.pose_follower import (
-    PoseFollower,
-    PoseMotion,
-)
-from arm_control.motion.references import (
-    Queue,
-    Target,
-)
+from arm_control.motion.joint_follower import Follower, FollowingParameters
+from arm_control.motion.pose_follower import PoseFollower, PoseMotion
+from arm_control.motion.references import Queue, Target
 from arm_control.motion.waypoints import Waypoints
 from arm_control.planning.reach import ReachPlanner
-from arm_control.planning.receding import (
-    PlanFollower,
-    RecedingParameters,
-)
+from arm_control.planning.receding import PlanFollower, RecedingParameters
 from arm_control.planning.worker import InlinePlanner
 from arm_control.simulation.scenario import Scenario
 

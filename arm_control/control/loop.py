@@ -1,7 +1,7 @@
 """One tick of control without ROS: law, avoidance and gate, one after the other, as the node of a controller does it.
 
-A simulation (:mod:`arm_control.simulation.offline`) and the replay of a recording (:mod:`arm_control.messages.bags.replay`) both call
-this; only where states come from, and where torque goes, is their own.
+A simulation (:mod:`arm_control.simulation.offline`) and the replay of a recording
+(:mod:`arm_control.messages.bags.replay`) both call this.
 """
 
 from __future__ import annotations
@@ -11,16 +11,8 @@ from typing import NamedTuple
 
 from arm_control.control.avoidance.avoidance_law import Avoidance
 from arm_control.control.avoidance.proximity import Obstacle
-from arm_control.control.effort_gate import (
-    EffortGate,
-    GateOutput,
-)
-from arm_control.control.laws import (
-    LawParameters,
-    OscSimulation,
-    Tick,
-    law_of,
-)
+from arm_control.control.effort_gate import EffortGate, GateOutput
+from arm_control.control.laws import LawParameters, OscSimulation, Tick, law_of
 from arm_control.control.osc.tuning import with_avoidance
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array

@@ -7,10 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.compiler.kernels import (
-    Kernel,
-    split,
-)
+from arm_control.compiler.kernels import Kernel, split
 from arm_control.compiler.program import Program
 from arm_control.compiler.tape import Tape
 from arm_control.exceptions import ModelError

@@ -26,15 +26,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from arm_control.core.private_files import (
-    PART,
-    SUPPORTED,
-    Refused,
-    open_directory,
-    read_file,
-    remove_file,
-    write_file,
-)
+from arm_control.core.private_files import PART, SUPPORTED, Refused, open_directory, read_file, remove_file, write_file
 from arm_control.exceptions import ParameterError
 
 LOG = logging.getLogger("arm_control.core.cache")

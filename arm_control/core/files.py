@@ -28,10 +28,10 @@ def share_path(*parts: str) -> Path:
         When there is no such file.
     """
     prefixes = [*os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep), sys.prefix]
-    source = Path(__file__).resolve().parents[1]
+    source = Path(__file__).resolve().parents[2]
     roots = [source] if (source / "package.xml").exists() else []
     roots += [Path(prefix) / "share" / "arm_control" for prefix in prefixes if prefix]
-    roots += [parent / "share" / "arm_control" for parent in Path(__file__).resolve().parents[4:5]]
+    roots += [parent / "share" / "arm_control" for parent in Path(__file__).resolve().parents[5:6]]
     for root in roots:
         if (root.joinpath(*parts)).exists():
             return root.joinpath(*parts)

@@ -8,12 +8,7 @@ from typing import Any
 
 import yaml
 
-from arm_control.core.files import (
-    available,
-    choices,
-    looks_like_path,
-    share_path,
-)
+from arm_control.core.files import available, choices, looks_like_path, share_path
 from arm_control.exceptions import ArmControlError, ParameterError
 
 

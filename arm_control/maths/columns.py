@@ -10,11 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.maths.scalars import (
-    cos,
-    sin,
-    sqrt,
-)
+from arm_control.maths.scalars import cos, sin, sqrt
 
 Array = np.ndarray[Any, Any]
 

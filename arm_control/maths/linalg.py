@@ -4,15 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from arm_control.maths.poses import (
-    TINY,
-    Array,
-)
-from arm_control.maths.scalars import (
-    Scalar,
-    select,
-    sqrt,
-)
+from arm_control.maths.poses import TINY, Array
+from arm_control.maths.scalars import Scalar, select, sqrt
 
 SWEEPS = 7
 """Of Jacobi's method: six rows and columns have converged to the last bit after six, with one to spare."""

@@ -15,13 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import InputError
-from arm_control.maths.scalars import (
-    Scalar,
-    atan2,
-    maximum,
-    select,
-    sqrt,
-)
+from arm_control.maths.scalars import Scalar, atan2, maximum, select, sqrt
 
 Array = npt.NDArray[Any]
 TINY = 1e-300

@@ -12,20 +12,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from arm_control.maths.poses import Array
-from arm_control.maths.scalars import (
-    Scalar,
-    select,
-)
+from arm_control.maths.scalars import Scalar, select
 from arm_control.maths.shapes import Distance
-from arm_control.maths.vectors import (
-    TINY,
-    across,
-    choose,
-    clip,
-    cross,
-    dot,
-    length_and_direction,
-)
+from arm_control.maths.vectors import TINY, across, choose, clip, cross, dot, length_and_direction
 
 TANGENTS = 16
 """Points of the search along a segment: what is left is below 1e-12 of the distance."""

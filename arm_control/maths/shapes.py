@@ -22,25 +22,10 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import InputError
-from arm_control.maths.columns import (
-    columns,
-    rows,
-)
+from arm_control.maths.columns import columns, rows
 from arm_control.maths.poses import Array
-from arm_control.maths.scalars import (
-    Scalar,
-    maximum,
-    minimum,
-    select,
-    sqrt,
-)
-from arm_control.maths.vectors import (
-    TINY,
-    choose,
-    clip,
-    length_and_direction,
-    magnitude,
-)
+from arm_control.maths.scalars import Scalar, maximum, minimum, select, sqrt
+from arm_control.maths.vectors import TINY, choose, clip, length_and_direction, magnitude
 
 X_AXIS, Y_AXIS, Z_AXIS = np.eye(3)
 

@@ -5,13 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from arm_control.maths.poses import Array
-from arm_control.maths.scalars import (
-    Scalar,
-    maximum,
-    minimum,
-    select,
-    sqrt,
-)
+from arm_control.maths.scalars import Scalar, maximum, minimum, select, sqrt
 
 TINY = 1e-12
 """Distance below which a direction is not taken from a difference of points [m]."""

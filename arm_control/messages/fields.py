@@ -11,10 +11,7 @@ from typing import Any
 import numpy as np
 
 from arm_control.exceptions import FrameNotFound, InputError
-from arm_control.maths.poses import (
-    Pose,
-    rotation_from_quaternion,
-)
+from arm_control.maths.poses import Pose, rotation_from_quaternion
 from arm_control.model import RobotModel
 from arm_control.motion.pose_trajectory import PosePoints
 from arm_control.motion.waypoints import Waypoints

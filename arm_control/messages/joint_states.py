@@ -10,10 +10,7 @@ import numpy as np
 
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
-from arm_control.messages.fields import (
-    NANOSECONDS,
-    nanoseconds,
-)
+from arm_control.messages.fields import NANOSECONDS, nanoseconds
 from arm_control.model import RobotModel
 
 

@@ -17,19 +17,8 @@ from typing import Any
 import numpy as np
 
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import (
-    Array,
-    Pose,
-    rotation_with_z,
-)
-from arm_control.maths.shapes import (
-    Box,
-    Capsule,
-    Cone,
-    Cylinder,
-    Shape,
-    Sphere,
-)
+from arm_control.maths.poses import Array, Pose, rotation_with_z
+from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
 
 CUBE, SPHERE, CYLINDER, LINE_STRIP, LINE_LIST, TRIANGLE_LIST = 1, 2, 3, 4, 5, 11
 """Kinds of markers, as the message numbers them."""

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from arm_control.compiler.sources import source_digest
 from arm_control.exceptions import FrameNotFound, JointNotFound, ModelError, UrdfError
 from arm_control.maths.poses import Array
 from arm_control.model.quantities import reference
 from arm_control.model.tree import GRAVITY, Tree, build_tree
-from arm_control.model.urdf.load import (
-    Urdf,
-    load_urdf,
-)
+from arm_control.model.urdf.load import Urdf, load_urdf
 from arm_control.model.urdf.select import select
 
 ALL = "all"
@@ -53,15 +50,7 @@ class Arm:
         """A text that is the same for the same arm, and the same way to make programs and formulas of it."""
         numbers = [self.tree.armature.tolist(), self.tree.gravity.tolist()]
         described = sha256(self.urdf.text.encode()).hexdigest()
-        return f"{described} to {self.tip!r}, armature and gravity {numbers}, made by {_digest_of_generator()}"
-
-
-@cache
-def _digest_of_generator() -> str:
-    """Digest of the texts that programs are made by: a change in them outdates what is in the cache."""
-    here = Path(__file__).parent
-    mathematics = [here.parent / f"{name}.py" for name in ("scalars", "spatial", "matrices")]
-    return sha256(b"".join(path.read_bytes() for path in [*sorted(here.rglob("*.py")), *mathematics])).hexdigest()
+        return f"{described} to {self.tip!r}, armature and gravity {numbers}, made by {source_digest()}"
 
 
 def describe(

@@ -9,27 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.compiler.column_law import (
-    ColumnLaw,
-    Columns,
-)
-from arm_control.compiler.kernels import (
-    SHARED,
-    Batch,
-    Kernel,
-    NotFinite,
-)
+from arm_control.compiler.column_law import ColumnLaw, Columns
+from arm_control.compiler.kernels import SHARED, Batch, Kernel, NotFinite
 from arm_control.compiler.program import Program
-from arm_control.compiler.scan_law import (
-    Scan,
-    ScanLaw,
-)
+from arm_control.compiler.scan_law import Scan, ScanLaw
 from arm_control.core.progress import bar
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import (
-    Array,
-    Pose,
-)
+from arm_control.maths.poses import Array, Pose
 from arm_control.model.engine import KERNELS, TERMS, Engine
 from arm_control.model.quantities import INPUTS
 from arm_control.model.terms import Terms

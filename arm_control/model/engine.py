@@ -17,23 +17,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from arm_control.compiler.column_law import (
-    ColumnLaw,
-    Columns,
-    TextColumns,
-)
-from arm_control.compiler.kernels import (
-    SHARED,
-    BackEnd,
-    Batch,
-    Kernel,
-)
+from arm_control.compiler.column_law import ColumnLaw, Columns, TextColumns
+from arm_control.compiler.kernels import SHARED, BackEnd, Batch, Kernel
 from arm_control.compiler.program import Program
-from arm_control.compiler.scan_law import (
-    Scan,
-    ScanLaw,
-    TextScan,
-)
+from arm_control.compiler.scan_law import Scan, ScanLaw, TextScan
 from arm_control.core.cache import Cache
 from arm_control.exceptions import ModelError
 from arm_control.maths.poses import Array

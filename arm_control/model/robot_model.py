@@ -21,25 +21,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.compiler.column_law import (
-    ColumnLaw,
-    Columns,
-)
+from arm_control.compiler.column_law import ColumnLaw, Columns
 from arm_control.compiler.kernels import Kernel
 from arm_control.compiler.program import Program
-from arm_control.compiler.scan_law import (
-    Scan,
-    ScanLaw,
-)
-from arm_control.core.cache import (
-    Cache,
-    default_directory,
-)
+from arm_control.compiler.scan_law import Scan, ScanLaw
+from arm_control.core.cache import Cache, default_directory
 from arm_control.exceptions import FrameNotFound
-from arm_control.maths.poses import (
-    Array,
-    Pose,
-)
+from arm_control.maths.poses import Array, Pose
 from arm_control.model.arm import Arm, describe
 from arm_control.model.calls import BatchFunction, Calls
 from arm_control.model.derivatives import AccelerationDerivatives, TorqueDerivatives

@@ -20,10 +20,7 @@ from sympy.printing.pycode import PythonCodePrinter
 from arm_control.compiler.program import Program
 from arm_control.core.cache import Cache
 from arm_control.exceptions import FrameNotFound, InputError
-from arm_control.maths.scalars import (
-    cos,
-    sin,
-)
+from arm_control.maths.scalars import cos, sin
 from arm_control.model.quantities import INPUTS, State, input_sizes, write_down
 from arm_control.model.recursions import relative_transform
 from arm_control.model.spatial_vectors import Transform

@@ -18,15 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.maths.poses import (
-    Array,
-    rotation_from_rpy,
-    rotation_with_z,
-)
-from arm_control.maths.scalars import (
-    cos,
-    sin,
-)
+from arm_control.maths.poses import Array, rotation_from_rpy, rotation_with_z
+from arm_control.maths.scalars import cos, sin
 from arm_control.model.spatial_vectors import Inertia, Transform
 from arm_control.model.urdf.load import Urdf
 

@@ -16,14 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import (
-    Array,
-    Pose,
-)
-from arm_control.motion.pose_trajectory import (
-    PosePoints,
-    joined,
-)
+from arm_control.maths.poses import Array, Pose
+from arm_control.motion.pose_trajectory import PosePoints, joined
 
 SPACING = 0.04
 """Time between two points of a curve [s]."""

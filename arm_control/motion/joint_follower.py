@@ -12,25 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.core.parameters import (
-    Parameters,
-    parameter,
-)
-from arm_control.maths.poses import (
-    Array,
-    wrap_angle,
-)
+from arm_control.core.parameters import Parameters, parameter
+from arm_control.maths.poses import Array, wrap_angle
 from arm_control.model import RobotModel
-from arm_control.motion.joint_trajectory import (
-    JointTrajectory,
-    rest_to_rest,
-    whole_turns,
-)
+from arm_control.motion.joint_trajectory import JointTrajectory, rest_to_rest, whole_turns
 from arm_control.motion.references import JointReference
-from arm_control.motion.waypoints import (
-    Waypoints,
-    refuse_beyond,
-)
+from arm_control.motion.waypoints import Waypoints, refuse_beyond
 
 HOLDING, FOLLOWING, REACHED = "holding", "following", "reached"
 OFF_PATH, MISSED = "off the path", "goal missed"

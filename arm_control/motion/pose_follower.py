@@ -10,21 +10,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from arm_control.maths.poses import (
-    Array,
-    Pose,
-)
+from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel
-from arm_control.motion.pose_trajectory import (
-    PosePoints,
-    PoseTrajectory,
-    seen_from,
-)
-from arm_control.motion.references import (
-    Queue,
-    Reference,
-    Target,
-)
+from arm_control.motion.pose_trajectory import PosePoints, PoseTrajectory, seen_from
+from arm_control.motion.references import Queue, Reference, Target
 
 
 @dataclass(frozen=True)

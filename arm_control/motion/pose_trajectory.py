@@ -32,16 +32,8 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import (
-    Array,
-    Pose,
-    rotation_from_vector,
-    rotation_vector,
-)
-from arm_control.motion.joint_trajectory import (
-    powers,
-    quintic,
-)
+from arm_control.maths.poses import Array, Pose, rotation_from_vector, rotation_vector
+from arm_control.motion.joint_trajectory import powers, quintic
 from arm_control.motion.references import Reference
 
 LARGEST_TURN = math.radians(175.0)

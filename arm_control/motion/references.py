@@ -14,10 +14,7 @@ from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
-from arm_control.maths.poses import (
-    Array,
-    Pose,
-)
+from arm_control.maths.poses import Array, Pose
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,7 @@ from arm_control.nodes.joint import JointNode
 from arm_control.nodes.obstacle_avoidance import ObstacleAvoidanceNode
 from arm_control.nodes.osc import OscNode
 from arm_control.nodes.simulator import SimulatorNode
-from arm_control.nodes.support.arm_node import (
-    ArmNode,
-    run,
-)
+from arm_control.nodes.support.arm_node import ArmNode, run
 from arm_control.nodes.targets import TargetsNode
 from arm_control.nodes.viewer import ViewerNode
 from arm_control.nodes.visuals import VisualsNode

@@ -23,21 +23,10 @@ from visualization_msgs.msg import MarkerArray
 from arm_control.control.avoidance.proximity import Obstacle
 from arm_control.core.parameters import parameter
 from arm_control.exceptions import ModelError, SimulationDiverged, SimulatorLost
-from arm_control.maths.poses import (
-    Array,
-    Pose,
-    rotation_vector,
-)
+from arm_control.maths.poses import Array, Pose, rotation_vector
 from arm_control.model import Terms
-from arm_control.nodes.support.arm_node import (
-    EVENTS,
-    LATCHED,
-    run,
-)
-from arm_control.nodes.support.conversions import (
-    pose_message,
-    time_message,
-)
+from arm_control.nodes.support.arm_node import EVENTS, LATCHED, run
+from arm_control.nodes.support.conversions import pose_message, time_message
 from arm_control.nodes.support.marker_messages import marker_of
 from arm_control.nodes.support.plant_node import SimulatedArmNode
 from arm_control.nodes.support.plant_parameters import SimulatedArmParameters

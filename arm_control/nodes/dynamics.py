@@ -12,31 +12,11 @@ from std_msgs.msg import Float64MultiArray
 from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.control.osc.task_inertia import task_inertia
 from arm_control.core.parameters import parameter
-from arm_control.nodes.support.arm_node import (
-    STATE,
-    ArmNode,
-    ArmParameters,
-    run,
-)
-from arm_control.nodes.support.conversions import (
-    multi_array,
-    pose_message,
-    twist_message,
-)
-from arm_control.nodes.support.diagnostics import (
-    OK,
-    WARN,
-    Diagnostics,
-    Rate,
-)
-from arm_control.nodes.support.polling import (
-    Apart,
-    poll,
-)
-from arm_control.nodes.support.publisher_lock import (
-    State,
-    StateReader,
-)
+from arm_control.nodes.support.arm_node import STATE, ArmNode, ArmParameters, run
+from arm_control.nodes.support.conversions import multi_array, pose_message, twist_message
+from arm_control.nodes.support.diagnostics import OK, WARN, Diagnostics, Rate
+from arm_control.nodes.support.polling import Apart, poll
+from arm_control.nodes.support.publisher_lock import State, StateReader
 
 _OSC = OscParameters()
 

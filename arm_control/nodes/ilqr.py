@@ -19,31 +19,15 @@ from arm_control.control.osc.task import pose_error
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Pose
 from arm_control.model import Terms
-from arm_control.nodes.support.arm_node import (
-    STATE,
-    run,
-)
+from arm_control.nodes.support.arm_node import STATE, run
 from arm_control.nodes.support.command_subscription import PoseOrders
-from arm_control.nodes.support.controller_node import (
-    Command,
-    EffortNode,
-    EffortParameters,
-)
-from arm_control.nodes.support.conversions import (
-    NANOSECONDS,
-    pose_array,
-)
-from arm_control.nodes.support.diagnostics import (
-    WARN,
-    Durations,
-)
+from arm_control.nodes.support.controller_node import Command, EffortNode, EffortParameters
+from arm_control.nodes.support.conversions import NANOSECONDS, pose_array
+from arm_control.nodes.support.diagnostics import WARN, Durations
 from arm_control.nodes.support.marker_messages import line_marker
 from arm_control.nodes.support.publisher_lock import State
 from arm_control.planning.reach import Plan
-from arm_control.planning.receding import (
-    PlanFollower,
-    RecedingParameters,
-)
+from arm_control.planning.receding import PlanFollower, RecedingParameters
 from arm_control.planning.worker import PlannerProcess
 
 SHOWN = 11

@@ -8,28 +8,15 @@ from typing import Any
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
-from arm_control.control.joint_space import (
-    JointParameters,
-    JointSpaceController,
-)
+from arm_control.control.joint_space import JointParameters, JointSpaceController
 from arm_control.exceptions import ArmControlError
-from arm_control.messages.command_messages import (
-    JointOrder,
-    joint_order_of,
-)
-from arm_control.motion.joint_follower import (
-    Follower,
-    FollowingParameters,
-)
+from arm_control.messages.command_messages import JointOrder, joint_order_of
+from arm_control.motion.joint_follower import Follower, FollowingParameters
 from arm_control.motion.references import Queue
 from arm_control.motion.waypoints import Waypoints
 from arm_control.nodes.support.arm_node import run
 from arm_control.nodes.support.command_subscription import Orders
-from arm_control.nodes.support.controller_node import (
-    Command,
-    EffortNode,
-    EffortParameters,
-)
+from arm_control.nodes.support.controller_node import Command, EffortNode, EffortParameters
 from arm_control.nodes.support.diagnostics import WARN
 from arm_control.nodes.support.publisher_lock import State
 

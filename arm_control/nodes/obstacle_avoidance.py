@@ -12,35 +12,15 @@ from typing import Any
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64
 
-from arm_control.control.avoidance.avoidance_law import (
-    AvoidanceOutput,
-    AvoidanceParameters,
-)
+from arm_control.control.avoidance.avoidance_law import AvoidanceOutput, AvoidanceParameters
 from arm_control.core.parameters import parameter
 from arm_control.exceptions import ArmControlError, InputError
 from arm_control.model import Terms
-from arm_control.nodes.support.arm_node import (
-    STATE,
-    ArmNode,
-    ArmParameters,
-    run,
-)
-from arm_control.nodes.support.conversions import (
-    NANOSECONDS,
-    joint_state,
-    nanoseconds,
-)
-from arm_control.nodes.support.diagnostics import (
-    OK,
-    WARN,
-    Diagnostics,
-    Rate,
-)
+from arm_control.nodes.support.arm_node import STATE, ArmNode, ArmParameters, run
+from arm_control.nodes.support.conversions import NANOSECONDS, joint_state, nanoseconds
+from arm_control.nodes.support.diagnostics import OK, WARN, Diagnostics, Rate
 from arm_control.nodes.support.obstacle_subscription import Surroundings
-from arm_control.nodes.support.publisher_lock import (
-    State,
-    StateReader,
-)
+from arm_control.nodes.support.publisher_lock import State, StateReader
 
 
 @dataclass(frozen=True)

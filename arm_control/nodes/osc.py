@@ -13,30 +13,15 @@ from sensor_msgs.msg import JointState
 
 from arm_control.control.avoidance.avoidance_law import AvoidanceOutput
 from arm_control.control.osc.compiled_osc import CompiledOsc
-from arm_control.control.osc.osc_law import (
-    TERMS,
-    OscOutput,
-)
-from arm_control.control.osc.tuning import (
-    OscTuning,
-    said,
-    tuned,
-    with_avoidance,
-)
+from arm_control.control.osc.osc_law import TERMS, OscOutput
+from arm_control.control.osc.tuning import OscTuning, said, tuned, with_avoidance
 from arm_control.core.parameters import parameter
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
-from arm_control.nodes.support.arm_node import (
-    STATE,
-    run,
-)
+from arm_control.nodes.support.arm_node import STATE, run
 from arm_control.nodes.support.command_subscription import PoseOrders
-from arm_control.nodes.support.controller_node import (
-    Command,
-    EffortNode,
-    EffortParameters,
-)
+from arm_control.nodes.support.controller_node import Command, EffortNode, EffortParameters
 from arm_control.nodes.support.conversions import NANOSECONDS
 from arm_control.nodes.support.obstacle_subscription import Surroundings
 from arm_control.nodes.support.publisher_lock import State

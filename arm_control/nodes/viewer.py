@@ -26,26 +26,12 @@ from arm_control.exceptions import InputError
 from arm_control.maths.poses import Pose
 from arm_control.messages.fields import link_of
 from arm_control.model.urdf.load import read_source
-from arm_control.nodes.support.arm_node import (
-    EVENTS,
-    LATCHED,
-    ArmNode,
-    ArmParameters,
-    run,
-)
+from arm_control.nodes.support.arm_node import EVENTS, LATCHED, ArmNode, ArmParameters, run
 from arm_control.nodes.support.command_subscription import PoseOrders
-from arm_control.nodes.support.conversions import (
-    NANOSECONDS,
-    joint_state,
-    nanoseconds,
-)
+from arm_control.nodes.support.conversions import NANOSECONDS, joint_state, nanoseconds
 from arm_control.nodes.support.latest_messages import NewestOnly
 from arm_control.nodes.support.page_command_runner import Wished
-from arm_control.nodes.support.service_clients import (
-    Remote,
-    may_be_braked,
-    told,
-)
+from arm_control.nodes.support.service_clients import Remote, may_be_braked, told
 
 if TYPE_CHECKING:
     from arm_control.viewer.panel import Line

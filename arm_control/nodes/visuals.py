@@ -33,32 +33,14 @@ from visualization_msgs.msg import Marker, MarkerArray
 from arm_control.control.avoidance.proximity import Proximity
 from arm_control.core.parameters import parameter
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import (
-    Array,
-    Pose,
-)
-from arm_control.nodes.support.arm_node import (
-    LATCHED,
-    STATE,
-    ArmNode,
-    ArmParameters,
-    run,
-)
+from arm_control.maths.poses import Array, Pose
+from arm_control.nodes.support.arm_node import LATCHED, STATE, ArmNode, ArmParameters, run
 from arm_control.nodes.support.command_subscription import PoseOrders
-from arm_control.nodes.support.conversions import (
-    time_message,
-    transform_message,
-)
+from arm_control.nodes.support.conversions import time_message, transform_message
 from arm_control.nodes.support.marker_messages import line_marker
 from arm_control.nodes.support.obstacle_subscription import ObstacleListener
-from arm_control.nodes.support.polling import (
-    Apart,
-    poll,
-)
-from arm_control.nodes.support.publisher_lock import (
-    State,
-    StateReader,
-)
+from arm_control.nodes.support.polling import Apart, poll
+from arm_control.nodes.support.publisher_lock import State, StateReader
 
 try:
     from tf2_msgs.msg import TFMessage

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,12 +21,7 @@ from arm_control.model.quantities import TOOL, State
 from arm_control.model.tree import Tree
 from arm_control.planning.costs import Costs
 from arm_control.planning.knot import Knot
-from arm_control.planning.riccati import (
-    Cost,
-    Limits,
-    expand_semi_implicit,
-    step,
-)
+from arm_control.planning.riccati import Cost, Limits, expand_semi_implicit, step
 
 Inputs = Mapping[str, Array]
 
@@ -115,15 +108,8 @@ class ArmLaws:
 
     def _law(self, name: str, text: Any, inputs: Mapping[str, int], *rest: Any) -> ScanLaw:
         made_from = repr([self.costs.structure, self.has_limits, self.has_box, self.by_state])
-        digest = sha256(made_from.encode() + _sources()).hexdigest()
+        digest = sha256(made_from.encode()).hexdigest()
         return ScanLaw(f"iLQR, {name} {digest}", text, inputs, *rest)
-
-
-@cache
-def _sources() -> bytes:
-    """The texts the laws consist of besides those that every program of the model is made by."""
-    texts = ("arm_laws", "box_qp", "costs", "knot", "residuals", "riccati")
-    return b"".join(Path(__file__).with_name(f"{name}.py").read_bytes() for name in texts)
 
 
 def upper(S: Array) -> Array:

@@ -27,11 +27,7 @@ from arm_control.exceptions import InputError
 from arm_control.maths.entrywise import select
 from arm_control.maths.linalg import is_numeric
 from arm_control.maths.poses import Array
-from arm_control.maths.scalars import (
-    Scalar,
-    maximum,
-    sqrt,
-)
+from arm_control.maths.scalars import Scalar, maximum, sqrt
 
 FULL_STEPS = 8
 MAX_ITERATIONS = 100

@@ -6,10 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from arm_control.compiler.scan_law import (
-    Scan,
-    ScanLaw,
-)
+from arm_control.compiler.scan_law import Scan, ScanLaw
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.model.quantities import tool_numbers

@@ -20,16 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import InputError
-from arm_control.maths.columns import (
-    columns,
-    rows,
-)
+from arm_control.maths.columns import columns, rows
 from arm_control.maths.poses import Array
-from arm_control.maths.scalars import (
-    Scalar,
-    maximum,
-    sqrt,
-)
+from arm_control.maths.scalars import Scalar, maximum, sqrt
 from arm_control.planning.arm_dynamics import Arm
 from arm_control.planning.knot import Knot
 from arm_control.planning.residuals import Residual

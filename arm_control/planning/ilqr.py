@@ -33,16 +33,10 @@ import numpy.typing as npt
 
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
-from arm_control.planning.arm_dynamics import (
-    ArmDynamics,
-    Dynamics,
-)
+from arm_control.planning.arm_dynamics import ArmDynamics, Dynamics
 from arm_control.planning.compiled_passes import CompiledPasses
 from arm_control.planning.costs import Costs
-from arm_control.planning.generic.numpy_passes import (
-    NumpyPasses,
-    PassFailed,
-)
+from arm_control.planning.generic.numpy_passes import NumpyPasses, PassFailed
 from arm_control.planning.generic.user_costs import UserCosts
 from arm_control.planning.ilqr_parameters import IlqrParameters
 from arm_control.planning.passes import Passes

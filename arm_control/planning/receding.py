@@ -13,22 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from arm_control.core.parameters import parameter
-from arm_control.maths.poses import (
-    Array,
-    Pose,
-)
+from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel, Terms
-from arm_control.planning.reach import (
-    Plan,
-    PlanTorque,
-    ReachParameters,
-    hold,
-)
-from arm_control.planning.worker import (
-    Answer,
-    Planning,
-    Request,
-)
+from arm_control.planning.reach import Plan, PlanTorque, ReachParameters, hold
+from arm_control.planning.worker import Answer, Planning, Request
 
 RETRY = 0.1
 """Time after which a solve that failed is tried again [s]."""

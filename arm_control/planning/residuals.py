@@ -17,18 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import (
-    Array,
-    rotation_vector,
-)
-from arm_control.maths.scalars import (
-    Scalar,
-    cos,
-    maximum,
-    select,
-    sin,
-    sqrt,
-)
+from arm_control.maths.poses import Array, rotation_vector
+from arm_control.maths.scalars import Scalar, cos, maximum, select, sin, sqrt
 from arm_control.model.spatial_vectors import skew
 from arm_control.planning.knot import Knot
 

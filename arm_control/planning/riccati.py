@@ -18,21 +18,10 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control.exceptions import InputError
-from arm_control.maths.linalg import (
-    is_numeric,
-    mirrored,
-)
+from arm_control.maths.linalg import is_numeric, mirrored
 from arm_control.maths.poses import Array
-from arm_control.maths.scalars import (
-    Scalar,
-    select,
-)
-from arm_control.planning.box_qp import (
-    active_set_step,
-    box_qp,
-    cholesky,
-    cholesky_solve,
-)
+from arm_control.maths.scalars import Scalar, select
+from arm_control.planning.box_qp import active_set_step, box_qp, cholesky, cholesky_solve
 
 PASSES = 4
 """Sets of held controls that compiled code tries at a knot before it says so; it may be asked to go on from there."""

@@ -15,16 +15,9 @@ from multiprocessing.connection import Connection
 from typing import Any, NamedTuple, Protocol
 
 from arm_control.exceptions import ArmControlError
-from arm_control.maths.poses import (
-    Array,
-    Pose,
-)
+from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel
-from arm_control.planning.reach import (
-    Plan,
-    ReachParameters,
-    ReachPlanner,
-)
+from arm_control.planning.reach import Plan, ReachParameters, ReachPlanner
 
 START_TIME = 60.0
 """Within this the planner must have compiled [s]."""

@@ -10,31 +10,16 @@ from arm_control.control.avoidance.proximity import Proximity
 from arm_control.control.osc.task import pose_error
 from arm_control.exceptions import ArmControlError, cause_of
 from arm_control.maths.poses import Array
-from arm_control.messages.bags.contents import (
-    JointSeries,
-    joint_series,
-)
-from arm_control.messages.bags.reader import (
-    Bag,
-    Topic,
-)
+from arm_control.messages.bags.contents import JointSeries, joint_series
+from arm_control.messages.bags.reader import Bag, Topic
 from arm_control.messages.bags.replay import Commands
-from arm_control.messages.command_messages import (
-    POSE_ORDERS,
-    pose_order_of,
-)
+from arm_control.messages.command_messages import POSE_ORDERS, pose_order_of
 from arm_control.messages.fields import nanoseconds
 from arm_control.messages.obstacle_tracker import HeardObstacles
 from arm_control.model import RobotModel
-from arm_control.motion.pose_follower import (
-    PoseFollower,
-    PoseMotion,
-)
+from arm_control.motion.pose_follower import PoseFollower, PoseMotion
 from arm_control.motion.references import Target
-from arm_control.report.metrics import (
-    clearance,
-    condition_number,
-)
+from arm_control.report.metrics import clearance, condition_number
 from arm_control.simulation.recording import Recording
 
 LOOKS = 1500

@@ -17,33 +17,14 @@ import numpy as np
 from arm_control.control.laws import OscSimulation
 from arm_control.exceptions import ArmControlError, BagError
 from arm_control.maths.poses import Array
-from arm_control.messages.bags.contents import (
-    JointSeries,
-    joint_series,
-    need,
-)
+from arm_control.messages.bags.contents import JointSeries, joint_series, need
 from arm_control.messages.bags.reader import Bag
-from arm_control.messages.bags.replay import (
-    Commands,
-    recorded_commands,
-)
-from arm_control.messages.bags.replay_setup import (
-    Choice,
-    arm_of,
-    controller_of,
-    scenario_of,
-)
+from arm_control.messages.bags.replay import Commands, recorded_commands
+from arm_control.messages.bags.replay_setup import Choice, arm_of, controller_of, scenario_of
 from arm_control.model import RobotModel
 from arm_control.report import bag_figures as analysis
-from arm_control.report.html_page import (
-    Section,
-    page,
-)
-from arm_control.report.inverse_dynamics import (
-    WINDOW,
-    inverse_dynamics,
-    summary,
-)
+from arm_control.report.html_page import Section, page
+from arm_control.report.inverse_dynamics import WINDOW, inverse_dynamics, summary
 from arm_control.report.pictures import bag_charts as pictures
 from arm_control.report.run_figures import make_report
 

@@ -7,19 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.control.avoidance.proximity import (
-    Obstacle,
-    Proximity,
-)
+from arm_control.control.avoidance.proximity import Obstacle, Proximity
 from arm_control.control.osc.task_inertia import scaled_jacobian
 from arm_control.core.parameters import refuse_unknown
 from arm_control.exceptions import ParameterError
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
-from arm_control.motion.target_files import (
-    Motion,
-    TargetList,
-)
+from arm_control.motion.target_files import Motion, TargetList
 from arm_control.simulation.recording import Trace
 
 Figures = dict[str, float]

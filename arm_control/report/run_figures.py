@@ -12,11 +12,7 @@ import numpy as np
 
 from arm_control.control.effort_gate import GateParameters
 from arm_control.control.osc.osc_parameters import OscParameters
-from arm_control.maths.poses import (
-    Array,
-    Pose,
-    rotation_vector,
-)
+from arm_control.maths.poses import Array, Pose, rotation_vector
 from arm_control.model import RobotModel
 from arm_control.motion.target_files import TargetList
 from arm_control.simulation.recording import Recording

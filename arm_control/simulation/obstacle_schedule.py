@@ -1,7 +1,8 @@
 """What a scenario tells of its obstacles, and when, on the time of the joint states. No ROS here.
 
 Each obstacle that is there is told for every ``PERIOD_NS`` of that time, with its pose of then, and ahead of it. So
-whoever acts by the stamps (:mod:`arm_control.messages.obstacle_tracker`) knows where everything is, whenever the messages come; in
+whoever acts by the stamps (:mod:`arm_control.messages.obstacle_tracker`)
+knows where everything is, whenever the messages come; in
 lock step, in slow motion and while paused the obstacles do what the arm's time does. One that is to vanish says so by
 its lifetime, and is deleted when it has.
 """

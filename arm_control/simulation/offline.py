@@ -10,35 +10,20 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from arm_control.control.avoidance.proximity import (
-    Obstacle,
-    Proximity,
-)
-from arm_control.control.laws import (
-    JointSimulation,
-    arm_and_parameters,
-)
-from arm_control.control.loop import (
-    Control,
-    Decision,
-)
+from arm_control.control.avoidance.proximity import Obstacle, Proximity
+from arm_control.control.laws import JointSimulation, arm_and_parameters
+from arm_control.control.loop import Control, Decision
 from arm_control.control.osc.task import pose_error
 from arm_control.core.progress import bar
 from arm_control.exceptions import SimulationDiverged
 from arm_control.maths.poses import Array
-from arm_control.messages.command_messages import (
-    JointOrder,
-    Order,
-)
+from arm_control.messages.command_messages import JointOrder, Order
 from arm_control.model import RobotModel
 from arm_control.motion.pose_follower import PoseMotion
 from arm_control.motion.references import Target
 from arm_control.motion.target_files import load_trajectory
 from arm_control.motion.waypoints import Waypoints
-from arm_control.report.metrics import (
-    clearance,
-    condition_number,
-)
+from arm_control.report.metrics import clearance, condition_number
 from arm_control.simulation.mujoco_simulator import MujocoSimulator
 from arm_control.simulation.recording import Trace
 from arm_control.simulation.scenario import Scenario

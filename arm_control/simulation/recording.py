@@ -9,10 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import (
-    Array,
-    Pose,
-)
+from arm_control.maths.poses import Array, Pose
 from arm_control.motion.references import Target
 
 Stamps = npt.NDArray[np.int64]

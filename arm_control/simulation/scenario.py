@@ -4,8 +4,8 @@ A scenario is one file below ``config/scenarios``; the launch files, ``arm_contr
 simulate`` all read it here. What there is to do is in files of their own (:mod:`arm_control.motion.target_files`).
 
 Variants of a scenario differ in parameters of the nodes; the first one is what runs unless another is asked for.
-Checks are figures of :mod:`arm_control.report.metrics` that must hold: ``name: true`` or ``false``, ``name: {most: 0.01}``
-or ``{least: 0.01}``, below the name of a variant or below ``all``.
+Checks are figures of :mod:`arm_control.report.metrics` that must hold: ``name: true`` or ``false``,
+``name: {most: 0.01}`` or ``{least: 0.01}``, below the name of a variant or below ``all``.
 """
 
 from __future__ import annotations
@@ -16,24 +16,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from arm_control.control.osc.tuning import (
-    OF_ONE_ARM,
-    PROPOSED,
-)
+from arm_control.control.osc.tuning import OF_ONE_ARM, PROPOSED
 from arm_control.core.files import available
 from arm_control.core.parameters import refuse_unknown
-from arm_control.core.yaml_files import (
-    as_mapping,
-    read_yaml,
-    ros_parameters,
-    yaml_path,
-)
+from arm_control.core.yaml_files import as_mapping, read_yaml, ros_parameters, yaml_path
 from arm_control.exceptions import ParameterError
 from arm_control.model.arm_parameters import ArmChoices
-from arm_control.motion.target_files import (
-    Motion,
-    TargetList,
-)
+from arm_control.motion.target_files import Motion, TargetList
 from arm_control.simulation.world import World
 
 NODES = (

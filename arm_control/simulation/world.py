@@ -12,20 +12,8 @@ import numpy as np
 from arm_control.control.avoidance.proximity import Obstacle
 from arm_control.core.parameters import refuse_unknown
 from arm_control.exceptions import ParameterError
-from arm_control.maths.poses import (
-    Array,
-    Pose,
-    rotation_from_quaternion,
-    rotation_from_vector,
-)
-from arm_control.maths.shapes import (
-    Box,
-    Capsule,
-    Cone,
-    Cylinder,
-    Shape,
-    Sphere,
-)
+from arm_control.maths.poses import Array, Pose, rotation_from_quaternion, rotation_from_vector
+from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
 
 SHAPES: dict[str, Callable[..., Shape]] = {
     "sphere": Sphere,

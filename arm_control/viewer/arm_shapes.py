@@ -16,18 +16,8 @@ import numpy as np
 
 from arm_control.core.files import share_path
 from arm_control.exceptions import UrdfError
-from arm_control.maths.poses import (
-    Array,
-    Pose,
-    rotation_from_rpy,
-    rotation_with_z,
-)
-from arm_control.maths.shapes import (
-    Box,
-    Capsule,
-    Cylinder,
-    Sphere,
-)
+from arm_control.maths.poses import Array, Pose, rotation_from_rpy, rotation_with_z
+from arm_control.maths.shapes import Box, Capsule, Cylinder, Sphere
 from arm_control.model import RobotModel
 from arm_control.model.urdf.capsules import link_capsules
 from arm_control.viewer.solids import Mesh, joined, mesh_of

@@ -12,21 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from arm_control.exceptions import ArmControlError
-from arm_control.maths.poses import (
-    Array,
-    Pose,
-)
+from arm_control.maths.poses import Array, Pose
 from arm_control.maths.shapes import Shape
-from arm_control.messages.fields import (
-    nanoseconds,
-    pose_from_message,
-)
-from arm_control.messages.markers import (
-    ADD,
-    DELETE,
-    DELETEALL,
-    shapes_of,
-)
+from arm_control.messages.fields import nanoseconds, pose_from_message
+from arm_control.messages.markers import ADD, DELETE, DELETEALL, shapes_of
 from arm_control.messages.obstacle_tracker import AHEAD_NS
 from arm_control.viewer.solids import joined, mesh_of
 
@@ -89,7 +78,8 @@ class MarkerBook:
     ignored : tuple of str
         Namespaces that are passed over.
     by_stamp : bool
-        Whether a marker waits until the time of its stamp, as obstacles do (:mod:`arm_control.messages.obstacle_tracker`).
+        Whether a marker waits until the time of its stamp, as obstacles do
+        (:mod:`arm_control.messages.obstacle_tracker`).
     """
 
     def __init__(

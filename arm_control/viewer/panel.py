@@ -11,10 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from arm_control.core.parameters import Spec
-from arm_control.maths.poses import (
-    Array,
-    Pose,
-)
+from arm_control.maths.poses import Array, Pose
 from arm_control.viewer.page_commands import Wishes
 
 HELD = 0.4

@@ -17,24 +17,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from arm_control.app.check import (
-    Check,
-    as_json,
-    as_text,
-    check_file,
-)
+from arm_control.app.check import Check, as_json, as_text, check_file
 from arm_control.app.cli import main
 from arm_control.exceptions import FrameNotFound, ModelError, UrdfError
 from arm_control.model.urdf.facts import read_facts
 from arm_control.model.urdf.load import load_urdf
-from arm_control.model.urdf.warnings import (
-    find_warnings,
-    mesh_warnings,
-)
-from arm_control.model.urdf.xml import (
-    printable,
-    read_robot,
-)
+from arm_control.model.urdf.warnings import find_warnings, mesh_warnings
+from arm_control.model.urdf.xml import printable, read_robot
 
 REPO = Path(__file__).parents[2]
 UR5 = REPO / "urdf" / "ur5" / "ur5.urdf"

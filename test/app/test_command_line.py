@@ -12,10 +12,7 @@ import numpy as np
 import pytest
 
 from arm_control.app import cli
-from arm_control.app.outputs import (
-    need_folder,
-    need_record,
-)
+from arm_control.app.outputs import need_folder, need_record
 from arm_control.app.run_options import RunOptions
 from arm_control.core.cache import Cache
 from arm_control.core.yaml_files import file_parameters

@@ -15,11 +15,7 @@ import yaml
 import arm_control
 from arm_control.exceptions import ArmControlError, NodeDied, ParameterError
 from arm_control.nodes.compose import NODE_CLASSES
-from arm_control.simulation.scenario import (
-    NODES,
-    Scenario,
-    scenario_names,
-)
+from arm_control.simulation.scenario import NODES, Scenario, scenario_names
 
 REPO = Path(__file__).parents[2]
 GENERIC = REPO / "launch" / "scenario.launch.py"

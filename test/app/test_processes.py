@@ -10,14 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from arm_control.app.processes import (
-    PARENT,
-    PrintedLines,
-    cause,
-    end,
-    interrupt,
-    start,
-)
+from arm_control.app.processes import PARENT, PrintedLines, cause, end, interrupt, start
 
 
 def test_a_line_waits_for_its_end(tmp_path: Path):

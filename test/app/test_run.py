@@ -13,21 +13,12 @@ import pytest
 import arm_control.app.run
 from arm_control import RobotModel
 from arm_control.app.conclusion import conclude
-from arm_control.app.display import (
-    Console,
-    live_table,
-)
-from arm_control.app.run import (
-    ARRIVAL_TIME,
-    End,
-)
+from arm_control.app.display import Console, live_table
+from arm_control.app.run import ARRIVAL_TIME, End
 from arm_control.app.run_options import RunOptions
 from arm_control.exceptions import ArmControlError
 from arm_control.motion.references import Target
-from arm_control.nodes.tools.run_monitor import (
-    FIGURES,
-    MonitorNode,
-)
+from arm_control.nodes.tools.run_monitor import FIGURES, MonitorNode
 from arm_control.simulation.recording import Recording
 from arm_control.simulation.scenario import Scenario
 

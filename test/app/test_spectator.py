@@ -16,10 +16,7 @@ import arm_control.app.run
 import arm_control.app.spectator
 from arm_control.app.run import run_scenario
 from arm_control.app.run_options import RunOptions
-from arm_control.app.spectator import (
-    Spectator,
-    spectator,
-)
+from arm_control.app.spectator import Spectator, spectator
 from arm_control.simulation.scenario import Scenario
 
 

@@ -8,22 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arm_control.compiler.column_law import (
-    ColumnLaw,
-    TextColumns,
-)
+from arm_control.compiler.column_law import ColumnLaw, TextColumns
 from arm_control.exceptions import ModelError
 from arm_control.maths.columns import Column
 from arm_control.maths.poses import Array
-from arm_control.maths.scalars import (
-    atan2,
-    cos,
-    maximum,
-    nearest,
-    select,
-    sin,
-    sqrt,
-)
+from arm_control.maths.scalars import atan2, cos, maximum, nearest, select, sin, sqrt
 from arm_control.model.engine import check_columns
 
 

@@ -9,22 +9,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from arm_control.compiler.llvm_code import (
-    WORK,
-    batch_code,
-    scalar_code,
-)
-from arm_control.compiler.llvm_compiler import (
-    Library,
-    compile_code,
-)
+from arm_control.compiler.llvm_code import WORK, batch_code, scalar_code
+from arm_control.compiler.llvm_compiler import Library, compile_code
 from arm_control.compiler.llvm_sines import LARGEST_ANGLE
 from arm_control.compiler.program import Program
 from arm_control.compiler.tape import Tape
-from arm_control.maths.scalars import (
-    cos,
-    sin,
-)
+from arm_control.maths.scalars import cos, sin
 
 Waves = Callable[[np.ndarray], np.ndarray]
 

@@ -10,19 +10,10 @@ import numpy as np
 import pytest
 
 from arm_control.compiler.llvm_scans import CompiledScan
-from arm_control.compiler.scan_law import (
-    ScanLaw,
-    TextScan,
-)
+from arm_control.compiler.scan_law import ScanLaw, TextScan
 from arm_control.exceptions import ModelError
 from arm_control.maths.poses import Array
-from arm_control.maths.scalars import (
-    atan2,
-    cos,
-    select,
-    sin,
-    sqrt,
-)
+from arm_control.maths.scalars import atan2, cos, select, sin, sqrt
 from arm_control.model.engine import check_scan
 
 

@@ -12,18 +12,9 @@ import pytest
 
 from arm_control.compiler import llvm_compiler
 from arm_control.control import compiled_limits
-from arm_control.control.compiled_limits import (
-    Run,
-    compiled,
-)
-from arm_control.control.effort_gate import (
-    EffortGate,
-    GateParameters,
-)
-from arm_control.control.joint_limits import (
-    JointLimits,
-    Passed,
-)
+from arm_control.control.compiled_limits import Run, compiled
+from arm_control.control.effort_gate import EffortGate, GateParameters
+from arm_control.control.joint_limits import JointLimits, Passed
 from arm_control.core.cache import Cache
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel, Terms

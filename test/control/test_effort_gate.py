@@ -11,11 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arm_control.control.effort_gate import (
-    EffortGate,
-    GateOutput,
-    GateParameters,
-)
+from arm_control.control.effort_gate import EffortGate, GateOutput, GateParameters
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel, Terms

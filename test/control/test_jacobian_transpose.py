@@ -5,11 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arm_control.control.jacobian_transpose import (
-    JacobianTransposeParameters,
-    solve,
-    step,
-)
+from arm_control.control.jacobian_transpose import JacobianTransposeParameters, solve, step
 from arm_control.exceptions import InputError, ParameterError
 from arm_control.model import RobotModel
 

@@ -7,16 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from arm_control.control.effort_gate import (
-    EffortGate,
-    GateOutput,
-    GateParameters,
-)
-from arm_control.control.joint_limits import (
-    JointLimits,
-    LimitParameters,
-    shortened,
-)
+from arm_control.control.effort_gate import EffortGate, GateOutput, GateParameters
+from arm_control.control.joint_limits import JointLimits, LimitParameters, shortened
 from arm_control.core.files import urdf_path
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel

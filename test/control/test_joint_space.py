@@ -7,22 +7,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from arm_control.control.joint_space import (
-    JointParameters,
-    JointSpaceController,
-    joint_error,
-    pd_gains,
-)
+from arm_control.control.joint_space import JointParameters, JointSpaceController, joint_error, pd_gains
 from arm_control.exceptions import ParameterError
-from arm_control.maths.poses import (
-    Array,
-    wrap_angle,
-)
+from arm_control.maths.poses import Array, wrap_angle
 from arm_control.model import RobotModel
-from arm_control.motion.joint_follower import (
-    Follower,
-    FollowingParameters,
-)
+from arm_control.motion.joint_follower import Follower, FollowingParameters
 from arm_control.motion.references import JointReference
 from arm_control.motion.target_files import load_trajectory
 from arm_control.simulation.mujoco_simulator import MujocoSimulator

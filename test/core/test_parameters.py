@@ -10,12 +10,7 @@ import pytest
 
 from arm_control.control.effort_gate import GateParameters
 from arm_control.control.osc.osc_parameters import OscParameters
-from arm_control.core.parameters import (
-    Parameters,
-    Spec,
-    parameter,
-    refuse_unknown,
-)
+from arm_control.core.parameters import Parameters, Spec, parameter, refuse_unknown
 from arm_control.exceptions import ParameterError
 
 

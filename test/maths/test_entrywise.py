@@ -10,13 +10,7 @@ import pytest
 
 from arm_control.compiler.program import run
 from arm_control.compiler.tape import Tape
-from arm_control.maths.entrywise import (
-    clamp,
-    largest,
-    maximum,
-    minimum,
-    select,
-)
+from arm_control.maths.entrywise import clamp, largest, maximum, minimum, select
 from arm_control.maths.poses import Array
 
 FUNCTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {

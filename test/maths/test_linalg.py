@@ -7,32 +7,13 @@ import math
 import numpy as np
 import pytest
 
-from arm_control.compiler.llvm_code import (
-    WORK,
-    batch_code,
-    scalar_code,
-)
-from arm_control.compiler.llvm_compiler import (
-    Library,
-    compile_code,
-)
+from arm_control.compiler.llvm_code import WORK, batch_code, scalar_code
+from arm_control.compiler.llvm_compiler import Library, compile_code
 from arm_control.compiler.program import run
 from arm_control.compiler.tape import Tape
-from arm_control.maths.linalg import (
-    eigen_symmetric,
-    inverse,
-    mirrored,
-    smallest_pivot,
-    solve,
-)
+from arm_control.maths.linalg import eigen_symmetric, inverse, mirrored, smallest_pivot, solve
 from arm_control.maths.poses import Array
-from arm_control.maths.scalars import (
-    atan2,
-    maximum,
-    nearest,
-    select,
-    sqrt,
-)
+from arm_control.maths.scalars import atan2, maximum, nearest, select, sqrt
 from arm_control.model.backends.python_backend import python_function
 
 

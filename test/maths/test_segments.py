@@ -9,28 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
-from arm_control.maths.columns import (
-    columns,
-    rows,
-)
+from arm_control.maths.columns import columns, rows
 from arm_control.maths.poses import Array
-from arm_control.maths.segments import (
-    Nearest,
-    closest_on_segment,
-    to_point,
-)
+from arm_control.maths.segments import Nearest, closest_on_segment, to_point
 from arm_control.maths.segments import between_segments as between_two
 from arm_control.maths.segments import segment_to_shape as of_one
-from arm_control.maths.shapes import (
-    Box,
-    Capsule,
-    Shape,
-    Sphere,
-)
-from arm_control.maths.vectors import (
-    across,
-    cross,
-)
+from arm_control.maths.shapes import Box, Capsule, Shape, Sphere
+from arm_control.maths.vectors import across, cross
 
 
 def segments(seed: int, n: int, size: float = 1.0) -> tuple[Array, Array]:

@@ -11,17 +11,8 @@ from arm_control.control.avoidance.proximity import Obstacle
 from arm_control.maths.poses import Pose
 from arm_control.maths.shapes import Sphere
 from arm_control.messages.bags import plain_messages as messages
-from arm_control.messages.obstacle_tracker import (
-    AHEAD_NS,
-    REMEMBERED_NS,
-    HeardObstacles,
-    ObstacleBook,
-)
-from arm_control.simulation.obstacle_schedule import (
-    PERIOD_NS,
-    Scenery,
-    Told,
-)
+from arm_control.messages.obstacle_tracker import AHEAD_NS, REMEMBERED_NS, HeardObstacles, ObstacleBook
+from arm_control.simulation.obstacle_schedule import PERIOD_NS, Scenery, Told
 from arm_control.simulation.world import World
 
 MS, SECOND = 1_000_000, 1_000_000_000

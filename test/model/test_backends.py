@@ -17,11 +17,7 @@ import pytest
 from arm_control.compiler.kernels import Kernel
 from arm_control.core.cache import Cache
 from arm_control.exceptions import ModelError, UrdfError
-from arm_control.maths.poses import (
-    Array,
-    Pose,
-    rotation_from_vector,
-)
+from arm_control.maths.poses import Array, Pose, rotation_from_vector
 from arm_control.model import RobotModel
 from arm_control.model.arm import Arm, describe
 from arm_control.model.engine import BACKENDS, Engine

@@ -16,11 +16,7 @@ import numpy as np
 import pytest
 
 from arm_control.core.files import urdf_path
-from arm_control.maths.poses import (
-    Array,
-    analytic_jacobian,
-    rpy_from_rotation,
-)
+from arm_control.maths.poses import Array, analytic_jacobian, rpy_from_rotation
 from arm_control.model import RobotModel
 from arm_control.model.urdf.load import load_urdf
 

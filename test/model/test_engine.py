@@ -18,10 +18,7 @@ from arm_control.exceptions import ModelError
 from arm_control.model import RobotModel, engine
 from arm_control.model import arm as arm_module
 from arm_control.model.arm import Arm
-from arm_control.model.backends import (
-    llvm_backend,
-    python_backend,
-)
+from arm_control.model.backends import llvm_backend, python_backend
 from arm_control.model.engine import KERNELS, TERMS, Engine
 
 UR5 = urdf_path("ur5")
@@ -258,7 +255,7 @@ def test_other_arms_share_nothing(choices: dict[str, object], cache: Cache):
     assert len(cache.entries()) == 2
 
 
-@pytest.mark.parametrize("what", ["processor", "_digest_of_generator"])
+@pytest.mark.parametrize("what", ["processor", "source_digest"])
 def test_other_processors_and_other_generators_share_nothing(what: str, cache: Cache, monkeypatch: Patch):
     model(cache).gravity(Q)
     model(cache).gravity(Q)

@@ -13,10 +13,7 @@ import pinocchio as pin
 import pytest
 
 from arm_control.maths.linalg import inverse
-from arm_control.maths.poses import (
-    Array,
-    rotation_vector,
-)
+from arm_control.maths.poses import Array, rotation_vector
 from arm_control.model.arm import Arm, describe
 from arm_control.model.quantities import INPUTS, State, input_sizes, reference, tool_numbers
 from arm_control.model.tree import Tree

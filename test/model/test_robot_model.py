@@ -10,11 +10,7 @@ import pinocchio as pin
 import pytest
 
 from arm_control.exceptions import FrameNotFound, InputError, JointNotFound, ModelError, UrdfError
-from arm_control.maths.poses import (
-    Array,
-    Pose,
-    rotation_vector,
-)
+from arm_control.maths.poses import Array, Pose, rotation_vector
 from arm_control.model import RobotModel, Terms
 from arm_control.simulation.mujoco_simulator import MujocoSimulator
 

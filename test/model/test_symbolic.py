@@ -186,7 +186,7 @@ def test_a_formula_that_another_text_of_the_recursions_made_is_not_taken(
 ):
     cache = Cache(tmp_path / "cache")
     load("planar3", cache).symbolic().formula("M")
-    monkeypatch.setattr(arm_module, "_digest_of_generator", lambda: "another")
+    monkeypatch.setattr(arm_module, "source_digest", lambda: "another")
     load("planar3", cache).symbolic().formula("M")
     assert len(cache.entries()) == 2
 

@@ -10,10 +10,7 @@ import pytest
 
 from arm_control.core.cache import Cache
 from arm_control.exceptions import ModelError
-from arm_control.maths.poses import (
-    Pose,
-    rotation_from_rpy,
-)
+from arm_control.maths.poses import Pose, rotation_from_rpy
 from arm_control.model import RobotModel
 from arm_control.model.arm import Arm
 from arm_control.model.engine import BACKENDS

@@ -8,10 +8,7 @@ import pytest
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
-from arm_control.motion.joint_follower import (
-    Follower,
-    FollowingParameters,
-)
+from arm_control.motion.joint_follower import Follower, FollowingParameters
 from arm_control.motion.waypoints import Waypoints
 
 MS = 1_000_000

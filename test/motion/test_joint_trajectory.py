@@ -7,11 +7,7 @@ import pytest
 
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
-from arm_control.motion.joint_trajectory import (
-    JointTrajectory,
-    rest_to_rest,
-    whole_turns,
-)
+from arm_control.motion.joint_trajectory import JointTrajectory, rest_to_rest, whole_turns
 from arm_control.motion.references import JointReference
 from arm_control.motion.waypoints import Waypoints
 

@@ -5,15 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arm_control.maths.poses import (
-    Pose,
-    rotation_from_vector,
-)
+from arm_control.maths.poses import Pose, rotation_from_vector
 from arm_control.model import RobotModel
-from arm_control.motion.pose_follower import (
-    PoseFollower,
-    PoseMotion,
-)
+from arm_control.motion.pose_follower import PoseFollower, PoseMotion
 from arm_control.motion.pose_trajectory import PosePoints
 from arm_control.motion.references import Target
 

@@ -8,20 +8,8 @@ import numpy as np
 import pytest
 
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import (
-    Array,
-    Pose,
-    rotation_from_vector,
-    rotation_vector,
-)
-from arm_control.motion.pose_trajectory import (
-    SERIES,
-    PosePoints,
-    PoseTrajectory,
-    _coefficients,
-    joined,
-    seen_from,
-)
+from arm_control.maths.poses import Array, Pose, rotation_from_vector, rotation_vector
+from arm_control.motion.pose_trajectory import SERIES, PosePoints, PoseTrajectory, _coefficients, joined, seen_from
 from arm_control.motion.references import Reference
 
 TIMES = np.array([0.5, 1.0, 1.8, 2.5, 3.5])

@@ -6,11 +6,7 @@ import numpy as np
 import pytest
 
 from arm_control.maths.poses import Pose
-from arm_control.motion.references import (
-    Reference,
-    Target,
-    TargetQueue,
-)
+from arm_control.motion.references import Reference, Target, TargetQueue
 
 HERE = Pose(np.eye(3), np.zeros(3))
 

@@ -11,11 +11,7 @@ from arm_control.exceptions import InputError
 from arm_control.model import RobotModel
 from arm_control.motion.joint_trajectory import JointTrajectory
 from arm_control.motion.references import JointReference
-from arm_control.motion.waypoints import (
-    Waypoints,
-    identification_sweep,
-    refuse_beyond,
-)
+from arm_control.motion.waypoints import Waypoints, identification_sweep, refuse_beyond
 
 ZERO = [0.0] * 6
 GOOD: dict[str, Any] = {"times": [1.0, 2.0], "positions": [[0.1] * 6, [0.2] * 6]}

@@ -25,14 +25,8 @@ from std_srvs.srv import SetBool
 
 from arm_control import Pose
 from arm_control.nodes.support.arm_node import LOSSLESS
-from arm_control.nodes.support.conversions import (
-    nanoseconds,
-    pose_message,
-)
-from arm_control.nodes.support.polling import (
-    Apart,
-    poll,
-)
+from arm_control.nodes.support.conversions import nanoseconds, pose_message
+from arm_control.nodes.support.polling import Apart, poll
 
 HOME = [0.0, -1.4, 1.9, -2.07, -1.5708, 0.0]
 LATCHED = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)

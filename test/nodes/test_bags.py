@@ -18,41 +18,21 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, String
 
-from arm_control import (
-    RobotModel,
-    urdf_path,
-)
+from arm_control import RobotModel, urdf_path
 from arm_control.app import cli
 from arm_control.exceptions import BagError
 from arm_control.messages.bags import plain_messages as messages
 from arm_control.messages.bags.contents import joint_series
 from arm_control.messages.bags.reader import read_bag
-from arm_control.messages.bags.replay import (
-    compare,
-    recorded_commands,
-    replayed_commands,
-)
-from arm_control.messages.bags.replay_setup import (
-    Choice,
-    controller_of,
-)
-from arm_control.messages.bags.writer import (
-    BagWriter,
-    Published,
-)
+from arm_control.messages.bags.replay import compare, recorded_commands, replayed_commands
+from arm_control.messages.bags.replay_setup import Choice, controller_of
+from arm_control.messages.bags.writer import BagWriter, Published
 from arm_control.nodes.support.arm_node import LOSSLESS
 from arm_control.nodes.support.conversions import joint_state
 from arm_control.nodes.support.message_types import message_type
 from arm_control.nodes.tools import bag_recorder as recorder
-from arm_control.nodes.tools.bag_player import (
-    PlayerNode,
-    Playing,
-    is_effort,
-)
-from arm_control.nodes.tools.bag_recorder import (
-    RecorderNode,
-    Wanted,
-)
+from arm_control.nodes.tools.bag_player import PlayerNode, Playing, is_effort
+from arm_control.nodes.tools.bag_recorder import RecorderNode, Wanted
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 MS = 1_000_000

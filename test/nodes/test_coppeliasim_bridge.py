@@ -20,10 +20,7 @@ from visualization_msgs.msg import MarkerArray
 
 from arm_control import RobotModel
 from arm_control.nodes.support.arm_node import LOSSLESS
-from arm_control.nodes.support.conversions import (
-    joint_state,
-    nanoseconds,
-)
+from arm_control.nodes.support.conversions import joint_state, nanoseconds
 
 only_stand_in = pytest.mark.skipif(bool(REAL), reason="a running CoppeliaSim is not killed")
 BRIDGE = {"robot": "ur5", "initial_position": HOME}

@@ -14,14 +14,8 @@ from std_msgs.msg import String
 from std_srvs.srv import SetBool
 
 from arm_control import RobotModel, urdf_path
-from arm_control.control.effort_gate import (
-    AT_REST,
-    GateParameters,
-)
-from arm_control.nodes.support.conversions import (
-    joint_state,
-    nanoseconds,
-)
+from arm_control.control.effort_gate import AT_REST, GateParameters
+from arm_control.nodes.support.conversions import joint_state, nanoseconds
 
 RATE = GateParameters().rate_limit
 DAMPING = GateParameters().brake_damping

@@ -20,20 +20,11 @@ from std_srvs.srv import SetBool
 from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control import Pose, RobotModel, urdf_path
-from arm_control.control.effort_gate import (
-    EffortGate,
-    GateParameters,
-)
+from arm_control.control.effort_gate import EffortGate, GateParameters
 from arm_control.nodes.support.arm_node import LOSSLESS
-from arm_control.nodes.support.conversions import (
-    joint_state,
-    pose_from_message,
-)
+from arm_control.nodes.support.conversions import joint_state, pose_from_message
 from arm_control.planning.reach import ReachPlanner
-from arm_control.planning.receding import (
-    PlanFollower,
-    RecedingParameters,
-)
+from arm_control.planning.receding import PlanFollower, RecedingParameters
 from arm_control.planning.worker import InlinePlanner
 from arm_control.simulation.offline import Simulation
 from arm_control.simulation.scenario import Scenario

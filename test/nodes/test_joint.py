@@ -14,25 +14,12 @@ from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory
 
 from arm_control import RobotModel, urdf_path
-from arm_control.control.effort_gate import (
-    EffortGate,
-    GateParameters,
-)
-from arm_control.control.joint_space import (
-    JointParameters,
-    JointSpaceController,
-)
-from arm_control.motion.joint_follower import (
-    Follower,
-    FollowingParameters,
-)
+from arm_control.control.effort_gate import EffortGate, GateParameters
+from arm_control.control.joint_space import JointParameters, JointSpaceController
+from arm_control.motion.joint_follower import Follower, FollowingParameters
 from arm_control.motion.target_files import load_trajectory
 from arm_control.motion.waypoints import Waypoints
-from arm_control.nodes.support.conversions import (
-    joint_state,
-    trajectory_message,
-    waypoints_from_message,
-)
+from arm_control.nodes.support.conversions import joint_state, trajectory_message, waypoints_from_message
 
 MS = 1_000_000
 START = np.array(HOME)

@@ -16,14 +16,8 @@ from std_msgs.msg import Float64
 from std_srvs.srv import SetBool, Trigger
 
 from arm_control import Pose, urdf_path
-from arm_control.control.effort_gate import (
-    EffortGate,
-    GateParameters,
-)
-from arm_control.nodes.support.conversions import (
-    joint_state,
-    nanoseconds,
-)
+from arm_control.control.effort_gate import EffortGate, GateParameters
+from arm_control.nodes.support.conversions import joint_state, nanoseconds
 
 
 def headless(rig, folder: str, *options: str) -> dict[str, np.ndarray]:

@@ -10,18 +10,8 @@ from geometry_msgs.msg import Point
 from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control.exceptions import FrameNotFound, InputError
-from arm_control.maths.poses import (
-    Pose,
-    rotation_from_rpy,
-    rotation_from_vector,
-)
-from arm_control.maths.shapes import (
-    Box,
-    Capsule,
-    Cone,
-    Cylinder,
-    Sphere,
-)
+from arm_control.maths.poses import Pose, rotation_from_rpy, rotation_from_vector
+from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Sphere
 from arm_control.messages.markers import MOST
 from arm_control.messages.obstacle_tracker import ObstacleBook
 from arm_control.nodes.support.conversions import time_message

@@ -17,10 +17,7 @@ from std_msgs.msg import Float64, Float64MultiArray, String
 
 from arm_control import OscParameters, RobotModel, urdf_path
 from arm_control.control.osc.task_inertia import task_inertia
-from arm_control.nodes.support.conversions import (
-    joint_state,
-    pose_from_message,
-)
+from arm_control.nodes.support.conversions import joint_state, pose_from_message
 
 
 def matrix(message: Float64MultiArray) -> np.ndarray:

@@ -13,10 +13,7 @@ from test_markers import marker
 from visualization_msgs.msg import MarkerArray
 
 from arm_control import Pose, RobotModel
-from arm_control.control.avoidance.avoidance_law import (
-    Avoidance,
-    AvoidanceParameters,
-)
+from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceParameters
 from arm_control.control.avoidance.proximity import Obstacle
 from arm_control.maths.shapes import Sphere
 from arm_control.nodes.support.conversions import joint_state

@@ -13,27 +13,14 @@ from std_msgs.msg import Float64
 from trajectory_msgs.msg import MultiDOFJointTrajectory
 
 from arm_control import RobotModel, urdf_path
-from arm_control.control.effort_gate import (
-    EffortGate,
-    GateParameters,
-)
+from arm_control.control.effort_gate import EffortGate, GateParameters
 from arm_control.control.osc.compiled_osc import CompiledOsc
 from arm_control.control.osc.proposal import propose
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import (
-    Pose,
-    rotation_from_vector,
-)
-from arm_control.motion.pose_follower import (
-    PoseFollower,
-    PoseMotion,
-)
+from arm_control.maths.poses import Pose, rotation_from_vector
+from arm_control.motion.pose_follower import PoseFollower, PoseMotion
 from arm_control.motion.pose_trajectory import PosePoints
-from arm_control.nodes.support.conversions import (
-    joint_state,
-    pose_points_from_message,
-    pose_trajectory_message,
-)
+from arm_control.nodes.support.conversions import joint_state, pose_points_from_message, pose_trajectory_message
 from arm_control.simulation.offline import Simulation
 from arm_control.simulation.scenario import Scenario
 

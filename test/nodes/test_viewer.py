@@ -24,22 +24,13 @@ from visualization_msgs.msg import Marker, MarkerArray
 from arm_control import RobotModel, urdf_path
 from arm_control.maths.poses import Pose
 from arm_control.messages.obstacle_tracker import ObstacleBook
-from arm_control.nodes.support.conversions import (
-    joint_state,
-    pose_from_message,
-)
-from arm_control.nodes.support.service_clients import (
-    may_be_braked,
-    told,
-)
+from arm_control.nodes.support.conversions import joint_state, pose_from_message
+from arm_control.nodes.support.service_clients import may_be_braked, told
 from arm_control.nodes.viewer import ViewerNode
 from arm_control.viewer.arm_shapes import arm_parts, mesh_roots
 from arm_control.viewer.drawings import MarkerBook
 from arm_control.viewer.page_commands import Wish
-from arm_control.viewer.space import (
-    FIELD_OF_VIEW,
-    camera_of,
-)
+from arm_control.viewer.space import FIELD_OF_VIEW, camera_of
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "viewer"))
 from browser import drag, middle, opened, projection

@@ -23,11 +23,7 @@ from arm_control.control.avoidance.proximity import Obstacle
 from arm_control.maths.poses import rotation_from_rpy
 from arm_control.maths.shapes import Sphere
 from arm_control.nodes import visuals
-from arm_control.nodes.support.conversions import (
-    joint_state,
-    pose_message,
-    time_message,
-)
+from arm_control.nodes.support.conversions import joint_state, pose_message, time_message
 from arm_control.nodes.support.marker_messages import marker_of
 from arm_control.nodes.support.publisher_lock import State
 from arm_control.nodes.visuals import VisualsNode, axes, force_of

@@ -16,32 +16,13 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control import RobotModel, urdf_path
 from arm_control.control.avoidance.proximity import Obstacle
-from arm_control.control.effort_gate import (
-    EffortGate,
-    GateParameters,
-)
-from arm_control.maths.poses import (
-    Pose,
-    rotation_from_rpy,
-)
-from arm_control.maths.shapes import (
-    Box,
-    Capsule,
-    Cone,
-    Cylinder,
-    Shape,
-    Sphere,
-)
+from arm_control.control.effort_gate import EffortGate, GateParameters
+from arm_control.maths.poses import Pose, rotation_from_rpy
+from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
 from arm_control.messages.bags.simulated_bag import SimulatedBag
 from arm_control.messages.obstacle_tracker import ObstacleBook
-from arm_control.nodes.support.conversions import (
-    joint_state,
-    nanoseconds,
-)
-from arm_control.nodes.support.marker_messages import (
-    marker_of,
-    shapes_of,
-)
+from arm_control.nodes.support.conversions import joint_state, nanoseconds
+from arm_control.nodes.support.marker_messages import marker_of, shapes_of
 from arm_control.nodes.support.obstacle_publisher import Scenery
 from arm_control.simulation.mujoco_simulator import MujocoSimulator
 from arm_control.simulation.offline import Simulation

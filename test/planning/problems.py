@@ -5,10 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from arm_control import RobotModel, urdf_path
-from arm_control.maths.poses import (
-    Array,
-    rotation_from_vector,
-)
+from arm_control.maths.poses import Array, rotation_from_vector
 from arm_control.planning import (
     ArmDynamics,
     ControlError,

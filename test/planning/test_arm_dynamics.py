@@ -7,10 +7,7 @@ import pytest
 from problems import UR5_HOME, car_step
 
 from arm_control.exceptions import InputError
-from arm_control.planning import (
-    ArmDynamics,
-    UserDynamics,
-)
+from arm_control.planning import ArmDynamics, UserDynamics
 from arm_control.planning.arm_dynamics import differences
 
 

@@ -9,12 +9,7 @@ from scipy.optimize import lsq_linear
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
 from arm_control.planning import box_qp as module
-from arm_control.planning.box_qp import (
-    active_set_step,
-    box_qp,
-    cholesky,
-    cholesky_solve,
-)
+from arm_control.planning.box_qp import active_set_step, box_qp, cholesky, cholesky_solve
 
 
 def draw(rng: np.random.Generator, n: int) -> tuple[Array, Array, Array, Array]:

@@ -10,16 +10,7 @@ from problems import UR5_HOME, everything, planar, reach
 
 from arm_control import Pose
 from arm_control.model.tool import Tool
-from arm_control.planning import (
-    ArmDynamics,
-    ControlError,
-    Costs,
-    Ilqr,
-    IlqrParameters,
-    PositionError,
-    StateError,
-    Term,
-)
+from arm_control.planning import ArmDynamics, ControlError, Costs, Ilqr, IlqrParameters, PositionError, StateError, Term
 from arm_control.planning import compiled_passes as passes_module
 from arm_control.planning import riccati as riccati_module
 from arm_control.planning.compiled_passes import CompiledPasses

@@ -10,19 +10,9 @@ from problems import UR5_HOME, planar
 
 from arm_control import Pose, RobotModel, urdf_path
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import (
-    rotation_from_vector,
-    rotation_vector,
-)
+from arm_control.maths.poses import rotation_from_vector, rotation_vector
 from arm_control.planning.arm_dynamics import ArmDynamics
-from arm_control.planning.reach import (
-    KP,
-    KV,
-    Plan,
-    ReachParameters,
-    ReachPlanner,
-    hold,
-)
+from arm_control.planning.reach import KP, KV, Plan, ReachParameters, ReachPlanner, hold
 
 START = np.concatenate([UR5_HOME, np.zeros(6)])
 

@@ -14,16 +14,8 @@ from problems import planar
 
 from arm_control import RobotModel, urdf_path
 from arm_control.exceptions import ArmControlError
-from arm_control.planning.reach import (
-    ReachParameters,
-    ReachPlanner,
-)
-from arm_control.planning.worker import (
-    InlinePlanner,
-    PlannerProcess,
-    Request,
-    _recipe,
-)
+from arm_control.planning.reach import ReachParameters, ReachPlanner
+from arm_control.planning.worker import InlinePlanner, PlannerProcess, Request, _recipe
 
 PARAMETERS = ReachParameters(orientation_weight=0.0)
 START = np.array([0.5, 1.0, 0.0, 0.0])

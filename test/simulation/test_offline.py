@@ -10,10 +10,7 @@ import pytest
 
 from arm_control import RobotModel
 from arm_control.app import cli
-from arm_control.control.effort_gate import (
-    EffortGate,
-    GateParameters,
-)
+from arm_control.control.effort_gate import EffortGate, GateParameters
 from arm_control.control.osc.compiled_osc import CompiledOsc
 from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.control.osc.proposal import propose

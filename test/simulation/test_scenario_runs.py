@@ -14,16 +14,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from arm_control.report.metrics import (
-    Figures,
-    failures,
-    figures_of,
-)
+from arm_control.report.metrics import Figures, failures, figures_of
 from arm_control.simulation.offline import Simulation
-from arm_control.simulation.scenario import (
-    Scenario,
-    scenario_names,
-)
+from arm_control.simulation.scenario import Scenario, scenario_names
 
 PAGE = Path(__file__).parents[2] / "docs" / "scenarios.md"
 CASES = [(name, variant) for name in scenario_names() for variant in Scenario.load(name).variants or ("",)]

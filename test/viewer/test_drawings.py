@@ -10,10 +10,7 @@ import pytest
 
 from arm_control.exceptions import FrameNotFound
 from arm_control.maths.poses import Pose
-from arm_control.maths.shapes import (
-    Capsule,
-    Sphere,
-)
+from arm_control.maths.shapes import Capsule, Sphere
 from arm_control.viewer.drawings import MarkerBook, drawing_of
 
 HERE = Pose(np.eye(3), np.zeros(3))

@@ -15,27 +15,16 @@ from websockets.sync.client import connect
 
 from arm_control import RobotModel, urdf_path
 from arm_control.core.parameters import Spec
-from arm_control.maths.poses import (
-    Pose,
-    rotation_from_vector,
-)
+from arm_control.maths.poses import Pose, rotation_from_vector
 from arm_control.maths.shapes import Sphere
 from arm_control.viewer.arm_shapes import arm_parts
 from arm_control.viewer.drawings import Drawing, Thing
 from arm_control.viewer.guard import cookie_name
 from arm_control.viewer.page import Page
-from arm_control.viewer.page_commands import (
-    KINDS,
-    VIEW,
-    Wish,
-    Wishes,
-)
+from arm_control.viewer.page_commands import KINDS, VIEW, Wish, Wishes
 from arm_control.viewer.panel import LOOKS, Line, slider_ends, slider_range
 from arm_control.viewer.plots import History
-from arm_control.viewer.space import (
-    FIELD_OF_VIEW,
-    camera_of,
-)
+from arm_control.viewer.space import FIELD_OF_VIEW, camera_of
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 HERE = Pose(np.eye(3), np.array([0.4, 0.1, 0.3]))

@@ -50,35 +50,14 @@ from arm_control.compiler.column_law import ColumnLaw
 from arm_control.compiler.kernels import Kernel
 from arm_control.control.avoidance.avoidance_parameters import AvoidanceParameters
 from arm_control.control.avoidance.obstacles import Obstacle
-from arm_control.control.avoidance.pair_distances import digest
-from arm_control.control.avoidance.pair_table import (
-    NEAR,
-    NORMAL,
-    POINT,
-    RHO,
-    Scene,
-)
-from arm_control.control.avoidance.proximity import (
-    Pairs,
-    Proximity,
-)
+from arm_control.control.avoidance.pair_table import NEAR, NORMAL, POINT, RHO, Scene
+from arm_control.control.avoidance.proximity import Pairs, Proximity
 from arm_control.control.text_kernel import text_kernel
-from arm_control.maths.cholesky import (
-    cholesky,
-    lower,
-)
+from arm_control.maths.cholesky import cholesky, lower
 from arm_control.maths.linalg import eigen_symmetric
 from arm_control.maths.poses import Array
-from arm_control.maths.scalars import (
-    maximum,
-    minimum,
-    select,
-)
-from arm_control.maths.vectors import (
-    TINY,
-    clip,
-    cross,
-)
+from arm_control.maths.scalars import maximum, minimum, select
+from arm_control.maths.vectors import TINY, clip, cross
 from arm_control.model import RobotModel, Terms
 
 __all__ = ["Avoidance", "AvoidanceOutput", "AvoidanceParameters", "push"]
@@ -204,7 +183,7 @@ class Avoidance:
     Examples
     --------
     >>> from arm_control import Pose, urdf_path
-    >>> from arm_control.geometry import Sphere
+    >>> from arm_control.maths.shapes import Sphere
     >>> model = RobotModel.from_urdf(urdf_path("ur5"))
     >>> terms = model.evaluate([0.0, -1.6, 1.8, -1.8, -1.57, 0.0], np.zeros(6))
     >>> ball = Obstacle(Sphere(0.05), Pose(np.eye(3), terms.X_WE.p + [0.15, 0.0, 0.0]))
@@ -301,7 +280,7 @@ def _factors(x: Mapping[str, Array]) -> dict[str, Any]:
 
 
 def _kernel(model: RobotModel, text: Callable[[Mapping[str, Array]], dict[str, Any]], **samples: Array) -> Kernel:
-    return text_kernel(model, f"avoidance, {text.__name__} {digest()}", text, samples)
+    return text_kernel(model, f"avoidance, {text.__name__}", text, samples)
 
 
 def _push_law(gear: Array) -> tuple[ColumnLaw, dict[str, Array]]:
@@ -310,7 +289,7 @@ def _push_law(gear: Array) -> tuple[ColumnLaw, dict[str, Array]]:
     pair = {"rho": 1, "near": 1, "n": 3, "p": 3, "key": 1, "best": 1, "sign": n_bodies, "twist": 6, "is_self": 1}
     arm = {"axes": 6 * n_bodies, "L_inv": n * (n + 1) // 2, "v": n, "numbers": 7}
     totals = {"tau": "sum", "escape": "sum", "share": "min", "nearest": "min"}
-    name = f"avoidance {digest()}"
+    name = "avoidance"
     law = ColumnLaw(name, partial(push, gear=gear), {**pair, **arm}, tuple(arm), totals, "near")  # type: ignore[arg-type]
     rng = np.random.default_rng(0)
     samples = {key: rng.uniform(-1.0, 1.0, (size, 16)) for key, size in pair.items()}

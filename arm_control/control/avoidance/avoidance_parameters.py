@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from arm_control.core.parameters import (
-    Parameters,
-    parameter,
-)
+from arm_control.core.parameters import Parameters, parameter
 from arm_control.exceptions import ParameterError
 
 

@@ -8,17 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import (
-    Array,
-    Pose,
-)
-from arm_control.maths.shapes import (
-    Box,
-    Capsule,
-    Cone,
-    Shape,
-    Sphere,
-)
+from arm_control.maths.poses import Array, Pose
+from arm_control.maths.shapes import Box, Capsule, Cone, Shape, Sphere
 
 KINDS = ("sphere", "box", "turned", "capsule")
 PLACE, CENTRE, SIZE, EXTENT, TWIST = slice(0, 9), slice(9, 12), slice(12, 15), slice(15, 16), slice(16, 22)

@@ -9,27 +9,15 @@ it, and so finds out which pairs may be near at all (``maybe``). Only those are 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
-from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from arm_control import geometry
 from arm_control.compiler.column_law import ColumnLaw
 from arm_control.maths.poses import Array
 from arm_control.maths.scalars import Scalar
-from arm_control.maths.segments import (
-    Nearest,
-    between_segments,
-    segment_to_shape,
-    to_point,
-)
-from arm_control.maths.shapes import (
-    to_box,
-    to_turned,
-)
+from arm_control.maths.segments import Nearest, between_segments, segment_to_shape, to_point
+from arm_control.maths.shapes import Distance, to_box, to_turned
 
 Entries = Mapping[str, Array]
 
@@ -55,7 +43,7 @@ def turned(x: Entries) -> dict[str, Any]:
     return _in_frame(x, lambda p: to_turned(p, *x["size"]))
 
 
-def _in_frame(x: Entries, distance: geometry.shapes.Distance) -> dict[str, Any]:
+def _in_frame(x: Entries, distance: Distance) -> dict[str, Any]:
     R = x["place"].reshape(3, 3)
     near = segment_to_shape(R.T @ (x["a"] - x["centre"]), R.T @ (x["b"] - x["centre"]), distance)
     return _found(
@@ -81,7 +69,7 @@ LAWS = {
 def distance_law(name: str) -> ColumnLaw:
     """Return one of LAWS."""
     text, inputs, where = LAWS[name]
-    return ColumnLaw(f"distance, {name} {digest()}", text, inputs, ("reach",), where=where)
+    return ColumnLaw(f"distance, {name}", text, inputs, ("reach",), where=where)
 
 
 def samples(name: str, n: int = 16) -> dict[str, Array]:
@@ -94,11 +82,3 @@ def samples(name: str, n: int = 16) -> dict[str, Array]:
         Q = np.linalg.qr(np.moveaxis(given["place"].reshape(3, 3, n), 2, 0))[0]
         given["place"] = np.ascontiguousarray(np.moveaxis(Q, 0, 2).reshape(9, n))
     return {**given, "reach": np.array([0.1])}
-
-
-@cache
-def digest() -> str:
-    """Of the texts that these laws and the ones upon them consist of, besides those of the model."""
-    own = [Path(__file__).with_name(f"{name}.py") for name in ("pair_distances", "proximity", "avoidance", "cholesky")]
-    files = [*own, *sorted(Path(geometry.__file__).parent.glob("*.py"))]
-    return sha256(b"".join(path.read_bytes() for path in files)).hexdigest()

@@ -14,16 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control.compiler.column_law import Columns
-from arm_control.control.avoidance.obstacles import (
-    CENTRE,
-    EXTENT,
-    KINDS,
-    N_NUMBERS,
-    PLACE,
-    SIZE,
-    TWIST,
-    Obstacle,
-)
+from arm_control.control.avoidance.obstacles import CENTRE, EXTENT, KINDS, N_NUMBERS, PLACE, SIZE, TWIST, Obstacle
 from arm_control.maths.poses import Array
 
 BLOCK, NEVER = 8, -1e6

@@ -20,24 +20,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from arm_control.control.avoidance.obstacles import (
-    TWIST,
-    Obstacle,
-)
-from arm_control.control.avoidance.pair_distances import (
-    LAWS,
-    digest,
-    distance_law,
-    samples,
-)
-from arm_control.control.avoidance.pair_table import (
-    NEAR,
-    NORMAL,
-    POINT,
-    RHO,
-    Capsules,
-    Scene,
-)
+from arm_control.control.avoidance.obstacles import TWIST, Obstacle
+from arm_control.control.avoidance.pair_distances import LAWS, distance_law, samples
+from arm_control.control.avoidance.pair_table import NEAR, NORMAL, POINT, RHO, Capsules, Scene
 from arm_control.control.text_kernel import text_kernel
 from arm_control.maths.poses import Array
 from arm_control.maths.vectors import cross
@@ -131,7 +116,7 @@ class Proximity:
         for i, b in enumerate(tree.bodies):
             self.gear[i, b.coordinate] = b.ratio
             self._carries[i, tree.path(i)] = 1.0
-        made_from = f"{digest()} {[(c.link, *c.a, *c.b) for c in self.capsules]}"
+        made_from = f"{[(c.link, *c.a, *c.b) for c in self.capsules]}"
         kernel = text_kernel(
             model, f"capsules and axes {made_from}", self._arm, {"q": np.linspace(-1.0, 1.0, model.nq)}
         )

@@ -8,9 +8,8 @@ eigenvalues too, has its turn. Where nothing can be compiled the law runs as it 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache, partial
+from functools import partial
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,23 +18,10 @@ import numpy.typing as npt
 from arm_control.compiler.kernels import Kernel
 from arm_control.compiler.program import Program
 from arm_control.compiler.tape import Tape
-from arm_control.control.osc.osc_law import (
-    Drive,
-    OperationalSpaceController,
-    OscOutput,
-    torque,
-)
-from arm_control.control.osc.osc_parameters import (
-    Form,
-    Gains,
-    OscParameters,
-)
+from arm_control.control.osc.osc_law import Drive, OperationalSpaceController, OscOutput, torque
+from arm_control.control.osc.osc_parameters import Form, Gains, OscParameters
 from arm_control.exceptions import InputError, ModelError
-from arm_control.maths.poses import (
-    Array,
-    Pose,
-    rotation_from_vector,
-)
+from arm_control.maths.poses import Array, Pose, rotation_from_vector
 from arm_control.model import RobotModel, Terms
 from arm_control.model.engine import AGREEMENT, TERMS
 from arm_control.model.quantities import State, input_sizes, tool_numbers
@@ -125,16 +111,9 @@ def _disturbance(tau_dist: npt.ArrayLike, n: int) -> Array:
 
 def _kernel(model: RobotModel, page: OperationalSpaceController, is_regular: bool) -> Kernel | None:
     law = page.drive, page.form, is_regular
-    made_from = sha256(repr([*map(np.ndarray.tolist, page.drive), *law[1:]]).encode() + _sources()).hexdigest()
+    made_from = sha256(repr([*map(np.ndarray.tolist, page.drive), *law[1:]]).encode()).hexdigest()
     name = f"operational space control{', regular' if is_regular else ''} {made_from}"
     return model.compile(name, partial(write_down, model.tree, *law), partial(_compare, model.tree, page, law))
-
-
-@cache
-def _sources() -> bytes:
-    """The texts the law consists of besides those that every program of the model is made by."""
-    texts = ("osc", "osc_parameters", "limiting", "null_space", "task", "task_inertia", "compiled_osc")
-    return b"".join(Path(__file__).with_name(f"{name}.py").read_bytes() for name in texts)
 
 
 def write_down(tree: Tree, drive: Drive, form: Form, is_regular: bool) -> Program:

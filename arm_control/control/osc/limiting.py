@@ -11,16 +11,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from arm_control.maths.poses import (
-    TINY,
-    Array,
-    limit_magnitude,
-)
-from arm_control.maths.scalars import (
-    Scalar,
-    maximum,
-    select,
-)
+from arm_control.maths.poses import TINY, Array, limit_magnitude
+from arm_control.maths.scalars import Scalar, maximum, select
 
 
 def limit_scaled(vector: Array, longest: Scalar) -> Array:

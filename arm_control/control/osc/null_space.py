@@ -33,20 +33,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.control.osc.osc_parameters import (
-    Form,
-    Gains,
-)
-from arm_control.control.osc.task_inertia import (
-    regularity,
-    task_inertia,
-)
+from arm_control.control.osc.osc_parameters import Form, Gains
+from arm_control.control.osc.task_inertia import regularity, task_inertia
 from arm_control.maths.linalg import inverse
 from arm_control.maths.poses import Array
-from arm_control.maths.scalars import (
-    Scalar,
-    select,
-)
+from arm_control.maths.scalars import Scalar, select
 
 
 class Level(NamedTuple):

@@ -36,37 +36,13 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control.control.osc.limiting import SPEED_LIMITS
-from arm_control.control.osc.null_space import (
-    beneath,
-    beneath_pseudo,
-    joint_motion,
-    smallest_regularity,
-    stack,
-)
-from arm_control.control.osc.osc_parameters import (
-    Form,
-    Gains,
-    OscParameters,
-)
-from arm_control.control.osc.task import (
-    along,
-    axes,
-    chosen,
-    pose_error,
-)
+from arm_control.control.osc.null_space import beneath, beneath_pseudo, joint_motion, smallest_regularity, stack
+from arm_control.control.osc.osc_parameters import Form, Gains, OscParameters
+from arm_control.control.osc.task import along, axes, chosen, pose_error
 from arm_control.control.osc.task_inertia import scaled_jacobian
-from arm_control.maths.linalg import (
-    is_numeric,
-    solve,
-)
+from arm_control.maths.linalg import is_numeric, solve
 from arm_control.maths.poses import Array
-from arm_control.maths.scalars import (
-    Scalar,
-    maximum,
-    minimum,
-    nearest,
-    select,
-)
+from arm_control.maths.scalars import Scalar, maximum, minimum, nearest, select
 from arm_control.model import RobotModel, Terms
 from arm_control.motion.references import Reference
 

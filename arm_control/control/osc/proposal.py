@@ -20,10 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from arm_control.control.osc.osc_parameters import OscParameters
-from arm_control.control.osc.task_inertia import (
-    scaled_jacobian,
-    task_inertia,
-)
+from arm_control.control.osc.task_inertia import scaled_jacobian, task_inertia
 from arm_control.model import RobotModel
 
 SAMPLES, QUANTILE, SHARE = 100, 0.2, 0.5

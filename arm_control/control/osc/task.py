@@ -18,17 +18,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from arm_control.exceptions import ParameterError
-from arm_control.maths.poses import (
-    TINY,
-    Array,
-    Pose,
-    rotation_vector,
-)
-from arm_control.maths.scalars import (
-    atan2,
-    maximum,
-    sqrt,
-)
+from arm_control.maths.poses import TINY, Array, Pose, rotation_vector
+from arm_control.maths.scalars import atan2, maximum, sqrt
 
 ROWS = ("x", "y", "z", "rx", "ry", "rz")
 """Rows of a twist."""

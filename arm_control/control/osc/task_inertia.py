@@ -29,21 +29,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from arm_control.maths.linalg import (
-    eigen_symmetric,
-    inverse,
-    smallest_pivot,
-)
-from arm_control.maths.poses import (
-    TINY,
-    Array,
-)
-from arm_control.maths.scalars import (
-    Scalar,
-    maximum,
-    select,
-    sqrt,
-)
+from arm_control.maths.linalg import eigen_symmetric, inverse, smallest_pivot
+from arm_control.maths.poses import TINY, Array
+from arm_control.maths.scalars import Scalar, maximum, select, sqrt
 
 SINGULARITIES = ("fade", "truncate", "damp", "none")
 """What may be done near a singularity."""

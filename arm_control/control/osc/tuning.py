@@ -9,10 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
-from arm_control.control.avoidance.avoidance_law import (
-    AvoidanceOutput,
-    AvoidanceParameters,
-)
+from arm_control.control.avoidance.avoidance_law import AvoidanceOutput, AvoidanceParameters
 from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.control.osc.proposal import propose
 from arm_control.core.parameters import parameter

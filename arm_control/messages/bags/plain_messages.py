@@ -7,27 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.maths.poses import (
-    Array,
-    Pose,
-    quaternion_from_rotation,
-)
-from arm_control.messages.bags.message_definitions import (
-    NEWEST,
-    known_types,
-)
+from arm_control.maths.poses import Array, Pose, quaternion_from_rotation
+from arm_control.messages.bags.message_definitions import NEWEST, known_types
 from arm_control.messages.fields import NANOSECONDS
-from arm_control.messages.markers import (
-    ADD,
-    DELETE,
-    marker_form,
-)
+from arm_control.messages.markers import ADD, DELETE, marker_form
 from arm_control.motion.pose_trajectory import PosePoints
 from arm_control.motion.waypoints import Waypoints
-from arm_control.simulation.obstacle_schedule import (
-    NAMESPACE,
-    Told,
-)
+from arm_control.simulation.obstacle_schedule import NAMESPACE, Told
 
 JOINT_STATE = "sensor_msgs/msg/JointState"
 POSE_STAMPED = "geometry_msgs/msg/PoseStamped"

@@ -19,10 +19,7 @@ from rosbags.interfaces import Connection, ConnectionExtRosbag1, ConnectionExtRo
 from arm_control.exceptions import BagError
 from arm_control.messages.bags.mcap_scan import scan
 from arm_control.messages.bags.memory import within_free_memory
-from arm_control.messages.bags.message_definitions import (
-    Reading,
-    reading_of,
-)
+from arm_control.messages.bags.message_definitions import Reading, reading_of
 from arm_control.model.urdf.xml import printable
 
 STORAGES = {".mcap": "mcap", ".db3": "sqlite3", ".bag": "ROS 1"}

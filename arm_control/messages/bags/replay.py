@@ -1,8 +1,8 @@
 """Replay without ROS: recorded states through a controller, stepping on their stamps; and the comparison of torques.
 
 The bag's messages go through the parts that the controller's node is made of, in the order in which they were written:
-orders wait for their stamps, obstacles are believed, each state is answered (:mod:`arm_control.control.loop`). Where the
-bag has commands, only states that were answered count, since the node saw no other. So what was recorded in lock step,
+orders wait for their stamps, obstacles are believed, each state is answered (:mod:`arm_control.control.loop`). Where
+the bag has commands, only states that were answered count, since the node saw no other. So what was recorded in lock step,
 or simulated, comes out the same to the last bit on the same machine.
 
 What no message tells is not replayed: calls of services, changed parameters, when a plan was ready in real time, a
@@ -23,15 +23,9 @@ from arm_control.control.loop import Control
 from arm_control.exceptions import ArmControlError, BagError, InputError, cause_of
 from arm_control.maths.poses import Array
 from arm_control.messages.bags.reader import Bag
-from arm_control.messages.command_messages import (
-    ORDERS,
-    order_of,
-)
+from arm_control.messages.command_messages import ORDERS, order_of
 from arm_control.messages.fields import nanoseconds
-from arm_control.messages.joint_states import (
-    State,
-    StateReader,
-)
+from arm_control.messages.joint_states import State, StateReader
 from arm_control.messages.obstacle_tracker import HeardObstacles
 from arm_control.model import RobotModel
 from arm_control.simulation.recording import Stamps

@@ -16,14 +16,8 @@ from arm_control.control.loop import Decision
 from arm_control.core.files import urdf_path
 from arm_control.maths.poses import Array
 from arm_control.messages.bags import plain_messages as messages
-from arm_control.messages.bags.writer import (
-    BagWriter,
-    Published,
-)
-from arm_control.messages.command_messages import (
-    Order,
-    order_of,
-)
+from arm_control.messages.bags.writer import BagWriter, Published
+from arm_control.messages.command_messages import Order, order_of
 from arm_control.messages.obstacle_tracker import HeardObstacles
 from arm_control.model.urdf.load import read_source
 from arm_control.motion.pose_follower import PoseMotion
@@ -31,10 +25,7 @@ from arm_control.motion.references import Target
 from arm_control.motion.waypoints import Waypoints
 from arm_control.simulation.obstacle_schedule import Scenery
 from arm_control.simulation.offline import Simulation
-from arm_control.simulation.scenario import (
-    Scenario,
-    scenario_names,
-)
+from arm_control.simulation.scenario import Scenario, scenario_names
 
 TELEMETRY = 20
 """States between two sets of torque terms and figures, as the nodes' ``telemetry_every``."""

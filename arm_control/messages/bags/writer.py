@@ -28,10 +28,7 @@ from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, W
 from rosbags.typesys.store import Typestore
 
 from arm_control.exceptions import BagError
-from arm_control.messages.bags.message_definitions import (
-    NEWEST,
-    known_types,
-)
+from arm_control.messages.bags.message_definitions import NEWEST, known_types
 
 STORAGES = {"mcap": StoragePlugin.MCAP, "sqlite3": StoragePlugin.SQLITE3}
 VERSION: Literal[9] = 9

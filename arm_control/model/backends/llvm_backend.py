@@ -11,33 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from arm_control.compiler import llvm_compiler as llvm
-from arm_control.compiler.column_law import (
-    ColumnLaw,
-    Columns,
-)
-from arm_control.compiler.kernels import (
-    SHARED,
-    Batch,
-    Kernel,
-)
-from arm_control.compiler.llvm_code import (
-    WORK,
-    batch_code,
-    scalar_code,
-)
-from arm_control.compiler.llvm_columns import (
-    CompiledColumns,
-    columns_code,
-)
-from arm_control.compiler.llvm_scans import (
-    CompiledScan,
-    scan_code,
-)
+from arm_control.compiler.column_law import ColumnLaw, Columns
+from arm_control.compiler.kernels import SHARED, Batch, Kernel
+from arm_control.compiler.llvm_code import WORK, batch_code, scalar_code
+from arm_control.compiler.llvm_columns import CompiledColumns, columns_code
+from arm_control.compiler.llvm_scans import CompiledScan, scan_code
 from arm_control.compiler.program import Program
-from arm_control.compiler.scan_law import (
-    Scan,
-    ScanLaw,
-)
+from arm_control.compiler.scan_law import Scan, ScanLaw
 from arm_control.core.cache import Cache
 from arm_control.maths.poses import Array
 from arm_control.model.quantities import trace

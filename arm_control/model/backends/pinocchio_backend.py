@@ -9,11 +9,7 @@ import numpy as np
 import pinocchio as pin
 
 from arm_control.compiler.column_law import Columns
-from arm_control.compiler.kernels import (
-    Batch,
-    Kernel,
-    batch_of,
-)
+from arm_control.compiler.kernels import Batch, Kernel, batch_of
 from arm_control.compiler.scan_law import Scan
 from arm_control.exceptions import ModelError
 from arm_control.maths.poses import Array

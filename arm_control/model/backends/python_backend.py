@@ -6,26 +6,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from arm_control.compiler.column_law import (
-    ColumnLaw,
-    Columns,
-    TextColumns,
-)
-from arm_control.compiler.kernels import (
-    Batch,
-    Kernel,
-    batch_of,
-)
-from arm_control.compiler.program import (
-    FUNCTIONS,
-    Operation,
-    Program,
-)
-from arm_control.compiler.scan_law import (
-    Scan,
-    ScanLaw,
-    TextScan,
-)
+from arm_control.compiler.column_law import ColumnLaw, Columns, TextColumns
+from arm_control.compiler.kernels import Batch, Kernel, batch_of
+from arm_control.compiler.program import FUNCTIONS, Operation, Program
+from arm_control.compiler.scan_law import Scan, ScanLaw, TextScan
 from arm_control.maths.poses import Array
 from arm_control.model.quantities import trace
 from arm_control.model.tree import Tree

@@ -22,13 +22,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from arm_control.exceptions import UrdfError
-from arm_control.model.urdf.xml import (
-    CORE,
-    number,
-    numbers,
-    quote,
-    read_robot,
-)
+from arm_control.model.urdf.xml import CORE, number, numbers, quote, read_robot
 
 DEFINITE_TOLERANCE, TRIANGLE_TOLERANCE = 1e-12, 1e-3
 MOVABLE = ("revolute", "continuous", "prismatic")

@@ -11,15 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
-from arm_control.model.urdf.checks import (
-    MOVABLE,
-    is_massless,
-    principal_moments,
-)
-from arm_control.model.urdf.xml import (
-    number,
-    numbers,
-)
+from arm_control.model.urdf.checks import MOVABLE, is_massless, principal_moments
+from arm_control.model.urdf.xml import number, numbers
 
 
 @dataclass(frozen=True)

@@ -20,17 +20,9 @@ from xml.etree.ElementTree import Element
 from urdf_parser_py.urdf import URDF
 
 from arm_control.exceptions import FrameNotFound, JointNotFound, UrdfError
-from arm_control.model.urdf.checks import (
-    MOVABLE,
-    find_problems,
-    is_massless,
-)
+from arm_control.model.urdf.checks import MOVABLE, find_problems, is_massless
 from arm_control.model.urdf.xacro import expand_xacro
-from arm_control.model.urdf.xml import (
-    MAX_BYTES,
-    numbers,
-    read_robot,
-)
+from arm_control.model.urdf.xml import MAX_BYTES, numbers, read_robot
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
-from arm_control.model.urdf.facts import (
-    Facts,
-    LinkFacts,
-)
+from arm_control.model.urdf.facts import Facts, LinkFacts
 from arm_control.model.urdf.xml import quote
 
 SMALLEST_GUESS, LARGEST_GUESS, GUESS_FACTOR = 0.1, 1.0, 3.0

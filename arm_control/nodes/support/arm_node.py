@@ -22,22 +22,12 @@ from std_msgs.msg import String
 from std_srvs.srv import SetBool
 
 from arm_control.control.effort_gate import EffortGate
-from arm_control.core.parameters import (
-    parameter,
-    refuse_unknown,
-)
+from arm_control.core.parameters import parameter, refuse_unknown
 from arm_control.exceptions import ArmControlError, InputError
 from arm_control.model import RobotModel
 from arm_control.model.arm_parameters import ArmChoices
-from arm_control.nodes.support.polling import (
-    ControlLoop,
-    ControlPath,
-)
-from arm_control.nodes.support.publisher_lock import (
-    Rejections,
-    State,
-    StateReader,
-)
+from arm_control.nodes.support.polling import ControlLoop, ControlPath
+from arm_control.nodes.support.publisher_lock import Rejections, State, StateReader
 
 STATE = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
 LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)

@@ -13,11 +13,7 @@ from trajectory_msgs.msg import MultiDOFJointTrajectory
 from arm_control.exceptions import ArmControlError
 from arm_control.messages.command_messages import pose_order_of
 from arm_control.motion.pose_follower import PoseFollower
-from arm_control.nodes.support.arm_node import (
-    EVENTS,
-    LATCHED_EVENTS,
-    ArmNode,
-)
+from arm_control.nodes.support.arm_node import EVENTS, LATCHED_EVENTS, ArmNode
 from arm_control.nodes.support.publisher_lock import publisher_of
 
 

@@ -12,37 +12,15 @@ from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, Float64MultiArray
 
-from arm_control.control.effort_gate import (
-    EffortGate,
-    GateOutput,
-    GateParameters,
-)
+from arm_control.control.effort_gate import EffortGate, GateOutput, GateParameters
 from arm_control.core.parameters import parameter
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
 from arm_control.model import Terms
-from arm_control.nodes.support.arm_node import (
-    LATCHED,
-    STATE,
-    ArmNode,
-    ArmParameters,
-)
-from arm_control.nodes.support.conversions import (
-    doubles,
-    joint_state,
-    nanoseconds,
-)
-from arm_control.nodes.support.diagnostics import (
-    OK,
-    WARN,
-    Diagnostics,
-    Durations,
-    Rate,
-)
-from arm_control.nodes.support.publisher_lock import (
-    State,
-    StateReader,
-)
+from arm_control.nodes.support.arm_node import LATCHED, STATE, ArmNode, ArmParameters
+from arm_control.nodes.support.conversions import doubles, joint_state, nanoseconds
+from arm_control.nodes.support.diagnostics import OK, WARN, Diagnostics, Durations, Rate
+from arm_control.nodes.support.publisher_lock import State, StateReader
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,7 @@ from trajectory_msgs.msg import (
     MultiDOFJointTrajectoryPoint,
 )
 
-from arm_control.maths.poses import (
-    Array,
-    Pose,
-    quaternion_from_rotation,
-)
+from arm_control.maths.poses import Array, Pose, quaternion_from_rotation
 from arm_control.messages.fields import (
     NANOSECONDS,
     nanoseconds,

@@ -8,10 +8,7 @@ from typing import Any
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 
-from arm_control.nodes.support.polling import (
-    poll,
-    subscribed_apart,
-)
+from arm_control.nodes.support.polling import poll, subscribed_apart
 
 NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 """Nobody waits for us, and nothing is sent to us again."""

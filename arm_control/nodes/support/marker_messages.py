@@ -1,4 +1,4 @@
-"""Obstacles and lines as markers; markers as obstacles, which needs no ROS, are in :mod:`arm_control.messages.markers`."""
+"""Obstacles and lines as markers; :mod:`arm_control.messages.markers` reads them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,8 @@ from visualization_msgs.msg import Marker
 
 from arm_control.control.avoidance.proximity import Obstacle
 from arm_control.maths.poses import Array
-from arm_control.messages.markers import (
-    marker_form,
-    shapes_of,
-)
-from arm_control.nodes.support.conversions import (
-    pose_message,
-    time_message,
-)
+from arm_control.messages.markers import marker_form, shapes_of
+from arm_control.nodes.support.conversions import pose_message, time_message
 
 __all__ = ["line_marker", "marker_of", "shapes_of"]
 

@@ -1,4 +1,4 @@
-"""The obstacles of a scenario as markers on ``obstacles``; when and what is told is in :mod:`arm_control.simulation.obstacle_schedule`.
+"""The obstacles of a scenario as markers on ``obstacles``, by :mod:`arm_control.simulation.obstacle_schedule`.
 
 An obstacle that somebody else tells of, under its name here, is theirs from then on: they have moved it.
 """
@@ -12,16 +12,8 @@ from rclpy.clock_type import ClockType
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import Marker, MarkerArray
 
-from arm_control.nodes.support.arm_node import (
-    EVENTS,
-    STATE,
-    ArmNode,
-)
-from arm_control.nodes.support.conversions import (
-    duration_message,
-    nanoseconds,
-    time_message,
-)
+from arm_control.nodes.support.arm_node import EVENTS, STATE, ArmNode
+from arm_control.nodes.support.conversions import duration_message, nanoseconds, time_message
 from arm_control.nodes.support.marker_messages import marker_of
 from arm_control.nodes.support.publisher_lock import publisher_of
 from arm_control.simulation import obstacle_schedule as scenery

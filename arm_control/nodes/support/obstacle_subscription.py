@@ -7,18 +7,11 @@ from typing import Any
 from std_msgs.msg import Float64
 from visualization_msgs.msg import MarkerArray
 
-from arm_control.control.avoidance.avoidance_law import (
-    Avoidance,
-    AvoidanceOutput,
-)
+from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceOutput
 from arm_control.control.avoidance.proximity import Obstacle
 from arm_control.messages.obstacle_tracker import HeardObstacles
 from arm_control.model import Terms
-from arm_control.nodes.support.arm_node import (
-    EVENTS,
-    LATCHED,
-    ArmNode,
-)
+from arm_control.nodes.support.arm_node import EVENTS, LATCHED, ArmNode
 from arm_control.nodes.support.publisher_lock import State
 
 

@@ -22,15 +22,8 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control.control.avoidance.proximity import Obstacle
 from arm_control.maths.poses import Pose
-from arm_control.maths.shapes import (
-    Box,
-    Shape,
-    Sphere,
-)
-from arm_control.nodes.support.arm_node import (
-    EVENTS,
-    STATE,
-)
+from arm_control.maths.shapes import Box, Shape, Sphere
+from arm_control.nodes.support.arm_node import EVENTS, STATE
 from arm_control.nodes.support.conversions import (
     NANOSECONDS,
     duration_message,

@@ -1,4 +1,4 @@
-"""Who may command, and what was refused; reading joint states needs no ROS: :mod:`arm_control.messages.joint_states`."""
+"""The one publisher that may command, and the count of refused messages."""
 
 from __future__ import annotations
 
@@ -9,11 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from arm_control.exceptions import InputError, cause_of
-from arm_control.messages.joint_states import (
-    State,
-    StateReader,
-    refuse_stale,
-)
+from arm_control.messages.joint_states import State, StateReader, refuse_stale
 
 __all__ = ["PublisherLock", "Rejections", "State", "StateReader", "refuse_stale"]
 

@@ -15,10 +15,7 @@ from rclpy.qos import qos_profile_parameter_events
 from std_srvs.srv import SetBool, Trigger
 
 from arm_control.control.avoidance.avoidance_law import AvoidanceParameters
-from arm_control.core.parameters import (
-    Parameters,
-    Spec,
-)
+from arm_control.core.parameters import Parameters, Spec
 from arm_control.nodes.ilqr import IlqrNodeParameters
 from arm_control.nodes.joint import JointNodeParameters
 from arm_control.nodes.osc import OscNodeParameters

@@ -21,10 +21,7 @@ import numpy.typing as npt
 
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
-from arm_control.planning.arm_dynamics import (
-    Dynamics,
-    differences,
-)
+from arm_control.planning.arm_dynamics import Dynamics, differences
 
 _DOUBLINGS = 60
 

@@ -12,14 +12,7 @@ from arm_control.planning.arm_dynamics import Dynamics
 from arm_control.planning.costs import Costs
 from arm_control.planning.generic.user_costs import UserCosts
 from arm_control.planning.passes import Backward
-from arm_control.planning.riccati import (
-    DONE,
-    Cost,
-    Expansion,
-    Limits,
-    expand,
-    step,
-)
+from arm_control.planning.riccati import DONE, Cost, Expansion, Limits, expand, step
 
 
 class PassFailed(Exception):

@@ -9,10 +9,7 @@ import numpy as np
 
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
-from arm_control.planning.arm_dynamics import (
-    differences,
-    second_differences,
-)
+from arm_control.planning.arm_dynamics import differences, second_differences
 from arm_control.planning.costs import Costs
 from arm_control.planning.riccati import Cost
 

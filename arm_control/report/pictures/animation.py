@@ -13,20 +13,9 @@ from PIL import Image, ImageDraw, ImageFont
 
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
-from arm_control.report.pictures.rendering import (
-    Frames,
-    Rendering,
-    Shots,
-    render,
-)
-from arm_control.report.pictures.sketch import (
-    homogeneous,
-    sketch,
-)
-from arm_control.report.pictures.style import (
-    AXIS_COLOURS,
-    ORANGE,
-)
+from arm_control.report.pictures.rendering import Frames, Rendering, Shots, render
+from arm_control.report.pictures.sketch import homogeneous, sketch
+from arm_control.report.pictures.style import AXIS_COLOURS, ORANGE
 from arm_control.report.pictures.track import Track
 
 _log = logging.getLogger(__name__)

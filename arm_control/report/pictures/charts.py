@@ -13,11 +13,7 @@ from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.motion.target_files import TargetList
-from arm_control.report.pictures.animation import (
-    draw_animation,
-    make_shots,
-    render_or_sketch,
-)
+from arm_control.report.pictures.animation import draw_animation, make_shots, render_or_sketch
 from arm_control.report.pictures.rendering import Frames
 from arm_control.report.pictures.sketch import draw_path
 from arm_control.report.pictures.style import (
@@ -33,10 +29,7 @@ from arm_control.report.pictures.style import (
     style,
     time_axis,
 )
-from arm_control.report.pictures.track import (
-    Track,
-    make_track,
-)
+from arm_control.report.pictures.track import Track, make_track
 from arm_control.simulation.recording import Recording
 
 LOWEST = 1e-4

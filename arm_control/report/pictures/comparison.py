@@ -13,12 +13,7 @@ from arm_control.control.osc.task import rows_of
 from arm_control.control.osc.task_inertia import scaled_jacobian
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
-from arm_control.report.pictures.in_space import (
-    draw_run,
-    draw_runs,
-    same_frame,
-    views,
-)
+from arm_control.report.pictures.in_space import draw_run, draw_runs, same_frame, views
 from arm_control.report.pictures.style import (
     BLUE,
     GREEN,

@@ -10,21 +10,10 @@ from matplotlib.patches import Polygon
 from matplotlib.patheffects import withStroke
 
 from arm_control.maths.poses import Array
-from arm_control.maths.shapes import (
-    Box,
-    Capsule,
-    Cone,
-    Cylinder,
-    Shape,
-    Sphere,
-)
+from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
 from arm_control.model import RobotModel
 from arm_control.report.pictures.sketch import link_points
-from arm_control.report.pictures.style import (
-    GREY,
-    INK,
-    RED,
-)
+from arm_control.report.pictures.style import GREY, INK, RED
 from arm_control.simulation.recording import Trace
 from arm_control.simulation.world import World
 

@@ -15,18 +15,7 @@ from PIL import Image
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.report.pictures.sketch import link_points
-from arm_control.report.pictures.style import (
-    BLUE,
-    DASHES,
-    GREEN,
-    GREY,
-    INK,
-    ORANGE,
-    RED,
-    limit,
-    new_figure,
-    style,
-)
+from arm_control.report.pictures.style import BLUE, DASHES, GREEN, GREY, INK, ORANGE, RED, limit, new_figure, style
 
 COLOURS = (BLUE, ORANGE, GREEN)
 POSTURES = (0.0, 0.35, 0.7, 1.0)

@@ -15,19 +15,8 @@ from mpl_toolkits.mplot3d.art3d import Line3DCollection  # type: ignore[import-u
 
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
-from arm_control.report.pictures.rendering import (
-    Frames,
-    Shots,
-)
-from arm_control.report.pictures.style import (
-    AXIS_COLOURS,
-    BLUE,
-    DPI,
-    GREY,
-    GRID,
-    INK,
-    ORANGE,
-)
+from arm_control.report.pictures.rendering import Frames, Shots
+from arm_control.report.pictures.style import AXIS_COLOURS, BLUE, DPI, GREY, GRID, INK, ORANGE
 from arm_control.report.pictures.track import Track
 
 TRIAD = 0.08

@@ -8,11 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import (
-    Array,
-    Pose,
-    rotation_vector,
-)
+from arm_control.maths.poses import Array, Pose, rotation_vector
 from arm_control.model import RobotModel
 from arm_control.simulation.recording import Recording
 

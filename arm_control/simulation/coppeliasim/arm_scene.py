@@ -18,18 +18,8 @@ from typing import Any
 import numpy as np
 
 from arm_control.exceptions import JointNotFound, ModelError
-from arm_control.maths.poses import (
-    Array,
-    rotation_with_z,
-)
-from arm_control.maths.shapes import (
-    Box,
-    Capsule,
-    Cone,
-    Cylinder,
-    Shape,
-    Sphere,
-)
+from arm_control.maths.poses import Array, rotation_with_z
+from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
 from arm_control.model import RobotModel
 from arm_control.model.spatial_vectors import Inertia, Transform
 from arm_control.model.tree import Body

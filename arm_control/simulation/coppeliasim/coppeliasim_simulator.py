@@ -18,27 +18,11 @@ from typing import Any
 import numpy as np
 
 from arm_control.exceptions import ModelError, SimulationDiverged, SimulatorLost
-from arm_control.maths.poses import (
-    Array,
-    Pose,
-    rotation_from_quaternion,
-)
+from arm_control.maths.poses import Array, Pose, rotation_from_quaternion
 from arm_control.maths.shapes import Shape
 from arm_control.model import RobotModel
-from arm_control.simulation.coppeliasim.arm_scene import (
-    build,
-    find,
-    find_joints,
-    joint_paths,
-    shape_of,
-)
-from arm_control.simulation.coppeliasim.bridge_script import (
-    KEEP_ALIVE,
-    create_script,
-    end_what_runs,
-    stop,
-    until,
-)
+from arm_control.simulation.coppeliasim.arm_scene import build, find, find_joints, joint_paths, shape_of
+from arm_control.simulation.coppeliasim.bridge_script import KEEP_ALIVE, create_script, end_what_runs, stop, until
 from arm_control.simulation.coppeliasim.coppeliasim_client import Connection
 from arm_control.simulation.coppeliasim.coppeliasim_parameters import CoppeliasimParameters
 from arm_control.simulation.coppeliasim.physics_checks import (

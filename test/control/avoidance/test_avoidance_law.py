@@ -12,28 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arm_control.control.avoidance.avoidance_law import (
-    Avoidance,
-    AvoidanceParameters,
-)
-from arm_control.control.avoidance.proximity import (
-    Obstacle,
-    Proximity,
-)
+from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceParameters
+from arm_control.control.avoidance.proximity import Obstacle, Proximity
 from arm_control.exceptions import InputError, ParameterError
-from arm_control.maths.poses import (
-    Array,
-    Pose,
-    rotation_from_vector,
-    rotation_with_z,
-)
-from arm_control.maths.shapes import (
-    Box,
-    Capsule,
-    Cone,
-    Cylinder,
-    Sphere,
-)
+from arm_control.maths.poses import Array, Pose, rotation_from_vector, rotation_with_z
+from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Sphere
 from arm_control.model import RobotModel
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])

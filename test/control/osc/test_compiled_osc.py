@@ -12,17 +12,10 @@ from arm_control.control.osc import compiled_osc
 from arm_control.control.osc.compiled_osc import CompiledOsc
 from arm_control.control.osc.osc_law import OperationalSpaceController
 from arm_control.control.osc.osc_parameters import OscParameters
-from arm_control.control.osc.task_inertia import (
-    regularity,
-    scaled_jacobian,
-)
+from arm_control.control.osc.task_inertia import regularity, scaled_jacobian
 from arm_control.core.cache import Cache
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import (
-    Array,
-    Pose,
-    rotation_from_vector,
-)
+from arm_control.maths.poses import Array, Pose, rotation_from_vector
 from arm_control.model import RobotModel, Terms, Tool
 from arm_control.motion.references import Reference
 

@@ -5,35 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arm_control.control.effort_gate import (
-    EffortGate,
-    GateParameters,
-)
+from arm_control.control.effort_gate import EffortGate, GateParameters
 from arm_control.control.osc.compiled_osc import CompiledOsc
-from arm_control.control.osc.null_space import (
-    Level,
-    beneath,
-    beneath_pseudo,
-    joint_motion,
-    stack,
-)
+from arm_control.control.osc.null_space import Level, beneath, beneath_pseudo, joint_motion, stack
 from arm_control.control.osc.osc_law import OperationalSpaceController
-from arm_control.control.osc.osc_parameters import (
-    Form,
-    Gains,
-    OscParameters,
-)
-from arm_control.control.osc.task import (
-    along,
-    axes,
-    rows_of,
-)
+from arm_control.control.osc.osc_parameters import Form, Gains, OscParameters
+from arm_control.control.osc.task import along, axes, rows_of
 from arm_control.exceptions import ParameterError
-from arm_control.maths.poses import (
-    Array,
-    Pose,
-    rotation_from_vector,
-)
+from arm_control.maths.poses import Array, Pose, rotation_from_vector
 from arm_control.model import RobotModel, Terms
 from arm_control.motion.references import Reference
 from arm_control.simulation.mujoco_simulator import MujocoSimulator

@@ -10,26 +10,13 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from arm_control.control.effort_gate import (
-    EffortGate,
-    GateParameters,
-)
-from arm_control.control.osc.osc_law import (
-    OperationalSpaceController,
-    OscOutput,
-)
-from arm_control.control.osc.osc_parameters import (
-    Gains,
-    OscParameters,
-)
+from arm_control.control.effort_gate import EffortGate, GateParameters
+from arm_control.control.osc.osc_law import OperationalSpaceController, OscOutput
+from arm_control.control.osc.osc_parameters import Gains, OscParameters
 from arm_control.control.osc.task import pose_error
 from arm_control.control.osc.task_inertia import task_inertia
 from arm_control.exceptions import ParameterError
-from arm_control.maths.poses import (
-    Array,
-    Pose,
-    rotation_from_vector,
-)
+from arm_control.maths.poses import Array, Pose, rotation_from_vector
 from arm_control.model import RobotModel, Terms
 from arm_control.motion.references import Reference
 from arm_control.simulation.mujoco_simulator import MujocoSimulator

@@ -8,15 +8,9 @@ import numpy as np
 import pytest
 
 from arm_control import urdf_path
-from arm_control.control.effort_gate import (
-    EffortGate,
-    GateParameters,
-)
+from arm_control.control.effort_gate import EffortGate, GateParameters
 from arm_control.control.osc.compiled_osc import CompiledOsc
-from arm_control.control.osc.proposal import (
-    capability,
-    propose,
-)
+from arm_control.control.osc.proposal import capability, propose
 from arm_control.exceptions import ParameterError
 from arm_control.maths.poses import Pose
 from arm_control.model import RobotModel

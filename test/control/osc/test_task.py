@@ -6,19 +6,9 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from arm_control.control.osc.task import (
-    ROWS,
-    along,
-    axes,
-    pose_error,
-    rows_of,
-    turn_error,
-)
+from arm_control.control.osc.task import ROWS, along, axes, pose_error, rows_of, turn_error
 from arm_control.exceptions import ParameterError
-from arm_control.maths.poses import (
-    Pose,
-    rotation_from_vector,
-)
+from arm_control.maths.poses import Pose, rotation_from_vector
 
 
 def poses(seed: int, n: int = 50) -> list[tuple[Pose, Pose]]:

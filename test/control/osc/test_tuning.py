@@ -9,30 +9,16 @@ import numpy as np
 import pytest
 import yaml
 
-from arm_control import (
-    RobotModel,
-    urdf_path,
-)
+from arm_control import RobotModel, urdf_path
 from arm_control.app import cli
 from arm_control.app.conclusion import parameters_of
 from arm_control.app.run import RunOptions
-from arm_control.control.avoidance.avoidance_law import (
-    Avoidance,
-    AvoidanceParameters,
-)
+from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceParameters
 from arm_control.control.avoidance.proximity import Obstacle
 from arm_control.control.laws import OscSimulation
 from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.control.osc.proposal import propose
-from arm_control.control.osc.tuning import (
-    PROPOSED,
-    OscTuning,
-    Saved,
-    parameter_text,
-    said,
-    tuned,
-    with_avoidance,
-)
+from arm_control.control.osc.tuning import PROPOSED, OscTuning, Saved, parameter_text, said, tuned, with_avoidance
 from arm_control.exceptions import ParameterError
 from arm_control.maths.poses import Pose
 from arm_control.maths.shapes import Sphere

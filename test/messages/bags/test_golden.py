@@ -19,32 +19,13 @@ from arm_control.control.laws import arm_and_parameters
 from arm_control.control.loop import Control
 from arm_control.messages.bags import plain_messages as messages
 from arm_control.messages.bags.message_definitions import known_types
-from arm_control.messages.bags.reader import (
-    Bag,
-    read_bag,
-)
-from arm_control.messages.bags.replay import (
-    Commands,
-    compare,
-    recorded_commands,
-    replayed_commands,
-)
-from arm_control.messages.bags.replay_setup import (
-    Choice,
-    controller_of,
-)
+from arm_control.messages.bags.reader import Bag, read_bag
+from arm_control.messages.bags.replay import Commands, compare, recorded_commands, replayed_commands
+from arm_control.messages.bags.replay_setup import Choice, controller_of
 from arm_control.messages.bags.simulated_bag import SimulatedBag
 from arm_control.simulation.offline import Simulation
-from arm_control.simulation.scenario import (
-    Scenario,
-    scenario_names,
-)
-from arm_control.simulation.world import (
-    Mover,
-    Push,
-    Span,
-    World,
-)
+from arm_control.simulation.scenario import Scenario, scenario_names
+from arm_control.simulation.world import Mover, Push, Span, World
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 NUMBERS = 2000

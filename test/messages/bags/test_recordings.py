@@ -24,26 +24,12 @@ from arm_control.exceptions import BagError
 from arm_control.messages.bags import plain_messages as messages
 from arm_control.messages.bags.contents import joint_series
 from arm_control.messages.bags.reader import read_bag
-from arm_control.messages.bags.replay import (
-    Commands,
-    compare,
-)
-from arm_control.messages.bags.writer import (
-    BagWriter,
-    Published,
-)
+from arm_control.messages.bags.replay import Commands, compare
+from arm_control.messages.bags.writer import BagWriter, Published
 from arm_control.model import RobotModel
 from arm_control.report import bag_figures as analysis
-from arm_control.report.bag_figures import (
-    pose_orders,
-    timing,
-    topic_figures,
-)
-from arm_control.report.inverse_dynamics import (
-    correlation,
-    fitted,
-    inverse_dynamics,
-)
+from arm_control.report.bag_figures import pose_orders, timing, topic_figures
+from arm_control.report.inverse_dynamics import correlation, fitted, inverse_dynamics
 from arm_control.report.metrics import clearance
 from arm_control.report.pictures import bag_charts as recorded
 from arm_control.report.pictures.style import new_figure

@@ -12,15 +12,9 @@ from std_srvs.srv import Trigger
 from arm_control.exceptions import InputError, cause_of
 from arm_control.messages.joint_states import StateReader
 from arm_control.model import RobotModel
-from arm_control.nodes.support.conversions import (
-    joint_state,
-    pose_message,
-)
+from arm_control.nodes.support.conversions import joint_state, pose_message
 from arm_control.nodes.support.plant_node import SimulatedArmNode
-from arm_control.nodes.support.publisher_lock import (
-    PublisherLock,
-    Rejections,
-)
+from arm_control.nodes.support.publisher_lock import PublisherLock, Rejections
 from arm_control.nodes.tools.run_monitor import MonitorNode
 
 FIRST, SECOND = ({"publisher_gid": {"data": [number] * 16}} for number in (1, 2))
