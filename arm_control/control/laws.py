@@ -9,14 +9,12 @@ from typing import NamedTuple, Protocol
 from arm_control.control.effort_gate import GateParameters
 from arm_control.control.joint_space import JointParameters, JointSpaceController
 from arm_control.control.osc.compiled_osc import CompiledOsc
-from arm_control.control.osc.tuning import OscTuning, tuned
-from arm_control.core.files import urdf_path
-from arm_control.exceptions import ArmControlError, InputError, ParameterError
+from arm_control.control.osc.tuning import OscTuning
+from arm_control.exceptions import ArmControlError, InputError
 from arm_control.maths.poses import Array, Pose
-from arm_control.messages.command_messages import JointOrder, Order
 from arm_control.model import RobotModel, Terms
 from arm_control.model.arm_parameters import ArmChoices
-from arm_control.model.urdf.load import read_source
+from arm_control.motion.goals import Goal, JointGoal
 from arm_control.motion.joint_follower import Follower, FollowingParameters
 from arm_control.motion.pose_follower import PoseFollower, PoseMotion
 from arm_control.motion.references import Queue, Target
@@ -24,10 +22,6 @@ from arm_control.motion.waypoints import Waypoints
 from arm_control.planning.reach import ReachPlanner
 from arm_control.planning.receding import PlanFollower, RecedingParameters
 from arm_control.planning.worker import InlinePlanner
-from arm_control.simulation.scenario import Scenario
-
-NODE_ONLY = ("lock_step", "robot_description", "publish_effort_array", "telemetry_every", "disturbance_timeout")
-"""Parameters of a controller's node that say nothing about the control."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +54,7 @@ class Tick(NamedTuple):
 class Law(Protocol):
     """A controller that was at rest when it was made."""
 
-    def take(self, order: Order) -> None:
+    def take(self, goal: Goal) -> None:
         """Take in what is to be done from a moment on."""
 
     def restart(self, q: Array) -> None:
@@ -71,35 +65,6 @@ class Law(Protocol):
 
     def __call__(self, stamp_ns: int, q: Array, v: Array) -> Tick:
         """From the stamp [ns], positions and velocities of a state."""
-
-
-def arm_and_parameters(scenario: Scenario, description: str = "") -> tuple[RobotModel, LawParameters]:
-    """Return the arm of a scenario, and the parameters of its controller.
-
-    Parameters
-    ----------
-    scenario : Scenario
-        Its first controller among osc, joint and ilqr counts.
-    description : str
-        Text of another URDF than the scenario's; empty: that one.
-
-    Raises
-    ------
-    ParameterError
-        When it has no controller, or a parameter is unknown or not allowed.
-    """
-    description = description or read_source(urdf_path(scenario.robot))[0]
-    plain: dict[str, type[JointSimulation | IlqrSimulation]] = {"joint": JointSimulation, "ilqr": IlqrSimulation}
-    for node in ("osc", *plain):
-        if node in scenario.nodes:
-            given = {name: value for name, value in scenario.nodes[node].items() if name not in NODE_ONLY}
-            where = f"{scenario.name}: {node}"
-            if node in plain:
-                parameters = plain[node].from_mapping(given, where=where)
-                return parameters.model(description), parameters
-            model = tuned(OscSimulation, given, None, where).model(description)
-            return model, tuned(OscSimulation, given, model, where)
-    raise ParameterError(f"{scenario.name} has no controller: a node osc, joint or ilqr is needed")
 
 
 def law_of(model: RobotModel, parameters: LawParameters, q0: Array) -> Law:
@@ -119,9 +84,9 @@ class OscLaw:
         self._follower = PoseFollower(model)
         self.restart(q0)
 
-    def take(self, order: Order) -> None:
+    def take(self, goal: Goal) -> None:
         """See :class:`Law`."""
-        self._follower.queue.add(_pose_order(order))
+        self._follower.queue.add(_pose_goal(goal))
 
     def restart(self, q: Array) -> None:
         """See :class:`Law`."""
@@ -146,9 +111,9 @@ class IlqrLaw:
         self._is_braked = False
         self.restart(q0)
 
-    def take(self, order: Order) -> None:
+    def take(self, goal: Goal) -> None:
         """See :class:`Law`."""
-        self._follower.queue.add(_pose_order(order))
+        self._follower.queue.add(_pose_goal(goal))
 
     def restart(self, q: Array) -> None:
         """See :class:`Law`."""
@@ -175,18 +140,18 @@ class JointLaw:
     def __init__(self, model: RobotModel, parameters: JointSimulation, q0: Array) -> None:
         self._model, self._parameters = model, parameters
         self._controller = JointSpaceController(model, parameters)
-        self._orders: Queue[JointOrder] = Queue()
+        self._goals: Queue[JointGoal] = Queue()
         self.restart(q0)
 
-    def take(self, order: Order) -> None:
+    def take(self, goal: Goal) -> None:
         """See :class:`Law`."""
-        if not isinstance(order, JointOrder):
+        if not isinstance(goal, JointGoal):
             raise InputError("joint space control follows joints, no poses")
-        self._orders.add(order)
+        self._goals.add(goal)
 
     def restart(self, q: Array) -> None:
         """See :class:`Law`."""
-        self._order: JointOrder | None = None
+        self._goal: JointGoal | None = None
         self.let_go(q)
 
     def let_go(self, q: Array) -> None:
@@ -194,25 +159,25 @@ class JointLaw:
         self._follower = Follower(self._model, self._parameters, q)
 
     def __call__(self, stamp_ns: int, q: Array, v: Array) -> Tick:
-        """See :class:`Law`; an order that cannot be followed is passed over, as the node does."""
-        order = self._orders.active(stamp_ns)
-        if order is not None and order is not self._order:
-            self._order = order
+        """See :class:`Law`; an goal that cannot be followed is passed over, as the node does."""
+        goal = self._goals.active(stamp_ns)
+        if goal is not None and goal is not self._goal:
+            self._goal = goal
             with suppress(ArmControlError):
-                self._start(order, stamp_ns)
+                self._start(goal, stamp_ns)
         reference = self._follower.tick(stamp_ns, q)
         state = self._model.evaluate(q, v)
         output = self._controller.tick(state, reference)
         return Tick(state, output.tau, output.terms, self._model.pose(reference.q_des))
 
-    def _start(self, order: JointOrder, now_ns: int) -> None:
-        if isinstance(order.goal, Waypoints):
-            self._follower.follow(order.goal, now_ns)
+    def _start(self, goal: JointGoal, now_ns: int) -> None:
+        if isinstance(goal.destination, Waypoints):
+            self._follower.follow(goal.destination, now_ns)
         else:
-            self._follower.go_to(order.goal, now_ns)
+            self._follower.go_to(goal.destination, now_ns)
 
 
-def _pose_order(order: Order) -> Target | PoseMotion:
-    if isinstance(order, JointOrder):
+def _pose_goal(goal: Goal) -> Target | PoseMotion:
+    if isinstance(goal, JointGoal):
         raise InputError("this controller follows poses, no joints")
-    return order
+    return goal

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import FrameNotFound, InputError
 from arm_control.maths.poses import Pose, rotation_from_quaternion
 from arm_control.model import RobotModel
 from arm_control.motion.pose_trajectory import PosePoints
 from arm_control.motion.waypoints import Waypoints
 
-NANOSECONDS = 1_000_000_000
 HORIZON_NS = 24 * 3600 * NANOSECONDS
 """A message that is to act later than this [ns] after the newest state has a wrong stamp."""
 

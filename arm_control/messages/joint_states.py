@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
-from arm_control.messages.fields import NANOSECONDS, nanoseconds
+from arm_control.messages.fields import nanoseconds
 from arm_control.model import RobotModel
 
 

@@ -16,9 +16,10 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from arm_control.control.effort_gate import EffortGate, GateOutput, GateParameters
+from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
 from arm_control.nodes.support.arm_node import STATE, ArmNode, ArmParameters, run
-from arm_control.nodes.support.conversions import NANOSECONDS, doubles, joint_state, nanoseconds
+from arm_control.nodes.support.conversions import doubles, joint_state, nanoseconds
 from arm_control.nodes.support.diagnostics import OK, WARN, Diagnostics, Rate
 from arm_control.nodes.support.publisher_lock import PublisherLock, State, StateReader
 

@@ -16,14 +16,15 @@ from visualization_msgs.msg import MarkerArray
 
 from arm_control.control.effort_gate import GateOutput
 from arm_control.control.osc.task import pose_error
+from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Pose
 from arm_control.model import Terms
 from arm_control.nodes.support.arm_node import STATE, run
-from arm_control.nodes.support.command_subscription import PoseOrders
 from arm_control.nodes.support.controller_node import Command, EffortNode, EffortParameters
-from arm_control.nodes.support.conversions import NANOSECONDS, pose_array
+from arm_control.nodes.support.conversions import pose_array
 from arm_control.nodes.support.diagnostics import WARN, Durations
+from arm_control.nodes.support.goal_subscription import PoseGoals
 from arm_control.nodes.support.marker_messages import line_marker
 from arm_control.nodes.support.publisher_lock import State
 from arm_control.planning.reach import Plan
@@ -72,7 +73,7 @@ class IlqrNode(EffortNode):
         self._plans = PlanFollower(self.model, self.parameters, self._planner, self.parameters.lock_step)
         self._seen = 0
         if first:
-            self._orders = PoseOrders(self, lambda: self.now_ns, self.publish_target_count, motions=False)
+            self._orders = PoseGoals(self, lambda: self.now_ns, self.publish_target_count, motions=False)
         self._orders.on_model()
         super().on_model(first)
 

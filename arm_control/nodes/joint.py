@@ -10,14 +10,15 @@ from trajectory_msgs.msg import JointTrajectory
 
 from arm_control.control.joint_space import JointParameters, JointSpaceController
 from arm_control.exceptions import ArmControlError
-from arm_control.messages.command_messages import JointOrder, joint_order_of
+from arm_control.messages.goal_messages import joint_goal_of
+from arm_control.motion.goals import JointGoal
 from arm_control.motion.joint_follower import Follower, FollowingParameters
 from arm_control.motion.references import Queue
 from arm_control.motion.waypoints import Waypoints
 from arm_control.nodes.support.arm_node import run
-from arm_control.nodes.support.command_subscription import Orders
 from arm_control.nodes.support.controller_node import Command, EffortNode, EffortParameters
 from arm_control.nodes.support.diagnostics import WARN
+from arm_control.nodes.support.goal_subscription import GoalSubscription
 from arm_control.nodes.support.publisher_lock import State
 
 
@@ -32,15 +33,15 @@ class JointNode(EffortNode):
     parameters: JointNodeParameters
 
     def __init__(self) -> None:
-        self._orders: Queue[JointOrder] = Queue()
-        self._order: JointOrder | None = None
+        self._goals: Queue[JointGoal] = Queue()
+        self._goal: JointGoal | None = None
         self._controller: JointSpaceController | None = None
         self._follower: Follower | None = None
         super().__init__("joint", JointNodeParameters, ("feedback", "feedforward", "bias"), ("joint_error",))
 
     def n_targets(self) -> int:
         """Trajectories and targets known so far."""
-        return len(self._orders)
+        return len(self._goals)
 
     # -- what comes in ---------------------------------------------------------------------------
 
@@ -49,7 +50,7 @@ class JointNode(EffortNode):
         self._controller, self._follower = JointSpaceController(self.model, self.parameters), None
         if first:
             kinds = {"joint_trajectory": JointTrajectory, "target_joint": JointState}
-            Orders(self, kinds, self._add_order, self.publish_target_count)
+            GoalSubscription(self, kinds, self._add_goal, self.publish_target_count)
         super().on_model(first)
 
     def on_parameters(self) -> None:
@@ -59,14 +60,14 @@ class JointNode(EffortNode):
         if self._follower is not None:
             self._follower.parameters = self.parameters
 
-    def _add_order(self, topic: str, message: Any) -> None:
-        self._orders.add(joint_order_of(topic, message, self.model, self.now_ns))
+    def _add_goal(self, topic: str, message: Any) -> None:
+        self._goals.add(joint_goal_of(topic, message, self.model, self.now_ns))
 
     # -- one tick --------------------------------------------------------------------------------
 
     def restart(self, state: State) -> None:
         """Hold where the arm is until a trajectory is due."""
-        self._order = self._follower = None
+        self._goal = self._follower = None
 
     def law(self, state: State) -> Command:
         """Torque for the desired motion of this moment."""
@@ -84,18 +85,18 @@ class JointNode(EffortNode):
         """The follower, with what is due taken up. A braked arm is let go: later it is held where it is then."""
         if self._follower is None or self.gate.latched:
             self._follower = Follower(self.model, self.parameters, state.q)
-        order = self._orders.active(state.stamp_ns)
-        if order is not None and order is not self._order:
-            self._order = order
-            self._start(self._follower, order, state.stamp_ns)
+        goal = self._goals.active(state.stamp_ns)
+        if goal is not None and goal is not self._goal:
+            self._goal = goal
+            self._start(self._follower, goal, state.stamp_ns)
         return self._follower
 
-    def _start(self, follower: Follower, order: JointOrder, now_ns: int) -> None:
+    def _start(self, follower: Follower, goal: JointGoal, now_ns: int) -> None:
         try:
-            if isinstance(order.goal, Waypoints):
-                follower.follow(order.goal, now_ns)
+            if isinstance(goal.destination, Waypoints):
+                follower.follow(goal.destination, now_ns)
             else:
-                follower.go_to(order.goal, now_ns)
+                follower.go_to(goal.destination, now_ns)
         except ArmControlError as error:
             self.rejections.add("start", error)
 

@@ -14,10 +14,11 @@ from std_msgs.msg import Float64
 
 from arm_control.control.avoidance.avoidance_law import AvoidanceOutput, AvoidanceParameters
 from arm_control.core.parameters import parameter
+from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import ArmControlError, InputError
 from arm_control.model import Terms
 from arm_control.nodes.support.arm_node import STATE, ArmNode, ArmParameters, run
-from arm_control.nodes.support.conversions import NANOSECONDS, joint_state, nanoseconds
+from arm_control.nodes.support.conversions import joint_state, nanoseconds
 from arm_control.nodes.support.diagnostics import OK, WARN, Diagnostics, Rate
 from arm_control.nodes.support.obstacle_subscription import Surroundings
 from arm_control.nodes.support.publisher_lock import State, StateReader

@@ -16,13 +16,13 @@ from arm_control.control.osc.compiled_osc import CompiledOsc
 from arm_control.control.osc.osc_law import TERMS, OscOutput
 from arm_control.control.osc.tuning import OscTuning, said, tuned, with_avoidance
 from arm_control.core.parameters import parameter
+from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.nodes.support.arm_node import STATE, run
-from arm_control.nodes.support.command_subscription import PoseOrders
 from arm_control.nodes.support.controller_node import Command, EffortNode, EffortParameters
-from arm_control.nodes.support.conversions import NANOSECONDS
+from arm_control.nodes.support.goal_subscription import PoseGoals
 from arm_control.nodes.support.obstacle_subscription import Surroundings
 from arm_control.nodes.support.publisher_lock import State
 
@@ -65,7 +65,7 @@ class OscNode(EffortNode):
         self._controller = None
         self._new_controller(np.zeros(self.model.nv))
         if first:
-            self._orders = PoseOrders(self, lambda: self.now_ns, self.publish_target_count)
+            self._orders = PoseGoals(self, lambda: self.now_ns, self.publish_target_count)
             self.control_path.subscribe(JointState, "disturbance", self._on_disturbance, STATE)
         self._orders.on_model()
         if self._surroundings is not None:

@@ -16,10 +16,11 @@ from rclpy.clock_type import ClockType
 from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
 
 from arm_control.core.parameters import parameter
+from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import ParameterError
 from arm_control.motion.target_files import Motion, TargetList, load_trajectory
 from arm_control.nodes.support.arm_node import LATCHED_EVENTS, ArmNode, ArmParameters, run
-from arm_control.nodes.support.conversions import NANOSECONDS, pose_message, pose_trajectory_message, trajectory_message
+from arm_control.nodes.support.conversions import pose_message, pose_trajectory_message, trajectory_message
 from arm_control.nodes.support.obstacle_publisher import Scenery
 from arm_control.simulation.obstacle_schedule import LEAD
 from arm_control.simulation.scenario import world_of

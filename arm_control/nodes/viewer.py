@@ -22,13 +22,14 @@ from visualization_msgs.msg import MarkerArray
 
 from arm_control.core.files import urdf_path
 from arm_control.core.parameters import parameter
+from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Pose
 from arm_control.messages.fields import link_of
 from arm_control.model.urdf.load import read_source
 from arm_control.nodes.support.arm_node import EVENTS, LATCHED, ArmNode, ArmParameters, run
-from arm_control.nodes.support.command_subscription import PoseOrders
-from arm_control.nodes.support.conversions import NANOSECONDS, joint_state, nanoseconds
+from arm_control.nodes.support.conversions import joint_state, nanoseconds
+from arm_control.nodes.support.goal_subscription import PoseGoals
 from arm_control.nodes.support.latest_messages import NewestOnly
 from arm_control.nodes.support.page_command_runner import Wished
 from arm_control.nodes.support.service_clients import Remote, may_be_braked, told
@@ -106,7 +107,7 @@ class ViewerNode(ArmNode):
         self.q = np.clip(np.zeros(self.model.nq), self.model.q_min, self.model.q_max)
         self.page.set_arm(self.model, parts)
         if first:
-            self._orders = PoseOrders(self, lambda: self.now_ns)
+            self._orders = PoseGoals(self, lambda: self.now_ns)
         self._orders.on_model()
         self._orders.follower.restart(self.q)
         self._heard_state = False

@@ -35,8 +35,8 @@ from arm_control.core.parameters import parameter
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array, Pose
 from arm_control.nodes.support.arm_node import LATCHED, STATE, ArmNode, ArmParameters, run
-from arm_control.nodes.support.command_subscription import PoseOrders
 from arm_control.nodes.support.conversions import time_message, transform_message
+from arm_control.nodes.support.goal_subscription import PoseGoals
 from arm_control.nodes.support.marker_messages import line_marker
 from arm_control.nodes.support.obstacle_subscription import ObstacleListener
 from arm_control.nodes.support.polling import Apart, poll
@@ -75,7 +75,7 @@ class VisualsNode(ArmNode):
 
     parameters: VisualsParameters
     NICE = 10  # the control loop comes first
-    _orders: PoseOrders
+    _orders: PoseGoals
     _obstacles: ObstacleListener
 
     def __init__(self) -> None:
@@ -105,7 +105,7 @@ class VisualsNode(ArmNode):
             self._tf_static.publish(TFMessage(transforms=self.world()))
 
     def _listen(self) -> None:
-        self._orders = PoseOrders(self, lambda: self._state.stamp_ns if self._state is not None else 0)
+        self._orders = PoseGoals(self, lambda: self._state.stamp_ns if self._state is not None else 0)
         self._obstacles = ObstacleListener(self)
         self._joint_states, self._task = (
             self.create_subscription(JointState, topic, lambda _: None, STATE, callback_group=Apart())

@@ -6,20 +6,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arm_control.control.avoidance.proximity import Proximity
+from arm_control.control.avoidance.proximity import Proximity, clearance
 from arm_control.control.osc.task import pose_error
+from arm_control.control.osc.task_inertia import condition_number
 from arm_control.exceptions import ArmControlError, cause_of
 from arm_control.maths.poses import Array
 from arm_control.messages.bags.contents import JointSeries, joint_series
 from arm_control.messages.bags.reader import Bag, Topic
 from arm_control.messages.bags.replay import Commands
-from arm_control.messages.command_messages import POSE_ORDERS, pose_order_of
 from arm_control.messages.fields import nanoseconds
+from arm_control.messages.goal_messages import POSE_GOALS, pose_goal_of
 from arm_control.messages.obstacle_tracker import HeardObstacles
 from arm_control.model import RobotModel
 from arm_control.motion.pose_follower import PoseFollower, PoseMotion
 from arm_control.motion.references import Target
-from arm_control.report.metrics import clearance, condition_number
 from arm_control.simulation.recording import Recording
 
 LOOKS = 1500
@@ -170,11 +170,11 @@ def task(bag: Bag, series: JointSeries, model: RobotModel) -> Task:
 def pose_orders(bag: Bag, series: JointSeries, model: RobotModel) -> list[Target | PoseMotion]:
     """Targets and motions of the end effector beside these states; one that a node would refuse is counted."""
     orders: list[Target | PoseMotion] = []
-    for topic, log_ns, message in bag.contents(*POSE_ORDERS):
+    for topic, log_ns, message in bag.contents(*POSE_GOALS):
         states_before = int(np.searchsorted(series.log, log_ns))
         now_ns = int(series.stamps[states_before - 1]) if states_before else 0
         try:
-            orders.append(pose_order_of(topic, message, model, now_ns))
+            orders.append(pose_goal_of(topic, message, model, now_ns))
         except ArmControlError as error:
             bag.refuse(topic, cause_of(error), log_ns)
     return orders

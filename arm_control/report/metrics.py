@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from arm_control.control.avoidance.proximity import Obstacle, Proximity
-from arm_control.control.osc.task_inertia import scaled_jacobian
 from arm_control.core.parameters import refuse_unknown
 from arm_control.exceptions import ParameterError
 from arm_control.maths.poses import Array
@@ -21,10 +19,6 @@ SETTLED = 1.0
 """A motion's error counts for ``following_error`` from so long after its first point on [s]."""
 SHORT = 0.01
 """Ways shorter than this [m] have no straightness."""
-LENGTH = 0.3
-"""Angular rows of the Jacobian count so much for its condition number [m]."""
-REACH = 2.0
-"""Obstacles farther away than this [m] have no distance."""
 
 MEANING = {
     "reached": ("", "every target within its tolerances at the end of its period, or the motion's end"),
@@ -52,20 +46,6 @@ MEANING = {
     "diverged": ("", "whether the simulation ended in absurd numbers"),
 }
 """Unit of each figure, and what it is. Yes is 1, no is 0; NaN where a figure has no meaning."""
-
-
-def condition_number(J: Array) -> float:
-    """Condition number of a Jacobian, shape (6, nv), with its angular rows scaled."""
-    sigma = np.linalg.svd(scaled_jacobian(J, LENGTH), compute_uv=False)
-    return float(sigma[0] / max(sigma[-1], 1e-12))
-
-
-def clearance(proximity: Proximity, q: Array, obstacles: Sequence[Obstacle]) -> float:
-    """Distance from the arm's capsules at q, shape (nv,) [rad or m], to the nearest obstacle [m]; infinite for none."""
-    if not obstacles:
-        return np.inf
-    pairs = proximity.near(q, obstacles, REACH, 0.0)
-    return float(pairs.rho[~pairs.is_self].min(initial=np.inf))
 
 
 def figures_of(trace: Trace, model: RobotModel, targets: TargetList | None, motion: Motion | None) -> Figures:

@@ -10,23 +10,24 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from arm_control.control.avoidance.proximity import Obstacle, Proximity
-from arm_control.control.laws import JointSimulation, arm_and_parameters
+from arm_control.control.avoidance.proximity import Obstacle, Proximity, clearance
+from arm_control.control.laws import JointSimulation
 from arm_control.control.loop import Control, Decision
 from arm_control.control.osc.task import pose_error
+from arm_control.control.osc.task_inertia import condition_number
 from arm_control.core.progress import bar
 from arm_control.exceptions import SimulationDiverged
 from arm_control.maths.poses import Array
-from arm_control.messages.command_messages import JointOrder, Order
 from arm_control.model import RobotModel
+from arm_control.motion.goals import Goal, JointGoal
 from arm_control.motion.pose_follower import PoseMotion
 from arm_control.motion.references import Target
 from arm_control.motion.target_files import load_trajectory
 from arm_control.motion.waypoints import Waypoints
-from arm_control.report.metrics import clearance, condition_number
 from arm_control.simulation.mujoco_simulator import MujocoSimulator
 from arm_control.simulation.recording import Trace
 from arm_control.simulation.scenario import Scenario
+from arm_control.simulation.scenario_control import arm_and_parameters
 
 COARSE = 10
 """Ticks between two looks at the condition number and the obstacles."""
@@ -77,7 +78,7 @@ class Simulation:
         self._options = {name: simulator[name] for name in ("timestep", "damping") if name in simulator}
         self.targets, self.motion = chosen.targets(), chosen.motion()
         self.duration = chosen.duration or self._own_duration()
-        self.queue: list[Order] = self._orders()
+        self.queue: list[Goal] = self._goals()
 
     def run(self, duration: float = 0.0, title: str | None = None, witness: Witness | None = None) -> Trace:
         """Simulate from the start.
@@ -106,8 +107,8 @@ class Simulation:
     def control(self) -> Control:
         """Return the controller and its gate, at rest at the start, with everything it is to do."""
         control = Control(self.model, self.parameters, self._q0)
-        for order in self.queue:
-            control.law.take(order)
+        for goal in self.queue:
+            control.law.take(goal)
         return control
 
     @property
@@ -123,11 +124,11 @@ class Simulation:
             return float(self.motion.points.times[-1]) + 1.0
         return float(load_trajectory(name)[1].times[-1]) + 1.0 if name else SECONDS
 
-    def _orders(self) -> list[Order]:
+    def _goals(self) -> list[Goal]:
         """The trajectory, the motion, or targets of the list, round and round."""
         if isinstance(self.parameters, JointSimulation):
             name = self._scenario.nodes.get("targets", {}).get("trajectory", "")
-            return [self._joint_order(name)] if name else []
+            return [self._joint_goal(name)] if name else []
         if self.motion is not None:
             return [PoseMotion(0, self.motion.frame, self.motion.points)]
         if self.targets is None:
@@ -136,10 +137,10 @@ class Simulation:
         poses, period = self.targets.targets, self.targets.period
         return [Target(round(k * period * 1e9), self.targets.frame, poses[k % len(poses)]) for k in range(count)]
 
-    def _joint_order(self, name: str) -> JointOrder:
+    def _joint_goal(self, name: str) -> JointGoal:
         joints, points = load_trajectory(name)
         rows = points.times.tolist(), points.qs, points.vs, points.as_
-        return JointOrder(0, Waypoints.checked(self.model, joints, *rows))
+        return JointGoal(0, Waypoints.checked(self.model, joints, *rows))
 
 
 class _Loop:

@@ -36,7 +36,7 @@ from arm_control.nodes.tools.bag_recorder import RecorderNode, Wanted
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 MS = 1_000_000
-ORDERS = ("/target_pose", "/joint_trajectory")
+GOAL_TOPICS = ("/target_pose", "/joint_trajectory")
 
 
 @pytest.mark.parametrize(("scenario", "seconds"), [("ur5_osc", 0.6), ("ur5_joint", 0.4), ("ur5_ilqr", 0.4)])
@@ -62,7 +62,7 @@ def test_a_run_in_lock_step_replays_to_the_same_bits(rig: Rig, scenario: str, se
     n = round(seconds * 1000)
     assert recorded.stamps[:n].tolist() == [k * MS for k in range(n)], f"something was lost: {rig.log('run')}"
     assert np.unique(joint_series(bag, "joint_states").stamps)[:n].tolist() == [k * MS for k in range(n)]
-    assert any(message.topic.name in ORDERS for message in bag.messages), "nothing was to be done"
+    assert any(message.topic.name in GOAL_TOPICS for message in bag.messages), "nothing was to be done"
     assert np.array_equal(replayed.stamps, recorded.stamps)
     assert np.array_equal(replayed.tau, recorded.tau), str(compare(recorded, replayed, model, 0.0))
     assert bag.custom["scenario"] == scenario

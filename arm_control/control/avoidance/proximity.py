@@ -34,6 +34,8 @@ __all__ = ["Obstacle", "Pairs", "Proximity"]
 
 SAMPLES, CLOSE_BY_DESIGN = 200, 0.05
 """Two links that are nearer than this [m] in half of so many postures are not watched."""
+CLEARANCE_REACH = 2.0
+"""Largest distance that :func:`clearance` measures [m]."""
 
 
 class Pairs(NamedTuple):
@@ -216,6 +218,24 @@ class Proximity:
             for q in np.random.default_rng(0).uniform(low, high, (SAMPLES, model.nq))
         ]
         return np.median(rho, axis=0) >= CLOSE_BY_DESIGN
+
+
+def clearance(proximity: Proximity, q: Array, obstacles: Sequence[Obstacle]) -> float:
+    """Distance from an arm's capsules to the nearest obstacle [m].
+
+    Parameters
+    ----------
+    proximity : Proximity
+        The arm's capsules.
+    q : ndarray, shape (nv,)
+        Joint positions [rad or m].
+    obstacles : sequence of Obstacle
+        The obstacles; beyond 2 m, or without any, the distance is infinite.
+    """
+    if not obstacles:
+        return np.inf
+    pairs = proximity.near(q, obstacles, CLEARANCE_REACH, 0.0)
+    return float(pairs.rho[~pairs.is_self].min(initial=np.inf))
 
 
 def _link_pairs(body: Array, parents: Sequence[int]) -> Array:

@@ -36,11 +36,19 @@ from arm_control.maths.scalars import Scalar, maximum, select, sqrt
 SINGULARITIES = ("fade", "truncate", "damp", "none")
 """What may be done near a singularity."""
 ALL = tuple(range(6))
+CHARACTERISTIC_LENGTH = 0.3
+"""Length [m] by which :func:`condition_number` scales the angular rows."""
 
 
 def scaled_jacobian(J: Array, length: Scalar, rows: Sequence[int] = ALL) -> Array:
     """``S J``: the angular rows times a length, so that metres and radians compare, shape (m, n) [m]."""
     return scale(length, rows)[:, None] * J
+
+
+def condition_number(J: Array) -> float:
+    """Condition number of a Jacobian, shape (6, nv), with its angular rows in metres."""
+    sigma = np.linalg.svd(scaled_jacobian(J, CHARACTERISTIC_LENGTH), compute_uv=False)
+    return float(sigma[0] / max(sigma[-1], 1e-12))
 
 
 def scale(length: Scalar, rows: Sequence[int] = ALL) -> Array:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from arm_control.core.time import NANOSECONDS
 from arm_control.maths.poses import Array, Pose, quaternion_from_rotation
 from arm_control.messages.bags.message_definitions import NEWEST, known_types
-from arm_control.messages.fields import NANOSECONDS
 from arm_control.messages.markers import ADD, DELETE, marker_form
 from arm_control.motion.pose_trajectory import PosePoints
 from arm_control.motion.waypoints import Waypoints

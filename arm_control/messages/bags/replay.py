@@ -2,8 +2,8 @@
 
 The bag's messages go through the parts that the controller's node is made of, in the order in which they were written:
 orders wait for their stamps, obstacles are believed, each state is answered (:mod:`arm_control.control.loop`). Where
-the bag has commands, only states that were answered count, since the node saw no other. So what was recorded in lock step,
-or simulated, comes out the same to the last bit on the same machine.
+the bag has commands, only states that were answered count, since the node saw no other. So what was recorded in lock
+step, or simulated, comes out the same to the last bit on the same machine.
 
 What no message tells is not replayed: calls of services, changed parameters, when a plan was ready in real time, a
 ``disturbance``. An order with stamp 0 acts from the first state after the one it was written behind.
@@ -23,8 +23,8 @@ from arm_control.control.loop import Control
 from arm_control.exceptions import ArmControlError, BagError, InputError, cause_of
 from arm_control.maths.poses import Array
 from arm_control.messages.bags.reader import Bag
-from arm_control.messages.command_messages import ORDERS, order_of
 from arm_control.messages.fields import nanoseconds
+from arm_control.messages.goal_messages import GOAL_TOPICS, goal_of
 from arm_control.messages.joint_states import State, StateReader
 from arm_control.messages.obstacle_tracker import HeardObstacles
 from arm_control.model import RobotModel
@@ -180,7 +180,7 @@ def replayed_commands(bag: Bag, model: RobotModel, parameters: LawParameters) ->
     """
     answered, times = _recorded(bag, model)[0], _Times()
     player = _Player(bag, model, parameters)
-    for topic, log_ns, message in bag.contents("joint_states", "obstacles", *ORDERS):
+    for topic, log_ns, message in bag.contents("joint_states", "obstacles", *GOAL_TOPICS):
         if topic == "joint_states":
             stamp_ns = nanoseconds(message.header.stamp)
             times.see(stamp_ns)
@@ -221,7 +221,7 @@ class _Player:
         elif self._control is None:  # which is made with the first state
             self._early.append((topic, log_ns, message))
         else:
-            self._control.law.take(order_of(topic, message, self.model, self.answers[-1][0]))
+            self._control.law.take(goal_of(topic, message, self.model, self.answers[-1][0]))
 
     def _answer(self, state: State) -> None:
         if self._control is None:
@@ -237,7 +237,7 @@ class _Player:
     def _take_early(self, control: Control) -> None:
         for topic, log_ns, message in self._early:
             try:
-                control.law.take(order_of(topic, message, self.model, 0))
+                control.law.take(goal_of(topic, message, self.model, 0))
             except ArmControlError as error:
                 self.bag.refuse(topic, cause_of(error), log_ns)
 

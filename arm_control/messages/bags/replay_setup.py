@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from arm_control.control.laws import LawParameters, arm_and_parameters
+from arm_control.control.laws import LawParameters
 from arm_control.core.files import urdf_path
 from arm_control.core.yaml_files import file_parameters
 from arm_control.exceptions import BagError
@@ -17,6 +17,7 @@ from arm_control.model import RobotModel
 from arm_control.model.arm_parameters import ArmChoices
 from arm_control.model.urdf.load import read_source
 from arm_control.simulation.scenario import CONTROLLERS, Scenario, scenario_names
+from arm_control.simulation.scenario_control import arm_and_parameters
 
 
 @dataclass(frozen=True)

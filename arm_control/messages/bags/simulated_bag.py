@@ -17,9 +17,10 @@ from arm_control.core.files import urdf_path
 from arm_control.maths.poses import Array
 from arm_control.messages.bags import plain_messages as messages
 from arm_control.messages.bags.writer import BagWriter, Published
-from arm_control.messages.command_messages import Order, order_of
+from arm_control.messages.goal_messages import goal_of
 from arm_control.messages.obstacle_tracker import HeardObstacles
 from arm_control.model.urdf.load import read_source
+from arm_control.motion.goals import Goal
 from arm_control.motion.pose_follower import PoseMotion
 from arm_control.motion.references import Target
 from arm_control.motion.waypoints import Waypoints
@@ -68,7 +69,7 @@ class SimulatedBag:
         self._bag = BagWriter(path, storage, {**custom, "recorded": "simulation"}, compressed=storage == "mcap")
         self._bag.add("/robot_description", messages.STRING, STATIC)
         self._bag.put("/robot_description", 0, messages.string(read_source(urdf_path(scenario.robot))[0]))
-        simulation.queue = [self._told(order) for order in simulation.queue]
+        simulation.queue = [self._told(goal) for goal in simulation.queue]
         for topic in ("/joint_states", "/joint_commands"):
             self._bag.add(topic, messages.JOINT_STATE)
         if self._scenery is not None:
@@ -121,19 +122,19 @@ class SimulatedBag:
                 self._bag.add(topic, messages.FLOAT64)
             self._bag.put(topic, stamp_ns, messages.float64(value))
 
-    def _told(self, order: Order) -> Order:
-        """Write an order, and return what a controller that hears of it takes it for."""
-        if isinstance(order, Target):
+    def _told(self, goal: Goal) -> Goal:
+        """Write an goal, and return what a controller that hears of it takes it for."""
+        if isinstance(goal, Target):
             topic, kind = "target_pose", messages.POSE_STAMPED
-            message = messages.pose_stamped(order.X_FT, order.frame, order.stamp_ns)
-        elif isinstance(order, PoseMotion):
+            message = messages.pose_stamped(goal.X_FT, goal.frame, goal.stamp_ns)
+        elif isinstance(goal, PoseMotion):
             topic, kind = "pose_trajectory", messages.POSE_TRAJECTORY
-            message = messages.pose_trajectory(order.points, order.frame, order.stamp_ns)
+            message = messages.pose_trajectory(goal.points, goal.frame, goal.stamp_ns)
         else:
-            assert isinstance(order.goal, Waypoints)
+            assert isinstance(goal.destination, Waypoints)
             topic, kind = "joint_trajectory", messages.JOINT_TRAJECTORY
-            message = messages.joint_trajectory(self._names, order.goal, order.stamp_ns)
+            message = messages.joint_trajectory(self._names, goal.destination, goal.stamp_ns)
         if not self._bag.knows(f"/{topic}"):
             self._bag.add(f"/{topic}", kind, LATCHED)
         self._bag.put(f"/{topic}", 0, message)
-        return order_of(topic, message, self._model, 0)
+        return goal_of(topic, message, self._model, 0)

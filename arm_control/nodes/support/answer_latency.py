@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from arm_control.nodes.support.conversions import NANOSECONDS
+from arm_control.core.time import NANOSECONDS
 from arm_control.nodes.support.diagnostics import Durations
 
 

@@ -17,9 +17,9 @@ from trajectory_msgs.msg import (
     MultiDOFJointTrajectoryPoint,
 )
 
+from arm_control.core.time import NANOSECONDS
 from arm_control.maths.poses import Array, Pose, quaternion_from_rotation
 from arm_control.messages.fields import (
-    NANOSECONDS,
     nanoseconds,
     pose_from_message,
     pose_points_from_message,
@@ -29,7 +29,6 @@ from arm_control.motion.pose_trajectory import PosePoints
 from arm_control.motion.waypoints import Waypoints
 
 __all__ = [
-    "NANOSECONDS",
     "doubles",
     "duration_message",
     "joint_state",

@@ -21,11 +21,11 @@ from sensor_msgs.msg import JointState
 from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control.control.avoidance.proximity import Obstacle
+from arm_control.core.time import NANOSECONDS
 from arm_control.maths.poses import Pose
 from arm_control.maths.shapes import Box, Shape, Sphere
 from arm_control.nodes.support.arm_node import EVENTS, STATE
 from arm_control.nodes.support.conversions import (
-    NANOSECONDS,
     duration_message,
     pose_from_message,
     pose_message,

@@ -21,13 +21,14 @@ from std_srvs.srv import SetBool, Trigger
 
 from arm_control.control.effort_gate import EffortGate, GateOutput
 from arm_control.core.files import urdf_path
+from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import ArmControlError, InputError, SimulationDiverged
 from arm_control.maths.poses import Array
 from arm_control.model import Terms
 from arm_control.model.urdf.load import read_source
 from arm_control.nodes.support.answer_latency import Answers
 from arm_control.nodes.support.arm_node import LATCHED, STATE, ArmNode
-from arm_control.nodes.support.conversions import NANOSECONDS, joint_state, nanoseconds, time_message
+from arm_control.nodes.support.conversions import joint_state, nanoseconds, time_message
 from arm_control.nodes.support.diagnostics import ERROR, OK, WARN, Diagnostics, Rate
 from arm_control.nodes.support.pace import Pace
 from arm_control.nodes.support.plant_parameters import SimulatedArmParameters

@@ -21,11 +21,12 @@ from rclpy.validate_full_topic_name import validate_full_topic_name
 from rosgraph_msgs.msg import Clock
 
 from arm_control.core.progress import bar
+from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import BagError
 from arm_control.messages.bags.reader import Bag, Message, Topic
 from arm_control.model.urdf.xml import printable
 from arm_control.nodes.support.arm_node import LOSSLESS, STATE, check_environment
-from arm_control.nodes.support.conversions import NANOSECONDS, time_message
+from arm_control.nodes.support.conversions import time_message
 from arm_control.nodes.support.message_types import message_type
 
 DISCOVERY = 1.0

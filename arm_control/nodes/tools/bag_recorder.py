@@ -27,7 +27,7 @@ from arm_control.exceptions import ArmControlError, BagError
 from arm_control.messages.bags.message_definitions import local_types
 from arm_control.messages.bags.writer import STORAGES, BagWriter, Published
 from arm_control.nodes.support.arm_node import LATCHED, LOSSLESS, check_environment, die_with_parent
-from arm_control.nodes.support.command_subscription import Heard
+from arm_control.nodes.support.goal_subscription import Heard
 from arm_control.nodes.support.message_types import message_type
 from arm_control.nodes.support.polling import poll, subscribed_apart
 from arm_control.nodes.tools.run_monitor import RECORDER_READY

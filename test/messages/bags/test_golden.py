@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 from arm_control.app import cli
-from arm_control.control.laws import arm_and_parameters
 from arm_control.control.loop import Control
 from arm_control.messages.bags import plain_messages as messages
 from arm_control.messages.bags.message_definitions import known_types
@@ -25,6 +24,7 @@ from arm_control.messages.bags.replay_setup import Choice, controller_of
 from arm_control.messages.bags.simulated_bag import SimulatedBag
 from arm_control.simulation.offline import Simulation
 from arm_control.simulation.scenario import Scenario, scenario_names
+from arm_control.simulation.scenario_control import arm_and_parameters
 from arm_control.simulation.world import Mover, Push, Span, World
 
 GOLDEN = Path(__file__).parents[2] / "golden"

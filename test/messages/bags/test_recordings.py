@@ -19,7 +19,7 @@ from rosbags.typesys import Stores, get_typestore
 
 from arm_control import urdf_path
 from arm_control.app import cli
-from arm_control.control.avoidance.proximity import Proximity
+from arm_control.control.avoidance.proximity import Proximity, clearance
 from arm_control.exceptions import BagError
 from arm_control.messages.bags import plain_messages as messages
 from arm_control.messages.bags.contents import joint_series
@@ -30,7 +30,6 @@ from arm_control.model import RobotModel
 from arm_control.report import bag_figures as analysis
 from arm_control.report.bag_figures import pose_orders, timing, topic_figures
 from arm_control.report.inverse_dynamics import correlation, fitted, inverse_dynamics
-from arm_control.report.metrics import clearance
 from arm_control.report.pictures import bag_charts as recorded
 from arm_control.report.pictures.style import new_figure
 from arm_control.simulation.obstacle_schedule import Scenery

@@ -11,7 +11,7 @@ from geometry_msgs.msg import PoseStamped
 from trajectory_msgs.msg import MultiDOFJointTrajectory
 
 from arm_control.exceptions import ArmControlError
-from arm_control.messages.command_messages import pose_order_of
+from arm_control.messages.goal_messages import pose_goal_of
 from arm_control.motion.pose_follower import PoseFollower
 from arm_control.nodes.support.arm_node import EVENTS, LATCHED_EVENTS, ArmNode
 from arm_control.nodes.support.publisher_lock import publisher_of
@@ -31,7 +31,7 @@ class Heard:
         return is_known
 
 
-class Orders:
+class GoalSubscription:
     """What is asked of a node on some topics, each message taken once: a latched one is heard by two subscriptions.
 
     Parameters
@@ -64,7 +64,7 @@ class Orders:
         self._taken()
 
 
-class PoseOrders:
+class PoseGoals:
     """Targets of a node's end effector from ``target_pose``, and motions from ``pose_trajectory``.
 
     Parameters
@@ -95,7 +95,7 @@ class PoseOrders:
         self._node, self._now_ns = node, now_ns
         self.follower = PoseFollower(node.model)
         kinds = {"target_pose": PoseStamped, **({"pose_trajectory": MultiDOFJointTrajectory} if motions else {})}
-        Orders(node, kinds, self._add, taken)
+        GoalSubscription(node, kinds, self._add, taken)
 
     def __len__(self) -> int:
         """Targets and motions known so far."""
@@ -107,4 +107,4 @@ class PoseOrders:
 
     def _add(self, topic: str, message: Any) -> None:
         """The time of a message with stamp 0 counts from when it was heard."""
-        self.follower.queue.add(pose_order_of(topic, message, self._node.model, self._now_ns()))
+        self.follower.queue.add(pose_goal_of(topic, message, self._node.model, self._now_ns()))
