@@ -98,7 +98,7 @@ class Ear:
 
     def lateness(self, seconds: float) -> list[float]:
         """Milliseconds from each state to its command, for so long; infinite where a newer state was answered."""
-        from arm_control.nodes.support.conversions import nanoseconds
+        from arm_control.messages.fields import nanoseconds
         from arm_control.nodes.support.polling import poll
 
         sent: dict[int, int] = {}

@@ -213,13 +213,14 @@ def _compared(comparison: Comparison, model: RobotModel, tolerance: float) -> st
 
 
 def _write_commands(path: str, model: RobotModel, commands: Any) -> None:
-    from arm_control.messages.bags import plain_messages as messages
+    from arm_control.messages.bags.message_definitions import plain
     from arm_control.messages.bags.writer import BagWriter
+    from arm_control.messages.build import JOINT_STATE
 
     with BagWriter(path, custom={"recorded": "replay"}) as bag:
-        bag.add("/joint_commands", messages.JOINT_STATE)
+        bag.add("/joint_commands", JOINT_STATE)
         for stamp_ns, tau in zip(commands.stamps.tolist(), commands.tau, strict=True):
-            bag.put("/joint_commands", stamp_ns, messages.joint_state(model.joint_names, stamp_ns, effort=tau))
+            bag.put("/joint_commands", stamp_ns, plain.joint_state(model.joint_names, stamp_ns, effort=tau))
     print(f"wrote {path}")
 
 

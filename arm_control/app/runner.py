@@ -64,8 +64,8 @@ class Processes:
         modules = {"+".join(names): ["compose", *names]} if self.single else {name: [name] for name in names}
         for label, (module, *rest) in modules.items():
             self.running[label] = start(f"arm_control.nodes.{module}", [*rest, *arguments], output)
-        for name, rest in self.beside.items():
-            self.running[name] = start(f"arm_control.nodes.{name}", [*rest, *arguments], output)
+        for name, (module, *rest) in self.beside.items():
+            self.running[name] = start(f"arm_control.nodes.{module}", [*rest, *arguments], output)
         self._lines = PrintedLines(output)
         return self
 
@@ -110,7 +110,7 @@ def recorder_arguments(scenario: Scenario, options: Any) -> dict[str, list[str]]
     }
     told = [word for key, value in custom.items() for word in ("--custom", f"{key}={value}")]
     told += [word for node in scenario.nodes for word in ("--node", node)]
-    return {"recorder": ["-o", options.bag, "--namespace", options.namespace, *told]}
+    return {"recorder": ["tools.bag_recorder", "-o", options.bag, "--namespace", options.namespace, *told]}
 
 
 def parameter_text(nodes: Mapping[str, Mapping[str, Any]]) -> str:

@@ -26,8 +26,7 @@ from arm_control.exceptions import ModelError, SimulationDiverged, SimulatorLost
 from arm_control.maths.poses import Array, Pose, rotation_vector
 from arm_control.model import Terms
 from arm_control.nodes.support.arm_node import EVENTS, LATCHED, run
-from arm_control.nodes.support.conversions import pose_message, time_message
-from arm_control.nodes.support.marker_messages import marker_of
+from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.plant_node import SimulatedArmNode
 from arm_control.nodes.support.plant_parameters import SimulatedArmParameters
 from arm_control.simulation.coppeliasim.coppeliasim_parameters import CoppeliasimParameters
@@ -206,13 +205,13 @@ class CoppeliasimBridgeNode(SimulatedArmNode):
         if X is None or last is None or not _has_moved(X, last):
             return
         self._target = X
-        self._targets.publish(pose_message(X, self.model.base, self.stamp_ns))
+        self._targets.publish(ros.pose_stamped(X, self.model.base, self.stamp_ns))
 
     def _obstacles(self) -> MarkerArray:
         message, shapes = MarkerArray(), self.simulator.obstacles
         for number, ((_, shape), X_BO) in enumerate(zip(shapes, self.simulator.X_BO, strict=True)):
-            marker = marker_of(Obstacle(shape, X_BO))
-            marker.header.stamp, marker.header.frame_id = time_message(self.stamp_ns), self.model.base
+            marker = ros.marker(Obstacle(shape, X_BO))
+            marker.header.stamp, marker.header.frame_id = ros.time(self.stamp_ns), self.model.base
             marker.ns, marker.id = "coppeliasim", number
             message.markers.append(marker)
         return message

@@ -13,7 +13,7 @@ from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.control.osc.task_inertia import task_inertia
 from arm_control.core.parameters import parameter
 from arm_control.nodes.support.arm_node import STATE, ArmNode, ArmParameters, run
-from arm_control.nodes.support.conversions import multi_array, pose_message, twist_message
+from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.diagnostics import OK, WARN, Diagnostics, Rate
 from arm_control.nodes.support.polling import Apart, poll
 from arm_control.nodes.support.publisher_lock import State, StateReader
@@ -77,9 +77,9 @@ class DynamicsNode(ArmNode):
         p = self.parameters
         Lambda = task_inertia(t.J, t.M, p.characteristic_length, p.singular_value)
         for name, values in zip(self.MATRICES, (t.J, t.M, t.g, t.h, Lambda), strict=True):
-            self._matrices[name].publish(multi_array(values))
-        self._pose.publish(pose_message(t.X_WE, self.model.base, state.stamp_ns))
-        self._twist.publish(twist_message(t.V_WE, self.model.base, state.stamp_ns))
+            self._matrices[name].publish(ros.multi_array(values))
+        self._pose.publish(ros.pose_stamped(t.X_WE, self.model.base, state.stamp_ns))
+        self._twist.publish(ros.twist_stamped(t.V_WE, self.model.base, state.stamp_ns))
         self._rate.tick()
 
     def health(self) -> tuple[bytes, str, dict[str, object]]:

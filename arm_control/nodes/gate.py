@@ -18,8 +18,9 @@ from std_msgs.msg import Float64MultiArray
 from arm_control.control.effort_gate import EffortGate, GateOutput, GateParameters
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
+from arm_control.messages.fields import nanoseconds
 from arm_control.nodes.support.arm_node import STATE, ArmNode, ArmParameters, run
-from arm_control.nodes.support.conversions import doubles, joint_state, nanoseconds
+from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.diagnostics import OK, WARN, Diagnostics, Rate
 from arm_control.nodes.support.publisher_lock import PublisherLock, State, StateReader
 
@@ -105,8 +106,8 @@ class GateNode(ArmNode):
         self._publish(output, state.stamp_ns)
 
     def _publish(self, output: GateOutput, stamp_ns: int) -> None:
-        self._commands.publish(joint_state(self.model.joint_names, stamp_ns, effort=output.tau))
-        self._array.publish(Float64MultiArray(data=doubles(output.tau)))
+        self._commands.publish(ros.joint_state(self.model.joint_names, stamp_ns, effort=output.tau))
+        self._array.publish(Float64MultiArray(data=ros.doubles(output.tau)))
 
     def _watch(self) -> None:
         """No state for too long: carry the weight where the arm was seen last."""

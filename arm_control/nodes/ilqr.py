@@ -22,10 +22,9 @@ from arm_control.maths.poses import Pose
 from arm_control.model import Terms
 from arm_control.nodes.support.arm_node import STATE, run
 from arm_control.nodes.support.controller_node import Command, EffortNode, EffortParameters
-from arm_control.nodes.support.conversions import pose_array
+from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.diagnostics import WARN, Durations
 from arm_control.nodes.support.goal_subscription import PoseGoals
-from arm_control.nodes.support.marker_messages import line_marker
 from arm_control.nodes.support.publisher_lock import State
 from arm_control.planning.reach import Plan
 from arm_control.planning.receding import PlanFollower, RecedingParameters
@@ -156,8 +155,8 @@ class IlqrNode(EffortNode):
     def _pictured(self, plan: Plan) -> list[tuple[Publisher, Any]]:
         knots = np.linspace(0, len(plan.us), min(SHOWN, len(plan.us) + 1)).round().astype(int)
         poses = [self.model.pose(plan.xs[k, : self.model.nv]) for k in knots]
-        line = line_marker(np.array([X.p for X in poses]), self.model.base, plan.stamp_ns)
-        path = pose_array(poses, self.model.base, plan.stamp_ns)
+        line = ros.line_marker(np.array([X.p for X in poses]), self.model.base, plan.stamp_ns)
+        path = ros.pose_array(poses, self.model.base, plan.stamp_ns)
         return [(self._path, path), (self._markers, MarkerArray(markers=[line]))]
 
     def health(self) -> tuple[bytes, str, dict[str, object]]:

@@ -16,9 +16,10 @@ from arm_control.control.avoidance.avoidance_law import AvoidanceOutput, Avoidan
 from arm_control.core.parameters import parameter
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import ArmControlError, InputError
+from arm_control.messages.fields import nanoseconds
 from arm_control.model import Terms
 from arm_control.nodes.support.arm_node import STATE, ArmNode, ArmParameters, run
-from arm_control.nodes.support.conversions import joint_state, nanoseconds
+from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.diagnostics import OK, WARN, Diagnostics, Rate
 from arm_control.nodes.support.obstacle_subscription import Surroundings
 from arm_control.nodes.support.publisher_lock import State, StateReader
@@ -103,10 +104,10 @@ class ObstacleAvoidanceNode(ArmNode):
             return
         self._output = self._surroundings.avoid(state, self._terms)
         names = self.model.joint_names
-        self._efforts.publish(joint_state(names, stamp_ns, effort=self._output.combined(tau)))
+        self._efforts.publish(ros.joint_state(names, stamp_ns, effort=self._output.combined(tau)))
         self._rate.tick()
         if self._count % self.parameters.telemetry_every == 0:
-            self._torque.publish(joint_state(names, stamp_ns, effort=self._output.tau))
+            self._torque.publish(ros.joint_state(names, stamp_ns, effort=self._output.tau))
             self._figures["distance"].publish(Float64(data=self._output.distance))
             self._figures["task_share"].publish(Float64(data=self._output.task_share))
         self._count += 1

@@ -20,7 +20,7 @@ from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import ParameterError
 from arm_control.motion.target_files import Motion, TargetList, load_trajectory
 from arm_control.nodes.support.arm_node import LATCHED_EVENTS, ArmNode, ArmParameters, run
-from arm_control.nodes.support.conversions import pose_message, pose_trajectory_message, trajectory_message
+from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.obstacle_publisher import Scenery
 from arm_control.simulation.obstacle_schedule import LEAD
 from arm_control.simulation.scenario import world_of
@@ -69,14 +69,14 @@ class TargetsNode(ArmNode):
 
     def _publish_motion(self) -> None:
         motion = Motion.load(self.parameters.motion)
-        message = pose_trajectory_message(self.parameters.tip, motion.points, motion.frame, 0)
+        message = ros.pose_trajectory(self.parameters.tip, motion.points, motion.frame, 0)
         self._motion = self.create_publisher(MultiDOFJointTrajectory, "pose_trajectory", LATCHED_EVENTS)
         self._motion.publish(message)
 
     def _publish_trajectory(self) -> None:
         joints, points = load_trajectory(self.parameters.trajectory)
         self._trajectory = self.create_publisher(JointTrajectory, "joint_trajectory", LATCHED_EVENTS)
-        self._trajectory.publish(trajectory_message(joints, points, 0))
+        self._trajectory.publish(ros.joint_trajectory(joints, points, 0))
 
     def _publish_list(self) -> None:
         self._list = TargetList.load(self.parameters.file)
@@ -93,7 +93,7 @@ class TargetsNode(ArmNode):
         for number in itertools.islice(self._numbers, count):
             target = self._list.targets[number % len(self._list.targets)]
             stamp_ns = round(number * self._list.period * NANOSECONDS)
-            self._publisher.publish(pose_message(target, self._list.frame, stamp_ns))
+            self._publisher.publish(ros.pose_stamped(target, self._list.frame, stamp_ns))
 
 
 def main() -> None:

@@ -25,10 +25,10 @@ from arm_control.core.parameters import parameter
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Pose
-from arm_control.messages.fields import link_of
+from arm_control.messages.fields import link_of, nanoseconds
 from arm_control.model.urdf.load import read_source
 from arm_control.nodes.support.arm_node import EVENTS, LATCHED, ArmNode, ArmParameters, run
-from arm_control.nodes.support.conversions import joint_state, nanoseconds
+from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.goal_subscription import PoseGoals
 from arm_control.nodes.support.latest_messages import NewestOnly
 from arm_control.nodes.support.page_command_runner import Wished
@@ -282,7 +282,7 @@ class ViewerNode(ArmNode):
     def publish_joints(self, publisher: Any) -> None:
         """Publish where the sliders are, on the system's time."""
         stamp_ns = self.get_clock().now().nanoseconds
-        publisher.publish(joint_state(self.model.joint_names, stamp_ns, position=self.q))
+        publisher.publish(ros.joint_state(self.model.joint_names, stamp_ns, position=self.q))
 
 
 def main(given: Mapping[str, Any] | None = None) -> None:

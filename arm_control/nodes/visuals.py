@@ -35,9 +35,8 @@ from arm_control.core.parameters import parameter
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array, Pose
 from arm_control.nodes.support.arm_node import LATCHED, STATE, ArmNode, ArmParameters, run
-from arm_control.nodes.support.conversions import time_message, transform_message
+from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.goal_subscription import PoseGoals
-from arm_control.nodes.support.marker_messages import line_marker
 from arm_control.nodes.support.obstacle_subscription import ObstacleListener
 from arm_control.nodes.support.polling import Apart, poll
 from arm_control.nodes.support.publisher_lock import State, StateReader
@@ -170,11 +169,11 @@ class VisualsNode(ArmNode):
         if np.linalg.norm(force) >= SMALL_FORCE:
             drawn.append(arrow("force", p_E, force * self.parameters.force_scale, ORANGE))
         if len(way) > 1:
-            drawn.append(line_marker(way, "", 0))
+            drawn.append(ros.line_marker(way, "", 0))
             drawn[-1].ns = "trace"
         gone = Marker(action=Marker.DELETEALL)  # what is not drawn any more must not stay
         for marker in (gone, *drawn):
-            marker.header.frame_id, marker.header.stamp = self.model.base, time_message(state.stamp_ns)
+            marker.header.frame_id, marker.header.stamp = self.model.base, ros.time(state.stamp_ns)
         return [gone, *drawn]
 
     def _distances(self, state: State) -> list[Marker]:
@@ -184,7 +183,7 @@ class VisualsNode(ArmNode):
         pairs = self._proximity.near(state.q, obstacles, self.parameters.reach, 0.0)
         lines = []
         for i, (rho, p, p_other) in enumerate(zip(pairs.rho, pairs.p, pairs.p_other, strict=True)):
-            line = line_marker(np.stack([p, p_other]), "", 0, 0.004)
+            line = ros.line_marker(np.stack([p, p_other]), "", 0, 0.004)
             line.ns, line.id, line.color = "distance", i, _colour(RED if rho < self.parameters.near else GREY)
             lines.append(line)
         return lines
@@ -193,14 +192,14 @@ class VisualsNode(ArmNode):
         """Return where the base is in ``world``: nothing where the URDF may say so itself."""
         if self.parameters.base or "world" in self.model.frames:
             return []
-        return [transform_message(Pose(np.eye(3), np.zeros(3)), "world", self.model.base, 0)]
+        return [ros.transform_stamped(Pose(np.eye(3), np.zeros(3)), "world", self.model.base, 0)]
 
     def transforms(self, state: State, fixed: bool) -> list[TransformStamped]:
         """Return where the links behind the fixed, or else the movable, joints are, seen from their parents."""
         X = {link: self.model.pose(state.q, link) for link in self.model.frames}
         joints = [joint for joint in self.model.urdf.robot.joints if (joint.type == "fixed") is fixed]
         return [
-            transform_message(X[joint.parent].inverse() @ X[joint.child], joint.parent, joint.child, state.stamp_ns)
+            ros.transform_stamped(X[joint.parent].inverse() @ X[joint.child], joint.parent, joint.child, state.stamp_ns)
             for joint in joints
         ]
 

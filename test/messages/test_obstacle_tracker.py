@@ -10,7 +10,7 @@ import pytest
 from arm_control.control.avoidance.proximity import Obstacle
 from arm_control.maths.poses import Pose
 from arm_control.maths.shapes import Sphere
-from arm_control.messages.bags import plain_messages as messages
+from arm_control.messages.bags.message_definitions import plain
 from arm_control.messages.obstacle_tracker import AHEAD_NS, REMEMBERED_NS, HeardObstacles, ObstacleBook
 from arm_control.simulation.obstacle_schedule import PERIOD_NS, Scenery, Told
 from arm_control.simulation.world import World
@@ -26,7 +26,7 @@ def ball(x: float) -> Obstacle:
 def word(x: float | None, stamp_ns: int, lifetime_ns: int = 0, number: int = 0):
     """A message that tells of a ball at x, or that it is gone."""
     lifetime = lifetime_ns / SECOND if lifetime_ns else float("inf")
-    return messages.markers([Told(number, None if x is None else ball(x), lifetime)], "", stamp_ns)
+    return plain.markers([Told(number, None if x is None else ball(x), lifetime)], "", stamp_ns)
 
 
 def new_book() -> ObstacleBook:
@@ -126,7 +126,7 @@ def test_states_that_come_again_change_nothing(seed: int):
         for t in range(0, 500 * MS, 3 * MS):
             for _ in range(1 + int(rng.random() < again)):
                 for stamp_ns, told in scenery.due(t):
-                    assert book.take(messages.markers(told, "", stamp_ns), t) == []
+                    assert book.take(plain.markers(told, "", stamp_ns), t) == []
             found.append([[*o.X_WO.p, *np.asarray(o.V_WO)] for o in book.obstacles(t)])
         return found
 
@@ -138,7 +138,7 @@ def test_who_hears_late_of_an_obstacle_sees_it_go_in_time():
     world, late = World.from_mapping({"obstacles": [obstacle]}, "world"), new_book()
     for stamp_ns, told in Scenery(world).due(52 * MS)[:1]:
         assert stamp_ns == 2 * PERIOD_NS
-        late.take(messages.markers(told, "", stamp_ns), 52 * MS)
+        late.take(plain.markers(told, "", stamp_ns), 52 * MS)
     assert xs(late, 55 * MS) == [1.0]
     assert xs(late, 56 * MS) == []
     assert Scenery(world).due(57 * MS)[0] == (2 * PERIOD_NS, []), "gone before it is told"

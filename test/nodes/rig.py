@@ -24,8 +24,9 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
 
 from arm_control import Pose
+from arm_control.messages.fields import nanoseconds
 from arm_control.nodes.support.arm_node import LOSSLESS
-from arm_control.nodes.support.conversions import nanoseconds, pose_message
+from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.polling import Apart, poll
 
 HOME = [0.0, -1.4, 1.9, -2.07, -1.5708, 0.0]
@@ -154,4 +155,4 @@ def stamp(message: Any) -> float:
 
 def target(position: list[float], turn: Pose, seconds: float = 0.0, frame: str = "base_link") -> PoseStamped:
     """A target with the orientation of a pose."""
-    return pose_message(Pose(turn.R, np.array(position)), frame, round(seconds * 1e9))
+    return ros.pose_stamped(Pose(turn.R, np.array(position)), frame, round(seconds * 1e9))

@@ -21,15 +21,18 @@ from std_msgs.msg import Bool, String
 from arm_control import RobotModel, urdf_path
 from arm_control.app import cli
 from arm_control.exceptions import BagError
-from arm_control.messages.bags import plain_messages as messages
 from arm_control.messages.bags.contents import joint_series
+from arm_control.messages.bags.message_definitions import plain
 from arm_control.messages.bags.reader import read_bag
 from arm_control.messages.bags.replay import compare, recorded_commands, replayed_commands
 from arm_control.messages.bags.replay_setup import Choice, controller_of
 from arm_control.messages.bags.writer import BagWriter, Published
+from arm_control.messages.build import (
+    JOINT_STATE,
+    STRING,
+)
 from arm_control.nodes.support.arm_node import LOSSLESS
-from arm_control.nodes.support.conversions import joint_state
-from arm_control.nodes.support.message_types import message_type
+from arm_control.nodes.support.conversions import message_class, ros
 from arm_control.nodes.tools import bag_recorder as recorder
 from arm_control.nodes.tools.bag_player import PlayerNode, Playing, is_effort
 from arm_control.nodes.tools.bag_recorder import RecorderNode, Wanted
@@ -100,7 +103,7 @@ def test_a_recording_can_be_read_however_it_ends(rig: Rig, ur5: RobotModel, endi
     rig.spin(lambda: states.get_subscription_count() == 2 and latched.get_subscription_count() == 1, what="recorder")
     rig.spin(lambda: rig.matched()[0], what="own subscription")
     for k in range(100):
-        states.publish(joint_state(ur5.joint_names, k * MS, position=np.full(6, 0.001 * k)))
+        states.publish(ros.joint_state(ur5.joint_names, k * MS, position=np.full(6, 0.001 * k)))
     rig.spin(lambda: len(rig.states) == 100)
 
     def n_written() -> int:
@@ -184,7 +187,7 @@ def test_a_latched_topic_that_says_nothing_does_not_hold_up_the_end(monkeypatch:
 @pytest.mark.parametrize("kind", ["no_msgs/msg/None", ".rclpy/msg/None", "/msg/None", "std_msgs/msg/None", "x"])
 def test_a_type_that_is_none_is_not_installed(kind: str):
     with pytest.raises(BagError, match="is not installed"):
-        message_type(kind)
+        message_class(kind)
 
 
 def test_torque_is_known_by_its_topic_however_it_is_written():
@@ -202,15 +205,15 @@ def made(rig: Rig) -> Path:
     """A bag of states every 5 ms, a latched description of before, and torque."""
     path = rig.folder / "made"
     with BagWriter(path) as bag:
-        bag.add("/robot_description", messages.STRING, Published(latched=True, depth=1))
-        bag.add("/joint_states", messages.JOINT_STATE)
-        bag.add("/joint_commands", messages.JOINT_STATE)
+        bag.add("/robot_description", STRING, Published(latched=True, depth=1))
+        bag.add("/joint_states", JOINT_STATE)
+        bag.add("/joint_commands", JOINT_STATE)
         bag.add("/effort_controller/commands", "std_msgs/msg/Float64MultiArray")
-        bag.put("/robot_description", 0, messages.string("<robot/>"))
+        bag.put("/robot_description", 0, plain.string("<robot/>"))
         for k in range(60):
             values = {"position": np.array([0.1 * k]), "effort": np.array([1.0 * k])}
             for topic in ("/joint_states", "/joint_commands"):
-                bag.put(topic, k * 5 * MS, messages.joint_state(["a"], k * 5 * MS, **values))
+                bag.put(topic, k * 5 * MS, plain.joint_state(["a"], k * 5 * MS, **values))
     return path
 
 
@@ -240,9 +243,9 @@ def test_a_loop_ends_with_ctrl_c_and_counts(rig: Rig):
     path = rig.folder / "loop"
     with BagWriter(path) as bag:
         for topic in ("/joint_states", "/1cam"):
-            bag.add(topic, messages.JOINT_STATE)
+            bag.add(topic, JOINT_STATE)
             for k in range(5):
-                bag.put(topic, k * MS, messages.joint_state(["a"], k * MS, position=np.zeros(1)))
+                bag.put(topic, k * MS, plain.joint_state(["a"], k * MS, position=np.zeros(1)))
     process = rig.run("player", "-m", "arm_control.app.cli", "replay", str(path), "--loop", "--rate", "0.1", "--wait")
     rig.spin(lambda: len(rig.states) > 12, what="a third round")
     process.send_signal(signal.SIGINT)
@@ -268,8 +271,8 @@ def test_torque_that_is_asked_for_by_name_is_refused_without_it(rig: Rig):
 def test_a_topic_that_a_gate_obeys_is_an_effort_topic_whatever_its_name(rig: Rig):
     path = rig.folder / "other"
     with BagWriter(path) as bag:
-        bag.add("/mine", messages.JOINT_STATE)
-        bag.put("/mine", 0, messages.joint_state(["a"], 0, effort=np.ones(1)))
+        bag.add("/mine", JOINT_STATE)
+        bag.put("/mine", 0, plain.joint_state(["a"], 0, effort=np.ones(1)))
     rig.start("gate", "-r", "effort_in:=mine", robot_description=urdf_path("ur5").read_text())
     rig.spin(lambda: "gate" in {i.node_name for i in rig.node.get_subscriptions_info_by_topic("/mine")}, what="gate")
     assert "not played: /mine: it may move an arm" in played(rig, path, "--wait")

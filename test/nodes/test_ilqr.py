@@ -21,8 +21,9 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control import Pose, RobotModel, urdf_path
 from arm_control.control.effort_gate import EffortGate, GateParameters
+from arm_control.messages.fields import pose_from_message
 from arm_control.nodes.support.arm_node import LOSSLESS
-from arm_control.nodes.support.conversions import joint_state, pose_from_message
+from arm_control.nodes.support.conversions import ros
 from arm_control.planning.reach import ReachPlanner
 from arm_control.planning.receding import PlanFollower, RecedingParameters
 from arm_control.planning.worker import InlinePlanner
@@ -51,7 +52,7 @@ class Driver:
         """Torque for each state (q, v), shape (n, 6)."""
         before = len(self.rig.commands)
         for k, (q, v) in enumerate(states):
-            self.states.publish(joint_state(self.model.joint_names, self.ms * MS, position=q, velocity=v))
+            self.states.publish(ros.joint_state(self.model.joint_names, self.ms * MS, position=q, velocity=v))
             self.rig.spin(lambda k=k: len(self.rig.commands) == before + k + 1)
             self.ms += 1
         return np.array([m.effort for m in self.rig.commands[before:]])

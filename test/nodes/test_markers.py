@@ -14,7 +14,7 @@ from arm_control.maths.poses import Pose, rotation_from_rpy, rotation_from_vecto
 from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Sphere
 from arm_control.messages.markers import MOST
 from arm_control.messages.obstacle_tracker import ObstacleBook
-from arm_control.nodes.support.conversions import time_message
+from arm_control.nodes.support.conversions import ros
 
 SECOND = 1_000_000_000
 HAND = Pose(rotation_from_rpy([0.1, 0.2, 0.3]), np.array([1.0, 2.0, 3.0]))
@@ -34,7 +34,7 @@ def marker(
     message.scale.x, message.scale.y, message.scale.z = map(float, scale)
     message.pose.position = Point(x=float(at[0]), y=float(at[1]), z=float(at[2]))
     message.pose.orientation.w = 1.0
-    message.header.stamp = time_message(round(stamp * SECOND))
+    message.header.stamp = ros.time(round(stamp * SECOND))
     message.lifetime.sec, message.lifetime.nanosec = int(lifetime), round(lifetime % 1 * SECOND)
     return message
 

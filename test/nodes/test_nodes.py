@@ -17,7 +17,8 @@ from std_msgs.msg import Float64, Float64MultiArray, String
 
 from arm_control import OscParameters, RobotModel, urdf_path
 from arm_control.control.osc.task_inertia import task_inertia
-from arm_control.nodes.support.conversions import joint_state, pose_from_message
+from arm_control.messages.fields import pose_from_message
+from arm_control.nodes.support.conversions import ros
 
 
 def matrix(message: Float64MultiArray) -> np.ndarray:
@@ -36,7 +37,7 @@ def test_dynamics_publishes_what_the_model_says(rig, ur5):
     rig.hear(TwistStamped, "dynamics/twist", twists)
     states = rig.publisher(JointState, "joint_states")
     q, v = np.array(HOME), np.linspace(-0.5, 0.5, 6)
-    states.publish(joint_state(ur5.joint_names, 5_000_000, position=q, velocity=v))
+    states.publish(ros.joint_state(ur5.joint_names, 5_000_000, position=q, velocity=v))
     rig.spin(lambda: all(heard.values()) and poses and twists)
     t = ur5.evaluate(q, v)
     Lambda = task_inertia(t.J, t.M, OscParameters().characteristic_length, OscParameters().singular_value)

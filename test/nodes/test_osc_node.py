@@ -26,7 +26,7 @@ from arm_control.control.osc.proposal import propose
 from arm_control.control.osc.tuning import PROPOSED
 from arm_control.maths.shapes import Sphere
 from arm_control.motion.references import Reference
-from arm_control.nodes.support.conversions import joint_state
+from arm_control.nodes.support.conversions import ros
 
 MS = 1_000_000
 QUICK = {"lock_step": True, "publish_effort_array": False, "rate_limit": 1e9, "telemetry_every": 15}
@@ -46,7 +46,7 @@ class Held:
         """The torque for one state, 1 ms after the last."""
         stamp_ns, n = self.k * MS, len(self.rig.commands)
         self.states.publish(
-            joint_state(self.model.joint_names, stamp_ns, position=np.array(HOME), velocity=np.zeros(6))
+            ros.joint_state(self.model.joint_names, stamp_ns, position=np.array(HOME), velocity=np.zeros(6))
         )
         self.rig.spin(lambda: len(self.rig.commands) > n, what="a command")
         self.k += 1
@@ -123,7 +123,7 @@ def test_a_known_disturbance_is_cancelled_until_it_is_old(rig: Rig, ur5: RobotMo
     wanted = at_home(ur5).tick(HOME, np.zeros(6), Reference(ur5.pose(HOME)), tau_dist).tau
     assert np.abs(wanted - plain).max() > 1.0
     publisher, names = rig.publisher(JointState, "disturbance"), ur5.joint_names
-    publisher.publish(joint_state(names[::-1], 0, effort=tau_dist[::-1]))
+    publisher.publish(ros.joint_state(names[::-1], 0, effort=tau_dist[::-1]))
     tau = held.until(lambda tau: not np.allclose(tau, plain, rtol=0, atol=1e-6))
     np.testing.assert_allclose(tau, passed(ur5, plain, wanted), rtol=0, atol=1e-6)
     ticks = 1
@@ -136,8 +136,8 @@ def test_a_wrong_disturbance_is_refused_with_the_reason(rig: Rig, ur5: RobotMode
     held = Held(rig, ur5)
     plain, publisher, names = held.tick(), rig.publisher(JointState, "disturbance"), ur5.joint_names
     for message, reason in (
-        (joint_state(names[:5], 0, effort=np.ones(5)), "no effort for joint wrist_3_joint"),
-        (joint_state(names, 0, effort=np.full(6, np.nan)), "effort "),
+        (ros.joint_state(names[:5], 0, effort=np.ones(5)), "no effort for joint wrist_3_joint"),
+        (ros.joint_state(names, 0, effort=np.full(6, np.nan)), "effort "),
         (JointState(name=list(names)), "6 joint names with 0 effort values"),
     ):
         publisher.publish(message)

@@ -23,8 +23,9 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control import RobotModel, urdf_path
 from arm_control.maths.poses import Pose
+from arm_control.messages.fields import pose_from_message
 from arm_control.messages.obstacle_tracker import ObstacleBook
-from arm_control.nodes.support.conversions import joint_state, pose_from_message
+from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.service_clients import may_be_braked, told
 from arm_control.nodes.viewer import ViewerNode
 from arm_control.viewer.arm_shapes import arm_parts, mesh_roots
@@ -160,7 +161,7 @@ def test_an_obstacle_of_a_scenario_that_somebody_moves_is_theirs(rig: Rig, ur5: 
     def numbers() -> set[int]:
         """Obstacles that the scenario tells of at the next moment."""
         heard.clear()
-        states.publish(joint_state(ur5.joint_names, next(told) * 1_000_000, position=np.array(HOME)))
+        states.publish(ros.joint_state(ur5.joint_names, next(told) * 1_000_000, position=np.array(HOME)))
         rig.spin(lambda: heard, what="obstacles")
         return {marker.id for message in heard for marker in message.markers if marker.pose.position.x != 0.77}
 
@@ -268,7 +269,7 @@ def test_obstacles_have_the_time_of_the_states_when_nobody_looks(looking: Viewer
     states = rig.node.create_publisher(JointState, "/driver/states", 1)
 
     def told(seconds: int) -> bool:
-        states.publish(joint_state(ur5.joint_names, seconds * 1_000_000_000, position=np.array(HOME)))
+        states.publish(ros.joint_state(ur5.joint_names, seconds * 1_000_000_000, position=np.array(HOME)))
         looking._on_round()
         return bool(heard) and heard[-1].markers[0].header.stamp.sec == seconds
 

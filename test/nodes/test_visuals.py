@@ -23,8 +23,7 @@ from arm_control.control.avoidance.proximity import Obstacle
 from arm_control.maths.poses import rotation_from_rpy
 from arm_control.maths.shapes import Sphere
 from arm_control.nodes import visuals
-from arm_control.nodes.support.conversions import joint_state, pose_message, time_message
-from arm_control.nodes.support.marker_messages import marker_of
+from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.publisher_lock import State
 from arm_control.nodes.visuals import VisualsNode, axes, force_of
 
@@ -44,7 +43,7 @@ class Watched:
         self._states = rig.publisher(JointState, "joint_states")
 
     def state(self, q: np.ndarray, seconds: float) -> None:
-        message = joint_state(self.model.joint_names, round(seconds * 1e9), position=q, velocity=np.zeros(6))
+        message = ros.joint_state(self.model.joint_names, round(seconds * 1e9), position=q, velocity=np.zeros(6))
         self._states.publish(message)
         self.rig.spin(lambda: self.heard and stamp(self.heard[-1]) == seconds, what=f"markers of {seconds} s")
 
@@ -72,14 +71,14 @@ def ends(marker: Marker) -> np.ndarray:
 def test_a_run_is_drawn_from_what_the_topics_say(watched: Watched, ur5: RobotModel):
     rig, p_E = watched.rig, ur5.pose(Q).p
     goal = Pose(TURNED, p_E + [0.1, 0.05, 0.0])
-    rig.publisher(PoseStamped, "target_pose").publish(pose_message(goal, "base_link", 0))
-    ball = marker_of(Obstacle(Sphere(0.05), Pose(np.eye(3), p_E + [0.0, 0.0, 0.25])))
+    rig.publisher(PoseStamped, "target_pose").publish(ros.pose_stamped(goal, "base_link", 0))
+    ball = ros.marker(Obstacle(Sphere(0.05), Pose(np.eye(3), p_E + [0.0, 0.0, 0.25])))
     rig.publisher(MarkerArray, "obstacles").publish(MarkerArray(markers=[ball]))
     F = np.array([10.0, -20.0, 30.0, 1.0, 0.5, -0.5])
     watched.state(Q, 1.0)
     watched.state(Q + 0.1, 1.5)
     watched.state(Q, 2.0)
-    tau = joint_state(ur5.joint_names, 2_000_000_000, effort=ur5.jacobian(Q).T @ F)
+    tau = ros.joint_state(ur5.joint_names, 2_000_000_000, effort=ur5.jacobian(Q).T @ F)
     terms = rig.publisher(JointState, "torque_terms/task")
 
     def force_drawn() -> list[Marker]:
@@ -157,7 +156,7 @@ def test_transforms_are_where_pinocchio_has_the_links(node: VisualsNode):
     assert {message.child_frame_id for message in moved} == {
         joint.child for joint in node.model.urdf.robot.joints if joint.type == "revolute"
     }, "what moves goes to /tf, and nothing else, as from robot_state_publisher"
-    assert all(message.header.stamp == time_message(1_500_000_000) for message in moved)
+    assert all(message.header.stamp == ros.time(1_500_000_000) for message in moved)
     assert same_places(placed([*node.world(), *fixed, *moved]), links_of_pinocchio(Q))
 
 
@@ -220,7 +219,7 @@ def test_robot_state_publisher_goes_before_and_is_replaced_when_it_goes(sending:
     assert send(sending, 3) == (1, 1), "what it had on /tf and we do not is fixed again"
     told = sending._tf_static[-1].transforms
     assert [told[0].header.frame_id, told[0].child_frame_id] == ["world", "base_link"], "only the last one is latched"
-    assert all(message.header.stamp == time_message(0) for message in told)
+    assert all(message.header.stamp == ros.time(0) for message in told)
 
 
 def test_another_robot_has_other_fixed_links(sending: VisualsNode):

@@ -20,9 +20,10 @@ from arm_control.control.effort_gate import EffortGate, GateParameters
 from arm_control.maths.poses import Pose, rotation_from_rpy
 from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
 from arm_control.messages.bags.simulated_bag import SimulatedBag
+from arm_control.messages.fields import nanoseconds
+from arm_control.messages.markers import shapes_of
 from arm_control.messages.obstacle_tracker import ObstacleBook
-from arm_control.nodes.support.conversions import joint_state, nanoseconds
-from arm_control.nodes.support.marker_messages import marker_of, shapes_of
+from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.obstacle_publisher import Scenery
 from arm_control.simulation.mujoco_simulator import MujocoSimulator
 from arm_control.simulation.offline import Simulation
@@ -51,7 +52,7 @@ def scenario_file(folder: Path, name: str, world: dict[str, Any]) -> str:
 def test_an_obstacle_survives_the_way_through_a_marker(shape: Shape):
     X = Pose(rotation_from_rpy([0.3, -0.4, 2.0]), np.array([0.1, 0.2, 0.3]))
     obstacle = Obstacle(shape, X)
-    message = marker_of(obstacle)
+    message = ros.marker(obstacle)
     book = ObstacleBook(pose_of)
     assert book.take(MarkerArray(markers=[message]), 0) == []
     (found,) = book.obstacles(0)
@@ -89,7 +90,7 @@ def test_who_deletes_all_of_it_has_taken_nothing_over():
 
 
 def state_at(ms: int, names: tuple[str, ...] = ()) -> JointState:
-    return joint_state(names, ms * MS, position=np.array(HOME[: len(names)]))
+    return ros.joint_state(names, ms * MS, position=np.array(HOME[: len(names)]))
 
 
 def test_who_hears_the_markers_knows_the_world_at_any_time_however_late_they_come():
@@ -150,7 +151,7 @@ def test_the_markers_follow_the_time_of_the_states(rig: Rig, ur5: RobotModel):
     assert tell(0, [0]) == [[0]], "time starts over: the controllers have to see that before they look ahead"
     assert tell(1, first[1:]) == [[0]] * 4 + [[0, 1]]
 
-    moved = marker_of(Obstacle(Sphere(0.1), Pose(np.eye(3), np.array([0.7, 0.0, 0.0]))))
+    moved = ros.marker(Obstacle(Sphere(0.1), Pose(np.eye(3), np.array([0.7, 0.0, 0.0]))))
     moved.ns, moved.id, moved.header.stamp.nanosec = "scenario", 0, 1 * MS
     heard.clear()
     rig.publisher(MarkerArray, "obstacles").publish(MarkerArray(markers=[moved]))
@@ -177,7 +178,7 @@ def test_a_push_does_to_the_simulator_s_arm_what_it_does_in_a_simulation(rig: Ri
         rig.spin(lambda k=k: nanoseconds(rig.states[-1].header.stamp) == k * MS, what=f"state {k}")
         t = ur5.evaluate(arm.q, arm.v)
         np.testing.assert_allclose(rig.states[-1].position, arm.q, rtol=0, atol=1e-9)
-        commands.publish(joint_state(ur5.joint_names, k * MS, effort=t.h))
+        commands.publish(ros.joint_state(ur5.joint_names, k * MS, effort=t.h))
         arm.mujoco_data.qfrc_applied[:] = t.J.T @ world.wrench(k * 1e-3)
         gate.offer(ur5.joint_names, t.h.tolist())
         arm.step(gate.tick(t, 1e-3).tau)

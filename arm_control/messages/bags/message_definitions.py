@@ -6,11 +6,14 @@ import os
 from functools import cache
 from typing import Any
 
-from rosbags.interfaces import Connection, ConnectionExtRosbag1, MessageDefinitionFormat
+import numpy as np
+from rosbags.interfaces import Connection, ConnectionExtRosbag1, MessageDefinitionFormat, Nodetype
 from rosbags.typesys import Stores, get_types_from_idl, get_types_from_msg, get_typestore
 from rosbags.typesys.store import Typestore
 
 from arm_control.exceptions import BagError
+from arm_control.maths.poses import Array
+from arm_control.messages.build import MessageBuilder
 
 NEWEST = "kilted"
 """The ROS whose types are meant where nothing says another one."""
@@ -130,3 +133,38 @@ def _own_types(text: str, kind: str, is_idl: bool, is_ros1: bool) -> Typestore |
         return store
     except Exception:  # a definition that cannot be parsed: the type may be known without it
         return None
+
+
+def new_message(type_name: str) -> Any:
+    """Return a message of a type of :data:`NEWEST` in which every field is empty or zero.
+
+    Examples
+    --------
+    >>> new_message("geometry_msgs/msg/Point").x
+    0.0
+    """
+    store = known_types(NEWEST)
+    fields = {name: _empty_value(description) for name, description in store.fielddefs[type_name][1]}
+    return store.types[type_name](**fields)
+
+
+def _empty_value(description: Any) -> Any:
+    """Value of a field, by what the type store says of it: a type, and for lists the type of their elements."""
+    form, detail = description
+    if form == Nodetype.NAME:
+        return new_message(detail)
+    if form == Nodetype.BASE:
+        return "" if detail[0] == "string" else np.zeros((), dtype=detail[0]).item()
+    (element, element_detail), size = detail
+    length = size if form == Nodetype.ARRAY else 0
+    if element == Nodetype.BASE and element_detail[0] != "string":
+        return np.zeros(length, dtype=element_detail[0])
+    return [_empty_value(detail[0]) for _ in range(length)]
+
+
+def _doubles(values: Array) -> Array:
+    return np.ascontiguousarray(values, dtype=np.float64)
+
+
+plain = MessageBuilder(new_message, _doubles)
+"""Builds messages without ROS, for bags."""

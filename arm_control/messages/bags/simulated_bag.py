@@ -15,8 +15,17 @@ from arm_control.control.avoidance.proximity import Obstacle
 from arm_control.control.loop import Decision
 from arm_control.core.files import urdf_path
 from arm_control.maths.poses import Array
-from arm_control.messages.bags import plain_messages as messages
+from arm_control.messages.bags.message_definitions import plain
 from arm_control.messages.bags.writer import BagWriter, Published
+from arm_control.messages.build import (
+    FLOAT64,
+    JOINT_STATE,
+    JOINT_TRAJECTORY,
+    MARKER_ARRAY,
+    POSE_STAMPED,
+    POSE_TRAJECTORY,
+    STRING,
+)
 from arm_control.messages.goal_messages import goal_of
 from arm_control.messages.obstacle_tracker import HeardObstacles
 from arm_control.model.urdf.load import read_source
@@ -67,13 +76,13 @@ class SimulatedBag:
         reference = scenario.name if scenario.name in scenario_names() else scenario.source
         custom = {"scenario": reference, "variant": variant or next(iter(scenario.variants), "")}
         self._bag = BagWriter(path, storage, {**custom, "recorded": "simulation"}, compressed=storage == "mcap")
-        self._bag.add("/robot_description", messages.STRING, STATIC)
-        self._bag.put("/robot_description", 0, messages.string(read_source(urdf_path(scenario.robot))[0]))
+        self._bag.add("/robot_description", STRING, STATIC)
+        self._bag.put("/robot_description", 0, plain.string(read_source(urdf_path(scenario.robot))[0]))
         simulation.queue = [self._told(goal) for goal in simulation.queue]
         for topic in ("/joint_states", "/joint_commands"):
-            self._bag.add(topic, messages.JOINT_STATE)
+            self._bag.add(topic, JOINT_STATE)
         if self._scenery is not None:
-            self._bag.add("/obstacles", messages.MARKER_ARRAY)
+            self._bag.add("/obstacles", MARKER_ARRAY)
 
     def __enter__(self) -> SimulatedBag:
         return self
@@ -84,7 +93,7 @@ class SimulatedBag:
     def obstacles(self, stamp_ns: int, q: Array) -> list[Obstacle]:
         """See :class:`arm_control.simulation.offline.Witness`."""
         for time_ns, told in self._scenery.due(stamp_ns) if self._scenery is not None else ():
-            message = messages.markers(told, self._model.base, time_ns)
+            message = plain.markers(told, self._model.base, time_ns)
             self._bag.put("/obstacles", stamp_ns, message)
             self._obstacles.take(message)
         return self._obstacles.at(stamp_ns, q)
@@ -101,7 +110,7 @@ class SimulatedBag:
         self._count += 1
 
     def _joints(self, topic: str, stamp_ns: int, **values: Array) -> None:
-        self._bag.put(topic, stamp_ns, messages.joint_state(self._names, stamp_ns, **values))
+        self._bag.put(topic, stamp_ns, plain.joint_state(self._names, stamp_ns, **values))
 
     def _tell(self, stamp_ns: int, decision: Decision) -> None:
         """Torque by terms, and figures, as a controller's node publishes them."""
@@ -109,7 +118,7 @@ class SimulatedBag:
         for name, tau in {**decision.terms, "gate": passed.tau - decision.asked}.items():
             topic = f"/torque_terms/{name}"
             if not self._bag.knows(topic):
-                self._bag.add(topic, messages.JOINT_STATE)
+                self._bag.add(topic, JOINT_STATE)
             self._joints(topic, stamp_ns, effort=tau)
         figures = {
             "position_error": float(np.linalg.norm(said.X_WT.p - said.state.X_WE.p)),
@@ -119,21 +128,21 @@ class SimulatedBag:
         for name, value in figures.items():
             topic = f"/controller_state/{name}"
             if not self._bag.knows(topic):
-                self._bag.add(topic, messages.FLOAT64)
-            self._bag.put(topic, stamp_ns, messages.float64(value))
+                self._bag.add(topic, FLOAT64)
+            self._bag.put(topic, stamp_ns, plain.float64(value))
 
     def _told(self, goal: Goal) -> Goal:
         """Write an goal, and return what a controller that hears of it takes it for."""
         if isinstance(goal, Target):
-            topic, kind = "target_pose", messages.POSE_STAMPED
-            message = messages.pose_stamped(goal.X_FT, goal.frame, goal.stamp_ns)
+            topic, kind = "target_pose", POSE_STAMPED
+            message = plain.pose_stamped(goal.X_FT, goal.frame, goal.stamp_ns)
         elif isinstance(goal, PoseMotion):
-            topic, kind = "pose_trajectory", messages.POSE_TRAJECTORY
-            message = messages.pose_trajectory(goal.points, goal.frame, goal.stamp_ns)
+            topic, kind = "pose_trajectory", POSE_TRAJECTORY
+            message = plain.pose_trajectory("", goal.points, goal.frame, goal.stamp_ns)
         else:
             assert isinstance(goal.destination, Waypoints)
-            topic, kind = "joint_trajectory", messages.JOINT_TRAJECTORY
-            message = messages.joint_trajectory(self._names, goal.destination, goal.stamp_ns)
+            topic, kind = "joint_trajectory", JOINT_TRAJECTORY
+            message = plain.joint_trajectory(self._names, goal.destination, goal.stamp_ns)
         if not self._bag.knows(f"/{topic}"):
             self._bag.add(f"/{topic}", kind, LATCHED)
         self._bag.put(f"/{topic}", 0, message)

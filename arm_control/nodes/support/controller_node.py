@@ -16,9 +16,10 @@ from arm_control.control.effort_gate import EffortGate, GateOutput, GateParamete
 from arm_control.core.parameters import parameter
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
+from arm_control.messages.fields import nanoseconds
 from arm_control.model import Terms
 from arm_control.nodes.support.arm_node import LATCHED, STATE, ArmNode, ArmParameters
-from arm_control.nodes.support.conversions import doubles, joint_state, nanoseconds
+from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.diagnostics import OK, WARN, Diagnostics, Durations, Rate
 from arm_control.nodes.support.publisher_lock import State, StateReader
 
@@ -126,7 +127,7 @@ class EffortNode(ArmNode):
             return
         self._commands.publish(self._answer)
         if state is not None and self.parameters.publish_effort_array and self._output is not None:
-            self._array.publish(Float64MultiArray(data=doubles(self._output.tau)))
+            self._array.publish(Float64MultiArray(data=ros.doubles(self._output.tau)))
         if self._telemetry:
             publisher, report = self._telemetry.pop()
             publisher.publish(report)
@@ -144,7 +145,7 @@ class EffortNode(ArmNode):
         except InputError as error:
             self.rejections.add("torque", error)
         self._output = self.gate.tick(command.state, state.dt or self.FIRST_DT)
-        self._answer = joint_state(self.model.joint_names, state.stamp_ns, effort=self._output.tau)
+        self._answer = ros.joint_state(self.model.joint_names, state.stamp_ns, effort=self._output.tau)
         self._rate.tick()
         if self._states % self.parameters.telemetry_every == 0:
             self._telemetry = self._new_telemetry(state.stamp_ns, command, self._output)
@@ -166,7 +167,7 @@ class EffortNode(ArmNode):
         saturation = float(np.abs(command.tau / self.model.tau_max).max())
         figures = {**command.figures(), "saturation": saturation, "braking": float(bool(gate.braking))}
         return [
-            *((self._terms[name], joint_state(names, stamp_ns, effort=tau)) for name, tau in parts.items()),
+            *((self._terms[name], ros.joint_state(names, stamp_ns, effort=tau)) for name, tau in parts.items()),
             *((self._figures[name], Float64(data=value)) for name, value in figures.items()),
         ]
 

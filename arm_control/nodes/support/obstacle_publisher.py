@@ -12,9 +12,9 @@ from rclpy.clock_type import ClockType
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import Marker, MarkerArray
 
+from arm_control.messages.fields import nanoseconds
 from arm_control.nodes.support.arm_node import EVENTS, STATE, ArmNode
-from arm_control.nodes.support.conversions import duration_message, nanoseconds, time_message
-from arm_control.nodes.support.marker_messages import marker_of
+from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.publisher_lock import publisher_of
 from arm_control.simulation import obstacle_schedule as scenery
 from arm_control.simulation.world import World
@@ -54,7 +54,7 @@ class Scenery:
         """Tell what is due in a state with this stamp [ns]."""
         for time_ns, told in self._scenery.due(stamp_ns):
             ours = [entry for entry in told if entry.number not in self._theirs]
-            self._markers.publish(MarkerArray(markers=[self._marker(entry, time_ns) for entry in ours]))
+            self._markers.publish(ros.markers(ours, self._node.model.base, time_ns))
 
     def _on_obstacles(self, message: MarkerArray, info: dict[str, Any]) -> None:
         """Leave to others what they have moved."""
@@ -67,7 +67,7 @@ class Scenery:
         """Repeat their first word as our last one, acting at once, so that nothing we foresaw still comes."""
         self._theirs |= {marker.id for marker in moved}
         for marker in moved:
-            marker.header.stamp = time_message(0)
+            marker.header.stamp = ros.time(0)
         if moved:
             self._markers.publish(MarkerArray(markers=moved))
 
@@ -76,11 +76,3 @@ class Scenery:
         own = self._node.get_name(), self._node.get_namespace()
         found = self._node.get_publishers_info_by_topic(self._markers.topic_name)
         return {bytes(one.endpoint_gid)[:GID] for one in found if (one.node_name, one.node_namespace) == own}
-
-    def _marker(self, told: scenery.Told, stamp_ns: int) -> Marker:
-        marker = Marker(action=Marker.DELETE) if told.obstacle is None else marker_of(told.obstacle)
-        if told.lifetime < float("inf"):
-            marker.lifetime = duration_message(told.lifetime)
-        marker.header.stamp, marker.header.frame_id = time_message(stamp_ns), self._node.model.base
-        marker.ns, marker.id = scenery.NAMESPACE, told.number
-        return marker

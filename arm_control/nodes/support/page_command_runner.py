@@ -24,14 +24,9 @@ from arm_control.control.avoidance.proximity import Obstacle
 from arm_control.core.time import NANOSECONDS
 from arm_control.maths.poses import Pose
 from arm_control.maths.shapes import Box, Shape, Sphere
+from arm_control.messages.fields import pose_from_message
 from arm_control.nodes.support.arm_node import EVENTS, STATE
-from arm_control.nodes.support.conversions import (
-    duration_message,
-    pose_from_message,
-    pose_message,
-    time_message,
-)
-from arm_control.nodes.support.marker_messages import marker_of
+from arm_control.nodes.support.conversions import ros
 
 TARGETS = QoSProfile(
     depth=1,
@@ -112,7 +107,7 @@ class Wished:
         """Publish what is due now."""
         now = time.monotonic()
         if self._target is not None and now - self._target_at >= LEAST:
-            self._targets.publish(pose_message(self._target, self._node.model.base, 0))
+            self._targets.publish(ros.pose_stamped(self._target, self._node.model.base, 0))
             self._target, self._target_at = None, now
         seconds = abs(self._node.now_ns - self._told_all_ns) / NANOSECONDS
         if max(now - self._told_all_at, seconds) >= AGAIN:
@@ -138,7 +133,7 @@ class Wished:
         turns = np.arctan2(p[1], p[0]) + np.radians([0.0, 60.0, -60.0, 120.0, -120.0])
         places = [p + AWAY * np.array([np.cos(a), np.sin(a), h]) for h in (0.0, 1.0, 2.0) for a in turns]
         room = (x for x in places if all(np.linalg.norm(x - other) >= APART for other in others))
-        marker = marker_of(Obstacle(NEW[what], Pose(np.eye(3), next(room, places[0]))))
+        marker = ros.marker(Obstacle(NEW[what], Pose(np.eye(3), next(room, places[0]))))
         self._number += 1
         self._keep((NAMESPACE, self._number), marker)
 
@@ -147,13 +142,13 @@ class Wished:
         known = self._node.obstacles.markers.get(key)
         marker = self._own.get(key) or (copy.deepcopy(known[0]) if known is not None else None)
         if marker is not None:
-            marker.pose = pose_message(X, "", 0).pose
+            marker.pose = ros.pose_stamped(X, "", 0).pose
             self._keep(key, marker)
 
     def _keep(self, key: tuple[str, int], marker: Marker) -> None:
         marker.ns, marker.id = key
         marker.header.frame_id = self._node.model.base
-        marker.lifetime = duration_message(LIFETIME if key[0] == NAMESPACE else 0.0)
+        marker.lifetime = ros.duration(LIFETIME if key[0] == NAMESPACE else 0.0)
         self._own[key] = marker
         self._moved.add(key)
 
@@ -169,6 +164,6 @@ class Wished:
 
     def _tell(self, markers: list[Marker]) -> None:
         for marker in markers:
-            marker.header.stamp = time_message(self._node.now_ns)
+            marker.header.stamp = ros.time(self._node.now_ns)
         if markers:
             self._obstacles.publish(MarkerArray(markers=markers))

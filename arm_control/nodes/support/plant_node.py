@@ -24,11 +24,12 @@ from arm_control.core.files import urdf_path
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import ArmControlError, InputError, SimulationDiverged
 from arm_control.maths.poses import Array
+from arm_control.messages.fields import nanoseconds
 from arm_control.model import Terms
 from arm_control.model.urdf.load import read_source
 from arm_control.nodes.support.answer_latency import Answers
 from arm_control.nodes.support.arm_node import LATCHED, STATE, ArmNode
-from arm_control.nodes.support.conversions import joint_state, nanoseconds, time_message
+from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.diagnostics import ERROR, OK, WARN, Diagnostics, Rate
 from arm_control.nodes.support.pace import Pace
 from arm_control.nodes.support.plant_parameters import SimulatedArmParameters
@@ -231,8 +232,8 @@ class SimulatedArmNode(ArmNode):
         self._sent_at = time.perf_counter()
         q, v = self.simulator.q, self.simulator.v
         names, tau = self.model.joint_names, self.effort()
-        self._states.publish(joint_state(names, self.stamp_ns, position=q, velocity=v, effort=tau))
-        self._clock_publisher.publish(ClockMessage(clock=time_message(self.stamp_ns)))
+        self._states.publish(ros.joint_state(names, self.stamp_ns, position=q, velocity=v, effort=tau))
+        self._clock_publisher.publish(ClockMessage(clock=ros.time(self.stamp_ns)))
 
     def _listen_to_anyone(self) -> None:
         self._lock.release()

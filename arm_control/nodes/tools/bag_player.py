@@ -26,8 +26,7 @@ from arm_control.exceptions import BagError
 from arm_control.messages.bags.reader import Bag, Message, Topic
 from arm_control.model.urdf.xml import printable
 from arm_control.nodes.support.arm_node import LOSSLESS, STATE, check_environment
-from arm_control.nodes.support.conversions import time_message
-from arm_control.nodes.support.message_types import message_type
+from arm_control.nodes.support.conversions import message_class, ros
 
 DISCOVERY = 1.0
 """Wall time in which nodes find each other [s]."""
@@ -167,7 +166,7 @@ class PlayerNode(Node):
         if topic.trouble:
             return topic.trouble
         try:
-            message_type(topic.kind)
+            message_class(topic.kind)
             validate_full_topic_name(_absolute(topic.name))
         except (BagError, InvalidTopicNameException) as error:
             return printable(str(error))
@@ -213,7 +212,7 @@ class PlayerNode(Node):
             reliability=ReliabilityPolicy.RELIABLE if topic.reliable else ReliabilityPolicy.BEST_EFFORT,
             durability=DurabilityPolicy.TRANSIENT_LOCAL if topic.latched else DurabilityPolicy.VOLATILE,
         )
-        return self.create_publisher(message_type(topic.kind), _absolute(topic.name), qos)
+        return self.create_publisher(message_class(topic.kind), _absolute(topic.name), qos)
 
     def _sorted_out(self) -> tuple[list[Message], list[Message]]:
         """What was latched before the part that is played, and that part."""
@@ -242,7 +241,7 @@ class PlayerNode(Node):
                     time.sleep(early)
                 if self._clock is not None and message.log_ns - told_ns >= CLOCK_NS:
                     told_ns = message.log_ns
-                    self._clock.publish(Clock(clock=time_message(told_ns)))
+                    self._clock.publish(Clock(clock=ros.time(told_ns)))
                 yield message
 
     def _send(self, message: Message) -> None:

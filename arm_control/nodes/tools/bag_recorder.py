@@ -27,8 +27,8 @@ from arm_control.exceptions import ArmControlError, BagError
 from arm_control.messages.bags.message_definitions import local_types
 from arm_control.messages.bags.writer import STORAGES, BagWriter, Published
 from arm_control.nodes.support.arm_node import LATCHED, LOSSLESS, check_environment, die_with_parent
+from arm_control.nodes.support.conversions import message_class
 from arm_control.nodes.support.goal_subscription import Heard
-from arm_control.nodes.support.message_types import message_type
 from arm_control.nodes.support.polling import poll, subscribed_apart
 from arm_control.nodes.tools.run_monitor import RECORDER_READY
 
@@ -167,9 +167,9 @@ class RecorderNode(Node):
         reliable = all(info.qos_profile.reliability != ReliabilityPolicy.BEST_EFFORT for info in publishers)
         source = self._sources.get(topic)
         if source is None and publishers:
-            message_class = message_type(kinds[0])
+            type_class = message_class(kinds[0])
             self._bag.add(topic, kinds[0], Published(any(latched), reliable))
-            source = self._sources[topic] = _Source(message_class)
+            source = self._sources[topic] = _Source(type_class)
         for is_latched in latched - set(source.subscriptions if source else ()):
             assert source is not None
             source.subscriptions[is_latched] = self._subscribed(source.kind, topic, is_latched, reliable)

@@ -16,12 +16,14 @@ import pytest
 
 from arm_control.app import cli
 from arm_control.control.loop import Control
-from arm_control.messages.bags import plain_messages as messages
 from arm_control.messages.bags.message_definitions import known_types
 from arm_control.messages.bags.reader import Bag, read_bag
 from arm_control.messages.bags.replay import Commands, compare, recorded_commands, replayed_commands
 from arm_control.messages.bags.replay_setup import Choice, controller_of
 from arm_control.messages.bags.simulated_bag import SimulatedBag
+from arm_control.messages.build import (
+    POSE_STAMPED,
+)
 from arm_control.simulation.offline import Simulation
 from arm_control.simulation.scenario import Scenario, scenario_names
 from arm_control.simulation.scenario_control import arm_and_parameters
@@ -172,7 +174,7 @@ def test_what_the_node_would_refuse_is_counted_and_passed_over():
     target = next(m for m in bag.messages if m.topic.name == "/target_pose")
     message = target.topic.reading.content(target.raw)
     message.header.frame_id = "nowhere"
-    wrong = known_types("kilted").serialize_cdr(message, messages.POSE_STAMPED)
+    wrong = known_types("kilted").serialize_cdr(message, POSE_STAMPED)
     bag.messages.insert(0, target._replace(raw=bytes(wrong)))
     recorded, replayed, model = replay(bag)
     assert compare(recorded, replayed, model, 0.0).identical

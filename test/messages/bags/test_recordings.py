@@ -21,11 +21,18 @@ from arm_control import urdf_path
 from arm_control.app import cli
 from arm_control.control.avoidance.proximity import Proximity, clearance
 from arm_control.exceptions import BagError
-from arm_control.messages.bags import plain_messages as messages
 from arm_control.messages.bags.contents import joint_series
+from arm_control.messages.bags.message_definitions import plain
 from arm_control.messages.bags.reader import read_bag
 from arm_control.messages.bags.replay import Commands, compare
 from arm_control.messages.bags.writer import BagWriter, Published
+from arm_control.messages.build import (
+    FLOAT64,
+    JOINT_STATE,
+    MARKER_ARRAY,
+    POSE_STAMPED,
+    STRING,
+)
 from arm_control.model import RobotModel
 from arm_control.report import bag_figures as analysis
 from arm_control.report.bag_figures import pose_orders, timing, topic_figures
@@ -78,7 +85,7 @@ def test_a_ubr1_is_read_from_ros_1(capsys: pytest.CaptureFixture[str], tmp_path:
     assert bag.duration == pytest.approx(617.3, abs=0.1)
     assert np.isfinite(series.effort).all()
     converted = bag.messages[0].topic.reading.cdr(bag.messages[0].raw)
-    message = get_typestore(Stores.ROS2_KILTED).deserialize_cdr(converted, messages.JOINT_STATE)
+    message = get_typestore(Stores.ROS2_KILTED).deserialize_cdr(converted, JOINT_STATE)
     np.testing.assert_array_equal(message.position, series.position[0])
     assert cli.main(["report", str(path), "--topic", "/calibration_joint_states", "-o", str(tmp_path)]) == 0
     assert "61 states of 15 joints" in (tmp_path / "index.html").read_text()
@@ -141,11 +148,11 @@ def test_gravity_of_a_tiago_goes_together_with_its_effort(tmp_path: Path, capsys
 
 def filled(path: Path, storage: str = "mcap", n: int = 5) -> Path:
     with BagWriter(path, storage, {"note": "x"}) as bag:
-        bag.add("/robot_description", messages.STRING, Published(latched=True, depth=1))
-        bag.add("/joint_states", messages.JOINT_STATE)
-        bag.put("/robot_description", 0, messages.string("<robot/>"))
+        bag.add("/robot_description", STRING, Published(latched=True, depth=1))
+        bag.add("/joint_states", JOINT_STATE)
+        bag.put("/robot_description", 0, plain.string("<robot/>"))
         for k in range(n):
-            state = messages.joint_state(["a", "b"], k * MS, position=np.array([0.1 * k, 1.0]))
+            state = plain.joint_state(["a", "b"], k * MS, position=np.array([0.1 * k, 1.0]))
             bag.put("/joint_states", k * MS, state)
     return path
 
@@ -172,7 +179,7 @@ def test_every_type_the_nodes_publish_can_be_in_a_bag(tmp_path: Path):
     types = get_typestore(Stores.ROS2_KILTED).types
     imported = [
         f"{package}/msg/{name.split(' as ')[0].strip()}"
-        for path in (REPO / "arm_control" / "nodes").glob("*.py")
+        for path in (REPO / "arm_control" / "nodes").rglob("*.py")
         for package, names in re.findall(r"from (\w+)\.msg import ([\w, ]+)", path.read_text())
         for name in names.split(",")
     ]
@@ -229,9 +236,9 @@ def test_a_bag_that_is_removed_takes_nothing_else_along(storage: str, tmp_path: 
 def test_what_was_flushed_survives_a_kill(tmp_path: Path):
     """The file as it is before the writer's end: no index, no metadata."""
     writer = BagWriter(tmp_path / "bag")
-    writer.add("/joint_states", messages.JOINT_STATE)
+    writer.add("/joint_states", JOINT_STATE)
     for k in range(10):
-        state = messages.joint_state(["a"], k * MS, position=np.array([float(k)]))
+        state = plain.joint_state(["a"], k * MS, position=np.array([float(k)]))
         writer.put("/joint_states", k * MS, state)
         if k == 6:
             writer.flush()
@@ -246,15 +253,15 @@ def test_what_was_flushed_survives_a_kill(tmp_path: Path):
 
 
 def test_messages_that_make_no_sense_are_counted_by_cause(tmp_path: Path):
-    good = messages.joint_state(["a", "b"], 1, position=np.zeros(2))
+    good = plain.joint_state(["a", "b"], 1, position=np.zeros(2))
     bad = {
-        "position is not one value per joint": messages.joint_state(["a", "b"], 2, position=np.zeros(3)),
-        "velocity is not finite": messages.joint_state(["a", "b"], 3, velocity=np.array([0.0, np.nan])),
-        "other joints than in the first message": messages.joint_state(["c"], 4, position=np.zeros(1)),
-        "no joint, or one twice": messages.joint_state(["a", "a"], 5, position=np.zeros(2)),
+        "position is not one value per joint": plain.joint_state(["a", "b"], 2, position=np.zeros(3)),
+        "velocity is not finite": plain.joint_state(["a", "b"], 3, velocity=np.array([0.0, np.nan])),
+        "other joints than in the first message": plain.joint_state(["c"], 4, position=np.zeros(1)),
+        "no joint, or one twice": plain.joint_state(["a", "a"], 5, position=np.zeros(2)),
     }
     with BagWriter(tmp_path / "bag") as writer:
-        writer.add("/joint_states", messages.JOINT_STATE)
+        writer.add("/joint_states", JOINT_STATE)
         for k, message in enumerate([good, *bad.values()]):
             writer.put("/joint_states", k, message)
         writer.write("/joint_states", 9, b"\x00\x01\x00\x00\xff\xff\xff\xff")
@@ -312,8 +319,8 @@ def test_parameters_in_a_bag_that_are_none_are_refused(text: str, tmp_path: Path
 
 def test_a_cause_has_nothing_that_a_terminal_acts_upon(tmp_path: Path, ur5: RobotModel):
     with BagWriter(tmp_path / "bag") as writer:
-        writer.add("/target_pose", messages.POSE_STAMPED)
-        writer.put("/target_pose", 0, messages.pose_stamped(ur5.pose(np.zeros(6)), "\x1b[2J", 0))
+        writer.add("/target_pose", POSE_STAMPED)
+        writer.put("/target_pose", 0, plain.pose_stamped(ur5.pose(np.zeros(6)), "\x1b[2J", 0))
     bag = read_bag(tmp_path / "bag")
     assert pose_orders(bag, joint_series(bag, "joint_states"), ur5) == []
     ((_, cause),) = bag.malformed
@@ -325,9 +332,9 @@ def two_arms(path: Path) -> Path:
     """A bag of two arms, in namespaces, with a joint each."""
     with BagWriter(path) as writer:
         for arm in ("left", "right"):
-            writer.add(f"/{arm}/joint_states", messages.JOINT_STATE)
+            writer.add(f"/{arm}/joint_states", JOINT_STATE)
             for k in range(5):
-                state = messages.joint_state([f"{arm}_joint"], k * MS, position=np.array([0.1 * k]))
+                state = plain.joint_state([f"{arm}_joint"], k * MS, position=np.array([0.1 * k]))
                 writer.put(f"/{arm}/joint_states", k * MS, state)
     return path
 
@@ -380,17 +387,18 @@ def test_ctrl_c_is_no_traceback(monkeypatch: pytest.MonkeyPatch):
 
 FULL_DISK = """
 import resource, signal, sys
-from arm_control.messages.bags import analysis, messages
+from arm_control.messages.bags.message_definitions import plain
+from arm_control.messages.build import STRING
 from arm_control.messages.bags.writer import BagWriter
 from arm_control.exceptions import BagError
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 try:
     with BagWriter(*sys.argv[1:]) as bag:
-        bag.add("/x", messages.STRING)
+        bag.add("/x", STRING)
         resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
         for k in range(10_000):
-            bag.put("/x", k, messages.string("y" * 100))
+            bag.put("/x", k, plain.string("y" * 100))
             if k % 100 == 0:
                 bag.flush()
 except BagError as error:
@@ -414,7 +422,7 @@ def test_what_unpacks_into_more_than_is_free_is_refused(
 ):
     """A few kilobytes that would become 64 MB where 16 MB are free; also in a file without its end."""
     with BagWriter(tmp_path / "bag", compressed=True) as writer:
-        writer.add("/x", messages.STRING)
+        writer.add("/x", STRING)
         writer.write("/x", 0, bytes(1 << 26))
     file = tmp_path / "bag" / "bag.mcap"
     assert file.stat().st_size < 100_000
@@ -441,12 +449,12 @@ def test_what_no_text_or_number_says_of_a_bag_is_passed_over(tmp_path: Path):
 
 def test_an_order_without_a_stamp_acts_from_the_state_before_it(tmp_path: Path, ur5: RobotModel):
     with BagWriter(tmp_path / "bag") as writer:
-        writer.add("/joint_states", messages.JOINT_STATE)
-        writer.add("/target_pose", messages.POSE_STAMPED)
+        writer.add("/joint_states", JOINT_STATE)
+        writer.add("/target_pose", POSE_STAMPED)
         for k in range(10):
-            state = messages.joint_state(ur5.joint_names, 10**9 + k * MS, position=np.zeros(6))
+            state = plain.joint_state(ur5.joint_names, 10**9 + k * MS, position=np.zeros(6))
             writer.put("/joint_states", k * MS, state)
-        writer.put("/target_pose", 5 * MS + 1, messages.pose_stamped(ur5.pose(np.zeros(6)), "", 0))
+        writer.put("/target_pose", 5 * MS + 1, plain.pose_stamped(ur5.pose(np.zeros(6)), "", 0))
     bag = read_bag(tmp_path / "bag")
     (order,) = pose_orders(bag, joint_series(bag, "joint_states"), ur5)
     assert order.stamp_ns == 10**9 + 5 * MS
@@ -454,13 +462,13 @@ def test_an_order_without_a_stamp_acts_from_the_state_before_it(tmp_path: Path, 
 
 def test_a_topic_of_two_types_is_two_topics(tmp_path: Path):
     with BagWriter(tmp_path / "bag") as writer:
-        for kind, message in ((messages.STRING, messages.string("a")), (messages.FLOAT64, messages.float64(1.0))):
+        for kind, message in ((STRING, plain.string("a")), (FLOAT64, plain.float64(1.0))):
             writer.add("/x", kind)
             writer.put("/x", 0, message)
     figures = topic_figures(read_bag(tmp_path / "bag"))
     assert {(f.topic.kind, f.count, f.malformed) for f in figures} == {
-        (messages.STRING, 1, 0),
-        (messages.FLOAT64, 1, 0),
+        (STRING, 1, 0),
+        (FLOAT64, 1, 0),
     }
 
 
@@ -468,9 +476,9 @@ def test_what_is_damaged_in_every_message_is_said_once(tmp_path: Path):
     """A channel that cannot be read takes its messages with it; those of the other one are there."""
     writer = BagWriter(tmp_path / "bag")
     for topic in ("/good", "/lost"):
-        writer.add(topic, messages.FLOAT64)
+        writer.add(topic, FLOAT64)
         for k in range(50):
-            writer.put(topic, k, messages.float64(k))
+            writer.put(topic, k, plain.float64(k))
     writer.flush()
     content = bytearray((tmp_path / "bag" / "bag.mcap").read_bytes())
     writer.close()
@@ -512,11 +520,11 @@ def test_the_first_difference_is_the_first_one_above_the_tolerance(ur5: RobotMod
 def test_answers_are_timed_by_when_they_were_written(tmp_path: Path):
     with BagWriter(tmp_path / "bag") as bag:
         for topic in ("/joint_states", "/joint_commands"):
-            bag.add(topic, messages.JOINT_STATE)
+            bag.add(topic, JOINT_STATE)
         for k in range(4):
-            bag.put("/joint_states", k * 2 * MS, messages.joint_state(["a"], k * MS, position=np.zeros(1)))
+            bag.put("/joint_states", k * 2 * MS, plain.joint_state(["a"], k * MS, position=np.zeros(1)))
             late = k * 2 * MS + (k + 1) * 100_000
-            bag.put("/joint_commands", late, messages.joint_state(["a"], k * MS, effort=np.zeros(1)))
+            bag.put("/joint_commands", late, plain.joint_state(["a"], k * MS, effort=np.zeros(1)))
     read = read_bag(tmp_path / "bag")
     when = timing(read, joint_series(read, "joint_states"))
     np.testing.assert_allclose(when.steps, 2e-3)
@@ -528,7 +536,7 @@ def test_a_scenarios_obstacles_are_told_as_messages():
     obstacle = {"shape": "sphere", "size": 0.1, "position": [1.0, 0.0, 0.0], "velocity": [0.5, 0, 0], "until": 0.03}
     scenery = Scenery(World.from_mapping({"obstacles": [obstacle]}, "world"))
     told = {
-        time_ns // MS: messages.markers(entries, "base", time_ns)
+        time_ns // MS: plain.markers(entries, "base", time_ns)
         for k in range(60)
         for time_ns, entries in scenery.due(k * MS)
     }
@@ -544,9 +552,9 @@ def test_a_scenarios_obstacles_are_told_as_messages():
 def test_nothing_from_a_bag_reaches_the_page_unescaped(tmp_path: Path):
     evil = "<script>alert(1)</script>"
     with BagWriter(tmp_path / "bag", custom={evil: evil}) as bag:
-        bag.add("/joint_states", messages.JOINT_STATE)
+        bag.add("/joint_states", JOINT_STATE)
         for k in range(20):
-            state = messages.joint_state([evil, "_$x_$"], k * MS, position=np.zeros(2), effort=np.ones(2))
+            state = plain.joint_state([evil, "_$x_$"], k * MS, position=np.zeros(2), effort=np.ones(2))
             bag.put("/joint_states", k * MS, state)
     assert cli.main(["report", str(tmp_path / "bag"), "-o", str(tmp_path / "page")]) == 0
     text = (tmp_path / "page" / "index.html").read_text()
@@ -581,15 +589,15 @@ def test_states_without_positions_have_no_model(tmp_path: Path):
 def test_a_report_is_about_the_time_before_it_starts_over(tmp_path: Path, ur5: RobotModel):
     """A second round has the same stamps: its states are left out, and so is its torque."""
     with BagWriter(tmp_path / "bag") as bag:
-        bag.add("/robot_description", messages.STRING, Published(latched=True))
-        bag.put("/robot_description", 0, messages.string(urdf_path("ur5").read_text()))
+        bag.add("/robot_description", STRING, Published(latched=True))
+        bag.put("/robot_description", 0, plain.string(urdf_path("ur5").read_text()))
         for topic in ("/joint_states", "/joint_commands"):
-            bag.add(topic, messages.JOINT_STATE)
+            bag.add(topic, JOINT_STATE)
         for k in [0, 0, 0, *range(1, 20)]:
             stamp, effort = k % 10 * MS, np.full(6, 1.0 if k < 10 else 100.0)
-            state = messages.joint_state(ur5.joint_names, stamp, position=np.zeros(6), velocity=np.zeros(6))
+            state = plain.joint_state(ur5.joint_names, stamp, position=np.zeros(6), velocity=np.zeros(6))
             bag.put("/joint_states", k * MS, state)
-            bag.put("/joint_commands", k * MS, messages.joint_state(ur5.joint_names, stamp, effort=effort))
+            bag.put("/joint_commands", k * MS, plain.joint_state(ur5.joint_names, stamp, effort=effort))
     assert cli.main(["report", str(tmp_path / "bag"), "-o", str(tmp_path / "page")]) == 0
     text = (tmp_path / "page" / "index.html").read_text()
     said = "10 states of 6 joints in 0.009 s. 2 came again, as while an arm is paused. 10 more are left out, since"
@@ -637,12 +645,12 @@ def test_distances_are_those_to_what_was_known_then_however_few_states_are_looke
     world = World.from_mapping({"obstacles": [obstacle]}, "world")
     scenery = Scenery(world)
     with BagWriter(tmp_path / "bag") as writer:
-        writer.add("/joint_states", messages.JOINT_STATE)
-        writer.add("/obstacles", messages.MARKER_ARRAY)
+        writer.add("/joint_states", JOINT_STATE)
+        writer.add("/obstacles", MARKER_ARRAY)
         for t in range(0, 10 * 1000 * MS + 1, 20 * MS):
             for stamp_ns, told in scenery.due(t):
-                writer.put("/obstacles", t, messages.markers(told, "", stamp_ns))
-            writer.put("/joint_states", t, messages.joint_state(ur5.joint_names, t, position=np.zeros(6)))
+                writer.put("/obstacles", t, plain.markers(told, "", stamp_ns))
+            writer.put("/joint_states", t, plain.joint_state(ur5.joint_names, t, position=np.zeros(6)))
     bag = read_bag(tmp_path / "bag")
     found = analysis.task(bag, joint_series(bag, "joint_states"), ur5).distance
     true = [clearance(Proximity(ur5), np.zeros(6), world.obstacles(t)) for t in (0.0, 5.0, 10.0)]

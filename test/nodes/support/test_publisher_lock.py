@@ -12,7 +12,7 @@ from std_srvs.srv import Trigger
 from arm_control.exceptions import InputError, cause_of
 from arm_control.messages.joint_states import StateReader
 from arm_control.model import RobotModel
-from arm_control.nodes.support.conversions import joint_state, pose_message
+from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.plant_node import SimulatedArmNode
 from arm_control.nodes.support.publisher_lock import PublisherLock, Rejections
 from arm_control.nodes.tools.run_monitor import MonitorNode
@@ -79,10 +79,10 @@ class Refused:
 def test_a_thousand_stamps_of_a_second_publisher_are_one_cause_and_a_line_a_second(ur5: RobotModel):
     reader, refused = StateReader(ur5, 0.0), Refused()
     reader.PATIENCE = 10_000
-    reader.read(joint_state(ur5.joint_names, 2_501_000_000, position=np.zeros(6)), {"source_timestamp": 0})
+    reader.read(ros.joint_state(ur5.joint_names, 2_501_000_000, position=np.zeros(6)), {"source_timestamp": 0})
     for k in range(1, 1001):
         refused.now = 0.0025 * k
-        message = joint_state(ur5.joint_names, 2_500_000 * k % 2_500_000_000 + 1, position=np.zeros(6))
+        message = ros.joint_state(ur5.joint_names, 2_500_000 * k % 2_500_000_000 + 1, position=np.zeros(6))
         with pytest.raises(InputError) as raised:
             reader.read(message, {"source_timestamp": 0})
         refused.rejections.add("joint_states", raised.value)
@@ -121,9 +121,9 @@ def test_there_is_an_end_to_causes():
 def test_a_run_keeps_the_states_of_its_arm_and_counts_the_others(ur5: RobotModel):
     """Somebody else publishes joint_states, too: a gripper, or sliders that know no velocity."""
     q, names = np.arange(6.0), ur5.joint_names
-    ours = [joint_state(names, k, position=q + k, velocity=q - k) for k in range(3)]
-    gripper = joint_state(("finger",), 7, position=np.zeros(1), velocity=np.zeros(1))
-    sliders = joint_state(names, 8, position=q)
+    ours = [ros.joint_state(names, k, position=q + k, velocity=q - k) for k in range(3)]
+    gripper = ros.joint_state(("finger",), 7, position=np.zeros(1), velocity=np.zeros(1))
+    sliders = ros.joint_state(names, 8, position=q)
     heard = deque(serialize_message(m) for m in [ours[0], gripper, ours[1], ours[1], sliders, sliders, ours[2]])
     monitor = SimpleNamespace(left_out=Counter())
     stamps, position, velocity = MonitorNode._read(
@@ -145,7 +145,7 @@ def test_a_run_keeps_the_states_of_its_arm_and_counts_the_others(ur5: RobotModel
 
 def test_a_run_keeps_the_targets_that_make_sense_and_counts_the_others(ur5: RobotModel):
     """No node followed one without a rotation, and the report is not lost by it."""
-    good, bad = (pose_message(ur5.pose(np.zeros(6)), "base_link", 7) for _ in range(2))
+    good, bad = (ros.pose_stamped(ur5.pose(np.zeros(6)), "base_link", 7) for _ in range(2))
     bad.pose.orientation.w = bad.pose.orientation.x = bad.pose.orientation.y = bad.pose.orientation.z = 0.0
     monitor = SimpleNamespace(left_out=Counter(), _target_messages=[bad, good])
     (target,) = MonitorNode._targets(monitor, ur5)  # type: ignore[arg-type]
