@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 import pytest
 
-collect_ignore = [] if find_spec("launch_ros") else ["arm_control/app/launching.py"]  # launch is not on PyPI
+collect_ignore = [] if find_spec("launch_ros") else ["arm_control/app/launch_description.py"]  # launch is not on PyPI
 
 if "ARM_CONTROL_CACHE" not in os.environ:  # a cache that all processes of this run share, and no other run
     os.environ["ARM_CONTROL_CACHE"] = tempfile.mkdtemp(prefix="arm_control_test_")

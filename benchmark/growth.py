@@ -14,7 +14,7 @@ from pinocchio_calls import PinocchioArm, first_numbers
 
 from arm_control import RobotModel
 from arm_control.core.cache import Cache
-from arm_control.core.progress import bar
+from arm_control.core.progress import progress_bar
 from arm_control.model.arm import describe
 from arm_control.model.engine import TERMS
 from arm_control.model.quantities import trace
@@ -60,7 +60,7 @@ def measure_chains(sizes: Sequence[int], rounds: int) -> dict[str, float]:
     """Microseconds of a call, operations, and seconds until ``evaluate`` gave its first result, by chain."""
     models = {n: RobotModel.from_urdf(chain(n), tip=f"link{n}", backend="llvm", cache=Cache(None)) for n in sizes}
     figures: dict[str, float] = {}
-    for n in bar(sizes, "chains"):
+    for n in progress_bar(sizes, "chains"):
         figures |= {f"chain{n}.{key}": value for key, value in _costs(n, min(rounds, 3)).items()}
     contenders = {f"{n} {key}": part for n, model in models.items() for key, part in _contenders(model).items()}
     times = {key: found.median for key, found in take_turns(contenders, rounds).items()}

@@ -21,7 +21,7 @@ from arm_control import CompiledOsc, Pose, Reference, RobotModel
 from arm_control.control.effort_gate import EffortGate, GateParameters
 from arm_control.control.osc.proposal import capability, propose, propose_rate_limit
 from arm_control.control.osc.task import pose_error
-from arm_control.core.progress import bar
+from arm_control.core.progress import progress_bar
 from arm_control.exceptions import ArmControlError
 from arm_control.maths.poses import Array, rotation_from_vector
 from arm_control.simulation.mujoco_simulator import MujocoSimulator
@@ -149,7 +149,7 @@ def _why(model: RobotModel, output: object, gate: EffortGate) -> str:
 def campaign(name: str, pairs: int, first: int = 0) -> list[Outcome]:
     """Run the pairs of one arm."""
     model = arms.load(name)
-    return [reach(model, seed) for seed in bar(range(first, first + pairs), name)]
+    return [reach(model, seed) for seed in progress_bar(range(first, first + pairs), name)]
 
 
 def main() -> None:

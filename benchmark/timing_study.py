@@ -32,7 +32,7 @@ from arm_control.compiler import llvm_compiler as llvm
 from arm_control.compiler.llvm_code import WORK, batch_code, scalar_code
 from arm_control.compiler.program import Program
 from arm_control.compiler.tape import Tape
-from arm_control.core.progress import bar
+from arm_control.core.progress import progress_bar
 from arm_control.maths.scalars import cos, sin
 from arm_control.model.backends.python_backend import python_function
 
@@ -189,7 +189,7 @@ def calls_study(directory: Path, calls: int) -> Figures:
         block = max(8, calls // BLOCKS // 8 * 8)
         ways = timers(name, single, batch, block)
         seconds: dict[str, list[float]] = {way: [] for way in ways}
-        for _ in bar(range(BLOCKS), name):
+        for _ in progress_bar(range(BLOCKS), name):
             for way, timed in ways.items():
                 seconds[way].append(timed())
         for way, values in seconds.items():

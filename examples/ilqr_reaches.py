@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from arm_control import RobotModel, urdf_path
-from arm_control.core.progress import bar
+from arm_control.core.progress import progress_bar
 from arm_control.maths.poses import Array
 from arm_control.planning import (
     ArmDynamics,
@@ -117,8 +117,8 @@ def main() -> dict[str, Any]:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--pictures", type=Path, help="folder for the pictures; none are drawn by default")
     folder = parser.parse_args().pictures
-    done = {study.__name__: study() for study in bar(STUDIES, "planning")}
-    stars = {name: star(*arm) for name, arm in bar(arms().items(), "planning stars")}
+    done = {study.__name__: study() for study in progress_bar(STUDIES, "planning")}
+    stars = {name: star(*arm) for name, arm in progress_bar(arms().items(), "planning stars")}
     found: dict[str, Any] = {name: {key: x.figures() for key, x in reaches.items()} for name, reaches in done.items()}
     found["changed_targets"] = changed_targets()
     found["stars"] = {name: star_figures(reaches) for name, reaches in stars.items()}

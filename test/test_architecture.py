@@ -40,7 +40,7 @@ FOREIGN = {
     "cloudpickle": ("model.symbolic",),
     "urdf_parser_py": ("model.urdf.load",),
     "xacro": ("model.urdf.xacro",),
-    "yaml": ("core.yaml_files", "app.runner"),
+    "yaml": ("core.files", "app.processes"),
     "coppeliasim_zmqremoteapi_client": ("simulation.coppeliasim.coppeliasim_client",),
     "zmq": ("simulation.coppeliasim.coppeliasim_client",),
     "mujoco": ("simulation.mujoco_simulator", "report.pictures.*"),
@@ -53,8 +53,8 @@ FOREIGN = {
     "*_msgs": ("nodes.*",),
     "*_interfaces": ("nodes.*",),
     "std_srvs": ("nodes.*",),
-    "launch": ("app.launching",),
-    "launch_ros": ("app.launching",),
+    "launch": ("app.launch_description",),
+    "launch_ros": ("app.launch_description",),
 }
 
 

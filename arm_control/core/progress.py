@@ -1,4 +1,4 @@
-"""A bar for work that takes longer than a blink."""
+"""A progress bar on a terminal, without a dependency."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from typing import TypeVar
 
 T = TypeVar("T")
 WIDTH = 30
+"""Characters of the bar."""
 
 
-def bar(items: Iterable[T], title: str | None) -> Iterator[T]:
-    """Yield every item, and draw how far that is on a terminal's standard error.
+def progress_bar(items: Iterable[T], title: str | None) -> Iterator[T]:
+    """Yield every item, and draw the progress on standard error if that is a terminal.
 
     Parameters
     ----------
     items : iterable
+        What the caller works through.
     title : str or None
-        What is being done; None: nothing is drawn. Nor is it where standard error is no terminal.
+        Text before the bar; None: no bar.
     """
     items = list(items)
     is_drawn = title is not None and sys.stderr.isatty()

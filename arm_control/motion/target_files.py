@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from arm_control.core.files import as_mapping, read_yaml, yaml_path
 from arm_control.core.parameters import refuse_unknown
-from arm_control.core.yaml_files import as_mapping, read_yaml, yaml_path
 from arm_control.exceptions import InputError, ParameterError
 from arm_control.maths.poses import Pose, quaternion_from_rotation, rotation_from_quaternion
 from arm_control.motion import generators as motions

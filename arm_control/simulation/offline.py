@@ -15,7 +15,7 @@ from arm_control.control.laws import JointSimulation
 from arm_control.control.loop import Control, Decision
 from arm_control.control.osc.task import pose_error
 from arm_control.control.osc.task_inertia import condition_number
-from arm_control.core.progress import bar
+from arm_control.core.progress import progress_bar
 from arm_control.exceptions import SimulationDiverged
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
@@ -97,7 +97,7 @@ class Simulation:
         log, trouble = _Log(self.model, n, round(simulator.timestep * 1e9)), ""
         tick = _Loop(self, simulator, log, witness).tick
         try:
-            for block in bar(range(0, n, 100), title):
+            for block in progress_bar(range(0, n, 100), title):
                 for k in range(block, min(block + 100, n)):
                     tick(k)
         except SimulationDiverged as error:

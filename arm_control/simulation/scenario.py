@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from arm_control.control.osc.tuning import OF_ONE_ARM, PROPOSED
-from arm_control.core.files import available
+from arm_control.core.files import as_mapping, file_names, read_yaml, ros_parameters, yaml_path
 from arm_control.core.parameters import refuse_unknown
-from arm_control.core.yaml_files import as_mapping, read_yaml, ros_parameters, yaml_path
 from arm_control.exceptions import ParameterError
 from arm_control.model.arm_parameters import ArmChoices
 from arm_control.motion.target_files import Motion, TargetList
@@ -258,7 +257,7 @@ def merged(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
 
 def scenario_names() -> tuple[str, ...]:
     """Names of the scenarios that come with the package."""
-    return available("config/scenarios", ".yaml")
+    return file_names("config/scenarios", ".yaml")
 
 
 def check_parameter_file(path: str | Path, nodes: Mapping[str, Any], namespace: str = "") -> None:

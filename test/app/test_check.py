@@ -17,8 +17,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from arm_control.app.check import Check, as_json, as_text, check_file
 from arm_control.app.cli import main
+from arm_control.app.commands.check_command import Check, as_json, as_text, check_file
 from arm_control.exceptions import FrameNotFound, ModelError, UrdfError
 from arm_control.model.urdf.facts import read_facts
 from arm_control.model.urdf.load import load_urdf

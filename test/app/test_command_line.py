@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from arm_control.app import cli
-from arm_control.app.outputs import need_folder, need_record
-from arm_control.app.run_options import RunOptions
+from arm_control.app.commands.argument_types import check_namespace
+from arm_control.app.run_options import RunOptions, require_writable_record
 from arm_control.core.cache import Cache
-from arm_control.core.yaml_files import file_parameters
+from arm_control.core.files import file_parameters, require_writable_folder
 from arm_control.exceptions import InputError, ParameterError
 
 PARAMETERS = "osc:\n  ros__parameters:\n    kp_linear 100.0\n"
@@ -46,21 +46,21 @@ def status(*arguments: str) -> int:
 RUN = ("run", "planar2_reach", "--headless", "--duration", "1")
 REFUSED = {
     (*RUN, "--report", "file"): "file is a file, and a folder is needed",
-    (*RUN, "--report", "file/x"): "file/x: nothing can be written there: Not a directory",
-    (*RUN, "--report", "/proc/x"): "/proc/x: nothing can be written there: ",
+    (*RUN, "--report", "file/x"): "file/x: cannot be written: Not a directory",
+    (*RUN, "--report", "/proc/x"): "/proc/x: cannot be written: ",
     (*RUN, "--bag", "file/x"): "file is a file, and a folder is needed",
     ("simulate", "planar2_reach", "--bag", "file"): "file is a file, and a folder is needed",
-    ("simulate", "planar2_reach", "--bag", "file/x"): "file/x: nothing can be written there: Not a directory",
+    ("simulate", "planar2_reach", "--bag", "file/x"): "file/x: cannot be written: Not a directory",
     (*RUN, "--record", "nodir/x.npz"): "nodir/x.npz: there is no folder nodir",
     (*RUN, "--record", "x.txt"): "x.txt: the name of a record ends in .npz",
-    (*RUN, "--record", "dir.npz"): "dir.npz is there, and cannot be written",
+    (*RUN, "--record", "dir.npz"): "dir.npz exists and cannot be overwritten",
     (
         *RUN,
         "--params-file",
         "p.yaml",
     ): "p.yaml: osc: ros__parameters: a mapping is needed, not str ('kp_linear 100.0': is",
-    (*RUN, "--namespace", "a b"): "'a b' is no namespace; allowed: letters",
-    ("record", "--namespace", "1a"): "'1a' is no namespace; allowed: letters",
+    (*RUN, "--namespace", "a b"): "'a b' is not a namespace; allowed: words",
+    ("record", "--namespace", "1a"): "'1a' is not a namespace; allowed: words",
     ("simulate", "planar2_reach", "--report", "file"): "file is a file, and a folder is needed",
     ("replay", "nothing"): "nothing holds no bag (no metadata.yaml)",
     ("report", "bags"): "bags holds no bag (no metadata.yaml); below it there are: bags/first",
@@ -121,11 +121,11 @@ def test_what_others_forbid_to_write_is_refused(monkeypatch):
     np.savez("old.npz", x=1)
     with monkeypatch.context() as patch:
         patch.setattr(os, "access", lambda *_: False)
-        with pytest.raises(InputError, match=r"old\.npz is there, and cannot be written"):
-            need_record("old.npz")
-    monkeypatch.setattr("arm_control.app.outputs.TemporaryFile", refuse)
-    for need, name in ((need_folder, "nothing"), (need_record, "nothing/x.npz")):
-        with pytest.raises(InputError, match="nothing: nothing can be written there: Permission denied"):
+        with pytest.raises(InputError, match=r"old\.npz exists and cannot be overwritten"):
+            require_writable_record("old.npz")
+    monkeypatch.setattr("arm_control.core.files.TemporaryFile", refuse)
+    for need, name in ((require_writable_folder, "nothing"), (require_writable_record, "nothing/x.npz")):
+        with pytest.raises(InputError, match="nothing: cannot be written: Permission denied"):
             need(name)
 
 
@@ -140,21 +140,21 @@ def test_a_namespace_is_what_ros_takes_for_one(namespace: str):
     try:
         validate_namespace(f"/{inner}")
     except InvalidNamespaceException:
-        with pytest.raises(InputError, match="is no namespace"):
-            cli.refuse_namespace(namespace)
+        with pytest.raises(InputError, match="is not a namespace"):
+            check_namespace(namespace)
     else:
-        cli.refuse_namespace(namespace)
+        check_namespace(namespace)
 
 
 @pytest.mark.parametrize("domain", ["abc", "300", "233", "-1", "1.5", "²", "٣"])
-@pytest.mark.parametrize("asks", ["check_environment", "Client"])
-def test_a_domain_that_is_none_is_refused(domain: str, asks: str, monkeypatch, capsys):
-    from arm_control.nodes.support import arm_node as base
-    from arm_control.nodes.tools import command_line_node as client
+@pytest.mark.parametrize("entry", ["check_environment", "CommandLineNode"])
+def test_a_domain_that_is_none_is_refused(domain: str, entry: str, monkeypatch, capsys):
+    from arm_control.nodes.support import arm_node
+    from arm_control.nodes.tools import command_line_node
 
     monkeypatch.setenv("ROS_DOMAIN_ID", domain)
     with pytest.raises(SystemExit, match="2"):
-        base.check_environment() if asks == "check_environment" else client.Client("test")
+        arm_node.check_environment() if entry == "check_environment" else command_line_node.CommandLineNode("test")
     assert capsys.readouterr().err == f"arm_control: ROS_DOMAIN_ID is '{domain}'; allowed: 0 to 232\n"
 
 

@@ -90,7 +90,7 @@ def test_a_launch_file_starts_the_scenario_of_its_name_and_nothing_else(path: Pa
 
 def test_only_one_module_of_the_package_imports_launch():
     importers = [path for path in (REPO / "arm_control").rglob("*.py") if imports_of(path) & {"launch", "launch_ros"}]
-    assert importers == [REPO / "arm_control" / "app/launching.py"]
+    assert importers == [REPO / "arm_control" / "app/launch_description.py"]
 
 
 @pytest.mark.parametrize("path", sorted((REPO / "rviz").glob("*.rviz")), ids=lambda path: path.name)
@@ -374,7 +374,7 @@ def test_empty_lists_are_left_out(launched, tmp_path: Path, monkeypatch: pytest.
     scenario.write_text("robot: ur5\nnodes: {osc: {posture: [], effort_limits: [], tip: tool0}}\n")
     file = tmp_path / "empty.launch.py"
     file.write_text(
-        "from arm_control.app.launching import scenario_launch_description\n"
+        "from arm_control.app.launch_description import scenario_launch_description\n"
         f"def generate_launch_description():\n    return scenario_launch_description({str(scenario)!r})\n"
     )
     assert launched(file).parameters("/osc") == {"tip": "tool0", "use_sim_time": False}
@@ -412,7 +412,7 @@ def test_a_node_that_ends_ends_the_launch_with_its_name(launched):
     started = launched()
     details = {"name": "osc-3", "cmd": [], "cwd": None, "env": None, "pid": 1}
     event = ProcessExited(action=started.nodes["/osc"], returncode=2, **details)
-    on_exit = sys.modules["arm_control.app.launching"]._on_exit
+    on_exit = sys.modules["arm_control.app.launch_description"]._on_exit
     with pytest.raises(NodeDied, match="/osc ended with exit status 2"):
         on_exit(event, started.context)
     started.context._set_is_shutdown(True)

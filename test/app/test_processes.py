@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from arm_control.app.processes import PARENT, PrintedLines, cause, end, interrupt, start
+from arm_control.app.processes import PARENT, PrintedLines, describe_exit, interrupt, start_module, wait_or_kill
 
 
 def test_a_line_waits_for_its_end(tmp_path: Path):
@@ -29,7 +29,7 @@ def test_a_module_knows_its_parent_and_prints_into_the_file(tmp_path: Path, monk
     output = tmp_path / "output.txt"
     (tmp_path / "told.py").write_text(f"import os, sys; print(os.environ['{PARENT}'], sys.argv[1:])")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    assert start("told", ["a", "b"], output).wait(20.0) == 0
+    assert start_module("told", ["a", "b"], output).wait(20.0) == 0
     assert output.read_text().splitlines()[-1] == f"{os.getpid()} ['a', 'b']"
 
 
@@ -41,9 +41,9 @@ def test_one_that_does_not_listen_is_killed():
     assert process.stdout is not None
     process.stdout.readline()
     interrupt(process)
-    end(process, 0.1)
+    wait_or_kill(process, 0.1)
     process.stdout.close()
-    assert cause(process.poll()) == "killed by SIGKILL"
+    assert describe_exit(process.poll()) == "killed by SIGKILL"
 
 
 def test_one_that_was_stopped_hears_it_too():
@@ -53,6 +53,6 @@ def test_one_that_was_stopped_hears_it_too():
     process.stdout.readline()
     process.send_signal(signal.SIGSTOP)
     interrupt(process)
-    end(process, 20.0)
+    wait_or_kill(process, 20.0)
     process.stdout.close()
     assert process.returncode in (1, -signal.SIGINT), "by KeyboardInterrupt, not by SIGKILL"

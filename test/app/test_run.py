@@ -12,9 +12,8 @@ import pytest
 
 import arm_control.app.run
 from arm_control import RobotModel
-from arm_control.app.conclusion import conclude
-from arm_control.app.display import Console, live_table
-from arm_control.app.run import ARRIVAL_TIME, End
+from arm_control.app.display import Console, live_table, print_summary
+from arm_control.app.run import ARRIVAL_TIME, RunEnd
 from arm_control.app.run_options import RunOptions
 from arm_control.exceptions import ArmControlError
 from arm_control.motion.references import Target
@@ -35,27 +34,27 @@ def written(console: Console) -> str:
 
 
 def test_it_is_over_when_states_and_commands_have_come():
-    end = End(4.0)
-    assert not end.reached(4 * SECOND - 1, 4 * SECOND - 1, now=10.0)
-    assert end.reached(4 * SECOND, 4 * SECOND, now=10.0)
+    end = RunEnd(4.0)
+    assert not end.is_reached(4 * SECOND - 1, 4 * SECOND - 1, now=10.0)
+    assert end.is_reached(4 * SECOND, 4 * SECOND, now=10.0)
 
 
 def test_the_last_commands_are_waited_for():
     """A command that was lost on the way is sent again, later than its state and with those behind it."""
-    end = End(4.0)
-    assert not end.reached(4 * SECOND, 4 * SECOND - 1, now=10.0)
-    assert not end.reached(5 * SECOND, 4 * SECOND - 1, now=10.0 + 0.99 * ARRIVAL_TIME)
-    assert end.reached(5 * SECOND, 4 * SECOND, now=10.0 + 0.99 * ARRIVAL_TIME)
+    end = RunEnd(4.0)
+    assert not end.is_reached(4 * SECOND, 4 * SECOND - 1, now=10.0)
+    assert not end.is_reached(5 * SECOND, 4 * SECOND - 1, now=10.0 + 0.99 * ARRIVAL_TIME)
+    assert end.is_reached(5 * SECOND, 4 * SECOND, now=10.0 + 0.99 * ARRIVAL_TIME)
 
 
 def test_commands_that_never_come_end_it_too():
-    end = End(4.0)
-    assert not end.reached(4 * SECOND, -1, now=10.0)
-    assert end.reached(6 * SECOND, -1, now=10.0 + ARRIVAL_TIME)
+    end = RunEnd(4.0)
+    assert not end.is_reached(4 * SECOND, -1, now=10.0)
+    assert end.is_reached(6 * SECOND, -1, now=10.0 + ARRIVAL_TIME)
 
 
 def test_without_a_duration_it_goes_on():
-    assert not End(0.0).reached(10**18, 10**18, now=1e9)
+    assert not RunEnd(0.0).is_reached(10**18, 10**18, now=1e9)
 
 
 # -- another run --------------------------------------------------------------------------------------
@@ -80,7 +79,7 @@ def test_another_run_that_is_found_late_is_refused_and_left_alone():
         started=False, has_company=True, stamp_ns=-1, command_ns=-1, _pause=SimpleNamespace(call_async=called.append)
     )
     monitor.pause = lambda: MonitorNode.pause(monitor)  # type: ignore[arg-type]
-    quiet = SimpleNamespace(new_output=lambda: [], news=lambda: [], dead=lambda: "", address="")
+    quiet = SimpleNamespace(new_output=lambda: [], describe_ended=lambda: "", address="")
     executor = SimpleNamespace(spin_once=lambda **_: None)
     options = RunOptions("ur5_osc", headless=True)
     given: Any = (Scenario.load("ur5_osc"), quiet, quiet, monitor, executor, options, paper())
@@ -111,7 +110,7 @@ def said(ur5: RobotModel, n: int, diagnostics: dict[str, Any] | None = None, **o
     stamps, console = np.arange(n) * (SECOND // 1000), paper()
     q, tau = np.tile(HOME, (n, 1)), np.tile(ur5.gravity(HOME), (n, 1))
     record = Recording(stamps, q, 0.0 * q, stamps, tau, (Target(0, "base_link", ur5.pose(HOME)),))
-    status = conclude(
+    status = print_summary(
         Scenario.load("ur5_osc"), ur5, record, diagnostics or {}, RunOptions("ur5_osc", **options), console
     )
     return status, written(console)
@@ -126,7 +125,7 @@ def test_a_run_that_was_too_short_says_so_and_not_infinity(ur5: RobotModel):
 def test_a_run_that_was_ended_early_is_no_success(ur5: RobotModel):
     for n in (0, 2100):
         status, text = said(ur5, n, duration=60.0, headless=True)
-        assert (status, "ended early: 60 s were asked for" in text) == (1, True)
+        assert (status, "ended early: 60 s were requested" in text) == (1, True)
     status, text = said(ur5, 2100)
     assert (status, "ended early" in text, "every target was reached" in text) == (0, False, True)
 

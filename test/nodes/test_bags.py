@@ -137,7 +137,7 @@ def test_a_recorder_that_hears_nothing_says_where_to_look_and_leaves_nothing(rig
     assert process.wait(10.0) == 1
     assert not path.exists()
     *_, last = rig.log("recorder").splitlines()
-    assert last.startswith(f"nothing was heard, {path} was not written: is anything published")
+    assert last.startswith(f"no message was received, {path} was not written: does a node publish")
     assert f"ROS_DOMAIN_ID ({rig.domain}), ROS_AUTOMATIC_DISCOVERY_RANGE (LOCALHOST)" in last
 
 

@@ -297,7 +297,7 @@ def test_the_command_line_enables_every_gate_and_nothing_else(rig, ur5):
     command = rig.run("enable", "-m", "arm_control.app.cli", "enable", "--namespace", "cell")
     rig.spin(lambda: command.poll() is not None and elsewhere.poll() is not None)
     assert (elsewhere.returncode, command.returncode) == (2, 0)
-    assert "no gate is running below elsewhere" in rig.log("elsewhere")
+    assert "no gate is running in elsewhere" in rig.log("elsewhere")
     assert [line.split(":")[0] for line in rig.log("enable").splitlines()] == ["/cell/osc", "/cell/simulator"]
     assert "disabled" not in rig.log("enable")
     assert not called

@@ -199,7 +199,7 @@ def test_what_is_saved_is_what_a_new_node_takes(rig: Rig, ur5: RobotModel):
     assert [values[name] for name in PROPOSED] == shown, "to the last bit"
     assert "    # stiffness of the position [1/s^2], allowed >= 0.001\n    kp_linear: 123.0\n" in file.read_text()
     status, said = tune(rig, "again", str(file))
-    assert (status, f"{file} is there already" in said) == (2, True), said
+    assert (status, f"{file} exists already" in said) == (2, True), said
     assert tune(rig, "forced", str(file), "--force")[0] == 0
     rig.spin(lambda: nobody.poll() is not None)
     assert (nobody.returncode, "no node /cell/joint is running; there are: " in rig.log("nobody")) == (2, True)

@@ -12,8 +12,7 @@ import yaml
 from arm_control.control.effort_gate import GateParameters
 from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.control.osc.tuning import PROPOSED
-from arm_control.core.files import urdf_path
-from arm_control.core.yaml_files import read_yaml
+from arm_control.core.files import read_yaml, urdf_path
 from arm_control.exceptions import ArmControlError, ParameterError
 from arm_control.maths.poses import Array, Pose, rotation_from_vector, rotation_vector
 from arm_control.model import RobotModel

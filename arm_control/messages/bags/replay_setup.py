@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from arm_control.control.laws import LawParameters
-from arm_control.core.files import urdf_path
-from arm_control.core.yaml_files import file_parameters
+from arm_control.core.files import file_parameters, urdf_path
 from arm_control.exceptions import BagError
 from arm_control.messages.bags.reader import Bag
 from arm_control.model import RobotModel

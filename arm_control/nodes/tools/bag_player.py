@@ -20,7 +20,7 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.validate_full_topic_name import validate_full_topic_name
 from rosgraph_msgs.msg import Clock
 
-from arm_control.core.progress import bar
+from arm_control.core.progress import progress_bar
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import BagError
 from arm_control.messages.bags.reader import Bag, Message, Topic
@@ -234,7 +234,7 @@ class PlayerNode(Node):
             return
         origin_ns, told_ns = messages[0].log_ns, -CLOCK_NS
         size = max(1, len(messages) // 100)
-        for begin in bar(range(0, len(messages), size), "playing"):
+        for begin in progress_bar(range(0, len(messages), size), "playing"):
             for message in messages[begin : begin + size]:
                 early = (message.log_ns - origin_ns) * 1e-9 / self._playing.rate - (time.perf_counter() - start)
                 if early > 0.0:

@@ -22,7 +22,6 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import remove_ros_args
 from std_msgs.msg import Bool
 
-from arm_control.core.signals import StopRequest
 from arm_control.exceptions import ArmControlError, BagError
 from arm_control.messages.bags.message_definitions import local_types
 from arm_control.messages.bags.writer import STORAGES, BagWriter, Published
@@ -30,6 +29,7 @@ from arm_control.nodes.support.arm_node import LATCHED, LOSSLESS, check_environm
 from arm_control.nodes.support.conversions import message_class
 from arm_control.nodes.support.goal_subscription import Heard
 from arm_control.nodes.support.polling import poll, subscribed_apart
+from arm_control.nodes.tools.command_line_node import StopRequest
 from arm_control.nodes.tools.run_monitor import RECORDER_READY
 
 LOOK = 0.1

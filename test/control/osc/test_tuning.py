@@ -11,8 +11,7 @@ import yaml
 
 from arm_control import RobotModel, urdf_path
 from arm_control.app import cli
-from arm_control.app.conclusion import parameters_of
-from arm_control.app.run import RunOptions
+from arm_control.app.run_options import RunOptions
 from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceParameters
 from arm_control.control.avoidance.proximity import Obstacle
 from arm_control.control.laws import OscSimulation
@@ -69,7 +68,7 @@ def test_while_the_arm_is_unknown_what_is_given_is_checked_as_far_as_it_can_be(u
 def test_node_simulation_and_report_of_a_scenario_have_the_same_gains(ur5: RobotModel):
     osc = Simulation(Scenario.load("ur5_push"), "soft").parameters
     options = RunOptions("ur5_push", variant="soft")
-    values = parameters_of(OscTuning, options.load(), options)
+    values = options.controller_parameters(OscTuning, options.load())
     model = Simulation(Scenario.load("ur5_push"), "soft").model
     reported = tuned(OscTuning, values, model)
     assert {name: getattr(osc, name) for name in OscTuning.types()} == vars(reported)
@@ -117,11 +116,11 @@ def test_the_command_refuses_to_overwrite_and_says_what_went_wrong(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     fake = SimpleNamespace(live_parameters=lambda node, namespace: ODD[:2])
-    monkeypatch.setitem(__import__("sys").modules, "arm_control.nodes.tools.live_parameters", fake)
+    monkeypatch.setitem(__import__("sys").modules, "arm_control.nodes.tools.command_line_node", fake)
     file = tmp_path / "gains.yaml"
     file.write_text("mine")
     assert cli.main(["tune", "save", str(file)]) == 2
-    assert f"{file} is there already" in capsys.readouterr().err
+    assert f"{file} exists already" in capsys.readouterr().err
     assert file.read_text() == "mine"
     assert cli.main(["tune", "save", str(file), "--force"]) == 0
     assert "2 parameters of osc" in capsys.readouterr().out

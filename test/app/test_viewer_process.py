@@ -12,21 +12,21 @@ from typing import Any
 import pytest
 import yaml
 
+import arm_control.app.processes
 import arm_control.app.run
-import arm_control.app.spectator
+from arm_control.app.processes import ViewerProcess, viewer_process
 from arm_control.app.run import run_scenario
 from arm_control.app.run_options import RunOptions
-from arm_control.app.spectator import Spectator, spectator
 from arm_control.simulation.scenario import Scenario
 
 
-def news_of(page: Spectator, last: str) -> list[str]:
+def news_of(page: ViewerProcess, last: str) -> list[str]:
     """Everything until a line that begins like this."""
     lines: list[str] = []
     end = time.monotonic() + 20.0
     while not any(line.startswith(last) for line in lines):
         assert time.monotonic() < end, lines
-        lines += page.news()
+        lines += page.new_output()
     return lines
 
 
@@ -38,15 +38,15 @@ def instead(monkeypatch: pytest.MonkeyPatch, program: str) -> list[list[str]]:
         given.append([module, *arguments, Path(arguments[4]).read_text()])
         return subprocess.Popen([sys.executable, "-c", program], stdout=output.open("wb"), stderr=subprocess.STDOUT)
 
-    monkeypatch.setattr(arm_control.app.spectator, "start", start)
+    monkeypatch.setattr(arm_control.app.processes, "start_module", start)
     return given
 
 
 def test_what_a_viewer_prints_is_passed_on_and_its_end_is_said_once(monkeypatch: pytest.MonkeyPatch):
     given = instead(monkeypatch, "print('viewer: http://127.0.0.1:1/?token=x'); raise SystemExit(7)")
-    with spectator(True, {"tip": "tool0"}, True, "left") as page:
+    with viewer_process(True, {"tip": "tool0"}, True, "left") as page:
         lines = news_of(page, "the viewer ended")
-        assert page.news() == []
+        assert page.new_output() == []
         assert page.address == "", "it has ended"
     assert lines == ["viewer: http://127.0.0.1:1/?token=x", "the viewer ended (exit status 7); the run goes on"]
     ((*command, _, option, name, text),) = given
@@ -60,7 +60,7 @@ def test_what_a_viewer_prints_is_passed_on_and_its_end_is_said_once(monkeypatch:
 def test_what_both_nodes_are_told_is_a_file_that_ros_reads(monkeypatch: pytest.MonkeyPatch):
     """ROS reads no YAML with an alias in it: a list for both nodes must be there twice."""
     given = instead(monkeypatch, "pass")
-    with spectator(True, Scenario.load("ur5_obstacle").arm(), True) as page:
+    with viewer_process(True, Scenario.load("ur5_obstacle").arm(), True) as page:
         news_of(page, "the viewer ended")
     ((*_, text),) = given
     told = yaml.safe_load(text)
@@ -71,7 +71,7 @@ def test_what_both_nodes_are_told_is_a_file_that_ros_reads(monkeypatch: pytest.M
 
 def test_a_viewer_ends_with_the_run(monkeypatch: pytest.MonkeyPatch):
     instead(monkeypatch, "import time; print('viewer: http://here', flush=True); time.sleep(60)")
-    with spectator(True, {}, False) as page:
+    with viewer_process(True, {}, False) as page:
         assert page.address == ""
         assert news_of(page, "viewer") == ["viewer: http://here"]
         assert page.address == "viewer: http://here"
@@ -84,10 +84,10 @@ def test_a_viewer_ends_with_the_run(monkeypatch: pytest.MonkeyPatch):
 def test_without_viser_there_is_a_sentence_and_no_viewer(
     wanted: bool, said: list[str], monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(arm_control.app.spectator, "find_spec", lambda _: None)
-    with spectator(wanted, {}, False) as page:
-        assert [line.partition(": pip")[0] for line in page.news()] == said
-        assert page.news() == []
+    monkeypatch.setattr(arm_control.app.processes, "find_spec", lambda _: None)
+    with viewer_process(wanted, {}, False) as page:
+        assert [line.partition(": pip")[0] for line in page.new_output()] == said
+        assert page.new_output() == []
 
 
 @pytest.mark.parametrize(
@@ -117,9 +117,9 @@ def test_a_run_has_a_page_when_it_is_asked_for_and_can_be_seen(
         def __exit__(self, *_: object) -> None:
             gone.append(False)
 
-    monkeypatch.setattr(arm_control.app.run, "spectator", instead_of_a_page)
-    monkeypatch.setattr(arm_control.app.run, "Processes", Nothing)
-    monkeypatch.setattr(arm_control.app.run, "_refuse_company", lambda *_: None)
+    monkeypatch.setattr(arm_control.app.run, "viewer_process", instead_of_a_page)
+    monkeypatch.setattr(arm_control.app.run, "ScenarioProcesses", Nothing)
+    monkeypatch.setattr(arm_control.app.run, "_refuse_second_run", lambda *_: None)
     monkeypatch.setattr(arm_control.app.run.os, "nice", lambda _: None)
     monkeypatch.setattr(arm_control.app.run, "_monitor", lambda *_: _context(monitor))
     with pytest.raises(KeyboardInterrupt):

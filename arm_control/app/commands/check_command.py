@@ -1,12 +1,14 @@
-"""``arm_control check``: what is in a URDF, and what is wrong with it, as text or as JSON.
+"""``arm_control check``: the content of a URDF and its problems, as text or as JSON.
 
-Everything a file says reaches the terminal with its control characters escaped.
+Text from a file reaches the terminal with its control characters escaped.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
+import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -21,23 +23,48 @@ from arm_control.model.urdf.load import read_source
 from arm_control.model.urdf.warnings import find_warnings, mesh_warnings
 from arm_control.model.urdf.xml import printable, read_robot
 
-WIDTH, NAME_WIDTH, DEEPEST = 100, 30, 16
+WIDTH = 100
+"""Columns of a line."""
+NAME_WIDTH = 30
+"""Columns of a name in a table."""
+MAX_INDENT = 16
+"""Deepest level of the tree with an indent of its own."""
+
+
+def add_command(commands: Any) -> None:
+    """Add the command to the subparsers of ``arm_control``."""
+    check = commands.add_parser("check", help="print a URDF's content and problems", description=_check.__doc__)
+    check.add_argument("file", help="a URDF or xacro file, or the name of a robot below urdf/")
+    check.add_argument("--tip", metavar="LINK", help="end of the chain that moves")
+    check.add_argument("--base", metavar="LINK", help="start of the chain; default: the root")
+    check.add_argument("--mesh-root", action="append", default=[], metavar="DIR", help="folder with packages of meshes")
+    check.add_argument("--json", action="store_true", help="print JSON")
+    check.set_defaults(command=_check)
+
+
+def _check(options: argparse.Namespace) -> int:
+    """Print the content of a URDF and its problems. Exit status: 0 usable, 1 problems, 2 not readable."""
+    check = check_file(options.file, tip=options.tip, base=options.base, mesh_roots=options.mesh_root)
+    encoding = sys.stdout.encoding or "utf-8"
+    text = as_json(check) if options.json else as_text(check)
+    print(text.encode(encoding, "backslashreplace").decode(encoding))
+    return 1 if check.problems else 0
 
 
 @dataclass(frozen=True)
 class Check:
-    """What was found.
+    """Result of a check.
 
     Attributes
     ----------
     file : str
-        The file that was read.
+        Name of the file.
     facts : Facts
-        What it says.
+        Content of the file.
     base, tip : str or None
-        The chain that is to move; None when the tip is to be named.
+        Ends of the chain that moves; None when the tip is ambiguous.
     problems, warnings, notes : tuple of str
-        A file with problems is refused by :func:`arm_control.model.load_urdf`.
+        :func:`arm_control.model.load_urdf` refuses a file with problems.
     """
 
     file: str
@@ -50,7 +77,7 @@ class Check:
 
     @property
     def chain(self) -> tuple[JointFacts, ...]:
-        """The joints between base and tip that can move."""
+        """The movable joints between base and tip."""
         path = self.facts.path(self.tip) if self.tip is not None else ()
         parents = [joint.parent for joint in path]
         start = parents.index(self.base) if self.base in parents else len(path)
@@ -60,16 +87,16 @@ class Check:
 def check_file(
     file: str, *, tip: str | None = None, base: str | None = None, mesh_roots: Sequence[str | Path] = ()
 ) -> Check:
-    """Look a URDF or xacro file through.
+    """Check a URDF or xacro file.
 
     Parameters
     ----------
     file : str
-        A file, or the name of a robot that comes with the package.
+        Path, or the name of a robot that comes with the package.
     tip, base : str, optional
-        Links between which the arm is; by default the root, and ``tool0`` or the only leaf.
+        Ends of the arm; by default ``tool0`` or the only leaf, and the root.
     mesh_roots : sequence of str or Path
-        Folders in which packages with meshes may be.
+        Folders that may contain packages with meshes.
 
     Returns
     -------
@@ -78,17 +105,17 @@ def check_file(
     Raises
     ------
     UrdfError
-        The file cannot be read or expanded, or is not XML of a robot.
+        When the file cannot be read or expanded, or is not XML of a robot.
     FrameNotFound, ModelError
-        There is no such link, or the tip is not below the base.
+        When there is no such link, or the tip is not below the base.
     """
     path = Path(file) if Path(file).is_file() else urdf_path(file)
     text, name = read_source(path)
     robot = read_robot(text)
     facts = read_facts(robot)
     base, tip = _chain_ends(facts, base, tip)
-    of_meshes, notes = mesh_warnings(robot, path, [Path(root) for root in mesh_roots])
-    warnings = (*find_warnings(facts), *of_meshes)
+    about_meshes, notes = mesh_warnings(robot, path, [Path(root) for root in mesh_roots])
+    warnings = (*find_warnings(facts), *about_meshes)
     return Check(name, facts, base, tip, tuple(find_problems(text)), warnings, tuple(notes))
 
 
@@ -108,7 +135,7 @@ def _chain_ends(facts: Facts, base: str | None, tip: str | None) -> tuple[str | 
 
 
 def as_json(check: Check) -> str:
-    """Write what was found as JSON; a number that is missing or not finite is null."""
+    """Return a check as JSON; null for a number that is missing or not finite."""
     facts = check.facts
     links = [asdict(link) | {"joint": link.joint.name if link.joint else None} for link in facts.links]
     values = {
@@ -139,7 +166,7 @@ def _finite(value: Any) -> Any:
 
 
 def as_text(check: Check) -> str:
-    """Write what was found for a reader: at most 100 columns, except where a name is longer."""
+    """Return a check as text of at most 100 columns, unless a name is longer."""
     facts = check.facts
     movable = [joint for joint in facts.joints if joint.is_movable]
     counts = f"{len(facts.links)} links, {len(facts.joints)} joints of which {len(movable)} can move"
@@ -171,19 +198,19 @@ def _wrapped(text: str, indent: int = 0) -> list[str]:
 
 def _tree(facts: Facts) -> Iterator[str]:
     for link in facts.links:
-        joint = "" if link.joint is None else f"  <- {_joint_words(link.joint)}"
+        joint = "" if link.joint is None else f"  <- {_describe_joint(link.joint)}"
         mass = "" if link.mass is None else f", {link.mass:.4g} kg"
-        yield from _wrapped(f"{_name(link.name)}{mass}{joint}", 2 + 2 * min(link.depth, DEEPEST))
+        yield from _wrapped(f"{_name(link.name)}{mass}{joint}", 2 + 2 * min(link.depth, MAX_INDENT))
 
 
-def _joint_words(joint: JointFacts) -> str:
-    words = f"{_name(joint.name)}, {printable(joint.type)}"
+def _describe_joint(joint: JointFacts) -> str:
+    text = f"{_name(joint.name)}, {printable(joint.type)}"
     if not joint.is_movable:
-        return words
+        return text
     axis = "-" if joint.axis is None else " ".join(map(_number, joint.axis))
     unit = "m" if joint.type == "prismatic" else "rad"
     ends = "" if joint.type == "continuous" else f", {_number(joint.lower)} to {_number(joint.upper)} {unit}"
-    return f"{words} ({axis}){ends}" + (f", mimics {_name(joint.mimic)}" if joint.mimic is not None else "")
+    return f"{text} ({axis}){ends}" + (f", mimics {_name(joint.mimic)}" if joint.mimic is not None else "")
 
 
 def _joint_table(joints: Iterable[JointFacts]) -> Iterator[str]:
@@ -218,7 +245,7 @@ def _row(name: str, *cells: str) -> str:
 def _chain(check: Check) -> list[str]:
     candidates = ", ".join(map(_name, check.facts.tip_candidates)) or "none"
     if check.tip is None:
-        return _wrapped(f"which link is the tip? Name it with --tip; candidates: {candidates}", 2)
+        return _wrapped(f"the tip is ambiguous: name it with --tip; candidates: {candidates}", 2)
     joints = ", ".join(_name(joint.name) for joint in check.chain) or "no joint that can move"
     others = _wrapped(f"candidates for the tip: {candidates}", 2)
     return [*_wrapped(f"from {_name(check.base or '')} to {_name(check.tip)}: {joints}", 2), *others]
