@@ -1,7 +1,7 @@
 """Force control of robot arms: a URDF goes in, safe and fast joint torque comes out."""
 
 from arm_control.control.osc.compiled_osc import CompiledOsc
-from arm_control.control.osc.osc_law import OperationalSpaceController
+from arm_control.control.osc.osc_controller import OperationalSpaceController
 from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.core.files import urdf_path
 from arm_control.exceptions import ArmControlError

@@ -99,7 +99,7 @@ def reach(model: RobotModel, seed: int, seconds: float = SECONDS, **given: float
     """Simulate one pair, with proposed gains; the posture is where the arm starts."""
     p = propose(model, posture=(0.0,) * model.nv, **given)
     osc = CompiledOsc(model, p)
-    rows = _met(osc.form.levels, model.nv)
+    rows = _met(osc.structure.tasks, model.nv)
     q0, X_WT = draw(model, rows, seed)
     osc = CompiledOsc(model, p.replace(posture=tuple(q0)))
     gate = EffortGate(model, GateParameters(rate_limit=propose_rate_limit(model)))

@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from arm_control import OperationalSpaceController, OscParameters, Reference, RobotModel, urdf_path
-from arm_control.control.osc.task_inertia import SINGULARITIES, scaled_jacobian
+from arm_control.control.osc.osc_parameters import SINGULARITIES
+from arm_control.control.osc.task_inertia import scaled_jacobian
 from arm_control.maths.poses import Array
 
 WAYS_IN = {

@@ -13,7 +13,7 @@ from sensor_msgs.msg import JointState
 
 from arm_control.control.avoidance.avoidance_law import AvoidanceOutput
 from arm_control.control.osc.compiled_osc import CompiledOsc
-from arm_control.control.osc.osc_law import TERMS, OscOutput
+from arm_control.control.osc.osc_controller import TERMS, OscOutput
 from arm_control.control.osc.tuning import OscTuning, said, tuned, with_avoidance
 from arm_control.core.parameters import parameter
 from arm_control.core.time import NANOSECONDS

@@ -268,7 +268,7 @@ def test_without_the_limits_it_would_run_through():
 
 
 def test_ordinary_motion_is_the_same_to_the_last_bit():
-    from arm_control.control.osc.osc_law import OperationalSpaceController
+    from arm_control.control.osc.osc_controller import OperationalSpaceController
     from arm_control.control.osc.osc_parameters import OscParameters
     from arm_control.maths.poses import Pose
     from arm_control.motion.references import Reference

@@ -18,8 +18,12 @@ import numpy.typing as npt
 from arm_control.compiler.kernels import Kernel
 from arm_control.compiler.program import Program
 from arm_control.compiler.tape import Tape
-from arm_control.control.osc.osc_law import Drive, OperationalSpaceController, OscOutput, torque
-from arm_control.control.osc.osc_parameters import Form, Gains, OscParameters
+from arm_control.control.osc.null_space import smallest_regularity
+from arm_control.control.osc.osc_controller import OperationalSpaceController, OscOutput
+from arm_control.control.osc.osc_law import Law, LawStructure
+from arm_control.control.osc.osc_parameters import Gains, OscParameters
+from arm_control.control.osc.posture import JointBounds
+from arm_control.control.osc.task_inertia import task_inertia
 from arm_control.exceptions import InputError, ModelError
 from arm_control.maths.poses import Array, Pose, rotation_from_vector
 from arm_control.model import RobotModel, Terms
@@ -47,8 +51,8 @@ class CompiledOsc:
     ----------
     is_compiled : bool
         False where the law runs as it stands.
-    form : Form
-        The tasks and what else of the law is not a number.
+    structure : LawStructure
+        Tasks, frame and variants.
 
     Examples
     --------
@@ -63,8 +67,8 @@ class CompiledOsc:
 
     def __init__(self, model: RobotModel, parameters: OscParameters) -> None:
         self._page = OperationalSpaceController(model, parameters)
-        self.parameters, self.form, self._model = parameters, self._page.form, model
-        kernels = [_kernel(model, self._page, is_regular) for is_regular in _cases(self._page.form, model.nv)]
+        self.parameters, self.structure, self._model = parameters, self._page.structure, model
+        kernels = [_kernel(model, self._page, is_regular) for is_regular in _cases(self.structure, model.nv)]
         self.is_compiled = all(kernel is not None for kernel in kernels)
         self._runs = [_bound(k, self._page.numbers, parameters.characteristic_length) for k in kernels if k is not None]
 
@@ -95,11 +99,11 @@ class CompiledOsc:
         return self._page.tick(t, reference, None if tau_dist is None else _disturbance(tau_dist, self._model.nv))
 
 
-def _cases(form: Form, n: int) -> tuple[bool, ...]:
+def _cases(structure: LawStructure, n: int) -> tuple[bool, ...]:
     """Whether each kernel is for regular states: the quick one first, if there are such states at all."""
-    if form.singularity != "fade":
+    if structure.inertia is not task_inertia:
         return (False,)
-    return (True, False) if sum(map(len, form.levels)) <= n else (False,)
+    return (True, False) if len(structure.rows) <= n else (False,)
 
 
 def _disturbance(tau_dist: npt.ArrayLike, n: int) -> Array:
@@ -110,35 +114,42 @@ def _disturbance(tau_dist: npt.ArrayLike, n: int) -> Array:
 
 
 def _kernel(model: RobotModel, page: OperationalSpaceController, is_regular: bool) -> Kernel | None:
-    law = page.drive, page.form, is_regular
-    made_from = sha256(repr([*map(np.ndarray.tolist, page.drive), *law[1:]]).encode()).hexdigest()
+    structure = page.structure.regular if is_regular else page.structure
+    law = page.law, page.limits, structure, is_regular
+    limits = [*map(np.ndarray.tolist, page.limits)]
+    made_from = sha256(repr([page.law.__name__, limits, structure, is_regular]).encode()).hexdigest()
     name = f"operational space control{', regular' if is_regular else ''} {made_from}"
     return model.compile(name, partial(write_down, model.tree, *law), partial(_compare, model.tree, page, law))
 
 
-def write_down(tree: Tree, drive: Drive, form: Form, is_regular: bool) -> Program:
+def write_down(tree: Tree, law: Law, limits: JointBounds, structure: LawStructure, is_regular: bool) -> Program:
     """Return the program of the model's terms and the law."""
     tape, n = Tape(), tree.n
     sizes = {name: input_sizes(n)[name] for name in ("q", "v", "tool")}
     sizes |= {"reference": REFERENCE, "tau_dist": n, "numbers": 16 + 2 * n}
     inputs = {name: tape.inputs(name, k) for name, k in sizes.items()}
-    return tape.program(_everything(tree, drive, form, is_regular, inputs))
+    return tape.program(_everything(tree, law, limits, structure, is_regular, inputs))
 
 
-def _everything(tree: Tree, drive: Drive, form: Form, is_regular: bool, x: Mapping[str, Array]) -> dict[str, Any]:
+def _everything(
+    tree: Tree, law: Law, limits: JointBounds, structure: LawStructure, is_regular: bool, x: Mapping[str, Array]
+) -> dict[str, Any]:
     """Terms and torque, of any scalars."""
     state = State(tree, {name: x[name] for name in ("q", "v", "tool")})
     s = {name: getattr(state, name) for name in TERMS}
     t = Terms(x["q"], x["v"], Pose(s["R_WE"], s["p_WE"]), *(s[name] for name in TERMS[2:]))
     r = x["reference"]
     reference = Reference(Pose(r[:9].reshape(3, 3), r[9:12]), r[12:18], r[18:])
-    found = torque(t, reference, x["tau_dist"], Gains.of(x["numbers"]), drive, form, is_regular)
-    parts = np.array([found.task, found.posture, found.disturbance, t.h])
-    certificate = {"regularity": found.regularity} if is_regular else {}
-    return {**s, "tau": found.tau, "parts": parts, "error": found.error, **certificate}
+    gains = Gains.of(x["numbers"])
+    result = law(t, reference, x["tau_dist"], gains, limits, structure)
+    parts = np.array([result.task, result.posture, result.disturbance, t.h])
+    certificate = {"regularity": smallest_regularity(result.J_sharp.levels, gains)} if is_regular else {}
+    return {**s, "tau": result.tau, "parts": parts, "error": result.error, **certificate}
 
 
-def _compare(tree: Tree, page: OperationalSpaceController, law: tuple[Drive, Form, bool], kernel: Kernel) -> None:
+def _compare(
+    tree: Tree, page: OperationalSpaceController, law: tuple[Law, JointBounds, LawStructure, bool], kernel: Kernel
+) -> None:
     """Refuse a kernel that does not compute what the law's text says."""
     rng = np.random.default_rng(0)
     for name in ("q", "v", "tau_dist"):

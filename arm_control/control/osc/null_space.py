@@ -1,29 +1,28 @@
-"""Tasks above each other: what is below moves only what all those above leave free.
+"""Tasks in order of priority: a lower task moves only what all higher tasks leave free.
 
-In accelerations of the joints, with the Jacobians J_1, J_2, ... of tasks, the most important first,
+In joint accelerations, with the Jacobians J_1, J_2, ... of the tasks, the most important one first, and the weighted
+mass matrix M_w (:mod:`~arm_control.control.osc.posture`, equal to M away from joint limits),
 
-    (1)  J_k| = J_k N_k,    N_k = (1 - J_1|# J_1|) ... (1 - J_k-1|# J_k-1|)         what the tasks above leave of J_k
-    (2)  J_k|# = W J_k|^T Lambda_k,    Lambda_k = (J_k| W J_k|^T)^-1
-    (3)  a_k = J_k|# (A_k - J_k (a_1 + ... + a_k-1))
+    (1)  J_k| = J_k N_1 ... N_{k-1},   N_j = 1 - J_j|# J_j|                        the part of J_k left free
+    (2)  J_k|# = M_w^-1 J_k|^T Lambda_k,   Lambda_k = (J_k| M_w^-1 J_k|^T)^-1      the inverse of that part
+    (3)  J# A = a_1 + a_2 + ...,   a_k = J_k|# (A_k - J_k (a_1 + ... + a_{k-1}))   joint acceleration for A
+    (4)  N a = ... N_2 N_1 a                                                       the part of a that no task feels
 
-so that ``J_k N_j = 0`` for every task k above j: an acceleration filtered by N_j is felt by nothing above it. Where a
-direction fades out of a task near a singularity, what is below gets it only next to the singularity itself, where
-the threshold of a singular value has fallen to a twentieth (J_firm#); nothing but damping gets it at once (J#). So
-nothing holds the arm away from a target that it is still approaching. With
-``W = M^-1`` this is the dynamically consistent inverse, and ``M a_k = J_k|^T Lambda_k (...)``. Near the limit of a
-joint W is that of an arm in which the joint weighs more,
+so that ``J_k N = 0`` for every task k. Units: A [m/s^2, rad/s^2]; a [rad/s^2 or m/s^2]; J# [rad/m or 1]; Lambda [kg,
+kg m^2]. With ``M_w = M`` and one task, ``M J# = J^T Lambda``, as Khatib writes it.
 
-    (4)  W = (M + diag(M_ii k x_i^2 / (1 - x_i)^2))^-1        x_i: how far joint i is into the zone before its limit
+Near a singularity a direction fades out of a task where its singular value is below the threshold s
+(:mod:`~arm_control.control.osc.task_inertia`). There are two inverses: J# fades below s, J_firm# below s / 20.
 
-so that an arm with joints to spare uses others. (An exact inverse stays exact whatever its weight.)
+    (5)  N = 1 - J_firm# J,   N_fade = 1 - J# J
 
-The pseudo-inverse, torque filtered by ``1 - J^T (J J^T)^-1 J``, looks alike and lets the torque through to the task:
-it takes no account of the inertia that couples the joints. It is here only to be seen.
+Springs and lower tasks go through N, which gives them a direction only next to the singularity itself: nothing holds
+the arm away from a target that it is still approaching. Dampers go through N_fade, which gives it to them at once.
+Away from singularities both are the N of (4).
 
 Sources: O. Khatib, "A unified approach for motion and force control of robot manipulators", 1987, eqs. 49 to 51,
-for two; L. Sentis, O. Khatib, "Synthesis of whole-body behaviors through hierarchical control of behavioral
-primitives", 2005, for several; T. Chan, R. Dubey, "A weighted least-norm solution based scheme for avoiding joint
-limits for redundant joint manipulators", 1995, for the idea of (4).
+for one task and a posture; L. Sentis, O. Khatib, "Synthesis of whole-body behaviors through hierarchical control of
+behavioral primitives", 2005, for several tasks.
 """
 
 from __future__ import annotations
@@ -33,24 +32,28 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.control.osc.osc_parameters import Form, Gains
-from arm_control.control.osc.task_inertia import regularity, task_inertia
+from arm_control.control.osc.osc_parameters import Gains
+from arm_control.control.osc.task import Tasks
+from arm_control.control.osc.task_inertia import TaskInertia, regularity, task_inertia
 from arm_control.maths.linalg import inverse
 from arm_control.maths.poses import Array
 from arm_control.maths.scalars import Scalar, select
 
+FIRM = 0.05
+"""Threshold of J_firm#, as a share of s."""
+
 
 class Level(NamedTuple):
-    """One task among others.
+    """One task of the hierarchy.
 
     Attributes
     ----------
     rows : tuple of int
-        Its rows of a twist.
+        Rows of a twist.
     J, J_free : ndarray, shape (m, n)
-        Its Jacobian, and what the tasks above leave of it.
+        ``J_k`` and ``J_k|``.
     J_sharp, J_firm : ndarray, shape (n, m)
-        Weighted inverses of ``J_free``, from which directions fade early and late.
+        ``J_k|#`` and ``J_k|firm#``.
     """
 
     rows: tuple[int, ...]
@@ -60,79 +63,95 @@ class Level(NamedTuple):
     J_firm: Array
 
 
-FIRM = 0.05
-"""Share of the threshold of a singular value down to which a task gives nothing to what is below it."""
+class TaskInverse(NamedTuple):
+    """``J#``, an operator: ``J_sharp @ A`` is equation (3)."""
+
+    levels: tuple[Level, ...]
+
+    def __matmul__(self, A: Array) -> Array:
+        """Joint acceleration (n,) for a task acceleration (6,); or joint velocity for a twist."""
+        a = np.zeros(self.levels[0].J.shape[1])
+        for k, level in enumerate(self.levels):
+            A_k = A[list(level.rows)]
+            a = a + level.J_sharp @ (A_k - level.J @ a if k else A_k)  # (3)
+        return a
 
 
-def stack(J: Array, M: Array, form: Form, g: Gains, is_regular: bool) -> list[Level]:
-    """Return the tasks above each other, equations (1) and (2).
+class NullSpace(NamedTuple):
+    """``N``, an operator: ``N @ a`` is equation (4); for each task ``J_k|`` (m, n) and its inverse (n, m)."""
+
+    factors: tuple[tuple[Array, Array], ...]
+
+    def __matmul__(self, a: Array) -> Array:
+        """The part of a joint acceleration (n,) that no task feels."""
+        for J_free, J_inverse in self.factors:
+            a = a - J_inverse @ (J_free @ a)
+        return a
+
+
+def dynamically_consistent_inverse(
+    J: Array, M_w: Array, gains: Gains, tasks: Tasks, inertia: TaskInertia = task_inertia
+) -> tuple[TaskInverse, NullSpace, NullSpace]:
+    """``J#``, ``N`` and ``N_fade`` of equations (3) to (5).
 
     Parameters
     ----------
     J : array, shape (6, n)
         Jacobian of the whole twist.
-    M : array, shape (n, n)
-        Mass matrix, of an arm whose joints may weigh more than they do: the inverse of W.
-    form : Form
-    g : Gains
-    is_regular : bool
-        No singular value of any ``J_free`` is below the threshold.
+    M_w : array, shape (n, n)
+        Weighted mass matrix [kg m^2 or kg].
+    gains : Gains
+        Its ``length`` and ``singular_value`` count.
+    tasks : tuple of tuple of int
+        Rows of each task, the most important task first.
+    inertia : function
+        Lambda_k of (2).
     """
+    levels = build_hierarchy(J, M_w, gains, tasks, inertia)
+    N = NullSpace(tuple((level.J_free, level.J_firm) for level in levels))
+    N_fade = NullSpace(tuple((level.J_free, level.J_sharp) for level in levels))
+    return TaskInverse(levels), N, N_fade
+
+
+def build_hierarchy(
+    J: Array, M_w: Array, gains: Gains, tasks: Tasks, inertia: TaskInertia = task_inertia
+) -> tuple[Level, ...]:
+    """The tasks with their inverses, equations (1) and (2); see :func:`dynamically_consistent_inverse`."""
+    M_w_inv = inverse(M_w)
     levels: list[Level] = []
-    W = inverse(M)
+    for rows in tasks:
+        J_k = J[list(rows)]
+        J_free = _free_part(levels, J_k)  # (1)
 
-    def inverse_of(J_free: Array, threshold: Scalar, rows: tuple[int, ...]) -> Array:
-        Lambda = task_inertia(
-            J_free, M, g.length, threshold,
-            M_inv=W, rows=rows, singularity=form.singularity, is_regular=is_regular,
-        )  # fmt: skip
-        return (W @ J_free.T) @ Lambda  # (2)
+        def consistent_inverse(threshold: Scalar, J_free: Array = J_free, rows: tuple[int, ...] = rows) -> Array:
+            Lambda = inertia(J_free, M_w, gains.length, threshold, M_inv=M_w_inv, rows=rows)
+            return (M_w_inv @ J_free.T) @ Lambda  # (2)
 
-    for rows in form.levels:
-        J_free = left_free(levels, J[list(rows)])  # (1)
-        J_sharp = inverse_of(J_free, g.singular_value, rows)
-        fades = form.singularity == "fade" and not is_regular
-        J_firm = inverse_of(J_free, FIRM * g.singular_value, rows) if fades else J_sharp
-        levels.append(Level(rows, J[list(rows)], J_free, J_sharp, J_firm))
-    return levels
+        J_sharp = consistent_inverse(gains.singular_value)
+        J_firm = consistent_inverse(FIRM * gains.singular_value) if inertia is task_inertia else J_sharp
+        levels.append(Level(rows, J_k, J_free, J_sharp, J_firm))
+    return tuple(levels)
 
 
-def left_free(levels: Sequence[Level], J: Array) -> Array:
-    """Rows of a Jacobian (m, n) without what the levels take: ``J N``."""
+def _free_part(levels: Sequence[Level], J: Array) -> Array:
+    """``J N``, shape (m, n): rows of a Jacobian without the part that the levels take."""
     for level in levels:
         J = J - (J @ level.J_firm) @ level.J_free
     return J
 
 
-def beneath(levels: Sequence[Level], a: Array, early: bool = False) -> Array:
-    """Filter joint accelerations (n,) so that no task feels them: ``N a``; ``early``: they get what fades at once."""
-    for level in levels:
-        inverse_of_J = level.J_sharp if early else level.J_firm
-        a = a - inverse_of_J @ (level.J_free @ a)
-    return a
+def smallest_regularity(levels: Sequence[Level], gains: Gains) -> Scalar:
+    """Return a number above zero exactly where no direction of any task fades.
 
-
-def beneath_pseudo(levels: Sequence[Level], torque: Array) -> Array:
-    """Filter a torque (n,) by the pseudo-inverse, to see that the tasks do feel it."""
-    for level in levels:
-        J = level.J_free
-        torque = torque - J.T @ (inverse(J @ J.T) @ (J @ torque))
-    return torque
-
-
-def joint_motion(levels: Sequence[Level], x: Array) -> Array:
-    """Joint acceleration (n,) for that of a twist (6,), equation (3); or joint velocity for the twist itself."""
-    found = np.zeros(levels[0].J.shape[1])
-    for k, level in enumerate(levels):
-        wanted = x[list(level.rows)]
-        found = found + level.J_sharp @ (wanted - level.J @ found if k else wanted)
-    return found
-
-
-def smallest_regularity(levels: Sequence[Level], g: Gains) -> Scalar:
-    """A number above zero exactly where no direction of any task fades."""
-    found = [regularity(level.J_free, g.length, g.singular_value, level.rows) for level in levels]
-    smallest = found[0]
-    for x in found[1:]:
-        smallest = select(smallest - x, x, smallest)
+    Parameters
+    ----------
+    levels : sequence of Level
+        The hierarchy of tasks.
+    gains : Gains
+        Its ``length`` and ``singular_value`` count.
+    """
+    values = [regularity(level.J_free, gains.length, gains.singular_value, level.rows) for level in levels]
+    smallest = values[0]
+    for value in values[1:]:
+        smallest = select(smallest - value, value, smallest)
     return smallest

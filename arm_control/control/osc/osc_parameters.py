@@ -1,4 +1,4 @@
-"""Gains, limits and structure of operational space control, and what of them an arm itself suggests."""
+"""Gains, limits and structure of operational space control as parameters, and the gains as numbers of the law."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.control.osc.limiting import SPEED_LIMITS
 from arm_control.control.osc.task import FRAMES, ROWS, rows_of
-from arm_control.control.osc.task_inertia import SINGULARITIES
 from arm_control.core.parameters import Parameters, parameter
 from arm_control.exceptions import ParameterError
 from arm_control.maths.poses import Array
 from arm_control.maths.scalars import Scalar
-from arm_control.model import RobotModel
 
+SPEED_LIMIT_FORMS = ("magnitude", "scaled", "per_axis")
+SINGULARITIES = ("fade", "truncate", "damp", "none")
 NULL_SPACES = ("consistent", "pseudo_inverse")
-"""How what is below is kept from what is above: the second one only to see what it does wrong."""
+"""Names of variants, the law's own first; :mod:`arm_control.control.osc.comparison` has the others."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ class OscParameters(Parameters):
     speed_limit_form: str = parameter(
         "magnitude",
         "what is limited: the magnitude; its largest component, by scaling all; or each component by itself",
-        choices=tuple(SPEED_LIMITS),
+        choices=SPEED_LIMIT_FORMS,
     )
     acceleration_limit_linear: float = parameter(
         5.0, "largest commanded acceleration", unit="m/s^2", lower=1e-3, live=True
@@ -103,7 +102,7 @@ class OscParameters(Parameters):
                 )
 
     def numbers(self, joint_names: Sequence[str]) -> Array:
-        """What :class:`Gains` is made from, shape (16 + 2 n,): numbers of a law may change while it runs.
+        """Gains as an array, shape (16 + 2 n,), from which :meth:`Gains.of` reads them.
 
         Raises
         ------
@@ -114,21 +113,40 @@ class OscParameters(Parameters):
             raise ParameterError(f"posture has {len(self.posture)} angles, the arm {len(joint_names)} joints")
         if unknown := [name for name in self.posture_joints if name not in joint_names]:
             raise ParameterError(f"posture_joints: unknown {', '.join(unknown)}; allowed: {', '.join(joint_names)}")
-        kv = [2.0 * self.damping_ratio * math.sqrt(kp) for kp in (self.kp_linear, self.kp_angular)]
+        stiffness = [self.kp_linear, self.kp_angular]
+        damping = [2.0 * self.damping_ratio * math.sqrt(kp) for kp in stiffness]
         limits = [self.speed_limit_linear, self.speed_limit_angular]
         limits += [self.acceleration_limit_linear, self.acceleration_limit_angular, self.joint_speed_share]
         fading = [self.characteristic_length, self.singular_value]
         null_space = [self.kp_posture, self.kv_posture, self.kp_joint_limits, self.joint_limit_zone]
         null_space += [self.joint_limit_weight]
         pulled = [float(not self.posture_joints or name in self.posture_joints) for name in joint_names]
-        return np.array([self.kp_linear, self.kp_angular, *kv, *limits, *fading, *null_space, *self.posture, *pulled])
+        return np.array([*stiffness, *damping, *limits, *fading, *null_space, *self.posture, *pulled])
 
 
 class Gains(NamedTuple):
-    """The law's numbers, as any scalars; see :class:`OscParameters`. ``pulled`` is 1 for joints with a posture."""
+    """The law's numbers, of any scalars: they may change while the law runs. Units are in :class:`OscParameters`.
 
-    kp: Array
-    kv: Array
+    Attributes
+    ----------
+    k_p, k_v : array, shape (6,)
+        Stiffness [1/s^2] and damping [1/s] of each row of a twist.
+    V_max, A_max : array, shape (2,)
+        Largest commanded speed [m/s, rad/s] and acceleration [m/s^2, rad/s^2], linear and angular.
+    joint_speed_share : float
+        s_v [-].
+    length, singular_value : float
+        Characteristic length L and threshold s [m].
+    kp_posture, kv_posture, kp_joint_limits, joint_limit_zone, joint_limit_weight : float
+        Those of the posture task.
+    posture : array, shape (n,)
+        q_posture [rad or m].
+    pulled : array, shape (n,)
+        1 for joints that have a posture, else 0.
+    """
+
+    k_p: Array
+    k_v: Array
     V_max: Array
     A_max: Array
     joint_speed_share: Scalar
@@ -143,51 +161,12 @@ class Gains(NamedTuple):
     pulled: Array
 
     @classmethod
-    def of(cls, x: Array) -> Gains:
-        """Return the gains that :meth:`OscParameters.numbers` lists."""
-        posture, pulled = np.split(x[16:], 2)
-        kp, kv, limits = np.repeat(x[:2], 3), np.repeat(x[2:4], 3), (x[4:6], x[6:8])
-        share, length, singular_value, kp_posture, kv_posture, kp_limits, zone, weight = x[8:16]
-        fading, null_space = (length, singular_value), (kp_posture, kv_posture, kp_limits, zone, weight)
-        return cls(kp, kv, *limits, share, *fading, *null_space, posture, pulled)
-
-
-class Form(NamedTuple):
-    """What of the law is not a number: other choices are another text, and another kernel.
-
-    Attributes
-    ----------
-    levels : tuple of tuple of int
-        Rows of each task, the most important task first.
-    frame, singularity, speed_limit, null_space : str
-        As in :class:`OscParameters`.
-    """
-
-    levels: tuple[tuple[int, ...], ...] = (tuple(range(6)),)
-    frame: str = "world"
-    singularity: str = "fade"
-    speed_limit: str = "magnitude"
-    null_space: str = "consistent"
-
-    @classmethod
-    def of(cls, p: OscParameters, model: RobotModel) -> Form:
-        """Return the form that parameters ask for, for an arm."""
-        levels = rows_of(p.tasks) or movable_rows(model)
-        return cls(levels, p.task_frame, p.singularity, p.speed_limit_form, p.null_space)
-
-
-SAMPLES, NOTHING = 20, 1e-9
-"""Postures in which an arm's rows are looked at; what is smaller than this [m or 1] does not move."""
-
-
-def movable_rows(model: RobotModel) -> tuple[tuple[int, ...], ...]:
-    """Tasks for an arm that was given none: one, or position before orientation where joints are too few.
-
-    Rows that no joint ever moves, such as those across the plane of a planar arm, are left out.
-    """
-    rng = np.random.default_rng(0)
-    low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
-    moved = np.max([np.abs(model.jacobian(q)).max(axis=1) for q in rng.uniform(low, high, (SAMPLES, model.nv))], axis=0)
-    rows = tuple(int(row) for row in np.flatnonzero(moved > NOTHING))
-    parts = [tuple(row for row in rows if (row < 3) is linear) for linear in (True, False)]
-    return (rows,) if len(rows) <= model.nv else tuple(part for part in parts if part)
+    def of(cls, numbers: Array) -> Gains:
+        """Return the gains in an array of :meth:`OscParameters.numbers`."""
+        k_p, k_v = np.repeat(numbers[:2], 3), np.repeat(numbers[2:4], 3)
+        V_max, A_max = numbers[4:6], numbers[6:8]
+        posture, pulled = np.split(numbers[16:], 2)
+        share, length, singular_value, kp_posture, kv_posture, kp_joint_limits, zone, weight = numbers[8:16]
+        fading = length, singular_value
+        null_space = kp_posture, kv_posture, kp_joint_limits, zone, weight
+        return cls(k_p, k_v, V_max, A_max, share, *fading, *null_space, posture, pulled)

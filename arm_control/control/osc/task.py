@@ -1,12 +1,14 @@
-"""What of a pose is controlled: rows of the twist, along the axes of a frame F.
+"""The controlled part of a pose: rows of the twist, along the axes of a frame F, and their error e.
 
 A task is any choice of the six rows; the axes are those of the world, of the end effector or of the target. The
-error of the rows that are chosen does not depend on the others. For the orientation, ``R = R_WF^T R_WT R_WE^T
-R_WF`` leads from the end effector to the target, and the error is, with
+error of the selected rows does not depend on the other ones:
 
-    three rows     the rotation vector of R,
-    two rows       the shortest rotation that takes the free axis to where R takes it,
-    one row        the turn about that axis that R contains (the twist of swing and twist).
+    (1)  e_p = R_WF^T (p_WT - p_WE)                     position error [m]
+    (2)  R = R_WF^T R_WT R_WE^T R_WF                    rotation from the end effector to the target, along F
+    (3)  e_R, from R, by the number of angular rows     orientation error [rad]:
+           three rows   the rotation vector of R
+           two rows     the shortest rotation that takes the free axis k to R k, at an angle atan2(|R k x k|, k^T R k)
+           one row      the twist of the swing-twist decomposition of R about that axis
 
 So an arm that may spin about its tool (rows x y z rx ry of the end effector) sees the angle between two axes.
 """
@@ -24,12 +26,13 @@ from arm_control.maths.scalars import atan2, maximum, sqrt
 ROWS = ("x", "y", "z", "rx", "ry", "rz")
 """Rows of a twist."""
 FRAMES = ("world", "end_effector", "target")
-"""Whose axes they may be along."""
+"""Frames F that may give their axes."""
 
-Levels = tuple[tuple[int, ...], ...]
+Tasks = tuple[tuple[int, ...], ...]
+"""Rows of each task, the most important task first."""
 
 
-def rows_of(tasks: Sequence[str]) -> Levels:
+def rows_of(tasks: Sequence[str]) -> Tasks:
     """Rows of each task, from texts such as ``"x y z"``.
 
     Raises
@@ -51,60 +54,98 @@ def rows_of(tasks: Sequence[str]) -> Levels:
     return tuple(tuple(sorted(ROWS.index(name) for name in task)) for task in names)
 
 
-def axes(frame: str, X_WE: Pose, X_WT: Pose) -> Array | None:
-    """``R_WF`` of a task's frame; None for the world's own axes."""
+def task_rotation(frame: str, X_WE: Pose, X_WT: Pose) -> Array | None:
+    """Rotation ``R_WF`` of the task's frame; None stands for the identity.
+
+    Parameters
+    ----------
+    frame : str
+        One of FRAMES.
+    X_WE, X_WT : Pose
+        Pose of the end effector and of the target in the world.
+
+    Returns
+    -------
+    ndarray, shape (3, 3), or None
+    """
     return {"world": None, "end_effector": X_WE.R, "target": X_WT.R}[frame]
 
 
-def along(R_WF: Array | None, x: Array) -> Array:
-    """A twist (6,), or the rows of a Jacobian (6, n), along the axes of F."""
+def rotate_to(R_WF: Array | None, x: Array) -> Array:
+    """Express world-aligned twists along the axes of F: ``R_WF^T`` times the linear and the angular rows.
+
+    Parameters
+    ----------
+    R_WF : ndarray, shape (3, 3), or None
+        Axes of F; None: those of the world.
+    x : ndarray, shape (6,) or (6, n)
+        A twist, or the columns of a Jacobian.
+    """
     return x if R_WF is None else np.concatenate([R_WF.T @ x[:3], R_WF.T @ x[3:]])
 
 
 def pose_error(X_WE: Pose, X_WT: Pose, rows: Sequence[int] = range(6), R_WF: Array | None = None) -> Array:
-    """Error from the end effector to the target: desired minus actual.
+    """Error from the end effector to the target, desired minus actual: equations (1) to (3).
 
     Parameters
     ----------
     X_WE, X_WT : Pose
         Pose of the end effector and of the target in the world.
     rows : sequence of int
-        The rows that count.
+        The selected rows.
     R_WF : ndarray, shape (3, 3), optional
         Axes of the rows; those of the world by default.
 
     Returns
     -------
     ndarray, shape (6,)
-        Position error [m] and rotation [rad] along the axes of F; 0 in the rows that do not count.
+        ``e_p`` [m] and ``e_R`` [rad]; 0 in the other rows.
     """
-    R, p = X_WT.R @ X_WE.R.T, X_WT.p - X_WE.p
+    R = X_WT.R @ X_WE.R.T
+    e_p = X_WT.p - X_WE.p
     if R_WF is not None:
-        R, p = R_WF.T @ R @ R_WF, R_WF.T @ p
-    turns = [row - 3 for row in rows if row >= 3]
-    return chosen(np.concatenate([p, turn_error(R, turns) if turns else np.zeros(3)]), rows)
+        R = R_WF.T @ R @ R_WF  # (2)
+        e_p = R_WF.T @ e_p  # (1)
+    angular_rows = [row - 3 for row in rows if row >= 3]
+    e_R = orientation_error(R, angular_rows) if angular_rows else np.zeros(3)
+    return select_rows(np.concatenate([e_p, e_R]), rows)
 
 
-def chosen(x: Array, rows: Sequence[int]) -> Array:
-    """A twist with zeros in the rows that do not count."""
+def select_rows(x: Array, rows: Sequence[int]) -> Array:
+    """Return a twist (6,) with zeros in all rows but the selected ones.
+
+    Parameters
+    ----------
+    x : ndarray, shape (6,)
+        A twist.
+    rows : sequence of int
+        The selected rows.
+    """
     return x if len(rows) == 6 else np.array([x[row] if row in rows else 0.0 for row in range(6)])
 
 
-def turn_error(R: Array, turns: Sequence[int]) -> Array:
-    """Rotation (3,) [rad] about some of the axes that a rotation asks for; see the top of this module.
+def orientation_error(R: Array, axes: Sequence[int]) -> Array:
+    """Rotation (3,) [rad] about some of the axes, equation (3).
 
-    Where two rows count and the free axis points the opposite way, all directions are equally near and the
-    error is 0.
+    Parameters
+    ----------
+    R : ndarray, shape (3, 3)
+        Rotation from the end effector to the target.
+    axes : sequence of int
+        One to three of the axes 0, 1, 2. With two of them and the free axis reversed, all directions are equally
+        near and the error is 0.
     """
-    if len(turns) == 3:
+    if len(axes) == 3:
         return rotation_vector(R)
-    if len(turns) == 1:
-        i, j, k = ((turns[0] + shift) % 3 for shift in (1, 2, 3))
-        return np.array([atan2(R[j, i] - R[i, j], R[i, i] + R[j, j]) if axis == k else 0.0 for axis in range(3)])
-    k = next(axis for axis in range(3) if axis not in turns)
+    if len(axes) == 1:
+        i, j, k = ((axes[0] + shift) % 3 for shift in (1, 2, 3))
+        twist = atan2(R[j, i] - R[i, j], R[i, i] + R[j, j])
+        return np.array([twist if axis == k else 0.0 for axis in range(3)])
+    k = next(axis for axis in range(3) if axis not in axes)
     i, j = (k + 1) % 3, (k + 2) % 3
     sine = sqrt(R[i, k] * R[i, k] + R[j, k] * R[j, k])
     scale = atan2(sine, R[k, k]) / maximum(sine, TINY)
-    e = [0.0, 0.0, 0.0]
-    e[i], e[j] = -scale * R[j, k], scale * R[i, k]
-    return np.array(e)
+    e_R = [0.0, 0.0, 0.0]
+    e_R[i] = -scale * R[j, k]
+    e_R[j] = scale * R[i, k]
+    return np.array(e_R)

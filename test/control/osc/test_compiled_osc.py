@@ -10,7 +10,7 @@ import pytest
 from arm_control.compiler import llvm_compiler
 from arm_control.control.osc import compiled_osc
 from arm_control.control.osc.compiled_osc import CompiledOsc
-from arm_control.control.osc.osc_law import OperationalSpaceController
+from arm_control.control.osc.osc_controller import OperationalSpaceController
 from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.control.osc.task_inertia import regularity, scaled_jacobian
 from arm_control.core.cache import Cache

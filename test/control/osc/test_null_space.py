@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from arm_control.control.effort_gate import EffortGate, GateParameters
+from arm_control.control.osc.comparison import project_by_pseudo_inverse
 from arm_control.control.osc.compiled_osc import CompiledOsc
-from arm_control.control.osc.null_space import Level, beneath, beneath_pseudo, joint_motion, stack
-from arm_control.control.osc.osc_law import OperationalSpaceController
-from arm_control.control.osc.osc_parameters import Form, Gains, OscParameters
-from arm_control.control.osc.task import along, axes, rows_of
+from arm_control.control.osc.null_space import NullSpace, TaskInverse, dynamically_consistent_inverse
+from arm_control.control.osc.osc_controller import OperationalSpaceController, structure_of
+from arm_control.control.osc.osc_parameters import Gains, OscParameters
+from arm_control.control.osc.task import rotate_to, rows_of, task_rotation
 from arm_control.exceptions import ParameterError
 from arm_control.maths.poses import Array, Pose, rotation_from_vector
 from arm_control.model import RobotModel, Terms
@@ -52,26 +53,27 @@ def test_every_task_accelerates_as_commanded(
     osc, turn = OperationalSpaceController(model, p), rotation_from_vector([0.003, -0.002, 0.004])
     for t in near(name, model):
         reference = Reference(Pose(turn @ t.X_WE.R, t.X_WE.p + [1e-3, 2e-3, -1e-3]), np.full(6, 2e-3), np.full(6, 0.3))
-        output, R_WF = osc.tick(t, reference), axes(frame, t.X_WE, reference.X_WT)
-        V_cmd = np.sqrt(200.0) / 2 * output.error + along(R_WF, reference.V_des)
-        wanted = 2 * np.sqrt(200.0) * (V_cmd - along(R_WF, t.V_WE)) + along(R_WF, reference.A_des)
-        found = along(R_WF, acceleration(t, output.tau))
+        output, R_WF = osc.tick(t, reference), task_rotation(frame, t.X_WE, reference.X_WT)
+        V_cmd = np.sqrt(200.0) / 2 * output.error + rotate_to(R_WF, reference.V_des)
+        wanted = 2 * np.sqrt(200.0) * (V_cmd - rotate_to(R_WF, t.V_WE)) + rotate_to(R_WF, reference.A_des)
+        found = rotate_to(R_WF, acceleration(t, output.tau))
         np.testing.assert_allclose(found[rows], wanted[rows], rtol=0, atol=1e-9 * np.abs(wanted).max())
 
 
-def levels_in(t: Terms, tasks: tuple[str, ...], M: Array | None = None) -> list[Level]:
+def inverse_in(t: Terms, tasks: tuple[str, ...], M_w: Array | None = None) -> tuple[TaskInverse, NullSpace]:
     names = [str(i) for i in range(len(t.q))]
-    g = Gains.of(OscParameters(posture=(0.0,) * len(t.q), singular_value=0.002).numbers(names))
-    return stack(t.J, t.M if M is None else M, Form(rows_of(tasks)), g, False)
+    gains = Gains.of(OscParameters(posture=(0.0,) * len(t.q), singular_value=0.002).numbers(names))
+    J_sharp, N, _ = dynamically_consistent_inverse(t.J, t.M if M_w is None else M_w, gains, rows_of(tasks))
+    return J_sharp, N
 
 
 @pytest.mark.parametrize("tasks", STACKS, ids=" | ".join)
 def test_a_filtered_acceleration_moves_no_task(tasks: tuple[str, ...], panda: RobotModel):
     rng = np.random.default_rng(0)
     for t in near("panda", panda):
-        levels = levels_in(t, tasks)
-        a = beneath(levels, np.linalg.solve(t.M, rng.uniform(-50, 50, 7)))
-        for level in levels:
+        J_sharp, N = inverse_in(t, tasks)
+        a = N @ np.linalg.solve(t.M, rng.uniform(-50, 50, 7))
+        for level in J_sharp.levels:
             assert np.abs(level.J @ a).max() < 1e-9
         assert np.abs(a).max() > 0.1
 
@@ -79,21 +81,22 @@ def test_a_filtered_acceleration_moves_no_task(tasks: tuple[str, ...], panda: Ro
 def test_a_single_task_is_khatibs(panda: RobotModel):
     """Torque ``J^T Lambda A`` and the null space ``1 - J^T Lambda J M^-1``, written down once more."""
     for t in near("panda", panda):
-        (levels, A, tau) = levels_in(t, STACKS[0]), np.arange(1.0, 7.0), np.linspace(-5, 5, 7)
+        J_sharp, N = inverse_in(t, STACKS[0])
+        A, tau = np.arange(1.0, 7.0), np.linspace(-5, 5, 7)
         M_inv = np.linalg.inv(t.M)
         Lambda = np.linalg.inv(t.J @ M_inv @ t.J.T)
         expected = t.J.T @ Lambda @ A
-        found = t.M @ joint_motion(levels, A)
+        found = t.M @ (J_sharp @ A)
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
-        filtered = t.M @ beneath(levels, M_inv @ tau)
+        filtered = t.M @ (N @ (M_inv @ tau))
         np.testing.assert_allclose(filtered, tau - t.J.T @ Lambda @ t.J @ M_inv @ tau, rtol=0, atol=1e-9)
 
 
 def test_a_task_is_not_disturbed_by_those_below_it(panda: RobotModel):
     A = np.array([1.0, -2.0, 0.5, 3.0, 0.0, -1.0])
     for t in near("panda", panda):
-        levels = levels_in(t, ("x y z", "rx ry rz"))
-        one, both = joint_motion(levels[:1], A), joint_motion(levels, A)
+        J_sharp, _ = inverse_in(t, ("x y z", "rx ry rz"))
+        one, both = TaskInverse(J_sharp.levels[:1]) @ A, J_sharp @ A
         assert np.abs(both - one).max() > 0.1
         np.testing.assert_allclose(t.J[:3] @ one, A[:3], rtol=0, atol=1e-9)
         np.testing.assert_allclose(t.J @ both, A, rtol=0, atol=1e-9)
@@ -103,9 +106,9 @@ def test_the_pseudo_inverse_lets_the_posture_through_to_the_task(panda: RobotMod
     """The documents' contrast: the same torque, filtered both ways."""
     rng = np.random.default_rng(1)
     for t in near("panda", panda):
-        torque, levels = rng.uniform(-10, 10, 7), levels_in(t, STACKS[0])
-        assert np.abs(t.J @ beneath(levels, np.linalg.solve(t.M, torque))).max() < 1e-9
-        assert np.abs(t.J @ np.linalg.solve(t.M, beneath_pseudo(levels, torque))).max() > 0.1
+        tau, (J_sharp, N) = rng.uniform(-10, 10, 7), inverse_in(t, STACKS[0])
+        assert np.abs(t.J @ (N @ np.linalg.solve(t.M, tau))).max() < 1e-9
+        assert np.abs(t.J @ np.linalg.solve(t.M, project_by_pseudo_inverse(J_sharp.levels, tau))).max() > 0.1
 
 
 # -- joints near their limits ------------------------------------------------------------------------
@@ -115,7 +118,7 @@ def test_a_heavy_joint_is_spared_and_the_task_met_all_the_same(panda: RobotModel
     A = np.array([1.0, -2.0, 0.5, 3.0, 0.0, -1.0])
     for t in near("panda", panda):
         M = t.M + np.diag([0, 0, 0, 0, 1e3, 0, 0.0])
-        light, heavy = (joint_motion(levels_in(t, STACKS[0], m), A) for m in (t.M, M))
+        light, heavy = (inverse_in(t, STACKS[0], M_w)[0] @ A for M_w in (t.M, M))
         np.testing.assert_allclose(t.J @ heavy, A, rtol=0, atol=1e-8)
         assert abs(heavy[4]) < 0.1 * abs(light[4])
 
@@ -142,7 +145,7 @@ def test_position_goes_before_orientation_where_both_cannot_be(load_robot):
     koch = load_robot("koch")
     p = OscParameters(posture=(0.0,) * 5, **{**FREE, "singular_value": 0.04})
     osc = OperationalSpaceController(koch, p)
-    assert osc.form.levels == ((0, 1, 2), (3, 4, 5))
+    assert osc.structure.tasks == ((0, 1, 2), (3, 4, 5))
     rng, met = np.random.default_rng(2), 0
     for _ in range(200):
         t = koch.evaluate(rng.uniform(-1.2, 1.2, 5), rng.uniform(-1, 1, 5))
@@ -163,11 +166,11 @@ def test_rows_that_an_arm_never_moves_are_left_out(load_robot):
     from arm_control import urdf_path
 
     planar = RobotModel.from_urdf(urdf_path("planar3"))
-    levels = Form.of(OscParameters(), planar).levels
+    tasks = structure_of(OscParameters(), planar).tasks
     J = planar.jacobian(np.array([0.3, 0.4, 0.5]))
-    assert levels == (tuple(np.flatnonzero(np.abs(J).max(axis=1) > 1e-9).tolist()),)
-    assert sum(map(len, levels)) == 3
-    assert Form.of(OscParameters(), load_robot("ur5")).levels == (tuple(range(6)),)
+    assert tasks == (tuple(np.flatnonzero(np.abs(J).max(axis=1) > 1e-9).tolist()),)
+    assert sum(map(len, tasks)) == 3
+    assert structure_of(OscParameters(), load_robot("ur5")).tasks == (tuple(range(6)),)
 
 
 # -- the posture ------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from arm_control.control.effort_gate import EffortGate, GateParameters
-from arm_control.control.osc.osc_law import OperationalSpaceController, OscOutput
+from arm_control.control.osc.osc_controller import OperationalSpaceController, OscOutput
 from arm_control.control.osc.osc_parameters import Gains, OscParameters
 from arm_control.control.osc.task import pose_error
 from arm_control.control.osc.task_inertia import task_inertia
@@ -208,9 +208,9 @@ def test_no_joint_is_asked_for_more_than_its_share_of_its_speed_limit(ur5: Robot
         for share in (0.02, 0.1, 1.0):
             p = OscParameters(posture=tuple(HOME), **{**free, "joint_speed_share": share})
             osc, g = OperationalSpaceController(ur5, p), Gains.of(p.numbers(ur5.joint_names))
-            V_cmd = task_acceleration(at_rest, osc.tick(at_rest, still).tau) / g.kv
+            V_cmd = task_acceleration(at_rest, osc.tick(at_rest, still).tau) / g.k_v
             largest = np.abs(np.linalg.solve(t.J, V_cmd) / ur5.v_max).max()
-            unlimited = g.kp / g.kv * pose_error(t.X_WE, still.X_WT)
+            unlimited = g.k_p / g.k_v * pose_error(t.X_WE, still.X_WT)
             nu = np.linalg.norm(V_cmd) / np.linalg.norm(unlimited)
             np.testing.assert_allclose(V_cmd, nu * unlimited, rtol=0, atol=1e-9)
             if nu < 1 - 1e-9:

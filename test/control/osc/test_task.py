@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from arm_control.control.osc.task import ROWS, along, axes, pose_error, rows_of, turn_error
+from arm_control.control.osc.task import ROWS, orientation_error, pose_error, rotate_to, rows_of, task_rotation
 from arm_control.exceptions import ParameterError
 from arm_control.maths.poses import Pose, rotation_from_vector
 
@@ -38,12 +38,12 @@ def test_tasks_that_make_no_sense_are_refused(tasks: list[str], message: str):
 @pytest.mark.parametrize("frame", ["world", "end_effector", "target"])
 def test_all_rows_are_the_pose_error_along_other_axes(frame: str):
     for X_WE, X_WT in poses(0):
-        R_WF = axes(frame, X_WE, X_WT)
+        R_WF = task_rotation(frame, X_WE, X_WT)
         expected = np.concatenate(
             [X_WT.p - X_WE.p, (Rotation.from_matrix(X_WT.R) * Rotation.from_matrix(X_WE.R).inv()).as_rotvec()]
         )
         np.testing.assert_allclose(
-            pose_error(X_WE, X_WT, range(6), R_WF), along(R_WF, expected), rtol=0, atol=1e-9
+            pose_error(X_WE, X_WT, range(6), R_WF), rotate_to(R_WF, expected), rtol=0, atol=1e-9
         )  # fmt: skip
 
 
@@ -78,7 +78,7 @@ def test_one_turn_is_the_twist_about_its_axis(axis: int):
         x = Rotation.from_matrix(R).as_quat()
         expected = 2.0 * np.arctan2(x[axis], x[3])
         expected -= 2.0 * np.pi * round(expected / (2.0 * np.pi))
-        e = turn_error(R, [axis])
+        e = orientation_error(R, [axis])
         assert e[axis] == pytest.approx(expected, abs=1e-9)
         assert np.count_nonzero(e) <= 1
 
@@ -87,13 +87,16 @@ def test_one_turn_is_the_twist_about_its_axis(axis: int):
 def test_turns_are_exact_at_every_angle(angle: float):
     for k in range(3):
         np.testing.assert_allclose(
-            turn_error(rotation_from_vector(angle * np.eye(3)[k]), [k]), angle * np.eye(3)[k], rtol=1e-9, atol=1e-15
+            orientation_error(rotation_from_vector(angle * np.eye(3)[k]), [k]),
+            angle * np.eye(3)[k],
+            rtol=1e-9,
+            atol=1e-15,
         )
         if angle < 3.12:
-            e = turn_error(rotation_from_vector(angle * np.eye(3)[k]), sorted({k, (k + 1) % 3}))
+            e = orientation_error(rotation_from_vector(angle * np.eye(3)[k]), sorted({k, (k + 1) % 3}))
             np.testing.assert_allclose(e, angle * np.eye(3)[k], rtol=1e-9, atol=1e-15)
 
 
 def test_an_axis_the_opposite_way_has_no_nearest_way_round():
-    np.testing.assert_allclose(turn_error(rotation_from_vector([np.pi, 0, 0]), [0, 1]), np.zeros(3), atol=4.0)
-    assert np.isfinite(turn_error(np.diag([1.0, -1.0, -1.0]), [0, 1])).all()
+    np.testing.assert_allclose(orientation_error(rotation_from_vector([np.pi, 0, 0]), [0, 1]), np.zeros(3), atol=4.0)
+    assert np.isfinite(orientation_error(np.diag([1.0, -1.0, -1.0]), [0, 1])).all()

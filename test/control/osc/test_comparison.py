@@ -1,14 +1,35 @@
-"""The three limits of a speed: how long what is left is, and which way it points."""
+"""Variants of the law: every name has its function; three limits of a speed, their lengths and directions."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from arm_control.control.osc.limiting import SPEED_LIMITS
+from arm_control.control.osc.comparison import INERTIAS, LAWS, SPEED_LIMITS, damped_inertia
+from arm_control.control.osc.osc_law import LawStructure
+from arm_control.control.osc.osc_parameters import NULL_SPACES, SINGULARITIES, SPEED_LIMIT_FORMS
 
 VECTORS = np.random.default_rng(0).normal(size=(100, 3)) * np.geomspace(1e-3, 1e3, 100)[:, None]
 MAGNITUDE, SCALED, PER_AXIS = (SPEED_LIMITS[name] for name in ("magnitude", "scaled", "per_axis"))
+
+
+def test_every_name_of_a_variant_has_a_function():
+    assert tuple(SPEED_LIMITS) == SPEED_LIMIT_FORMS
+    assert tuple(INERTIAS) == SINGULARITIES
+    assert tuple(LAWS) == NULL_SPACES
+
+
+def test_a_structure_is_written_by_the_names_of_its_functions():
+    """Compiled laws are stored by it: other functions, another text, and the same one in every process."""
+    texts = {
+        repr(LawStructure(inertia=inertia, limit_speed=limit_speed))
+        for inertia in INERTIAS.values()
+        for limit_speed in SPEED_LIMITS.values()
+    }
+    assert len(texts) == 12
+    assert repr(LawStructure(inertia=damped_inertia)) == (
+        "LawStructure(((0, 1, 2, 3, 4, 5),), world, damped_inertia, limit_magnitude)"
+    )
 
 
 @pytest.mark.parametrize("name", SPEED_LIMITS)
