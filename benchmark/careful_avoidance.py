@@ -62,7 +62,7 @@ class CarefulAvoidance:
         self._moving = np.flatnonzero(self._body >= 0)
         bodies = range(len(tree.bodies))
         links = [next(name for name, frame in tree.frames.items() if frame.body == i) for i in bodies]
-        placements = [tree.frames[link].placement for link in links]
+        placements = [tree.frames[link].X_BF for link in links]
         self._carrier = np.array([model.frames.index(link) for link in links], dtype=int)
         self._axis = np.array([np.asarray(X.R, float).T[:, 2] for X in placements]).reshape(-1, 3)
         self._origin = np.array([-np.asarray(X.R, float).T @ np.asarray(X.p, float) for X in placements])

@@ -37,10 +37,9 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control.core.parameters import Parameters, parameter
-from arm_control.maths.entrywise import clamp, largest, maximum, minimum, select
 from arm_control.maths.linalg import solve
 from arm_control.maths.poses import TINY, Array
-from arm_control.maths.scalars import Scalar
+from arm_control.maths.scalars import Scalar, clamp, largest, maximum, minimum, select
 from arm_control.model import RobotModel, Terms
 
 SHARE = 0.5

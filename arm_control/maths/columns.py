@@ -44,6 +44,9 @@ class Column:
     def __neg__(self) -> Any:
         return Column(-self.values)
 
+    def __abs__(self) -> Any:
+        return Column(np.abs(self.values))
+
     __radd__, __rmul__ = __add__, __mul__
 
     def sqrt(self) -> Any:

@@ -1,14 +1,17 @@
-"""Linear algebra over any scalar: LAPACK's for floats, written out for everything else."""
+"""Linear algebra over any scalar: LAPACK for floats, written out without a branch for every other scalar."""
 
 from __future__ import annotations
+
+from functools import reduce
+from typing import NamedTuple
 
 import numpy as np
 
 from arm_control.maths.poses import TINY, Array
-from arm_control.maths.scalars import Scalar, select, sqrt
+from arm_control.maths.scalars import Scalar, maximum, minimum, select, sqrt
 
 SWEEPS = 7
-"""Of Jacobi's method: six rows and columns have converged to the last bit after six, with one to spare."""
+"""Sweeps of Jacobi's method: six rows and columns converge to the last bit within six."""
 
 
 def is_numeric(A: Array) -> bool:
@@ -19,14 +22,14 @@ def is_numeric(A: Array) -> bool:
 def inverse(S: Array) -> Array:
     """Inverse of a positive definite matrix, shape (n, n), from ``S = L^T D L``.
 
-    For a mass matrix, eliminating the outermost joints first keeps the zeros of a tree's branches.
-    That of a singular matrix is not finite. Source: R. Featherstone, "Rigid Body Dynamics Algorithms", Springer
-    2008, section 6.5.
+    For a mass matrix, elimination from the outermost joint inwards keeps the zeros of a tree's branches. The result
+    for a singular matrix is not finite. Source: R. Featherstone, "Rigid Body Dynamics Algorithms", Springer 2008,
+    section 6.5.
     """
     if is_numeric(S):
         return _numeric_inverse(S)
     n = len(S)
-    L, D = _factors(S)
+    L, D = _ltdl(S)
     W = np.eye(n).astype(object)
     for i in range(1, n):
         W[i, :i] = -(L[i, :i] @ W[:i, :i])
@@ -43,10 +46,18 @@ def _numeric_inverse(S: Array) -> Array:
 
 
 def solve(S: Array, b: Array) -> Array:
-    """The x of ``S x = b``, shape (n,), for a positive definite matrix: cheaper than its inverse."""
+    """Solution x of ``S x = b`` for a positive definite matrix, cheaper than its inverse.
+
+    Parameters
+    ----------
+    S : array, shape (n, n)
+        Symmetric, positive definite.
+    b : array, shape (n,)
+        Right-hand side.
+    """
     if is_numeric(S):
         return np.linalg.solve(S, b)
-    L, D = _factors(S)
+    L, D = _ltdl(S)
     x, n = np.array(b, dtype=object), len(b)
     for i in reversed(range(n)):
         x[:i] = x[:i] - L[i, :i] * x[i]
@@ -58,15 +69,15 @@ def solve(S: Array, b: Array) -> Array:
 
 def smallest_pivot(S: Array) -> Scalar:
     """Smallest entry of D in ``S = L^T D L``: above zero exactly where S is positive definite."""
-    _, D = _factors(S.astype(object))
+    _, D = _ltdl(S.astype(object))
     smallest = D[0]
     for pivot in D[1:]:
         smallest = select(smallest - pivot, pivot, smallest)
     return smallest
 
 
-def _factors(S: Array) -> tuple[Array, Array]:
-    """``L``, of unit diagonal, and the diagonal of D."""
+def _ltdl(S: Array) -> tuple[Array, Array]:
+    """``L``, of unit diagonal, and the diagonal of D in ``S = L^T D L``."""
     L = np.array(S, dtype=object)
     for k in reversed(range(len(L))):
         row = L[k, :k] / L[k, k]
@@ -76,19 +87,126 @@ def _factors(S: Array) -> tuple[Array, Array]:
     return L, np.diag(L)
 
 
+class Cholesky(NamedTuple):
+    """Cholesky's factors of a symmetric matrix, ``S = L L^T``.
+
+    Attributes
+    ----------
+    L : array, shape (n, n)
+        Lower triangular factor, valid where ``smallest_pivot`` is above zero.
+    reciprocals : array, shape (n,)
+        ``1 / L_ii``.
+    smallest_pivot : scalar
+        Smallest ``L_ii^2``: above zero exactly where S is positive definite.
+    """
+
+    L: Array
+    reciprocals: Array
+    smallest_pivot: Scalar
+
+    def inverse(self) -> Array:
+        """``L^-1``, lower triangular, shape (n, n)."""
+        n = len(self.L)
+        W = np.zeros((n, n), dtype=self.L.dtype)
+        for i in range(n):
+            W[i, i] = self.reciprocals[i]
+            for j in range(i):
+                W[i, j] = -W[i, i] * (self.L[i, j:i] @ W[j:i, j])
+        return W
+
+    def solve(self, b: Array) -> Array:
+        """Solution x of ``L L^T x = b``, for b of shape (n,) or (n, m)."""
+        n, x = len(self.L), np.array(b)
+        for i in range(n):
+            for j in range(i):
+                x[i] = x[i] - self.L[i, j] * x[j]
+            x[i] = x[i] * self.reciprocals[i]
+        for i in reversed(range(n)):
+            for j in range(i + 1, n):
+                x[i] = x[i] - self.L[j, i] * x[j]
+            x[i] = x[i] * self.reciprocals[i]
+        return x
+
+
+def cholesky(S: Array) -> Cholesky:
+    """Cholesky's factors of a symmetric matrix, shape (n, n), of which the lower triangle counts.
+
+    Examples
+    --------
+    >>> factors = cholesky(np.array([[4.0, 2.0], [2.0, 5.0]]))
+    >>> factors.L
+    array([[2., 0.],
+           [1., 2.]])
+    >>> factors.solve(np.array([8.0, 12.0]))
+    array([1., 2.])
+    """
+    if is_numeric(S):
+        return _numeric_cholesky(S)
+    n = len(S)
+    L = np.zeros((n, n), dtype=object)
+    reciprocals = np.zeros(n, dtype=object)
+    pivots = []
+    for j in range(n):
+        pivots.append(S[j, j] - L[j, :j] @ L[j, :j])
+        L[j, j] = sqrt(maximum(pivots[j], TINY))
+        reciprocals[j] = 1.0 / L[j, j]
+        for i in range(j + 1, n):
+            L[i, j] = (S[i, j] - L[i, :j] @ L[j, :j]) * reciprocals[j]
+    return Cholesky(L, reciprocals, reduce(minimum, pivots))
+
+
+def _numeric_cholesky(S: Array) -> Cholesky:
+    try:
+        L = np.linalg.cholesky(S)
+    except np.linalg.LinAlgError:
+        return Cholesky(np.eye(len(S)), np.ones(len(S)), 0.0)
+    diagonal = np.diag(L)
+    return Cholesky(L, 1.0 / diagonal, float(np.min(diagonal)) ** 2)
+
+
+def lower_triangle(entries: Array, n: int) -> Array:
+    """Lower triangular matrix from its entries.
+
+    Parameters
+    ----------
+    entries : array, shape (n (n + 1) / 2,)
+        The triangle, row by row.
+    n : int
+        Number of rows.
+    """
+    L = np.zeros((n, n), dtype=object)
+    L[np.tril_indices(n)] = entries
+    return L
+
+
 def mirrored(A: Array) -> Array:
-    """A symmetric matrix from its upper triangle."""
+    """A symmetric matrix, shape (n, n), from its upper triangle."""
     A = np.array(A)
     below = np.tril_indices(len(A), -1)
     A[below] = A.T[below]
     return A
 
 
+def congruent(A: Array, S: Array) -> Array:
+    """``A S A^T``, each entry of the upper triangle computed once.
+
+    Parameters
+    ----------
+    A : array, shape (m, n)
+        Any matrix.
+    S : array, shape (n, n)
+        Symmetric.
+    """
+    AS = A @ S
+    product = np.array([[AS[i] @ A[j] if j >= i else 0.0 for j in range(len(A))] for i in range(len(A))])
+    return mirrored(product)
+
+
 def eigen_symmetric(S: Array) -> tuple[Array, Array]:
     """Eigenvalues (n,) and eigenvectors, the columns of (n, n), of a symmetric matrix; in any order.
 
     Jacobi's cyclic method with a fixed number of sweeps: a rotation for every pair of rows, whose tangent is
-    the smaller root of ``t^2 + 2 t theta - 1``, written so that nothing divides by zero.
+    the smaller root of ``t^2 + 2 t theta - 1``, written so that no divisor is zero.
     Source: G. Golub, C. Van Loan, "Matrix Computations", section 8.5.
     """
     if is_numeric(S):

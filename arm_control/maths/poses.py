@@ -1,7 +1,9 @@
-"""Rotations and poses: what is needed between a message and a control law, and no more.
+"""Poses of frames and rotation matrices.
 
-Inside the package an orientation is a 3 x 3 matrix ``R_AB`` (the axes of B, written in A). Quaternions
-appear at the boundary only, in the order x, y, z, w, and are normalised on entry.
+Names follow a monogram: ``X_AB`` is the pose of frame B in frame A, ``R_AB`` its rotation matrix (the axes of B,
+written in A), ``p_AB`` its position, and ``X_AC = X_AB X_BC``. The letters are W for the world, B for the base or a
+body, E for the end effector, T for a target or tool, O for an obstacle. Quaternions appear at the boundary only, in
+the order x, y, z, w, and are normalised on entry.
 
 Source: J. Sola, J. Deray, D. Atchuthan, "A micro Lie theory for state estimation in robotics", 2018.
 """
@@ -18,17 +20,22 @@ from arm_control.exceptions import InputError
 from arm_control.maths.scalars import Scalar, atan2, maximum, select, sqrt
 
 Array = npt.NDArray[Any]
+"""An array of floats or of any scalar of :mod:`arm_control.maths.scalars`."""
+
 TINY = 1e-300
+"""Smallest divisor: keeps a quotient finite where its numerator vanishes, too."""
 
 
 class Pose(NamedTuple):
-    """A rigid transform ``X_AB``: where frame B is, seen from frame A.
+    """The pose ``X_AB`` of frame B in frame A, over any scalar: an element of SE(3).
+
+    A named tuple, because it is made in every tick: a frozen dataclass takes three times as long.
 
     Attributes
     ----------
-    R : ndarray, shape (3, 3)
-        Rotation ``R_AB``.
-    p : ndarray, shape (3,)
+    R : array, shape (3, 3)
+        Rotation matrix ``R_AB``.
+    p : array, shape (3,)
         Position ``p_AB`` of the origin of B in A [m].
 
     Examples
@@ -43,22 +50,31 @@ class Pose(NamedTuple):
     R: Array
     p: Array
 
+    @classmethod
+    def identity(cls) -> Pose:
+        """``X_AA``: the pose of a frame in itself."""
+        return cls(np.eye(3), np.zeros(3))
+
     def __matmul__(self, other: Pose) -> Pose:
         """``X_AC = X_AB X_BC``."""
-        return Pose(self.R @ other.R, self.R @ other.p + self.p)
+        return Pose(self.R @ other.R, self.p + self.R @ other.p)
 
     def inverse(self) -> Pose:
         """``X_BA``."""
-        return Pose(self.R.T, -self.R.T @ self.p)
+        return Pose(self.R.T, -(self.R.T @ self.p))
+
+    def matrix(self) -> Array:
+        """The homogeneous matrix of the pose, shape (4, 4)."""
+        return np.block([[self.R, self.p[:, None]], [np.zeros((1, 3)), np.ones((1, 1))]])
 
 
 def rotation_from_quaternion(quat_xyzw: npt.ArrayLike) -> Array:
-    """Rotation matrix of a quaternion, which is normalised first.
+    """Rotation matrix of a quaternion.
 
     Parameters
     ----------
     quat_xyzw : array_like, shape (4,)
-        Quaternion, scalar last; any length but zero.
+        Quaternion, scalar last, of any length except zero; it is normalised.
 
     Returns
     -------
@@ -79,7 +95,7 @@ def rotation_from_quaternion(quat_xyzw: npt.ArrayLike) -> Array:
     quat = np.asarray(quat_xyzw, dtype=float)
     norm = float(np.linalg.norm(quat)) if quat.shape == (4,) else math.nan
     if not (math.isfinite(norm) and norm >= 1e-6):
-        raise InputError(f"quaternion {quat.tolist()} is not a rotation: 4 finite numbers, not all 0, are needed")
+        raise InputError(f"quaternion {quat.tolist()} is not a rotation; allowed: 4 finite numbers, not all 0")
     x, y, z, w = (quat / norm).tolist()
     return np.array(
         [
@@ -91,7 +107,7 @@ def rotation_from_quaternion(quat_xyzw: npt.ArrayLike) -> Array:
 
 
 def quaternion_from_rotation(R: Array) -> Array:
-    """Quaternion of a rotation matrix, scalar part not negative.
+    """Quaternion of a rotation matrix, with a scalar part that is not negative.
 
     Parameters
     ----------
@@ -101,8 +117,8 @@ def quaternion_from_rotation(R: Array) -> Array:
     Returns
     -------
     ndarray, shape (4,)
-        Unit quaternion x, y, z, w. Each of the four ways to divide is used only where its divisor is
-        at least 1, so nothing is lost at any angle (S. W. Shepperd, 1978).
+        Unit quaternion x, y, z, w. Of four equivalent divisions the one with the largest divisor, which is at
+        least 1, is used: the result is accurate at every angle (S. W. Shepperd, 1978).
     """
     (a, b, c), (d, e, f), (g, h, i) = R.tolist()
     four_squares = (1 + a - e - i, 1 - a + e - i, 1 - a - e + i, 1 + a + e + i)
@@ -133,7 +149,7 @@ def rotation_vector(R: Array) -> Array:
     -------
     ndarray, shape (3,)
         Rotation vector [rad], length in [0, pi]. Accurate at every angle; at exactly pi one of the two
-        equal answers is returned.
+        equivalent vectors.
 
     Examples
     --------
@@ -146,7 +162,7 @@ def rotation_vector(R: Array) -> Array:
 
 
 def rotation_from_vector(vector: npt.ArrayLike) -> Array:
-    """Rotation matrix of an axis times an angle: ``exp``, the inverse of :func:`rotation_vector`.
+    """Rotation matrix of an axis times an angle: ``exp [r]``, the inverse of :func:`rotation_vector`.
 
     Parameters
     ----------
@@ -186,7 +202,7 @@ def rotation_from_rpy(rpy: npt.ArrayLike) -> Array:
 
 
 def rotation_with_z(axis: Array) -> Array:
-    """Some rotation whose third column is this unit vector; of zeros and ones where that can be."""
+    """A rotation matrix whose third column is the unit vector ``axis``; of zeros and ones where possible."""
     first = np.eye(3)[(int(np.argmax(np.abs(axis))) + 1) % 3]
     x = first - axis * (first @ axis)
     x = x / np.linalg.norm(x)
@@ -205,8 +221,8 @@ def rpy_from_rotation(R: Array) -> Array:
     -------
     ndarray, shape (3,)
         Roll and yaw in [-pi, pi], pitch in [-pi/2, pi/2] [rad]. At a pitch of +-pi/2 only the sum or the
-        difference of roll and yaw is defined; what is returned still gives R. Roll and pitch are read in the
-        frame turned by the yaw, so rounding of the yaw there costs nothing.
+        difference of roll and yaw is defined; the result still gives R. Roll and pitch are computed in the frame
+        turned by the yaw, so that rounding of the yaw there has no effect.
 
     Examples
     --------
@@ -236,7 +252,7 @@ def analytic_jacobian(J: Array, rpy: npt.ArrayLike) -> Array:
     Returns
     -------
     ndarray, shape (6, n)
-        Linear rows as they were; then the rates of roll, pitch and yaw.
+        The linear rows of J; then the rates of roll, pitch and yaw.
 
     Raises
     ------
@@ -258,12 +274,12 @@ def analytic_jacobian(J: Array, rpy: npt.ArrayLike) -> Array:
 def _secant(pitch: float) -> float:
     cosine = math.cos(pitch)
     if not abs(cosine) >= 1e-6:
-        raise InputError(f"pitch is {pitch:.9g} rad: roll and yaw are not defined; allowed is |cos(pitch)| >= 1e-6")
+        raise InputError(f"pitch is {pitch:.9g} rad: roll and yaw are not defined; allowed: |cos(pitch)| >= 1e-6")
     return 1.0 / cosine
 
 
 def wrap_angle(angle: Array) -> Array:
-    """Angles brought into [-pi, pi).
+    """Equivalent angles in [-pi, pi).
 
     Examples
     --------
@@ -274,7 +290,7 @@ def wrap_angle(angle: Array) -> Array:
 
 
 def limit_magnitude(vector: Array, longest: Scalar) -> Array:
-    """The vector itself, or its direction with length ``longest`` when it is longer (O. Khatib, 1986).
+    """A vector, shortened to the length ``longest`` if it is longer (O. Khatib, 1986).
 
     Parameters
     ----------

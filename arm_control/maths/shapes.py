@@ -1,13 +1,13 @@
 """Convex shapes and their signed distances.
 
-Each shape sits at the origin of its own frame, the ones with an axis along z. The signed distance of a point
-is its distance to the surface, negative inside; its gradient is the unit vector that leads away fastest. Both
-are exact, also at corners. As a function of the point it is convex, since the shapes are: that is what the
-search along a segment in :mod:`arm_control.maths.segments` rests on.
+Each shape is centred at the origin of its own frame, with its axis along z. The signed distance of a point is its
+distance to the surface, negative inside; its gradient is the unit vector of the fastest increase. Both are exact,
+also at corners. The distance is a convex function of the point, because the shapes are convex: the search along a
+segment in :mod:`arm_control.maths.segments` depends on that.
 
-Where the gradient is not unique (the centre of a sphere, the axis of a cylinder, equally near faces) one of
-the possible ones is returned, always of length 1 and never a NaN. The distances are written for one point over
-any scalar, without a branch.
+Where the gradient is not unique (the centre of a sphere, the axis of a cylinder, equally near faces) the result is
+one of the possible ones, always of length 1 and never NaN. The distances take one point, over any scalar and
+without a branch.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ import numpy.typing as npt
 from arm_control.exceptions import InputError
 from arm_control.maths.columns import columns, rows
 from arm_control.maths.poses import Array
-from arm_control.maths.scalars import Scalar, maximum, minimum, select, sqrt
-from arm_control.maths.vectors import TINY, choose, clip, length_and_direction, magnitude
+from arm_control.maths.scalars import Scalar, clamp, maximum, minimum, select, sqrt
+from arm_control.maths.vectors import MIN_LENGTH, length_and_direction
 
 X_AXIS, Y_AXIS, Z_AXIS = np.eye(3)
 
@@ -41,61 +41,97 @@ Distance: TypeAlias = Callable[[Array], SignedDistance]
 
 
 def to_ball(p: Array, radius: Scalar) -> SignedDistance:
-    """Signed distance of a point p, shape (3,) [m], to a ball."""
+    """Signed distance to a ball around the origin.
+
+    Parameters
+    ----------
+    p : array, shape (3,)
+        A point [m].
+    radius : scalar
+        [m].
+    """
     distance, gradient = length_and_direction(p, X_AXIS)
     return SignedDistance(distance - radius, gradient)
 
 
-def to_capsule(p: Array, radius: Scalar, half: Scalar) -> SignedDistance:
-    """Signed distance to all within ``radius`` of a segment along z, from -half to half."""
-    return to_ball(np.array([p[0], p[1], p[2] - clip(p[2], -half, half)]), radius)
+def to_capsule(p: Array, radius: Scalar, half_length: Scalar) -> SignedDistance:
+    """Signed distance to a capsule: all points within ``radius`` of a segment along z.
+
+    Parameters
+    ----------
+    p : array, shape (3,)
+        A point [m].
+    radius : scalar
+        [m].
+    half_length : scalar
+        The segment goes from ``-half_length`` to ``half_length`` [m].
+    """
+    return to_ball(np.array([p[0], p[1], p[2] - clamp(p[2], -half_length, half_length)]), radius)
 
 
-def to_box(p: Array, half: Array) -> SignedDistance:
-    """Signed distance to a box; ``half`` is half of its edges, shape (3,)."""
-    sign = np.array([select(-x, -1.0, 1.0) for x in p])
-    over = np.array([magnitude(x) for x in p]) - half
-    yz, y = over[1] - over[0], choose(over[1] - over[0], Y_AXIS, X_AXIS)
-    deepest = select(yz, over[1], over[0])
-    face = choose(over[2] - deepest, Z_AXIS, y)
-    length, direction = length_and_direction(np.array([maximum(x, 0.0) for x in over]), face)
-    return SignedDistance(select(length - TINY, length, maximum(deepest, over[2])), sign * direction)
+def to_box(p: Array, half_edges: Array) -> SignedDistance:
+    """Signed distance to a box.
+
+    Parameters
+    ----------
+    p : array, shape (3,)
+        A point [m].
+    half_edges : array, shape (3,)
+        Half of the edges along x, y and z [m].
+    """
+    sign = select(-p, -1.0, 1.0)
+    over = np.abs(p) - half_edges
+    y_is_nearer = over[1] - over[0]
+    nearest_of_xy = select(y_is_nearer, over[1], over[0])
+    face_of_xy = select(y_is_nearer, Y_AXIS, X_AXIS)
+    face = select(over[2] - nearest_of_xy, Z_AXIS, face_of_xy)
+    length, direction = length_and_direction(maximum(over, 0.0), face)
+    return SignedDistance(select(length - MIN_LENGTH, length, maximum(nearest_of_xy, over[2])), sign * direction)
 
 
-def to_turned(p: Array, below: Scalar, above: Scalar, half: Scalar) -> SignedDistance:
-    """Signed distance to a cylinder, a cone, or what lies between them.
+def to_solid_of_revolution(p: Array, r_bottom: Scalar, r_top: Scalar, half_length: Scalar) -> SignedDistance:
+    """Signed distance to a cylinder, a cone or a truncated cone.
 
-    ``below`` and ``above`` are its radii at ``z = -half`` and ``z = half``. In the half plane of the point the
-    nearest point is on one of three edges; inside, the nearest edge's line counts.
+    In the half plane through the axis and the point, the nearest point is on one of three edges; inside, the line
+    of the nearest edge gives distance and gradient.
+
+    Parameters
+    ----------
+    p : array, shape (3,)
+        A point [m].
+    r_bottom, r_top : scalar
+        Radii at ``z = -half_length`` and ``z = half_length`` [m].
+    half_length : scalar
+        Half of the length along z [m].
     """
     r, z = sqrt(p[0] * p[0] + p[1] * p[1]), p[2]
-    slant = sqrt((above - below) * (above - below) + 4.0 * half * half)
-    along = np.array([above - below, 2.0 * half]) * (1.0 / slant)
-    x = np.array([r - below, z + half])
-    edges = (  # height above the edge's line, its normal, and the vector from the nearest point on it
-        (-z - half, np.array([0.0, -1.0]), np.array([r - clip(r, 0.0, below), z + half])),
-        (x[0] * along[1] - x[1] * along[0], np.array([along[1], -along[0]]), x - clip(x @ along, 0.0, slant) * along),
-        (z - half, np.array([0.0, 1.0]), np.array([r - clip(r, 0.0, above), z - half])),
-    )
+    slant = sqrt((r_top - r_bottom) * (r_top - r_bottom) + 4.0 * half_length * half_length)
+    along = np.array([r_top - r_bottom, 2.0 * half_length]) * (1.0 / slant)
+    x = np.array([r - r_bottom, z + half_length])
+    bottom = (-z - half_length, np.array([0.0, -1.0]), np.array([r - clamp(r, 0.0, r_bottom), z + half_length]))
+    side_gap = x - clamp(x @ along, 0.0, slant) * along
+    side = (x[0] * along[1] - x[1] * along[0], np.array([along[1], -along[0]]), side_gap)
+    top = (z - half_length, np.array([0.0, 1.0]), np.array([r - clamp(r, 0.0, r_top), z - half_length]))
+    edges = (bottom, side, top)  # height above the edge's line, its normal, vector from the nearest point of the edge
     height, normal, gap = edges[0]
     squared = gap @ gap
     for height_new, normal_new, gap_new in edges[1:]:
-        normal = choose(height_new - height, normal_new, normal)
+        normal = select(height_new - height, normal_new, normal)
         height = maximum(height, height_new)
         squared_new = gap_new @ gap_new
-        gap = choose(squared - squared_new, gap_new, gap)
+        gap = select(squared - squared_new, gap_new, gap)
         squared = minimum(squared, squared_new)
     distance = sqrt(squared)
-    is_clear = select(height, distance - TINY, 0.0)
-    slope = choose(is_clear, gap * (1.0 / select(is_clear, distance, 1.0)), normal)
-    off_axis = r - TINY
-    radial = choose(off_axis, p[:2] * (1.0 / select(off_axis, r, 1.0)), np.array([1.0, 0.0]))
+    is_clear = select(height, distance - MIN_LENGTH, 0.0)
+    slope = select(is_clear, gap * (1.0 / select(is_clear, distance, 1.0)), normal)
+    off_axis = r - MIN_LENGTH
+    radial = select(off_axis, p[:2] * (1.0 / select(off_axis, r, 1.0)), np.array([1.0, 0.0]))
     gradient = np.array([slope[0] * radial[0], slope[0] * radial[1], slope[1]])
     return SignedDistance(select(height, distance, height), gradient)
 
 
 class _Shape:
-    """What all shapes have."""
+    """Properties of every shape."""
 
     @property
     def distance(self) -> Distance:
@@ -103,7 +139,18 @@ class _Shape:
         raise NotImplementedError
 
     def signed_distance(self, p: npt.ArrayLike) -> SignedDistance:
-        """Signed distances, shape (...) [m], of points p, shape (..., 3) [m], and their gradients, (..., 3)."""
+        """Signed distances of many points at once.
+
+        Parameters
+        ----------
+        p : array_like, shape (..., 3)
+            Points in the shape's frame [m].
+
+        Returns
+        -------
+        SignedDistance
+            Distances, shape (...) [m], and gradients, shape (..., 3).
+        """
         p = np.asarray(p, dtype=float)
         points = p.reshape(-1, 3)
         distance, gradient = self.distance(columns(points.T))
@@ -122,7 +169,7 @@ class Sphere(_Shape):
 
     @property
     def extent(self) -> float:
-        """Radius of the ball around the origin that holds the shape [m]."""
+        """Radius of the ball around the origin that contains the shape [m]."""
         return self.radius
 
     @property
@@ -143,13 +190,13 @@ class Capsule(_Shape):
 
     @property
     def extent(self) -> float:
-        """Radius of the ball around the origin that holds the shape [m]."""
+        """Radius of the ball around the origin that contains the shape [m]."""
         return self.radius + self.length / 2
 
     @property
     def distance(self) -> Distance:
         """Signed distance of a point, over any scalar."""
-        return partial(to_capsule, radius=self.radius, half=self.length / 2)
+        return partial(to_capsule, radius=self.radius, half_length=self.length / 2)
 
 
 @dataclass(frozen=True)
@@ -165,18 +212,18 @@ class Box(_Shape):
 
     @property
     def extent(self) -> float:
-        """Radius of the ball around the origin that holds the shape [m]."""
+        """Radius of the ball around the origin that contains the shape [m]."""
         return math.hypot(*self.size) / 2
 
     @property
     def distance(self) -> Distance:
         """Signed distance of a point, over any scalar."""
-        return partial(to_box, half=np.array(self.size) / 2)
+        return partial(to_box, half_edges=np.array(self.size) / 2)
 
 
 @dataclass(frozen=True)
-class _Turned(_Shape):
-    """A solid turned about z: ``radius``, and ``length`` along z, the origin in its middle [m]."""
+class _Revolved(_Shape):
+    """A solid of revolution about z: ``radius``, and ``length`` along z, the origin in its middle [m]."""
 
     radius: float
     length: float
@@ -186,28 +233,28 @@ class _Turned(_Shape):
 
     @property
     def extent(self) -> float:
-        """Radius of the ball around the origin that holds the shape [m]."""
+        """Radius of the ball around the origin that contains the shape [m]."""
         return math.hypot(self.radius, self.length / 2)
 
 
 @dataclass(frozen=True)
-class Cylinder(_Turned):
+class Cylinder(_Revolved):
     """A cylinder with flat ends: ``radius``, and ``length`` along z, the origin in its middle [m]."""
 
     @property
     def distance(self) -> Distance:
         """Signed distance of a point, over any scalar."""
-        return partial(to_turned, below=self.radius, above=self.radius, half=self.length / 2)
+        return partial(to_solid_of_revolution, r_bottom=self.radius, r_top=self.radius, half_length=self.length / 2)
 
 
 @dataclass(frozen=True)
-class Cone(_Turned):
+class Cone(_Revolved):
     """A cone: base of ``radius`` at ``z = -length / 2``, apex at ``z = length / 2`` [m]."""
 
     @property
     def distance(self) -> Distance:
         """Signed distance of a point, over any scalar."""
-        return partial(to_turned, below=self.radius, above=0.0, half=self.length / 2)
+        return partial(to_solid_of_revolution, r_bottom=self.radius, r_top=0.0, half_length=self.length / 2)
 
 
 Shape: TypeAlias = Sphere | Capsule | Box | Cylinder | Cone

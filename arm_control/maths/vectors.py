@@ -1,51 +1,58 @@
-"""Vectors in space over any scalar, without a branch."""
+"""Vectors in space, shape (3,), over any scalar and without a branch."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from arm_control.maths.poses import Array
-from arm_control.maths.scalars import Scalar, maximum, minimum, select, sqrt
+from arm_control.maths.scalars import Scalar, select, sqrt
 
-TINY = 1e-12
-"""Distance below which a direction is not taken from a difference of points [m]."""
+MIN_LENGTH = 1e-12
+"""Length below which a vector has no direction [m]."""
 
 
 def dot(a: Array, b: Array) -> Scalar:
-    """``a^T b``."""
+    """``a^T b`` of two vectors, shape (3,) each."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 def cross(a: Array, b: Array) -> Array:
-    """``a x b``."""
-    (ax, ay, az), (bx, by, bz) = a, b
-    return np.array([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx])
+    """``a x b`` of two vectors, shape (3,) each.
+
+    ``numpy.cross`` does the same for rows of floats, but neither for nodes of a tape nor as fast for one pair.
+    """
+    return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
 
 
-def magnitude(x: Scalar) -> Scalar:
-    """``|x|``."""
-    return maximum(x, -x)
+def skew(a: Array) -> Array:
+    """The matrix ``[a]`` with ``[a] b = a x b``, shape (3, 3)."""
+    return np.array([[0.0, -a[2], a[1]], [a[2], 0.0, -a[0]], [-a[1], a[0], 0.0]])
 
 
-def clip(x: Scalar, low: Scalar, high: Scalar) -> Scalar:
-    """Return x, but nothing below low or above high."""
-    return minimum(maximum(x, low), high)
+def length_and_direction(x: Array, default: Array) -> tuple[Scalar, Array]:
+    """Length of a vector and its direction.
 
+    Parameters
+    ----------
+    x : array, shape (3,)
+        Any vector.
+    default : array, shape (3,)
+        Direction of a vector shorter than :data:`MIN_LENGTH`.
 
-def choose(x: Scalar, a: Array, b: Array) -> Array:
-    """Vector a where x > 0, else b."""
-    return np.array([select(x, one, other) for one, other in zip(a, b, strict=True)])
-
-
-def length_and_direction(x: Array, otherwise: Array) -> tuple[Scalar, Array]:
-    """Length of a vector and its direction; ``otherwise`` where it has none."""
+    Returns
+    -------
+    length : scalar
+        In the unit of x.
+    direction : array, shape (3,)
+        Unit vector.
+    """
     length = sqrt(dot(x, x))
-    has_one = length - TINY
-    return length, choose(has_one, x * (1.0 / select(has_one, length, 1.0)), otherwise)
+    has_direction = length - MIN_LENGTH
+    return length, select(has_direction, x * (1.0 / select(has_direction, length, 1.0)), default)
 
 
-def across(x: Array) -> Array:
-    """A unit vector perpendicular to x; any one where x has no length."""
-    along_first = 2.0 * x[0] * x[0] - dot(x, x)
-    one, other = np.array([0.0, x[2], -x[1]]), np.array([-x[2], 0.0, x[0]])
-    return length_and_direction(choose(along_first, other, one), np.array([0.0, 0.0, 1.0]))[1]
+def any_perpendicular(x: Array) -> Array:
+    """A unit vector perpendicular to x, shape (3,); any unit vector where x has no direction."""
+    is_near_x_axis = 2.0 * x[0] * x[0] - dot(x, x)
+    across_z, across_x = np.array([-x[2], 0.0, x[0]]), np.array([0.0, x[2], -x[1]])
+    return length_and_direction(select(is_near_x_axis, across_z, across_x), np.array([0.0, 0.0, 1.0]))[1]

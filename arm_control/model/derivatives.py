@@ -28,10 +28,11 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control.maths.linalg import inverse
-from arm_control.maths.poses import Array
+from arm_control.maths.poses import Array, Pose
 from arm_control.maths.scalars import Scalar
+from arm_control.maths.vectors import cross, skew
 from arm_control.model.recursions import REST, axis, numeric
-from arm_control.model.spatial_vectors import Force, Inertia, Motion, Transform, cross, skew
+from arm_control.model.spatial_vectors import Force, Inertia, Motion
 from arm_control.model.tree import Tree
 
 
@@ -64,21 +65,21 @@ class _CoriolisInertia:
         return Force(cross(motion.w, self.f), self.D @ motion.w)
 
 
-def torque_derivatives(tree: Tree, X_W: list[Transform], v: Array, a: Array) -> TorqueDerivatives:
+def torque_derivatives(tree: Tree, X_W: list[Pose], v: Array, a: Array) -> TorqueDerivatives:
     """Torque for an acceleration and its derivatives, from the transforms of every body.
 
     Parameters
     ----------
     tree : Tree
-    X_W : list of Transform
+    X_W : list of Pose
         Every body, seen from the world.
     v, a : array, shape (n,)
         Joint velocity and acceleration.
     """
     bodies = tree.bodies
-    S = [X.push(axis(body)) for body, X in zip(bodies, X_W, strict=True)]
+    S = [axis(body).in_parent(X) for body, X in zip(bodies, X_W, strict=True)]
     V, A, Sd, Sdd = _motions(tree, S, v, a)
-    I = [X.push_inertia(body.inertia) for body, X in zip(bodies, X_W, strict=True)]
+    I = [body.inertia.in_parent(X) for body, X in zip(bodies, X_W, strict=True)]
     B = [_CoriolisInertia.of(I_i, V_i) for I_i, V_i in zip(I, V, strict=True)]
     F = [I_i * A_i + V_i.cross_force(I_i * V_i) for I_i, A_i, V_i in zip(I, A, V, strict=True)]
     tau, tau_q, tau_v, M = (np.zeros(shape, dtype=object) for shape in [tree.n, *[(tree.n, tree.n)] * 3])
@@ -146,7 +147,7 @@ class AccelerationDerivatives(NamedTuple):
     a_tau: Array
 
 
-def acceleration_derivatives(tree: Tree, X_W: list[Transform], v: Array, tau: Array) -> AccelerationDerivatives:
+def acceleration_derivatives(tree: Tree, X_W: list[Pose], v: Array, tau: Array) -> AccelerationDerivatives:
     """Forward dynamics ``a = M^-1 (tau - h)`` and its derivatives.
 
         a_tau = M^-1        a_q = -M^-1 tau_q        a_v = -M^-1 tau_v

@@ -23,9 +23,9 @@ from arm_control.compiler.program import Program
 from arm_control.compiler.scan_law import Scan, ScanLaw, TextScan
 from arm_control.core.cache import Cache
 from arm_control.exceptions import ModelError
-from arm_control.maths.poses import Array
+from arm_control.maths.poses import Array, Pose
 from arm_control.model.quantities import reference, tool_numbers
-from arm_control.model.spatial_vectors import Inertia, Transform
+from arm_control.model.spatial_vectors import Inertia
 from arm_control.model.tree import Tree
 
 T = TypeVar("T")
@@ -208,7 +208,7 @@ class Engine:
         rng = np.random.default_rng(0)
         samples = {name: rng.uniform(-1.0, 1.0, (N_SAMPLES, size)) for name, size in sizes.items()}
         load = Inertia(0.5, np.array([0.01, -0.02, 0.03]), 0.01 * np.eye(3))
-        tool = tool_numbers(self._tree, Transform(np.eye(3), np.array([0.1, 0.2, -0.3])), load)
+        tool = tool_numbers(self._tree, Pose(np.eye(3), np.array([0.1, 0.2, -0.3])), load)
         return {name: np.tile(tool, (N_SAMPLES, 1)) if name == "tool" else x for name, x in samples.items()}
 
 

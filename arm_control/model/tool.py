@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from arm_control.exceptions import ModelError
 from arm_control.maths.poses import Array, Pose
-from arm_control.model.spatial_vectors import Inertia, Transform
+from arm_control.model.spatial_vectors import Inertia
 from arm_control.model.urdf.checks import TRIANGLE_TOLERANCE
 
 ROTATION_TOLERANCE = 1e-9
@@ -49,7 +49,7 @@ class Tool:
     mass: float = 0.0
     centre: npt.ArrayLike = (0.0, 0.0, 0.0)
     inertia: npt.ArrayLike = field(default_factory=lambda: np.zeros((3, 3)))
-    X_ET: Pose = field(default_factory=lambda: Pose(np.eye(3), np.zeros(3)))
+    X_ET: Pose = field(default_factory=Pose.identity)
 
     def __post_init__(self) -> None:
         c, J = self._arrays()
@@ -75,9 +75,9 @@ class Tool:
             raise ModelError(f"a tool's X_ET has R and p of shapes {found}, allowed (3, 3) and (3,)")
         return c, J
 
-    def numbers(self) -> tuple[Transform, Inertia]:
+    def numbers(self) -> tuple[Pose, Inertia]:
         """The same for the recursions: the tip's transform, and the inertia about E's origin."""
         c, J = self._arrays()
         body = Inertia(self.mass, np.zeros(3), J)
-        X_ET = Transform(np.asarray(self.X_ET.R, dtype=float), np.asarray(self.X_ET.p, dtype=float))
-        return X_ET, Transform(np.eye(3), c).push_inertia(body)
+        X_ET = Pose(np.asarray(self.X_ET.R, dtype=float), np.asarray(self.X_ET.p, dtype=float))
+        return X_ET, body.in_parent(Pose(np.eye(3), c))

@@ -33,6 +33,7 @@ import numpy.typing as npt
 
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array, Pose, rotation_from_vector, rotation_vector
+from arm_control.maths.vectors import skew
 from arm_control.motion.joint_trajectory import powers, quintic
 from arm_control.motion.references import Reference
 
@@ -198,7 +199,7 @@ def _left_jacobian(phi: Array, rate: Array) -> tuple[Array, Array]:
     """J with ``omega = J phi'`` of (2), and its derivative when phi changes at this rate."""
     x2 = float(phi @ phi)
     a, b, a_x, b_x = _coefficients(x2)
-    P, Q = _cross(phi), _cross(rate)
+    P, Q = skew(phi), skew(rate)
     PP, along = P @ P, float(phi @ rate)
     return np.eye(3) + a * P + b * PP, a * Q + b * (Q @ P + P @ Q) + along * (a_x * P + b_x * PP)
 
@@ -215,11 +216,6 @@ def _coefficients(x2: float) -> tuple[float, float, float, float]:
     sine, cosine = math.sin(x), math.cos(x)
     a, b = (1 - cosine) / x2, (x - sine) / (x2 * x)
     return a, b, (sine / x - 2 * a) / x2, ((1 - cosine) / x2 - 3 * b) / x2
-
-
-def _cross(w: Array) -> Array:
-    x, y, z = w.tolist()
-    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
 
 def _refuse_times(times: Array, n: int) -> None:

@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 
 from arm_control.compiler.scan_law import ScanLaw
-from arm_control.maths.entrywise import clamp
 from arm_control.maths.linalg import mirrored
 from arm_control.maths.poses import Array
-from arm_control.maths.scalars import maximum
+from arm_control.maths.scalars import clamp, maximum
 from arm_control.model.quantities import TOOL, State
 from arm_control.model.tree import Tree
 from arm_control.planning.costs import Costs

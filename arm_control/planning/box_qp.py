@@ -24,10 +24,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from arm_control.exceptions import InputError
-from arm_control.maths.entrywise import select
 from arm_control.maths.linalg import is_numeric
 from arm_control.maths.poses import Array
-from arm_control.maths.scalars import Scalar, maximum, sqrt
+from arm_control.maths.scalars import Scalar, maximum, select, sqrt
 
 FULL_STEPS = 8
 MAX_ITERATIONS = 100

@@ -7,7 +7,7 @@ from typing import Any
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
 from arm_control.model.quantities import State
-from arm_control.model.recursions import frame_transform, jacobian
+from arm_control.model.recursions import frame_pose, jacobian
 
 
 class Knot:
@@ -31,7 +31,7 @@ class Knot:
         body, X = (tree.tip.body, arm.X_WE) if frame is None else (0, None)
         if X is None:
             link = tree.frames[str(frame)]
-            body, X = link.body, frame_transform(link, arm.X_W)
+            body, X = link.body, frame_pose(link, arm.X_W)
         p = X.p + X.R @ point
         return p, _Lazy(lambda: jacobian(tree, arm.X_W, body, p))
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array, rotation_vector
 from arm_control.maths.scalars import Scalar, cos, maximum, select, sin, sqrt
-from arm_control.model.spatial_vectors import skew
+from arm_control.maths.vectors import skew
 from arm_control.planning.knot import Knot
 
 _SMALL = 1e-3

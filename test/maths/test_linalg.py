@@ -11,7 +11,7 @@ from arm_control.compiler.llvm_code import WORK, batch_code, scalar_code
 from arm_control.compiler.llvm_compiler import Library, compile_code
 from arm_control.compiler.program import run
 from arm_control.compiler.tape import Tape
-from arm_control.maths.linalg import eigen_symmetric, inverse, mirrored, smallest_pivot, solve
+from arm_control.maths.linalg import cholesky, eigen_symmetric, inverse, lower_triangle, mirrored, smallest_pivot, solve
 from arm_control.maths.poses import Array
 from arm_control.maths.scalars import atan2, maximum, nearest, select, sqrt
 from arm_control.model.backends.python_backend import python_function
@@ -43,6 +43,45 @@ def test_solve_is_lapacks(n: int):
         np.testing.assert_allclose(S @ x, b, rtol=0, atol=1e-11 * np.abs(x).max())
         np.testing.assert_allclose(x, np.linalg.solve(S, b), rtol=0, atol=1e-10 * np.abs(x).max())
         np.testing.assert_array_equal(solve(S, b), np.linalg.solve(S, b))
+
+
+@pytest.mark.parametrize("dtype", [float, object])
+@pytest.mark.parametrize("n", range(1, 9))
+def test_choleskys_factors_are_lapacks(n: int, dtype: type):
+    rng = np.random.default_rng(n)
+    for _ in range(20):
+        S = random_symmetric(rng, n, 4.0)
+        b, B, L = rng.normal(size=n), rng.normal(size=(n, 3)), np.linalg.cholesky(S)
+        factors = cholesky(S.astype(dtype))
+        np.testing.assert_allclose(factors.L.astype(float), L, rtol=0, atol=1e-11)
+        np.testing.assert_allclose((factors.inverse() @ L).astype(float), np.eye(n), rtol=0, atol=1e-11)
+        np.testing.assert_array_equal(factors.inverse().astype(float), np.tril(factors.inverse().astype(float)))
+        for right in (b, B):
+            x = factors.solve(right.astype(dtype)).astype(float)
+            np.testing.assert_allclose(x, np.linalg.solve(S, right), rtol=0, atol=1e-10 * np.abs(x).max())
+        assert factors.smallest_pivot == pytest.approx(np.min(np.diag(L)) ** 2)
+
+
+@pytest.mark.parametrize("dtype", [float, object])
+@pytest.mark.parametrize("S", [np.diag([1.0, -2.0, 3.0]), np.zeros((2, 2)), np.full((2, 2), np.nan)])
+def test_cholesky_tells_a_matrix_that_is_not_positive_definite(S: Array, dtype: type):
+    assert not cholesky(S.astype(dtype)).smallest_pivot > 0.0
+
+
+def test_choleskys_factors_on_a_tape():
+    S = random_symmetric(np.random.default_rng(0), 3, 1.0)
+    tape = Tape()
+    factors = cholesky(tape.inputs("S", 9).reshape(3, 3))
+    program = tape.program({"L": factors.L, "pivot": factors.smallest_pivot})
+    results = run(program, {"S": S.ravel()})
+    np.testing.assert_allclose(results["L"].astype(float), np.linalg.cholesky(S), rtol=0, atol=1e-14)
+    assert results["pivot"] == pytest.approx(cholesky(S).smallest_pivot)
+    indefinite = S - np.diag([0.0, 0.0, 2.0])
+    assert not run(program, {"S": indefinite.ravel()})["pivot"] > 0.0
+
+
+def test_a_lower_triangle_from_its_rows():
+    np.testing.assert_array_equal(lower_triangle(np.array([1, 2, 3]), 2).astype(int), [[1, 0], [2, 3]])
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 6])

@@ -15,7 +15,7 @@ from arm_control.maths.segments import Nearest, closest_on_segment, to_point
 from arm_control.maths.segments import between_segments as between_two
 from arm_control.maths.segments import segment_to_shape as of_one
 from arm_control.maths.shapes import Box, Capsule, Shape, Sphere
-from arm_control.maths.vectors import across, cross
+from arm_control.maths.vectors import any_perpendicular, cross
 
 
 def segments(seed: int, n: int, size: float = 1.0) -> tuple[Array, Array]:
@@ -47,13 +47,13 @@ def test_the_nearest_point_of_a_segment_has_three_branches_and_a_degenerate_one(
     assert closest_on_segment(np.ones(3), b, b) == 0.0
 
 
-def test_vectors_are_numpys_and_one_across_is_perpendicular():
+def test_vectors_are_numpys_and_one_across_is_any_perpendicular():
     for a, b in zip(*segments(4, 10), strict=True):
         np.testing.assert_allclose(cross(a, b), np.cross(a, b), rtol=0, atol=1e-15)
     for x in (*np.eye(3), *-np.eye(3), *segments(4, 10)[0], np.array([1.0, 1.0, 0.0]), np.array([0.0, 0.0, 1e-9])):
-        assert np.linalg.norm(across(x)) == pytest.approx(1.0)
-        assert abs(across(x) @ x) < 1e-15
-    assert np.linalg.norm(across(np.zeros(3))) == 1.0
+        assert np.linalg.norm(any_perpendicular(x)) == pytest.approx(1.0)
+        assert abs(any_perpendicular(x) @ x) < 1e-15
+    assert np.linalg.norm(any_perpendicular(np.zeros(3))) == 1.0
 
 
 def test_a_point_is_a_segment_without_length():

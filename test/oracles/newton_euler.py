@@ -29,9 +29,9 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.maths.poses import Array
+from arm_control.maths.poses import Array, Pose
 from arm_control.model import recursions as rec
-from arm_control.model.spatial_vectors import Force, Transform
+from arm_control.model.spatial_vectors import Force
 from arm_control.model.tree import Tree
 
 NO_WRENCH = (0.0,) * 6
@@ -73,7 +73,7 @@ def rnea(
     """
     tree = replace(tree, gravity=np.asarray(g0, dtype=float))
     q, v, a, wrench = (np.asarray(values, dtype=float) for values in (q, v, a, F_E))
-    X = rec.joint_transforms(tree, q)
+    X = rec.joint_poses(tree, q)
     V = rec.velocities(tree, X, v)
     A = rec.accelerations(tree, X, V, v, a)
     return rec.inverse_dynamics(tree, X, V, A, Force(wrench[:3], wrench[3:]))
@@ -89,7 +89,7 @@ def rnea_world(
 ) -> Array:
     """The same in the world's axes, equations (1) to (6); arguments as for :func:`rnea`."""
     g0, q, v, a, wrench = (np.asarray(values, dtype=float) for values in (g0, q, v, a, F_E))
-    bodies, X_W = tree.bodies, rec.world_transforms(tree, rec.joint_transforms(tree, q))
+    bodies, X_W = tree.bodies, rec.world_poses(tree, rec.joint_poses(tree, q))
     w, wd, acc = ([np.zeros(3)] * len(bodies) for _ in range(3))
     f, n = [np.zeros(3)] * len(bodies), [np.zeros(3)] * len(bodies)
     tau = np.zeros(tree.n)
@@ -104,7 +104,7 @@ def rnea_world(
         else:
             w[i], wd[i] = w_p + zv, wd_p + za + np.cross(w_p, zv)
         f[i], n[i] = _needed(body.inertia.m, *_spread(tree, i, X_W[i]), w[i], wd[i], acc[i] - g0)
-    tip = rec.frame_transform(tree.tip, X_W)
+    tip = rec.frame_pose(tree.tip, X_W)
     f_E, at = tip.R @ wrench[:3], tip.p - X_W[tree.tip.body].p
     f[tree.tip.body] = f[tree.tip.body] + f_E
     n[tree.tip.body] = n[tree.tip.body] + tip.R @ wrench[3:] + np.cross(at, f_E)
@@ -117,7 +117,7 @@ def rnea_world(
     return tau
 
 
-def _spread(tree: Tree, i: int, X: Transform) -> tuple[Array, Array]:
+def _spread(tree: Tree, i: int, X: Pose) -> tuple[Array, Array]:
     """Centre of mass of body i, seen from its joint, and inertia about it, both in the world's axes."""
     inertia = tree.bodies[i].inertia
     c = inertia.h / inertia.m if inertia.m else np.zeros(3)

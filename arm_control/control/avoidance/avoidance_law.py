@@ -53,11 +53,10 @@ from arm_control.control.avoidance.obstacles import Obstacle
 from arm_control.control.avoidance.pair_table import NEAR, NORMAL, POINT, RHO, Scene
 from arm_control.control.avoidance.proximity import Pairs, Proximity
 from arm_control.control.text_kernel import text_kernel
-from arm_control.maths.cholesky import cholesky, lower
-from arm_control.maths.linalg import eigen_symmetric
+from arm_control.maths.linalg import cholesky, eigen_symmetric, lower_triangle
 from arm_control.maths.poses import Array
-from arm_control.maths.scalars import maximum, minimum, select
-from arm_control.maths.vectors import TINY, clip, cross
+from arm_control.maths.scalars import clamp, maximum, minimum, select
+from arm_control.maths.vectors import MIN_LENGTH, cross
 from arm_control.model import RobotModel, Terms
 
 __all__ = ["Avoidance", "AvoidanceOutput", "AvoidanceParameters", "push"]
@@ -76,16 +75,16 @@ def push(x: Mapping[str, Array], gear: Array) -> dict[str, Any]:
     eta, threshold, self_threshold, smallest, takeover, damping, mass_limit = x["numbers"]
     n, moment, axes, n_v = x["n"], cross(x["p"], x["n"]), x["axes"].reshape(6, -1), gear.shape[1]
     J_n = (x["sign"] * (n @ axes[:3] + moment @ axes[3:])) @ gear
-    B = lower(x["L_inv"], n_v) @ J_n
+    B = lower_triangle(x["L_inv"], n_v) @ J_n
     rho_dot = J_n @ x["v"] - n @ x["twist"][:3] - moment @ x["twist"][3:]
-    rho0 = maximum(select(x["is_self"][0], self_threshold, threshold), TINY)
+    rho0 = maximum(select(x["is_self"][0], self_threshold, threshold), MIN_LENGTH)
     rho = maximum(x["rho"][0], minimum(smallest, rho0))
     mobility = B @ B
     m = 1.0 / (mobility + 1.0 / mass_limit)  # (1)
     f = eta * (1.0 / rho - 1.0 / rho0) / (rho * rho)  # (2)
     d = damping * (1.0 - rho / rho0) * maximum(0.0, -rho_dot)  # (3)
-    can_move = clip(2.0 * mobility * mass_limit - 1.0, 0.0, 1.0)
-    y = clip((x["rho"][0] - takeover) / maximum(takeover, 1e-6), 0.0, 1.0)
+    can_move = clamp(2.0 * mobility * mass_limit - 1.0, 0.0, 1.0)
+    y = clamp((x["rho"][0] - takeover) / maximum(takeover, 1e-6), 0.0, 1.0)
     share = 1.0 - can_move * (1.0 - y * y * (3.0 - 2.0 * y))
     is_other = x["key"][0] - x["best"][0]  # another capsule of the link is nearer
     tau = J_n * select(is_other, 0.0, m * (f + d))
@@ -105,15 +104,15 @@ def shortened(x: Mapping[str, Array]) -> dict[str, Any]:
 def alone(x: Mapping[str, Array]) -> dict[str, Any]:
     """What takes the place of the task in (5), with (6), over any scalar."""
     n = len(x["v"])
-    L, _ = cholesky(x["M"].reshape(n, n))
+    L = cholesky(x["M"].reshape(n, n)).L
     y = L.T @ x["v"]
-    A = lower(x["escape"], n)
+    A = lower_triangle(x["escape"], n)
     A = A + np.tril(A, -1).T
     values, U = eigen_symmetric(A)
     threshold = values[0]
     for value in values[1:]:
         threshold = maximum(threshold, value)
-    threshold = maximum(1e-9 * threshold, TINY**2)
+    threshold = maximum(1e-9 * threshold, MIN_LENGTH**2)
     for value, u in zip(values, U.T, strict=True):
         y = y - u * select(value - threshold, u @ (L.T @ x["v"]), 0.0)  # (6)
     return {"alone": x["h"] - x["damping"][0] * (L @ y)}
@@ -276,7 +275,7 @@ def _numbers(p: AvoidanceParameters) -> list[float]:
 
 def _factors(x: Mapping[str, Array]) -> dict[str, Any]:
     n = math.isqrt(len(x["M"]))
-    return {"L_inv": cholesky(x["M"].reshape(n, n))[1][np.tril_indices(n)]}
+    return {"L_inv": cholesky(x["M"].reshape(n, n)).inverse()[np.tril_indices(n)]}
 
 
 def _kernel(model: RobotModel, text: Callable[[Mapping[str, Array]], dict[str, Any]], **samples: Array) -> Kernel:

@@ -17,7 +17,7 @@ from arm_control.compiler.column_law import ColumnLaw
 from arm_control.maths.poses import Array
 from arm_control.maths.scalars import Scalar
 from arm_control.maths.segments import Nearest, between_segments, segment_to_shape, to_point
-from arm_control.maths.shapes import Distance, to_box, to_turned
+from arm_control.maths.shapes import Distance, to_box, to_solid_of_revolution
 
 Entries = Mapping[str, Array]
 
@@ -40,7 +40,7 @@ def box(x: Entries) -> dict[str, Any]:
 
 def turned(x: Entries) -> dict[str, Any]:
     """Of a segment and a cylinder or a cone; ``size`` is its radii below and above, and half of its length."""
-    return _in_frame(x, lambda p: to_turned(p, *x["size"]))
+    return _in_frame(x, lambda p: to_solid_of_revolution(p, *x["size"]))
 
 
 def _in_frame(x: Entries, distance: Distance) -> dict[str, Any]:

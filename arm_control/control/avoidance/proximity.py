@@ -140,9 +140,9 @@ class Proximity:
         tree, state = self._model.tree, State(self._model.tree, {"q": x["q"]})
         ends = [[np.zeros(3), np.zeros(3)]]  # the last one fills up
         for c in reversed(self.capsules):
-            X, placement = tree.frames[c.link], tree.frames[c.link].placement
-            local = [placement.R @ end + placement.p for end in (c.a, c.b)]
-            ends.append([y if X.body < 0 else state.X_W[X.body].R @ y + state.X_W[X.body].p for y in local])
+            frame = tree.frames[c.link]
+            local = [frame.X_BF.R @ end + frame.X_BF.p for end in (c.a, c.b)]
+            ends.append([y if frame.body < 0 else state.X_W[frame.body].R @ y + state.X_W[frame.body].p for y in local])
         axes = []
         for body, X_W in zip(tree.bodies, state.X_W, strict=True):
             z = X_W.R[:, 2]

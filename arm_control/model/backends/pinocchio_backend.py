@@ -95,7 +95,7 @@ class PinocchioBackEnd:
 
     def attach(self, tool: Array) -> None:
         """Put the end effector and its load on the body that carries them."""
-        turned = self.tree.frames[self._link].placement.inverse()  # Pinocchio's joint frame is the link's
+        turned = self.tree.frames[self._link].X_BF.inverse()  # Pinocchio's joint frame is the link's
         R, p = turned.R @ tool[:9].reshape(3, 3), turned.R @ tool[9:12]
         self.model.frames[self.tip_id].placement = pin.SE3(R, p)
         mass, h = float(tool[12]), turned.R @ tool[13:16]

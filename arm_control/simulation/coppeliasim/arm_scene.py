@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from arm_control.exceptions import JointNotFound, ModelError
-from arm_control.maths.poses import Array, rotation_with_z
+from arm_control.maths.poses import Array, Pose, rotation_with_z
 from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
 from arm_control.model import RobotModel
-from arm_control.model.spatial_vectors import Inertia, Transform
+from arm_control.model.spatial_vectors import Inertia
 from arm_control.model.tree import Body
 
 THICKNESS, SMALLEST = 0.06, 0.04
@@ -75,9 +75,9 @@ def build(sim: Any, model: RobotModel, q: Array) -> None:
     base = sim.createPrimitiveShape(sim.primitiveshape_cuboid, [2 * THICKNESS, 2 * THICKNESS, SMALLEST])
     sim.setObjectAlias(base, alias(model.base))
     _make_shape(sim, base, static=True)
-    carriers, places, joints = [base], [Transform.identity()], list[int]()  # of the world, then of each body
+    carriers, places, joints = [base], [Pose.identity()], list[int]()  # of the world, then of each body
     for i, body in enumerate(tree.bodies):
-        X_WB = places[body.parent + 1] @ body.placement
+        X_WB = places[body.parent + 1] @ body.X_PJ
         joint = _joint(sim, body, X_WB)
         sim.setObjectParent(joint, carriers[body.parent + 1], True)
         shape = _link(sim, body.inertia, X_WB, _end(model, i))
@@ -94,10 +94,10 @@ def build(sim: Any, model: RobotModel, q: Array) -> None:
         target = sim.createDummy(SMALLEST)
         sim.setObjectAlias(target, "target")
         X_WE = model.pose(q)
-        sim.setObjectMatrix(target, _rows(Transform(X_WE.R, X_WE.p)), sim.handle_world)
+        sim.setObjectMatrix(target, _rows(X_WE), sim.handle_world)
 
 
-def _joint(sim: Any, body: Body, X_WB: Transform) -> int:
+def _joint(sim: Any, body: Body, X_WB: Pose) -> int:
     kind = sim.joint_prismatic_subtype if body.is_prismatic else sim.joint_revolute_subtype
     joint = int(sim.createJoint(kind, sim.jointmode_dynamic, 0, [2 * THICKNESS, THICKNESS / 2]))
     sim.setObjectAlias(joint, alias(body.name))
@@ -109,24 +109,24 @@ def _joint(sim: Any, body: Body, X_WB: Transform) -> int:
 def _end(model: RobotModel, i: int) -> Array:
     """Where a body's shape reaches to, in the body's frame: the first joint it carries, or the end effector."""
     tree = model.tree
-    carried = [body.placement.p for body in tree.bodies if body.parent == i]
+    carried = [body.X_PJ.p for body in tree.bodies if body.parent == i]
     if carried:
         return carried[0]
-    return tree.tip.placement.p if tree.tip.body == i else tree.bodies[i].inertia.h / tree.bodies[i].inertia.m
+    return tree.tip.X_BF.p if tree.tip.body == i else tree.bodies[i].inertia.h / tree.bodies[i].inertia.m
 
 
-def _link(sim: Any, inertia: Inertia, X_WB: Transform, end: Array) -> int:
+def _link(sim: Any, inertia: Inertia, X_WB: Pose, end: Array) -> int:
     """A shape from a body's origin to ``end``, with the body's inertia."""
     length = float(np.linalg.norm(end))
     R = rotation_with_z(end / length) if length > 1e-6 else np.eye(3)
-    X_BS = Transform(R, np.asarray(end, dtype=float) / 2)
+    X_BS = Pose(R, np.asarray(end, dtype=float) / 2)
     shape = int(sim.createPrimitiveShape(sim.primitiveshape_cylinder, [THICKNESS, THICKNESS, max(length, SMALLEST)]))
     sim.setObjectMatrix(shape, _rows(X_WB @ X_BS), sim.handle_world)
-    own = X_BS.inverse().push_inertia(inertia)
+    own = inertia.in_parent(X_BS.inverse())
     c = own.h / own.m
     J_c = own.J - own.m * (c @ c * np.eye(3) - np.outer(c, c))  # (1)
     sim.setShapeMass(shape, float(own.m))
-    sim.setShapeInertia(shape, J_c.ravel().tolist(), _rows(Transform(np.eye(3), c)))
+    sim.setShapeInertia(shape, J_c.ravel().tolist(), _rows(Pose(np.eye(3), c)))
     _make_shape(sim, shape, static=False)
     return shape
 
@@ -137,7 +137,7 @@ def _make_shape(sim: Any, shape: int, static: bool) -> None:
     sim.setObjectInt32Param(shape, sim.shapeintparam_kinematic, 0)  # else MuJoCo holds the base by a soft weld
 
 
-def _rows(X: Transform) -> list[float]:
+def _rows(X: Pose) -> list[float]:
     """A transform as CoppeliaSim takes it: three rows of four."""
     return [float(x) for x in np.column_stack([X.R, X.p]).ravel()]
 

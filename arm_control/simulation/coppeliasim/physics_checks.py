@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from arm_control.exceptions import ModelError
-from arm_control.maths.poses import Array
+from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel
-from arm_control.model.spatial_vectors import Inertia, Transform
+from arm_control.model.spatial_vectors import Inertia
 from arm_control.model.tree import Body
 
 OLDEST, SIGNED_TORQUE = 40300, 40400
@@ -124,16 +124,16 @@ def check_links(model: RobotModel, found: Sequence[Any], q: Sequence[float]) -> 
     ModelError
         When an axis, a mass, a centre of mass or an inertia differs by more than is allowed.
     """
-    places: list[Transform] = []
+    places: list[Pose] = []
     for body, (joint, *shapes) in zip(model.tree.bodies, found, strict=True):
-        X_FP = places[body.parent] if body.parent >= 0 else Transform.identity()
-        places.append(X_FP @ body.transform(np.asarray(q, dtype=float)))
+        X_FP = places[body.parent] if body.parent >= 0 else Pose.identity()
+        places.append(X_FP @ body.X_PB(np.asarray(q, dtype=float)))
         _check_axis(body, _transform(joint), places[-1])
         theirs = sum((_inertia(*shape) for shape in shapes), Inertia.zero())
-        _check_inertia(f"what {body.name} carries", theirs, places[-1].push_inertia(body.inertia))
+        _check_inertia(f"what {body.name} carries", theirs, body.inertia.in_parent(places[-1]))
 
 
-def _check_axis(body: Body, theirs: Transform, ours: Transform) -> None:
+def _check_axis(body: Body, theirs: Pose, ours: Pose) -> None:
     z = ours.R[:, 2]
     aside = np.zeros(3) if body.is_prismatic else np.cross(theirs.p - ours.p, z)
     if np.abs(theirs.R[:, 2] - z).max() < DIRECTION_TOLERANCE and np.abs(aside).max() < PLACE_TOLERANCE:
@@ -167,18 +167,18 @@ def _check_inertia(what: str, theirs: Inertia, ours: Inertia) -> None:
 def _inertia(m: float, J_c: Sequence[float], centre: Sequence[float], place: Sequence[float]) -> Inertia:
     """Inertia of a shape, seen from the frame in which it is at ``place``."""
     own = Inertia(m, np.zeros(3), np.reshape(np.array(J_c, dtype=float), (3, 3)))
-    return (_transform(place) @ _transform(centre)).push_inertia(own)
+    return own.in_parent(_transform(place) @ _transform(centre))
 
 
 def _about_centre(inertia: Inertia) -> tuple[Array, Array]:
     """Centre of mass, and inertia about it."""
     c = inertia.h / inertia.m
-    return c, Transform(np.eye(3), -c).push_inertia(inertia).J
+    return c, inertia.in_parent(Pose(np.eye(3), -c)).J
 
 
-def _transform(rows: Sequence[float]) -> Transform:
+def _transform(rows: Sequence[float]) -> Pose:
     matrix = np.reshape(np.array(rows, dtype=float), (3, 4))
-    return Transform(matrix[:, :3], matrix[:, 3])
+    return Pose(matrix[:, :3], matrix[:, 3])
 
 
 def _said(values: Array) -> list[float]:

@@ -10,8 +10,8 @@ import pytest
 
 from arm_control.compiler.program import run
 from arm_control.compiler.tape import Tape
-from arm_control.maths.entrywise import clamp, largest, maximum, minimum, select
 from arm_control.maths.poses import Array
+from arm_control.maths.scalars import clamp, largest, maximum, minimum, select
 
 FUNCTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "maximum": (maximum, np.maximum),
