@@ -15,19 +15,19 @@ import numpy as np
 from arm_control.compiler.kernels import Kernel
 from arm_control.compiler.program import Program
 from arm_control.compiler.tape import Tape
-from arm_control.control.joint_limits import JointLimits, Limits, Passed, passed
+from arm_control.control.joint_limits import JointLimits, LimitedTorque, LimitNumbers, limit_torque
 from arm_control.exceptions import ModelError
 from arm_control.maths.linalg import mirrored
 from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel, Terms
 from arm_control.model.engine import AGREEMENT
 
-Run = Callable[[Terms, Array, Array, float, float], Passed]
+Run = Callable[[Terms, Array, Array, float, float], LimitedTorque]
 """Torque wanted, last torque, time between them and whether joint limits count, to what may pass."""
 
 
 def compiled(model: RobotModel, limits: JointLimits) -> Run:
-    """Return :meth:`arm_control.control.joint_limits.JointLimits.passed`, as fast as it can be had.
+    """Return :meth:`arm_control.control.joint_limits.JointLimits.limit_torque`, as fast as it can be had.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def compiled(model: RobotModel, limits: JointLimits) -> Run:
     is_unlimited = limits.is_unlimited
     write, check = partial(write_down, is_unlimited), partial(_compare, is_unlimited)
     kernel = model.compile("limits of the torque", write, check)
-    return limits.passed if kernel is None else _bound(kernel, limits)
+    return limits.limit_torque if kernel is None else _bound(kernel, limits)
 
 
 def write_down(is_unlimited: Array) -> Program:
@@ -61,7 +61,8 @@ def _everything(is_unlimited: Array, x: Mapping[str, Array]) -> dict[str, Any]:
     n, none = len(is_unlimited), np.zeros(0)
     M = mirrored(x["M"].reshape(n, n))
     t = Terms(x["q"], x["v"], Pose(none, none), none, none, none, M, x["g"], x["h"])
-    found = passed(t, x["tau"], x["tau_0"], x["dt"][0], x["is_on"][0], Limits.of(x["numbers"], is_unlimited))
+    numbers = LimitNumbers.of(x["numbers"], is_unlimited)
+    found = limit_torque(t, x["tau"], x["tau_0"], x["dt"][0], x["is_on"][0], numbers)
     return {"tau_1": found.tau, "cut": found[1:]}
 
 
@@ -106,11 +107,11 @@ def _bound(kernel: Kernel, limits: JointLimits) -> Run:
     M_in, dt_in, is_on_in, numbers_in = x["M"].reshape(n, n), x["dt"], x["is_on"], x["numbers"]
     tau_1, cut, new = kernel.outputs["tau_1"].copy, kernel.outputs["cut"].tolist, tuple.__new__
 
-    def run(t: Terms, tau: Array, tau_0: Array, dt: float, is_on: float) -> Passed:
+    def run(t: Terms, tau: Array, tau_0: Array, dt: float, is_on: float) -> LimitedTorque:
         q_in[...], v_in[...], g_in[...], h_in[...], M_in[...] = t.q, t.v, t.g, t.h, t.M
         tau_in[...], tau_0_in[...], numbers_in[...] = tau, tau_0, numbers
         dt_in[0], is_on_in[0] = dt, is_on
         call()  # whether all is finite does not matter: the law gives the weight where it is not
-        return new(Passed, (tau_1(), *cut()))
+        return new(LimitedTorque, (tau_1(), *cut()))
 
     return run

@@ -14,7 +14,7 @@ from arm_control.compiler import llvm_compiler
 from arm_control.control import compiled_limits
 from arm_control.control.compiled_limits import Run, compiled
 from arm_control.control.effort_gate import EffortGate, GateParameters
-from arm_control.control.joint_limits import JointLimits, Passed
+from arm_control.control.joint_limits import JointLimits, LimitedTorque
 from arm_control.core.cache import Cache
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel, Terms
@@ -34,13 +34,13 @@ def is_compiled(run: Run) -> bool:
     return run.__name__ == "run"
 
 
-def flags(found: Passed) -> list[bool]:
+def flags(found: LimitedTorque) -> list[bool]:
     return [x > 0.0 for x in found[1:]]
 
 
 def assert_same(law: JointLimits, run: Run, *arguments: Any) -> list[bool]:
     """The text and its kernel; returns the flags."""
-    found, wanted = run(*arguments), law.passed(*arguments)
+    found, wanted = run(*arguments), law.limit_torque(*arguments)
     np.testing.assert_allclose(found.tau, wanted.tau, rtol=0, atol=1e-9 * (1.0 + np.abs(wanted.tau).max()))
     assert flags(found) == flags(wanted)
     return flags(found)
@@ -107,7 +107,7 @@ def test_a_state_that_is_no_state_gives_the_weight(ur5: RobotModel):
         t._replace(h=np.full(6, np.nan)),
         t._replace(v=np.full(6, np.nan)),
     ):
-        for passed in (run, law.passed):
+        for passed in (run, law.limit_torque):
             found = passed(absurd, np.zeros(6), t.g, MS, 1.0)
             np.testing.assert_array_equal(found.tau, t.g)
             assert found.limited > 0.0
@@ -126,7 +126,7 @@ def test_what_nothing_is_cut_from_passes_to_the_last_bit(ur5: RobotModel):
 
 def test_a_torque_just_at_its_bounds_is_not_cut(ur5: RobotModel):
     law, t = limits(ur5), ur5.evaluate(HOME, np.zeros(6))
-    for passed in (compiled(ur5, law), law.passed):
+    for passed in (compiled(ur5, law), law.limit_torque):
         found = passed(t, t.g, t.g, 0.0, 1.0)
         np.testing.assert_array_equal(found.tau, t.g)
         assert flags(found) == [False] * 3

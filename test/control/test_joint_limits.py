@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from arm_control.control.effort_gate import EffortGate, GateOutput, GateParameters
-from arm_control.control.joint_limits import JointLimits, LimitParameters, shortened
+from arm_control.control.joint_limits import JointLimits, LimitParameters, shorten
 from arm_control.core.files import urdf_path
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
@@ -105,7 +105,7 @@ def test_far_from_every_limit_the_very_same_array_comes_back(ur5: RobotModel, st
     for q, v in states(ur5, 100):
         t = ur5.evaluate(0.5 * q, v)
         tau = t.h + t.M @ np.full(6, 10.0)
-        assert law.apply(t, tau, MS) is tau
+        assert law.limit_acceleration(t, tau, MS) is tau
 
 
 def test_only_the_acceleration_towards_the_limit_is_cut(ur5: RobotModel):
@@ -113,22 +113,22 @@ def test_only_the_acceleration_towards_the_limit_is_cut(ur5: RobotModel):
     q[2] = np.pi - 0.04
     t = ur5.evaluate(q, np.zeros(6))
     a = np.array([5.0, -5.0, 5.0, 5.0, -5.0, 5.0])
-    cut = np.linalg.solve(t.M, law.apply(t, t.h + t.M @ a, MS) - t.h)
+    cut = np.linalg.solve(t.M, law.limit_acceleration(t, t.h + t.M @ a, MS) - t.h)
     np.testing.assert_allclose(np.delete(cut, 2), np.delete(a, 2), rtol=0, atol=1e-9)
     assert cut[2] < 0.0
     away = t.h + t.M @ (a - 35.0 * (np.arange(6) == 2))
-    assert law.apply(t, away, MS) is away
+    assert law.limit_acceleration(t, away, MS) is away
 
 
 def test_a_state_beyond_all_measure_gets_its_weight_back(ur5: RobotModel):
     t = ur5.evaluate(HOME, np.zeros(6))._replace(h=np.full(6, np.inf))
-    np.testing.assert_array_equal(limits(ur5).apply(t, np.zeros(6), MS), t.g)
+    np.testing.assert_array_equal(limits(ur5).limit_acceleration(t, np.zeros(6), MS), t.g)
 
 
 def test_a_step_is_shortened_as_a_whole():
-    np.testing.assert_allclose(shortened(np.array([1.0, -4.0, 2.0]), 2.0), [0.5, -2.0, 1.0])
+    np.testing.assert_allclose(shorten(np.array([1.0, -4.0, 2.0]), 2.0), [0.5, -2.0, 1.0])
     change = np.array([1.0, -2.0])
-    np.testing.assert_array_equal(shortened(change, 2.0), change)
+    np.testing.assert_array_equal(shorten(change, 2.0), change)
 
 
 # -- what the URDF says --------------------------------------------------------------------------------
