@@ -86,13 +86,13 @@ class Ear:
         from rclpy.qos import QoSProfile, ReliabilityPolicy
         from sensor_msgs.msg import JointState
 
-        from arm_control.nodes.support.polling import Apart
+        from arm_control.nodes.support.polling import PolledGroup
 
         rclpy.init()
         self.node = Node("ear")
         qos = QoSProfile(depth=5000, reliability=ReliabilityPolicy.RELIABLE)
         self.states, self.commands = (
-            self.node.create_subscription(JointState, topic, lambda _: None, qos, callback_group=Apart())
+            self.node.create_subscription(JointState, topic, lambda _: None, qos, callback_group=PolledGroup())
             for topic in ("joint_states", "joint_commands")
         )
 

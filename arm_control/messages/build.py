@@ -18,7 +18,7 @@ from arm_control.maths.poses import Array, Pose, quaternion_from_rotation
 from arm_control.messages.markers import ADD, DELETE, LINE_STRIP, marker_form
 from arm_control.motion.pose_trajectory import PosePoints
 from arm_control.motion.waypoints import Waypoints
-from arm_control.simulation.obstacle_schedule import NAMESPACE, Told
+from arm_control.simulation.obstacle_schedule import NAMESPACE, ObstacleUpdate
 
 TIME = "builtin_interfaces/msg/Time"
 DURATION = "builtin_interfaces/msg/Duration"
@@ -248,12 +248,12 @@ class MessageBuilder:
         message.ns = "plan"
         return message
 
-    def markers(self, updates: Sequence[Told], frame: str, stamp_ns: int) -> Any:
+    def markers(self, updates: Sequence[ObstacleUpdate], frame: str, stamp_ns: int) -> Any:
         """Return a ``MarkerArray`` with updates of a scenario's obstacles.
 
         Parameters
         ----------
-        updates : sequence of Told
+        updates : sequence of ObstacleUpdate
             Obstacles with their numbers; None in the place of one that is gone.
         frame : str
             Name of the frame they are in.
@@ -264,7 +264,7 @@ class MessageBuilder:
         message.markers = [self._update(update, frame, stamp_ns) for update in updates]
         return message
 
-    def _update(self, update: Told, frame: str, stamp_ns: int) -> Any:
+    def _update(self, update: ObstacleUpdate, frame: str, stamp_ns: int) -> Any:
         if update.obstacle is None:
             identity = Pose(np.eye(3), np.zeros(3))
             message = self._marker(0, identity, (0.0, 0.0, 0.0), np.zeros((0, 3)), OBSTACLE_COLOUR)

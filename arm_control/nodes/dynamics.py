@@ -15,7 +15,7 @@ from arm_control.core.parameters import parameter
 from arm_control.nodes.support.arm_node import STATE, ArmNode, ArmParameters, run
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.diagnostics import OK, WARN, Diagnostics, Rate
-from arm_control.nodes.support.polling import Apart, poll
+from arm_control.nodes.support.polling import PolledGroup, poll
 from arm_control.nodes.support.publisher_lock import State, StateReader
 
 _OSC = OscParameters()
@@ -57,7 +57,7 @@ class DynamicsNode(ArmNode):
         self.reader = StateReader(self.model, max_age=0.0)
         if first and self.parameters.rate:
             self._states = self.create_subscription(
-                JointState, "joint_states", self._on_state, STATE, callback_group=Apart()
+                JointState, "joint_states", self._on_state, STATE, callback_group=PolledGroup()
             )
             self.control_path.every(1.0 / self.parameters.rate, self._on_timer)
         elif first:

@@ -21,7 +21,7 @@ from arm_control.exceptions import ParameterError
 from arm_control.motion.target_files import Motion, TargetList, load_trajectory
 from arm_control.nodes.support.arm_node import LATCHED_EVENTS, ArmNode, ArmParameters, run
 from arm_control.nodes.support.conversions import ros
-from arm_control.nodes.support.obstacle_publisher import Scenery
+from arm_control.nodes.support.obstacle_publisher import ObstaclePublisher
 from arm_control.simulation.obstacle_schedule import LEAD
 from arm_control.simulation.scenario import world_of
 
@@ -65,7 +65,7 @@ class TargetsNode(ArmNode):
     def on_model(self, first: bool) -> None:
         """Publish the obstacles in the robot's world."""
         if first:
-            self._scenery = Scenery(self, world_of(self.parameters.world), self.parameters.lead)
+            self._scenery = ObstaclePublisher(self, world_of(self.parameters.world), self.parameters.lead)
 
     def _publish_motion(self) -> None:
         motion = Motion.load(self.parameters.motion)

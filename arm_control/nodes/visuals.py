@@ -38,7 +38,7 @@ from arm_control.nodes.support.arm_node import LATCHED, STATE, ArmNode, ArmParam
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.goal_subscription import PoseGoals
 from arm_control.nodes.support.obstacle_subscription import ObstacleListener
-from arm_control.nodes.support.polling import Apart, poll
+from arm_control.nodes.support.polling import PolledGroup, poll
 from arm_control.nodes.support.publisher_lock import State, StateReader
 
 try:
@@ -107,7 +107,7 @@ class VisualsNode(ArmNode):
         self._orders = PoseGoals(self, lambda: self._state.stamp_ns if self._state is not None else 0)
         self._obstacles = ObstacleListener(self)
         self._joint_states, self._task = (
-            self.create_subscription(JointState, topic, lambda _: None, STATE, callback_group=Apart())
+            self.create_subscription(JointState, topic, lambda _: None, STATE, callback_group=PolledGroup())
             for topic in ("joint_states", "torque_terms/task")
         )
         self.control_path.every(1.0 / self.parameters.rate, self._on_timer)

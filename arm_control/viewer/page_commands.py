@@ -1,6 +1,6 @@
-"""What people want who look at the page, in the order in which they said so.
+"""Commands of the people at the page, in their order.
 
-The page's server has threads of its own: this is where its thread and the node's meet.
+The page's server has threads of its own: this queue passes the commands from its thread to the node's.
 """
 
 from __future__ import annotations
@@ -8,44 +8,67 @@ from __future__ import annotations
 from collections import deque
 from typing import Any, NamedTuple
 
-KINDS = ("joint", "target", "obstacle", "add", "remove", "gain", "pause", "step", "reset", "speed", "enable")
-VIEW = ("joint",)
-"""What a page may want that only looks: it turns the picture, and goes nowhere else."""
+COMMAND_TYPES = ("joint", "target", "obstacle", "add", "remove", "gain", "pause", "step", "reset", "speed", "enable")
+VIEW_COMMANDS = ("joint",)
+"""Commands of a page without control: they change the picture only."""
 
 
-class Wish(NamedTuple):
-    """What is wanted, of which (a joint's name, an obstacle's key), and how."""
+class PageCommand(NamedTuple):
+    """A command of the page.
 
-    kind: str
+    Attributes
+    ----------
+    type : str
+        One of :data:`COMMAND_TYPES`.
+    name : str or tuple
+        What it is about: a joint, a gain, an obstacle's namespace and number.
+    value : float, bool, Pose or None
+        The new value.
+    """
+
+    type: str
     name: Any = ""
     value: Any = None
 
 
-class Wishes:
-    """A box into which the page puts wishes, and from which the node takes them.
+class PageCommandQueue:
+    """A queue that the page fills and the node empties.
 
     Parameters
     ----------
     control : bool
-        Whether wishes are taken that do more than change the view.
-    most : int
-        The oldest are forgotten when more wait.
+        Whether commands are accepted that change more than the view.
+    capacity : int
+        Longest queue; the oldest commands are dropped when more come.
     """
 
-    def __init__(self, control: bool, most: int = 1000) -> None:
+    def __init__(self, control: bool, capacity: int = 1000) -> None:
         self._control = control
-        self._box: deque[Wish] = deque(maxlen=most)
+        self._queue: deque[PageCommand] = deque(maxlen=capacity)
 
-    def put(self, kind: str, name: Any = "", value: Any = None) -> None:
-        """Say a wish; a page that only looks is not heard unless it is about the view."""
-        if kind not in KINDS:
-            raise ValueError(f"no wish '{kind}'; there are: {', '.join(KINDS)}")
-        if self._control or kind in VIEW:
-            self._box.append(Wish(kind, name, value))
+    def put(self, command_type: str, name: Any = "", value: Any = None) -> None:
+        """Append a command; a page without control gets no other than :data:`VIEW_COMMANDS`.
 
-    def take(self) -> list[Wish]:
-        """Everything since the last call."""
+        Parameters
+        ----------
+        command_type : str
+            One of :data:`COMMAND_TYPES`.
+        name, value
+            As in :class:`PageCommand`.
+
+        Raises
+        ------
+        ValueError
+            When there is no such type.
+        """
+        if command_type not in COMMAND_TYPES:
+            raise ValueError(f"no command '{command_type}'; there are: {', '.join(COMMAND_TYPES)}")
+        if self._control or command_type in VIEW_COMMANDS:
+            self._queue.append(PageCommand(command_type, name, value))
+
+    def take(self) -> list[PageCommand]:
+        """Return the commands since the last call."""
         taken = []
-        while self._box:
-            taken.append(self._box.popleft())
+        while self._queue:
+            taken.append(self._queue.popleft())
         return taken

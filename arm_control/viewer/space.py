@@ -1,7 +1,7 @@
-"""The space of the page: the arm, its target, its trace and plan, obstacles, and what others draw.
+"""The space of the page: the arm, its target, trace and plan, obstacles, and drawings of other nodes.
 
-A scene is told what is so; it sends a browser only what has changed. What a person drags becomes a wish, and while
-it is dragged nobody else moves it.
+A scene gets everything and sends a browser only the changes. A drag becomes a command; while it lasts, and shortly
+after, the dragged object stays where the person has put it.
 """
 
 from __future__ import annotations
@@ -17,25 +17,29 @@ import numpy as np
 from arm_control.maths.poses import Array, Pose, quaternion_from_rotation, rotation_from_quaternion
 from arm_control.model import RobotModel
 from arm_control.viewer.arm_shapes import Part
-from arm_control.viewer.drawings import Drawing, Thing
-from arm_control.viewer.page_commands import Wishes
+from arm_control.viewer.drawings import Drawing, ShownObstacle
+from arm_control.viewer.page_commands import PageCommandQueue
 from arm_control.viewer.solids import joined, mesh_of
 
-TRACE_STEP, TRACE_MOST = 0.004, 1500
-"""Distance between two points of the trace [m], and how many are kept."""
+TRACE_STEP = 0.004
+"""Distance between two points of the trace [m]."""
+TRACE_POINTS = 1500
+"""Points of the trace; older ones are removed."""
 ORANGE, BLUE = (230, 120, 0), (25, 118, 210)
 FIELD_OF_VIEW = 0.75
-"""Of the camera, from top to bottom [rad]."""
-NARROW = 0.75
-"""Width by height of the space between the open panels, in which the whole arm must be seen."""
-VIEW_FROM = np.array([0.52, 0.67, 0.53])
-"""Where the camera is, seen from the middle of the arm."""
-MARGIN, RISE = 0.1, 0.75
-"""Room around what is drawn, of its size; how high an arm may rise above its base, of its length."""
-HELD = 0.4
-"""Time after a drag in which what was dragged stays, until others have heard of it [s]."""
-LEAST = 1e-5
-"""What moves less is not sent [m or 1]."""
+"""Vertical field of view of the camera [rad]."""
+ASPECT = 0.75
+"""Width by height of the space between the open panels, in which the whole arm is visible."""
+VIEW_DIRECTION = np.array([0.52, 0.67, 0.53])
+"""Direction from the middle of the arm to the camera."""
+MARGIN = 0.1
+"""Margin around the arm, as a share of its size."""
+RISE = 0.75
+"""Height to which an arm may rise above its base, as a share of its length."""
+HOLD_TIME = 0.4
+"""Time after a drag for which the dragged object stays, until other nodes have received its pose [s]."""
+MIN_MOVE = 1e-5
+"""Least change of a pose that is sent [m or 1]."""
 
 
 class Scene:
@@ -44,31 +48,33 @@ class Scene:
     Parameters
     ----------
     server : viser.ViserServer
-        Where to draw.
-    wishes : Wishes
-        Where to say what was dragged.
+        The page's server.
+    commands : PageCommandQueue
+        Queue for the poses of dragged objects.
     control : bool
-        Whether things can be dragged.
+        Whether objects can be dragged.
     """
 
-    def __init__(self, server: Any, wishes: Wishes, control: bool) -> None:
-        self._server, self._draw = server, server.scene
-        self._wishes, self._control = wishes, control
+    def __init__(self, server: Any, commands: PageCommandQueue, control: bool) -> None:
+        self._server = server
+        self._draw = server.scene
+        self._commands = commands
+        self._control = control
         self._links: dict[str, Any] = {}
-        self._obstacles: dict[Hashable, tuple[Thing, Any]] = {}
-        self._drawn: dict[Hashable, tuple[Drawing, Any]] = {}
-        self._held: dict[Hashable, float] = {}
+        self._obstacles: dict[Hashable, tuple[ShownObstacle, Any]] = {}
+        self._drawings: dict[Hashable, tuple[Drawing, Any]] = {}
+        self._hold_ends: dict[Hashable, float] = {}
         self._trace: list[Array] = []
         self._target: Any = None
         self._has_target = True
         self._numbers = itertools.count(1)
-        self._light()
+        self._add_lights()
         self._draw.add_grid("/floor", 3.0, 3.0, cell_size=0.1, section_size=0.5, section_color=(170, 178, 186),
                             cell_color=(216, 221, 226), fade_distance=8.0, position=(0.0, 0.0, -0.003))  # fmt: skip
         self._draw.add_frame("/base", axes_length=0.12, axes_radius=0.004)
 
-    def _light(self) -> None:
-        """Light without shadows and mirrors: without a graphics card these take most of the time."""
+    def _add_lights(self) -> None:
+        """Add lights without shadows and reflections: without a graphics card these take most of the time."""
         self._draw.configure_environment_map(None)
         self._draw.configure_default_lights(enabled=False)
         self._draw.add_light_hemisphere(
@@ -80,7 +86,15 @@ class Scene:
     # -- the arm -----------------------------------------------------------------------------------
 
     def set_arm(self, model: RobotModel, parts: list[Part]) -> None:
-        """Draw another arm."""
+        """Show another arm.
+
+        Parameters
+        ----------
+        model : RobotModel
+            The arm.
+        parts : list of Part
+            Triangles of its links.
+        """
         for handle in self._links.values():
             handle.remove()
         self._model, self._parts = model, parts
@@ -91,17 +105,17 @@ class Scene:
                 f"/arm/{part.link}/{i}", part.mesh.corners, part.mesh.faces, color=colour, opacity=opacity
             )
         self.clear_trace()
-        self._aim()
+        self._set_initial_camera()
 
     def set_joints(self, q: Array) -> Pose:
-        """Move the arm; returns the end effector's pose."""
+        """Move the arm to joint positions, shape (nq,) [rad or m]; return the end effector's pose."""
         with self._server.atomic():
             for link, handle in self._links.items():
                 _move(handle, self._model.pose(q, link))
         return self._model.pose(q)
 
-    def _aim(self) -> None:
-        """Let the camera begin where the whole arm is seen, from the side to which it reaches."""
+    def _set_initial_camera(self) -> None:
+        """Place the camera where the whole arm is visible, on the side to which it reaches."""
         camera = self._server.initial_camera
         camera.position, camera.look_at = camera_of(self._model, self._parts)
         camera.fov = FIELD_OF_VIEW
@@ -109,23 +123,23 @@ class Scene:
     # -- the target ----------------------------------------------------------------------------------
 
     def set_target(self, X: Pose) -> None:
-        """Show where the end effector should be, unless it is being dragged."""
+        """Show the desired pose of the end effector, unless a person drags it."""
         if self._target is None:
             self._target = self._new_target(X)
         if not self._is_held("target"):
             _move(self._target, X)
 
-    def offer_target(self, is_there: bool) -> None:
-        """Show the target, or hide it where nobody follows it."""
-        self._has_target = is_there
-        if self._target is not None and self._target.visible is not is_there:
-            self._target.visible = is_there
+    def offer_target(self, is_followed: bool) -> None:
+        """Show the target, or hide it where no node follows it."""
+        self._has_target = is_followed
+        if self._target is not None and self._target.visible is not is_followed:
+            self._target.visible = is_followed
 
     def _new_target(self, X: Pose) -> Any:
         place = {"position": X.p, "wxyz": _wxyz(X.R)}
         if self._control:
             handle = self._draw.add_transform_controls("/target", scale=0.16, depth_test=False, **place)
-            self._listen(handle, "target")
+            self._send_drags(handle, "target")
         else:
             handle = self._draw.add_frame("/target", axes_length=0.1, axes_radius=0.003, **place)
         handle.visible = self._has_target
@@ -133,41 +147,42 @@ class Scene:
         return handle
 
     def _is_held(self, key: Hashable) -> bool:
-        """Whether something is being dragged, or was just now: what others say of it is old yet."""
-        return time.monotonic() < self._held.get(key, 0.0)
+        """Return whether a person drags an object, or has just done so: its pose from other nodes is old."""
+        return time.monotonic() < self._hold_ends.get(key, 0.0)
 
-    def _listen(self, handle: Any, key: Hashable) -> None:
-        """Tell where something is dragged to; on the server's own thread, so that the order stays."""
+    def _send_drags(self, handle: Any, key: Hashable) -> None:
+        """Put the poses of a dragged object into the queue, on the server's own thread, which keeps their order."""
 
-        async def told(event: Any) -> None:
+        async def on_update(event: Any) -> None:
             if event.phase == "start":
-                self._held[key] = math.inf
+                self._hold_ends[key] = math.inf
                 return
             handle = event.target
-            position, (w, x, y, z) = np.array(handle.position, float), np.array(handle.wxyz, float).tolist()
-            if np.isfinite([*position, w, x, y, z]).all() and w * w + x * x + y * y + z * z > 0.25:
-                X = Pose(rotation_from_quaternion([x, y, z, w]), position)
-                self._wishes.put("target" if key == "target" else "obstacle", key, X)
+            p = np.array(handle.position, float)
+            w, x, y, z = np.array(handle.wxyz, float).tolist()
+            if np.isfinite([*p, w, x, y, z]).all() and w * w + x * x + y * y + z * z > 0.25:
+                X = Pose(rotation_from_quaternion([x, y, z, w]), p)
+                self._commands.put("target" if key == "target" else "obstacle", key, X)
             if event.phase == "end":
-                self._held[key] = time.monotonic() + HELD
+                self._hold_ends[key] = time.monotonic() + HOLD_TIME
 
-        handle.on_update(told)
+        handle.on_update(on_update)
 
     # -- trace and plan ------------------------------------------------------------------------------
 
     def add_to_trace(self, p: Array) -> None:
-        """Go on with the line behind the end effector, where it has moved."""
+        """Append a point, shape (3,) [m], to the trace of the end effector, if it has moved."""
         if not self._trace or np.linalg.norm(p - self._trace[-1]) > TRACE_STEP:
-            self._trace = [*self._trace[1 - TRACE_MOST :], p]
+            self._trace = [*self._trace[1 - TRACE_POINTS :], p]
             self._line("/trace", np.array(self._trace), ORANGE, 0.004)
 
     def clear_trace(self) -> None:
-        """Begin the line anew."""
+        """Remove the trace."""
         self._trace = []
         self._line("/trace", np.zeros((0, 3)), ORANGE, 0.004)
 
     def set_path(self, points: Array) -> None:
-        """Show where the end effector is going to be, shape (n, 3) [m]."""
+        """Show the planned path of the end effector, shape (n, 3) [m]."""
         self._line("/path", points, BLUE, 0.005)
 
     def _line(self, name: str, points: Array, colour: tuple[int, int, int], thickness: float) -> None:
@@ -179,70 +194,70 @@ class Scene:
 
     # -- obstacles -----------------------------------------------------------------------------------
 
-    def set_obstacles(self, things: Mapping[Hashable, Thing]) -> None:
+    def set_obstacles(self, obstacles: Mapping[Hashable, ShownObstacle]) -> None:
         """Show these obstacles and no others."""
-        for key in set(self._obstacles) - set(things):
+        for key in set(self._obstacles) - set(obstacles):
             self._obstacles.pop(key)[1].remove()
-            self._held.pop(key, None)
-        for key, thing in things.items():
-            old, handle = self._obstacles.get(key, (None, None))
-            if old is None or old.form != thing.form:
+            self._hold_ends.pop(key, None)
+        for key, obstacle in obstacles.items():
+            before, handle = self._obstacles.get(key, (None, None))
+            if before is None or before.appearance != obstacle.appearance:
                 if handle is not None:
                     handle.remove()
-                handle = self._new_obstacle(key, thing)
+                handle = self._new_obstacle(key, obstacle)
             elif not self._is_held(key):
-                _move(handle, thing.X)
-            self._obstacles[key] = thing, handle
+                _move(handle, obstacle.X)
+            self._obstacles[key] = obstacle, handle
 
-    def _new_obstacle(self, key: Hashable, thing: Thing) -> Any:
-        X, name = thing.X, f"/obstacles/{next(self._numbers)}"
-        mesh = joined([mesh_of(shape).moved(X_MO.R, X_MO.p) for shape, X_MO in thing.solids])
-        colour, opacity = _colour(thing.rgba)
-        place = {"position": X.p, "wxyz": _wxyz(X.R)}
+    def _new_obstacle(self, key: Hashable, obstacle: ShownObstacle) -> Any:
+        name = f"/obstacles/{next(self._numbers)}"
+        mesh = joined([mesh_of(shape).moved(X_MO.R, X_MO.p) for shape, X_MO in obstacle.solids])
+        colour, opacity = _colour(obstacle.rgba)
+        place = {"position": obstacle.X.p, "wxyz": _wxyz(obstacle.X.R)}
         if self._control:
             reach = float(np.abs(mesh.corners).max()) + 0.06
             options = {"scale": reach, "disable_rotations": True, "disable_sliders": True, "line_width": 1.5}
             handle = self._draw.add_transform_controls(name, **options, **place)
-            self._listen(handle, key)
+            self._send_drags(handle, key)
         else:
             handle = self._draw.add_frame(name, show_axes=False, **place)
         self._draw.add_mesh_simple(f"{name}/shape", mesh.corners, mesh.faces, color=colour, opacity=opacity)
         return handle
 
-    # -- what others draw ------------------------------------------------------------------------------
+    # -- drawings of other nodes ------------------------------------------------------------------------------
 
     def set_drawings(self, drawings: Mapping[Hashable, Drawing]) -> None:
         """Show these drawings and no others."""
-        for key in set(self._drawn) - set(drawings):
-            self._drawn.pop(key)[1].remove()
+        for key in set(self._drawings) - set(drawings):
+            self._drawings.pop(key)[1].remove()
         for key, drawing in drawings.items():
-            old, handle = self._drawn.get(key, (None, None))
-            if old is drawing:
+            before, handle = self._drawings.get(key, (None, None))
+            if before is drawing:
                 continue
-            if old is not None and handle is not None and _same_form(old, drawing):
+            if before is not None and handle is not None and _same_appearance(before, drawing):
                 _move(handle, drawing.X)
             else:
                 handle = self._new_drawing(drawing, handle.name if handle is not None else self._free_name())
-            self._drawn[key] = drawing, handle
+            self._drawings[key] = drawing, handle
 
     def _free_name(self) -> str:
-        """A name that no drawing has now: viser keeps each name that was removed, until another page is opened."""
-        used = {handle.name for _, handle in self._drawn.values()}
+        """Return a name without a drawing; names are reused, since viser keeps removed ones until a page is opened."""
+        used = {handle.name for _, handle in self._drawings.values()}
         return next(name for name in map("/drawn/{}".format, itertools.count()) if name not in used)
 
     def _new_drawing(self, drawing: Drawing, name: str) -> Any:
-        """Draw it; what had the name is gone then."""
+        """Draw it in the place of the drawing with this name."""
         (colour, opacity), points = _colour(drawing.rgba), drawing.points
         place = {"position": drawing.X.p, "wxyz": _wxyz(drawing.X.R)}
-        if drawing.kind == "text":
+        if drawing.type == "text":
             return self._draw.add_label(name, drawing.text, anchor="center-center", **place)
-        if drawing.kind == "lines":
+        if drawing.type == "lines":
             return self._draw.add_line_segments(
                 name, points.reshape(-1, 2, 3), colour, thickness=drawing.width, **place
             )
-        if drawing.kind == "points":
+        if drawing.type == "points":
             return self._draw.add_point_cloud(name, points, colour, point_size=drawing.width, **place)
-        if drawing.kind == "arrow":
+        if drawing.type == "arrow":
             r = drawing.width / 2
             options = {"shaft_radius": r, "head_radius": 2 * r, "head_length": min(4 * r, _length(points) / 2)}
             return self._draw.add_arrows(name, points.reshape(1, 2, 3), colour, **options, **place)
@@ -251,32 +266,40 @@ class Scene:
 
 
 def camera_of(model: RobotModel, parts: list[Part]) -> tuple[Array, Array]:
-    """Where a camera sees the whole arm from, and where it looks, shape (3,) each [m].
+    """Return a position of the camera and its look-at point, shape (3,) each [m].
 
-    It sees the arm in its first pose, and raised: from the middle of the box around these points it goes back as far
-    as each of them, with its margin, needs.
+    The camera sees the arm in its first pose, and raised: it is as far from the middle of the box around these points
+    as each of them needs, with a margin.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    parts : list of Part
+        Triangles of its links.
     """
     q = np.clip(np.zeros(model.nq), model.q_min, model.q_max)
     chain = model.urdf.robot.get_chain(model.base, model.tip, joints=False)
     length = float(sum(np.linalg.norm(np.diff([model.pose(q, link).p for link in chain], axis=0), axis=1)))
-    drawn = [part.mesh.moved(*model.pose(q, part.link)).corners for part in parts]
-    points = np.vstack([*drawn, [0.0, 0.0, RISE * length]])
+    corners = [part.mesh.moved(*model.pose(q, part.link)).corners for part in parts]
+    points = np.vstack([*corners, [0.0, 0.0, RISE * length]])
     middle = (points.min(axis=0) + points.max(axis=0)) / 2
-    back = VIEW_FROM / np.linalg.norm(VIEW_FROM)
+    back = VIEW_DIRECTION / np.linalg.norm(VIEW_DIRECTION)
     right = np.cross([0.0, 0.0, 1.0], back)
     right /= np.linalg.norm(right)
-    slope, margin = np.tan(FIELD_OF_VIEW / 2), MARGIN * float(np.ptp(points, axis=0).max())
+    slope = np.tan(FIELD_OF_VIEW / 2)
+    margin = MARGIN * float(np.ptp(points, axis=0).max())
     across, up, near = np.array([right, np.cross(back, right), back]) @ (points - middle).T
-    seen = np.maximum(np.abs(across) / NARROW, np.abs(up)) + margin / NARROW
-    return middle + float(np.max(near + seen / slope)) * back, middle
+    half_height = np.maximum(np.abs(across) / ASPECT, np.abs(up)) + margin / ASPECT
+    return middle + float(np.max(near + half_height / slope)) * back, middle
 
 
 def _move(handle: Any, X: Pose) -> None:
-    """Send a pose, if it is another one."""
+    """Send a pose, if it differs."""
     wxyz = _wxyz(X.R)
-    if np.abs(handle.position - X.p).max() > LEAST:
+    if np.abs(handle.position - X.p).max() > MIN_MOVE:
         handle.position = X.p
-    if min(np.abs(handle.wxyz - wxyz).max(), np.abs(handle.wxyz + wxyz).max()) > LEAST:
+    if min(np.abs(handle.wxyz - wxyz).max(), np.abs(handle.wxyz + wxyz).max()) > MIN_MOVE:
         handle.wxyz = wxyz
 
 
@@ -285,13 +308,13 @@ def _wxyz(R: Array) -> Array:
 
 
 def _colour(rgba: tuple[float, ...]) -> tuple[tuple[int, ...], float | None]:
-    """Colour as viser takes it, and opacity; None for what is not transparent."""
+    """Return a colour for viser, 0 to 255, and the opacity; None for an opaque one."""
     opacity = float(rgba[3])
     return tuple(round(255 * min(max(x, 0.0), 1.0)) for x in rgba[:3]), opacity if opacity < 0.999 else None
 
 
-def _same_form(a: Drawing, b: Drawing) -> bool:
-    same = (a.kind, a.rgba, a.width, a.text) == (b.kind, b.rgba, b.width, b.text)
+def _same_appearance(a: Drawing, b: Drawing) -> bool:
+    same = (a.type, a.rgba, a.width, a.text) == (b.type, b.rgba, b.width, b.text)
     return same and np.array_equal(a.points, b.points)
 
 

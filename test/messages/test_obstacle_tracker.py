@@ -12,7 +12,7 @@ from arm_control.maths.poses import Pose
 from arm_control.maths.shapes import Sphere
 from arm_control.messages.bags.message_definitions import plain
 from arm_control.messages.obstacle_tracker import AHEAD_NS, REMEMBERED_NS, HeardObstacles, ObstacleBook
-from arm_control.simulation.obstacle_schedule import PERIOD_NS, Scenery, Told
+from arm_control.simulation.obstacle_schedule import PERIOD_NS, ObstacleSchedule, ObstacleUpdate
 from arm_control.simulation.world import World
 
 MS, SECOND = 1_000_000, 1_000_000_000
@@ -26,7 +26,7 @@ def ball(x: float) -> Obstacle:
 def word(x: float | None, stamp_ns: int, lifetime_ns: int = 0, number: int = 0):
     """A message that tells of a ball at x, or that it is gone."""
     lifetime = lifetime_ns / SECOND if lifetime_ns else float("inf")
-    return plain.markers([Told(number, None if x is None else ball(x), lifetime)], "", stamp_ns)
+    return plain.markers([ObstacleUpdate(number, None if x is None else ball(x), lifetime)], "", stamp_ns)
 
 
 def new_book() -> ObstacleBook:
@@ -122,11 +122,11 @@ def test_states_that_come_again_change_nothing(seed: int):
     world = World.from_mapping({"obstacles": given}, "world")
 
     def seen(again: float) -> list[list[list[float]]]:
-        scenery, book, rng, found = Scenery(world), new_book(), np.random.default_rng(seed), []
+        schedule, book, rng, found = ObstacleSchedule(world), new_book(), np.random.default_rng(seed), []
         for t in range(0, 500 * MS, 3 * MS):
             for _ in range(1 + int(rng.random() < again)):
-                for stamp_ns, told in scenery.due(t):
-                    assert book.take(plain.markers(told, "", stamp_ns), t) == []
+                for stamp_ns, updates in schedule.updates(t):
+                    assert book.take(plain.markers(updates, "", stamp_ns), t) == []
             found.append([[*o.X_WO.p, *np.asarray(o.V_WO)] for o in book.obstacles(t)])
         return found
 
@@ -136,12 +136,12 @@ def test_states_that_come_again_change_nothing(seed: int):
 def test_who_hears_late_of_an_obstacle_sees_it_go_in_time():
     obstacle = {"shape": "sphere", "size": 0.1, "position": [1.0, 0, 0], "until": 0.055}
     world, late = World.from_mapping({"obstacles": [obstacle]}, "world"), new_book()
-    for stamp_ns, told in Scenery(world).due(52 * MS)[:1]:
+    for stamp_ns, updates in ObstacleSchedule(world).updates(52 * MS)[:1]:
         assert stamp_ns == 2 * PERIOD_NS
-        late.take(plain.markers(told, "", stamp_ns), 52 * MS)
+        late.take(plain.markers(updates, "", stamp_ns), 52 * MS)
     assert xs(late, 55 * MS) == [1.0]
     assert xs(late, 56 * MS) == []
-    assert Scenery(world).due(57 * MS)[0] == (2 * PERIOD_NS, []), "gone before it is told"
+    assert ObstacleSchedule(world).updates(57 * MS)[0] == (2 * PERIOD_NS, []), "gone before it is told"
 
 
 def test_an_obstacle_without_a_stamp_has_no_speed_by_it():

@@ -27,7 +27,7 @@ from arm_control import Pose
 from arm_control.messages.fields import nanoseconds
 from arm_control.nodes.support.arm_node import LOSSLESS
 from arm_control.nodes.support.conversions import ros
-from arm_control.nodes.support.polling import Apart, poll
+from arm_control.nodes.support.polling import PolledGroup, poll
 
 HOME = [0.0, -1.4, 1.9, -2.07, -1.5708, 0.0]
 LATCHED = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -99,7 +99,7 @@ class Rig:
         def unused(_: object) -> None:
             """Subscriptions apart call nobody: they are polled, which costs the other processes less."""
 
-        subscription = self.node.create_subscription(kind, topic, unused, qos, callback_group=Apart())
+        subscription = self.node.create_subscription(kind, topic, unused, qos, callback_group=PolledGroup())
         self._heard.append((subscription, where))
 
     def matched(self) -> list[bool]:

@@ -24,7 +24,7 @@ from arm_control.messages.fields import nanoseconds
 from arm_control.messages.markers import shapes_of
 from arm_control.messages.obstacle_tracker import ObstacleBook
 from arm_control.nodes.support.conversions import ros
-from arm_control.nodes.support.obstacle_publisher import Scenery
+from arm_control.nodes.support.obstacle_publisher import ObstaclePublisher
 from arm_control.simulation.mujoco_simulator import MujocoSimulator
 from arm_control.simulation.offline import Simulation
 from arm_control.simulation.scenario import Scenario
@@ -64,8 +64,8 @@ def test_an_obstacle_survives_the_way_through_a_marker(shape: Shape):
     assert message.color.a > 0.0
 
 
-def scenery(world: World) -> tuple[Scenery, list[MarkerArray]]:
-    """Scenery of a node that only has a model, and what it has published."""
+def obstacle_publisher(world: World) -> tuple[ObstaclePublisher, list[MarkerArray]]:
+    """Publisher for a node that only has a model, and what it has published."""
     told: list[MarkerArray] = []
     node = SimpleNamespace(
         model=SimpleNamespace(base=""),
@@ -73,12 +73,12 @@ def scenery(world: World) -> tuple[Scenery, list[MarkerArray]]:
         create_timer=lambda *_, **__: SimpleNamespace(cancel=lambda: None),
         control_path=SimpleNamespace(subscribe=lambda *_: None),
     )
-    return Scenery(node, world, 0.1), told  # type: ignore[arg-type]
+    return ObstaclePublisher(node, world, 0.1), told  # type: ignore[arg-type]
 
 
 def test_who_deletes_all_of_it_has_taken_nothing_over():
     """That names no obstacle: what is there is told again, all of it."""
-    scene, told = scenery(World.from_mapping(WORLD, "world"))
+    scene, told = obstacle_publisher(World.from_mapping(WORLD, "world"))
     scene._node.get_name, scene._node.get_namespace = (lambda: "targets"), (lambda: "/")
     scene._node.get_publishers_info_by_topic = lambda _: []
     scene._markers.topic_name = "/obstacles"
@@ -96,7 +96,7 @@ def state_at(ms: int, names: tuple[str, ...] = ()) -> JointState:
 def test_who_hears_the_markers_knows_the_world_at_any_time_however_late_they_come():
     """Poses, velocities, what comes and goes: as a simulation has them, every 20 ms."""
     world, book, rng = World.from_mapping(WORLD, "world"), ObstacleBook(pose_of), np.random.default_rng(0)
-    scene, told = scenery(world)
+    scene, told = obstacle_publisher(world)
     on_the_way: list[tuple[int, MarkerArray]] = []
     for ms in range(700):
         scene._on_state(state_at(ms), {})
@@ -111,7 +111,7 @@ def test_who_hears_the_markers_knows_the_world_at_any_time_however_late_they_com
             np.testing.assert_allclose(
                 np.asarray(o.V_WO)[:3], np.asarray(w.V_WO)[:3] if then else 0.0, rtol=0, atol=1e-9
             )
-    late, told = scenery(world)
+    late, told = obstacle_publisher(world)
     late._on_state(state_at(250), {})
     fresh = ObstacleBook(pose_of)
     fresh.take(told[0], 250 * MS)

@@ -33,7 +33,7 @@ from arm_control.motion.goals import Goal
 from arm_control.motion.pose_follower import PoseMotion
 from arm_control.motion.references import Target
 from arm_control.motion.waypoints import Waypoints
-from arm_control.simulation.obstacle_schedule import Scenery
+from arm_control.simulation.obstacle_schedule import ObstacleSchedule
 from arm_control.simulation.offline import Simulation
 from arm_control.simulation.scenario import Scenario, scenario_names
 
@@ -71,7 +71,7 @@ class SimulatedBag:
         self._model, self._names = simulation.model, simulation.model.joint_names
         self._effort: Array | None = None
         self._count = 0
-        self._scenery = Scenery(simulation.world) if simulation.world.movers else None
+        self._schedule = ObstacleSchedule(simulation.world) if simulation.world.movers else None
         self._obstacles = HeardObstacles(simulation.model)
         reference = scenario.name if scenario.name in scenario_names() else scenario.source
         custom = {"scenario": reference, "variant": variant or next(iter(scenario.variants), "")}
@@ -81,7 +81,7 @@ class SimulatedBag:
         simulation.queue = [self._told(goal) for goal in simulation.queue]
         for topic in ("/joint_states", "/joint_commands"):
             self._bag.add(topic, JOINT_STATE)
-        if self._scenery is not None:
+        if self._schedule is not None:
             self._bag.add("/obstacles", MARKER_ARRAY)
 
     def __enter__(self) -> SimulatedBag:
@@ -92,8 +92,8 @@ class SimulatedBag:
 
     def obstacles(self, stamp_ns: int, q: Array) -> list[Obstacle]:
         """See :class:`arm_control.simulation.offline.Witness`."""
-        for time_ns, told in self._scenery.due(stamp_ns) if self._scenery is not None else ():
-            message = plain.markers(told, self._model.base, time_ns)
+        for time_ns, updates in self._schedule.updates(stamp_ns) if self._schedule is not None else ():
+            message = plain.markers(updates, self._model.base, time_ns)
             self._bag.put("/obstacles", stamp_ns, message)
             self._obstacles.take(message)
         return self._obstacles.at(stamp_ns, q)

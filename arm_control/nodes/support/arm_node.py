@@ -26,7 +26,7 @@ from arm_control.core.parameters import parameter, refuse_unknown
 from arm_control.exceptions import ArmControlError, InputError
 from arm_control.model import RobotModel
 from arm_control.model.arm_parameters import ArmChoices
-from arm_control.nodes.support.polling import ControlLoop, ControlPath
+from arm_control.nodes.support.polling import ControlPath, SpinLoop
 from arm_control.nodes.support.publisher_lock import Rejections, State, StateReader
 
 STATE = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
@@ -256,7 +256,7 @@ def run(*factories: Callable[[], ArmNode], arguments: Sequence[str] | None = Non
             executor.add_node(node)
         gc.collect()
         gc.freeze()
-        ControlLoop(executor, [node.control_path for node in nodes]).spin()
+        SpinLoop(executor, [node.control_path for node in nodes]).spin()
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
     except ArmControlError as error:

@@ -1,6 +1,7 @@
 """The obstacles of a scenario as markers on ``obstacles``, by :mod:`arm_control.simulation.obstacle_schedule`.
 
-An obstacle that somebody else tells of, under its name here, is theirs from then on: they have moved it.
+When another publisher sends a marker with the namespace and number of an obstacle, it has moved that obstacle: from
+then on the obstacle is left to it.
 """
 
 from __future__ import annotations
@@ -16,63 +17,68 @@ from arm_control.messages.fields import nanoseconds
 from arm_control.nodes.support.arm_node import EVENTS, STATE, ArmNode
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.publisher_lock import publisher_of
-from arm_control.simulation import obstacle_schedule as scenery
+from arm_control.simulation.obstacle_schedule import NAMESPACE, ObstacleSchedule
 from arm_control.simulation.world import World
 
-BEFORE = 0.1
-"""Until the first state comes, what is around at time 0 is told at this period of the steady clock [s]."""
-GID = 16
-"""Bytes of a publisher's name in the middleware; some versions add zeros."""
+START_PERIOD = 0.1
+"""Period, on the steady clock, of the obstacles at time 0 before the first state comes [s]."""
+GID_BYTES = 16
+"""Bytes of a publisher's identifier in the middleware; some versions append zeros."""
 
 
-class Scenery:
+class ObstaclePublisher:
     """Publishes a world's obstacles for a node that knows its robot.
 
     Parameters
     ----------
     node : ArmNode
-        Its robot's base is the frame of the markers.
+        The node; the base of its robot is the frame of the markers.
     world : World
         The obstacles.
     lead : float
-        How far ahead of the newest state is told [s].
+        Time by which updates are ahead of the newest state [s].
     """
 
     def __init__(self, node: ArmNode, world: World, lead: float) -> None:
-        self._node, self._scenery = node, scenery.Scenery(world, lead)
-        self._theirs: set[int] = set()
+        self._node = node
+        self._schedule = ObstacleSchedule(world, lead)
+        self._handed_over: set[int] = set()
         self._markers = node.create_publisher(MarkerArray, "obstacles", EVENTS)
         node.control_path.subscribe(MarkerArray, "obstacles", self._on_obstacles, EVENTS)
         node.control_path.subscribe(JointState, "joint_states", self._on_state, STATE)
-        self._before = node.create_timer(BEFORE, lambda: self._tell(0), clock=Clock(clock_type=ClockType.STEADY_TIME))
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._start_timer = node.create_timer(START_PERIOD, lambda: self._publish(0), clock=steady)
 
     def _on_state(self, message: JointState, _: dict[str, Any]) -> None:
-        self._before.cancel()
-        self._tell(nanoseconds(message.header.stamp))
+        self._start_timer.cancel()
+        self._publish(nanoseconds(message.header.stamp))
 
-    def _tell(self, stamp_ns: int) -> None:
-        """Tell what is due in a state with this stamp [ns]."""
-        for time_ns, told in self._scenery.due(stamp_ns):
-            ours = [entry for entry in told if entry.number not in self._theirs]
-            self._markers.publish(ros.markers(ours, self._node.model.base, time_ns))
+    def _publish(self, stamp_ns: int) -> None:
+        """Publish the updates for a state with this stamp [ns]."""
+        for time_ns, updates in self._schedule.updates(stamp_ns):
+            own = [update for update in updates if update.number not in self._handed_over]
+            self._markers.publish(ros.markers(own, self._node.model.base, time_ns))
 
     def _on_obstacles(self, message: MarkerArray, info: dict[str, Any]) -> None:
-        """Leave to others what they have moved."""
-        publisher = publisher_of(info)[:GID]
-        if publisher and publisher not in self._own_gids():
-            named = [m for m in message.markers if m.ns == scenery.NAMESPACE and m.action != Marker.DELETEALL]
-            self._hand_over([marker for marker in named if marker.id not in self._theirs])
+        """Hand over the obstacles that another publisher has moved."""
+        publisher = publisher_of(info)[:GID_BYTES]
+        if publisher and publisher not in self._own_identifiers():
+            named = [m for m in message.markers if m.ns == NAMESPACE and m.action != Marker.DELETEALL]
+            self._hand_over([marker for marker in named if marker.id not in self._handed_over])
 
     def _hand_over(self, moved: list[Marker]) -> None:
-        """Repeat their first word as our last one, acting at once, so that nothing we foresaw still comes."""
-        self._theirs |= {marker.id for marker in moved}
+        """Publish the other publisher's markers again with stamp 0.
+
+        They act at once and cancel the poses that this node has sent ahead of time.
+        """
+        self._handed_over |= {marker.id for marker in moved}
         for marker in moved:
             marker.header.stamp = ros.time(0)
         if moved:
             self._markers.publish(MarkerArray(markers=moved))
 
-    def _own_gids(self) -> set[bytes]:
-        """How the middleware names this node's publisher."""
+    def _own_identifiers(self) -> set[bytes]:
+        """Return the middleware's identifiers of this node's publishers on the topic."""
         own = self._node.get_name(), self._node.get_namespace()
-        found = self._node.get_publishers_info_by_topic(self._markers.topic_name)
-        return {bytes(one.endpoint_gid)[:GID] for one in found if (one.node_name, one.node_namespace) == own}
+        publishers = self._node.get_publishers_info_by_topic(self._markers.topic_name)
+        return {bytes(p.endpoint_gid)[:GID_BYTES] for p in publishers if (p.node_name, p.node_namespace) == own}

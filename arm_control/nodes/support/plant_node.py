@@ -27,12 +27,11 @@ from arm_control.maths.poses import Array
 from arm_control.messages.fields import nanoseconds
 from arm_control.model import Terms
 from arm_control.model.urdf.load import read_source
-from arm_control.nodes.support.answer_latency import Answers
 from arm_control.nodes.support.arm_node import LATCHED, STATE, ArmNode
 from arm_control.nodes.support.conversions import ros
-from arm_control.nodes.support.diagnostics import ERROR, OK, WARN, Diagnostics, Rate
-from arm_control.nodes.support.pace import Pace
+from arm_control.nodes.support.diagnostics import ERROR, OK, WARN, AnswerLatency, Diagnostics, Rate
 from arm_control.nodes.support.plant_parameters import SimulatedArmParameters
+from arm_control.nodes.support.polling import StepPacer
 from arm_control.nodes.support.publisher_lock import PublisherLock
 from arm_control.simulation.scenario import world_of
 
@@ -60,8 +59,8 @@ class SimulatedArmNode(ArmNode):
         super().__init__(name, parameter_class)
         silence = math.inf if self.parameters.lock_step else PublisherLock.SILENCE
         self._lock, self._array_lock = (PublisherLock(silence) for _ in range(2))
-        self._answers, self._rate = Answers(), Rate()
-        self._pace, self._accepted_ns, self._answered_ns = Pace(), -1, -1
+        self._latency, self._rate = AnswerLatency(), Rate()
+        self._pacer, self._accepted_ns, self._answered_ns = StepPacer(), -1, -1
         self.output: GateOutput | None = None
         self.failure = ""
         self._states = self.create_publisher(JointState, "joint_states", self.state_qos())
@@ -111,7 +110,7 @@ class SimulatedArmNode(ArmNode):
         self.control_path.subscribe(JointState, "joint_commands", self._on_command, COMMANDS)
         self.control_path.subscribe(Float64MultiArray, "effort_controller/commands", self._on_array, COMMANDS)
         self.control_path.every(p.timestep / max(1.0, p.real_time_factor), self.on_pace)
-        self._pace.restart()
+        self._pacer.restart()
 
     # -- commands --------------------------------------------------------------------------------
 
@@ -128,7 +127,7 @@ class SimulatedArmNode(ArmNode):
         repeated = stamp_ns == self._accepted_ns
         if self._accept(self._lock, "joint_commands", message.name, message.effort, age, info, repeated):
             self._accepted_ns = stamp_ns
-            self._answers.count(stamp_ns, info["received_timestamp"])
+            self._latency.on_command(stamp_ns, info["received_timestamp"])
             if self.parameters.lock_step:
                 self._step_when_due()
 
@@ -161,7 +160,7 @@ class SimulatedArmNode(ArmNode):
     def on_pace(self) -> None:
         """Publish, wait, or go on; called once a step of the steady clock."""
         if self.paused:
-            self._pace.restart()
+            self._pacer.restart()
             if self._published_ns >= 0:
                 self._resend()
         elif self._published_ns != self.stamp_ns:
@@ -178,12 +177,12 @@ class SimulatedArmNode(ArmNode):
             self._answered_ns = self.stamp_ns
             self._catch_up()
         else:
-            self._pace.restart()
+            self._pacer.restart()
             self.advance()
 
     def _catch_up(self) -> None:
         """One step when the steady clock says so, so that commands are heard between two steps."""
-        if self._pace.take(self.parameters.timestep / self.parameters.real_time_factor):
+        if self._pacer.take_step(self.parameters.timestep / self.parameters.real_time_factor):
             self.advance()
 
     def _resend(self) -> None:
@@ -225,7 +224,7 @@ class SimulatedArmNode(ArmNode):
     def publish_state(self) -> None:
         """Publish the state, which waits for its command from now on."""
         self._published_at, self._published_ns = time.perf_counter(), self.stamp_ns
-        self._answers.wait_for(self.stamp_ns)
+        self._latency.on_state(self.stamp_ns)
         self._send_state()
 
     def _send_state(self) -> None:
@@ -291,8 +290,8 @@ class SimulatedArmNode(ArmNode):
         figures: dict[str, object] = {
             "rate [Hz]": self._rate.read(),
             "time [s]": self.stamp_ns / NANOSECONDS,
-            **self._answers.figures(),
-            "overruns": self._pace.dropped,
+            **self._latency.figures(),
+            "overruns": self._pacer.dropped,
             "success rate [%]": 100.0 * self.gate.success_rate,
             "braked": self.gate.latched,
             **self.rejections.figures(),

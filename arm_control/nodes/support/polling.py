@@ -1,10 +1,10 @@
-"""The control loop: one thread that serves the control path at once and everything else every 50 ms.
+"""Subscriptions without callbacks of the executor, and the loop that serves a control path at once.
 
-rclpy's executor builds its wait set anew, from every entity of every node, two times per message: at a
-thousand states a second that alone costs a third of a core and most of the latency. Here the few
-subscriptions of the control path have a small wait set of their own. They are in the callback group
-:class:`Apart`, so that the single-threaded executor, which serves services, parameters, timers and
-everything else between two rounds, leaves them alone.
+rclpy's executor builds its wait set again, from every entity of every node, two times per message: at a
+thousand states a second that alone takes a third of a core and most of the latency. Here the few
+subscriptions of the control path have a small wait set of their own (:class:`SpinLoop`). Their callback group
+:class:`PolledGroup` keeps the executor away from them; it serves services, parameters, timers and
+everything else every 50 ms.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,143 +21,249 @@ from rclpy.callback_groups import CallbackGroup
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 
-ROUND = 0.05
-"""Time after which the executor has its turn [s]."""
+EXECUTOR_PERIOD = 0.05
+"""Time between two turns of the executor [s]."""
+LATEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+"""No publisher waits for this subscriber, and nothing is sent again."""
+
+Callback = Callable[[Any, dict[str, Any]], None]
+"""Takes a message and its info: source and reception time stamps."""
 
 
-class Apart(CallbackGroup):
-    """Callback group of subscriptions that the executor leaves alone: take their messages with :func:`poll`."""
+# -- polled subscriptions ------------------------------------------------------------------------------
+
+
+class PolledGroup(CallbackGroup):
+    """Callback group of subscriptions without callbacks: take their messages with :func:`poll`."""
 
     def can_execute(self, entity: Any) -> bool:
-        """Never by an executor."""
+        """Return False: no executor takes the messages."""
         return False
 
     def beginning_execution(self, entity: Any) -> bool:
-        """Never by an executor."""
+        """Return False: no executor takes the messages."""
         return False
 
     def ending_execution(self, entity: Any) -> None:
-        """Nothing was begun."""
+        """Do nothing."""
 
 
-def subscribed_apart(node: Node, kind: Any, topic: str, qos: Any, *, raw: bool = False) -> Any:
-    """Return a subscription of a node that calls nobody; ``raw``: its messages stay as they go over the wire."""
+def polled_subscription(node: Node, message_type: Any, topic: str, qos: Any, *, raw: bool = False) -> Any:
+    """Return a subscription without a callback.
+
+    Parameters
+    ----------
+    node : Node
+        The subscriber.
+    message_type : type
+        Generated class of the messages.
+    topic : str
+        Name of the topic.
+    qos : QoSProfile or int
+        Quality of service, or the depth.
+    raw : bool
+        Whether the messages stay serialized.
+    """
 
     def unused(_: object) -> None:
-        """Nobody is called."""
+        """Never called."""
 
-    return node.create_subscription(kind, topic, unused, qos, callback_group=Apart(), raw=raw)
+    return node.create_subscription(message_type, topic, unused, qos, callback_group=PolledGroup(), raw=raw)
 
 
 def poll(subscription: Any) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """Yield the messages that wait in a subscription of the group :class:`Apart`, with their info."""
+    """Yield the waiting messages of a polled subscription, with their info."""
     with subscription.handle:
         while (taken := subscription.handle.take_message(subscription.msg_type, subscription.raw)) is not None:
             yield taken
 
 
+class LatestMessages:
+    """Polled subscriptions by topic, of which only the latest message counts.
+
+    Parameters
+    ----------
+    node : Node
+        The subscriber.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._subscriptions: dict[str, Any] = {}
+
+    def subscribe(self, message_type: Any, topic: str, qos: Any = LATEST) -> None:
+        """Subscribe to a topic, unless it is subscribed already.
+
+        Parameters
+        ----------
+        message_type : type
+            Generated class of the messages.
+        topic : str
+            Name of the topic.
+        qos : QoSProfile or int
+            Quality of service, or the depth.
+        """
+        if topic not in self._subscriptions:
+            self._subscriptions[topic] = polled_subscription(self._node, message_type, topic, qos)
+
+    def keep_only(self, topics: Collection[str] = ()) -> None:
+        """End the subscriptions to all other topics: their publishers need not send to this node."""
+        for topic in set(self._subscriptions) - set(topics):
+            self._node.destroy_subscription(self._subscriptions.pop(topic))
+
+    def poll(self) -> Iterator[tuple[str, Any]]:
+        """Yield the messages since the last call, with their topic."""
+        for topic, subscription in list(self._subscriptions.items()):
+            for message, _ in poll(subscription):
+                yield topic, message
+
+
+# -- the control path ----------------------------------------------------------------------------------
+
+
 @dataclass
-class Pace:
-    """Something to do at a fixed period of the steady clock.
+class PeriodicCall:
+    """A function that is called at a fixed period of the steady clock.
 
     Attributes
     ----------
     period : float
         Time between two calls [s].
     callback : callable
-        What to do.
+        The function.
     due : float
-        When to do it next, on ``time.perf_counter`` [s].
+        Time of the next call, on ``time.perf_counter`` [s].
     """
 
     period: float
     callback: Callable[[], None]
     due: float
 
+    def call_if_due(self) -> None:
+        """Call the function if its time has come; missed calls are not made up for."""
+        now = time.perf_counter()
+        if now >= self.due:
+            self.due = max(self.due + self.period, now)
+            self.callback()
+
 
 class ControlPath:
-    """The subscriptions and the pace of one node that must not wait."""
+    """The subscriptions and periodic calls of a node that must not wait for the executor.
+
+    Parameters
+    ----------
+    node : Node
+        The node.
+
+    Attributes
+    ----------
+    subscriptions : list of (subscription, callable)
+        Each subscription with its callback.
+    periodic_calls : list of PeriodicCall
+        The periodic calls.
+    """
 
     def __init__(self, node: Node) -> None:
-        self._node, self._group = node, Apart()
-        self.subscriptions: list[tuple[Any, Callable[[Any, dict[str, Any]], None]]] = []
-        self.paces: list[Pace] = []
+        self._node = node
+        self._group = PolledGroup()
+        self.subscriptions: list[tuple[Any, Callback]] = []
+        self.periodic_calls: list[PeriodicCall] = []
 
-    def subscribe(self, kind: Any, topic: str, callback: Callable[[Any, dict[str, Any]], None], qos: Any) -> Any:
-        """Subscribe; the callback gets message and info, as soon as the message is there."""
-        subscription = self._node.create_subscription(kind, topic, callback, qos, callback_group=self._group)
+    def subscribe(self, message_type: Any, topic: str, callback: Callback, qos: Any) -> Any:
+        """Subscribe to a topic; the callback is called as soon as a message is there.
+
+        Parameters
+        ----------
+        message_type : type
+            Generated class of the messages.
+        topic : str
+            Name of the topic.
+        callback : callable
+            Takes the message and its info.
+        qos : QoSProfile or int
+            Quality of service, or the depth.
+
+        Returns
+        -------
+        Subscription
+        """
+        subscription = self._node.create_subscription(message_type, topic, callback, qos, callback_group=self._group)
         self.subscriptions.append((subscription, callback))
         return subscription
 
     def every(self, period: float, callback: Callable[[], None]) -> None:
-        """Call something at a fixed period [s] of the steady clock; calls that were missed are not made up for."""
-        self.paces.append(Pace(period, callback, time.perf_counter() + period))
+        """Call a function at a fixed period of the steady clock.
+
+        Parameters
+        ----------
+        period : float
+            Time between two calls [s].
+        callback : callable
+            The function; missed calls are not made up for.
+        """
+        self.periodic_calls.append(PeriodicCall(period, callback, time.perf_counter() + period))
 
 
-class ControlLoop:
-    """Runs the control paths of some nodes, and the executor in between.
+class SpinLoop:
+    """Serves the control paths of some nodes, and the executor in between.
 
     Parameters
     ----------
     executor : SingleThreadedExecutor
-        Has the nodes.
+        The executor of the nodes.
     paths : sequence of ControlPath
         The nodes' control paths.
     """
 
     def __init__(self, executor: SingleThreadedExecutor, paths: Sequence[ControlPath]) -> None:
-        self._executor, self._paths = executor, paths
+        self._executor = executor
+        self._paths = paths
 
     def spin(self) -> None:
         """Run until the context is shut down."""
         while rclpy.ok():
-            if any(path.subscriptions or path.paces for path in self._paths):
+            if any(path.subscriptions or path.periodic_calls for path in self._paths):
                 self._executor.spin_once(timeout_sec=0)
-                self._round(time.perf_counter() + ROUND)
+                self._serve_paths(time.perf_counter() + EXECUTOR_PERIOD)
             else:
-                self._executor.spin_once(timeout_sec=ROUND)
+                self._executor.spin_once(timeout_sec=EXECUTOR_PERIOD)
 
-    def _round(self, end: float) -> None:
+    def _serve_paths(self, end: float) -> None:
+        """Serve the control paths until ``end``, on ``time.perf_counter`` [s]."""
         subscriptions = [entry for path in self._paths for entry in path.subscriptions]
-        paces = [pace for path in self._paths for pace in path.paces]
-        with _Waiter(subscriptions) as waiter:
+        periodic_calls = [call for path in self._paths for call in path.periodic_calls]
+        with _WaitSet(subscriptions) as wait_set:
             while (now := time.perf_counter()) < end:
-                until = min([end, *(pace.due for pace in paces)])
-                for subscription, callback in waiter.wait(until - now):
+                until = min([end, *(call.due for call in periodic_calls)])
+                for subscription, callback in wait_set.wait(until - now):
                     for message, info in itertools.islice(poll(subscription), 1):
                         callback(message, info)
-                for pace in paces:
-                    _keep(pace)
+                for call in periodic_calls:
+                    call.call_if_due()
 
 
-def _keep(pace: Pace) -> None:
-    now = time.perf_counter()
-    if now >= pace.due:
-        pace.due = max(pace.due + pace.period, now)
-        pace.callback()
+class _WaitSet:
+    """Waits for messages of some subscriptions, with one wait set of the middleware for many waits."""
 
-
-class _Waiter:
-    """Waits for messages in some subscriptions, with one wait set for many waits."""
-
-    def __init__(self, subscriptions: list[Any]) -> None:
+    def __init__(self, subscriptions: list[tuple[Any, Callback]]) -> None:
         self._subscriptions = subscriptions
 
-    def __enter__(self) -> _Waiter:
-        self._held = contextlib.ExitStack()
+    def __enter__(self) -> _WaitSet:
+        self._handles = contextlib.ExitStack()
         context = rclpy.get_default_context()
         for handle in (context.handle, *(subscription.handle for subscription, _ in self._subscriptions)):
-            self._held.enter_context(handle)
+            self._handles.enter_context(handle)
         if self._subscriptions:
             self._wait_set = rclpy_implementation.WaitSet(len(self._subscriptions), 0, 0, 0, 0, 0, context.handle)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._held.close()
+        self._handles.close()
 
-    def wait(self, timeout: float) -> list[Any]:
-        """Return those of the subscriptions in which a message waits, after at most ``timeout`` [s]."""
+    def wait(self, timeout: float) -> list[tuple[Any, Callback]]:
+        """Return the subscriptions with a message, after at most ``timeout`` [s]."""
         if not self._subscriptions:
             time.sleep(max(0.0, timeout))
             return []
@@ -167,3 +273,43 @@ class _Waiter:
         self._wait_set.wait(max(0, round(timeout * 1e9)))
         ready = self._wait_set.get_ready_entities("subscription")
         return [entry for entry in self._subscriptions if entry[0].handle.pointer in ready]
+
+
+# -- steps of a simulation -----------------------------------------------------------------------------
+
+
+class StepPacer:
+    """Paces the steps of a simulation by the steady clock.
+
+    Attributes
+    ----------
+    dropped : int
+        Steps that are not made up for: simulated time went slower instead.
+    """
+
+    BACKLOG = 5
+    """Steps that may be late and are made up for; more are dropped."""
+
+    def __init__(self) -> None:
+        self.dropped = 0
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin now: no step is due."""
+        self._since = time.perf_counter()
+
+    def take_step(self, timestep: float) -> bool:
+        """Return whether a step is due, and count it as done.
+
+        Parameters
+        ----------
+        timestep : float
+            Wall time of a step [s].
+        """
+        due = int((time.perf_counter() - self._since) / timestep)
+        if due > self.BACKLOG:
+            self.dropped += due - self.BACKLOG
+            self._since += (due - self.BACKLOG) * timestep
+        if due > 0:
+            self._since += timestep
+        return due > 0

@@ -1,4 +1,4 @@
-"""What the page's buttons and gain sliders do to other nodes: their services and parameters, asked without waiting."""
+"""Requests of the page to other nodes: their services and parameters, without waiting for a response."""
 
 from __future__ import annotations
 
@@ -20,84 +20,145 @@ from arm_control.nodes.ilqr import IlqrNodeParameters
 from arm_control.nodes.joint import JointNodeParameters
 from arm_control.nodes.osc import OscNodeParameters
 from arm_control.nodes.support.controller_node import EffortParameters
-from arm_control.nodes.support.latest_messages import NewestOnly
+from arm_control.nodes.support.polling import LatestMessages
 
 CONTROLLERS: dict[str, type[Parameters]] = {
     "osc": OscNodeParameters,
     "joint": JointNodeParameters,
     "ilqr": IlqrNodeParameters,
 }
-"""Nodes with gains, and what is known of them."""
+"""Nodes with gains, and the class of their parameters."""
 SIMULATORS = ("simulator", "coppeliasim_bridge")
 GATES = (*CONTROLLERS, *SIMULATORS, "gate")
-"""Nodes that brake, and can be enabled again."""
+"""Nodes with a gate, which brake and can be enabled again."""
 ERROR = 2
+"""Level of an error in a line of the status."""
 EVENTS = "/parameter_events"
 FACTOR = "real_time_factor"
+"""The simulator's parameter: simulated time per wall time."""
 
 
-class Remote:
-    """Asks and follows the controller and the simulator that are there.
+class ServiceClients:
+    """Clients of the controller and the simulator in a node's namespace.
 
     Parameters
     ----------
     node : Node
-        Who asks; only nodes in its namespace are looked at.
-    say : callable
-        Gets a sentence, and whether it is bad news.
+        The node that sends the requests; only nodes in its namespace get them.
+    notify : callable
+        Takes a message for the user, and whether it is an error.
 
     Attributes
     ----------
     controller, simulator : str
-        Names of the nodes that are there; empty when there is none.
+        Names of the running nodes; empty when there is none.
     gains : dict of str to float
-        Gains of the controller, as they are now.
+        The controller's gains at present.
     factor : float or None
-        Simulated time per wall time; None where nobody says.
+        Simulated time per wall time; None while unknown.
     """
 
-    def __init__(self, node: Node, say: Callable[[str, bool], None]) -> None:
-        self._node, self._say = node, say
+    def __init__(self, node: Node, notify: Callable[[str, bool], None]) -> None:
+        self._node = node
+        self._notify = notify
         self._clients: dict[str, Any] = {}
-        self._events = NewestOnly(node)
-        self._events.listen(ParameterEvent, EVENTS, qos_profile_parameter_events)
-        self._there: set[str] = set()
-        self._wanted: dict[tuple[str, str], float] = {}
-        self._under_way: set[tuple[str, str]] = set()
-        self.controller = self.simulator = ""
+        self._events = LatestMessages(node)
+        self._events.subscribe(ParameterEvent, EVENTS, qos_profile_parameter_events)
+        self._running: set[str] = set()
+        self._requested: dict[tuple[str, str], float] = {}
+        self._pending: set[tuple[str, str]] = set()
+        self.controller = ""
+        self.simulator = ""
         self.gains: dict[str, float] = {}
         self.factor: float | None = None
 
     def spec(self, gain: str) -> Spec | None:
-        """What is known of a gain."""
-        kind = CONTROLLERS.get(self.controller)
-        return kind.spec(gain) if kind is not None and gain in kind.types() else None
+        """Return unit, bounds and text of a gain; None for an unknown one."""
+        parameters = CONTROLLERS.get(self.controller)
+        return parameters.spec(gain) if parameters is not None and gain in parameters.types() else None
 
-    # -- who is there --------------------------------------------------------------------------------
+    # -- discovery ---------------------------------------------------------------------------------
 
-    def look(self) -> None:
-        """See which nodes are there, now and then; ask new ones for what they have."""
+    def discover(self) -> None:
+        """Update which nodes are running, and request the gains and the speed of new ones."""
         namespace = self._node.get_namespace()
-        self._there = {name for name, where in self._node.get_node_names_and_namespaces() if where == namespace}
-        controller = next((name for name in CONTROLLERS if name in self._there), "")
-        simulator = next((name for name in SIMULATORS if name in self._there), "")
+        self._running = {name for name, place in self._node.get_node_names_and_namespaces() if place == namespace}
+        controller = next((name for name in CONTROLLERS if name in self._running), "")
+        simulator = next((name for name in SIMULATORS if name in self._running), "")
         if controller != self.controller:
             self.controller, self.gains = controller, {}
-            self._under_way.clear()
+            self._pending.clear()
         if simulator != self.simulator:
             self.simulator, self.factor = simulator, None
-            self._under_way.clear()
+            self._pending.clear()
         if self.controller and not self.gains:
-            self._ask_for_gains(self.controller)
+            self._request_gains(self.controller)
         if self.simulator and self.factor is None:
             request = GetParameters.Request(names=[FACTOR])
-            self._ask(GetParameters, f"{self.simulator}/get_parameters", request, self._take_factor, quietly=True)
+            self._call(GetParameters, f"{self.simulator}/get_parameters", request, self._on_factor, silent=True)
 
-    def follow(self) -> None:
-        """Take what others have changed since the last call; set what is wanted, of each the newest value only."""
-        for key in [key for key in self._wanted if key not in self._under_way]:
-            self._set(*key, self._wanted.pop(key))
-        for _, event in self._events.look():
+    @property
+    def gates(self) -> list[str]:
+        """Names of the running nodes with a gate."""
+        return [name for name in GATES if name in self._running]
+
+    def _request_gains(self, node: str) -> None:
+        """Request descriptions, then values; ``gains`` is set with the second response."""
+
+        def on_descriptions(response: Any) -> None:
+            doubles = [entry for entry in response.descriptors if entry.type == ParameterType.PARAMETER_DOUBLE]
+            names = [entry.name for entry in doubles if not entry.read_only]
+
+            def on_values(response: Any) -> None:
+                if node == self.controller:
+                    self.gains = {n: v.double_value for n, v in zip(names, response.values, strict=True)}
+
+            request = GetParameters.Request(names=names)
+            self._call(GetParameters, f"{node}/get_parameters", request, on_values, silent=True)
+
+        parameters = CONTROLLERS[node]
+        names = [
+            name for name in parameters.types() if parameters.spec(name).live and name not in EffortParameters.types()
+        ]
+        names.sort(key=AvoidanceParameters.types().__contains__)  # the controller's own gains come first
+        request = DescribeParameters.Request(names=names)
+        self._call(DescribeParameters, f"{node}/describe_parameters", request, on_descriptions, silent=True)
+
+    def _on_factor(self, response: Any) -> None:
+        values = [value.double_value for value in response.values if value.type == ParameterType.PARAMETER_DOUBLE]
+        self.factor = values[0] if values else None
+
+    # -- gains and speed ---------------------------------------------------------------------------
+
+    def set_gain(self, name: str, value: float) -> None:
+        """Set a gain of the controller at the next :meth:`update`; the user is notified of the result.
+
+        Parameters
+        ----------
+        name : str
+            Name of the parameter; an unknown one is ignored.
+        value : float
+            The value.
+        """
+        if name in self.gains:
+            self._requested[self.controller, name] = value
+
+    def set_factor(self, factor: float) -> None:
+        """Set simulated time per wall time at the next :meth:`update`."""
+        if self.simulator:
+            self._requested[self.simulator, FACTOR] = factor
+        else:
+            self._notify("no simulator is running", True)
+
+    def is_changing(self, name: str) -> bool:
+        """Return whether a gain, or ``real_time_factor``, has a request without a response."""
+        return any(name == changing for _, changing in (*self._requested, *self._pending))
+
+    def update(self) -> None:
+        """Send the newest request of each parameter; take in changes that other nodes have made."""
+        for key in [key for key in self._requested if key not in self._pending]:
+            self._set(*key, self._requested.pop(key))
+        for _, event in self._events.poll():
             name = event.node.rpartition("/")[2]
             if event.node != f"{self._node.get_namespace().rstrip('/')}/{name}":
                 continue
@@ -107,141 +168,108 @@ class Remote:
                 elif name == self.simulator and changed.name == FACTOR:
                     self.factor = changed.value.double_value
 
-    def _ask_for_gains(self, node: str) -> None:
-        """Describe, then get: the gains are there when the last answer is."""
-
-        def described(answer: Any) -> None:
-            names = [d.name for d in answer.descriptors if d.type == ParameterType.PARAMETER_DOUBLE and not d.read_only]
-
-            def got(answer: Any) -> None:
-                if node == self.controller:
-                    self.gains = {n: v.double_value for n, v in zip(names, answer.values, strict=True)}
-
-            self._ask(GetParameters, f"{node}/get_parameters", GetParameters.Request(names=names), got, quietly=True)
-
-        kind = CONTROLLERS[node]
-        names = [name for name in kind.types() if kind.spec(name).live and name not in EffortParameters.types()]
-        names.sort(key=AvoidanceParameters.types().__contains__)  # those of the controller itself come first
-        request = DescribeParameters.Request(names=names)
-        self._ask(DescribeParameters, f"{node}/describe_parameters", request, described, quietly=True)
-
-    def _take_factor(self, answer: Any) -> None:
-        values = [value.double_value for value in answer.values if value.type == ParameterType.PARAMETER_DOUBLE]
-        self.factor = values[0] if values else None
-
-    # -- what is wanted ------------------------------------------------------------------------------
-
-    def pause(self, is_paused: bool) -> None:
-        """Let the simulator stop, or go on."""
-        self._of_simulator(SetBool, "pause", SetBool.Request(data=is_paused))
-
-    def step(self) -> None:
-        """Let the simulator do one step."""
-        self._of_simulator(Trigger, "step", Trigger.Request())
-
-    def reset(self) -> None:
-        """Let the simulator start over."""
-        self._of_simulator(Trigger, "reset", Trigger.Request())
-
-    @property
-    def gates(self) -> list[str]:
-        """Nodes with a gate that are there."""
-        return [name for name in GATES if name in self._there]
-
-    def enable(self) -> None:
-        """Enable every gate that is there."""
-        if not self.gates:
-            self._say("there is no gate to enable", True)
-        for name in self.gates:
-            self._ask(SetBool, f"{name}/enable", SetBool.Request(data=True), partial(self._tell, name))
-
-    def set_factor(self, factor: float) -> None:
-        """Set simulated time per wall time."""
-        if self.simulator:
-            self._wanted[self.simulator, FACTOR] = factor
-        else:
-            self._say("there is no simulator", True)
-
-    def set_gain(self, name: str, value: float) -> None:
-        """Set a gain; what comes of it is told."""
-        if name in self.gains:
-            self._wanted[self.controller, name] = value
-
-    def is_changing(self, name: str) -> bool:
-        """Whether a gain, or the factor, has not been set yet as it was wanted."""
-        return any(name == changing for _, changing in (*self._wanted, *self._under_way))
-
-    def _of_simulator(self, kind: Any, service: str, request: Any) -> None:
-        if not self.simulator:
-            self._say(f"{service}: there is no simulator", True)
-            return
-        self._ask(kind, f"{self.simulator}/{service}", request, partial(self._tell, service))
-
-    def _tell(self, what: str, answer: Any) -> None:
-        self._say(f"{what}: {answer.message}" if answer.message else what, not answer.success)
-
     def _set(self, node: str, name: str, value: float) -> None:
-        wanted = ParameterMessage(name=name)
-        wanted.value = ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=float(value))
+        parameter = ParameterMessage(name=name)
+        parameter.value = ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=float(value))
 
-        def told(answer: Any) -> None:
-            self._under_way.discard((node, name))
-            (result,) = answer.results
+        def on_result(response: Any) -> None:
+            self._pending.discard((node, name))
+            (result,) = response.results
             if result.successful and node == self.controller and name in self.gains:
                 self.gains[name] = value
             elif result.successful and node == self.simulator:
                 self.factor = value
-            refused = f"{name} = {value:.4g} refused: {result.reason}"
-            self._say(refused if not result.successful else f"{name} = {value:.4g}", not result.successful)
+            refusal = f"{name} = {value:.4g} refused: {result.reason}"
+            self._notify(refusal if not result.successful else f"{name} = {value:.4g}", not result.successful)
 
-        request = SetParameters.Request(parameters=[wanted])
-        if self._ask(SetParameters, f"{node}/set_parameters", request, told):
-            self._under_way.add((node, name))
+        request = SetParameters.Request(parameters=[parameter])
+        if self._call(SetParameters, f"{node}/set_parameters", request, on_result):
+            self._pending.add((node, name))
 
-    def _ask(
-        self, kind: Any, service: str, request: Any, done: Callable[[Any], None], *, quietly: bool = False
+    # -- services ----------------------------------------------------------------------------------
+
+    def pause(self, is_paused: bool) -> None:
+        """Pause the simulator, or let it continue."""
+        self._call_simulator(SetBool, "pause", SetBool.Request(data=is_paused))
+
+    def step(self) -> None:
+        """Let the simulator make one step."""
+        self._call_simulator(Trigger, "step", Trigger.Request())
+
+    def reset(self) -> None:
+        """Let the simulator start again."""
+        self._call_simulator(Trigger, "reset", Trigger.Request())
+
+    def enable(self) -> None:
+        """Enable every running gate."""
+        if not self.gates:
+            self._notify("no gate is running: nothing to enable", True)
+        for name in self.gates:
+            self._call(SetBool, f"{name}/enable", SetBool.Request(data=True), partial(self._report, name))
+
+    def _call_simulator(self, service_type: Any, service: str, request: Any) -> None:
+        if not self.simulator:
+            self._notify(f"{service}: no simulator is running", True)
+            return
+        self._call(service_type, f"{self.simulator}/{service}", request, partial(self._report, service))
+
+    def _report(self, title: str, response: Any) -> None:
+        self._notify(f"{title}: {response.message}" if response.message else title, not response.success)
+
+    def _call(
+        self,
+        service_type: Any,
+        service: str,
+        request: Any,
+        on_response: Callable[[Any], None],
+        *,
+        silent: bool = False,
     ) -> bool:
-        """Call a service; ``done`` gets the answer when it comes. Returns whether the service is there."""
+        """Call a service; return whether it exists. ``silent``: the user is not notified when it does not."""
         if service not in self._clients:
-            self._clients[service] = self._node.create_client(kind, service)
+            self._clients[service] = self._node.create_client(service_type, service)
         client = self._clients[service]
         if not client.service_is_ready():
-            if not quietly:
-                self._say(f"{service} is not there", True)
+            if not silent:
+                self._notify(f"the service {service} is not available", True)
             return False
-        client.call_async(request).add_done_callback(lambda future: done(future.result()))
+        client.call_async(request).add_done_callback(lambda future: on_response(future.result()))
         return True
 
 
+# -- what nodes say of themselves ----------------------------------------------------------------------
+
+
 def may_be_braked(status: DiagnosticStatus | None) -> bool:
-    """Whether a gate stays braked, as far as it says: without a word of it, it may."""
+    """Return whether a gate may be braked, by its newest diagnostics; True without any."""
     return status is None or not any(item.key == "braked" and item.value == "False" for item in status.values)
 
 
-def told(name: str, status: DiagnosticStatus, control: bool) -> tuple[str, int, str]:
-    """Words, level and rate to show of what a node says of itself.
+def status_line(name: str, status: DiagnosticStatus, control: bool) -> tuple[str, int, str]:
+    """Return the line that the page shows for a node.
 
     Parameters
     ----------
     name : str
-        The node.
+        Name of the node.
     status : DiagnosticStatus
-        What it says.
+        Its newest diagnostics.
     control : bool
         Whether the page has a button that enables.
 
     Returns
     -------
-    words : str
-        Of a gate that stays braked also what to do.
+    text : str
+        The message; for a braked gate with the remedy.
     level : int
-        0: well, 1: a warning, 2: an error, or braked.
+        0: OK, 1: a warning, 2: an error, or braked.
     rate : str
-        At which it works; empty when it does not say.
+        Rate of the node; empty when it publishes none.
     """
     values = {item.key: item.value for item in status.values}
     rate = f"{float(values['rate [Hz]']):.0f} Hz" if "rate [Hz]" in values else ""
-    words, level = status.message, min(ord(status.level), ERROR)
+    level = min(ord(status.level), ERROR)
     if level < ERROR and values.get("braked") == "True":
-        return f"BRAKED: {words}: {'press enable' if control else f'call {name}/enable'}", ERROR, rate
-    return words, level, rate
+        remedy = "press enable" if control else f"call {name}/enable"
+        return f"BRAKED: {status.message}: {remedy}", ERROR, rate
+    return status.message, level, rate

@@ -28,7 +28,7 @@ from arm_control.messages.bags.writer import STORAGES, BagWriter, Published
 from arm_control.nodes.support.arm_node import LATCHED, LOSSLESS, check_environment, die_with_parent
 from arm_control.nodes.support.conversions import message_class
 from arm_control.nodes.support.goal_subscription import Heard
-from arm_control.nodes.support.polling import poll, subscribed_apart
+from arm_control.nodes.support.polling import poll, polled_subscription
 from arm_control.nodes.tools.command_line_node import StopRequest
 from arm_control.nodes.tools.run_monitor import RECORDER_READY
 
@@ -181,7 +181,7 @@ class RecorderNode(Node):
             reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
             durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
         )
-        return subscribed_apart(self, kind, topic, qos, raw=True)
+        return polled_subscription(self, kind, topic, qos, raw=True)
 
 
 def record(

@@ -29,7 +29,7 @@ from arm_control.messages.fields import nanoseconds, pose_from_message
 from arm_control.model import RobotModel
 from arm_control.motion.references import Target
 from arm_control.nodes.support.arm_node import EVENTS, LATCHED, LATCHED_EVENTS, LOSSLESS
-from arm_control.nodes.support.polling import poll, subscribed_apart
+from arm_control.nodes.support.polling import poll, polled_subscription
 from arm_control.simulation.recording import Recording
 
 RECORDER_READY = "recorder/ready"
@@ -72,15 +72,15 @@ class MonitorNode(Node):
         self._target_messages: list[PoseStamped] = []
         self.figures = dict.fromkeys(FIGURES, math.nan)
         self.diagnostics: dict[str, dict[str, str]] = {}
-        self._states = subscribed_apart(self, JointState, "joint_states", LOSSLESS, raw=True)
-        self._commands = subscribed_apart(self, JointState, "joint_commands", LOSSLESS, raw=True)
+        self._states = polled_subscription(self, JointState, "joint_states", LOSSLESS, raw=True)
+        self._commands = polled_subscription(self, JointState, "joint_commands", LOSSLESS, raw=True)
         for qos in (EVENTS, LATCHED_EVENTS):
             self.create_subscription(PoseStamped, "target_pose", self._on_target, qos)
         for what in awaited:
             self._await(what)
         self.create_subscription(Bool, RECORDER_READY, self._on_recorder, LATCHED)
         self.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 10)
-        self._newest = {name: subscribed_apart(self, Float64, f"controller_state/{name}", 1) for name in FIGURES}
+        self._newest = {name: polled_subscription(self, Float64, f"controller_state/{name}", 1) for name in FIGURES}
         self._pause = self.create_client(SetBool, f"{simulator or 'simulator'}/pause")
         self.create_timer(0.05, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
 

@@ -39,7 +39,7 @@ from arm_control.report.bag_figures import pose_orders, timing, topic_figures
 from arm_control.report.inverse_dynamics import correlation, fitted, inverse_dynamics
 from arm_control.report.pictures import bag_charts as recorded
 from arm_control.report.pictures.style import new_figure
-from arm_control.simulation.obstacle_schedule import Scenery
+from arm_control.simulation.obstacle_schedule import ObstacleSchedule
 from arm_control.simulation.world import World
 
 REPO = Path(__file__).parents[3]
@@ -534,11 +534,11 @@ def test_answers_are_timed_by_when_they_were_written(tmp_path: Path):
 
 def test_a_scenarios_obstacles_are_told_as_messages():
     obstacle = {"shape": "sphere", "size": 0.1, "position": [1.0, 0.0, 0.0], "velocity": [0.5, 0, 0], "until": 0.03}
-    scenery = Scenery(World.from_mapping({"obstacles": [obstacle]}, "world"))
+    schedule = ObstacleSchedule(World.from_mapping({"obstacles": [obstacle]}, "world"))
     told = {
         time_ns // MS: plain.markers(entries, "base", time_ns)
         for k in range(60)
-        for time_ns, entries in scenery.due(k * MS)
+        for time_ns, entries in schedule.updates(k * MS)
     }
     assert list(told) == [0, 20, 40, 60, 80, 100, 120, 140]
     (marker,) = told[20].markers
@@ -643,13 +643,13 @@ def test_distances_are_those_to_what_was_known_then_however_few_states_are_looke
     monkeypatch.setattr(analysis, "LOOKS", 3)
     obstacle = {"shape": "sphere", "size": 0.1, "position": [0.3, 1.0, 0.5], "velocity": [0.0, -0.05, 0.0]}
     world = World.from_mapping({"obstacles": [obstacle]}, "world")
-    scenery = Scenery(world)
+    schedule = ObstacleSchedule(world)
     with BagWriter(tmp_path / "bag") as writer:
         writer.add("/joint_states", JOINT_STATE)
         writer.add("/obstacles", MARKER_ARRAY)
         for t in range(0, 10 * 1000 * MS + 1, 20 * MS):
-            for stamp_ns, told in scenery.due(t):
-                writer.put("/obstacles", t, plain.markers(told, "", stamp_ns))
+            for stamp_ns, updates in schedule.updates(t):
+                writer.put("/obstacles", t, plain.markers(updates, "", stamp_ns))
             writer.put("/joint_states", t, plain.joint_state(ur5.joint_names, t, position=np.zeros(6)))
     bag = read_bag(tmp_path / "bag")
     found = analysis.task(bag, joint_series(bag, "joint_states"), ur5).distance
