@@ -97,7 +97,7 @@ def _capsules(marker: Any, points: Array, radius: float) -> list[tuple[Shape, Po
     else:
         raise InputError(f"LINE_LIST {name_of(marker)} has {len(points)} points: an even number is needed")
     if not 0 < len(ends) <= MOST:
-        raise InputError(f"lines of marker {name_of(marker)}: {len(ends)}, allowed are 1 to {MOST}")
+        raise InputError(f"lines of marker {name_of(marker)}: {len(ends)}; allowed: 1 to {MOST}")
     return [_capsule(a, b, radius) for a, b in ends]
 
 

@@ -1,4 +1,4 @@
-"""What has to be chosen of a URDF before it is an arm, as parameters."""
+"""Parameters that select the arm in a URDF."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from arm_control.model import RobotModel
 
 @dataclass(frozen=True)
 class ArmChoices(Parameters):
-    """Which part of a URDF is the arm, and what the URDF does not say of it."""
+    """The part of a URDF that is the arm, and values that the URDF does not contain."""
 
-    base: str = parameter("", "link that is bolted to the world; empty: the root")
+    base: str = parameter("", "link fixed to the world; empty: the root")
     tip: str = parameter("", "link of the end effector; empty: tool0, or the only leaf")
     locked_joints: tuple[str, ...] = parameter(
-        (), "where joints that are not between base and tip stand [rad or m], as 'joint:position'; others at 0"
+        (), "positions [rad or m] of joints that are not between base and tip, as 'joint:position'; by default 0"
     )
-    backend: str = parameter("auto", "what computes the model: auto, llvm, python or pinocchio")
+    backend: str = parameter("auto", "back end that computes the model: auto, llvm, python or pinocchio")
     armature: tuple[float, ...] = parameter((), "rotor inertia per joint; empty: none", unit="kg m^2", lower=0.0)
     effort_limits: tuple[str, ...] = parameter(
         (), "effort limits [N m] that replace or supply those of the URDF, as 'joint:limit'"
@@ -29,7 +29,7 @@ class ArmChoices(Parameters):
     )
 
     def model(self, description: str) -> RobotModel:
-        """Return the model of the arm that ``description`` (a URDF's text) describes."""
+        """Return the model of the arm in ``description``, the text of a URDF."""
         return RobotModel.from_urdf(
             description,
             base=self.base or None,
@@ -43,7 +43,7 @@ class ArmChoices(Parameters):
 
 
 def _by_joint(entries: Sequence[str], what: str) -> dict[str, float]:
-    """Numbers by joint name, of entries like ``'elbow_joint:150.0'``."""
+    """Numbers by joint name, from entries such as ``'elbow_joint:150.0'``."""
     values = {}
     for entry in entries:
         joint, _, value = entry.rpartition(":")

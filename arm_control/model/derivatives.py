@@ -1,12 +1,12 @@
-"""Derivatives of the torque, and of the acceleration it causes, in closed form.
+"""Derivatives of inverse and forward dynamics in closed form.
 
-Everything is written in the world's axes, at its origin. S_i, V_i, A_i are axis, velocity and acceleration
-of body i (that of free fall taken off), I_i and F_i inertia and force of body i with all it carries, and
+All quantities are in the world's frame. S_i, V_i, A_i are axis, velocity and acceleration (less that of free fall) of
+body i; I_i and F_i are inertia and force of body i with all bodies it carries; and
 
-    B_i = sum of ( V x* I  -  I V x  +  (I V) x ) / 2  over body i and all it carries               (1)
+    B_i = sum of ( V x* I  -  I V x  +  (I V) x ) / 2  over body i and the bodies it carries        (1)
     Sd_i = V_p x S_i          Sdd_i = A_p x S_i + V_p x Sd_i                                      (2)
 
-With j any body that carries i, or i itself,
+With j body i itself or any body that carries it,
 
     d tau_i / d q_j = S_i . (2 B_i Sd_j + I_i Sdd_j)        d tau_i / d v_j = 2 S_i . (B_i S_j + I_i Sd_j)
     d tau_j / d q_i = S_j . (2 B_i Sd_i + I_i Sdd_i + S_i x* F_i)
@@ -37,7 +37,7 @@ from arm_control.model.tree import Tree
 
 
 class TorqueDerivatives(NamedTuple):
-    """``tau`` (n,) for an acceleration, and its derivatives by q, v and a, each (n, n)."""
+    """Joint torque ``tau`` (n,) for an acceleration, and its derivatives by q, v and a, each (n, n)."""
 
     tau: Array
     tau_q: Array
@@ -66,15 +66,16 @@ class _CoriolisInertia:
 
 
 def torque_derivatives(tree: Tree, X_W: list[Pose], v: Array, a: Array) -> TorqueDerivatives:
-    """Torque for an acceleration and its derivatives, from the transforms of every body.
+    """Joint torque for an acceleration, and its derivatives.
 
     Parameters
     ----------
     tree : Tree
+        The arm.
     X_W : list of Pose
-        Every body, seen from the world.
+        ``X_WB`` of every body.
     v, a : array, shape (n,)
-        Joint velocity and acceleration.
+        Joint velocity [rad/s or m/s] and acceleration [rad/s^2 or m/s^2].
     """
     bodies = tree.bodies
     S = [axis(body).in_parent(X) for body, X in zip(bodies, X_W, strict=True)]
@@ -106,7 +107,7 @@ def torque_derivatives(tree: Tree, X_W: list[Pose], v: Array, a: Array) -> Torqu
 
 
 def _motions(tree: Tree, S: list[Motion], v: Array, a: Array) -> tuple[list[Motion], ...]:
-    """``V, A`` and equation (2), of every body."""
+    """``V``, ``A``, and ``Sd``, ``Sdd`` of equation (2), of every body."""
     V: list[Motion] = []
     A: list[Motion] = []
     Sd: list[Motion] = []
@@ -122,7 +123,7 @@ def _motions(tree: Tree, S: list[Motion], v: Array, a: Array) -> tuple[list[Moti
 
 
 class _Row:
-    """``S_i . 2 B_i`` and ``S_i . I_i``, once for all the bodies they multiply."""
+    """``S_i . 2 B_i`` and ``S_i . I_i``, computed once for all bodies they multiply."""
 
     def __init__(self, S: Motion, B: _CoriolisInertia, momentum: Force) -> None:
         self._B, self._momentum = 2.0 * (cross(B.f, S.v) + S.w @ B.D), momentum
@@ -153,6 +154,15 @@ def acceleration_derivatives(tree: Tree, X_W: list[Pose], v: Array, tau: Array) 
         a_tau = M^-1        a_q = -M^-1 tau_q        a_v = -M^-1 tau_v
 
     with the derivatives of the torque at this acceleration (J. Carpentier, N. Mansard, RSS 2018).
+
+    Parameters
+    ----------
+    tree : Tree
+        The arm.
+    X_W : list of Pose
+        ``X_WB`` of every body.
+    v, tau : array, shape (n,)
+        Joint velocity [rad/s or m/s] and torque [N m or N].
     """
     at_rest = torque_derivatives(tree, X_W, v, np.zeros(tree.n))
     M_inv = inverse(at_rest.tau_a)

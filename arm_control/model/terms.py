@@ -1,4 +1,4 @@
-"""What one control tick needs to know of the robot, computed once."""
+"""The model terms of one state: everything a control tick needs to know about the robot."""
 
 from __future__ import annotations
 

@@ -189,7 +189,7 @@ def warnings_of(text: str) -> list[str]:
 
 def test_an_ordinary_arm_has_one_warning():
     (warning,) = warnings_of(ARM)
-    assert warning == "joint 'grip2' mimics 'grip': it cannot be commanded by itself"
+    assert warning == "joint 'grip2' mimics 'grip': it takes no commands of its own"
 
 
 def test_what_does_not_move_is_not_warned_of():
@@ -208,11 +208,14 @@ WARNINGS = {
         (f'<link name="left"><inertial><mass value="0.5"/>{INERTIA}</inertial></link>', '<link name="left"/>'),
         "joint 'grip' moves no mass",
     ),
-    "continuous": (('"wrist" type="revolute"', '"wrist" type="continuous"'), "continuous: 'wrist'; .*nq is not nv"),
-    "no lower": (('lower="0" upper="0.04"', 'upper="0.04"'), "joint 'grip' states no lower limit, .* counts as 0"),
-    "no upper": (('lower="-1" upper="1"', 'lower="-1"'), "joint 'wrist' states no upper limit, .* counts as 0"),
-    "wide by its shape": ((INERTIA, INERTIA.replace('"0.01"', '"0.72"')), "'lever': implausible .* 0.6 m; .* is 0.5 m"),
-    "wide by its joints": ((HAND, HAND.replace('"0.01"', '"0.1"')), "'hand': implausible .* of 0.316 m; .* spans 0 m"),
+    "continuous": (('"wrist" type="revolute"', '"wrist" type="continuous"'),
+                   r"continuous joint\(s\): 'wrist'; .*nq is not nv"),
+    "no lower": (('lower="0" upper="0.04"', 'upper="0.04"'), "joint 'grip' has no lower limit: it counts as 0"),
+    "no upper": (('lower="-1" upper="1"', 'lower="-1"'), "joint 'wrist' has no upper limit: it counts as 0"),
+    "wide by its shape": ((INERTIA, INERTIA.replace('"0.01"', '"0.72"')),
+                          "'lever': implausible .* 0.6 m; the size of its shapes is 0.5 m"),
+    "wide by its joints": ((HAND, HAND.replace('"0.01"', '"0.1"')),
+                           "'hand': implausible .* of 0.316 m; the distance between its joints is 0 m"),
 }  # fmt: skip
 
 
@@ -303,14 +306,14 @@ def test_a_name_that_no_file_can_have_does_not_exist(package: Path):
 def test_a_package_that_is_not_there_is_a_note(package: Path):
     assert meshes(package, "package://other/a.stl", "package://other/b.stl") == (
         [],
-        ["package 'other' is not found, 2 file(s) of it are not checked"],
+        ["package 'other' was not found: 2 file(s) of it are not checked"],
     )
 
 
 def test_a_package_without_a_name_is_nowhere(package: Path):
     assert meshes(package, "package:///etc/passwd") == (
         [],
-        ["package '' is not found, 1 file(s) of it are not checked"],
+        ["package '' was not found: 1 file(s) of it are not checked"],
     )
 
 
@@ -342,7 +345,7 @@ def test_a_link_out_of_the_folders_is_a_warning(package: Path):
 
 def test_a_mesh_that_is_refused_is_a_problem_and_not_opened(tmp_path: Path):
     check = checked(tmp_path, with_mesh("/etc/passwd"))
-    assert any("<mesh filename> is '/etc/passwd', allowed is" in problem for problem in check.problems)
+    assert any("<mesh filename> is '/etc/passwd'; allowed:" in problem for problem in check.problems)
 
 
 # -- what is printed ------------------------------------------------------------------------------
@@ -397,7 +400,7 @@ def test_problems_come_with_all_the_rest_and_status_1(tmp_path: Path):
     (tmp_path / "arm.urdf").write_text(edited('<mass value="2"/>', '<mass value="nan"/>'))
     status, text, _ = run(str(tmp_path / "arm.urdf"), "--tip", "left")
     assert status == 1
-    assert "Problems (1)\n  - link 'lever': <mass value> is 'nan', allowed is" in text
+    assert "Problems (1)\n  - link 'lever': <mass value> is 'nan'; allowed:" in text
     assert "from base to left: turn, wrist, grip" in text
 
 
@@ -423,7 +426,7 @@ def test_what_cannot_be_read_is_status_2(content: bytes | None, message: str, tm
 def test_a_mesh_root_is_looked_at(package: Path):
     file = package.parents[2] / "arm.urdf"
     file.write_text(with_mesh("package://my_arm/a.stl"))
-    assert "package 'my_arm' is not found" in run(str(file))[1]
+    assert "package 'my_arm' was not found" in run(str(file))[1]
     status, text, _ = run(str(file), "--mesh-root", "/nowhere", "--mesh-root", str(package.parents[1]))
     assert status == 0
     assert "my_arm" not in text

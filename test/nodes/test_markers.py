@@ -220,7 +220,7 @@ def wrong() -> list[tuple[Marker, str]]:
         (marker(Marker.TRIANGLE_LIST, (1, 1, 1), points=cube), "is no cone"),
         (marker(Marker.TRIANGLE_LIST, (1, 1, 1)), "is no cone"),
         (marker(Marker.LINE_LIST, points=points([(0, 0, 0)] * 3)), "even number"),
-        (marker(Marker.LINE_STRIP, points=points([(0, 0, 0)])), "allowed are 1 to"),
+        (marker(Marker.LINE_STRIP, points=points([(0, 0, 0)])), "allowed: 1 to"),
         (marker(action=7), "ADD, DELETE or DELETEALL"),
     ]
 

@@ -1,13 +1,13 @@
-"""Capsules around the links: what of an arm keeps away from obstacles.
+"""Capsules around the links of an arm, for obstacle avoidance.
 
-Each collision shape of the URDF gets a capsule that holds all of it. A sphere is one already. For the rest
-the axis is the shape's own (a box's longest edge, a cylinder's axis, the principal axis of a mesh) and what
-counts is the profile: how far along the axis (t) and how far from it (r) its corners are. A capsule of radius
-R holds them all when its segment reaches to
+Each collision shape of the URDF gets a capsule that contains it. A sphere is a capsule already. The axis of any other
+capsule is that of the shape (a box's longest edge, a cylinder's axis, the principal axis of a mesh); its size follows
+from the profile: the places t of the shape's corners along the axis, and their distances r from the axis. A capsule
+of radius R contains them all when its segment extends from t_low to t_high:
 
     t_high = max(t - sqrt(R^2 - r^2)),    t_low = min(t + sqrt(R^2 - r^2)).
 
-R is free between the largest r and the ball around everything; the R with the least volume is taken.
+R may lie between the largest r and the radius of the ball around all corners; the R with the smallest volume is used.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from arm_control.model.urdf.load import Urdf
 
 try:
     import coal
-except ImportError:  # it comes with Pinocchio, but not with every version of it
+except ImportError:  # part of some versions of Pinocchio only
     coal = None
 
 
 @dataclass(frozen=True)
 class LinkCapsule:
-    """All points within ``radius`` of a segment that is fixed to a link.
+    """All points within ``radius`` of a segment fixed to a link.
 
     Attributes
     ----------
     link : str
-        The link.
+        Name of the link.
     a, b : ndarray, shape (3,)
         Ends of the segment in the link's frame [m].
     radius : float
@@ -50,21 +50,21 @@ class LinkCapsule:
 
 
 def link_capsules(urdf: Urdf, folder: Path | None = None) -> tuple[tuple[LinkCapsule, ...], tuple[str, ...]]:
-    """Capsules around the collision shapes of every link; a link without any has none.
+    """Capsules around the collision shapes of every link.
 
     Parameters
     ----------
     urdf : Urdf
         The robot.
     folder : Path, optional
-        Where relative names of mesh files begin; those of packages are found by AMENT_PREFIX_PATH.
+        Folder in which relative names of mesh files start; packages are searched in AMENT_PREFIX_PATH.
 
     Returns
     -------
     capsules : tuple of LinkCapsule
         One for each shape, in the order of the file.
     notes : tuple of str
-        A sentence for each shape that could not be read (a mesh that is not on this machine) and is left out.
+        A sentence for each shape without a capsule, because its mesh cannot be read on this machine.
     """
     capsules, notes = [], []
     for link in urdf.robot.links:
@@ -77,26 +77,27 @@ def link_capsules(urdf: Urdf, folder: Path | None = None) -> tuple[tuple[LinkCap
 
 
 def _capsule(link: str, collision: Any, folder: Path | None) -> LinkCapsule:
-    (X, r, t), shape = _profile(link, collision.geometry, folder), collision.origin
-    if shape is not None:
-        X = Pose(rotation_from_rpy(shape.rpy or [0, 0, 0]), np.array(shape.xyz or [0, 0, 0], dtype=float)) @ X
+    X, r, t = _profile(link, collision.geometry, folder)
+    origin = collision.origin
+    if origin is not None:
+        X = Pose(rotation_from_rpy(origin.rpy or [0, 0, 0]), np.array(origin.xyz or [0, 0, 0], dtype=float)) @ X
     low, high, radius = enclosing_capsule(t, r)
     a, b = (X.p + X.R[:, 2] * end for end in (low, high))
     return LinkCapsule(link, a, b, radius)
 
 
 def enclosing_capsule(t: Array, r: Array) -> tuple[float, float, float]:
-    """Capsule about an axis that holds a profile, the one with the least volume (of 257 radii).
+    """Capsule about an axis that contains a profile, with the smallest volume of 257 radii.
 
     Parameters
     ----------
     t, r : ndarray, shape (n,)
-        Corners: how far along the axis, and how far from it [m].
+        Corners: their places along the axis and their distances from it [m].
 
     Returns
     -------
     low, high : float
-        Where its segment begins and ends on the axis [m].
+        Beginning and end of its segment on the axis [m].
     radius : float
         Its radius [m].
 
@@ -116,14 +117,14 @@ def enclosing_capsule(t: Array, r: Array) -> tuple[float, float, float]:
 
 
 def _profile(link: str, geometry: Any, folder: Path | None) -> tuple[Pose, Array, Array]:
-    """Frame whose z is the axis, distances r from the axis and places t along it, of the corners."""
-    kind = type(geometry).__name__
-    if kind == "Sphere":
-        return Pose(np.eye(3), np.zeros(3)), np.array([float(geometry.radius)]), np.zeros(1)
-    if kind == "Cylinder":
+    """Frame whose z is the axis, and distances r from the axis and places t along it of the corners."""
+    shape = type(geometry).__name__
+    if shape == "Sphere":
+        return Pose.identity(), np.array([float(geometry.radius)]), np.zeros(1)
+    if shape == "Cylinder":
         half = float(geometry.length) / 2
-        return Pose(np.eye(3), np.zeros(3)), np.full(2, float(geometry.radius)), np.array([-half, half])
-    if kind == "Box":
+        return Pose.identity(), np.full(2, float(geometry.radius)), np.array([-half, half])
+    if shape == "Box":
         size = np.array(geometry.size, dtype=float)
         R = np.roll(np.eye(3), int(size.argmax()) + 1, axis=1)  # its z is the longest edge
         x, y, z = np.abs(R.T @ size) / 2
@@ -140,18 +141,18 @@ def _mesh_points(link: str, geometry: Any, folder: Path | None) -> Array:
     """Corners of a mesh file, shape (n, 3) [m]."""
     path = _mesh_path(str(geometry.filename), folder)
     if coal is None or path is None:
-        why = "coal is not installed" if coal is None else "there is no such file"
-        raise UrdfError(f"link '{link}': the mesh {geometry.filename} is left out of the capsules: {why}")
+        reason = "coal is not installed" if coal is None else "the file does not exist"
+        raise UrdfError(f"link '{link}': the mesh {geometry.filename} has no capsule: {reason}")
     scale = np.array(geometry.scale or [1.0, 1.0, 1.0], dtype=float)
     try:
         points = np.array(coal.MeshLoader().load(str(path), scale).vertices())
-    except Exception as error:  # the loader has errors of its own, of many kinds
-        raise UrdfError(f"link '{link}': the mesh {path} is left out of the capsules: {error}") from error
+    except Exception as error:  # the loader raises errors of many types
+        raise UrdfError(f"link '{link}': the mesh {path} has no capsule: {error}") from error
     return points.reshape(-1, 3)
 
 
 def _mesh_path(name: str, folder: Path | None) -> Path | None:
-    """File of a mesh; a checked URDF names it relative, or as ``package://``."""
+    """File of a mesh; its name in a checked URDF is relative, or begins with ``package://``."""
     if name.startswith("package://"):
         prefixes = os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
         candidates = [Path(prefix, "share", name.removeprefix("package://")) for prefix in prefixes if prefix]

@@ -1,16 +1,16 @@
-"""Everything that can be wrong with a URDF, found before a robotics library reads it.
+"""Checks of a URDF, before a robotics library reads it.
 
-The libraries trust their input: one reads a mass of ``nan`` or ``1,5`` as 0 without a word. So every
-number, name and physical quantity of the core that :mod:`arm_control.model.urdf.xml` reads is checked.
+Robotics libraries trust their input: one reads a mass of ``nan`` or ``1,5`` as 0 without a warning. Therefore every
+number, name and physical quantity of the core that :mod:`arm_control.model.urdf.xml` reads is checked here.
 
 Physically possible means a mass above 0 and principal moments of inertia I1 <= I2 <= I3 with
 
     I1 > 1e-12 I3                     (1)  positive definite
-    I1 + I2 >= (1 - 1e-3) I3          (2)  triangle inequality, with room for rounded exports
+    I1 + I2 >= (1 - 1e-3) I3          (2)  triangle inequality, with a tolerance for rounded exports
 
-An ``<inertial>`` of zeros throughout is how exporters write "no mass"; it is allowed. So is a point mass: a
-mass above 0 with an inertia of exactly six zeros.
-Reference: P. Wensing, S. Kim, J.-J. Slotine, IEEE RA-L 3(1), 2018, on (2).
+An ``<inertial>`` of zeros is how exporters write "no mass", and allowed. So is a point mass: a mass above 0 with an
+inertia of exactly six zeros.
+Source: P. Wensing, S. Kim, J.-J. Slotine, IEEE RA-L 3(1), 2018, on (2).
 """
 
 from __future__ import annotations
@@ -24,38 +24,42 @@ import numpy as np
 from arm_control.exceptions import UrdfError
 from arm_control.model.urdf.xml import CORE, number, numbers, quote, read_robot
 
-DEFINITE_TOLERANCE, TRIANGLE_TOLERANCE = 1e-12, 1e-3
+DEFINITE_TOLERANCE = 1e-12
+"""Smallest principal moment of inertia, per largest: equation (1)."""
+TRIANGLE_TOLERANCE = 1e-3
+"""Share of the largest principal moment by which it may exceed the sum of the others: equation (2)."""
 MOVABLE = ("revolute", "continuous", "prismatic")
-
+"""Types of joints that move."""
 INERTIA = tuple(CORE["inertia"])
+"""Attributes of ``<inertia>``."""
 
 
 def find_problems(text: str, effort_limits: Collection[str] = (), velocity_limits: Collection[str] = ()) -> list[str]:
-    """List what is wrong with a URDF, one sentence for each problem.
+    """List the problems of a URDF, one sentence each.
 
     Parameters
     ----------
     text : str
         The XML of the robot, with xacro already expanded.
     effort_limits, velocity_limits : collection of str
-        Joints whose effort [N m or N] or velocity [rad/s or m/s] limit comes from elsewhere; the file
-        need not state it for them, and what it states is not used.
+        Joints whose effort limit [N m or N] or velocity limit [rad/s or m/s] comes from outside the file: it need
+        not be in the file, and the value there is not used.
 
     Returns
     -------
     list of str
-        Empty when nothing is wrong. XML that cannot be read gives one problem, the first.
+        Empty when there is no problem. XML that cannot be read gives one problem, the first.
 
     Notes
     -----
-    Nothing is said about whether the arm is the one meant: a mass of 5 instead of 0.5 kg passes.
+    A plausible but wrong value is not a problem: a mass of 5 instead of 0.5 kg passes.
 
     Examples
     --------
     >>> find_problems('<robot name="r"><link name="a"/></robot>')
     []
     >>> find_problems('<robot name="r"><link name="a"/><link name="a"/></robot>')
-    ["the link name 'a' is used 2 times, allowed is once"]
+    ["the link name 'a' is used 2 times; allowed: once"]
     """
     try:
         robot = read_robot(text)
@@ -71,7 +75,7 @@ def find_problems(text: str, effort_limits: Collection[str] = (), velocity_limit
 
 
 def is_massless(inertial: Element) -> bool:
-    """Tell whether mass [kg] and inertia [kg m^2] are all stated and all zero."""
+    """Whether mass [kg] and inertia [kg m^2] are all stated and all zero."""
     values = [number(inertial.find("mass"), "value")]
     values += [number(inertial.find("inertia"), name) for name in INERTIA]
     return all(value == 0.0 for value in values)
@@ -85,13 +89,13 @@ def _name_problems(robot: Element) -> Iterator[str]:
     for tag in ("link", "joint"):
         for name, count in Counter(part.get("name") or "" for part in robot.iterfind(tag)).items():
             if not name:
-                yield f"{count} {tag}(s) have no name, allowed is a name for each"
+                yield f"{count} {tag}(s) have no name; allowed: one name each"
             elif count > 1:
-                yield f"the {tag} name {quote(name)} is used {count} times, allowed is once"
+                yield f"the {tag} name {quote(name)} is used {count} times; allowed: once"
 
 
 def _form_problems(robot: Element) -> Iterator[str]:
-    """Check what must be there, what may be there once, how numbers and file names are written."""
+    """Check required and repeated parts, and the format of numbers and file names."""
     yield from _element_problems(robot, "robot")
     for part in robot:
         for element in part.iter():
@@ -102,35 +106,36 @@ def _element_problems(element: Element, label: str) -> Iterator[str]:
     children = Counter(child.tag for child in element)
     for name, part in CORE[element.tag].items():
         where = f"{label}: <{element.tag}>"
-        if part.is_needed and name not in element.attrib and name not in children:
-            yield f"{where} has no {name}, which it needs"
+        if part.is_required and name not in element.attrib and name not in children:
+            yield f"{where} has no {name}, which is required"
         if children[name] > 1 and not part.may_repeat:
-            yield f"{where} has {children[name]} <{name}>, allowed is one"
+            yield f"{where} has {children[name]} <{name}>; allowed: one"
         if part.n_numbers and name in element.attrib:
             yield from _number_problems(element, name, f"{label}: <{element.tag} {name}>")
     if element.tag == "geometry" and len(element) != 1:
         shapes = ", ".join(CORE["geometry"])
-        yield f"{label}: <geometry> has {len(element)} shapes, allowed is one of {shapes}"
+        yield f"{label}: <geometry> has {len(element)} shapes; allowed: one of {shapes}"
     filename = element.get("filename")
     if filename is not None and not _is_contained(filename):
-        found = f"{label}: <{element.tag} filename> is {quote(filename)}"
-        yield f"{found}, allowed is package:// or a relative path, without '..'"
+        start = f"{label}: <{element.tag} filename> is {quote(filename)}"
+        yield f"{start}; allowed: package:// or a relative path, without '..'"
 
 
 def _number_problems(element: Element, name: str, where: str) -> Iterator[str]:
-    values, found = numbers(element, name), quote(element.get(name))
+    values = numbers(element, name)
+    text = quote(element.get(name))
     if values is None:
-        yield f"{where} is {found}, allowed is {CORE[element.tag][name].n_numbers} finite decimal number(s)"
+        yield f"{where} is {text}; allowed: {CORE[element.tag][name].n_numbers} finite decimal number(s)"
     elif element.tag in ("box", "cylinder", "sphere") and min(values) <= 0:
-        yield f"{where} is {found}, allowed is more than 0 m"
+        yield f"{where} is {text}; allowed: more than 0 m"
     elif element.tag == "dynamics" and min(values) < 0:
-        yield f"{where} is {found}, allowed is 0 or more"
+        yield f"{where} is {text}; allowed: 0 or more"
 
 
 def _is_contained(filename: str) -> bool:
     path = filename.removeprefix("package://")
-    is_elsewhere = path.startswith("/") or ".." in path.split("/") or any(c in path for c in ":\\%")
-    return bool(path) and not is_elsewhere
+    leads_out = path.startswith("/") or ".." in path.split("/") or any(c in path for c in ":\\%")
+    return bool(path) and not leads_out
 
 
 def _inertial_problems(link: Element) -> Iterator[str]:
@@ -139,20 +144,20 @@ def _inertial_problems(link: Element) -> Iterator[str]:
         return
     mass = number(inertial.find("mass"), "value")
     if mass is not None and mass <= 0:
-        yield f"{_label(link)}: mass is {mass:g} kg, allowed is more than 0 (or no <inertial>)"
+        yield f"{_label(link)}: mass is {mass:g} kg; allowed: more than 0 (or no <inertial>)"
     moments = principal_moments(inertial.find("inertia"))
     if moments is None or moments == [0.0, 0.0, 0.0]:
         return
     low, middle, high = moments
-    found = f"{_label(link)}: principal moments of inertia are {low:g}, {middle:g}, {high:g} kg m^2"
+    start = f"{_label(link)}: principal moments of inertia are {low:g}, {middle:g}, {high:g} kg m^2"
     if not low > DEFINITE_TOLERANCE * high:
-        yield f"{found}; all must be positive"
+        yield f"{start}; all must be positive"
     elif low + middle < (1 - TRIANGLE_TOLERANCE) * high:
-        yield f"{found}; the largest must not exceed the sum of the others"
+        yield f"{start}; the largest must not exceed the sum of the others"
 
 
 def principal_moments(inertia: Element | None) -> list[float] | None:
-    """Moments of inertia [kg m^2] about the principal axes, ascending; None when an entry is missing."""
+    """Principal moments of inertia [kg m^2], ascending; None when an entry is missing."""
     values = [number(inertia, name) for name in INERTIA]
     entries = [value for value in values if value is not None]
     if len(entries) < len(INERTIA):
@@ -163,40 +168,42 @@ def principal_moments(inertia: Element | None) -> list[float] | None:
 
 
 def _type_problems(joint: Element) -> Iterator[str]:
-    kind = joint.get("type")
-    if kind not in (*MOVABLE, "fixed"):
-        found = "is not supported" if kind in ("floating", "planar") else "is unknown"
-        yield f"{_label(joint)}: type {quote(kind)} {found}, allowed are {', '.join(MOVABLE)}, fixed"
+    joint_type = joint.get("type")
+    if joint_type not in (*MOVABLE, "fixed"):
+        reason = "is not supported" if joint_type in ("floating", "planar") else "is unknown"
+        yield f"{_label(joint)}: type {quote(joint_type)} {reason}; allowed: {', '.join(MOVABLE)}, fixed"
 
 
 def _motion_problems(joint: Element, efforts: Collection[str], velocities: Collection[str]) -> Iterator[str]:
-    kind, limit, label = joint.get("type"), joint.find("limit"), _label(joint)
-    if kind not in MOVABLE:
+    joint_type = joint.get("type")
+    limit = joint.find("limit")
+    label = _label(joint)
+    if joint_type not in MOVABLE:
         return
     if numbers(joint.find("axis"), "xyz") == (0.0, 0.0, 0.0):
-        yield f"{label}: <axis xyz> is zero, allowed is any direction"
-    if kind != "continuous":
+        yield f"{label}: <axis xyz> is zero; allowed: any direction"
+    if joint_type != "continuous":
         if limit is None:
-            yield f"{label}: a {kind} joint needs a <limit> with lower, upper, effort and velocity"
+            yield f"{label}: a {joint_type} joint needs a <limit> with lower, upper, effort and velocity"
             return
         yield from _range_problems(limit, label)
-    for quantity, given in (("effort", efforts), ("velocity", velocities)):
-        if joint.get("name") not in given:
+    for quantity, supplied in (("effort", efforts), ("velocity", velocities)):
+        if joint.get("name") not in supplied:
             yield from _maximum_problems(limit, quantity, label)
 
 
 def _range_problems(limit: Element, label: str) -> Iterator[str]:
     lower, upper = (number(limit, name) if name in limit.attrib else 0.0 for name in ("lower", "upper"))
     if lower is not None and upper is not None and lower >= upper:
-        yield f"{label}: lower limit {lower:g} is not below upper limit {upper:g} (a missing one counts as 0)"
+        yield f"{label}: lower limit {lower:g} is not below upper limit {upper:g} (a missing limit counts as 0)"
 
 
 def _maximum_problems(limit: Element | None, quantity: str, label: str) -> Iterator[str]:
     value = number(limit, quantity)
     if limit is None or quantity not in limit.attrib:
-        yield f"{label}: <limit> has no {quantity}; write one or pass it in {quantity}_limits"
+        yield f"{label}: <limit> has no {quantity}; add it, or pass it in {quantity}_limits"
     elif value is not None and value <= 0:
-        yield f"{label}: <limit {quantity}> is {value:g}, allowed is more than 0; or pass {quantity}_limits"
+        yield f"{label}: <limit {quantity}> is {value:g}; allowed: more than 0; or pass it in {quantity}_limits"
 
 
 def _mimic_problems(robot: Element) -> Iterator[str]:
@@ -205,8 +212,8 @@ def _mimic_problems(robot: Element) -> Iterator[str]:
     for joint in movable:
         mimic = joint.find("mimic")
         if mimic is not None and mimic.get("joint") not in leaders:
-            found = f"{_label(joint)}: mimics {quote(mimic.get('joint'))}"
-            yield f"{found}, allowed is another movable joint that mimics none"
+            start = f"{_label(joint)}: mimics {quote(mimic.get('joint'))}"
+            yield f"{start}; allowed: another movable joint, which mimics no joint itself"
 
 
 def _tree_problems(robot: Element) -> Iterator[str]:
@@ -220,15 +227,15 @@ def _tree_problems(robot: Element) -> Iterator[str]:
                 yield f"{_label(joint)}: link {quote(name)} does not exist"
     for name, count in Counter(child for _, child in edges).items():
         if count > 1 and name:
-            yield f"link {quote(name)} is the child of {count} joints, allowed is one"
+            yield f"link {quote(name)} is the child of {count} joints; allowed: one"
     children = {child for _, child in edges}
     roots = [name for name in links if name not in children]
     if len(roots) != 1:
-        yield f"robot: the links {_listing(roots)} are nobody's child, allowed is exactly one root link"
-    reached = _reachable(roots, edges)
-    lost = [name for name in links if name not in reached]
-    if lost:
-        yield f"the links {_listing(lost)} hang on a cycle of joints, allowed is a tree"
+        yield f"robot: the links without a parent joint are {_listing(roots)}; allowed: exactly one root link"
+    reachable = _reachable(roots, edges)
+    on_cycle = [name for name in links if name not in reachable]
+    if on_cycle:
+        yield f"the links {_listing(on_cycle)} are on or below a cycle of joints; allowed: a tree"
 
 
 def _link_of(joint: Element, end: str) -> str | None:
@@ -237,12 +244,12 @@ def _link_of(joint: Element, end: str) -> str | None:
 
 
 def _reachable(roots: list[str | None], edges: list[tuple[str | None, str | None]]) -> set[str | None]:
-    reached: set[str | None] = set()
+    reachable: set[str | None] = set()
     pending = set(roots)
     while pending:
-        reached |= pending
-        pending = {child for parent, child in edges if parent in pending} - reached
-    return reached
+        reachable |= pending
+        pending = {child for parent, child in edges if parent in pending} - reachable
+    return reachable
 
 
 def _listing(names: list[str | None]) -> str:

@@ -1,7 +1,7 @@
-"""What a URDF says, as plain data: for a report, also on a file with problems.
+"""The content of a URDF as plain data: for a report, also on a file with problems.
 
-Unlike :func:`arm_control.model.urdf.load.load_urdf` this refuses nothing that is XML of a robot. A value that is
-missing or unusable is None; links on a cycle or without a parent come as roots of their own.
+Unlike :func:`arm_control.model.urdf.load.load_urdf` this accepts any XML of a robot. A missing or unusable value is
+None; links on a cycle or without a parent are roots of their own.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from arm_control.model.urdf.xml import number, numbers
 class JointFacts:
     """A joint: limits in [rad or m], [N m or N], [rad/s or m/s]; damping in [N m s/rad or N s/m].
 
-    The axis is as the file has it. A continuous joint has no range. ``mimic`` is the joint it follows.
+    ``axis`` is as in the file. A continuous joint has no range. ``mimic`` is the name of the joint it follows.
     """
 
     name: str
@@ -36,18 +36,18 @@ class JointFacts:
 
     @property
     def is_movable(self) -> bool:
-        """Whether the joint can move, by itself or as another one does."""
+        """Whether the joint can move, by itself or by mimicking another joint."""
         return self.type in MOVABLE
 
 
 @dataclass(frozen=True)
 class LinkFacts:
-    """A link: its place in the tree, its mass [kg], and how that is spread.
+    """A link: its place in the tree, its mass [kg] and its inertia.
 
-    ``joint`` is the one above it, ``depth`` counts all above it, ``moves`` tells whether one of them is
+    ``joint`` is the joint above it, ``depth`` the number of joints above it, and ``moves`` whether one of them is
     movable. The principal moments of inertia [kg m^2] are ascending; the radius of gyration [m] is
-    ``sqrt(I3 / mass)``. ``size`` [m] is the largest extent of its shapes, and of its centre of mass and the
-    joints on it; it is a guess when a shape is a mesh, or there is none.
+    ``sqrt(I3 / mass)``. ``size`` [m] is the largest extent of its shapes, and of its centre of mass and its joints;
+    it is an estimate (``is_size_known`` is false) where a shape is a mesh, or there is no shape.
     """
 
     name: str
@@ -64,7 +64,7 @@ class LinkFacts:
 
 @dataclass(frozen=True)
 class Facts:
-    """A robot: links in the order of the tree, joints likewise."""
+    """A robot: links and joints in the order of the tree."""
 
     name: str
     links: tuple[LinkFacts, ...]
@@ -88,32 +88,22 @@ class Facts:
 
     @property
     def tip_candidates(self) -> tuple[str, ...]:
-        """Leaves that move, or all of them when nothing does."""
+        """Leaves that move, or all leaves when none moves."""
         moving = {link.name for link in self.links if link.moves}
         return tuple(name for name in self.leaves if name in moving) or self.leaves
 
     def path(self, tip: str) -> tuple[JointFacts, ...]:
-        """Every joint between a link's root and the link, in this order."""
+        """Every joint from the root to a link, in this order."""
         above = {link.name: link.joint for link in self.links}
-        found: list[JointFacts] = []
+        joints: list[JointFacts] = []
         while (joint := above.get(tip)) is not None:
-            found.insert(0, joint)
+            joints.insert(0, joint)
             tip = joint.parent
-        return tuple(found)
+        return tuple(joints)
 
 
 def read_facts(robot: Element) -> Facts:
-    """Read what a robot's XML says.
-
-    Parameters
-    ----------
-    robot : Element
-        As :func:`arm_control.model.urdf.xml.read_robot` returns it.
-
-    Returns
-    -------
-    Facts
-    """
+    """Return the content of a robot's XML, from :func:`arm_control.model.urdf.xml.read_robot`."""
     joints = [_joint(element) for element in robot.iterfind("joint")]
     origins = [numbers(element.find("origin"), "xyz") or (0.0, 0.0, 0.0) for element in robot.iterfind("joint")]
     elements = {element.get("name") or "": element for element in robot.iterfind("link")}
@@ -127,7 +117,7 @@ def read_facts(robot: Element) -> Facts:
 
 
 def _walk(links: list[str], joints: list[JointFacts]) -> Iterator[tuple[str, JointFacts | None, int, bool]]:
-    """Yield every link once, depth first: its name, the joint above it, its depth, whether it moves."""
+    """Yield every link once, depth first: its name, the joint above it, its depth, and whether it moves."""
     children = {joint.child for joint in joints}
     left = dict.fromkeys(links)
     for root in [*(name for name in links if name not in children), *links]:
@@ -143,17 +133,19 @@ def _walk(links: list[str], joints: list[JointFacts]) -> Iterator[tuple[str, Joi
 
 
 def _joint(element: Element) -> JointFacts:
-    kind, limit, mimic = element.get("type") or "", element.find("limit"), element.find("mimic")
-    ends = [found.get("link") or "" if (found := element.find(tag)) is not None else "" for tag in ("parent", "child")]
-    has_range = kind != "continuous" and limit is not None
+    joint_type = element.get("type") or ""
+    limit = element.find("limit")
+    mimic = element.find("mimic")
+    ends = [end.get("link") or "" if (end := element.find(tag)) is not None else "" for tag in ("parent", "child")]
+    has_range = joint_type != "continuous" and limit is not None
     low, high = (number(limit, name) if has_range else None for name in ("lower", "upper"))
     axis = numbers(element.find("axis"), "xyz") if element.find("axis") is not None else (1.0, 0.0, 0.0)
     return JointFacts(
         name=element.get("name") or "",
-        type=kind,
+        type=joint_type,
         parent=ends[0],
         child=ends[1],
-        axis=axis if kind in MOVABLE else None,
+        axis=axis if joint_type in MOVABLE else None,
         lower=low,
         upper=high,
         effort=number(limit, "effort"),
@@ -166,7 +158,8 @@ def _joint(element: Element) -> JointFacts:
 def _link(
     element: Element, above: JointFacts | None, depth: int, moves: bool, ends: list[tuple[float, ...]]
 ) -> LinkFacts:
-    mass, moments = None, None
+    mass = None
+    moments = None
     points: list[tuple[float, ...]] = [(0.0, 0.0, 0.0), *ends]
     inertial = element.find("inertial")
     if inertial is not None and not is_massless(inertial):
@@ -194,10 +187,11 @@ def _finite(moments: list[float] | None) -> tuple[float, ...] | None:
 
 
 def _extent(shape: Element) -> float | None:
-    """Largest distance of two points of a shape [m]; None for a mesh."""
+    """Largest distance between two points of a shape [m]; None for a mesh."""
     if shape.tag == "box":
         return math.hypot(*(numbers(shape, "size") or (0.0,)))
     if shape.tag == "mesh":
         return None
-    radius, length = number(shape, "radius") or 0.0, number(shape, "length") if shape.tag == "cylinder" else None
+    radius = number(shape, "radius") or 0.0
+    length = number(shape, "length") if shape.tag == "cylinder" else None
     return math.hypot(2.0 * radius, length or 0.0)

@@ -1,9 +1,9 @@
-"""Load a URDF: check it, normalise it, and hand every parser the same text.
+"""Load a URDF: check it and normalise it, so that every parser builds the same robot.
 
-Parsers disagree about what a file leaves open: the default axis, an axis that is not of unit length,
-an ``<inertial>`` of zeros, the limits of a fixed joint. The normalised text leaves nothing open, so
-Pinocchio, MuJoCo and urdf_parser_py build the same robot from it. Units are SI: m, rad, kg, kg m^2,
-N m (N for a prismatic joint), rad/s (m/s).
+Parsers disagree about values that a file does not state: the default axis, an axis that is not of unit length, an
+``<inertial>`` of zeros, the limits of a fixed joint. The normalised text states all of them, so Pinocchio, MuJoCo and
+urdf_parser_py build the same robot from it. Units are SI: m, rad, kg, kg m^2, N m (N for a prismatic joint), rad/s
+(m/s).
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from arm_control.model.urdf.xml import MAX_BYTES, numbers, read_robot
 
 @dataclass(frozen=True)
 class Urdf:
-    """A robot description that has been checked.
+    """A checked robot description.
 
     Attributes
     ----------
     text : str
-        The normalised XML, core URDF only; what every other parser gets.
+        The normalised XML, core URDF only: the text for every other parser.
     root : str
         The root link.
     robot : urdf_parser_py.urdf.URDF
@@ -45,9 +45,9 @@ class Urdf:
 
     @property
     def movable_joints(self) -> tuple[str, ...]:
-        """Names of the revolute, continuous and prismatic joints: depth first, siblings as in the file.
+        """Names of the revolute, continuous and prismatic joints, also of those that mimic another one.
 
-        A joint that mimics another one is among them.
+        Depth first, siblings in the order of the file.
         """
         return tuple(joint for joint, _ in self.below(self.root) if self._is_movable(joint))
 
@@ -63,12 +63,12 @@ class Urdf:
         Parameters
         ----------
         tip : str
-            A link.
+            Name of a link.
 
         Returns
         -------
         tuple of str
-            Joint names from the root to the tip; empty when only fixed joints lie between.
+            Joint names from the root to the tip; empty when all joints between are fixed.
 
         Raises
         ------
@@ -84,17 +84,17 @@ class Urdf:
         return tuple(joint for joint in reversed(joints) if self._is_movable(joint))
 
     def link_masses(self) -> dict[str, float]:
-        """Mass [kg] of each link that has one, in the order of the file."""
+        """Mass [kg] of each link with an ``<inertial>``, in the order of the file."""
         return {link.name: link.inertial.mass for link in self.robot.links if link.inertial is not None}
 
     def without_meshes(self) -> str:
-        """Write the XML without what refers to a mesh or a texture file.
+        """Return the XML without shapes and textures from files.
 
         Returns
         -------
         str
-            URDF in which every shape is a box, a cylinder or a sphere, for programs that cannot
-            resolve ``package://``. Kinematics and inertias are unchanged.
+            URDF in which every shape is a box, a cylinder or a sphere, for programs that cannot resolve
+            ``package://``. Kinematics and inertias are the same.
         """
         robot = read_robot(self.text)
         for link in robot.iterfind("link"):
@@ -104,9 +104,9 @@ class Urdf:
         return _write(robot)
 
     def below(self, link: str) -> Iterator[tuple[str, str]]:
-        """Yield every (joint, child link) below a link: depth first, siblings as in the file."""
+        """Yield every (joint, child link) below a link, depth first, siblings in the order of the file."""
         pending = list(reversed(self.robot.child_map.get(link, [])))
-        while pending:  # not by recursion: a chain may be longer than Python's stack
+        while pending:  # no recursion: a chain may be longer than Python's stack
             joint, child = pending.pop()
             yield joint, child
             pending += reversed(self.robot.child_map.get(child, []))
@@ -122,19 +122,19 @@ def load_urdf(
     velocity_limits: Mapping[str, float] | None = None,
     xacro_args: Mapping[str, str] | None = None,
 ) -> Urdf:
-    """Check a URDF and load it.
+    """Load a URDF and check it.
 
     Parameters
     ----------
     source : str or Path
-        A file, or the XML itself (a str with a ``<`` in it, as in ``robot_description``). A file whose
-        name ends in ``.xacro`` is expanded first; XML with xacro in it is refused.
+        A file, or the XML itself (a str that contains ``<``, as in ``robot_description``). A file whose name ends
+        in ``.xacro`` is expanded first; XML that contains xacro is refused.
     effort_limits : mapping of str to float, optional
-        Largest effort [N m or N] by joint name; replaces what the file states or leaves out.
+        Effort limits [N m or N] by joint name; they replace or supply those of the file.
     velocity_limits : mapping of str to float, optional
-        Largest speed [rad/s or m/s] by joint name; likewise.
+        Velocity limits [rad/s or m/s] by joint name; they replace or supply those of the file.
     xacro_args : mapping of str to str, optional
-        Values of the ``<xacro:arg>`` of a xacro file.
+        Values for the ``<xacro:arg>`` elements of a xacro file.
 
     Returns
     -------
@@ -144,17 +144,17 @@ def load_urdf(
     Raises
     ------
     UrdfError
-        The file cannot be read or is wrong (all problems are listed), or a limit is not positive and
+        The file cannot be read or has problems (the message lists them all), or a limit is not positive and
         finite.
     JointNotFound
-        A limit is given for a joint which the robot does not have or which does not move.
+        A limit names a joint that does not exist or is fixed.
     MissingExtra
-        A xacro file is given, and xacro is not installed.
+        The file is a xacro file, and xacro is not installed.
 
     Notes
     -----
-    The result stands for a tree of rigid bodies that physics allows. A movable joint that carries no
-    mass passes, because kinematics can be computed without; its mass matrix is singular.
+    The result describes a physically possible tree of rigid bodies. A movable joint that carries no mass is
+    accepted, because kinematics needs no mass; the mass matrix is then singular.
 
     Examples
     --------
@@ -180,20 +180,26 @@ def load_urdf(
 
 
 def read_source(source: str | Path, xacro_args: Mapping[str, str] | None = None) -> tuple[str, str]:
-    """Return the XML, xacro expanded, and what to call it in a message; see :func:`load_urdf`."""
+    """Return the XML, with xacro expanded, and a name for it in messages.
+
+    Parameters
+    ----------
+    source, xacro_args
+        As for :func:`load_urdf`.
+    """
     if isinstance(source, str) and "<" in source:
         if xacro_args:
-            raise UrdfError("xacro_args are given with XML; only a file is expanded")
+            raise UrdfError("xacro_args need a xacro file, but the source is XML")
         return source, "the URDF text"
     name = str(source)[:200]
     try:
         path = Path(source)
         if not path.is_file():
-            raise UrdfError(f"there is no URDF file {name!r}; allowed is a file or the XML itself")
+            raise UrdfError(f"there is no URDF file {name!r}; allowed: a file or the XML itself")
         if path.suffix == ".xacro":
             return expand_xacro(path, xacro_args), name
         if xacro_args:
-            raise UrdfError(f"xacro_args are given with {name!r}; allowed is a file whose name ends in .xacro")
+            raise UrdfError(f"xacro_args need a file whose name ends in .xacro, but the source is {name!r}")
         with path.open("rb") as file:
             return file.read(MAX_BYTES + 1).decode("utf-8"), name
     except UrdfError:
@@ -209,12 +215,11 @@ def _check_maxima(maxima: Mapping[str, Mapping[str, float]], robot: Element) -> 
             if joint not in movable:
                 raise JointNotFound(joint, movable)
             if not (isinstance(value, Real) and 0.0 < value <= sys.float_info.max):
-                found = f"{quantity}_limits of joint {joint!r} is {value!r}"
-                raise UrdfError(f"{found}, allowed is a finite number above 0")
+                raise UrdfError(f"{quantity}_limits of joint {joint!r} is {value!r}; allowed: a finite number above 0")
 
 
 def _normalise(robot: Element, maxima: Mapping[str, Mapping[str, float]]) -> None:
-    """Write out what the parsers would guess differently."""
+    """State every value for which parsers have different defaults."""
     for link in robot.iterfind("link"):
         _remove(link, [part for part in link.iterfind("inertial") if is_massless(part)])
     _remove(robot, [material for material in robot.iterfind("material") if not len(material)])
@@ -227,7 +232,7 @@ def _normalise(robot: Element, maxima: Mapping[str, Mapping[str, float]]) -> Non
 
 
 def _normalise_axis(joint: Element) -> None:
-    """Give the axis unit length; the format's default is x."""
+    """State the axis, by default x, with unit length."""
     axis = joint.find("axis")
     if axis is None:
         axis = ElementTree.SubElement(joint, "axis", xyz="1 0 0")
@@ -239,7 +244,7 @@ def _normalise_axis(joint: Element) -> None:
 
 
 def _normalise_limit(joint: Element, maxima: Mapping[str, Mapping[str, float]]) -> None:
-    """Write the maxima that were given; a continuous joint has no range."""
+    """Write the limits from outside the file; remove the range of a continuous joint."""
     limit = joint.find("limit")
     if limit is None:
         limit = ElementTree.SubElement(joint, "limit")

@@ -1,9 +1,9 @@
-"""Choose the part of a robot to control: a base link, and the joints that move.
+"""Selection of the part of a robot to control: a base link, and the joints that move.
 
-A robot description often holds more than one arm: a torso, a second arm, fingers. What is not chosen has
-to stand still somewhere, and where it does is part of the model. So the position of every other joint is
-written into its origin and the joint becomes fixed; what comes out is an ordinary URDF again. With the
-joint's origin ``X_PJ``, its unit axis ``n`` and its position ``s``, the new origin is
+A robot description often contains more than one arm: a torso, a second arm, fingers. Every joint outside the
+selection is locked at a position, which is part of the model: the position goes into the joint's origin, and the
+joint becomes fixed. The result is an ordinary URDF. With the joint's origin ``X_PJ``, its unit axis ``n`` and its
+position ``s``, the new origin is
 
     R = R_PJ exp(s n),  p = p_PJ          revolute, continuous      (1)
     R = R_PJ,           p = p_PJ + s R_PJ n          prismatic      (2)
@@ -28,15 +28,15 @@ from arm_control.model.urdf.xml import number, numbers, read_robot
 
 @dataclass(frozen=True)
 class Selection:
-    """The chosen part of a robot.
+    """The selected part of a robot.
 
     Attributes
     ----------
     urdf : Urdf
-        The links below the base; only the chosen joints, and those that mimic them, can move.
+        The base and the links below it; only the selected joints, and joints that mimic them, can move.
     R_root_base : ndarray, shape (3, 3)
-        Rotation of the base link in the root frame of the whole robot. Gravity in the axes of the base
-        is ``R_root_base.T @ gravity``.
+        Rotation of the base link in the root frame of the whole robot. Gravity in the axes of the base is
+        ``R_root_base.T @ gravity``.
     """
 
     urdf: Urdf
@@ -44,19 +44,19 @@ class Selection:
 
 
 def select(urdf: Urdf, *, base: str | None, joints: Sequence[str], locked: Mapping[str, float]) -> Selection:
-    """Keep what hangs on a base link, and let only some joints of it move.
+    """Keep the part of a robot below a base link, and lock all but some of its joints.
 
     Parameters
     ----------
     urdf : Urdf
         The whole robot.
     base : str or None
-        The link that becomes the root; None for the root there is.
+        Link that becomes the root; None for the present root.
     joints : sequence of str
-        Joints that keep moving. A joint that mimics one of them moves along.
+        Joints that move. A joint that mimics one of them moves with it.
     locked : mapping of str to float
-        Position [rad or m] of joints that stand still, by name; where nothing is said, 0 or the limit
-        nearest to it. A joint that mimics a locked one stands where that one puts it.
+        Positions [rad or m] of locked joints, by name; by default 0, or the limit nearest to 0. The position of a
+        joint that mimics a locked joint follows from it.
 
     Returns
     -------
@@ -65,11 +65,10 @@ def select(urdf: Urdf, *, base: str | None, joints: Sequence[str], locked: Mappi
     Raises
     ------
     FrameNotFound, JointNotFound
-        No such link, or no such movable joint.
+        There is no such link, or no such movable joint.
     ModelError
-        A chosen joint is not below the base, or moves the base; a position is not finite, outside the
-        joint's limits (0 counts too where nothing is said), or for a joint that moves; a mimic joint is
-        named: name its leader.
+        A selected joint is not below the base, or moves the base; a position is not finite, is outside the joint's
+        limits, or names a selected joint; a name is that of a mimic joint instead of its leader.
 
     Examples
     --------
@@ -82,25 +81,27 @@ def select(urdf: Urdf, *, base: str | None, joints: Sequence[str], locked: Mappi
     base = urdf.root if base is None else base
     if base not in urdf.robot.link_map:
         raise FrameNotFound(base, urdf.robot.link_map)
-    robot, above, below = read_robot(urdf.text), _joints_above(urdf, base), dict(urdf.below(base))
+    robot = read_robot(urdf.text)
+    above = _joints_above(urdf, base)
+    below = dict(urdf.below(base))
     part = {joint.attrib["name"]: joint for joint in robot.iterfind("joint")}
     movable = {name: joint for name, joint in part.items() if joint.get("type") != "fixed"}
     _check_names(movable, joints, locked)
     _check_base(movable, joints, base, above, below)
-    still = [name for name, joint in movable.items() if _leader(joint) not in joints]
-    needed = [name for name in still if name in below or name in above or name in locked]
-    positions = {name: _position(name, movable, locked) for name in needed}
+    others = [name for name, joint in movable.items() if _leader(joint) not in joints]
+    relevant = [name for name in others if name in below or name in above or name in locked]
+    positions = {name: _position(name, movable, locked) for name in relevant}
     for name, position in positions.items():
         _fix(movable[name], position)
     R_root_base = np.eye(3)
     for name in above:
-        R_root_base = R_root_base @ _placement(part[name]).R
+        R_root_base = R_root_base @ _origin(part[name]).R
     _keep(robot, below.keys(), {base, *below.values()})
     return Selection(load_urdf(ElementTree.tostring(robot, encoding="unicode")), R_root_base)
 
 
 def _joints_above(urdf: Urdf, link: str) -> list[str]:
-    """Every joint between the root and a link, in this order."""
+    """Every joint from the root to a link, in this order."""
     joints: list[str] = []
     while link != urdf.root:
         joint, link = urdf.robot.parent_map[link]
@@ -114,9 +115,11 @@ def _check_names(movable: Mapping[str, Element], joints: Sequence[str], locked: 
             raise JointNotFound(name, movable)
         leader = _leader(movable[name])
         if leader != name:
-            raise ModelError(f"joint {name!r} mimics {leader!r} and cannot be named here; name {leader!r}")
+            raise ModelError(f"joint {name!r} mimics {leader!r} and cannot be selected or locked; name {leader!r}")
         if name in joints and name in locked:
-            raise ModelError(f"joint {name!r} is to move and is locked at {locked[name]!r}; allowed is one of both")
+            raise ModelError(
+                f"joint {name!r} is selected to move and locked at {locked[name]!r}; allowed: one of the two"
+            )
 
 
 def _check_base(
@@ -124,27 +127,28 @@ def _check_base(
 ) -> None:
     for name in joints:
         if name not in below:
-            found = ", ".join(joint for joint in below if joint in movable) or "none"
-            raise ModelError(f"joint {name!r} is not below the base {base!r}; the movable joints there are: {found}")
+            names = ", ".join(joint for joint in below if joint in movable) or "none"
+            raise ModelError(f"joint {name!r} is not below the base {base!r}; the movable joints there are: {names}")
     for name in above:
         leader = _leader(movable[name]) if name in movable else None
         if leader in joints:
-            raise ModelError(f"joint {name!r} mimics {leader!r} and so moves the base {base!r}; choose a base above it")
+            raise ModelError(f"joint {name!r} mimics {leader!r} and so moves the base {base!r}; select a base above it")
 
 
 def _leader(joint: Element) -> str:
-    """Name of the joint whose position decides where a joint stands: itself, unless it mimics one."""
+    """Name of the joint that determines a joint's position: the joint itself, or the joint it mimics."""
     mimic = joint.find("mimic")
     return joint.attrib["name"] if mimic is None else mimic.attrib["joint"]
 
 
 def _position(name: str, movable: Mapping[str, Element], locked: Mapping[str, float]) -> float:
-    """Where a locked joint stands [rad or m]."""
-    leader, mimic = _leader(movable[name]), movable[name].find("mimic")
+    """Position of a locked joint [rad or m]."""
+    leader = _leader(movable[name])
+    mimic = movable[name].find("mimic")
     low, high = _range(movable[leader])
     value = locked.get(leader, min(max(0.0, low), high))
     if not (isinstance(value, Real) and math.isfinite(value)):
-        raise ModelError(f"joint {leader!r} is locked at {value!r}, allowed is a finite number")
+        raise ModelError(f"joint {leader!r} is locked at {value!r}; allowed: a finite number")
     if not low <= value <= high:
         raise ModelError(f"joint {leader!r} is locked at {float(value)!r}; its limits allow {low!r} to {high!r}")
     if mimic is None:
@@ -154,7 +158,7 @@ def _position(name: str, movable: Mapping[str, Element], locked: Mapping[str, fl
 
 
 def _range(joint: Element) -> tuple[float, float]:
-    """Limits of a joint's position [rad or m]; one that is not stated is 0."""
+    """Position limits of a joint [rad or m]; a missing limit is 0."""
     if joint.get("type") == "continuous":
         return -math.inf, math.inf
     limit = joint.find("limit")
@@ -162,22 +166,24 @@ def _range(joint: Element) -> tuple[float, float]:
 
 
 def _fix(joint: Element, position: float) -> None:
-    """Turn a joint into a fixed one that stands at a position [rad or m]: (1), (2)."""
-    kind, axis = joint.get("type"), np.array(numbers(joint.find("axis"), "xyz"))
+    """Make a joint a fixed one, locked at a position [rad or m]: (1), (2)."""
+    is_prismatic = joint.get("type") == "prismatic"
+    axis = np.array(numbers(joint.find("axis"), "xyz"))
     joint.set("type", "fixed")
     if position == 0.0:
         return  # the origin keeps its digits
-    X, origin = _placement(joint), joint.find("origin")
+    X_PJ = _origin(joint)
+    origin = joint.find("origin")
     if origin is None:
         origin = ElementTree.SubElement(joint, "origin")
-    if kind == "prismatic":
-        origin.set("xyz", _words(X.p + position * (X.R @ axis)))
+    if is_prismatic:
+        origin.set("xyz", _words(X_PJ.p + position * (X_PJ.R @ axis)))
     else:
-        origin.set("rpy", _words(rpy_from_rotation(X.R @ rotation_from_vector(position * axis))))
+        origin.set("rpy", _words(rpy_from_rotation(X_PJ.R @ rotation_from_vector(position * axis))))
 
 
-def _placement(joint: Element) -> Pose:
-    """Pose of a joint's frame in its parent link."""
+def _origin(joint: Element) -> Pose:
+    """Pose of a joint's frame at position zero, in its parent link."""
     origin = joint.find("origin")
     xyz, rpy = (numbers(origin, name) or (0.0, 0.0, 0.0) for name in ("xyz", "rpy"))
     return Pose(rotation_from_rpy(rpy), np.array(xyz))

@@ -1,7 +1,7 @@
-"""Expand a xacro file to a plain URDF.
+"""Expansion of a xacro file to a plain URDF.
 
-Xacro evaluates Python expressions and reads the files a document names, so it is a program, not data: only
-a file that the user names is expanded, never text that came from elsewhere.
+Xacro evaluates Python expressions and reads the files that a document names: a xacro file is a program, not data.
+Therefore only files that the user names are expanded, never text from a topic or another file.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ def expand_xacro(path: Path, arguments: Mapping[str, str] | None = None) -> str:
     Parameters
     ----------
     path : Path
-        The file. A relative name that it includes is looked for beside the file that includes it.
+        The file. Relative names of included files start in the folder of the including file.
     arguments : mapping of str to str, optional
-        Values of the file's ``<xacro:arg>``.
+        Values for its ``<xacro:arg>`` elements.
 
     Returns
     -------
     str
-        The XML of the robot, not checked yet. What xacro warns of goes to the log ``arm_control.xacro``.
+        The XML of the robot, not checked. Warnings of xacro go to the log ``arm_control.xacro``.
 
     Raises
     ------
@@ -40,10 +40,11 @@ def expand_xacro(path: Path, arguments: Mapping[str, str] | None = None) -> str:
         The file cannot be read or expanded.
     """
     try:
-        import xacro  # noqa: PLC0415  only who has such a file needs it
+        import xacro  # noqa: PLC0415  only xacro files need it
     except ImportError as error:
         raise MissingExtra("xacro", "xacro") from error
-    printed, values = io.StringIO(), {name: str(value) for name, value in (arguments or {}).items()}
+    printed = io.StringIO()
+    values = {name: str(value) for name, value in (arguments or {}).items()}
     try:
         with redirect_stdout(printed), redirect_stderr(printed):
             text = str(xacro.process_file(str(path), mappings=values).toxml())
@@ -57,14 +58,14 @@ def expand_xacro(path: Path, arguments: Mapping[str, str] | None = None) -> str:
 
 
 def _reason(error: BaseException) -> str:
-    """Say in one line why an expansion failed, and what to do when a package was not found."""
+    """The reason of a failed expansion, in one line, with advice when a package was not found."""
     reason = _plain(str(error)) or type(error).__name__
     if any(word in reason for word in _FIND_NEEDS):
-        return f"{reason}; $(find PACKAGE) works only where ROS 2 is set up and has that package"
+        return f"{reason}; $(find PACKAGE) needs a sourced ROS 2 environment with that package"
     return reason
 
 
 def _plain(text: str) -> str:
-    """Bring a text of any origin to one line of at most 500 printable characters."""
+    """A text as one line of at most 500 printable characters."""
     line = "".join(c if c.isprintable() else " " for c in text)
     return " ".join(line.split())[:500]

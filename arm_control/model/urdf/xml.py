@@ -1,9 +1,9 @@
-"""A URDF's XML, read safely, and the core of the format: which elements there are, with which parts.
+"""Safe reading of a URDF's XML, and the core of the format: its elements, their attributes and children.
 
-The libraries trust their input: one expands XML entities, another recurses along the chain of links until
-the process ends. So expat reads the XML here first, with limits, and what is not core URDF (``<gazebo>``,
+Robotics libraries trust their input: one expands XML entities, another recurses along the chain of links until the
+process crashes. Therefore expat reads the XML here first, with limits. Everything outside core URDF (``<gazebo>``,
 ``<transmission>``, ``<mujoco>``, comments, unknown attributes) is dropped: neither checked nor passed on.
-What the values mean is checked in :mod:`arm_control.model.urdf.checks`.
+:mod:`arm_control.model.urdf.checks` checks the values.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from xml.parsers import expat
 
 from arm_control.exceptions import UrdfError
 
-MAX_BYTES, MAX_DEPTH, MAX_ELEMENTS = 10_000_000, 64, 20_000
-MAX_LINKS = 500  # parsers recurse along the chain: one of a few thousand links ends the process
+MAX_BYTES = 10_000_000
+MAX_DEPTH = 64
+MAX_ELEMENTS = 20_000
+MAX_LINKS = 500  # parsers recurse along the chain: a chain of a few thousand links crashes the process
 
-# Core URDF: element, its @attributes (#n: n numbers) and children; ! is needed, * may repeat.
+# Core URDF: an element, its @attributes (#n: n numbers) and children; !: required, *: may repeat.
 _CORE = """
 robot @name! link* joint* material*
 link @name inertial visual* collision*
@@ -50,17 +52,17 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 class _Part(NamedTuple):
-    """An attribute or child of an element, with how many numbers it holds (0: words)."""
+    """An attribute or child of an element, with its count of numbers (0: text)."""
 
     is_attribute: bool
     n_numbers: int
-    is_needed: bool
+    is_required: bool
     may_repeat: bool
 
 
 def _parts(entries: str) -> dict[str, _Part]:
-    found = re.findall(r"(@?)(\w+)(?:#(\d))?([!*]?)", entries)
-    return {name: _Part(at == "@", int(n or 0), mark == "!", mark == "*") for at, name, n, mark in found}
+    matches = re.findall(r"(@?)(\w+)(?:#(\d))?([!*]?)", entries)
+    return {name: _Part(at == "@", int(n or 0), mark == "!", mark == "*") for at, name, n, mark in matches}
 
 
 CORE = {line.split()[0]: _parts(line.partition(" ")[2]) for line in _CORE.strip().splitlines()}
@@ -77,31 +79,33 @@ def read_robot(text: str) -> Element:
     Returns
     -------
     Element
-        The ``<robot>`` with known elements and attributes only; its values are not checked yet.
+        The ``<robot>`` with the elements and attributes of core URDF; its values are not checked.
 
     Raises
     ------
     UrdfError
-        Too large, too deep, not well-formed, not a robot, with a DTD, or with xacro in it.
+        The XML is too large, nested too deep, not well-formed or not a robot, or contains a DTD or xacro.
     """
     data = text.encode(errors="surrogatepass")
     if len(data) > MAX_BYTES:
-        raise UrdfError(f"the URDF has {len(data)} bytes, allowed are {MAX_BYTES}")
+        raise UrdfError(f"the URDF has {len(data)} bytes; allowed: {MAX_BYTES}")
     root = _Reader().read(data)
     if root.tag != "robot":
-        raise UrdfError(f"the root element is {quote(root.tag)}, allowed is 'robot'")
+        raise UrdfError(f"the root element is {quote(root.tag)}; allowed: 'robot'")
     robot = _core(root)
     n_links = len(robot.findall("link"))
     if n_links > MAX_LINKS:
-        raise UrdfError(f"the robot has {n_links} links, allowed are {MAX_LINKS}")
+        raise UrdfError(f"the robot has {n_links} links; allowed: {MAX_LINKS}")
     return robot
 
 
 class _Reader:
-    """Build the elements from expat's events; stop at the first event that is not allowed."""
+    """Builds the elements from expat's events, up to the first event that is not allowed."""
 
     def __init__(self) -> None:
-        self._builder, self._depth, self._n_elements = TreeBuilder(), 0, 0
+        self._builder = TreeBuilder()
+        self._depth = 0
+        self._n_elements = 0
         self._parser = expat.ParserCreate("UTF-8")
         self._parser.StartDoctypeDeclHandler = self._refuse_dtd
         self._parser.StartElementHandler = self._start
@@ -115,16 +119,17 @@ class _Reader:
         return self._builder.close()
 
     def _refuse_dtd(self, *_: object) -> NoReturn:
-        raise UrdfError("the XML declares a document type (DTD), which may define entities; allowed is none")
+        raise UrdfError("the XML has a document type (DTD), which could define entities; allowed: no DTD")
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
-        self._depth, self._n_elements = self._depth + 1, self._n_elements + 1
+        self._depth += 1
+        self._n_elements += 1
         if self._depth > MAX_DEPTH:
             raise UrdfError(f"the elements nest deeper than {MAX_DEPTH} levels")
         if self._n_elements > MAX_ELEMENTS:
             raise UrdfError(f"the XML has more than {MAX_ELEMENTS} elements")
         if tag.startswith("xacro:"):
-            raise UrdfError(f"the XML has the xacro element {quote(tag)}; expand it to plain URDF first")
+            raise UrdfError(f"the XML contains the xacro element {quote(tag)}; expand it to plain URDF first")
         self._builder.start(tag, attributes)
 
     def _end(self, tag: str) -> None:
@@ -141,7 +146,20 @@ def _core(element: Element) -> Element:
 
 
 def numbers(element: Element | None, attribute: str) -> tuple[float, ...] | None:
-    """Read an attribute's numbers, finite and plainly written; None when they are not, or not there."""
+    """Return the numbers of an attribute.
+
+    Parameters
+    ----------
+    element : Element or None
+        An element of core URDF.
+    attribute : str
+        Name of an attribute that holds numbers.
+
+    Returns
+    -------
+    tuple of float or None
+        None when the element or the attribute is missing, or is not the right count of finite decimal numbers.
+    """
     if element is None or attribute not in element.attrib:
         return None
     words = [word for word in element.attrib[attribute].split(" ") if word]
@@ -152,17 +170,17 @@ def numbers(element: Element | None, attribute: str) -> tuple[float, ...] | None
 
 
 def number(element: Element | None, attribute: str) -> float | None:
-    """Read an attribute's single number; None when there is no usable value."""
+    """Return the single number of an attribute, or None; parameters as for :func:`numbers`."""
     values = numbers(element, attribute)
     return None if values is None else values[0]
 
 
 def quote(text: str | None) -> str:
-    """Quote what a file says for a message, cut to 60 characters."""
+    """Quote a file's text for a message, cut to 60 characters."""
     text = text or ""
     return repr(text if len(text) <= 60 else text[:57] + "...")
 
 
 def printable(text: str) -> str:
-    """Escape what a terminal would act upon: control characters, line breaks, changes of direction."""
+    """Escape characters that a terminal interprets: control characters, line breaks, changes of direction."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

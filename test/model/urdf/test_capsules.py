@@ -94,14 +94,14 @@ def test_a_mesh_that_is_not_there_is_a_note(name: str):
     capsules, notes = link_capsules(load_urdf(urdf(f'<mesh filename="{name}"/>', '<sphere radius="0.2"/>')))
     assert len(capsules) == 1
     assert "link 'a'" in notes[0]
-    assert "left out" in notes[0]
+    assert "has no capsule" in notes[0]
 
 
 def test_a_file_that_is_no_mesh_is_a_note(tmp_path: Path):
     pytest.importorskip("coal")
     (tmp_path / "a.stl").write_text("nothing")
     _, notes = link_capsules(load_urdf(urdf('<mesh filename="a.stl"/>')), tmp_path)
-    assert "left out" in notes[0]
+    assert "has no capsule" in notes[0]
 
 
 def test_a_package_is_looked_for_where_ament_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

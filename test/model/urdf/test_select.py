@@ -227,16 +227,16 @@ REFUSED = {
     "mimic joint": ({"joints": ["follow"]}, ModelError, "'follow' mimics 'elbow' .* name 'elbow'"),
     "mimic locked": ({"locked": {"follow": 0.0}}, ModelError, "'follow' mimics 'elbow' .* name 'elbow'"),
     "moves and locked": (
-        {"joints": ["lift"]}, ModelError, "joint 'lift' is to move and is locked at 0.5; allowed is one of both"
+        {"joints": ["lift"]}, ModelError, "joint 'lift' is selected to move and locked at 0.5; allowed: one of the two"
     ),
     "above the base": (
         {"base": "column", "joints": ["lift"], "locked": {}}, ModelError,
         "'lift' is not below the base 'column'; the movable joints there are: yaw, elbow, follow, spin",
     ),
     "nothing below": ({"base": "tip", "joints": ["yaw"]}, ModelError, "the movable joints there are: none"),
-    "nan": ({"locked": {"lift": 0.5, "yaw": np.nan}}, ModelError, "'yaw' is locked at nan, allowed is a finite number"),
-    "infinite": ({"locked": {"lift": 0.5, "yaw": -np.inf}}, ModelError, "'yaw' is locked at -inf, allowed is a finite"),
-    "word": ({"locked": {"lift": 0.5, "yaw": "0"}}, ModelError, "'yaw' is locked at '0', allowed is a finite number"),
+    "nan": ({"locked": {"lift": 0.5, "yaw": np.nan}}, ModelError, "'yaw' is locked at nan; allowed: a finite number"),
+    "infinite": ({"locked": {"lift": 0.5, "yaw": -np.inf}}, ModelError, "'yaw' is locked at -inf; allowed: a finite"),
+    "word": ({"locked": {"lift": 0.5, "yaw": "0"}}, ModelError, "'yaw' is locked at '0'; allowed: a finite number"),
     "below its range": ({"locked": {"lift": 0.1}}, ModelError, "'lift' is locked at 0.1; its limits allow 0.2 to 1.0"),
     "above its range": ({"locked": {"lift": 0.5, "elbow": 2.1}}, ModelError, "'elbow' is locked at 2.1; its limits"),
 }  # fmt: skip
