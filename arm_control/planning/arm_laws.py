@@ -19,8 +19,8 @@ from arm_control.maths.scalars import clamp, maximum
 from arm_control.model.quantities import TOOL, State
 from arm_control.model.tree import Tree
 from arm_control.planning.costs import Costs
-from arm_control.planning.knot import Knot
-from arm_control.planning.riccati import Cost, Limits, expand_semi_implicit, step
+from arm_control.planning.residuals import Knot
+from arm_control.planning.riccati import ControlBounds, Cost, expand_semi_implicit, step
 
 Inputs = Mapping[str, Array]
 
@@ -95,7 +95,7 @@ class ArmLaws:
         Q = expand_semi_implicit(cost, G_x, G_u, i["dt"][0], i["V_x"], V_xx)
         near = i["lamb"][0] * np.eye(2 * n)
         state = expand_semi_implicit(cost, G_x, G_u, i["dt"][0], i["V_x"], V_xx + near) if self.by_state else None
-        limits = Limits(i["u_min"] - u, i["u_max"] - u, i["held"]) if self.has_box else None
+        limits = ControlBounds(i["u_min"] - u, i["u_max"] - u, i["held"]) if self.has_box else None
         found = step(Q, i["lamb"][0], limits, state)
         largest: Any = 0.0
         for k_i, u_i in zip(found.k, u, strict=True):

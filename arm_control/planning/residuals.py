@@ -1,15 +1,22 @@
-"""Residuals: what a cost is made of, with the exact derivative by state and control, over any scalar.
+"""Residuals: the errors r(x, u) that costs are made of, with exact derivatives, over any scalar.
 
-The orientation's error is the rotation vector ``r = log(R_WE R_WT^T)`` in the world's axes. When the end effector
-turns by a small rotation delta, it changes by
+    StateError          r = x - target                          of the first states                  [rad, rad/s]
+    ControlError        r = u - target                                                               [N m]
+    PositionError       r = p - p_target                        of a point of a link, in the world   [m]
+    OrientationError    r = log(R_WE R_WT^T)                    rotation vector, world axes          [rad]
+    LimitDistance       r = (q - q_min, q_max - q)              of the first states                  [rad]
+    ObstacleDistance    r = |p - p_obstacle| - radius           of a point of a link, from a sphere  [m]
 
-    dr = (1 - [r]/2 + c [r]^2) delta,     c = (1 - (|r|/2) cot(|r|/2)) / |r|^2                      (1)
+When the end effector turns by a small rotation delta, the orientation error changes by
 
-which is finite up to half a turn (the inverse of the left Jacobian of SO(3)).
+    (1)  dr = (1 - [r]/2 + c [r]^2) delta,     c = (1 - (|r|/2) cot(|r|/2)) / |r|^2
+
+which is finite up to half a turn (the inverse of the left Jacobian of SO(3)); ``[r]`` is the matrix of ``r x``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -20,16 +27,64 @@ from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array, rotation_vector
 from arm_control.maths.scalars import Scalar, cos, maximum, select, sin, sqrt
 from arm_control.maths.vectors import skew
-from arm_control.planning.knot import Knot
+from arm_control.model.quantities import State
+from arm_control.model.recursions import frame_pose, jacobian
 
 _SMALL = 1e-3
-"""Square of an angle [rad^2] below which c of (1) is a series."""
+"""Square of an angle [rad^2] below which a series gives c of (1)."""
+
+
+class Knot:
+    """State x and control u at one moment of a plan, over any scalar.
+
+    Parameters
+    ----------
+    x : array, shape (n_x,)
+        State.
+    u : array, shape (n_u,)
+        Control.
+    arm : State, optional
+        Of an arm, its kinematics and dynamics in this state.
+    """
+
+    def __init__(self, x: Array, u: Array, arm: State | None = None) -> None:
+        self.x = x
+        self.u = u
+        self._arm = arm
+
+    @property
+    def arm(self) -> State:
+        """The arm in this state."""
+        if self._arm is None:
+            raise InputError("this cost is about an arm, but the dynamics are not an arm's")
+        return self._arm
+
+    def point(self, frame: str | None, point: Array) -> tuple[Array, Callable[[], Array]]:
+        """Position of a point in the world (3,) [m], and a function that computes its Jacobian (6, n).
+
+        Parameters
+        ----------
+        frame : str or None
+            A link; None: the end effector.
+        point : array, shape (3,)
+            The point, along the axes of the frame [m].
+        """
+        arm, tree = self.arm, self.arm.tree
+        if frame is not None and frame not in tree.frames:
+            raise InputError(f"unknown frame '{frame}'; the model has: {', '.join(tree.frames)}")
+        if frame is None:
+            body, X = tree.tip.body, arm.X_WE
+        else:
+            body, X = tree.frames[frame].body, frame_pose(tree.frames[frame], arm.X_W)
+        p = X.p + X.R @ point
+        return p, lambda: jacobian(tree, arm.X_W, body, p)
 
 
 class Residual(Protocol):
-    """What is to be small.
+    """An error that a cost keeps small.
 
-    ``size`` is its number of entries, ``numbers`` what of it is not compiled, and ``structure`` says all the rest.
+    ``size`` is its number of entries, ``numbers`` are its parameters at run time, such as a target, and ``structure``
+    describes its compile-time part.
     """
 
     @property
@@ -42,10 +97,10 @@ class Residual(Protocol):
     def structure(self) -> str: ...  # noqa: D102
 
     def value(self, knot: Knot, z: Array) -> Array:
-        """Return the residual, shape (size,); ``z`` are its numbers."""
+        """Return r, shape (size,), at a knot; ``z`` are its numbers."""
 
     def expand(self, knot: Knot, z: Array) -> tuple[Array, Array]:
-        """Return it and its derivative by x and u, shape (size, n_x + n_u)."""
+        """Return r and its derivative by x and u, shape (size, n_x + n_u)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +114,7 @@ class _Linear:
 
     @property
     def size(self) -> int:
-        """Entries."""
+        """Number of entries."""
         return int(np.size(self.target))
 
     @property
@@ -69,7 +124,7 @@ class _Linear:
 
     @property
     def structure(self) -> str:
-        """Says what is compiled."""
+        """Compile-time part."""
         return type(self).__name__
 
     def _rows(self, knot: Knot, first: int) -> Array:
@@ -80,7 +135,7 @@ class _Linear:
 
 @dataclass(frozen=True, eq=False)
 class StateError(_Linear):
-    """``x - target``: of as many states as the target has, the first ones."""
+    """``x - target``, of the first states: as many as the target has."""
 
     def value(self, knot: Knot, z: Array) -> Array:
         """See :class:`Residual`."""
@@ -124,7 +179,7 @@ class PositionError:
 
     @property
     def structure(self) -> str:
-        """Says what is compiled."""
+        """Compile-time part."""
         return f"PositionError of {self.frame}"
 
     def value(self, knot: Knot, z: Array) -> Array:
@@ -134,7 +189,7 @@ class PositionError:
     def expand(self, knot: Knot, z: Array) -> tuple[Array, Array]:
         """See :class:`Residual`."""
         p, J = knot.point(self.frame, z[3:])
-        return p - z[:3], _by_positions(knot, J[:3])
+        return p - z[:3], _by_positions(knot, J()[:3])
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +222,7 @@ class OrientationError:
 
 @dataclass(frozen=True, eq=False)
 class LimitDistance:
-    """How far joints (or any first states) are above their lower and below their upper limits; give it a Barrier."""
+    """Distance of joints (or any first states) from their lower and upper limits; to be used with a Barrier."""
 
     q_min: npt.ArrayLike
     q_max: npt.ArrayLike
@@ -183,7 +238,7 @@ class LimitDistance:
 
     @property
     def size(self) -> int:
-        """Two for each state that has limits."""
+        """Number of entries: two for each state that has limits."""
         return 2 * len(self._limited)
 
     @property
@@ -193,7 +248,7 @@ class LimitDistance:
 
     @property
     def structure(self) -> str:
-        """Says what is compiled."""
+        """Compile-time part."""
         return f"LimitDistance of {self._limited.tolist()}"
 
     def value(self, knot: Knot, z: Array) -> Array:
@@ -211,9 +266,9 @@ class LimitDistance:
 
 @dataclass(frozen=True, eq=False)
 class ObstacleDistance:
-    """Distance of a sphere about a point of the arm from a sphere in the world [m]; give it a Barrier.
+    """Distance of a sphere about a point of the arm from a sphere in the world [m]; to be used with a Barrier.
 
-    ``radius`` is that of both together.
+    ``radius`` is the sum of both radii.
     """
 
     centre: npt.ArrayLike
@@ -233,19 +288,21 @@ class ObstacleDistance:
 
     @property
     def structure(self) -> str:
-        """Says what is compiled."""
+        """Compile-time part."""
         return f"ObstacleDistance of {self.frame}"
 
     def value(self, knot: Knot, z: Array) -> Array:
         """See :class:`Residual`."""
-        way = knot.point(self.frame, z[4:])[0] - z[:3]
-        return np.array([_length(way) - z[3]])
+        difference = knot.point(self.frame, z[4:])[0] - z[:3]
+        return np.array([_length(difference) - z[3]])
 
     def expand(self, knot: Knot, z: Array) -> tuple[Array, Array]:
         """See :class:`Residual`."""
         p, J = knot.point(self.frame, z[4:])
-        way = p - z[:3]
-        return np.array([_length(way) - z[3]]), _by_positions(knot, ((way / _length(way)) @ J[:3])[None])
+        difference = p - z[:3]
+        distance = _length(difference)
+        r_q = ((difference / distance) @ J()[:3])[None]
+        return np.array([distance - z[3]]), _by_positions(knot, r_q)
 
 
 def log_derivative(r: Array) -> Array:
@@ -261,15 +318,16 @@ def log_derivative(r: Array) -> Array:
 
 
 def _by_positions(knot: Knot, r_q: Array) -> Array:
+    """Derivative by x and u of a residual that depends on joint positions only."""
     rest = len(knot.x) + len(knot.u) - r_q.shape[1]
     return np.hstack([r_q, np.zeros((len(r_q), rest))])
 
 
-def _length(way: Array) -> Scalar:
-    return sqrt(maximum(way @ way, 1e-24))
+def _length(difference: Array) -> Scalar:
+    return sqrt(maximum(difference @ difference, 1e-24))
 
 
-def _checked(values: npt.ArrayLike, what: str, size: int | None = None) -> None:
+def _checked(values: npt.ArrayLike, name: str, size: int | None = None) -> None:
     array = np.asarray(values, dtype=float)
     if array.ndim != 1 or not np.isfinite(array).all() or (size is not None and len(array) != size):
-        raise InputError(f"{what} is {array.tolist()}; {size or 'a row of'} finite numbers are needed")
+        raise InputError(f"{name} is {array.tolist()}; {size or 'a row of'} finite numbers are needed")

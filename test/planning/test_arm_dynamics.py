@@ -8,12 +8,13 @@ from problems import UR5_HOME, car_step
 
 from arm_control.exceptions import InputError
 from arm_control.planning import ArmDynamics, UserDynamics
-from arm_control.planning.arm_dynamics import differences
+from arm_control.planning.generic.runge_kutta import RungeKuttaArm
+from arm_control.planning.generic.user_dynamics import differences
 
 
-@pytest.mark.parametrize("integrator", ["semi_implicit", "rk4"])
-def test_the_derivatives_of_an_arm(integrator, robot, states):
-    dynamics = ArmDynamics(robot, 0.01, integrator)
+@pytest.mark.parametrize("kind", [ArmDynamics, RungeKuttaArm])
+def test_the_derivatives_of_an_arm(kind, robot, states):
+    dynamics = kind(robot, 0.01)
     rng, n = np.random.default_rng(0), robot.nv
     xs = np.array([np.concatenate(state) for state in states(robot, 4)])
     us = (
@@ -31,15 +32,15 @@ def test_the_derivatives_of_an_arm(integrator, robot, states):
 def test_both_integrators_agree_as_steps_get_short(ur5):
     x, u = np.concatenate([UR5_HOME, np.full(6, 0.3)])[None], ur5.gravity(UR5_HOME)[None] + 5.0
     ends = {}
-    for kind in ("semi_implicit", "rk4"):
+    for kind in (ArmDynamics, RungeKuttaArm):
         for n in (20, 40):
-            dynamics, y = ArmDynamics(ur5, 0.01 / n, kind), x
+            dynamics, y = kind(ur5, 0.01 / n), x
             for _ in range(n):
                 y = dynamics.step(y, u)
             ends[kind, n] = y
-    error = [np.max(np.abs(ends["semi_implicit", n] - ends["rk4", 40])) for n in (20, 40)]
+    error = [np.max(np.abs(ends[ArmDynamics, n] - ends[RungeKuttaArm, 40])) for n in (20, 40)]
     assert error[0] / error[1] == pytest.approx(2.0, rel=0.1)  # the order of semi-implicit Euler
-    assert np.max(np.abs(ends["rk4", 20] - ends["rk4", 40])) < 1e-3 * error[1]
+    assert np.max(np.abs(ends[RungeKuttaArm, 20] - ends[RungeKuttaArm, 40])) < 1e-3 * error[1]
 
 
 def test_a_user_function_and_its_second_derivatives():
@@ -61,9 +62,8 @@ def test_a_user_function_and_its_second_derivatives():
 
 
 def test_bad_input_is_refused(ur5):
-    with pytest.raises(InputError, match="integrator is 'euler'"):
-        ArmDynamics(ur5, 0.01, "euler")
-    with pytest.raises(InputError, match="dt is 0"):
-        ArmDynamics(ur5, 0.0)
+    for kind in (ArmDynamics, RungeKuttaArm):
+        with pytest.raises(InputError, match="dt is 0"):
+            kind(ur5, 0.0)
     with pytest.raises(InputError, match="the dynamics give shape"):
         UserDynamics(lambda x, u: x[..., :1], 2, 1).step(np.zeros((1, 2)), np.zeros((1, 1)))

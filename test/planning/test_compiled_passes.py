@@ -15,6 +15,7 @@ from arm_control.planning import compiled_passes as passes_module
 from arm_control.planning import riccati as riccati_module
 from arm_control.planning.compiled_passes import CompiledPasses
 from arm_control.planning.generic.numpy_passes import NumpyPasses
+from arm_control.planning.generic.runge_kutta import RungeKuttaArm
 
 N = 21
 X0 = np.concatenate([UR5_HOME, np.full(6, 0.1)])
@@ -141,7 +142,7 @@ def test_a_warm_start_from_another_state(ur5):
 def test_a_user_cost_and_an_integrator_of_fourth_order(ur5):
     from arm_control.planning import UserCosts
 
-    dynamics = ArmDynamics(ur5, 0.05, "rk4")
+    dynamics = RungeKuttaArm(ur5, 0.05)
     terms = Costs(Term(PositionError(ur5.pose(UR5_HOME).p + [0.1, 0.1, 0.0]), terminal=1000.0))
     costs = UserCosts(lambda xs, us, knots: 1e-4 * (us * us).sum(-1) + 1e-3 * (xs[:, 6:] ** 2).sum(-1), terms)
     solver = Ilqr(dynamics, costs, 10)

@@ -1,1 +1,1 @@
-"""Planning for any dynamics and costs, in NumPy: for comparison, and for systems that are no arms."""
+"""Planning in NumPy, for any dynamics and costs: to compare with, and for systems that are not arms."""

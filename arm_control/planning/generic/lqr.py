@@ -1,14 +1,15 @@
-"""Linear-quadratic regulators: what iterative LQR came from, and what it is compared with.
+"""Linear-quadratic regulators, the linear case of iterative LQR, to compare it with.
 
-For ``x_{k+1} = A x_k + B u_k`` and the cost ``1/2 sum (x^T Q x + u^T R u) + 1/2 x_N^T Q_N x_N`` the best control is
+For ``x_{k+1} = A x_k + B u_k`` and the cost ``1/2 sum (x^T Q x + u^T R u) + 1/2 x_N^T Q_N x_N`` the optimal control is
 ``u = -K x`` with
 
-    K_k = (R + B^T P_{k+1} B)^-1 B^T P_{k+1} A,    P_k = Q + A^T P_{k+1} (A - B K_k),    P_N = Q_N          (1)
+    (1)  K_k = (R + B^T P_{k+1} B)^-1 B^T P_{k+1} A,    P_k = Q + A^T P_{k+1} (A - B K_k),    P_N = Q_N
 
-and without end, where P stays what it is (found by doubling: each step takes twice as many knots in).
+and, over an infinite horizon, with the fixed point P of (1), computed by doubling: each step takes twice as many knots
+in.
 
-For an arm, A and B come from finite differences about the state it is in; what drifts there when nothing changes
-is left out, so that gravity has to be compensated apart.
+For an arm, A and B come from finite differences about its state; the drift of that state is left out, so gravity has
+to be compensated separately.
 
 Source: E. Chu, H. Fan, W. Lin, "A structure-preserving doubling algorithm for continuous-time algebraic Riccati
 equations", 2005 (its discrete form).
@@ -21,7 +22,8 @@ import numpy.typing as npt
 
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
-from arm_control.planning.arm_dynamics import Dynamics, differences
+from arm_control.planning.arm_dynamics import Dynamics
+from arm_control.planning.generic.user_dynamics import differences
 
 _DOUBLINGS = 60
 
@@ -30,6 +32,15 @@ def finite_horizon(
     A: npt.ArrayLike, B: npt.ArrayLike, Q: npt.ArrayLike, R: npt.ArrayLike, Q_N: npt.ArrayLike, n: int
 ) -> tuple[Array, Array]:
     """Equation (1) over n steps.
+
+    Parameters
+    ----------
+    A, B : array_like, shape (n_x, n_x) and (n_x, n_u)
+        Dynamics.
+    Q, R, Q_N : array_like, shape (n_x, n_x), (n_u, n_u) and (n_x, n_x)
+        Weights.
+    n : int
+        Number of steps N.
 
     Returns
     -------
@@ -47,12 +58,12 @@ def finite_horizon(
 
 
 def infinite_horizon(A: npt.ArrayLike, B: npt.ArrayLike, Q: npt.ArrayLike, R: npt.ArrayLike) -> tuple[Array, Array]:
-    """Equation (1) where P stays: ``K`` (n_u, n_x) and ``P`` (n_x, n_x).
+    """Fixed point of equation (1): ``K`` (n_u, n_x) and ``P`` (n_x, n_x); parameters of :func:`finite_horizon`.
 
     Raises
     ------
     InputError
-        When shapes do not fit, or no control of this kind makes the system stable.
+        When shapes do not fit, or no such control makes the system stable.
     """
     A, B, Q, R, _ = _checked(A, B, Q, R, Q)
     one = np.eye(len(A))
@@ -64,11 +75,21 @@ def infinite_horizon(A: npt.ArrayLike, B: npt.ArrayLike, Q: npt.ArrayLike, R: np
             G, A_k, P = G + A_k @ W[:, len(A) :] @ A_k.T, A_k @ W[:, : len(A)], P + 0.5 * (change + change.T)
         if np.max(np.abs(change)) <= 1e-14 * np.max(np.abs(P)):
             return np.linalg.solve(R + B.T @ P @ B, B.T @ P @ A), P
-    raise InputError("no feedback makes this system stable: something that is not controlled does not fade")
+    raise InputError("no feedback makes this system stable: an uncontrolled part of it does not decay")
 
 
 def linearised(dynamics: Dynamics, x: npt.ArrayLike, u: npt.ArrayLike) -> tuple[Array, Array]:
-    """``A`` and ``B`` of dynamics about a state and a control, by finite differences."""
+    """``A`` and ``B`` of dynamics about a state and a control, by finite differences.
+
+    Parameters
+    ----------
+    dynamics : Dynamics
+        The dynamics f.
+    x : array_like, shape (n_x,)
+        State.
+    u : array_like, shape (n_u,)
+        Control.
+    """
     x, u, n = np.asarray(x, dtype=float), np.asarray(u, dtype=float), dynamics.n_x
     AB = differences(lambda xus: dynamics.step(xus[:, :n], xus[:, n:]), np.concatenate([x, u])[None])[0]
     return AB[:, :n], AB[:, n:]

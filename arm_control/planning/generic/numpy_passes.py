@@ -11,12 +11,11 @@ from arm_control.maths.poses import Array
 from arm_control.planning.arm_dynamics import Dynamics
 from arm_control.planning.costs import Costs
 from arm_control.planning.generic.user_costs import UserCosts
-from arm_control.planning.passes import Backward
-from arm_control.planning.riccati import DONE, Cost, Expansion, Limits, expand, step
+from arm_control.planning.riccati import DONE, Backward, ControlBounds, Cost, Expansion, expand, step
 
 
 class PassFailed(Exception):
-    """Dynamics or a cost raised, or gave what is not finite; the message says which."""
+    """Dynamics or a cost raised, or gave NaN or infinity; the message says which."""
 
 
 class NumpyPasses:
@@ -25,15 +24,17 @@ class NumpyPasses:
     Parameters
     ----------
     dynamics : Dynamics
-    costs : Costs
+        The dynamics f.
+    costs : Costs or UserCosts
+        The cost J.
     n : int
         Number of steps N.
     u_min, u_max : ndarray, shape (n_u,)
         Limits; infinite for none.
     clamps : bool
-        Limits are put on in the rollout only (naive clamping).
+        Whether limits act in the rollout only (naive clamping).
     by_state : bool
-        Lambda keeps states near, not controls.
+        Whether lambda is added to V_xx, not to Q_uu.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class NumpyPasses:
         self._tried = self.xs, self.us
 
     def start(self, x0: Array, us: Array, plan: tuple[Array, Array] | None) -> float:
-        """See :class:`~arm_control.planning.passes.Passes`."""
+        """See :class:`~arm_control.planning.ilqr.Passes`."""
         self.held[:], self.k[:], self.K[:] = 0.0, 0.0, 0.0
         self.us, self.xs = us.copy(), np.tile(x0, (self._n + 1, 1))
         if plan is not None:
@@ -66,11 +67,11 @@ class NumpyPasses:
         return cost
 
     def accept(self) -> None:
-        """See :class:`~arm_control.planning.passes.Passes`."""
+        """See :class:`~arm_control.planning.ilqr.Passes`."""
         self.xs, self.us = self._tried
 
     def rollout(self, alpha: float, x0: Array | None = None) -> float:
-        """See :class:`~arm_control.planning.passes.Passes`."""
+        """See :class:`~arm_control.planning.ilqr.Passes`."""
         xs, us = np.empty_like(self.xs), np.empty_like(self.us)
         xs[0] = self.xs[0] if x0 is None else x0
         self._tried = xs, us
@@ -78,41 +79,41 @@ class NumpyPasses:
             with np.errstate(all="ignore"):
                 u = self.us[i] + alpha * self.k[i] + self.K[i] @ (xs[i] - self.xs[i])
             us[i] = np.clip(u, self._u_min, self._u_max)
-            if not np.isfinite(us[i]).all():  # nor is it where a state is not
+            if not np.isfinite(us[i]).all():  # so it is where a state is not finite
                 return np.inf
             xs[i + 1] = _named("the dynamics", self._dynamics.step, xs[i : i + 1], us[i : i + 1])[0]
         cost = float(np.sum(_named("a cost", self._costs.values, xs, _padded(us), self._weights, self._dynamics.arm)))
         return cost if np.isfinite(cost) else np.inf
 
     def expand(self) -> None:
-        """See :class:`~arm_control.planning.passes.Passes`."""
+        """See :class:`~arm_control.planning.ilqr.Passes`."""
         xs, us = self.xs[:-1], self.us
         self._f = _named("the dynamics' derivatives", self._dynamics.derivatives, xs, us)
         self._f_xx = _named("the dynamics' second derivatives", self._dynamics.curvature, xs, us)
         self._l = _named(
             "a cost's derivatives", self._costs.expansions, self.xs, _padded(us), self._weights, self._dynamics.arm
         )
-        for what, arrays in (("the dynamics' derivatives", self._f), ("a cost's derivatives", self._l)):
+        for name, arrays in (("the dynamics' derivatives", self._f), ("a cost's derivatives", self._l)):
             if not all(np.isfinite(array).all() for array in arrays):
-                raise PassFailed(f"{what} are not finite")
+                raise PassFailed(f"{name} are not finite")
 
-    def backward(self, lamb: float) -> Backward:
-        """See :class:`~arm_control.planning.passes.Passes`."""
+    def backward(self, lambda_: float) -> Backward:
+        """See :class:`~arm_control.planning.ilqr.Passes`."""
         V_x, V_xx, dV_1, dV_2, largest = self._l.l_x[-1], self._l.l_xx[-1], 0.0, 0.0, 0.0
         for i in reversed(range(self._n)):
             Q = self._expansion(i, V_x, V_xx)
             one = np.eye(len(V_x))
-            state = self._expansion(i, V_x, V_xx + lamb * one) if self._by_state else None
+            regularized = self._expansion(i, V_x, V_xx + lambda_ * one) if self._by_state else None
             u = self.us[i]
-            limits = Limits(self._u_min - u, self._u_max - u, self.held[i]) if self._has_box else None
-            found = step(Q, lamb, limits, state)
-            if found.status != DONE:
+            bounds = ControlBounds(self._u_min - u, self._u_max - u, self.held[i]) if self._has_box else None
+            result = step(Q, lambda_, bounds, regularized)
+            if result.status != DONE:
                 self.held[i] = 0.0
                 return Backward(0.0, 0.0, 0.0, i)
-            V_x, V_xx = found.V_x, found.V_xx
-            self.k[i], self.K[i], self.held[i] = found.k, found.K, found.held
-            dV_1, dV_2 = dV_1 + float(found.dV_1), dV_2 + float(found.dV_2)
-            largest += float(np.max(np.abs(found.k) / (np.abs(u) + 1.0)))
+            V_x, V_xx = result.V_x, result.V_xx
+            self.k[i], self.K[i], self.held[i] = result.k, result.K, result.held
+            dV_1, dV_2 = dV_1 + float(result.dV_1), dV_2 + float(result.dV_2)
+            largest += float(np.max(np.abs(result.k) / (np.abs(u) + 1.0)))
         return Backward(dV_1, dV_2, largest / self._n, -1)
 
     def _expansion(self, i: int, V_x: Array, V_xx: Array) -> Expansion:
@@ -129,14 +130,14 @@ def _padded(us: Array) -> Array:
     return np.vstack([us, np.zeros((1, us.shape[1]))])
 
 
-def _named(what: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function, and say which one it was when it raises."""
+def _named(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function; when it raises, name it in the message."""
     try:
-        with np.errstate(all="ignore"):  # what is not finite is found where it matters
+        with np.errstate(all="ignore"):  # the callers check for NaN and infinity
             return function(*arguments)
     except Exception as error:
-        _fail(what, error)
+        _fail(name, error)
 
 
-def _fail(what: str, error: Exception) -> NoReturn:
-    raise PassFailed(f"{what} raised {type(error).__name__}: {error}") from error
+def _fail(name: str, error: Exception) -> NoReturn:
+    raise PassFailed(f"{name} raised {type(error).__name__}: {error}") from error

@@ -1,4 +1,4 @@
-"""A cost that is any function, with finite differences; beside others if there are any."""
+"""A cost given by any function, with derivatives by finite differences."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
-from arm_control.planning.arm_dynamics import differences, second_differences
 from arm_control.planning.costs import Costs
+from arm_control.planning.generic.user_dynamics import differences, second_differences
 from arm_control.planning.riccati import Cost
 
 
 class UserCosts:
-    """Any function of state, control and knot.
+    """Any function of state, control and number of the knot, plus other costs.
 
     Parameters
     ----------
@@ -23,25 +23,25 @@ class UserCosts:
         From xs (M, n_x), us (M, n_u) and the numbers of their knots (M,) to costs (M,), zero or above; at knot N the
         control is zero and without effect.
     others : Costs, optional
-        Costs that are added.
+        Costs to add.
     """
 
     def __init__(self, function: Callable[[Array, Array, Array], Array], others: Costs | None = None) -> None:
         self._function, self._others = function, others
 
     def weights(self, n: int) -> Array:
-        """Weights of the others."""
+        """Weights of the other costs at each of n + 1 knots, shape (n + 1, terms)."""
         return np.zeros((n + 1, 0)) if self._others is None else self._others.weights(n)
 
     def values(self, xs: Array, us: Array, weights: Array, arm: Any) -> Array:
-        """Cost at every knot, shape (N + 1,)."""
+        """Cost at every knot, shape (N + 1,); parameters of :meth:`Costs.values`."""
         own = np.asarray(self._function(xs, us, np.arange(len(xs))), dtype=float)
         if own.shape != (len(xs),):
             raise InputError(f"it gives shape {own.shape} for {len(xs)} knots")
         return own if self._others is None else own + self._others.values(xs, us, weights, arm)
 
     def expansions(self, xs: Array, us: Array, weights: Array, arm: Any) -> Cost:
-        """Cost and its derivatives at every knot: every part has one more axis, the first."""
+        """Cost and its derivatives at every knot, see :meth:`Costs.expansions`."""
         n, knots = xs.shape[1], np.arange(len(xs))
 
         def joined(xus: Array) -> Array:
