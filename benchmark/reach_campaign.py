@@ -142,7 +142,7 @@ def _why(model: RobotModel, output: object, gate: EffortGate) -> str:
     at_limit = np.minimum(q - model.q_min, model.q_max - q) < 0.08
     names = [name for name, at in zip(model.joint_names, at_limit, strict=True) if at]
     found = [f"at the limit of {', '.join(names)}"] if names else []
-    found += ["braked: " + gate.braking] if gate.braking else []
+    found += ["braked: " + gate.reason] if gate.reason else []
     return "; ".join(found) or f"singular values {sigma.round(4).tolist()}"
 
 

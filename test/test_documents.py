@@ -54,7 +54,7 @@ def parameter_tables() -> str:
     for node, kind in NODES.items():
         lines += ["", f"## {node}", "", "| name | default | what | live |", "|---|---|---|---|"]
         for name in kind.types():
-            spec, default = kind.spec(name), getattr(kind(), name)
+            spec, default = kind.spec(name), kind().values()[name]
             shown = "empty" if default in ("", ()) else str(default).lower()
             lines.append(f"| `{name}` | {shown} | {spec} | {'yes' if spec.live else ''} |")
     return "\n".join(lines) + "\n"

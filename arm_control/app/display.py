@@ -8,7 +8,7 @@ from typing import Any
 
 from arm_control.app.run_options import RunOptions
 from arm_control.control.effort_gate import GateParameters
-from arm_control.control.osc.tuning import OscTuning, tuned
+from arm_control.control.osc.tuning import OscTuning, resolve_parameters
 from arm_control.exceptions import MissingExtra
 from arm_control.model import RobotModel
 from arm_control.report.run_figures import Report, make_report
@@ -139,7 +139,7 @@ def print_summary(
         return int(is_early)
     osc = None
     if scenario.controller == "osc":
-        osc = tuned(OscTuning, options.controller_parameters(OscTuning, scenario), model)
+        osc = resolve_parameters(OscTuning, options.controller_parameters(OscTuning, scenario), model).law
     gate = GateParameters.from_mapping(options.controller_parameters(GateParameters, scenario))
     report = make_report(recording, model, target_list, osc, gate)
     _print_report(report, target_list.period, console)

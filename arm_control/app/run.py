@@ -25,9 +25,9 @@ from arm_control.app.run_options import RunOptions
 from arm_control.core.files import urdf_path
 from arm_control.exceptions import ArmControlError, NodeDied
 from arm_control.model import RobotModel
-from arm_control.model.arm_parameters import ArmChoices
+from arm_control.model.arm_parameters import ArmParameters
 from arm_control.model.urdf.load import read_source
-from arm_control.nodes.support.arm_node import ArmParameters, check_environment
+from arm_control.nodes.support.arm_node import check_environment
 from arm_control.nodes.tools.command_line_node import StopRequest
 from arm_control.nodes.tools.run_monitor import MonitorNode
 from arm_control.simulation.scenario import Scenario
@@ -73,7 +73,7 @@ def run_scenario(options: RunOptions, console: Console | None = None) -> int:
         nodes = ScenarioProcesses(scenario, options.params_file, options.namespace, options.single_process, recorder)
         try:
             with nodes as processes, _destroyed_first(monitor):
-                arm = options.controller_parameters(ArmChoices, scenario)
+                arm = options.controller_parameters(ArmParameters, scenario)
                 has_viewer = options.viewer and not options.headless
                 with viewer_process(has_viewer, arm, options.control, options.namespace) as viewer:
                     os.nice(10)  # the nodes have priority over the display

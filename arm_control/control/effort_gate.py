@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import NamedTuple
 
 import numpy as np
@@ -49,15 +50,28 @@ class GateParameters(LimitParameters):
     brake_damping: float = parameter(20.0, "damping of the brake, times M(q)", unit="1/s", lower=1.0, upper=200.0)
 
 
+class GateState(Enum):
+    """What a gate does with commands."""
+
+    WAITING = "waiting"
+    """It holds the arm until the first command."""
+    PASSING = "passing"
+    """It passes commands, within the limits."""
+    BRAKED = "braked"
+    """It brakes, and refuses commands until it is enabled."""
+
+
 class GateOutput(NamedTuple):
-    """What the gate lets through in one tick.
+    """Torque that passes the gate in one tick.
 
     Attributes
     ----------
     tau : ndarray, shape (nv,)
         Torque for the actuators [N m or N].
-    braking : str
-        Why the gate brakes; empty when it passes commands.
+    state : GateState
+        What the gate does with commands.
+    reason : str
+        Why it does not pass them; empty when it does.
     saturated, rate_limited : bool
         Whether a joint's torque was cut by its effort limit, by the rate limit.
     limited : bool
@@ -67,11 +81,17 @@ class GateOutput(NamedTuple):
     """
 
     tau: Array
-    braking: str
+    state: GateState
+    reason: str
     saturated: bool
     rate_limited: bool
     limited: bool = False
     success_rate: float = 1.0
+
+    @property
+    def is_passing(self) -> bool:
+        """Whether commands pass."""
+        return self.state is GateState.PASSING
 
 
 class EffortGate:
@@ -86,8 +106,12 @@ class EffortGate:
 
     Attributes
     ----------
+    state : GateState
+        What the gate does with commands.
+    reason : str
+        Why it does not pass them; empty when it does.
     period : float
-        Time between the last two ticks [s]: so far ahead a stamp may be; 0 before there were two.
+        Time between the last two ticks [s]: a stamp may be so far ahead; 0 before there were two.
 
     Examples
     --------
@@ -100,31 +124,29 @@ class EffortGate:
     array([0., 1., 0., 0., 0., 0.])
     """
 
-    WAITING = "waiting for the first command"
+    WAITING_REASON = "waiting for the first command"
 
     def __init__(self, model: RobotModel, parameters: GateParameters) -> None:
         self.parameters = parameters
         self._model = model
         self._pass = compiled(model, JointLimits(model, parameters, parameters.rate_limit))
-        self._is_on, self._oldest = float(parameters.joint_limits), parameters.max_age or np.inf
+        self._are_joint_limits_on = float(parameters.joint_limits)
+        self._max_age = parameters.max_age or np.inf
         self._command: Array | None = None
         self._tau: Array | None = None
         self._hold: Array | None = None
         self._missed = 0
-        self._counted, self._failures = 0, deque[int](maxlen=COUNTED)
+        self._counted = 0
+        self._failures = deque[int](maxlen=COUNTED)
         self._refused = False
-        self._braking = self.WAITING
+        self.state = GateState.WAITING
+        self.reason = self.WAITING_REASON
         self.period = 0.0
 
     @property
-    def braking(self) -> str:
-        """Why the gate brakes; empty when it passes commands."""
-        return self._braking
-
-    @property
-    def latched(self) -> bool:
+    def is_braked(self) -> bool:
         """Whether the gate stays braked until :meth:`enable`."""
-        return self._braking not in ("", self.WAITING)
+        return self.state is GateState.BRAKED
 
     @property
     def success_rate(self) -> float:
@@ -151,10 +173,10 @@ class EffortGate:
         InputError
             When the command must not pass: braked, stale, from the future, misnamed, wrong length or not finite.
         """
-        if self._braking and self.latched:
-            raise InputError(f"braked ({self._braking}): enable first")
+        if self.is_braked:
+            raise InputError(f"braked ({self.reason}): enable first")
         try:
-            if not -self.period - ROUNDING <= age <= self._oldest:
+            if not -self.period - ROUNDING <= age <= self._max_age:
                 self._refuse_out_of_time(age)
             self._command = self._model.in_joint_order(names, effort, "effort")
         except InputError:
@@ -184,34 +206,49 @@ class EffortGate:
             self._miss()
         else:
             self._counted += 1
-            self._missed, self._braking, self._refused = 0, "", False
-        if self._braking:
-            wanted, is_on = self._brake_torque(t), 0.0
+            self._missed = 0
+            self._refused = False
+            self._set(GateState.PASSING, "")
+        if self.state is GateState.PASSING:
+            tau = self._tau if command is None else command
+            are_limits_on = self._are_joint_limits_on
+            self._hold = None
         else:
-            wanted, is_on, self._hold = self._tau if command is None else command, self._is_on, None
-        self._tau, limited, saturated, rate_limited = self._pass(t, wanted, self._tau, dt, is_on)
+            tau = self._brake_torque(t)
+            are_limits_on = 0.0
+        self._tau, limited, saturated, rate_limited = self._pass(t, tau, self._tau, dt, are_limits_on)
         rate = self.success_rate if self._failures else 1.0
-        return GateOutput(self._tau, self._braking, saturated > 0.0, rate_limited > 0.0, limited > 0.0, rate)
+        is_cut = saturated > 0.0, rate_limited > 0.0, limited > 0.0
+        return GateOutput(self._tau, self.state, self.reason, *is_cut, rate)
 
     def brake(self, reason: str) -> None:
         """Brake from the next tick on, until :meth:`enable`; a gate that brakes already keeps its reason."""
-        if not self.latched:
-            self._braking, self._command = reason, None
+        if not self.is_braked:
+            self._set(GateState.BRAKED, reason)
+            self._command = None
 
     def enable(self) -> None:
         """Pass commands again. Until the first one the arm is held where it is measured to rest from now on.
 
         The torque does not jump: it goes on from the last one, within the rate limit.
         """
-        if self.latched:
-            self._braking, self._hold = self.WAITING, None
+        if self.is_braked:
+            self._set(GateState.WAITING, self.WAITING_REASON)
+            self._hold = None
 
     def reset(self) -> None:
         """Forget everything, as after a jump of the state: start again from gravity compensation."""
         self._command = self._tau = self._hold = None
-        self._missed, self._braking, self._refused, self.period = 0, self.WAITING, False, 0.0
+        self._missed = 0
+        self._refused = False
+        self.period = 0.0
         self._counted = 0
         self._failures.clear()
+        self._set(GateState.WAITING, self.WAITING_REASON)
+
+    def _set(self, state: GateState, reason: str) -> None:
+        self.state = state
+        self.reason = reason
 
     def _refuse_out_of_time(self, age: float) -> None:
         allowed = self.parameters.max_age
@@ -222,8 +259,9 @@ class EffortGate:
 
     def _miss(self) -> None:
         """Count a tick without a command; one whose command was refused is in the success rate already."""
-        refused, self._refused = self._refused, False
-        if not self._braking:
+        refused = self._refused
+        self._refused = False
+        if self.state is GateState.PASSING:
             if not refused:
                 self._fail()
             self._missed += 1

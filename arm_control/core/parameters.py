@@ -4,6 +4,9 @@ A class of parameters is one dataclass whose fields are made with :func:`paramet
 bounds, unit and a sentence that says what it is. The same class serves a library user, a YAML file and
 a ROS 2 node (which declares its fields, so that ``ros2 param describe`` shows the same text).
 
+Classes compose: a field made with :func:`group` holds another class. Users see one flat list of names, in YAML, on
+the command line and in ROS; the code reads ``parameters.gate.rate_limit``.
+
 Examples
 --------
 >>> @dataclass(frozen=True)
@@ -13,6 +16,12 @@ Examples
 Traceback (most recent call last):
     ...
 arm_control.exceptions.ParameterError: kp = -1.0 is out of bounds: stiffness [1/s^2], allowed >= 0.0
+>>> @dataclass(frozen=True)
+... class Controller(Parameters):
+...     gains: Gains = group(Gains)
+...     rate: float = parameter(1000.0, "rate of the states", unit="Hz")
+>>> Controller.from_mapping({"kp": 50, "rate": 500}).gains.kp
+50.0
 """
 
 from __future__ import annotations
@@ -21,11 +30,12 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar, get_type_hints
+from typing import Any, ClassVar, NamedTuple, TypeVar, cast, get_type_hints
 
 from arm_control.exceptions import ParameterError
 
 P = TypeVar("P", bound="Parameters")
+G = TypeVar("G", bound="Parameters")
 
 
 @dataclass(frozen=True)
@@ -85,19 +95,26 @@ def parameter(
     return dataclasses.field(default=default, metadata={"spec": spec})
 
 
+def group(parameter_class: type[G]) -> G:
+    """Return a field that holds another class of parameters; its names count among those of the class."""
+    field: Any = dataclasses.field(default_factory=parameter_class, metadata={"group": parameter_class})
+    return cast(G, field)
+
+
 @dataclass(frozen=True)
 class Parameters:
     """Base of every parameter class: types and bounds are checked when one is made.
 
-    Supported types: ``bool``, ``int``, ``float``, ``str``, ``tuple[float, ...]``, ``tuple[str, ...]``.
-    An ``int`` is taken where a ``float`` is wanted, a list where a tuple is.
+    Supported types: ``bool``, ``int``, ``float``, ``str``, ``tuple[float, ...]``, ``tuple[str, ...]``, and groups.
+    An ``int`` is accepted for a ``float``, a list for a tuple.
     """
 
     _types: ClassVar[dict[type, dict[str, Any]]] = {}
 
     def __post_init__(self) -> None:
-        for name, kind in self.types().items():
-            value = _coerce(name, getattr(self, name), kind)
+        own = self._own_types()
+        for name, type_ in own.items():
+            value = _coerce(name, getattr(self, name), type_)
             spec = self.spec(name)
             if not spec.allows(value):
                 raise ParameterError(f"{name} = {value!r} is out of bounds: {spec}")
@@ -105,18 +122,49 @@ class Parameters:
 
     @classmethod
     def types(cls) -> dict[str, Any]:
-        """Type of each field, by name."""
+        """Type of each parameter, those of groups included, by name.
+
+        Raises
+        ------
+        TypeError
+            When two groups have a parameter of the same name.
+        """
         if cls not in Parameters._types:
-            hints = get_type_hints(cls)
-            Parameters._types[cls] = {f.name: hints[f.name] for f in dataclasses.fields(cls)}
+            own = cls._own_types()
+            types: dict[str, Any] = {}
+            for field in dataclasses.fields(cls):
+                parameter_class = field.metadata.get("group")
+                more = {field.name: own[field.name]} if parameter_class is None else parameter_class.types()
+                if twice := types.keys() & more.keys():
+                    raise TypeError(f"{cls.__name__} has {', '.join(sorted(twice))} twice")
+                types |= more
+            Parameters._types[cls] = types
         return Parameters._types[cls]
 
     @classmethod
+    def _groups(cls) -> dict[str, type[Parameters]]:
+        return {f.name: f.metadata["group"] for f in dataclasses.fields(cls) if "group" in f.metadata}
+
+    @classmethod
+    def _own_types(cls) -> dict[str, Any]:
+        hints, groups = get_type_hints(cls), cls._groups()
+        return {f.name: hints[f.name] for f in dataclasses.fields(cls) if f.name not in groups}
+
+    @classmethod
     def spec(cls, name: str) -> Spec:
-        """Text, unit and bounds of one field."""
-        field = cls.__dataclass_fields__[name]
-        spec: Spec = field.metadata["spec"]
+        """Text, unit and bounds of one parameter."""
+        for parameter_class in cls._groups().values():
+            if name in parameter_class.types():
+                return parameter_class.spec(name)
+        spec: Spec = cls.__dataclass_fields__[name].metadata["spec"]
         return spec
+
+    def values(self) -> dict[str, Any]:
+        """Value of each parameter, those of groups included, by name."""
+        values = {name: getattr(self, name) for name in self._own_types()}
+        for name in self._groups():
+            values |= getattr(self, name).values()
+        return {name: values[name] for name in self.types()}
 
     @classmethod
     def from_mapping(cls: type[P], values: Mapping[str, Any], *, where: str = "") -> P:
@@ -125,7 +173,7 @@ class Parameters:
         Parameters
         ----------
         values : mapping of str to value
-            Values by field name.
+            Values by name, those of groups among them.
         where : str
             Where they come from, for the message.
 
@@ -135,29 +183,73 @@ class Parameters:
             When a key is no field of this class, or a value has a wrong type or is out of bounds.
         """
         refuse_unknown(values, cls.types(), where or cls.__name__)
-        return cls(**values)
+        own = {name: value for name, value in values.items() if name in cls._own_types()}
+        for name, parameter_class in cls._groups().items():
+            part = {key: value for key, value in values.items() if key in parameter_class.types()}
+            own[name] = parameter_class.from_mapping(part, where=where)
+        return cls(**own)
 
     def replace(self: P, **changes: Any) -> P:
-        """Return a copy with some values changed, checked like a new one."""
-        return dataclasses.replace(self, **changes)
+        """Return a copy with some values changed, by their flat names, checked like a new one."""
+        return type(self).from_mapping({**self.values(), **changes})
 
 
-def refuse_unknown(given: Mapping[str, Any], known: Mapping[str, Any] | Sequence[str], where: str) -> None:
-    """Raise a :class:`ParameterError` that names the keys of ``given`` which are not in ``known``."""
-    unknown = sorted(set(given) - set(known))
+def refuse_unknown(values: Mapping[str, Any], known: Mapping[str, Any] | Sequence[str], where: str) -> None:
+    """Raise a :class:`ParameterError` that names every unknown key.
+
+    Parameters
+    ----------
+    values : mapping of str to value
+        Values by name.
+    known : mapping or sequence of str
+        The names allowed.
+    where : str
+        Source of the values, for the message.
+    """
+    unknown = sorted(set(values) - set(known))
     if unknown:
         raise ParameterError(f"{where}: unknown {', '.join(unknown)}; allowed: {', '.join(sorted(known))}")
 
 
-def _coerce(name: str, value: Any, kind: Any) -> Any:
+def _coerce(name: str, value: Any, type_: Any) -> Any:
     """Return the value in the field's type; lossless conversions only."""
-    if kind in (tuple[float, ...], tuple[str, ...]):
+    if type_ in (tuple[float, ...], tuple[str, ...]):
         if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
             raise ParameterError(f"{name} = {value!r}: a list is needed")
-        entry = float if kind == tuple[float, ...] else str
+        entry = float if type_ == tuple[float, ...] else str
         return tuple(_coerce(name, item, entry) for item in value)
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+    if type_ is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise ParameterError(f"{name} = {value!r}: a {kind.__name__} is needed, not a {type(value).__name__}")
+    if not isinstance(value, type_) or (type_ is int and isinstance(value, bool)):
+        raise ParameterError(f"{name} = {value!r}: a {type_.__name__} is needed, not a {type(value).__name__}")
     return value
+
+
+class SavedParameter(NamedTuple):
+    """A parameter of a running node: its name, value, and what it is."""
+
+    name: str
+    value: Any
+    text: str
+
+
+def parameter_text(node: str, parameters: Sequence[SavedParameter]) -> str:
+    """Return a ROS parameter file with parameters of a node, for any namespace."""
+    lines = [f"# Parameters of the node {node}, as they were when this was saved; --params-file takes it."]
+    lines += [f"/**/{node.rpartition('/')[2]}:", "  ros__parameters:"]
+    for one in parameters:
+        lines += [f"    # {' '.join(one.text.split())}"] if one.text.strip() else []
+        lines.append(f"    {one.name}: {_yaml(one.value)}")
+    return "\n".join(lines) + "\n"
+
+
+def _yaml(value: Any) -> str:
+    """A value as ROS reads it back with the same type and to the last bit."""
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        text = repr(value)
+        return text if "." in text else text.replace("e", ".0e")
+    return "[" + ", ".join(map(_yaml, value)) + "]" if isinstance(value, (list, tuple)) else str(value)

@@ -1,13 +1,13 @@
-"""Joint states as they come in: matched by name, checked, repeated and stale ones told apart. No ROS here."""
+"""Joint states as they come in: matched by name, checked, repeated and stale ones told apart."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from arm_control.control.controllers import Measurement
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
@@ -15,28 +15,35 @@ from arm_control.messages.fields import nanoseconds
 from arm_control.model import RobotModel
 
 
-@dataclass(frozen=True)
-class State:
-    """A measured state in the model's joint order.
+class Repeated(NamedTuple):
+    """A message with the stamp of the measurement before.
 
     Attributes
     ----------
     stamp_ns : int
-        When it was measured [ns].
-    q, v : ndarray, shape (nv,)
-        Joint positions [rad or m] and velocities [rad/s or m/s].
-    dt : float
-        Time since the state before [s]; 0 for the first one.
+        That stamp [ns].
     """
 
     stamp_ns: int
-    q: Array
-    v: Array
-    dt: float
 
 
-class StateReader:
-    """Turns ``JointState`` messages into states.
+class Refused(NamedTuple):
+    """A message that must not be used.
+
+    Attributes
+    ----------
+    error : InputError
+        Why: stale, misnamed, of the wrong length, not finite or out of order.
+    """
+
+    error: InputError
+
+
+Reading = Measurement | Repeated | Refused
+
+
+class JointStateReader:
+    """Reads ``JointState`` messages, live or out of a bag.
 
     Parameters
     ----------
@@ -44,45 +51,46 @@ class StateReader:
         The arm.
     max_age : float
         Age above which a message is refused [s], from the time stamps of the middleware; 0: never.
-
-    Attributes
-    ----------
-    restarted : bool
-        Whether the last state began a new run: the first state, or time had started over.
-    repeated : bool
-        Whether the last message repeated the stamp of the state before.
     """
 
     PATIENCE = 20
+    """Older stamps in a row after which time has started over."""
 
     def __init__(self, model: RobotModel, max_age: float) -> None:
-        self._model, self._max_age = model, max_age
-        self._last: State | None = None
+        self._model = model
+        self._max_age = max_age
+        self._last: Measurement | None = None
         self._older = 0
-        self.restarted = self.repeated = False
 
-    def read(self, message: Any, info: dict[str, Any]) -> State | None:
-        """Return the state of a message, or None when it repeats the last one's stamp.
+    def read(self, message: Any, info: dict[str, Any]) -> Reading:
+        """Read a message.
 
-        Raises
-        ------
-        InputError
-            When the message must not be used: stale, misnamed, wrong length, not finite, out of order.
+        Parameters
+        ----------
+        message : JointState
+            The message; its fields are read by name.
+        info : dict
+            Time stamps of the middleware [ns].
         """
-        self.repeated = False
+        try:
+            return self._read(message, info)
+        except InputError as error:
+            return Refused(error)
+
+    def _read(self, message: Any, info: dict[str, Any]) -> Measurement | Repeated:
         refuse_stale(info, self._max_age)
         q = self._model.in_joint_order(message.name, message.position)
-        stamp_ns, last = nanoseconds(message.header.stamp), self._last
+        stamp_ns = nanoseconds(message.header.stamp)
+        last = self._last
         if last is not None and stamp_ns == last.stamp_ns:
-            self.repeated = True
-            return None
-        self.restarted = last is None or self._time_started_over(stamp_ns, last.stamp_ns)
-        dt = 0.0 if last is None or self.restarted else (stamp_ns - last.stamp_ns) / NANOSECONDS
+            return Repeated(stamp_ns)
+        is_restart = last is None or self._has_time_started_over(stamp_ns, last.stamp_ns)
+        dt = 0.0 if last is None or is_restart else (stamp_ns - last.stamp_ns) / NANOSECONDS
         v = self._velocity(message, q, dt)
-        self._last = State(stamp_ns, q, v, dt)
+        self._last = Measurement(stamp_ns, q, v, dt, is_restart)
         return self._last
 
-    def _time_started_over(self, stamp_ns: int, last_ns: int) -> bool:
+    def _has_time_started_over(self, stamp_ns: int, last_ns: int) -> bool:
         """Zero, or many older stamps in a row, are a new run; a single older stamp is an error."""
         if stamp_ns > last_ns:
             self._older = 0
@@ -104,7 +112,20 @@ class StateReader:
 
 
 def refuse_stale(info: dict[str, Any], max_age: float) -> None:
-    """Raise :class:`InputError` when a message lay around longer than ``max_age`` [s]; 0 allows any age."""
+    """Refuse an old message.
+
+    Parameters
+    ----------
+    info : dict
+        Time stamps of the middleware [ns].
+    max_age : float
+        Largest age [s]; 0 allows any.
+
+    Raises
+    ------
+    InputError
+        When the message is older.
+    """
     age = (time.time_ns() - info["source_timestamp"]) / NANOSECONDS
     if max_age and age > max_age:
         raise InputError(f"stale: written {age * 1e3:.1f} ms ago, allowed {max_age * 1e3:.1f} ms")

@@ -11,7 +11,7 @@ from arm_control.model import RobotModel
 
 
 @dataclass(frozen=True)
-class ArmChoices(Parameters):
+class ArmParameters(Parameters):
     """The part of a URDF that is the arm, and values that the URDF does not contain."""
 
     base: str = parameter("", "link fixed to the world; empty: the root")

@@ -19,7 +19,7 @@ from arm_control.core.parameters import parameter
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import ParameterError
 from arm_control.motion.target_files import Motion, TargetList, load_trajectory
-from arm_control.nodes.support.arm_node import LATCHED_EVENTS, ArmNode, ArmParameters, run
+from arm_control.nodes.support.arm_node import LATCHED_EVENTS, ArmNode, ArmNodeParameters, run
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.obstacle_publisher import ObstaclePublisher
 from arm_control.simulation.obstacle_schedule import LEAD
@@ -27,7 +27,7 @@ from arm_control.simulation.scenario import world_of
 
 
 @dataclass(frozen=True)
-class TargetsParameters(ArmParameters):
+class TargetsParameters(ArmNodeParameters):
     """Parameters of the node ``targets``."""
 
     file: str = parameter("", "list of targets: a name below config/targets, or the path of a YAML file")
@@ -42,10 +42,9 @@ class TargetsParameters(ArmParameters):
     count: int = parameter(0, "targets to publish, going round the list; 0: go on for ever", lower=0)
 
 
-class TargetsNode(ArmNode):
+class TargetsNode(ArmNode[TargetsParameters]):
     """Publishes targets ahead of their time, latched, so that a controller has them when they are due."""
 
-    parameters: TargetsParameters
     AHEAD = 5
 
     def __init__(self) -> None:
@@ -69,7 +68,7 @@ class TargetsNode(ArmNode):
 
     def _publish_motion(self) -> None:
         motion = Motion.load(self.parameters.motion)
-        message = ros.pose_trajectory(self.parameters.tip, motion.points, motion.frame, 0)
+        message = ros.pose_trajectory(self.parameters.arm.tip, motion.points, motion.frame, 0)
         self._motion = self.create_publisher(MultiDOFJointTrajectory, "pose_trajectory", LATCHED_EVENTS)
         self._motion.publish(message)
 

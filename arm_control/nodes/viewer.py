@@ -27,7 +27,7 @@ from arm_control.exceptions import InputError
 from arm_control.maths.poses import Pose
 from arm_control.messages.fields import link_of, nanoseconds
 from arm_control.model.urdf.load import read_source
-from arm_control.nodes.support.arm_node import EVENTS, LATCHED, ArmNode, ArmParameters, run
+from arm_control.nodes.support.arm_node import EVENTS, LATCHED, ArmNode, ArmNodeParameters, run
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.goal_subscription import PoseGoals
 from arm_control.nodes.support.page_command_runner import PageCommandRunner
@@ -52,7 +52,7 @@ OWN_NAMESPACES = ("target", "trace")
 
 
 @dataclass(frozen=True)
-class ViewerParameters(ArmParameters):
+class ViewerParameters(ArmNodeParameters):
     """Parameters of the node ``viewer``."""
 
     robot: str = parameter(
@@ -62,7 +62,7 @@ class ViewerParameters(ArmParameters):
     control: bool = parameter(False, "whether the page may control: sliders, targets, obstacles, gains, buttons")
 
 
-class ViewerNode(ArmNode):
+class ViewerNode(ArmNode[ViewerParameters]):
     """Shows the arm and carries out the page's commands; the page is in ``arm_control.viewer``.
 
     Attributes
@@ -73,7 +73,6 @@ class ViewerNode(ArmNode):
         Stamp of the newest state [ns].
     """
 
-    parameters: ViewerParameters
     NICE = 10  # the control loop comes first
 
     def __init__(self) -> None:
@@ -133,7 +132,7 @@ class ViewerNode(ArmNode):
     def _show_robot(self, robot: str) -> None:
         """Show a robot by name; publish its description if no other node does."""
         description, _ = read_source(urdf_path(robot))
-        self._take_model(description)
+        self.take_model(description)
         if self.parameters.control and not self.count_publishers(self.resolve_topic_name("robot_description")):
             self._description = self.create_publisher(String, "robot_description", LATCHED)
             self._description.publish(String(data=description))

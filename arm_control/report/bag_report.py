@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from arm_control.control.laws import OscSimulation
+from arm_control.control.loop import OscLoopParameters
 from arm_control.exceptions import ArmControlError, BagError
 from arm_control.maths.poses import Array
 from arm_control.messages.bags.contents import JointSeries, joint_series, need
@@ -180,8 +180,8 @@ def _add_figures(draft: _Draft) -> None:
     model, parameters = controller_of(draft.bag, draft.choice)
     recording = analysis.recording_of(draft.bag, draft.series, draft.commands, model)
     if recording.targets:
-        osc = parameters if isinstance(parameters, OscSimulation) else None
-        report = make_report(recording, model, targets, osc, parameters)
+        osc = parameters.control.law if isinstance(parameters, OscLoopParameters) else None
+        report = make_report(recording, model, targets, osc, parameters.gate)
         rows = [("figure", "value", "allowed", "")]
         for f in (figure for figure in report.figures if np.isfinite(figure.value)):
             verdict = "ok" if f.kept else "missed" if f.required else "over"

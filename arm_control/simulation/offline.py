@@ -11,8 +11,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from arm_control.control.avoidance.proximity import Obstacle, Proximity, clearance
-from arm_control.control.laws import JointSimulation
-from arm_control.control.loop import Control, Decision
+from arm_control.control.controllers import Measurement
+from arm_control.control.loop import ControlLoop, JointLoopParameters, TickResult, control_loop
 from arm_control.control.osc.task import pose_error
 from arm_control.control.osc.task_inertia import condition_number
 from arm_control.core.progress import progress_bar
@@ -41,8 +41,8 @@ class Witness(Protocol):
     def obstacles(self, stamp_ns: int, q: Array) -> list[Obstacle]:
         """What the controller knows of obstacles in a state: its stamp [ns] and positions (nv,) [rad or m]."""
 
-    def see(self, stamp_ns: int, decision: Decision) -> None:
-        """What was decided in it."""
+    def see(self, result: TickResult) -> None:
+        """See the result of a tick."""
 
 
 class Simulation:
@@ -61,7 +61,7 @@ class Simulation:
         The arm.
     duration : float
         How long the scenario takes [s].
-    parameters : OscSimulation, JointSimulation or IlqrSimulation
+    parameters : OscLoopParameters, JointLoopParameters or IlqrLoopParameters
         Of the controller.
 
     Raises
@@ -104,12 +104,12 @@ class Simulation:
             trouble = str(error)
         return log.trace(tuple(t for t in self.queue if isinstance(t, Target)), trouble)
 
-    def control(self) -> Control:
-        """Return the controller and its gate, at rest at the start, with everything it is to do."""
-        control = Control(self.model, self.parameters, self._q0)
+    def loop(self) -> ControlLoop:
+        """Return the control loop, with all its goals."""
+        loop = control_loop(self.model, self.parameters)
         for goal in self.queue:
-            control.law.take(goal)
-        return control
+            loop.controller.add(goal)
+        return loop
 
     @property
     def world(self) -> Any:
@@ -126,7 +126,7 @@ class Simulation:
 
     def _goals(self) -> list[Goal]:
         """The trajectory, the motion, or targets of the list, round and round."""
-        if isinstance(self.parameters, JointSimulation):
+        if isinstance(self.parameters, JointLoopParameters):
             name = self._scenario.nodes.get("targets", {}).get("trajectory", "")
             return [self._joint_goal(name)] if name else []
         if self.motion is not None:
@@ -148,23 +148,23 @@ class _Loop:
 
     def __init__(self, simulation: Simulation, simulator: MujocoSimulator, log: _Log, witness: Witness | None) -> None:
         self._model, self._world, self._simulator, self._log = simulation.model, simulation.world, simulator, log
-        self._control, self._dt, self._witness = simulation.control(), simulator.timestep, witness
+        self._control, self._dt, self._witness = simulation.loop(), simulator.timestep, witness
         self._proximity = Proximity(self._model) if simulation.world.movers else None
 
     def tick(self, k: int) -> None:
         q, v, t = self._simulator.q, self._simulator.v, k * self._dt
         stamp_ns, there = round(t * 1e9), self._world.obstacles(t)
         known = there if self._witness is None else self._witness.obstacles(stamp_ns, q)
-        decision = self._control.tick(stamp_ns, q, v, self._dt if k else 0.0, known)
-        self._log.take(k, decision)
+        result = self._control.tick(Measurement(stamp_ns, q, v, self._dt if k else 0.0, is_restart=k == 0), known)
+        self._log.take(k, result)
         if self._witness is not None:
-            self._witness.see(stamp_ns, decision)
+            self._witness.see(result)
         if k % COARSE == 0:
             distance = np.inf if self._proximity is None else clearance(self._proximity, q, there)
-            self._log.look(condition_number(decision.said.state.J), distance)
+            self._log.look(condition_number(result.law.terms.J), distance)
         if self._world.pushes:
-            self._simulator.load(decision.said.state.J.T @ self._world.wrench(t))
-        self._simulator.step(decision.passed.tau)
+            self._simulator.load(result.law.terms.J.T @ self._world.wrench(t))
+        self._simulator.step(result.gate.tau)
 
 
 class _Log:
@@ -178,14 +178,13 @@ class _Log:
         self._terms: dict[str, Array] = {}
         self._looks: list[tuple[float, float]] = []
 
-    def take(self, k: int, decision: Decision) -> None:
-        said, passed = decision.said, decision.passed
-        X = said.state.X_WE
-        self._q[k], self._v[k], self._tau[k] = said.state.q, said.state.v, passed.tau
-        self._asked[k], self._braking[k] = decision.asked, bool(passed.braking)
-        self._p[k], self._p_des[k] = X.p, said.X_WT.p
-        self._error[k] = pose_error(X, said.X_WT)
-        for name, part in decision.terms.items():
+    def take(self, k: int, result: TickResult) -> None:
+        terms, X_WT = result.law.terms, result.law.X_WT
+        self._q[k], self._v[k], self._tau[k] = terms.q, terms.v, result.gate.tau
+        self._asked[k], self._braking[k] = result.tau, not result.gate.is_passing
+        self._p[k], self._p_des[k] = terms.X_WE.p, X_WT.p
+        self._error[k] = pose_error(terms.X_WE, X_WT)
+        for name, part in result.torque_terms.items():
             if name not in self._terms:
                 self._terms[name] = np.zeros_like(self._tau)
             self._terms[name][k] = part

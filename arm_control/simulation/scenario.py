@@ -20,7 +20,7 @@ from arm_control.control.osc.tuning import OF_ONE_ARM, PROPOSED
 from arm_control.core.files import as_mapping, file_names, read_yaml, ros_parameters, yaml_path
 from arm_control.core.parameters import refuse_unknown
 from arm_control.exceptions import ParameterError
-from arm_control.model.arm_parameters import ArmChoices
+from arm_control.model.arm_parameters import ArmParameters
 from arm_control.motion.target_files import Motion, TargetList
 from arm_control.simulation.world import World
 
@@ -209,7 +209,7 @@ class Scenario:
     def arm(self) -> dict[str, Any]:
         """What the controller's parameters say of the arm: it is the same arm for every node."""
         controllers = [self.nodes[node] for node in ("osc", "joint", "ilqr") if node in self.nodes]
-        choices = {name: x for given in controllers for name, x in given.items() if name in ArmChoices.types()}
+        choices = {name: x for given in controllers for name, x in given.items() if name in ArmParameters.types()}
         return deepcopy(choices)  # ROS reads no YAML in which two nodes share a list
 
     @property

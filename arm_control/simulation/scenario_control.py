@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from arm_control.control.laws import IlqrSimulation, JointSimulation, LawParameters, OscSimulation
-from arm_control.control.osc.tuning import tuned
+from arm_control.control.loop import IlqrLoopParameters, JointLoopParameters, LoopParameters, OscLoopParameters
+from arm_control.control.osc.tuning import resolve_parameters
 from arm_control.core.files import urdf_path
 from arm_control.exceptions import ParameterError
 from arm_control.model import RobotModel
@@ -12,9 +12,15 @@ from arm_control.simulation.scenario import Scenario
 
 NODE_ONLY = ("lock_step", "robot_description", "publish_effort_array", "telemetry_every", "disturbance_timeout")
 """Parameters of a controller's node that say nothing about the control."""
+LOOPS: dict[str, type[LoopParameters]] = {
+    "osc": OscLoopParameters,
+    "joint": JointLoopParameters,
+    "ilqr": IlqrLoopParameters,
+}
+"""Parameters of the control loop, by the controller's node."""
 
 
-def arm_and_parameters(scenario: Scenario, description: str = "") -> tuple[RobotModel, LawParameters]:
+def arm_and_parameters(scenario: Scenario, description: str = "") -> tuple[RobotModel, LoopParameters]:
     """Return the arm of a scenario, and the parameters of its controller.
 
     Parameters
@@ -30,14 +36,13 @@ def arm_and_parameters(scenario: Scenario, description: str = "") -> tuple[Robot
         When it has no controller, or a parameter is unknown or not allowed.
     """
     description = description or read_source(urdf_path(scenario.robot))[0]
-    plain: dict[str, type[JointSimulation | IlqrSimulation]] = {"joint": JointSimulation, "ilqr": IlqrSimulation}
-    for node in ("osc", *plain):
+    for node, parameter_class in LOOPS.items():
         if node in scenario.nodes:
-            given = {name: value for name, value in scenario.nodes[node].items() if name not in NODE_ONLY}
+            values = {name: value for name, value in scenario.nodes[node].items() if name not in NODE_ONLY}
             where = f"{scenario.name}: {node}"
-            if node in plain:
-                parameters = plain[node].from_mapping(given, where=where)
-                return parameters.model(description), parameters
-            model = tuned(OscSimulation, given, None, where).model(description)
-            return model, tuned(OscSimulation, given, model, where)
+            if parameter_class is not OscLoopParameters:
+                parameters = parameter_class.from_mapping(values, where=where)
+                return parameters.arm.model(description), parameters
+            model = resolve_parameters(parameter_class, values, None, where).arm.model(description)
+            return model, resolve_parameters(parameter_class, values, model, where)
     raise ParameterError(f"{scenario.name} has no controller: a node osc, joint or ilqr is needed")

@@ -7,15 +7,18 @@ import subprocess
 import sys
 from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import yaml
 
 from arm_control.app import cli
 from arm_control.app.commands.argument_types import check_namespace
 from arm_control.app.run_options import RunOptions, require_writable_record
 from arm_control.core.cache import Cache
 from arm_control.core.files import file_parameters, require_writable_folder
+from arm_control.core.parameters import SavedParameter
 from arm_control.exceptions import InputError, ParameterError
 
 PARAMETERS = "osc:\n  ros__parameters:\n    kp_linear 100.0\n"
@@ -209,3 +212,23 @@ def test_a_line_of_the_cache_fits_a_terminal(in_a_folder: Path, monkeypatch, cap
     assert {line.split()[-1] for line in lines} == keys
     assert {" ".join(line[:53].split()) for line in lines} == {" ".join(text.split()) for text in titles.values()}
     assert all(line[53:].split()[:2] in (["20", "kB"], ["21", "kB"]) for line in lines)
+
+
+SAVED = [SavedParameter("a", 0.1 + 0.2, "a length [m]"), SavedParameter("b", 1e-05, "small")]
+
+
+def test_tune_refuses_to_overwrite_and_says_what_went_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    fake = SimpleNamespace(live_parameters=lambda node, namespace: SAVED)
+    monkeypatch.setitem(sys.modules, "arm_control.nodes.tools.command_line_node", fake)
+    file = tmp_path / "gains.yaml"
+    file.write_text("mine")
+    assert cli.main(["tune", "save", str(file)]) == 2
+    assert f"{file} exists already" in capsys.readouterr().err
+    assert file.read_text() == "mine"
+    assert cli.main(["tune", "save", str(file), "--force"]) == 0
+    assert "2 parameters of osc" in capsys.readouterr().out
+    assert yaml.safe_load(file.read_text())["/**/osc"]["ros__parameters"]["b"] == 1e-05
+    assert cli.main(["tune", "save", str(tmp_path / "no" / "gains.yaml")]) == 2
+    assert "cannot be written: No such file" in capsys.readouterr().err

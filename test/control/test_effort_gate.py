@@ -43,7 +43,7 @@ def test_a_good_command_passes_in_any_joint_order(ur5: RobotModel):
     gate.offer([ur5.joint_names[i] for i in order], tau[order])
     output = gate.tick(terms(ur5), MS)
     np.testing.assert_array_equal(output.tau, tau)
-    assert (output.braking, output.saturated, output.rate_limited) == ("", False, False)
+    assert (output.reason, output.saturated, output.rate_limited) == ("", False, False)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
@@ -53,7 +53,7 @@ def test_a_command_that_is_not_finite_is_refused(ur5: RobotModel, bad: float):
         effort = np.where(np.arange(6) == joint, bad, 1.0)
         with pytest.raises(InputError, match=f"effort is not finite: .*{ur5.joint_names[joint]}"):
             gate.offer(ur5.joint_names, effort)
-    assert gate.tick(terms(ur5), MS).braking == EffortGate.WAITING
+    assert gate.tick(terms(ur5), MS).reason == EffortGate.WAITING_REASON
 
 
 def test_a_command_of_a_wrong_length_is_refused(ur5: RobotModel):
@@ -106,7 +106,7 @@ def test_a_refused_command_does_not_replace_a_good_one(ur5: RobotModel):
 def test_any_age_is_fresh_when_the_limit_is_zero(ur5: RobotModel):
     gate = EffortGate(ur5, FAST.replace(max_age=0.0))
     gate.offer(ur5.joint_names, np.zeros(6), 1e6)
-    assert gate.tick(terms(ur5), MS).braking == ""
+    assert gate.tick(terms(ur5), MS).reason == ""
 
 
 def test_torque_is_cut_to_the_effort_limits(ur5: RobotModel):
@@ -154,12 +154,12 @@ def test_it_brakes_after_exactly_so_many_missed_ticks(ur5: RobotModel, max_misse
         answer(gate, ur5, np.full(6, 3.0))
         for _ in range(max_missed - 1):
             output = gate.tick(terms(ur5), MS)
-            assert output.braking == ""
+            assert output.reason == ""
             np.testing.assert_array_equal(output.tau, np.full(6, 3.0))
     output = gate.tick(terms(ur5), MS)
-    assert output.braking == gate.braking == f"no command for {max_missed} states"
+    assert output.reason == gate.reason == f"no command for {max_missed} states"
     np.testing.assert_allclose(output.tau, terms(ur5).g, rtol=0, atol=1e-12)
-    assert gate.latched
+    assert gate.is_braked
 
 
 def test_it_stays_braked_until_it_is_enabled(ur5: RobotModel):
@@ -170,10 +170,10 @@ def test_it_stays_braked_until_it_is_enabled(ur5: RobotModel):
         with pytest.raises(InputError, match=r"^braked \(disabled\): enable first$"):
             gate.offer(ur5.joint_names, np.full(6, 5.0))
         output = gate.tick(terms(ur5), MS)
-        assert output.braking == "disabled"
+        assert output.reason == "disabled"
         np.testing.assert_allclose(output.tau, terms(ur5).g, rtol=0, atol=1e-12)
     gate.enable()
-    assert not gate.latched
+    assert not gate.is_braked
     np.testing.assert_array_equal(answer(gate, ur5, np.full(6, 5.0)).tau, np.full(6, 5.0))
 
 
@@ -182,7 +182,7 @@ def test_braking_drops_a_command_that_was_already_offered(ur5: RobotModel):
     gate.offer(ur5.joint_names, np.full(6, 5.0))
     gate.brake("disabled")
     output = gate.tick(terms(ur5), MS)
-    assert output.braking == "disabled"
+    assert output.reason == "disabled"
     np.testing.assert_allclose(output.tau, terms(ur5).g, rtol=0, atol=1e-12)
 
 
@@ -190,29 +190,29 @@ def test_the_first_reason_to_brake_is_kept(ur5: RobotModel):
     gate = EffortGate(ur5, FAST)
     gate.brake("disabled")
     gate.brake("no state")
-    assert gate.braking == "disabled"
+    assert gate.reason == "disabled"
 
 
 def test_waiting_for_the_first_command_holds_and_never_latches(ur5: RobotModel):
     gate = EffortGate(ur5, FAST.replace(max_missed=2))
     for _ in range(50):
         output = gate.tick(terms(ur5), MS)
-        assert output.braking == EffortGate.WAITING
+        assert output.reason == EffortGate.WAITING_REASON
         np.testing.assert_allclose(output.tau, terms(ur5).g, rtol=0, atol=1e-12)
-    assert not gate.latched
-    assert answer(gate, ur5, np.zeros(6)).braking == ""
+    assert not gate.is_braked
+    assert answer(gate, ur5, np.zeros(6)).reason == ""
 
 
 def test_after_enable_it_waits_again_and_counts_again(ur5: RobotModel):
     gate = EffortGate(ur5, FAST.replace(max_missed=2))
     answer(gate, ur5, np.zeros(6))
     gate.tick(terms(ur5), MS)
-    assert gate.tick(terms(ur5), MS).braking == "no command for 2 states"
+    assert gate.tick(terms(ur5), MS).reason == "no command for 2 states"
     gate.enable()
     for _ in range(5):
-        assert gate.tick(terms(ur5), MS).braking == EffortGate.WAITING
+        assert gate.tick(terms(ur5), MS).reason == EffortGate.WAITING_REASON
     answer(gate, ur5, np.zeros(6))
-    assert [gate.tick(terms(ur5), MS).braking for _ in range(2)] == ["", "no command for 2 states"]
+    assert [gate.tick(terms(ur5), MS).reason for _ in range(2)] == ["", "no command for 2 states"]
 
 
 def test_enable_leaves_an_open_gate_as_it_is(ur5: RobotModel):
@@ -221,8 +221,8 @@ def test_enable_leaves_an_open_gate_as_it_is(ur5: RobotModel):
     gate.tick(terms(ur5), MS)
     gate.tick(terms(ur5), MS)
     gate.enable()
-    assert gate.braking == ""
-    assert gate.tick(terms(ur5), MS).braking == "no command for 3 states"
+    assert gate.reason == ""
+    assert gate.tick(terms(ur5), MS).reason == "no command for 3 states"
 
 
 def test_enable_does_not_make_the_torque_jump(ur5: RobotModel):
@@ -244,7 +244,7 @@ def test_reset_starts_again_from_gravity_compensation_and_waits(ur5: RobotModel)
     gate.brake("disabled")
     gate.tick(terms(ur5), MS)
     gate.reset()
-    assert gate.braking == EffortGate.WAITING
+    assert gate.reason == EffortGate.WAITING_REASON
     output = gate.tick(terms(ur5, np.zeros(6)), 0.0)
     np.testing.assert_allclose(output.tau, ur5.gravity(np.zeros(6)), rtol=0, atol=1e-12)
 
@@ -256,7 +256,7 @@ def test_reset_forgets_an_offered_command_and_the_place_it_held(ur5: RobotModel)
     gate.reset()
     there = HOME + 0.3
     output = gate.tick(terms(ur5, there), MS)
-    assert output.braking == EffortGate.WAITING
+    assert output.reason == EffortGate.WAITING_REASON
     np.testing.assert_allclose(output.tau, ur5.gravity(there), rtol=0, atol=1e-12)
 
 
@@ -282,7 +282,7 @@ def test_the_success_rate_counts_the_last_hundred_offered_or_missed(ur5: RobotMo
             outcomes.append(False)
         output = gate.tick(terms(ur5), MS)
         assert output.success_rate == gate.success_rate == np.mean(outcomes[-100:])
-    assert not gate.latched
+    assert not gate.is_braked
 
 
 def test_a_braked_gate_counts_no_commands_and_reset_forgets_them(ur5: RobotModel):
@@ -293,7 +293,7 @@ def test_a_braked_gate_counts_no_commands_and_reset_forgets_them(ur5: RobotModel
         output = gate.tick(terms(ur5), MS)
         with pytest.raises(InputError):
             gate.offer(ur5.joint_names, np.full(6, np.nan))
-    assert gate.latched
+    assert gate.is_braked
     assert output.success_rate == 3 / (3 + 1 + 2)  # one missed, two refused: then it braked
     gate.reset()
     assert gate.success_rate == 1.0
@@ -462,7 +462,7 @@ def test_torque_is_finite_and_within_limits_and_rate(arms, seed, sizes, dt, rate
         if before is not None:
             assert np.abs(output.tau - before).max() <= rate * dt * (1 + 1e-12) + 1e-12
         before = output.tau
-    assert gate.latched
+    assert gate.is_braked
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)
@@ -473,7 +473,7 @@ def test_whatever_comes_the_torque_is_finite_and_within_limits_and_rate(arms: li
     for what, effort, age, state, dt in events:
         if what.startswith("offer"):
             accepted = try_offer(gate, model, effort[:5] if what == "offer too few" else effort, age)
-            assert not (accepted and (gate.latched or not np.isfinite(effort).all() or age > p.max_age))
+            assert not (accepted and (gate.is_braked or not np.isfinite(effort).all() or age > p.max_age))
             assert not (accepted and age < -gate.period - 1e-9)
         elif what == "reset":
             gate.reset()

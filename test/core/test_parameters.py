@@ -7,10 +7,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 
 from arm_control.control.effort_gate import GateParameters
 from arm_control.control.osc.osc_parameters import OscParameters
-from arm_control.core.parameters import Parameters, Spec, parameter, refuse_unknown
+from arm_control.core.parameters import (
+    Parameters,
+    SavedParameter,
+    Spec,
+    group,
+    parameter,
+    parameter_text,
+    refuse_unknown,
+)
 from arm_control.exceptions import ParameterError
 
 
@@ -133,3 +142,75 @@ def test_every_parameter_has_a_text_and_a_default_within_its_bounds(kind: type[P
         spec = kind.spec(name)
         assert len(spec.text) > 10, name
         assert spec.allows(getattr(values, name)), name
+
+
+# -- the file ------------------------------------------------------------------------------------------
+
+ODD = [
+    SavedParameter("a", 0.1 + 0.2, "a length [m]"),
+    SavedParameter("b", 1e-05, "small\nand in two lines"),
+    SavedParameter("c", 1e300, ""),
+    SavedParameter("d", 5, "a count"),
+    SavedParameter("e", True, "yes or no"),
+    SavedParameter("f", [1.0, 2e-9], "numbers"),
+    SavedParameter("g", "it's: on", "a word"),
+    SavedParameter("h", ["x y", "rz"], "words"),
+]
+
+
+def test_a_saved_file_is_read_back_with_the_same_types_to_the_last_bit():
+    text = parameter_text("/cell/osc", ODD)
+    back = yaml.safe_load(text)["/**/osc"]["ros__parameters"]
+    assert back == {one.name: one.value for one in ODD}
+    assert [type(value) for value in back.values()] == [type(one.value) for one in ODD]
+    assert "    # a length [m]\n    a: 0.30000000000000004\n" in text
+    assert "    # small and in two lines\n" in text
+
+
+@dataclass(frozen=True)
+class Limits(Parameters):
+    rate: float = parameter(10.0, "a rate", unit="1/s", lower=1.0)
+
+
+@dataclass(frozen=True)
+class Gains(Parameters):
+    kp: float = parameter(1.0, "a gain", live=True)
+
+
+@dataclass(frozen=True)
+class Whole(Parameters):
+    first: str = parameter("a", "a word")
+    limits: Limits = group(Limits)
+    gains: Gains = group(Gains)
+
+
+def test_groups_have_one_list_of_names_in_the_order_of_the_fields():
+    assert list(Whole.types()) == ["first", "rate", "kp"]
+    whole = Whole.from_mapping({"rate": 5, "first": "b"})
+    assert (whole.first, whole.limits.rate, whole.gains.kp) == ("b", 5.0, 1.0)
+    assert whole.values() == {"first": "b", "rate": 5.0, "kp": 1.0}
+    assert whole.replace(kp=2.0) == Whole("b", Limits(5.0), Gains(2.0))
+    assert (Whole.spec("kp").live, Whole.spec("rate").unit) == (True, "1/s")
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"gains": 1.0}, "here: unknown gains; allowed: first, kp, rate"),
+        ({"rate": 0.5}, "rate = 0.5 is out of bounds"),
+        ({"kp": "high"}, "kp = 'high': a float is needed"),
+    ],
+)
+def test_groups_check_themselves(values: dict[str, object], message: str):
+    with pytest.raises(ParameterError, match=message):
+        Whole.from_mapping(values, where="here")
+
+
+def test_a_name_in_two_groups_is_an_error():
+    @dataclass(frozen=True)
+    class Twice(Parameters):
+        limits: Limits = group(Limits)
+        others: Limits = group(Limits)
+
+    with pytest.raises(TypeError, match="Twice has rate twice"):
+        Twice.types()

@@ -87,7 +87,7 @@ def test_an_unknown_parameter_and_a_missing_controller_are_refused():
 def test_parameters_of_the_node_alone_are_passed_over():
     scenario = Scenario.load("ur5_star")
     osc = {"lock_step": True, "telemetry_every": 50, "kp_linear": 123.0}
-    assert Simulation(replace(scenario, nodes={**scenario.nodes, "osc": osc})).parameters.kp_linear == 123.0
+    assert Simulation(replace(scenario, nodes={**scenario.nodes, "osc": osc})).parameters.control.law.kp_linear == 123.0
 
 
 def test_what_is_saved_holds_everything(tmp_path: Path):

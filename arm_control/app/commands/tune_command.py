@@ -23,7 +23,7 @@ def add_command(commands: Any) -> None:
 
 def _tune(options: argparse.Namespace) -> int:
     """Save the live parameters of a running node, with the gains that were proposed or set while it runs."""
-    from arm_control.control.osc.tuning import parameter_text
+    from arm_control.core.parameters import parameter_text
     from arm_control.nodes.tools.command_line_node import live_parameters
 
     path = Path(options.file)

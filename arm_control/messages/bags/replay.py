@@ -18,14 +18,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from arm_control.control.laws import LawParameters
-from arm_control.control.loop import Control
+from arm_control.control.controllers import Measurement
+from arm_control.control.loop import LoopParameters, control_loop
 from arm_control.exceptions import ArmControlError, BagError, InputError, cause_of
 from arm_control.maths.poses import Array
 from arm_control.messages.bags.reader import Bag
 from arm_control.messages.fields import nanoseconds
 from arm_control.messages.goal_messages import GOAL_TOPICS, goal_of
-from arm_control.messages.joint_states import State, StateReader
+from arm_control.messages.joint_states import JointStateReader, Refused
 from arm_control.messages.obstacle_tracker import HeardObstacles
 from arm_control.model import RobotModel
 from arm_control.simulation.recording import Stamps
@@ -161,7 +161,7 @@ class _Times:
         return max(1, self._counts[stamp_ns])
 
 
-def replayed_commands(bag: Bag, model: RobotModel, parameters: LawParameters) -> Commands:
+def replayed_commands(bag: Bag, model: RobotModel, parameters: LoopParameters) -> Commands:
     """Answer the states of a bag anew.
 
     Parameters
@@ -170,7 +170,7 @@ def replayed_commands(bag: Bag, model: RobotModel, parameters: LawParameters) ->
         The recording.
     model : RobotModel
         The arm.
-    parameters : OscSimulation, JointSimulation or IlqrSimulation
+    parameters : OscLoopParameters, JointLoopParameters or IlqrLoopParameters
         They say which controller.
 
     Raises
@@ -202,44 +202,34 @@ class _Player:
 
     bag: Bag
     model: RobotModel
-    parameters: LawParameters
+    parameters: LoopParameters
     answers: list[tuple[int, Array]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._reader, self._obstacles = StateReader(self.model, 0.0), HeardObstacles(self.model)
-        self._control: Control | None = None
-        self._early: list[tuple[str, int, object]] = []
+        self._reader = JointStateReader(self.model, 0.0)
+        self._obstacles = HeardObstacles(self.model)
+        self._loop = control_loop(self.model, self.parameters)
 
     def take(self, topic: str, log_ns: int, message: object) -> None:
         if topic == "joint_states":
-            state = self._reader.read(message, {"source_timestamp": 0})
-            if state is not None:
-                self._answer(state)
+            reading = self._reader.read(message, {"source_timestamp": 0})
+            if isinstance(reading, Refused):
+                raise reading.error
+            if isinstance(reading, Measurement):
+                self._answer(reading)
         elif topic == "obstacles":
             for error in self._obstacles.take(message):
                 self.bag.refuse(topic, cause_of(error), log_ns)
-        elif self._control is None:  # which is made with the first state
-            self._early.append((topic, log_ns, message))
         else:
-            self._control.law.take(goal_of(topic, message, self.model, self.answers[-1][0]))
+            now_ns = self.answers[-1][0] if self.answers else 0
+            self._loop.controller.add(goal_of(topic, message, self.model, now_ns))
 
-    def _answer(self, state: State) -> None:
-        if self._control is None:
-            self._control = Control(self.model, self.parameters, state.q)
-            self._take_early(self._control)
-        elif self._reader.restarted:
-            self._control.restart(state.q)
-            self._obstacles.restart(state.stamp_ns)
-        around = self._obstacles.at(state.stamp_ns, state.q)
-        decision = self._control.tick(state.stamp_ns, state.q, state.v, state.dt, around)
-        self.answers.append((state.stamp_ns, decision.passed.tau))
-
-    def _take_early(self, control: Control) -> None:
-        for topic, log_ns, message in self._early:
-            try:
-                control.law.take(goal_of(topic, message, self.model, 0))
-            except ArmControlError as error:
-                self.bag.refuse(topic, cause_of(error), log_ns)
+    def _answer(self, measurement: Measurement) -> None:
+        stamp_ns = measurement.stamp_ns
+        if measurement.is_restart and self.answers:
+            self._obstacles.restart(stamp_ns)
+        obstacles = self._obstacles.at(stamp_ns, measurement.q)
+        self.answers.append((stamp_ns, self._loop.tick(measurement, obstacles).gate.tau))
 
 
 def compare(recorded: Commands, replayed: Commands, model: RobotModel, tolerance: float) -> Comparison:

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from arm_control.control.laws import LawParameters
+from arm_control.control.loop import LoopParameters
 from arm_control.core.files import file_parameters, urdf_path
 from arm_control.exceptions import BagError
 from arm_control.messages.bags.reader import Bag
 from arm_control.model import RobotModel
-from arm_control.model.arm_parameters import ArmChoices
+from arm_control.model.arm_parameters import ArmParameters
 from arm_control.model.urdf.load import read_source
 from arm_control.simulation.scenario import CONTROLLERS, Scenario, scenario_names
 from arm_control.simulation.scenario_control import arm_and_parameters
@@ -68,7 +68,7 @@ def scenario_of(bag: Bag, choice: Choice) -> Scenario | None:
     return _with(chosen, _parameters_in(bag, own.get("parameters", "{}")))
 
 
-def controller_of(bag: Bag, choice: Choice) -> tuple[RobotModel, LawParameters]:
+def controller_of(bag: Bag, choice: Choice) -> tuple[RobotModel, LoopParameters]:
     """Return arm and parameters of the controller that a replay is for.
 
     Raises
@@ -103,7 +103,7 @@ def arm_of(bag: Bag, choice: Choice, names: Sequence[str]) -> RobotModel:
     description = description_in(bag, choice.urdf)
     if not description:
         raise BagError(f"{bag.path} has no robot_description of {', '.join(names)}: --urdf FILE is needed")
-    return ArmChoices.from_mapping(choice.changes).model(description)
+    return ArmParameters.from_mapping(choice.changes).model(description)
 
 
 def _parameters_in(bag: Bag, text: str) -> dict[str, dict[str, Any]]:

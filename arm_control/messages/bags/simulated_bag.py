@@ -12,7 +12,7 @@ from types import TracebackType
 import numpy as np
 
 from arm_control.control.avoidance.proximity import Obstacle
-from arm_control.control.loop import Decision
+from arm_control.control.loop import TickResult
 from arm_control.core.files import urdf_path
 from arm_control.maths.poses import Array
 from arm_control.messages.bags.message_definitions import plain
@@ -98,32 +98,32 @@ class SimulatedBag:
             self._obstacles.take(message)
         return self._obstacles.at(stamp_ns, q)
 
-    def see(self, stamp_ns: int, decision: Decision) -> None:
+    def see(self, result: TickResult) -> None:
         """See :class:`arm_control.simulation.offline.Witness`."""
-        state = decision.said.state
+        stamp_ns, state = result.measurement.stamp_ns, result.measurement
         effort = {} if self._effort is None else {"effort": self._effort}
         self._joints("/joint_states", stamp_ns, position=state.q, velocity=state.v, **effort)
-        self._joints("/joint_commands", stamp_ns, effort=decision.passed.tau)
-        self._effort = decision.passed.tau
+        self._joints("/joint_commands", stamp_ns, effort=result.gate.tau)
+        self._effort = result.gate.tau
         if self._count % TELEMETRY == 0:
-            self._tell(stamp_ns, decision)
+            self._tell(stamp_ns, result)
         self._count += 1
 
     def _joints(self, topic: str, stamp_ns: int, **values: Array) -> None:
         self._bag.put(topic, stamp_ns, plain.joint_state(self._names, stamp_ns, **values))
 
-    def _tell(self, stamp_ns: int, decision: Decision) -> None:
+    def _tell(self, stamp_ns: int, result: TickResult) -> None:
         """Torque by terms, and figures, as a controller's node publishes them."""
-        said, passed = decision.said, decision.passed
-        for name, tau in {**decision.terms, "gate": passed.tau - decision.asked}.items():
+        law, gate = result.law, result.gate
+        for name, tau in {**result.torque_terms, "gate": gate.tau - result.tau}.items():
             topic = f"/torque_terms/{name}"
             if not self._bag.knows(topic):
                 self._bag.add(topic, JOINT_STATE)
             self._joints(topic, stamp_ns, effort=tau)
         figures = {
-            "position_error": float(np.linalg.norm(said.X_WT.p - said.state.X_WE.p)),
-            "saturation": float(np.abs(decision.asked / self._model.tau_max).max()),
-            "braking": float(bool(passed.braking)),
+            "position_error": float(np.linalg.norm(law.X_WT.p - law.terms.X_WE.p)),
+            "saturation": float(np.abs(result.tau / self._model.tau_max).max()),
+            "braking": float(not gate.is_passing),
         }
         for name, value in figures.items():
             topic = f"/controller_state/{name}"

@@ -1,4 +1,4 @@
-"""What every node of the package shares: parameters from a dataclass, the robot model, a clean exit."""
+"""The base of every node: parameters from a dataclass, the robot model, a clean exit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import rclpy
 from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
@@ -17,17 +17,16 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import SetBool
 
 from arm_control.control.effort_gate import EffortGate
-from arm_control.core.parameters import parameter, refuse_unknown
-from arm_control.exceptions import ArmControlError, InputError
+from arm_control.core.parameters import Parameters, group, parameter, refuse_unknown
+from arm_control.exceptions import ArmControlError
 from arm_control.model import RobotModel
-from arm_control.model.arm_parameters import ArmChoices
+from arm_control.model.arm_parameters import ArmParameters
 from arm_control.nodes.support.polling import ControlPath, SpinLoop
-from arm_control.nodes.support.publisher_lock import Rejections, State, StateReader
+from arm_control.nodes.support.publisher_lock import Rejections
 
 STATE = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
 LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -43,32 +42,34 @@ ROS_OWN = ("use_sim_time", "start_type_description_service", "qos_overrides.")
 
 
 @dataclass(frozen=True)
-class ArmParameters(ArmChoices):
-    """What every node has to know of the arm."""
+class ArmNodeParameters(Parameters):
+    """Parameters of every node."""
 
+    arm: ArmParameters = group(ArmParameters)
     robot_description: str = parameter("", "text of the URDF; empty: taken from the topic robot_description")
     lock_step: bool = parameter(False, "each state waits for its command: nothing is stale, no clock matters")
 
 
-class ArmNode(Node):
+P_co = TypeVar("P_co", bound=ArmNodeParameters, covariant=True)
+
+
+class ArmNode(Node, Generic[P_co]):
     """A node with one dataclass of parameters, and the robot model once it is known.
 
     Attributes
     ----------
-    parameters : ArmParameters
-        The node's parameters as they are now.
-    given : dict
-        Those of them that somebody gave, at the start or later.
+    parameters : ArmNodeParameters
+        The present parameters of the node.
+    overrides : dict
+        The values that somebody has set, at the start or later, by name.
     control_path : ControlPath
-        What is served at once; everything else may wait 50 ms.
+        Subscriptions that are served at once; everything else may wait 50 ms.
     ready : bool
         Whether the robot is known.
     model : RobotModel
-        The robot; only there when ``ready``.
-    reader, gate : StateReader, EffortGate
-        Made by the node's :meth:`on_model`, where it reads states or has a gate.
+        The robot; set when ``ready``.
     rejections : Rejections
-        What was refused.
+        Counts of refused messages.
 
     Parameters
     ----------
@@ -83,21 +84,21 @@ class ArmNode(Node):
         When a parameter given from outside is unknown or not allowed.
     """
 
-    parameters: Any
+    parameters: P_co
     model: RobotModel
-    reader: StateReader
-    gate: EffortGate
     NICE = 0
-    """How far its process steps back for others."""
+    """Nice level of its process."""
 
-    def __init__(self, name: str, parameter_class: type[ArmParameters]) -> None:
+    def __init__(self, name: str, parameter_class: type[P_co]) -> None:
         super().__init__(name, automatically_declare_parameters_from_overrides=True)
         self.control_path = ControlPath(self)
         self.rejections = Rejections(self.get_logger())
-        self.ready, self._class, self._is_showing = False, parameter_class, False
+        self.ready = False
+        self._class = parameter_class
+        self._is_showing = False
         self._known_description = ""
-        self.given = self._overrides()
-        self.parameters = self.completed(self.given, None)
+        self.overrides = self._initial_overrides()
+        self.parameters = self.resolve_parameters(self.overrides, None)
         self._declare()
         self.add_on_set_parameters_callback(self._on_set_parameters)
 
@@ -112,19 +113,26 @@ class ArmNode(Node):
     def find_model(self) -> None:
         """Build the model from the parameter ``robot_description``, or wait for the topic of that name."""
         if self.parameters.robot_description:
-            self._take_model(self.parameters.robot_description)
+            self.take_model(self.parameters.robot_description)
         else:
             self.create_subscription(String, "robot_description", self._on_description, LATCHED)
 
-    def completed(self, given: dict[str, Any], model: RobotModel | None) -> Any:
-        """Return all parameters, of those given and what is known of the robot, if it is known.
+    def resolve_parameters(self, overrides: dict[str, Any], model: RobotModel | None) -> P_co:
+        """Return all parameters.
+
+        Parameters
+        ----------
+        overrides : dict
+            The values that somebody has set, by name.
+        model : RobotModel or None
+            The robot; None while it is unknown.
 
         Raises
         ------
         ParameterError
-            When what is given is not allowed.
+            When a value is not allowed.
         """
-        return self._class.from_mapping(given)
+        return self._class.from_mapping(overrides)
 
     def on_model(self, first: bool) -> None:
         """Called when the robot is known, and again, with ``first`` False, when another one is published."""
@@ -132,46 +140,48 @@ class ArmNode(Node):
     def on_parameters(self) -> None:
         """Called after a live change of ``self.parameters``."""
 
-    def on_enabled(self) -> None:
-        """Called when ``~/enable`` has enabled the gate."""
+    def serve_enable(
+        self, gate: Callable[[], EffortGate | None], on_enabled: Callable[[], None] = lambda: None
+    ) -> None:
+        """Offer ``~/enable``, which enables a gate (true) or makes it brake (false).
 
-    def read_state(self, message: JointState, info: dict[str, Any]) -> State | None:
-        """Return a state by ``self.reader``, or None when it repeats the last one or is refused (and counted)."""
-        try:
-            return self.reader.read(message, info)
-        except InputError as error:
-            self.rejections.add("joint_states", error)
-            return None
+        Parameters
+        ----------
+        gate : callable
+            Returns the gate; None while there is none.
+        on_enabled : callable
+            Called when the gate has been enabled.
+        """
 
-    def serve_enable(self) -> None:
-        """Offer ``~/enable``, which enables ``self.gate`` (true) or makes it brake (false)."""
-        self.create_service(SetBool, "~/enable", self._on_enable)
-
-    def _on_enable(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        if not self.ready:
-            response.message = "no robot yet"
+        def on_enable(request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+            served = gate()
+            if served is None:
+                response.message = "no robot yet"
+                return response
+            if request.data:
+                served.enable()
+                on_enabled()
+            else:
+                served.brake("disabled")
+            response.success, response.message = True, served.reason or "enabled"
             return response
-        if request.data:
-            self.gate.enable()
-            self.on_enabled()
-        else:
-            self.gate.brake("disabled")
-        response.success, response.message = True, self.gate.braking or "enabled"
-        return response
 
-    def _overrides(self) -> dict[str, Any]:
-        """What was given at the start."""
-        given = {name: value.value for name, value in self.get_parameters_by_prefix("").items()}
-        given = {name: value for name, value in given.items() if not name.startswith(ROS_OWN)}
-        refuse_unknown(given, self._class.types(), f"node {self.get_name()}")
-        return {name: value for name, value in given.items() if value is not None}
+        self.create_service(SetBool, "~/enable", on_enable)
+
+    def _initial_overrides(self) -> dict[str, Any]:
+        """The values set at the start."""
+        values = {name: value.value for name, value in self.get_parameters_by_prefix("").items()}
+        values = {name: value for name, value in values.items() if not name.startswith(ROS_OWN)}
+        refuse_unknown(values, self._class.types(), f"node {self.get_name()}")
+        return {name: value for name, value in values.items() if value is not None}
 
     def _declare(self) -> None:
-        for name, kind in self._class.types().items():
+        values = self.parameters.values()
+        for name, type_ in self._class.types().items():
             if self.has_parameter(name):
                 self.undeclare_parameter(name)
             spec = self._class.spec(name)
-            value = _ros_value(getattr(self.parameters, name), kind)
+            value = _ros_value(values[name], type_)
             unset = isinstance(value, Parameter.Type)
             descriptor = ParameterDescriptor(description=str(spec), read_only=not spec.live, dynamic_typing=not unset)
             self.declare_parameter(name, value, descriptor, ignore_override=True)
@@ -180,22 +190,24 @@ class ArmNode(Node):
         if self._is_showing:
             return SetParametersResult(successful=True)
         own = {p.name: () if p.value is None else p.value for p in changes if not p.name.startswith(ROS_OWN)}
-        given, before = {**self.given, **own}, self.parameters
+        overrides = {**self.overrides, **own}
+        before = self.parameters
         try:
-            self.parameters = self.completed(given, self.model if self.ready else None)
+            self.parameters = self.resolve_parameters(overrides, self.model if self.ready else None)
             self.on_parameters()
         except ArmControlError as error:
             self.parameters = before
             return SetParametersResult(successful=False, reason=str(error))
-        self.given = given
+        self.overrides = overrides
         if self.executor is not None:  # not while ROS is in the middle of a change
             self.executor.create_task(self._show_parameters)
         return SetParametersResult(successful=True)
 
     def _show_parameters(self) -> None:
         """Let ROS see parameters that follow from others."""
-        now = {name: getattr(self.parameters, name) for name, kind in self._class.types().items() if kind is float}
-        changed = {name: value for name, value in now.items() if self.get_parameter(name).value != value}
+        values = self.parameters.values()
+        floats = {name: values[name] for name, type_ in self._class.types().items() if type_ is float}
+        changed = {name: value for name, value in floats.items() if self.get_parameter(name).value != value}
         if changed:
             self._is_showing = True
             self.set_parameters_atomically([Parameter(name, value=value) for name, value in changed.items()])
@@ -206,14 +218,15 @@ class ArmNode(Node):
         if message.data == self._known_description:
             return
         try:
-            self._take_model(message.data)
+            self.take_model(message.data)
             self._known_description = message.data
         except ArmControlError as error:
             self.get_logger().error(f"robot_description refused: {error}")
 
-    def _take_model(self, description: str) -> None:
-        model = self.parameters.model(description)
-        self.parameters = self.completed(self.given, model)
+    def take_model(self, description: str) -> None:
+        """Build the model of a robot, and tell the node."""
+        model = self.parameters.arm.model(description)
+        self.parameters = self.resolve_parameters(self.overrides, model)
         model.prepare("terms", "pose", "frames", progress=False)  # not in the middle of the control loop
         first, self.ready, self.model = not self.ready, True, model
         self._show_parameters()
@@ -222,15 +235,15 @@ class ArmNode(Node):
         self.on_model(first)
 
 
-def _ros_value(value: Any, kind: Any) -> Any:
+def _ros_value(value: Any, type_: Any) -> Any:
     """A parameter's value as rclpy takes it. It cannot tell the type of an empty list: that one stays unset."""
     if not isinstance(value, tuple):
         return value
-    empty = Parameter.Type.DOUBLE_ARRAY if kind == tuple[float, ...] else Parameter.Type.STRING_ARRAY
+    empty = Parameter.Type.DOUBLE_ARRAY if type_ == tuple[float, ...] else Parameter.Type.STRING_ARRAY
     return list(value) or empty
 
 
-def run(*factories: Callable[[], ArmNode], arguments: Sequence[str] | None = None) -> None:
+def run(*factories: Callable[[], ArmNode[ArmNodeParameters]], arguments: Sequence[str] | None = None) -> None:
     """Run nodes in one process with one single-threaded executor, until a signal ends it.
 
     Parameters
@@ -242,12 +255,12 @@ def run(*factories: Callable[[], ArmNode], arguments: Sequence[str] | None = Non
     """
     check_environment()
     die_with_parent()
-    asked: list[int] = []
-    signal.signal(signal.SIGINT, lambda number, _: asked.append(number))  # rclpy's own handler ends the loop,
+    signals: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: signals.append(number))  # rclpy's own handler ends the loop,
     rclpy.init(args=sys.argv if arguments is None else list(arguments))  # no KeyboardInterrupt in the middle of it
-    nodes: list[ArmNode] = []
+    nodes: list[ArmNode[ArmNodeParameters]] = []
     try:
-        if asked:  # before rclpy listened
+        if signals:  # before rclpy listened
             return
         nodes.extend(factory() for factory in factories)
         os.nice(min(node.NICE for node in nodes))

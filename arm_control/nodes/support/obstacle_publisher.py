@@ -14,7 +14,7 @@ from sensor_msgs.msg import JointState
 from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control.messages.fields import nanoseconds
-from arm_control.nodes.support.arm_node import EVENTS, STATE, ArmNode
+from arm_control.nodes.support.arm_node import EVENTS, STATE, ArmNode, ArmNodeParameters
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.publisher_lock import publisher_of
 from arm_control.simulation.obstacle_schedule import NAMESPACE, ObstacleSchedule
@@ -39,7 +39,7 @@ class ObstaclePublisher:
         Time by which updates are ahead of the newest state [s].
     """
 
-    def __init__(self, node: ArmNode, world: World, lead: float) -> None:
+    def __init__(self, node: ArmNode[ArmNodeParameters], world: World, lead: float) -> None:
         self._node = node
         self._schedule = ObstacleSchedule(world, lead)
         self._handed_over: set[int] = set()

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Any
+from typing import Any, TypeVar
 
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock as ClockMessage
@@ -30,7 +30,7 @@ from arm_control.model.urdf.load import read_source
 from arm_control.nodes.support.arm_node import LATCHED, STATE, ArmNode
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.diagnostics import ERROR, OK, WARN, AnswerLatency, Diagnostics, Rate
-from arm_control.nodes.support.plant_parameters import SimulatedArmParameters
+from arm_control.nodes.support.plant_parameters import PlantParameters
 from arm_control.nodes.support.polling import StepPacer
 from arm_control.nodes.support.publisher_lock import PublisherLock
 from arm_control.simulation.scenario import world_of
@@ -39,7 +39,10 @@ COMMANDS = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
 """A few may wait, so that none is lost from the count; the newest one acts."""
 
 
-class SimulatedArmNode(ArmNode):
+P_co = TypeVar("P_co", bound=PlantParameters, covariant=True)
+
+
+class PlantNode(ArmNode[P_co]):
     """An arm that publishes joint states and obeys joint torque.
 
     Attributes
@@ -52,10 +55,10 @@ class SimulatedArmNode(ArmNode):
         Why it cannot go on; empty while it can.
     """
 
-    parameters: Any
     simulator: Any
+    gate: EffortGate
 
-    def __init__(self, name: str, parameter_class: type[SimulatedArmParameters]) -> None:
+    def __init__(self, name: str, parameter_class: type[P_co]) -> None:
         super().__init__(name, parameter_class)
         silence = math.inf if self.parameters.lock_step else PublisherLock.SILENCE
         self._lock, self._array_lock = (PublisherLock(silence) for _ in range(2))
@@ -66,14 +69,14 @@ class SimulatedArmNode(ArmNode):
         self._states = self.create_publisher(JointState, "joint_states", self.state_qos())
         self._clock_publisher = self.create_publisher(ClockMessage, "/clock", STATE)
         self._description = self.create_publisher(String, "robot_description", LATCHED)
-        self.serve_enable()
+        self.serve_enable(lambda: self.gate if self.ready else None, self.on_enabled)
         self.create_service(SetBool, "~/pause", self._on_pause)
         self.create_service(Trigger, "~/step", self._on_step)
         self.create_service(Trigger, "~/reset", self._on_reset)
         self._diagnostics = Diagnostics(self)
         if self.parameters.robot:
             description, _ = read_source(urdf_path(self.parameters.robot))
-            self._take_model(description)
+            self.take_model(description)
             self._description.publish(String(data=description))
         else:
             self.find_model()
@@ -102,7 +105,7 @@ class SimulatedArmNode(ArmNode):
         p = self.parameters
         self._world = world_of(p.world)
         self.simulator = self.make_simulator()
-        self.gate = EffortGate(self.model, p)
+        self.gate = EffortGate(self.model, p.gate)
         self._tick_ns = round(p.timestep * NANOSECONDS)
         self.paused, self._published_ns = p.start_paused, -1
         if not first:
@@ -142,7 +145,7 @@ class SimulatedArmNode(ArmNode):
         self, lock: PublisherLock, topic: str, names: Any, effort: Any, age: float, info: dict[str, Any], repeated: bool
     ) -> bool:
         """Offer a command to the gate; one whose stamp has been accepted already is passed over."""
-        if self.paused or (self.parameters.lock_step and self.gate.latched):
+        if self.paused or (self.parameters.lock_step and self.gate.is_braked):
             return False
         try:
             lock.check(info)
@@ -165,7 +168,7 @@ class SimulatedArmNode(ArmNode):
                 self._resend()
         elif self._published_ns != self.stamp_ns:
             self.publish_state()
-        elif self.parameters.lock_step and not self.gate.latched and self._answered_ns != self.stamp_ns:
+        elif self.parameters.lock_step and not self.gate.is_braked and self._answered_ns != self.stamp_ns:
             self._resend()
             self._watch_for_loss()
         else:
@@ -197,7 +200,7 @@ class SimulatedArmNode(ArmNode):
 
     def advance(self) -> None:
         """Make one step: torque through the gate, physics, the new state."""
-        was_latched = self.gate.latched
+        was_latched = self.gate.is_braked
         try:
             terms = self.model.evaluate(self.simulator.q, self.simulator.v)
             self.output = self.gate.tick(terms, self.parameters.timestep)
@@ -205,7 +208,7 @@ class SimulatedArmNode(ArmNode):
         except (InputError, SimulationDiverged) as error:
             self.stop(error)
             return
-        if self.gate.latched and not was_latched:
+        if self.gate.is_braked and not was_latched:
             self.say_braking()
         self._rate.tick()
         self.publish_state()
@@ -213,7 +216,7 @@ class SimulatedArmNode(ArmNode):
     def say_braking(self) -> None:
         """Say why the gate brakes, and what helps."""
         helps = f"`arm_control enable`, or the service {self.get_name()}/enable, to go on"
-        self.get_logger().error(f"braking: {self.gate.braking}; {helps}")
+        self.get_logger().error(f"braking: {self.gate.reason}; {helps}")
 
     def stop(self, error: Exception) -> None:
         """Stand still, and say once why; only a reset helps."""
@@ -293,8 +296,8 @@ class SimulatedArmNode(ArmNode):
             **self._latency.figures(),
             "overruns": self._pacer.dropped,
             "success rate [%]": 100.0 * self.gate.success_rate,
-            "braked": self.gate.latched,
+            "braked": self.gate.is_braked,
             **self.rejections.figures(),
         }
-        level = ERROR if self.failure else WARN if self.gate.braking else OK
-        return level, self.failure or self.gate.braking or ("paused" if self.paused else "running"), figures
+        level = ERROR if self.failure else WARN if self.gate.reason else OK
+        return level, self.failure or self.gate.reason or ("paused" if self.paused else "running"), figures

@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from arm_control.control.effort_gate import GateParameters
-from arm_control.core.parameters import parameter
-from arm_control.nodes.support.arm_node import ArmParameters
+from arm_control.core.parameters import group, parameter
+from arm_control.nodes.support.arm_node import ArmNodeParameters
 
 
 @dataclass(frozen=True)
-class SimulatedArmParameters(GateParameters, ArmParameters):
+class PlantParameters(ArmNodeParameters):
     """Parameters of a node that simulates an arm."""
 
+    gate: GateParameters = group(GateParameters)
     robot: str = parameter(
         "", "robot to simulate and publish as robot_description: a name, or a URDF or xacro file; empty: see there"
     )

@@ -9,9 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 from arm_control.exceptions import InputError, cause_of
-from arm_control.messages.joint_states import State, StateReader, refuse_stale
-
-__all__ = ["PublisherLock", "Rejections", "State", "StateReader", "refuse_stale"]
 
 
 def publisher_of(info: dict[str, Any]) -> bytes:

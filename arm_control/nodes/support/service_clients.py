@@ -19,8 +19,8 @@ from arm_control.core.parameters import Parameters, Spec
 from arm_control.nodes.ilqr import IlqrNodeParameters
 from arm_control.nodes.joint import JointNodeParameters
 from arm_control.nodes.osc import OscNodeParameters
-from arm_control.nodes.support.controller_node import EffortParameters
 from arm_control.nodes.support.polling import LatestMessages
+from arm_control.nodes.support.torque_pipeline import ControllerNodeParameters
 
 CONTROLLERS: dict[str, type[Parameters]] = {
     "osc": OscNodeParameters,
@@ -118,7 +118,9 @@ class ServiceClients:
 
         parameters = CONTROLLERS[node]
         names = [
-            name for name in parameters.types() if parameters.spec(name).live and name not in EffortParameters.types()
+            name
+            for name in parameters.types()
+            if parameters.spec(name).live and name not in ControllerNodeParameters.types()
         ]
         names.sort(key=AvoidanceParameters.types().__contains__)  # the controller's own gains come first
         request = DescribeParameters.Request(names=names)

@@ -27,7 +27,7 @@ from arm_control.messages.bags.message_definitions import local_types
 from arm_control.messages.bags.writer import STORAGES, BagWriter, Published
 from arm_control.nodes.support.arm_node import LATCHED, LOSSLESS, check_environment, die_with_parent
 from arm_control.nodes.support.conversions import message_class
-from arm_control.nodes.support.goal_subscription import Heard
+from arm_control.nodes.support.goal_subscription import DuplicateFilter
 from arm_control.nodes.support.polling import poll, polled_subscription
 from arm_control.nodes.tools.command_line_node import StopRequest
 from arm_control.nodes.tools.run_monitor import RECORDER_READY
@@ -78,7 +78,7 @@ class _Source:
     """A topic that is heard, by durability: a latched publisher and one that is not may share it."""
 
     kind: Any
-    heard: Heard = field(default_factory=Heard)
+    duplicates: DuplicateFilter = field(default_factory=DuplicateFilter)
     subscriptions: dict[bool, Any] = field(default_factory=dict)
     newest_ns: int = 0
     latched_at: float = 0.0
@@ -141,7 +141,7 @@ class RecorderNode(Node):
         for topic, source in self._sources.items():
             for subscription in source.subscriptions.values():
                 for raw, info in poll(subscription):
-                    if len(source.subscriptions) == 1 or not source.heard.before(info):
+                    if len(source.subscriptions) == 1 or not source.duplicates.is_duplicate(info):
                         written_ns = source.newest_ns = info["source_timestamp"] or info["received_timestamp"]
                         self._bag.write(topic, max(written_ns, self._start_ns), raw)
 

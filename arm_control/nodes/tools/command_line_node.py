@@ -16,7 +16,7 @@ from rclpy.node import Node
 from rclpy.parameter import parameter_value_to_python
 from std_srvs.srv import SetBool
 
-from arm_control.control.osc.tuning import Saved
+from arm_control.core.parameters import SavedParameter
 from arm_control.exceptions import InputError
 from arm_control.nodes.support.arm_node import ROS_OWN, check_environment
 
@@ -183,7 +183,7 @@ def _enable(client: CommandLineNode, gate: str) -> tuple[bool, str]:
 # -- live parameters -----------------------------------------------------------------------------------
 
 
-def live_parameters(node: str = "osc", namespace: str = "", seconds: float = 4.0) -> list[Saved]:
+def live_parameters(node: str = "osc", namespace: str = "", seconds: float = 4.0) -> list[SavedParameter]:
     """Return the parameters of a running node that may change while it runs.
 
     Parameters
@@ -212,7 +212,7 @@ def live_parameters(node: str = "osc", namespace: str = "", seconds: float = 4.0
     return [entry for entry in saved if entry is not None]
 
 
-def _saved(client: CommandLineNode, node: str, descriptor: ParameterDescriptor) -> Saved | None:
+def _saved(client: CommandLineNode, node: str, descriptor: ParameterDescriptor) -> SavedParameter | None:
     """Return a parameter with its value; None when it has none.
 
     One request for each parameter: ROS returns no value at all when one of several parameters is not set.
@@ -222,7 +222,7 @@ def _saved(client: CommandLineNode, node: str, descriptor: ParameterDescriptor) 
     values = [value for value in response.values if value.type != ParameterType.PARAMETER_NOT_SET]
     if not values:
         return None
-    return Saved(descriptor.name, _plain(parameter_value_to_python(values[0])), descriptor.description)
+    return SavedParameter(descriptor.name, _plain(parameter_value_to_python(values[0])), descriptor.description)
 
 
 def _request(client: CommandLineNode, service_type: Any, node: str, verb: str, request: Any) -> Any:

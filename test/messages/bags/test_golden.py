@@ -15,15 +15,14 @@ import numpy as np
 import pytest
 
 from arm_control.app import cli
-from arm_control.control.loop import Control
+from arm_control.control.controllers import Measurement
+from arm_control.control.loop import control_loop
 from arm_control.messages.bags.message_definitions import known_types
 from arm_control.messages.bags.reader import Bag, read_bag
 from arm_control.messages.bags.replay import Commands, compare, recorded_commands, replayed_commands
 from arm_control.messages.bags.replay_setup import Choice, controller_of
 from arm_control.messages.bags.simulated_bag import SimulatedBag
-from arm_control.messages.build import (
-    POSE_STAMPED,
-)
+from arm_control.messages.build import POSE_STAMPED
 from arm_control.simulation.offline import Simulation
 from arm_control.simulation.scenario import Scenario, scenario_names
 from arm_control.simulation.scenario_control import arm_and_parameters
@@ -192,12 +191,12 @@ def test_a_bag_of_today_replays_to_the_same_bits(name: str, tmp_path: Path):
 def test_a_braked_arm_is_let_go():
     """Where it is when it is enabled again, it is held: there is no error left of before."""
     model, parameters = arm_and_parameters(Scenario.load("ur5_joint"))
-    control, v = Control(model, parameters, np.zeros(6)), np.zeros(6)
+    loop, v = control_loop(model, parameters), np.zeros(6)
     q = np.array([0.3, -1.0, 0.8, 0.1, 0.0, 0.2])
-    control.tick(0, np.zeros(6), v, 0.0)
-    assert np.abs(control.tick(1_000_000, q, v, 1e-3).said.tau - model.gravity(q)).max() > 10.0
-    control._gate.brake("a test")
-    np.testing.assert_allclose(control.tick(2_000_000, q, v, 1e-3).said.tau, model.gravity(q), atol=1e-9)
+    loop.tick(Measurement(0, np.zeros(6), v, 0.0, is_restart=True))
+    assert np.abs(loop.tick(Measurement(1_000_000, q, v, 1e-3)).law.tau - model.gravity(q)).max() > 10.0
+    loop.gate.brake("a test")
+    np.testing.assert_allclose(loop.tick(Measurement(2_000_000, q, v, 1e-3)).law.tau, model.gravity(q), atol=1e-9)
 
 
 def test_two_bags_of_one_scenario_are_the_same_bytes(tmp_path: Path):
