@@ -15,7 +15,7 @@ HANG = 600.0
 """Time after which a test hangs [s]: its process prints the stacks of all threads and ends."""
 REAL_TIME_FIXTURES = {"moving", "moving_alert"}
 
-collect_ignore = [] if find_spec("launch_ros") else ["arm_control/launching.py"]  # launch is not on PyPI
+collect_ignore = [] if find_spec("launch_ros") else ["arm_control/app/launch_description.py"]  # launch is not on PyPI
 
 if "ARM_CONTROL_CACHE" not in os.environ:  # a cache that all processes of this run share, and no other run
     os.environ["ARM_CONTROL_CACHE"] = tempfile.mkdtemp(prefix="arm_control_test_")

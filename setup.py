@@ -99,7 +99,7 @@ setup(
     },
     entry_points={
         "console_scripts": [
-            "arm_control = arm_control.cli:main",
+            "arm_control = arm_control.app.cli:main",
             *(f"{node} = {NAME}.nodes.{node}:main" for node in NODES),
         ]
     },

@@ -16,11 +16,11 @@ import numpy as np
 from careful_avoidance import CarefulAvoidance
 
 from arm_control import RobotModel, urdf_path
-from arm_control.controllers.avoidance import Avoidance, AvoidanceParameters
-from arm_control.controllers.proximity import Obstacle
-from arm_control.geometry import Box, Capsule, Cone, Cylinder, Shape, Sphere
+from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceParameters
+from arm_control.control.avoidance.proximity import Obstacle
+from arm_control.maths.poses import Pose, rotation_from_vector
+from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
 from arm_control.model import Terms
-from arm_control.spatial import Pose, rotation_from_vector
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.57, 0.0])
 STATES, OBSTACLES, AROUND, SPREAD = 50, 20, np.array([0.3, 0.1, 0.4]), 0.6

@@ -24,14 +24,15 @@ import coal
 import numpy as np
 
 from arm_control import RobotModel, urdf_path
-from arm_control.controllers import CompiledOsc, OscParameters
-from arm_control.controllers.avoidance import Avoidance, AvoidanceParameters
-from arm_control.controllers.proximity import Obstacle
-from arm_control.gate import EffortGate, GateParameters
-from arm_control.geometry import Box, Capsule, Cone, Cylinder, Sphere
-from arm_control.reference import Reference
-from arm_control.simulators.mujoco_simulator import MujocoSimulator
-from arm_control.spatial import Array, Pose, rotation_from_rpy, rotation_from_vector
+from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceParameters
+from arm_control.control.avoidance.proximity import Obstacle
+from arm_control.control.effort_gate import EffortGate, GateParameters
+from arm_control.control.osc.compiled_osc import CompiledOsc
+from arm_control.control.osc.osc_parameters import OscParameters
+from arm_control.maths.poses import Array, Pose, rotation_from_rpy, rotation_from_vector
+from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Sphere
+from arm_control.motion.references import Reference
+from arm_control.simulation.mujoco_simulator import MujocoSimulator
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 ON_THE_SPOT = "shoulder_link"

@@ -1,7 +1,7 @@
 """Obstacle avoidance as careful NumPy on whole arrays of pairs: what the compiled law is measured against.
 
-The same equations as in arm_control/controllers/avoidance.py, all pairs at once: candidates by balls, closed forms
-for segments, a search along the segments in 17 samples at a time for boxes, cylinders and cones.
+The same equations as in arm_control/control/avoidance/avoidance_law.py, all pairs at once: candidates by balls,
+closed forms for segments, a search along the segments in 17 samples at a time for boxes, cylinders and cones.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control import RobotModel
-from arm_control.controllers.avoidance import AvoidanceParameters
-from arm_control.controllers.proximity import Obstacle, Proximity
-from arm_control.geometry import Box, Capsule, Cone, Cylinder, Shape, Sphere
+from arm_control.control.avoidance.avoidance_law import AvoidanceParameters
+from arm_control.control.avoidance.proximity import Obstacle, Proximity
+from arm_control.maths.poses import Array
+from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
 from arm_control.model import Terms
-from arm_control.spatial import Array
 
 TINY, PIECES, ROUNDS = 1e-12, 16, 10
 NOTHING = np.zeros(0, int)
@@ -62,7 +62,7 @@ class CarefulAvoidance:
         self._moving = np.flatnonzero(self._body >= 0)
         bodies = range(len(tree.bodies))
         links = [next(name for name, frame in tree.frames.items() if frame.body == i) for i in bodies]
-        placements = [tree.frames[link].placement for link in links]
+        placements = [tree.frames[link].X_BF for link in links]
         self._carrier = np.array([model.frames.index(link) for link in links], dtype=int)
         self._axis = np.array([np.asarray(X.R, float).T[:, 2] for X in placements]).reshape(-1, 3)
         self._origin = np.array([-np.asarray(X.R, float).T @ np.asarray(X.p, float) for X in placements])

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import numpy as np
 
-from arm_control.gate import GateParameters
-from arm_control.limits import BACK, SHARE, SMALLEST_ROOM, STEPS, JointLimits, Limits
+from arm_control.control.effort_gate import GateParameters
+from arm_control.control.joint_limits import BACK, SHARE, SMALLEST_ROOM, STEPS, JointLimits, LimitNumbers
 from arm_control.model import RobotModel, Terms
 
 Array = np.ndarray
 
 
 class CarefulLimits:
-    """Equations (1) to (7) of :mod:`arm_control.limits`, on arrays; the torque goes on from the last one."""
+    """Equations (1) to (7) of :mod:`arm_control.control.joint_limits`, on arrays."""
 
     def __init__(self, model: RobotModel, p: GateParameters) -> None:
         law = JointLimits(model, p, p.rate_limit)
-        self.limits = Limits.of(law.numbers, law.is_unlimited)
+        self.limits = LimitNumbers.of(law.numbers, law.is_unlimited)
         v_max = self.limits.v_max
         self._lowest, self._highest = np.stack((-v_max, -BACK * v_max)), np.stack((BACK * v_max, v_max))
         self.tau_0: Array | None = None
 
     def tick(self, t: Terms, tau: Array, dt: float) -> Array:
         """Return what may pass."""
-        limit, step = self.limits.tau_max, self.limits.rate * dt
+        limit, step = self.limits.tau_max, self.limits.rate_limit * dt
         tau_0 = np.clip(t.g, -limit, limit) if self.tau_0 is None else self.tau_0
         wanted = self._within(t, tau, dt)
         bounded = np.clip(wanted, -limit, limit)
@@ -43,14 +43,14 @@ class CarefulLimits:
 
     def _acceleration_bounds(self, t: Terms, dt: float) -> Array:
         x, inertia = self.limits, np.abs(t.M)
-        zeta = x.rate / inertia.max(axis=1)
+        zeta = x.rate_limit / inertia.max(axis=1)
         room = np.maximum(x.tau_max - np.abs(t.g), SMALLEST_ROOM * x.tau_max)
         alpha = np.minimum(SHARE / (inertia / room).max(axis=1), x.k_p * x.v_max)
         distance = x.q_soft - t.q
         slow = alpha * (1.0 / x.k_p + alpha / (2.0 * zeta))
         stop = np.sqrt(slow**2 + 2.0 * alpha * np.abs(distance)) - slow
         error = np.minimum(np.maximum(np.copysign(stop, distance), self._lowest), self._highest) - t.v
-        k_v = np.minimum(np.maximum(x.k_v, x.k_velocity / t.M.diagonal()), 1.0 / (STEPS * dt))
+        k_v = np.minimum(np.maximum(x.limit_damping, x.k_velocity / t.M.diagonal()), 1.0 / (STEPS * dt))
         size, corner = np.abs(error), zeta / k_v**2
         bent = np.sqrt(2.0 * zeta * np.maximum(size - corner / 2.0, 0.0))
         return np.copysign(np.where(size <= corner, k_v * size, bent), error)

@@ -1,6 +1,6 @@
 """Operational space control as somebody careful writes it with NumPy, LAPACK and Pinocchio: to compare with.
 
-The same law as ``arm_control.controllers.osc`` away from singularities, without an explicit inverse:
+The same law as ``arm_control.control.osc.osc_law`` away from singularities, without an explicit inverse:
 ``M = L L^T``, ``X = L^-1 J^T``, ``Lambda^-1 = X^T X``, few temporaries, Python's own numbers where NumPy's are slow.
 """
 

@@ -13,11 +13,11 @@ from measure import Contender, agree, take_turns
 from pinocchio_calls import PinocchioArm, first_numbers
 
 from arm_control import RobotModel
-from arm_control.cache import Cache
+from arm_control.core.cache import Cache
+from arm_control.core.progress import progress_bar
 from arm_control.model.arm import describe
 from arm_control.model.engine import TERMS
 from arm_control.model.quantities import trace
-from arm_control.progress import bar
 
 JOINT = """
   <joint name="joint{i}" type="revolute">
@@ -60,7 +60,7 @@ def measure_chains(sizes: Sequence[int], rounds: int) -> dict[str, float]:
     """Microseconds of a call, operations, and seconds until ``evaluate`` gave its first result, by chain."""
     models = {n: RobotModel.from_urdf(chain(n), tip=f"link{n}", backend="llvm", cache=Cache(None)) for n in sizes}
     figures: dict[str, float] = {}
-    for n in bar(sizes, "chains"):
+    for n in progress_bar(sizes, "chains"):
         figures |= {f"chain{n}.{key}": value for key, value in _costs(n, min(rounds, 3)).items()}
     contenders = {f"{n} {key}": part for n, model in models.items() for key, part in _contenders(model).items()}
     times = {key: found.median for key, found in take_turns(contenders, rounds).items()}
@@ -105,7 +105,7 @@ def _contenders(model: RobotModel) -> dict[str, Contender]:
 
 def draw(path: Path, sizes: Sequence[int], figures: dict[str, Any]) -> None:
     """Three charts over the number of joints: both times, and what the code costs."""
-    from arm_control.pictures.style import BLUE, GREEN, ORANGE, new_figure, style
+    from arm_control.report.pictures.style import BLUE, GREEN, ORANGE, new_figure, style
 
     figure = new_figure(12.0, 3.8)
     left, middle, right = figure.subplots(1, 3)

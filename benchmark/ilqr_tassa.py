@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from arm_control.planners import Ilqr, IlqrParameters
+from arm_control.planning import Ilqr, IlqrParameters
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "test" / "planners"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "test" / "planning"))
 from problems import CAR_LIMITS, CAR_START, car, random_linear
 
 MOST = 500

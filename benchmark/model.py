@@ -25,11 +25,11 @@ from measure import Contender, agree, medians, take_turns
 from pinocchio_calls import EXAMPLES, PinocchioArm, first_numbers
 
 from arm_control import RobotModel, urdf_path
-from arm_control.cache import Cache
+from arm_control.compiler.kernels import Kernel
+from arm_control.core.cache import Cache
+from arm_control.core.progress import progress_bar
 from arm_control.model.calls import Calls
 from arm_control.model.engine import BACKENDS, TERMS
-from arm_control.model.kernels import Kernel
-from arm_control.progress import bar
 
 ARGUMENTS = {  # how many of q, v and a (or tau) a method takes
     "mass_matrix": 1,
@@ -74,7 +74,7 @@ def robots() -> dict[str, tuple[Path, str]]:
 def first_results(arms: Mapping[str, tuple[Path, str]], sizes: Sizes) -> Figures:
     """Seconds until every kernel has given a result, each time in a new process: without and with a cache."""
     found: dict[str, list[float]] = {}
-    for _ in bar(range(sizes.processes), "new processes"):
+    for _ in progress_bar(range(sizes.processes), "new processes"):
         for name, arm in arms.items():
             with tempfile.TemporaryDirectory() as cache:
                 for state in ("cold", "cached"):
@@ -86,7 +86,7 @@ def first_results(arms: Mapping[str, tuple[Path, str]], sizes: Sizes) -> Figures
 def first_results_of_others(sizes: Sizes) -> Figures:
     """The same for the other back ends, which keep nothing."""
     found: dict[str, list[float]] = {}
-    for _ in bar(range(min(sizes.processes, 3)), "new processes, other back ends"):
+    for _ in progress_bar(range(min(sizes.processes, 3)), "new processes, other back ends"):
         for backend in BACKENDS[1:]:
             seconds = _in_a_new_process(urdf_path("ur5"), "tool0", backend, "off")
             found.setdefault(f"ur5.{backend}.cold_s", []).append(seconds["_s"])
@@ -199,7 +199,7 @@ def everything(sizes: Sizes) -> Figures:
     print(f"{figures['cpu']}; {figures['versions']}; one thread")
     figures |= _shown(first_results(arms, sizes)) | _shown(first_results_of_others(sizes))
     with tempfile.TemporaryDirectory() as directory:
-        for name, (path, tip) in bar(arms.items(), "calls and batches"):
+        for name, (path, tip) in progress_bar(arms.items(), "calls and batches"):
             model = RobotModel.from_urdf(path, tip=tip, backend="llvm", cache=Cache(Path(directory)))
             model.prepare(progress=False)
             figures |= _shown(single_calls(name, model, sizes)) | _shown(batches(name, model, sizes))

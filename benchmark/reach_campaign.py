@@ -18,13 +18,13 @@ import arms
 import numpy as np
 
 from arm_control import CompiledOsc, Pose, Reference, RobotModel
-from arm_control.controllers.proposal import capability, propose, propose_rate_limit
-from arm_control.controllers.task import pose_error
+from arm_control.control.effort_gate import EffortGate, GateParameters
+from arm_control.control.osc.proposal import capability, propose, propose_rate_limit
+from arm_control.control.osc.task import pose_error
+from arm_control.core.progress import progress_bar
 from arm_control.exceptions import ArmControlError
-from arm_control.gate import EffortGate, GateParameters
-from arm_control.progress import bar
-from arm_control.simulators.mujoco_simulator import MujocoSimulator
-from arm_control.spatial import Array, rotation_from_vector
+from arm_control.maths.poses import Array, rotation_from_vector
+from arm_control.simulation.mujoco_simulator import MujocoSimulator
 
 SECONDS, SETTLED, STEPS = 20.0, 1.0, 60
 """Time allowed; time for which a target must stay reached [s]; steps of the inverse kinematics."""
@@ -99,7 +99,7 @@ def reach(model: RobotModel, seed: int, seconds: float = SECONDS, **given: float
     """Simulate one pair, with proposed gains; the posture is where the arm starts."""
     p = propose(model, posture=(0.0,) * model.nv, **given)
     osc = CompiledOsc(model, p)
-    rows = _met(osc.form.levels, model.nv)
+    rows = _met(osc.structure.tasks, model.nv)
     q0, X_WT = draw(model, rows, seed)
     osc = CompiledOsc(model, p.replace(posture=tuple(q0)))
     gate = EffortGate(model, GateParameters(rate_limit=propose_rate_limit(model)))
@@ -142,14 +142,14 @@ def _why(model: RobotModel, output: object, gate: EffortGate) -> str:
     at_limit = np.minimum(q - model.q_min, model.q_max - q) < 0.08
     names = [name for name, at in zip(model.joint_names, at_limit, strict=True) if at]
     found = [f"at the limit of {', '.join(names)}"] if names else []
-    found += ["braked: " + gate.braking] if gate.braking else []
+    found += ["braked: " + gate.reason] if gate.reason else []
     return "; ".join(found) or f"singular values {sigma.round(4).tolist()}"
 
 
 def campaign(name: str, pairs: int, first: int = 0) -> list[Outcome]:
     """Run the pairs of one arm."""
     model = arms.load(name)
-    return [reach(model, seed) for seed in bar(range(first, first + pairs), name)]
+    return [reach(model, seed) for seed in progress_bar(range(first, first + pairs), name)]
 
 
 def main() -> None:

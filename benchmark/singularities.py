@@ -15,8 +15,9 @@ from pathlib import Path
 import numpy as np
 
 from arm_control import OperationalSpaceController, OscParameters, Reference, RobotModel, urdf_path
-from arm_control.controllers.task_inertia import SINGULARITIES, scaled_jacobian
-from arm_control.spatial import Array
+from arm_control.control.osc.osc_parameters import SINGULARITIES
+from arm_control.control.osc.task_inertia import scaled_jacobian
+from arm_control.maths.poses import Array
 
 WAYS_IN = {
     "stretched": lambda x: [0.2, -0.6, x, -1.9, -1.57, 0.0],
@@ -71,7 +72,7 @@ def draw(path: Path, figures: dict[str, list]) -> None:
     """Torque and deviation over the distance, for the three singularities."""
     import matplotlib.pyplot as plt
 
-    from arm_control.pictures.style import BLUE, GREEN, GREY, INK, RED
+    from arm_control.report.pictures.style import BLUE, GREEN, GREY, INK, RED
 
     colours = dict(zip(SINGULARITIES, (BLUE, RED, GREEN, GREY), strict=True))
     figure, axes = plt.subplots(2, 3, figsize=(10, 5.2), sharex=True, sharey="row", layout="constrained")

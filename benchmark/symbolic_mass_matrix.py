@@ -18,9 +18,9 @@ import sympy as sp
 from measure import Contender, agree, take_turns
 
 from arm_control import RobotModel, urdf_path
+from arm_control.compiler import llvm_compiler as llvm
+from arm_control.compiler.llvm_code import scalar_code
 from arm_control.model.arm import describe
-from arm_control.model.backends import llvm_compiler as llvm
-from arm_control.model.backends.llvm_code import scalar_code
 from arm_control.model.quantities import reference, trace
 from arm_control.model.tree import Tree
 
@@ -66,7 +66,7 @@ def symbolic_mass_matrix(tree: Tree) -> tuple[list[Any], Any]:
     q = list(sp.symbols([f"q{i}" for i in range(tree.n)]))
     M, X, axes = sp.zeros(tree.n), sp.eye(4), []
     for i, body in enumerate(tree.bodies):  # a chain of revolute joints: each hangs on the one before it
-        X = X * _transform(body.placement.R, body.placement.p) * _turn(q[i])
+        X = X * _transform(body.X_PJ.R, body.X_PJ.p) * _turn(q[i])
         R, c = X[:3, :3], body.inertia.h / body.inertia.m
         axes.append(R[:, 2])
         J = (X * sp.Matrix([*map(float, c), 1]))[:3, :].jacobian(q)

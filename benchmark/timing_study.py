@@ -28,13 +28,13 @@ import sympy as sp
 from measure import agree
 from symbolic_mass_matrix import mass_matrix_study
 
-from arm_control.model.backends import llvm_compiler as llvm
-from arm_control.model.backends.llvm_code import WORK, batch_code, scalar_code
+from arm_control.compiler import llvm_compiler as llvm
+from arm_control.compiler.llvm_code import WORK, batch_code, scalar_code
+from arm_control.compiler.program import Program
+from arm_control.compiler.tape import Tape
+from arm_control.core.progress import progress_bar
+from arm_control.maths.scalars import cos, sin
 from arm_control.model.backends.python_backend import python_function
-from arm_control.model.program import Program
-from arm_control.model.tape import Tape
-from arm_control.progress import bar
-from arm_control.scalars import cos, sin
 
 CALLS, BLOCKS = 1_000_000, 20
 Figures = dict[str, Any]
@@ -189,7 +189,7 @@ def calls_study(directory: Path, calls: int) -> Figures:
         block = max(8, calls // BLOCKS // 8 * 8)
         ways = timers(name, single, batch, block)
         seconds: dict[str, list[float]] = {way: [] for way in ways}
-        for _ in bar(range(BLOCKS), name):
+        for _ in progress_bar(range(BLOCKS), name):
             for way, timed in ways.items():
                 seconds[way].append(timed())
         for way, values in seconds.items():
@@ -200,7 +200,7 @@ def calls_study(directory: Path, calls: int) -> Figures:
 
 def draw(path: Path, figures: Mapping[str, Any]) -> None:
     """Bars of the calls' times; the grey part is the random arguments themselves."""
-    from arm_control.pictures.style import GREY, new_figure, style
+    from arm_control.report.pictures.style import GREY, new_figure, style
 
     figure = new_figure(12.0, 4.8)
     for axes, name in zip(figure.subplots(1, 2), FUNCTIONS, strict=True):
@@ -221,7 +221,7 @@ def _alone(way: str) -> str:
 
 
 def _colour(way: str) -> str:
-    from arm_control.pictures.style import BLUE, GREEN, ORANGE
+    from arm_control.report.pictures.style import BLUE, GREEN, ORANGE
 
     if "LLVM" in way or "tape" in way:
         return GREEN

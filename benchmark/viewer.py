@@ -86,20 +86,20 @@ class Ear:
         from rclpy.qos import QoSProfile, ReliabilityPolicy
         from sensor_msgs.msg import JointState
 
-        from arm_control.nodes.loop import Apart
+        from arm_control.nodes.support.polling import PolledGroup
 
         rclpy.init()
         self.node = Node("ear")
         qos = QoSProfile(depth=5000, reliability=ReliabilityPolicy.RELIABLE)
         self.states, self.commands = (
-            self.node.create_subscription(JointState, topic, lambda _: None, qos, callback_group=Apart())
+            self.node.create_subscription(JointState, topic, lambda _: None, qos, callback_group=PolledGroup())
             for topic in ("joint_states", "joint_commands")
         )
 
     def lateness(self, seconds: float) -> list[float]:
         """Milliseconds from each state to its command, for so long; infinite where a newer state was answered."""
-        from arm_control.nodes.conversions import nanoseconds
-        from arm_control.nodes.loop import poll
+        from arm_control.messages.fields import nanoseconds
+        from arm_control.nodes.support.polling import poll
 
         sent: dict[int, int] = {}
         late: dict[int, float] = {}

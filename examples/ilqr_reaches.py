@@ -17,7 +17,9 @@ from typing import Any
 import numpy as np
 
 from arm_control import RobotModel, urdf_path
-from arm_control.planners import (
+from arm_control.core.progress import progress_bar
+from arm_control.maths.poses import Array
+from arm_control.planning import (
     ArmDynamics,
     Barrier,
     ControlError,
@@ -30,8 +32,6 @@ from arm_control.planners import (
     StateError,
     Term,
 )
-from arm_control.progress import bar
-from arm_control.spatial import Array
 
 DT, N = 0.01, 100
 """Step of all plans [s], and their number where nothing else is said."""
@@ -117,8 +117,8 @@ def main() -> dict[str, Any]:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--pictures", type=Path, help="folder for the pictures; none are drawn by default")
     folder = parser.parse_args().pictures
-    done = {study.__name__: study() for study in bar(STUDIES, "planning")}
-    stars = {name: star(*arm) for name, arm in bar(arms().items(), "planning stars")}
+    done = {study.__name__: study() for study in progress_bar(STUDIES, "planning")}
+    stars = {name: star(*arm) for name, arm in progress_bar(arms().items(), "planning stars")}
     found: dict[str, Any] = {name: {key: x.figures() for key, x in reaches.items()} for name, reaches in done.items()}
     found["changed_targets"] = changed_targets()
     found["stars"] = {name: star_figures(reaches) for name, reaches in stars.items()}
@@ -130,7 +130,10 @@ def main() -> dict[str, Any]:
 
 def draw(folder: Path, done: dict[str, Reaches], stars: dict[str, list[Reach]]) -> None:
     """Write both pictures."""
-    from arm_control.pictures.plans import draw_planar, draw_ur5  # noqa: PLC0415  only this needs matplotlib
+    from arm_control.report.pictures.plans import (  # noqa: PLC0415  only this needs matplotlib
+        draw_planar,
+        draw_ur5,
+    )
 
     folder.mkdir(parents=True, exist_ok=True)
     planar = done["steps"], done["running_position"], done["changed_target"]

@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 
 from arm_control import RobotModel, urdf_path
-from arm_control.pictures import draw_overview
-from arm_control.recording import Recording
-from arm_control.reference import Target
-from arm_control.scenario import Scenario
-from arm_control.targets import TargetList
+from arm_control.motion.references import Target
+from arm_control.motion.target_files import TargetList
+from arm_control.report.pictures import draw_overview
+from arm_control.simulation.recording import Recording
+from arm_control.simulation.scenario import Scenario
 
 
 def load_recording(path: Path, targets: TargetList) -> Recording:

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
-from arm_control.spatial import Array
 
 REPO = Path(__file__).parents[1]
 DATA = REPO.parent / "shared" / "data" / "urdf"

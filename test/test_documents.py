@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-import arm_control.controllers.osc as osc
+import arm_control.control.osc.osc_law as osc
 from arm_control import RobotModel, urdf_path
-from arm_control.cache import Cache
+from arm_control.core.cache import Cache
+from arm_control.core.parameters import Parameters
 from arm_control.model import recursions
 from arm_control.model.quantities import reference, trace
 from arm_control.nodes.coppeliasim_bridge import CoppeliasimBridgeParameters
@@ -23,7 +24,6 @@ from arm_control.nodes.simulator import SimulatorParameters
 from arm_control.nodes.targets import TargetsParameters
 from arm_control.nodes.viewer import ViewerParameters
 from arm_control.nodes.visuals import VisualsParameters
-from arm_control.parameters import Parameters
 
 ROOT = Path(__file__).parents[1]
 NODES: dict[str, type[Parameters]] = {
@@ -54,7 +54,7 @@ def parameter_tables() -> str:
     for node, kind in NODES.items():
         lines += ["", f"## {node}", "", "| name | default | what | live |", "|---|---|---|---|"]
         for name in kind.types():
-            spec, default = kind.spec(name), getattr(kind(), name)
+            spec, default = kind.spec(name), kind().values()[name]
             shown = "empty" if default in ("", ()) else str(default).lower()
             lines.append(f"| `{name}` | {shown} | {spec} | {'yes' if spec.live else ''} |")
     return "\n".join(lines) + "\n"

@@ -1,40 +1,42 @@
-"""The arm that a URDF and a few choices describe: which joints move, from where to where, and their limits."""
+"""The arm that a URDF and a few options describe: base, tip, moving joints, and their limits."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.description.urdf import Urdf, load_urdf
-from arm_control.description.urdf_select import select
+from arm_control.compiler.sources import source_digest
 from arm_control.exceptions import FrameNotFound, JointNotFound, ModelError, UrdfError
+from arm_control.maths.poses import Array
 from arm_control.model.quantities import reference
 from arm_control.model.tree import GRAVITY, Tree, build_tree
-from arm_control.spatial import Array
+from arm_control.model.urdf.load import Urdf, load_urdf
+from arm_control.model.urdf.select import select
 
 ALL = "all"
 
 
 @dataclass(frozen=True)
 class Arm:
-    """A checked description with every choice made.
+    """A checked robot description with all options applied.
 
     Attributes
     ----------
     urdf : Urdf
-        The base link and what hangs on it; only the chosen joints move.
+        The base link and everything below it; only the selected joints move.
     tip : str
         Link of the end effector.
     tree : Tree
-        The same as numbers.
-    q_min, q_max, v_max, tau_max : ndarray, shape (n,)
-        Limits; positions of continuous joints have infinite ones.
+        The numbers of the URDF, for the recursions.
+    q_min, q_max : ndarray, shape (n,)
+        Position limits [rad or m]; infinite for continuous joints.
+    v_max, tau_max : ndarray, shape (n,)
+        Limits of speed [rad/s or m/s] and effort [N m or N].
     """
 
     urdf: Urdf
@@ -47,18 +49,10 @@ class Arm:
 
     @property
     def identity(self) -> str:
-        """A text that is the same for the same arm, and the same way to make programs and formulas of it."""
+        """Key of everything compiled for the arm: digests of URDF and sources, tip, armature and gravity."""
         numbers = [self.tree.armature.tolist(), self.tree.gravity.tolist()]
-        described = sha256(self.urdf.text.encode()).hexdigest()
-        return f"{described} to {self.tip!r}, armature and gravity {numbers}, made by {_digest_of_generator()}"
-
-
-@cache
-def _digest_of_generator() -> str:
-    """Digest of the texts that programs are made by: a change in them outdates what is in the cache."""
-    here = Path(__file__).parent
-    mathematics = [here.parent / f"{name}.py" for name in ("scalars", "spatial", "matrices")]
-    return sha256(b"".join(path.read_bytes() for path in [*sorted(here.rglob("*.py")), *mathematics])).hexdigest()
+        urdf_digest = sha256(self.urdf.text.encode()).hexdigest()
+        return f"{urdf_digest} to {self.tip!r}, armature and gravity {numbers}, made by {source_digest()}"
 
 
 def describe(
@@ -73,7 +67,13 @@ def describe(
     effort_limits: Mapping[str, float] | None = None,
     velocity_limits: Mapping[str, float] | None = None,
 ) -> Arm:
-    """Return the arm; the arguments are those of :meth:`arm_control.RobotModel.from_urdf`."""
+    """Return the arm that a URDF describes.
+
+    Parameters
+    ----------
+    source, base, tip, joints, locked, armature, gravity, effort_limits, velocity_limits
+        As for :meth:`arm_control.RobotModel.from_urdf`.
+    """
     whole = load_urdf(source, effort_limits=effort_limits, velocity_limits=velocity_limits)
     tip = _default_tip(whole, base) if tip is None else tip
     moving = _moving_joints(whole, base, tip, joints)
@@ -82,7 +82,7 @@ def describe(
     if tip not in urdf.robot.link_map:
         raise FrameNotFound(tip, urdf.robot.link_map)
     if not urdf.chain(tip):
-        raise ModelError(f"no joint moves '{tip}': choose a link behind a joint as the tip")
+        raise ModelError(f"no joint moves '{tip}'; allowed as the tip: a link below a movable joint")
     names = [name for name in urdf.movable_joints if urdf.robot.joint_map[name].mimic is None]
     rotors = _per_joint(armature, names, "armature")
     tree = build_tree(urdf, tip, rotors, selection.R_root_base.T @ _gravity(gravity))
@@ -99,24 +99,24 @@ def _default_tip(urdf: Urdf, base: str | None) -> str:
         return "tool0"
     if len(leaves) == 1:
         return leaves[0]
-    raise ModelError(f"which link is the end effector? Give 'tip': one of {', '.join(leaves) or 'none'}")
+    raise ModelError(f"the tip is ambiguous: choose 'tip' from {', '.join(leaves) or 'none'}")
 
 
 def _moving_joints(urdf: Urdf, base: str | None, tip: str, joints: Sequence[str] | str | None) -> list[str]:
-    """Names of the chosen joints; without a choice those between base and tip."""
+    """Names of the joints to move; by default those between base and tip."""
     base = urdf.root if base is None else base
     below = [name for name, _ in urdf.below(base)]
     if joints is None:
         chain = [name for name in urdf.chain(tip) if name in below]
         leaders = [urdf.robot.joint_map[name].mimic for name in chain]
-        chosen = [name if mimic is None else mimic.joint for name, mimic in zip(chain, leaders, strict=True)]
+        moving = [name if mimic is None else mimic.joint for name, mimic in zip(chain, leaders, strict=True)]
     elif isinstance(joints, str):
         if joints != ALL:
-            raise ModelError(f"joints is '{joints}', allowed: a list of names, or '{ALL}'")
-        chosen = [name for name in urdf.movable_joints if name in below and not urdf.robot.joint_map[name].mimic]
+            raise ModelError(f"joints is '{joints}'; allowed: a list of names, or '{ALL}'")
+        moving = [name for name in urdf.movable_joints if name in below and not urdf.robot.joint_map[name].mimic]
     else:
-        chosen = list(joints)
-    return list(dict.fromkeys(chosen))
+        moving = list(joints)
+    return list(dict.fromkeys(moving))
 
 
 def _limits(urdf: Urdf, names: Sequence[str]) -> tuple[Array, Array, Array, Array]:
@@ -129,12 +129,12 @@ def _limits(urdf: Urdf, names: Sequence[str]) -> tuple[Array, Array, Array, Arra
 def _gravity(gravity: npt.ArrayLike) -> Array:
     vector = np.asarray(gravity, dtype=float)
     if vector.shape != (3,) or not np.isfinite(vector).all():
-        raise ModelError(f"gravity is {vector.tolist()}, allowed: three finite numbers [m/s^2]")
+        raise ModelError(f"gravity is {vector.tolist()}; allowed: three finite numbers [m/s^2]")
     return vector
 
 
 def _refuse_massless(tree: Tree) -> None:
-    """Joints that move no inertia, one alone or several against each other, have no finite acceleration."""
+    """Raise for joints without inertia, alone or in combination: their acceleration would be infinite."""
     M = reference(tree, ["M"], {"q": np.linspace(0.3, 1.2, tree.n)})["M"]
     for name, inertia in zip(tree.joint_names, np.diag(M), strict=True):
         if inertia <= 1e-12:
@@ -148,17 +148,17 @@ def _refuse_massless(tree: Tree) -> None:
         )
 
 
-def _per_joint(values: Mapping[str, float] | Sequence[float] | float, names: Sequence[str], what: str) -> Array:
+def _per_joint(values: Mapping[str, float] | Sequence[float] | float, names: Sequence[str], quantity: str) -> Array:
     """A number per joint from a mapping by name, a sequence or one number for all; not negative."""
     if isinstance(values, Mapping):
         for name in values:
             if name not in names:
                 raise JointNotFound(name, names)
         values = [values.get(name, 0.0) for name in names]
-    given = np.asarray(values, dtype=float)
-    if given.shape not in ((), (len(names),)):
-        raise ModelError(f"{what} has shape {given.shape}, allowed: one number, or {len(names)}")
-    array = np.array(np.broadcast_to(given, (len(names),)))
+    array = np.asarray(values, dtype=float)
+    if array.shape not in ((), (len(names),)):
+        raise ModelError(f"{quantity} has shape {array.shape}; allowed: one number, or {len(names)}")
+    array = np.array(np.broadcast_to(array, (len(names),)))
     if not (np.isfinite(array).all() and (array >= 0.0).all()):
-        raise ModelError(f"{what} = {array.tolist()}: finite numbers >= 0 are needed")
+        raise ModelError(f"{quantity} is {array.tolist()}; allowed: finite numbers, 0 or more")
     return array

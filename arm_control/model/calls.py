@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from arm_control.compiler.column_law import ColumnLaw, Columns
+from arm_control.compiler.kernels import SHARED, Batch, Kernel, NotFinite
+from arm_control.compiler.program import Program
+from arm_control.compiler.scan_law import Scan, ScanLaw
+from arm_control.core.progress import progress_bar
 from arm_control.exceptions import InputError
-from arm_control.model.column_law import ColumnLaw, Columns
+from arm_control.maths.poses import Array, Pose
 from arm_control.model.engine import KERNELS, TERMS, Engine
-from arm_control.model.kernels import SHARED, Batch, Kernel, NotFinite
-from arm_control.model.program import Program
 from arm_control.model.quantities import INPUTS
-from arm_control.model.scan_law import Scan, ScanLaw
 from arm_control.model.terms import Terms
-from arm_control.progress import bar
-from arm_control.spatial import Array, Pose
 
 
 class Calls:
@@ -162,7 +162,7 @@ class Calls:
         unknown = [name for name in names if name not in KERNELS]
         if unknown:
             raise InputError(f"unknown kernel {', '.join(unknown)}; there are {', '.join(KERNELS)}")
-        for name in bar(names or tuple(KERNELS), "making kernels" if progress else None):
+        for name in progress_bar(names or tuple(KERNELS), "making kernels" if progress else None):
             self.kernel(KERNELS[name])
 
     def in_joint_order(self, names: Sequence[str], values: Sequence[float] | Array, what: str) -> Array:

@@ -1,12 +1,12 @@
-"""Derivatives of the torque, and of the acceleration it causes, in closed form.
+"""Derivatives of inverse and forward dynamics in closed form.
 
-Everything is written in the world's axes, at its origin. S_i, V_i, A_i are axis, velocity and acceleration
-of body i (that of free fall taken off), I_i and F_i inertia and force of body i with all it carries, and
+All quantities are in the world's frame. S_i, V_i, A_i are axis, velocity and acceleration (less that of free fall) of
+body i; I_i and F_i are inertia and force of body i with all bodies it carries; and
 
-    B_i = sum of ( V x* I  -  I V x  +  (I V) x ) / 2  over body i and all it carries               (1)
+    B_i = sum of ( V x* I  -  I V x  +  (I V) x ) / 2  over body i and the bodies it carries        (1)
     Sd_i = V_p x S_i          Sdd_i = A_p x S_i + V_p x Sd_i                                      (2)
 
-With j any body that carries i, or i itself,
+With j body i itself or any body that carries it,
 
     d tau_i / d q_j = S_i . (2 B_i Sd_j + I_i Sdd_j)        d tau_i / d v_j = 2 S_i . (B_i S_j + I_i Sd_j)
     d tau_j / d q_i = S_j . (2 B_i Sd_i + I_i Sdd_i + S_i x* F_i)
@@ -27,16 +27,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.matrices import inverse
+from arm_control.maths.linalg import inverse
+from arm_control.maths.poses import Array, Pose
+from arm_control.maths.scalars import Scalar
+from arm_control.maths.vectors import cross, skew
 from arm_control.model.recursions import REST, axis, numeric
-from arm_control.model.spatial_vectors import Force, Inertia, Motion, Transform, cross, skew
+from arm_control.model.spatial_vectors import Force, Inertia, Motion
 from arm_control.model.tree import Tree
-from arm_control.scalars import Scalar
-from arm_control.spatial import Array
 
 
 class TorqueDerivatives(NamedTuple):
-    """``tau`` (n,) for an acceleration, and its derivatives by q, v and a, each (n, n)."""
+    """Joint torque ``tau`` (n,) for an acceleration, and its derivatives by q, v and a, each (n, n)."""
 
     tau: Array
     tau_q: Array
@@ -64,21 +65,22 @@ class _CoriolisInertia:
         return Force(cross(motion.w, self.f), self.D @ motion.w)
 
 
-def torque_derivatives(tree: Tree, X_W: list[Transform], v: Array, a: Array) -> TorqueDerivatives:
-    """Torque for an acceleration and its derivatives, from the transforms of every body.
+def torque_derivatives(tree: Tree, X_W: list[Pose], v: Array, a: Array) -> TorqueDerivatives:
+    """Joint torque for an acceleration, and its derivatives.
 
     Parameters
     ----------
     tree : Tree
-    X_W : list of Transform
-        Every body, seen from the world.
+        The arm.
+    X_W : list of Pose
+        ``X_WB`` of every body.
     v, a : array, shape (n,)
-        Joint velocity and acceleration.
+        Joint velocity [rad/s or m/s] and acceleration [rad/s^2 or m/s^2].
     """
     bodies = tree.bodies
-    S = [X.push(axis(body)) for body, X in zip(bodies, X_W, strict=True)]
+    S = [axis(body).in_parent(X) for body, X in zip(bodies, X_W, strict=True)]
     V, A, Sd, Sdd = _motions(tree, S, v, a)
-    I = [X.push_inertia(body.inertia) for body, X in zip(bodies, X_W, strict=True)]
+    I = [body.inertia.in_parent(X) for body, X in zip(bodies, X_W, strict=True)]
     B = [_CoriolisInertia.of(I_i, V_i) for I_i, V_i in zip(I, V, strict=True)]
     F = [I_i * A_i + V_i.cross_force(I_i * V_i) for I_i, A_i, V_i in zip(I, A, V, strict=True)]
     tau, tau_q, tau_v, M = (np.zeros(shape, dtype=object) for shape in [tree.n, *[(tree.n, tree.n)] * 3])
@@ -105,7 +107,7 @@ def torque_derivatives(tree: Tree, X_W: list[Transform], v: Array, a: Array) -> 
 
 
 def _motions(tree: Tree, S: list[Motion], v: Array, a: Array) -> tuple[list[Motion], ...]:
-    """``V, A`` and equation (2), of every body."""
+    """``V``, ``A``, and ``Sd``, ``Sdd`` of equation (2), of every body."""
     V: list[Motion] = []
     A: list[Motion] = []
     Sd: list[Motion] = []
@@ -121,7 +123,7 @@ def _motions(tree: Tree, S: list[Motion], v: Array, a: Array) -> tuple[list[Moti
 
 
 class _Row:
-    """``S_i . 2 B_i`` and ``S_i . I_i``, once for all the bodies they multiply."""
+    """``S_i . 2 B_i`` and ``S_i . I_i``, computed once for all bodies they multiply."""
 
     def __init__(self, S: Motion, B: _CoriolisInertia, momentum: Force) -> None:
         self._B, self._momentum = 2.0 * (cross(B.f, S.v) + S.w @ B.D), momentum
@@ -146,12 +148,21 @@ class AccelerationDerivatives(NamedTuple):
     a_tau: Array
 
 
-def acceleration_derivatives(tree: Tree, X_W: list[Transform], v: Array, tau: Array) -> AccelerationDerivatives:
+def acceleration_derivatives(tree: Tree, X_W: list[Pose], v: Array, tau: Array) -> AccelerationDerivatives:
     """Forward dynamics ``a = M^-1 (tau - h)`` and its derivatives.
 
         a_tau = M^-1        a_q = -M^-1 tau_q        a_v = -M^-1 tau_v
 
     with the derivatives of the torque at this acceleration (J. Carpentier, N. Mansard, RSS 2018).
+
+    Parameters
+    ----------
+    tree : Tree
+        The arm.
+    X_W : list of Pose
+        ``X_WB`` of every body.
+    v, tau : array, shape (n,)
+        Joint velocity [rad/s or m/s] and torque [N m or N].
     """
     at_rest = torque_derivatives(tree, X_W, v, np.zeros(tree.n))
     M_inv = inverse(at_rest.tau_a)

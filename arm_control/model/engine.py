@@ -17,16 +17,16 @@ from typing import TypeVar
 
 import numpy as np
 
-from arm_control.cache import Cache
+from arm_control.compiler.column_law import ColumnLaw, Columns, TextColumns
+from arm_control.compiler.kernels import SHARED, BackEnd, Batch, Kernel
+from arm_control.compiler.program import Program
+from arm_control.compiler.scan_law import Scan, ScanLaw, TextScan
+from arm_control.core.cache import Cache
 from arm_control.exceptions import ModelError
-from arm_control.model.column_law import ColumnLaw, Columns, TextColumns
-from arm_control.model.kernels import SHARED, BackEnd, Batch, Kernel
-from arm_control.model.program import Program
+from arm_control.maths.poses import Array, Pose
 from arm_control.model.quantities import reference, tool_numbers
-from arm_control.model.scan_law import Scan, ScanLaw, TextScan
-from arm_control.model.spatial_vectors import Inertia, Transform
+from arm_control.model.spatial_vectors import Inertia
 from arm_control.model.tree import Tree
-from arm_control.spatial import Array
 
 T = TypeVar("T")
 LOG = logging.getLogger("arm_control.model")
@@ -208,7 +208,7 @@ class Engine:
         rng = np.random.default_rng(0)
         samples = {name: rng.uniform(-1.0, 1.0, (N_SAMPLES, size)) for name, size in sizes.items()}
         load = Inertia(0.5, np.array([0.01, -0.02, 0.03]), 0.01 * np.eye(3))
-        tool = tool_numbers(self._tree, Transform(np.eye(3), np.array([0.1, 0.2, -0.3])), load)
+        tool = tool_numbers(self._tree, Pose(np.eye(3), np.array([0.1, 0.2, -0.3])), load)
         return {name: np.tile(tool, (N_SAMPLES, 1)) if name == "tool" else x for name, x in samples.items()}
 
 

@@ -12,7 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.matrices import inverse
+from arm_control.compiler.program import Program
+from arm_control.compiler.tape import Tape
+from arm_control.maths.linalg import inverse
+from arm_control.maths.poses import Array, Pose
+from arm_control.maths.scalars import Scalar
 from arm_control.model import recursions as rec
 from arm_control.model.derivatives import (
     AccelerationDerivatives,
@@ -20,12 +24,8 @@ from arm_control.model.derivatives import (
     acceleration_derivatives,
     torque_derivatives,
 )
-from arm_control.model.program import Program
-from arm_control.model.spatial_vectors import Force, Inertia, Motion, Transform
-from arm_control.model.tape import Tape
+from arm_control.model.spatial_vectors import Force, Inertia, Motion
 from arm_control.model.tree import Tree
-from arm_control.scalars import Scalar
-from arm_control.spatial import Array
 
 TOOL = 22
 """Numbers of a tool on the last body B: R_BE (9), p_BE (3), then its mass, first moment (3) and second
@@ -72,14 +72,14 @@ class State:
         self.tree = tree.with_tool(*_tool(inputs["tool"])) if "tool" in inputs else tree
 
     @cached_property
-    def X(self) -> list[Transform]:
+    def X(self) -> list[Pose]:
         """Every body, seen from its parent."""
-        return rec.joint_transforms(self.tree, self._in["q"])
+        return rec.joint_poses(self.tree, self._in["q"])
 
     @cached_property
-    def X_W(self) -> list[Transform]:
+    def X_W(self) -> list[Pose]:
         """Every body, seen from the world."""
-        return rec.world_transforms(self.tree, self.X)
+        return rec.world_poses(self.tree, self.X)
 
     @cached_property
     def V(self) -> list[Motion]:
@@ -97,9 +97,9 @@ class State:
         return rec.composite_inertias(self.tree, self.X)
 
     @cached_property
-    def X_WE(self) -> Transform:
+    def X_WE(self) -> Pose:
         """End effector, seen from the world."""
-        return rec.frame_transform(self.tree.tip, self.X_W)
+        return rec.frame_pose(self.tree.tip, self.X_W)
 
     @property
     def R_WE(self) -> Array:
@@ -233,27 +233,27 @@ class State:
     @property
     def frames(self) -> Array:
         """Every link, seen from the world: R and p, (n_links, 12)."""
-        poses = [rec.frame_transform(frame, self.X_W) for frame in self.tree.frames.values()]
+        poses = [rec.frame_pose(frame, self.X_W) for frame in self.tree.frames.values()]
         return np.array([[*X.R.ravel(), *X.p] for X in poses])
 
     @property
     def J_point(self) -> Array:
         """Jacobian of a point fixed to a link, given in the link's frame, (6, n)."""
         link = self.tree.frames[str(self._frame)]
-        X_WF = rec.frame_transform(link, self.X_W)
+        X_WF = rec.frame_pose(link, self.X_W)
         return rec.jacobian(self.tree, self.X_W, link.body, X_WF.p + X_WF.R @ self._in["point"])
 
 
-def _tool(values: Array) -> tuple[Transform, Inertia]:
+def _tool(values: Array) -> tuple[Pose, Inertia]:
     xx, xy, xz, yy, yz, zz = values[16:22]
     J = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    return Transform(values[:9].reshape(3, 3), values[9:12]), Inertia(values[12], values[13:16], J)
+    return Pose(values[:9].reshape(3, 3), values[9:12]), Inertia(values[12], values[13:16], J)
 
 
-def tool_numbers(tree: Tree, X_ET: Transform | None = None, load: Inertia | None = None) -> Array:
+def tool_numbers(tree: Tree, X_ET: Pose | None = None, load: Inertia | None = None) -> Array:
     """Return the input ``tool``, shape (22,): what is at the tip, its load given in E; by default nothing."""
-    X_BE, inertia = tree.tip.placement, load or Inertia.zero()
-    held, X_BT = X_BE.push_inertia(inertia), X_BE @ (X_ET or Transform.identity())
+    X_BE, inertia = tree.tip.X_BF, load or Inertia.zero()
+    held, X_BT = inertia.in_parent(X_BE), X_BE @ (X_ET or Pose.identity())
     upper = held.J[np.triu_indices(3)]
     return np.concatenate([X_BT.R.ravel(), X_BT.p, [held.m], held.h, upper]).astype(float)
 

@@ -13,7 +13,7 @@ acceleration. All quantities of body i are in its own frame, but for ``X_W``. Th
     Ic_p += X_i Ic_i         M_ij = S_j . X_ji (Ic_i S_i)  for every j that carries i              (5)
 
 (1) to (4) are the recursive Newton-Euler algorithm, (5) is the composite-rigid-body algorithm.
-Functions take the joint transforms ``X`` of :func:`joint_transforms`, so that a tape computes them once.
+Functions take the joint transforms ``X`` of :func:`joint_poses`, so that a tape computes them once.
 
 Source: R. Featherstone, "Rigid Body Dynamics Algorithms", Springer 2008, tables 5.1, 6.2 and 7.1;
 B. Siciliano et al., "Robotics", Springer 2009, chapter 7.
@@ -23,10 +23,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from arm_control.model.spatial_vectors import Force, Inertia, Motion, Transform, congruent, cross
+from arm_control.maths.linalg import congruent
+from arm_control.maths.poses import Array, Pose
+from arm_control.maths.scalars import Scalar
+from arm_control.maths.vectors import cross
+from arm_control.model.spatial_vectors import Force, Inertia, Motion, motion_matrix
 from arm_control.model.tree import Body, Frame, Tree
-from arm_control.scalars import Scalar
-from arm_control.spatial import Array
 
 REST = Motion(np.zeros(3), np.zeros(3))
 ZAXIS = np.array([0.0, 0.0, 1.0])
@@ -43,29 +45,29 @@ def along_axis(body: Body, force: Force) -> Scalar:
     return (force.f if body.is_prismatic else force.n)[2] * body.ratio
 
 
-def joint_transforms(tree: Tree, q: Array) -> list[Transform]:
+def joint_poses(tree: Tree, q: Array) -> list[Pose]:
     """``X_i``: every body seen from its parent, at joint positions q, shape (n,)."""
-    return [body.transform(q) for body in tree.bodies]
+    return [body.X_PB(q) for body in tree.bodies]
 
 
-def world_transforms(tree: Tree, X: list[Transform]) -> list[Transform]:
+def world_poses(tree: Tree, X: list[Pose]) -> list[Pose]:
     """``X_WB``: every body seen from the world."""
-    X_W: list[Transform] = []
+    X_W: list[Pose] = []
     for body, X_i in zip(tree.bodies, X, strict=True):
         X_W.append(X_i if body.parent < 0 else X_W[body.parent] @ X_i)
     return X_W
 
 
-def frame_transform(frame: Frame, X_W: list[Transform]) -> Transform:
+def frame_pose(frame: Frame, X_W: list[Pose]) -> Pose:
     """``X_WF``: a link, seen from the world."""
-    return frame.placement if frame.body < 0 else X_W[frame.body] @ frame.placement
+    return frame.X_BF if frame.body < 0 else X_W[frame.body] @ frame.X_BF
 
 
-def relative_transform(tree: Tree, X: list[Transform], a: Frame, b: Frame) -> Transform:
+def relative_pose(tree: Tree, X: list[Pose], a: Frame, b: Frame) -> Pose:
     """``X_AB``: link B, seen from link A; of the joints between them and no others."""
     above_a, above_b = tree.path(a.body), tree.path(b.body)
     shared = set(above_a) & set(above_b)
-    X_CA, X_CB = a.placement, b.placement
+    X_CA, X_CB = a.X_BF, b.X_BF
     for i in (i for i in above_a if i not in shared):
         X_CA = X[i] @ X_CA
     for i in (i for i in above_b if i not in shared):
@@ -73,28 +75,26 @@ def relative_transform(tree: Tree, X: list[Transform], a: Frame, b: Frame) -> Tr
     return X_CA.inverse() @ X_CB
 
 
-def velocities(tree: Tree, X: list[Transform], v: Array) -> list[Motion]:
+def velocities(tree: Tree, X: list[Pose], v: Array) -> list[Motion]:
     """``V_i``, equation (1)."""
     V: list[Motion] = []
     for body, X_i in zip(tree.bodies, X, strict=True):
         V_p = REST if body.parent < 0 else V[body.parent]
-        V.append(X_i.pull(V_p) + axis(body) * v[body.coordinate])
+        V.append(V_p.in_child(X_i) + axis(body) * v[body.coordinate])
     return V
 
 
-def accelerations(tree: Tree, X: list[Transform], V: list[Motion], v: Array, a: Array) -> list[Motion]:
+def accelerations(tree: Tree, X: list[Pose], V: list[Motion], v: Array, a: Array) -> list[Motion]:
     """``A_i``, equation (2): spatial accelerations, that of free fall taken off."""
     A: list[Motion] = []
     for body, X_i, V_i in zip(tree.bodies, X, V, strict=True):
         A_p = Motion(-tree.gravity, np.zeros(3)) if body.parent < 0 else A[body.parent]
         S, i = axis(body), body.coordinate
-        A.append(X_i.pull(A_p) + S * a[i] + V_i.cross(S * v[i]))
+        A.append(A_p.in_child(X_i) + S * a[i] + V_i.cross(S * v[i]))
     return A
 
 
-def inverse_dynamics(
-    tree: Tree, X: list[Transform], V: list[Motion], A: list[Motion], F_E: Force | None = None
-) -> Array:
+def inverse_dynamics(tree: Tree, X: list[Pose], V: list[Motion], A: list[Motion], F_E: Force | None = None) -> Array:
     """Joint torque for these accelerations, equations (3) and (4), shape (n,).
 
     ``F_E`` is what the end effector exerts on its surroundings, in E's own frame at its origin.
@@ -104,27 +104,27 @@ def inverse_dynamics(
         for body, V_i, A_i in zip(tree.bodies, V, A, strict=True)
     ]
     if F_E is not None:
-        F[tree.tip.body] += tree.tip.placement.push_force(F_E)
+        F[tree.tip.body] += F_E.in_parent(tree.tip.X_BF)
     tau = np.array([0.0] * tree.n, dtype=object)
     for i in reversed(range(len(F))):
         body = tree.bodies[i]
         tau[body.coordinate] += along_axis(body, F[i])
         if body.parent >= 0:
-            F[body.parent] += X[i].push_force(F[i])
+            F[body.parent] += F[i].in_parent(X[i])
     return numeric(tau)
 
 
-def composite_inertias(tree: Tree, X: list[Transform]) -> list[Inertia]:
+def composite_inertias(tree: Tree, X: list[Pose]) -> list[Inertia]:
     """``Ic_i``: every body with all it carries, as one rigid body; equation (5)."""
     Ic = [body.inertia for body in tree.bodies]
     for i in reversed(range(len(Ic))):
         parent = tree.bodies[i].parent
         if parent >= 0:
-            Ic[parent] += X[i].push_inertia(Ic[i])
+            Ic[parent] += Ic[i].in_parent(X[i])
     return Ic
 
 
-def mass_matrix(tree: Tree, X: list[Transform], Ic: list[Inertia]) -> Array:
+def mass_matrix(tree: Tree, X: list[Pose], Ic: list[Inertia]) -> Array:
     """``M``, equation (5), armature included, shape (n, n)."""
     M = np.array(np.diag(tree.armature), dtype=object)
     for i, body in enumerate(tree.bodies):
@@ -135,11 +135,11 @@ def mass_matrix(tree: Tree, X: list[Transform], Ic: list[Inertia]) -> Array:
             M[a, b] += entry
             if i != j:
                 M[b, a] += entry
-            F = X[j].push_force(F)
+            F = F.in_parent(X[j])
     return numeric(M)
 
 
-def gravity_torque(tree: Tree, Ic: list[Inertia], X_W: list[Transform]) -> Array:
+def gravity_torque(tree: Tree, Ic: list[Inertia], X_W: list[Pose]) -> Array:
     """``g``: what holds the composite bodies up, ``S_i . Ic_i (-g)``, shape (n,)."""
     torque = np.array([0.0] * tree.n, dtype=object)
     for body, Ic_i, X_i in zip(tree.bodies, Ic, X_W, strict=True):
@@ -148,7 +148,7 @@ def gravity_torque(tree: Tree, Ic: list[Inertia], X_W: list[Transform]) -> Array
     return numeric(torque)
 
 
-def jacobian(tree: Tree, X_W: list[Transform], body: int, p: Array) -> Array:
+def jacobian(tree: Tree, X_W: list[Pose], body: int, p: Array) -> Array:
     """``J`` of the point of a body that is at p in the world: ``V = J v``, world axes, shape (6, n)."""
     J = np.array([[0.0] * tree.n] * 6, dtype=object)
     for i in tree.path(body):
@@ -158,24 +158,24 @@ def jacobian(tree: Tree, X_W: list[Transform], body: int, p: Array) -> Array:
     return numeric(J)
 
 
-def frame_velocity(frame: Frame, X_W: list[Transform], V: list[Motion]) -> Motion:
+def frame_velocity(frame: Frame, X_W: list[Pose], V: list[Motion]) -> Motion:
     """Twist of a link at its origin, world axes."""
     if frame.body < 0:
         return REST
-    R, V_F = frame_transform(frame, X_W).R, frame.placement.pull(V[frame.body])
+    R, V_F = frame_pose(frame, X_W).R, V[frame.body].in_child(frame.X_BF)
     return Motion(R @ V_F.v, R @ V_F.w)
 
 
-def frame_acceleration(tree: Tree, frame: Frame, X_W: list[Transform], V: list[Motion], A: list[Motion]) -> Motion:
+def frame_acceleration(tree: Tree, frame: Frame, X_W: list[Pose], V: list[Motion], A: list[Motion]) -> Motion:
     """Derivative of :func:`frame_velocity`: ``J a + Jdot v``."""
     if frame.body < 0:
         return REST
-    R = frame_transform(frame, X_W).R
-    V_F, A_F = frame.placement.pull(V[frame.body]), frame.placement.pull(A[frame.body])
+    R = frame_pose(frame, X_W).R
+    V_F, A_F = V[frame.body].in_child(frame.X_BF), A[frame.body].in_child(frame.X_BF)
     return Motion(R @ (A_F.v + cross(V_F.w, V_F.v)) + tree.gravity, R @ A_F.w)
 
 
-def forward_dynamics(tree: Tree, X: list[Transform], V: list[Motion], v: Array, tau: Array) -> Array:
+def forward_dynamics(tree: Tree, X: list[Pose], V: list[Motion], v: Array, tau: Array) -> Array:
     """Joint acceleration from torque: the articulated-body algorithm, shape (n,).
 
     IA_i, pA_i: inertia and bias force of body i with all it carries, whose joints are free.
@@ -187,7 +187,7 @@ def forward_dynamics(tree: Tree, X: list[Transform], V: list[Motion], v: Array, 
     No joint may mimic another one.
     """
     bodies, S = tree.bodies, [axis(body).vector() for body in tree.bodies]
-    X6 = [X_i.inverse().motion_matrix() for X_i in X]
+    X6 = [motion_matrix(X_i.inverse()) for X_i in X]
     c = [V_i.cross(axis(body) * v[body.coordinate]).vector() for body, V_i in zip(bodies, V, strict=True)]
     IA = [body.inertia.matrix() for body in bodies]
     pA = [V_i.cross_force(body.inertia * V_i).vector() for body, V_i in zip(bodies, V, strict=True)]
@@ -217,17 +217,17 @@ def kinetic_energy(tree: Tree, V: list[Motion], v: Array) -> Scalar:
     return 0.5 * (moving + sum(tree.armature * v * v))
 
 
-def potential_energy(tree: Tree, X_W: list[Transform]) -> Scalar:
+def potential_energy(tree: Tree, X_W: list[Pose]) -> Scalar:
     """Potential energy, zero where all mass is at the world's origin [J]."""
     return -(tree.gravity @ first_moment(tree, X_W))
 
 
-def first_moment(tree: Tree, X_W: list[Transform]) -> Array:
+def first_moment(tree: Tree, X_W: list[Pose]) -> Array:
     """Mass times position of the centre of mass of what moves, shape (3,) [kg m]."""
-    return sum((X.push_inertia(body.inertia).h for body, X in zip(tree.bodies, X_W, strict=True)), np.zeros(3))
+    return sum((body.inertia.in_parent(X).h for body, X in zip(tree.bodies, X_W, strict=True)), np.zeros(3))
 
 
-def centre_of_mass(tree: Tree, X_W: list[Transform]) -> Array:
+def centre_of_mass(tree: Tree, X_W: list[Pose]) -> Array:
     """Centre of mass of what moves, in the world, shape (3,) [m]."""
     return first_moment(tree, X_W) / sum(body.inertia.m for body in tree.bodies)
 

@@ -21,20 +21,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.cache import Cache, default_directory
+from arm_control.compiler.column_law import ColumnLaw, Columns
+from arm_control.compiler.kernels import Kernel
+from arm_control.compiler.program import Program
+from arm_control.compiler.scan_law import Scan, ScanLaw
+from arm_control.core.cache import Cache, default_directory
 from arm_control.exceptions import FrameNotFound
+from arm_control.maths.poses import Array, Pose
 from arm_control.model.arm import Arm, describe
 from arm_control.model.calls import BatchFunction, Calls
-from arm_control.model.column_law import ColumnLaw, Columns
 from arm_control.model.derivatives import AccelerationDerivatives, TorqueDerivatives
 from arm_control.model.engine import ACCELERATION_DERIVATIVES, ENERGY, KINEMATICS, POSE, TORQUE_DERIVATIVES, Engine
-from arm_control.model.kernels import Kernel
-from arm_control.model.program import Program
 from arm_control.model.quantities import tool_numbers
-from arm_control.model.scan_law import Scan, ScanLaw
 from arm_control.model.terms import Terms
 from arm_control.model.tool import Tool
-from arm_control.spatial import Array, Pose
 
 if TYPE_CHECKING:
     from arm_control.model.symbolic import Symbolic

@@ -17,14 +17,14 @@ import cloudpickle
 import sympy
 from sympy.printing.pycode import PythonCodePrinter
 
-from arm_control.cache import Cache
+from arm_control.compiler.program import Program
+from arm_control.core.cache import Cache
 from arm_control.exceptions import FrameNotFound, InputError
-from arm_control.model.program import Program
+from arm_control.maths.poses import Pose
+from arm_control.maths.scalars import cos, sin
 from arm_control.model.quantities import INPUTS, State, input_sizes, write_down
-from arm_control.model.recursions import relative_transform
-from arm_control.model.spatial_vectors import Transform
+from arm_control.model.recursions import relative_pose
 from arm_control.model.tree import Tree
-from arm_control.scalars import cos, sin
 
 sin.register(sympy.Expr)(sympy.sin)
 cos.register(sympy.Expr)(sympy.cos)
@@ -150,22 +150,20 @@ class Symbolic:
 
     def inverse_transform(self, frame: str, seen_from: str | None = None) -> Formula:
         """Return its inverse, ``(R^T, -R^T p)``."""
-        return self._transform(frame, seen_from, "inverse transform", Transform.inverse)
+        return self._transform(frame, seen_from, "inverse transform", Pose.inverse)
 
     def jacobian(self, frame: str) -> Formula:
         """Return the Jacobian of the point x of a link, in the link's frame: a function of (q, x), (6, n)."""
         self._check(frame)
         return self._kept(f"Jacobian of {frame}", ["q", "point"], lambda state: state.J_point, frame)
 
-    def _transform(
-        self, frame: str, seen_from: str | None, what: str, change: Callable[[Transform], Transform]
-    ) -> Formula:
+    def _transform(self, frame: str, seen_from: str | None, what: str, change: Callable[[Pose], Pose]) -> Formula:
         base = next(iter(self._tree.frames)) if seen_from is None else seen_from
         a, b = (self._tree.frames[self._check(name)] for name in (base, frame))
         return self._kept(
             f"{what} of {frame} from {base}",
             ["q"],
-            lambda state: change(relative_transform(self._tree, state.X, a, b)).matrix(),
+            lambda state: change(relative_pose(self._tree, state.X, a, b)).matrix(),
         )
 
     def _check(self, frame: str) -> str:

@@ -1,10 +1,10 @@
-"""What one control tick needs to know of the robot, computed once."""
+"""The model terms of one state: everything a control tick needs to know about the robot."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from arm_control.spatial import Array, Pose
+from arm_control.maths.poses import Array, Pose
 
 
 class Terms(NamedTuple):

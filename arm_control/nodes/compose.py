@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import sys
 
+from arm_control.core.parameters import refuse_unknown
 from arm_control.exceptions import ParameterError
-from arm_control.nodes.base import ArmNode, run
 from arm_control.nodes.coppeliasim_bridge import CoppeliasimBridgeNode
 from arm_control.nodes.dynamics import DynamicsNode
 from arm_control.nodes.gate import GateNode
@@ -15,12 +15,12 @@ from arm_control.nodes.joint import JointNode
 from arm_control.nodes.obstacle_avoidance import ObstacleAvoidanceNode
 from arm_control.nodes.osc import OscNode
 from arm_control.nodes.simulator import SimulatorNode
+from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters, run
 from arm_control.nodes.targets import TargetsNode
 from arm_control.nodes.viewer import ViewerNode
 from arm_control.nodes.visuals import VisualsNode
-from arm_control.parameters import refuse_unknown
 
-NODE_CLASSES: dict[str, type[ArmNode]] = {
+NODE_CLASSES: dict[str, type[ArmNode[ArmNodeParameters]]] = {
     "coppeliasim_bridge": CoppeliasimBridgeNode,
     "dynamics": DynamicsNode,
     "gate": GateNode,

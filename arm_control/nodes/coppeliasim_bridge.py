@@ -20,18 +20,17 @@ import numpy as np
 from geometry_msgs.msg import PoseStamped
 from visualization_msgs.msg import MarkerArray
 
-from arm_control.controllers.proximity import Obstacle
+from arm_control.control.avoidance.proximity import Obstacle
+from arm_control.core.parameters import group, parameter
 from arm_control.exceptions import ModelError, SimulationDiverged, SimulatorLost
+from arm_control.maths.poses import Array, Pose, rotation_vector
 from arm_control.model import Terms
-from arm_control.nodes.base import EVENTS, LATCHED, run
-from arm_control.nodes.conversions import pose_message, time_message
-from arm_control.nodes.markers import marker_of
-from arm_control.nodes.simulated_arm import SimulatedArmNode
-from arm_control.nodes.simulated_arm_parameters import SimulatedArmParameters
-from arm_control.parameters import parameter
-from arm_control.simulators.coppeliasim_parameters import CoppeliasimParameters
-from arm_control.simulators.coppeliasim_simulator import CoppeliasimSimulator
-from arm_control.spatial import Array, Pose, rotation_vector
+from arm_control.nodes.support.arm_node import EVENTS, LATCHED, run
+from arm_control.nodes.support.conversions import ros
+from arm_control.nodes.support.plant_node import PlantNode
+from arm_control.nodes.support.plant_parameters import PlantParameters
+from arm_control.simulation.coppeliasim.coppeliasim_parameters import CoppeliasimParameters
+from arm_control.simulation.coppeliasim.coppeliasim_simulator import CoppeliasimSimulator
 
 RETRY = 1.0
 """Wall time between two attempts to connect [s]."""
@@ -47,9 +46,10 @@ NO_COMMAND = ("controller lost", "no command for")
 
 
 @dataclass(frozen=True)
-class CoppeliasimBridgeParameters(CoppeliasimParameters, SimulatedArmParameters):
+class CoppeliasimBridgeParameters(PlantParameters):
     """Parameters of the node ``coppeliasim_bridge``."""
 
+    coppeliasim: CoppeliasimParameters = group(CoppeliasimParameters)
     timestep: float = parameter(
         0.005, "simulated time of one step, of the simulation and of its engine", unit="s", lower=1e-4, upper=0.005
     )
@@ -61,10 +61,8 @@ class CoppeliasimBridgeParameters(CoppeliasimParameters, SimulatedArmParameters)
     )
 
 
-class CoppeliasimBridgeNode(SimulatedArmNode):
-    """CoppeliaSim as a node; the rest is in ``arm_control.simulators.coppeliasim_simulator``."""
-
-    parameters: CoppeliasimBridgeParameters
+class CoppeliasimBridgeNode(PlantNode[CoppeliasimBridgeParameters]):
+    """CoppeliaSim as a node; the rest is in ``arm_control.simulation.coppeliasim.coppeliasim_simulator``."""
 
     def __init__(self) -> None:
         self._is_lost, self._was_connected, self._tried_at = True, False, -math.inf
@@ -77,7 +75,7 @@ class CoppeliasimBridgeNode(SimulatedArmNode):
         """Describe the arm in CoppeliaSim; nothing is connected yet."""
         p = self.parameters
         q = np.array(p.initial_position) if p.initial_position else None
-        return CoppeliasimSimulator(self.model, q, timestep=p.timestep, parameters=p)
+        return CoppeliasimSimulator(self.model, q, timestep=p.timestep, parameters=p.coppeliasim)
 
     def on_model(self, first: bool) -> None:
         """Connect; what is wrong then ends the node, but nobody there yet does not."""
@@ -170,7 +168,7 @@ class CoppeliasimBridgeNode(SimulatedArmNode):
         except (SimulatorLost, ModelError) as error:
             self._lose(error)
             return
-        if self.parameters.on_loss == "pause" and self.gate.braking.startswith(NO_COMMAND):
+        if self.parameters.on_loss == "pause" and self.gate.reason.startswith(NO_COMMAND):
             self.paused = True
 
     def on_controller_lost(self, what: str) -> None:
@@ -184,7 +182,7 @@ class CoppeliasimBridgeNode(SimulatedArmNode):
     def before_step(self, t: Terms, tau: Array) -> Array:
         """Push, as every simulated arm; return zero without a command, if that is wanted."""
         tau = super().before_step(t, tau)
-        is_limp = self.parameters.on_loss == "zero" and self.gate.braking.startswith(NO_COMMAND)
+        is_limp = self.parameters.on_loss == "zero" and self.gate.reason.startswith(NO_COMMAND)
         return np.zeros_like(tau) if is_limp else tau
 
     # -- what is published -----------------------------------------------------------------------
@@ -206,13 +204,13 @@ class CoppeliasimBridgeNode(SimulatedArmNode):
         if X is None or last is None or not _has_moved(X, last):
             return
         self._target = X
-        self._targets.publish(pose_message(X, self.model.base, self.stamp_ns))
+        self._targets.publish(ros.pose_stamped(X, self.model.base, self.stamp_ns))
 
     def _obstacles(self) -> MarkerArray:
         message, shapes = MarkerArray(), self.simulator.obstacles
         for number, ((_, shape), X_BO) in enumerate(zip(shapes, self.simulator.X_BO, strict=True)):
-            marker = marker_of(Obstacle(shape, X_BO))
-            marker.header.stamp, marker.header.frame_id = time_message(self.stamp_ns), self.model.base
+            marker = ros.marker(Obstacle(shape, X_BO))
+            marker.header.stamp, marker.header.frame_id = ros.time(self.stamp_ns), self.model.base
             marker.ns, marker.id = "coppeliasim", number
             message.markers.append(marker)
         return message

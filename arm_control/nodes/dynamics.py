@@ -9,20 +9,21 @@ from geometry_msgs.msg import PoseStamped, TwistStamped
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from arm_control.controllers import OscParameters
-from arm_control.controllers.task_inertia import task_inertia
-from arm_control.nodes.base import STATE, ArmNode, ArmParameters, run
-from arm_control.nodes.conversions import multi_array, pose_message, twist_message
-from arm_control.nodes.health import OK, WARN, Diagnostics, Rate
-from arm_control.nodes.loop import Apart, poll
-from arm_control.nodes.states import State, StateReader
-from arm_control.parameters import parameter
+from arm_control.control.controllers import Measurement
+from arm_control.control.osc.osc_parameters import OscParameters
+from arm_control.control.osc.task_inertia import task_inertia
+from arm_control.core.parameters import parameter
+from arm_control.messages.joint_states import JointStateReader, Refused
+from arm_control.nodes.support.arm_node import STATE, ArmNode, ArmNodeParameters, run
+from arm_control.nodes.support.conversions import ros
+from arm_control.nodes.support.diagnostics import OK, WARN, Diagnostics, Rate
+from arm_control.nodes.support.polling import PolledGroup, poll
 
 _OSC = OscParameters()
 
 
 @dataclass(frozen=True)
-class DynamicsParameters(ArmParameters):
+class DynamicsParameters(ArmNodeParameters):
     """Parameters of the node ``dynamics``."""
 
     rate: float = parameter(50.0, "sets of messages per second; 0: one for each state", unit="Hz", lower=0.0)
@@ -34,10 +35,9 @@ class DynamicsParameters(ArmParameters):
     )
 
 
-class DynamicsNode(ArmNode):
+class DynamicsNode(ArmNode[DynamicsParameters]):
     """Kinematics and dynamics of the arm in its measured state, on topics below ``dynamics/``."""
 
-    parameters: DynamicsParameters
     NICE = 5  # the control loop comes first
     MATRICES = ("jacobian", "mass_matrix", "gravity", "bias", "task_inertia")
 
@@ -54,10 +54,10 @@ class DynamicsNode(ArmNode):
 
     def on_model(self, first: bool) -> None:
         """Read the states of this robot from now on."""
-        self.reader = StateReader(self.model, max_age=0.0)
+        self._reader = JointStateReader(self.model, max_age=0.0)
         if first and self.parameters.rate:
             self._states = self.create_subscription(
-                JointState, "joint_states", self._on_state, STATE, callback_group=Apart()
+                JointState, "joint_states", self._on_state, STATE, callback_group=PolledGroup()
             )
             self.control_path.every(1.0 / self.parameters.rate, self._on_timer)
         elif first:
@@ -68,18 +68,20 @@ class DynamicsNode(ArmNode):
             self._on_state(message, info)
 
     def _on_state(self, message: JointState, info: dict[str, Any]) -> None:
-        state = self.read_state(message, info)
-        if state is not None:
-            self._publish(state)
+        reading = self._reader.read(message, info)
+        if isinstance(reading, Refused):
+            self.rejections.add("joint_states", reading.error)
+        elif isinstance(reading, Measurement):
+            self._publish(reading)
 
-    def _publish(self, state: State) -> None:
+    def _publish(self, state: Measurement) -> None:
         t = self.model.evaluate(state.q, state.v)
         p = self.parameters
         Lambda = task_inertia(t.J, t.M, p.characteristic_length, p.singular_value)
         for name, values in zip(self.MATRICES, (t.J, t.M, t.g, t.h, Lambda), strict=True):
-            self._matrices[name].publish(multi_array(values))
-        self._pose.publish(pose_message(t.X_WE, self.model.base, state.stamp_ns))
-        self._twist.publish(twist_message(t.V_WE, self.model.base, state.stamp_ns))
+            self._matrices[name].publish(ros.multi_array(values))
+        self._pose.publish(ros.pose_stamped(t.X_WE, self.model.base, state.stamp_ns))
+        self._twist.publish(ros.twist_stamped(t.V_WE, self.model.base, state.stamp_ns))
         self._rate.tick()
 
     def health(self) -> tuple[bytes, str, dict[str, object]]:

@@ -8,111 +8,77 @@ from typing import Any
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
-from arm_control.controllers import JointParameters, JointSpaceController
-from arm_control.exceptions import ArmControlError
-from arm_control.following import Follower, FollowingParameters
-from arm_control.nodes.base import run
-from arm_control.nodes.effort import Command, EffortNode, EffortParameters
-from arm_control.nodes.health import WARN
-from arm_control.nodes.orders import Orders
-from arm_control.nodes.states import State
-from arm_control.orders import JointOrder, joint_order_of
-from arm_control.reference import Queue
-from arm_control.waypoints import Waypoints
+from arm_control.control.controllers import JointController, JointControlParameters
+from arm_control.control.loop import ControlLoop, TickResult
+from arm_control.core.parameters import group
+from arm_control.messages.goal_messages import joint_goal_of
+from arm_control.motion.goals import JointGoal
+from arm_control.motion.joint_follower import HOLDING, REACHED
+from arm_control.motion.references import Queue
+from arm_control.nodes.support.arm_node import ArmNode, run
+from arm_control.nodes.support.diagnostics import WARN, Diagnostics
+from arm_control.nodes.support.goal_subscription import GoalSubscription
+from arm_control.nodes.support.torque_pipeline import ControllerNodeParameters, Health, Tap, TorquePipeline
+
+TORQUE_TERMS = ("feedback", "feedforward", "bias")
+TOPICS = {"joint_trajectory": JointTrajectory, "target_joint": JointState}
 
 
 @dataclass(frozen=True)
-class JointNodeParameters(JointParameters, FollowingParameters, EffortParameters):
+class JointNodeParameters(ControllerNodeParameters):
     """Parameters of the node ``joint``."""
 
+    control: JointControlParameters = group(JointControlParameters)
 
-class JointNode(EffortNode):
-    """Joint space control as a node; the laws are in ``arm_control.controllers.joint``."""
 
-    parameters: JointNodeParameters
+class JointNode(ArmNode[JointNodeParameters]):
+    """Joint space control as a node; the laws are in ``arm_control.control.joint_space``."""
 
     def __init__(self) -> None:
-        self._orders: Queue[JointOrder] = Queue()
-        self._order: JointOrder | None = None
-        self._controller: JointSpaceController | None = None
-        self._follower: Follower | None = None
-        super().__init__("joint", JointNodeParameters, ("feedback", "feedforward", "bias"), ("joint_error",))
-
-    def n_targets(self) -> int:
-        """Trajectories and targets known so far."""
-        return len(self._orders)
-
-    # -- what comes in ---------------------------------------------------------------------------
+        super().__init__("joint", JointNodeParameters)
+        self._goals: Queue[JointGoal] = Queue()
+        self._outcome = HOLDING
+        self._pipeline = TorquePipeline(self, TORQUE_TERMS, ("joint_error",), lambda: len(self._goals))
+        self._diagnostics = Diagnostics(self)
+        self.find_model()
 
     def on_model(self, first: bool) -> None:
-        """Make the controller for this robot; it holds the first state until it is told otherwise."""
-        self._controller, self._follower = JointSpaceController(self.model, self.parameters), None
+        """Make the controller for this robot, and run it."""
+        p = self.parameters
+        self._controller = JointController(self.model, p.control, self._goals)
         if first:
-            kinds = {"joint_trajectory": JointTrajectory, "target_joint": JointState}
-            Orders(self, kinds, self._add_order, self.publish_target_count)
-        super().on_model(first)
+            GoalSubscription(self, TOPICS, self._add_goal, self._pipeline.publish_goal_count)
+        loop = ControlLoop(self.model, self._controller, p.gate, waits_for_commands=p.lock_step)
+        self._pipeline.start(loop, Tap(after=self._log_outcome))
 
     def on_parameters(self) -> None:
-        """New gains and tolerances act from the next state on; the gate smooths the step."""
+        """Take live changes; they act from the next state on, and the gate smooths the step."""
         if self.ready:
-            self._controller = JointSpaceController(self.model, self.parameters)
-        if self._follower is not None:
-            self._follower.parameters = self.parameters
+            self._controller.configure(self.parameters.control)
 
-    def _add_order(self, topic: str, message: Any) -> None:
-        self._orders.add(joint_order_of(topic, message, self.model, self.now_ns))
-
-    # -- one tick --------------------------------------------------------------------------------
-
-    def restart(self, state: State) -> None:
-        """Hold where the arm is until a trajectory is due."""
-        self._order = self._follower = None
-
-    def law(self, state: State) -> Command:
-        """Torque for the desired motion of this moment."""
-        assert self._controller is not None
-        follower = self._following(state)
-        before = follower.outcome.state
-        reference = follower.tick(state.stamp_ns, state.q)
-        if follower.outcome.state != before:
-            self._tell(follower)
-        terms = self.model.evaluate(state.q, state.v)
-        output = self._controller.tick(terms, reference)
-        return Command(terms, output.tau, output.terms, lambda: {"joint_error": float(abs(output.error).max())})
-
-    def _following(self, state: State) -> Follower:
-        """The follower, with what is due taken up. A braked arm is let go: later it is held where it is then."""
-        if self._follower is None or self.gate.latched:
-            self._follower = Follower(self.model, self.parameters, state.q)
-        order = self._orders.active(state.stamp_ns)
-        if order is not None and order is not self._order:
-            self._order = order
-            self._start(self._follower, order, state.stamp_ns)
-        return self._follower
-
-    def _start(self, follower: Follower, order: JointOrder, now_ns: int) -> None:
-        try:
-            if isinstance(order.goal, Waypoints):
-                follower.follow(order.goal, now_ns)
-            else:
-                follower.go_to(order.goal, now_ns)
-        except ArmControlError as error:
-            self.rejections.add("start", error)
-
-    def _tell(self, follower: Follower) -> None:
-        if follower.outcome.failed:
-            self.get_logger().error(f"trajectory given up, {follower.outcome}; the arm is held where it is")
-        else:
-            self.get_logger().info(f"trajectory {follower.outcome}")
-
-    def health(self) -> tuple[bytes, str, dict[str, object]]:
+    def health(self) -> Health:
         """Level, sentence and figures for ``/diagnostics``."""
-        level, sentence, figures = super().health()
-        if self._follower is not None:
-            figures["trajectory"] = str(self._follower.outcome)
-            if self._follower.outcome.failed and level != WARN:
-                level, sentence = WARN, str(self._follower.outcome)
+        level, sentence, figures = self._pipeline.health()
+        if self.ready:
+            outcome = self._controller.follower.outcome
+            figures["trajectory"] = str(outcome)
+            if outcome.failed and level != WARN:
+                level, sentence = WARN, str(outcome)
         return level, sentence, figures
+
+    def _add_goal(self, topic: str, message: Any) -> None:
+        self._goals.add(joint_goal_of(topic, message, self.model, self._pipeline.now_ns))
+
+    def _log_outcome(self, _: TickResult) -> None:
+        """Log how a trajectory ends; a new one begins without a word."""
+        outcome = self._controller.follower.outcome
+        if outcome.state == self._outcome:
+            return
+        self._outcome = outcome.state
+        if outcome.failed:
+            self.get_logger().error(f"trajectory given up, {outcome}; the arm is held where it is")
+        elif outcome.state == REACHED:
+            self.get_logger().info(f"trajectory {outcome}")
 
 
 def main() -> None:

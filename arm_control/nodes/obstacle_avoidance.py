@@ -12,38 +12,42 @@ from typing import Any
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64
 
-from arm_control.controllers.avoidance import AvoidanceOutput, AvoidanceParameters
+from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceOutput
+from arm_control.control.avoidance.avoidance_parameters import AvoidanceParameters
+from arm_control.control.controllers import Measurement
+from arm_control.core.parameters import group, parameter
+from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import ArmControlError, InputError
+from arm_control.messages.fields import nanoseconds
+from arm_control.messages.joint_states import JointStateReader, Refused
 from arm_control.model import Terms
-from arm_control.nodes.base import STATE, ArmNode, ArmParameters, run
-from arm_control.nodes.conversions import NANOSECONDS, joint_state, nanoseconds
-from arm_control.nodes.health import OK, WARN, Diagnostics, Rate
-from arm_control.nodes.states import State, StateReader
-from arm_control.nodes.surroundings import Surroundings
-from arm_control.parameters import parameter
+from arm_control.nodes.support.arm_node import STATE, ArmNode, ArmNodeParameters, run
+from arm_control.nodes.support.conversions import ros
+from arm_control.nodes.support.diagnostics import OK, WARN, Diagnostics, Rate
+from arm_control.nodes.support.obstacle_subscription import CountedObstacles, warn_about_capsules
 
 
 @dataclass(frozen=True)
-class AvoidanceNodeParameters(AvoidanceParameters, ArmParameters):
+class AvoidanceNodeParameters(ArmNodeParameters):
     """Parameters of the node ``obstacle_avoidance``."""
+
+    avoidance: AvoidanceParameters = group(AvoidanceParameters)
 
     max_age: float = parameter(0.02, "age above which a state or a command is stale; 0: never", unit="s", lower=0.0)
     telemetry_every: int = parameter(20, "commands between two sets of avoidance/*", lower=1)
 
 
-class ObstacleAvoidanceNode(ArmNode):
-    """Obstacle avoidance as a node; the law is in ``arm_control.controllers.avoidance``."""
-
-    parameters: AvoidanceNodeParameters
+class ObstacleAvoidanceNode(ArmNode[AvoidanceNodeParameters]):
+    """Obstacle avoidance as a node; the law is in ``arm_control.control.avoidance.avoidance_law``."""
 
     def __init__(self) -> None:
         super().__init__("obstacle_avoidance", AvoidanceNodeParameters)
-        self._state: State | None = None
+        self._measurement: Measurement | None = None
         self._terms: Terms | None = None
         self._early: tuple[JointState, dict[str, Any]] | None = None
         self._output: AvoidanceOutput | None = None
         self._rate, self._count = Rate(), 0
-        self._surroundings: Surroundings | None = None
+        self._obstacles: CountedObstacles | None = None
         self._efforts = self.create_publisher(JointState, "effort_out", self.state_qos())
         self._torque = self.create_publisher(JointState, "torque_terms/avoidance", STATE)
         self._figures = {
@@ -57,55 +61,57 @@ class ObstacleAvoidanceNode(ArmNode):
     def on_model(self, first: bool) -> None:
         """Make the law for this robot and listen."""
         self._max_age = 0.0 if self.parameters.lock_step else self.parameters.max_age
-        self.reader = StateReader(self.model, self._max_age)
-        self._state = self._terms = None
-        if self._surroundings is not None:
-            self._surroundings.on_model()
-        else:
-            self._surroundings = Surroundings(self)
+        self._reader = JointStateReader(self.model, self._max_age)
+        self._measurement = self._terms = None
+        if self._obstacles is None:
+            self._obstacles = CountedObstacles(self)
+        self._obstacles.on_model()
+        self._avoidance = Avoidance(self.model, self.parameters.avoidance)
+        warn_about_capsules(self, self._avoidance)
         if first:
             self.control_path.subscribe(JointState, "joint_states", self._on_state, STATE)
             self.control_path.subscribe(JointState, "effort_in", self._on_effort, STATE)
 
     def on_parameters(self) -> None:
         """New parameters act from the next command on; the gate smooths the step."""
-        if self._surroundings is not None:
-            self._surroundings.on_parameters()
+        if self.ready:
+            self._avoidance.parameters = self.parameters.avoidance
 
     # -- one tick --------------------------------------------------------------------------------
 
     def _on_state(self, message: JointState, info: dict[str, Any]) -> None:
-        assert self._surroundings is not None
-        state = self.read_state(message, info)
-        if state is None:
+        assert self._obstacles is not None
+        reading = self._reader.read(message, info)
+        if isinstance(reading, Refused):
+            self.rejections.add("joint_states", reading.error)
+        if not isinstance(reading, Measurement):
             return
-        if self.reader.restarted:
-            self._surroundings.restart(state)
-        self._surroundings.on_state(state)
-        self._state, self._terms = state, self.model.evaluate(state.q, state.v)
+        self._obstacles.on_measurement(reading)
+        self._measurement = reading
+        self._terms = self.model.evaluate(reading.q, reading.v)
         if self._early is not None:
             self._on_effort(*self._early)
 
     def _on_effort(self, message: JointState, info: dict[str, Any]) -> None:
         """Add avoidance to a command; one that comes before its state waits for it."""
-        stamp_ns, state = nanoseconds(message.header.stamp), self._state
-        self._early = (message, info) if state is None or stamp_ns > state.stamp_ns else None
-        if self._early is not None or state is None or self._terms is None or self._surroundings is None:
+        stamp_ns, measurement = nanoseconds(message.header.stamp), self._measurement
+        self._early = (message, info) if measurement is None or stamp_ns > measurement.stamp_ns else None
+        if self._early is not None or measurement is None or self._terms is None or self._obstacles is None:
             return
         try:
-            age = (state.stamp_ns - stamp_ns) / NANOSECONDS
+            age = (measurement.stamp_ns - stamp_ns) / NANOSECONDS
             if self._max_age and age > self._max_age:
                 raise InputError(f"stale: {age * 1e3:.1f} ms old, allowed {self._max_age * 1e3:.1f} ms")
             tau = self.model.in_joint_order(message.name, message.effort, "effort")
         except ArmControlError as error:
             self.rejections.add("effort_in", error)
             return
-        self._output = self._surroundings.avoid(state, self._terms)
+        self._output = self._avoidance.tick(self._terms, self._obstacles.newest(measurement))
         names = self.model.joint_names
-        self._efforts.publish(joint_state(names, stamp_ns, effort=self._output.combined(tau)))
+        self._efforts.publish(ros.joint_state(names, stamp_ns, effort=self._output.combined(tau)))
         self._rate.tick()
         if self._count % self.parameters.telemetry_every == 0:
-            self._torque.publish(joint_state(names, stamp_ns, effort=self._output.tau))
+            self._torque.publish(ros.joint_state(names, stamp_ns, effort=self._output.tau))
             self._figures["distance"].publish(Float64(data=self._output.distance))
             self._figures["task_share"].publish(Float64(data=self._output.task_share))
         self._count += 1

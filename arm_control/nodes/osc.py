@@ -1,6 +1,6 @@
 """The node ``osc``: joint states, target poses and pose trajectories in, joint torque out, through the gate.
 
-It may keep clear of ``obstacles``, and is told on ``disturbance`` of torque that something known exerts.
+It may avoid ``obstacles``, and takes torque that something known exerts from ``disturbance``.
 """
 
 from __future__ import annotations
@@ -8,128 +8,102 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from sensor_msgs.msg import JointState
 
-from arm_control.controllers import AvoidanceOutput, CompiledOsc, OscOutput
-from arm_control.controllers.osc import TERMS
+from arm_control.control.avoidance.avoidance_law import Avoidance
+from arm_control.control.controllers import OscController
+from arm_control.control.loop import ControlLoop
+from arm_control.control.osc.osc_controller import TERMS
+from arm_control.control.osc.tuning import OscTuning, describe_proposals, resolve_parameters
+from arm_control.core.parameters import group, parameter
 from arm_control.exceptions import InputError
 from arm_control.model import RobotModel
-from arm_control.nodes.base import STATE, run
-from arm_control.nodes.conversions import NANOSECONDS
-from arm_control.nodes.effort import Command, EffortNode, EffortParameters
-from arm_control.nodes.orders import PoseOrders
-from arm_control.nodes.states import State
-from arm_control.nodes.surroundings import Surroundings
-from arm_control.parameters import parameter
-from arm_control.spatial import Array
-from arm_control.tuning import OscTuning, said, tuned, with_avoidance
+from arm_control.nodes.support.arm_node import STATE, ArmNode, run
+from arm_control.nodes.support.diagnostics import Diagnostics
+from arm_control.nodes.support.goal_subscription import PoseGoals
+from arm_control.nodes.support.obstacle_subscription import CountedObstacles, warn_about_capsules
+from arm_control.nodes.support.torque_pipeline import ControllerNodeParameters, Health, Tap, TorquePipeline
+
+FIGURES = ("position_error", "orientation_error", "condition_number", "nearest_distance", "task_share")
 
 
 @dataclass(frozen=True)
-class OscNodeParameters(OscTuning, EffortParameters):
+class OscNodeParameters(ControllerNodeParameters):
     """Parameters of the node ``osc``."""
 
+    control: OscTuning = group(OscTuning)
     disturbance_timeout: float = parameter(
         0.1, "a disturbance that is older, by the states' stamps, has ended", unit="s", lower=0.0, live=True
     )
 
 
-class OscNode(EffortNode):
-    """Operational space control as a node; the law is in ``arm_control.controllers.osc``."""
-
-    parameters: OscNodeParameters
-    FIGURES = ("position_error", "orientation_error", "condition_number", "nearest_distance", "task_share")
+class OscNode(ArmNode[OscNodeParameters]):
+    """Operational space control as a node; the law is in ``arm_control.control.osc.osc_law``."""
 
     def __init__(self) -> None:
-        self._controller: CompiledOsc | None = None
-        self._surroundings: Surroundings | None = None
-        self._disturbance: tuple[int, Array] | None = None
-        super().__init__("osc", OscNodeParameters, (*TERMS, "avoidance"), self.FIGURES)
+        super().__init__("osc", OscNodeParameters)
+        self._goals: PoseGoals | None = None
+        self._obstacles: CountedObstacles | None = None
+        self._pipeline = TorquePipeline(self, (*TERMS, "avoidance"), FIGURES, lambda: len(self._goals or ()))
+        self._diagnostics = Diagnostics(self)
+        self.find_model()
 
-    def n_targets(self) -> int:
-        """Targets and motions known so far."""
-        return len(self._orders) if self.ready else 0
-
-    def completed(self, given: dict[str, Any], model: RobotModel | None) -> OscNodeParameters:
-        """All parameters: gains that nobody gave are what the arm suggests."""
-        return tuned(OscNodeParameters, given, model)
-
-    # -- what comes in ---------------------------------------------------------------------------
+    def resolve_parameters(self, overrides: dict[str, Any], model: RobotModel | None) -> OscNodeParameters:
+        """Return all parameters; gains that nobody has set are proposed for the arm."""
+        return resolve_parameters(OscNodeParameters, overrides, model)
 
     def on_model(self, first: bool) -> None:
-        """Compile the law for this robot; the controller itself is made with the first state."""
-        if proposed := said(self.parameters, self.given):
-            self.get_logger().info(f"proposed for this arm: {proposed}")
-        self._controller = None
-        self._new_controller(np.zeros(self.model.nv))
-        if first:
-            self._orders = PoseOrders(self, lambda: self.now_ns, self.publish_target_count)
-            self.control_path.subscribe(JointState, "disturbance", self._on_disturbance, STATE)
-        self._orders.on_model()
-        if self._surroundings is not None:
-            self._surroundings.on_model()
-        elif self.parameters.avoid_obstacles:
-            self._surroundings = Surroundings(self)
-        super().on_model(first)
+        """Compile the law for this robot, and run it."""
+        p = self.parameters
+        if proposals := describe_proposals(p.control, self.overrides):
+            self.get_logger().info(f"proposed for this arm: {proposals}")
+        self._controller = OscController(self.model, p.control, self._follow_goals().follower)
+        self._avoidance = self._avoid_obstacles()
+        loop = ControlLoop(self.model, self._controller, p.gate, self._avoidance, waits_for_commands=p.lock_step)
+        loop.disturbance.timeout = p.disturbance_timeout
+        tap = Tap() if self._obstacles is None else Tap(obstacles=self._obstacles.at)
+        self._pipeline.start(loop, tap)
 
     def on_parameters(self) -> None:
-        """New gains act from the next state on; the gate smooths the step."""
-        if self._controller is not None:
-            self._controller = self._new_controller(np.array(self._controller.parameters.posture))
-        if self._surroundings is not None:
-            self._surroundings.on_parameters()
+        """Take live changes; they act from the next state on, and the gate smooths the step."""
+        if self._pipeline.loop is None:
+            return
+        self._controller.configure(self.parameters.control)
+        self._pipeline.loop.disturbance.timeout = self.parameters.disturbance_timeout
+        if self._avoidance is not None:
+            self._avoidance.parameters = self.parameters.control.avoidance
+
+    def health(self) -> Health:
+        """Level, sentence and figures for ``/diagnostics``."""
+        return self._pipeline.health()
+
+    def _follow_goals(self) -> PoseGoals:
+        """Subscribe to goals and disturbances, the first time."""
+        if self._goals is None:
+            self._goals = PoseGoals(self, lambda: self._pipeline.now_ns, self._pipeline.publish_goal_count)
+            self.control_path.subscribe(JointState, "disturbance", self._on_disturbance, STATE)
+        self._goals.on_model()
+        return self._goals
+
+    def _avoid_obstacles(self) -> Avoidance | None:
+        """Subscribe to obstacles, the first time; return what avoids them."""
+        if not self.parameters.control.avoid_obstacles:
+            return None
+        if self._obstacles is None:
+            self._obstacles = CountedObstacles(self)
+        self._obstacles.on_model()
+        avoidance = Avoidance(self.model, self.parameters.control.avoidance)
+        warn_about_capsules(self, avoidance)
+        return avoidance
 
     def _on_disturbance(self, message: JointState, _: dict[str, Any]) -> None:
+        assert self._pipeline.loop is not None
         try:
             tau_dist = self.model.in_joint_order(message.name, message.effort, "effort")
         except InputError as error:
             self.rejections.add("disturbance", error)
         else:
-            self._disturbance = self.now_ns, tau_dist
-
-    # -- one tick --------------------------------------------------------------------------------
-
-    def restart(self, state: State) -> None:
-        """Hold where the arm is until something is due."""
-        self._orders.follower.restart(state.q)
-        self._disturbance = None
-        if self._surroundings is not None:
-            self._surroundings.restart(state)
-
-    def law(self, state: State) -> Command:
-        """Torque towards where the end effector should be now."""
-        if self._controller is None:
-            self._controller = self._new_controller(state.q)
-        reference = self._orders.follower.reference(state.stamp_ns, state.q)
-        output = self._controller.tick(state.q, state.v, reference, self._tau_dist(state.stamp_ns))
-        if self._surroundings is None:
-            return Command(output.state, output.tau, output.terms, lambda: _figures(output))
-        avoidance = self._surroundings.avoid(state, output.state)
-        tau, terms = with_avoidance(output.tau, output.terms, avoidance)
-        return Command(output.state, tau, terms, lambda: _figures(output, avoidance))
-
-    def _tau_dist(self, stamp_ns: int) -> Array | None:
-        """The known disturbance that holds in a state, or None."""
-        if self._disturbance is None:
-            return None
-        came_ns, tau_dist = self._disturbance
-        return tau_dist if stamp_ns - came_ns <= self.parameters.disturbance_timeout * NANOSECONDS else None
-
-    def _new_controller(self, posture: Array) -> CompiledOsc:
-        chosen = self.parameters.posture or tuple(posture.tolist())
-        return CompiledOsc(self.model, self.parameters.replace(posture=chosen))
-
-
-def _figures(output: OscOutput, avoidance: AvoidanceOutput | None = None) -> dict[str, float]:
-    sigma = output.singular_values
-    near = {"nearest_distance": avoidance.distance, "task_share": avoidance.task_share} if avoidance else {}
-    return {
-        **near,
-        "position_error": float(np.linalg.norm(output.error[:3])),
-        "orientation_error": float(np.linalg.norm(output.error[3:])),
-        "condition_number": float(sigma[0] / max(sigma[-1], 1e-12)),
-    }
+            self._pipeline.loop.disturbance.set(self._pipeline.now_ns, tau_dist)
 
 
 def main() -> None:

@@ -1,30 +1,28 @@
 """The node ``simulator``: an arm in MuJoCo that publishes joint states and obeys joint torque.
 
-How it waits, steps and brakes is in :mod:`arm_control.nodes.simulated_arm`.
+How it waits, steps and brakes is in :mod:`arm_control.nodes.support.plant_node`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from arm_control.nodes.base import run
-from arm_control.nodes.simulated_arm import SimulatedArmNode
-from arm_control.nodes.simulated_arm_parameters import SimulatedArmParameters
-from arm_control.parameters import parameter
-from arm_control.simulators.mujoco_simulator import MujocoSimulator
+from arm_control.core.parameters import parameter
+from arm_control.nodes.support.arm_node import run
+from arm_control.nodes.support.plant_node import PlantNode
+from arm_control.nodes.support.plant_parameters import PlantParameters
+from arm_control.simulation.mujoco_simulator import MujocoSimulator
 
 
 @dataclass(frozen=True)
-class SimulatorParameters(SimulatedArmParameters):
+class SimulatorParameters(PlantParameters):
     """Parameters of the node ``simulator``."""
 
     damping: float = parameter(0.0, "viscous damping of every joint", unit="N m s/rad", lower=0.0)
 
 
-class SimulatorNode(SimulatedArmNode):
-    """MuJoCo as a node; the physics is in ``arm_control.simulators.mujoco_simulator``."""
-
-    parameters: SimulatorParameters
+class SimulatorNode(PlantNode[SimulatorParameters]):
+    """MuJoCo as a node; the physics is in ``arm_control.simulation.mujoco_simulator``."""
 
     def __init__(self) -> None:
         super().__init__("simulator", SimulatorParameters)

@@ -2,7 +2,7 @@
 
 Poses go to ``target_pose``, one after the other; a motion of the end effector goes to ``pose_trajectory``, and a
 joint trajectory to ``joint_trajectory``, once. What is in the way is published on ``obstacles``, as
-:mod:`arm_control.nodes.scenery` tells.
+:mod:`arm_control.nodes.support.obstacle_publisher` tells.
 """
 
 from __future__ import annotations
@@ -15,23 +15,19 @@ from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
 from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
 
+from arm_control.core.parameters import parameter
+from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import ParameterError
-from arm_control.nodes.base import LATCHED_EVENTS, ArmNode, ArmParameters, run
-from arm_control.nodes.conversions import (
-    NANOSECONDS,
-    pose_message,
-    pose_trajectory_message,
-    trajectory_message,
-)
-from arm_control.nodes.scenery import Scenery
-from arm_control.parameters import parameter
-from arm_control.scenario import world_of
-from arm_control.scenery import LEAD
-from arm_control.targets import Motion, TargetList, load_trajectory
+from arm_control.motion.target_files import Motion, TargetList, load_trajectory
+from arm_control.nodes.support.arm_node import LATCHED_EVENTS, ArmNode, ArmNodeParameters, run
+from arm_control.nodes.support.conversions import ros
+from arm_control.nodes.support.obstacle_publisher import ObstaclePublisher
+from arm_control.simulation.obstacle_schedule import LEAD
+from arm_control.simulation.scenario import world_of
 
 
 @dataclass(frozen=True)
-class TargetsParameters(ArmParameters):
+class TargetsParameters(ArmNodeParameters):
     """Parameters of the node ``targets``."""
 
     file: str = parameter("", "list of targets: a name below config/targets, or the path of a YAML file")
@@ -46,10 +42,9 @@ class TargetsParameters(ArmParameters):
     count: int = parameter(0, "targets to publish, going round the list; 0: go on for ever", lower=0)
 
 
-class TargetsNode(ArmNode):
+class TargetsNode(ArmNode[TargetsParameters]):
     """Publishes targets ahead of their time, latched, so that a controller has them when they are due."""
 
-    parameters: TargetsParameters
     AHEAD = 5
 
     def __init__(self) -> None:
@@ -69,18 +64,18 @@ class TargetsNode(ArmNode):
     def on_model(self, first: bool) -> None:
         """Publish the obstacles in the robot's world."""
         if first:
-            self._scenery = Scenery(self, world_of(self.parameters.world), self.parameters.lead)
+            self._scenery = ObstaclePublisher(self, world_of(self.parameters.world), self.parameters.lead)
 
     def _publish_motion(self) -> None:
         motion = Motion.load(self.parameters.motion)
-        message = pose_trajectory_message(self.parameters.tip, motion.points, motion.frame, 0)
+        message = ros.pose_trajectory(self.parameters.arm.tip, motion.points, motion.frame, 0)
         self._motion = self.create_publisher(MultiDOFJointTrajectory, "pose_trajectory", LATCHED_EVENTS)
         self._motion.publish(message)
 
     def _publish_trajectory(self) -> None:
         joints, points = load_trajectory(self.parameters.trajectory)
         self._trajectory = self.create_publisher(JointTrajectory, "joint_trajectory", LATCHED_EVENTS)
-        self._trajectory.publish(trajectory_message(joints, points, 0))
+        self._trajectory.publish(ros.joint_trajectory(joints, points, 0))
 
     def _publish_list(self) -> None:
         self._list = TargetList.load(self.parameters.file)
@@ -97,7 +92,7 @@ class TargetsNode(ArmNode):
         for number in itertools.islice(self._numbers, count):
             target = self._list.targets[number % len(self._list.targets)]
             stamp_ns = round(number * self._list.period * NANOSECONDS)
-            self._publisher.publish(pose_message(target, self._list.frame, stamp_ns))
+            self._publisher.publish(ros.pose_stamped(target, self._list.frame, stamp_ns))
 
 
 def main() -> None:

@@ -30,17 +30,17 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
-from arm_control.controllers.proximity import Proximity
+from arm_control.control.avoidance.proximity import Proximity
+from arm_control.control.controllers import Measurement
+from arm_control.core.parameters import parameter
 from arm_control.exceptions import InputError
-from arm_control.nodes.base import LATCHED, STATE, ArmNode, ArmParameters, run
-from arm_control.nodes.conversions import time_message, transform_message
-from arm_control.nodes.loop import Apart, poll
-from arm_control.nodes.markers import line_marker
-from arm_control.nodes.orders import PoseOrders
-from arm_control.nodes.states import State, StateReader
-from arm_control.nodes.surroundings import ObstacleListener
-from arm_control.parameters import parameter
-from arm_control.spatial import Array, Pose
+from arm_control.maths.poses import Array, Pose
+from arm_control.messages.joint_states import JointStateReader, Refused
+from arm_control.nodes.support.arm_node import LATCHED, STATE, ArmNode, ArmNodeParameters, run
+from arm_control.nodes.support.conversions import ros
+from arm_control.nodes.support.goal_subscription import PoseGoals
+from arm_control.nodes.support.obstacle_subscription import ObstacleSubscription
+from arm_control.nodes.support.polling import PolledGroup, poll
 
 try:
     from tf2_msgs.msg import TFMessage
@@ -57,7 +57,7 @@ SMALL_FORCE = 0.5
 
 
 @dataclass(frozen=True)
-class VisualsParameters(ArmParameters):
+class VisualsParameters(ArmNodeParameters):
     """Parameters of the node ``visuals``."""
 
     rate: float = parameter(20.0, "sets of markers per second", unit="Hz", lower=0.1, upper=100.0)
@@ -70,16 +70,15 @@ class VisualsParameters(ArmParameters):
     )
 
 
-class VisualsNode(ArmNode):
+class VisualsNode(ArmNode[VisualsParameters]):
     """Draws, at a rate that eyes need; it decides about nothing."""
 
-    parameters: VisualsParameters
     NICE = 10  # the control loop comes first
-    _orders: PoseOrders
-    _obstacles: ObstacleListener
+    _goals: PoseGoals
+    _obstacles: ObstacleSubscription
 
     def __init__(self) -> None:
-        self._state: State | None = None
+        self._state: Measurement | None = None
         self._trace: deque[tuple[int, Array]] = deque()
         super().__init__("visuals", VisualsParameters)
         self._markers = self.create_publisher(MarkerArray, "markers", STATE)
@@ -93,10 +92,10 @@ class VisualsNode(ArmNode):
 
     def on_model(self, first: bool) -> None:
         """Read the states of this robot from now on."""
-        self.reader, self._state = StateReader(self.model, max_age=0.0), None
+        self._reader, self._state = JointStateReader(self.model, max_age=0.0), None
         self._proximity = Proximity(self.model)
         if not first:
-            self._orders.on_model()
+            self._goals.on_model()
             self._obstacles.on_model()
         else:
             self._listen()
@@ -105,43 +104,44 @@ class VisualsNode(ArmNode):
             self._tf_static.publish(TFMessage(transforms=self.world()))
 
     def _listen(self) -> None:
-        self._orders = PoseOrders(self, lambda: self._state.stamp_ns if self._state is not None else 0)
-        self._obstacles = ObstacleListener(self)
+        self._goals = PoseGoals(self, lambda: self._state.stamp_ns if self._state is not None else 0)
+        self._obstacles = ObstacleSubscription(self)
         self._joint_states, self._task = (
-            self.create_subscription(JointState, topic, lambda _: None, STATE, callback_group=Apart())
+            self.create_subscription(JointState, topic, lambda _: None, STATE, callback_group=PolledGroup())
             for topic in ("joint_states", "torque_terms/task")
         )
         self.control_path.every(1.0 / self.parameters.rate, self._on_timer)
 
     def _on_timer(self) -> None:
         for message, info in poll(self._joint_states):
-            state = self.read_state(message, info)
-            if state is not None:
-                self._take(state)
+            reading = self._reader.read(message, info)
+            if isinstance(reading, Refused):
+                self.rejections.add("joint_states", reading.error)
+            elif isinstance(reading, Measurement):
+                self._take(reading)
         if self._state is not None:
             force = self._force([message for message, _ in poll(self._task)])
             self._markers.publish(MarkerArray(markers=self.markers(self._state, force)))
             if self._tf is not None:
                 self._send_transforms(self._state)
 
-    def _send_transforms(self, state: State) -> None:
+    def _send_transforms(self, state: Measurement) -> None:
         """Send each state once, and once a second while it stays, for who joins late; others go before."""
         if self.count_publishers(self._tf.topic_name) > 1:
             self._sent = None
             return
         if self._sent is None:
-            fixed = self.transforms(State(0, state.q, state.v, 0.0), fixed=True)
+            fixed = self.transforms(Measurement(0, state.q, state.v, 0.0), fixed=True)
             self._tf_static.publish(TFMessage(transforms=self.world() + fixed))
         now = state.stamp_ns, int(time.monotonic())
         if now != self._sent:
             self._tf.publish(TFMessage(transforms=self.transforms(state, fixed=False)))
         self._sent = now
 
-    def _take(self, state: State) -> None:
-        if self.reader.restarted:
+    def _take(self, state: Measurement) -> None:
+        if state.is_restart:
             self._trace.clear()
-            self._orders.follower.restart(state.q)
-            self._obstacles.restart(state)
+            self._goals.follower.restart(state.q)
         self._state = state
         oldest_ns = state.stamp_ns - round(self.parameters.trace_time * 1e9)
         self._trace.append((state.stamp_ns, self.model.pose(state.q).p))
@@ -161,46 +161,46 @@ class VisualsNode(ArmNode):
 
     # -- what is drawn -----------------------------------------------------------------------------
 
-    def markers(self, state: State, force: Array) -> list[Marker]:
+    def markers(self, state: Measurement, force: Array) -> list[Marker]:
         """Return the markers of a state, with the force [N] at the end effector."""
         p_E = self.model.pose(state.q).p
-        X_WT = self._orders.follower.reference(state.stamp_ns, state.q).X_WT
+        X_WT = self._goals.follower.reference(state.stamp_ns, state.q).X_WT
         way = np.array([p for _, p in self._trace])
         drawn = [*axes(X_WT), *self._distances(state)]
         if np.linalg.norm(force) >= SMALL_FORCE:
             drawn.append(arrow("force", p_E, force * self.parameters.force_scale, ORANGE))
         if len(way) > 1:
-            drawn.append(line_marker(way, "", 0))
+            drawn.append(ros.line_marker(way, "", 0))
             drawn[-1].ns = "trace"
         gone = Marker(action=Marker.DELETEALL)  # what is not drawn any more must not stay
         for marker in (gone, *drawn):
-            marker.header.frame_id, marker.header.stamp = self.model.base, time_message(state.stamp_ns)
+            marker.header.frame_id, marker.header.stamp = self.model.base, ros.time(state.stamp_ns)
         return [gone, *drawn]
 
-    def _distances(self, state: State) -> list[Marker]:
+    def _distances(self, state: Measurement) -> list[Marker]:
         obstacles = self._obstacles.at(state)
         if not obstacles:
             return []
         pairs = self._proximity.near(state.q, obstacles, self.parameters.reach, 0.0)
         lines = []
         for i, (rho, p, p_other) in enumerate(zip(pairs.rho, pairs.p, pairs.p_other, strict=True)):
-            line = line_marker(np.stack([p, p_other]), "", 0, 0.004)
+            line = ros.line_marker(np.stack([p, p_other]), "", 0, 0.004)
             line.ns, line.id, line.color = "distance", i, _colour(RED if rho < self.parameters.near else GREY)
             lines.append(line)
         return lines
 
     def world(self) -> list[TransformStamped]:
         """Return where the base is in ``world``: nothing where the URDF may say so itself."""
-        if self.parameters.base or "world" in self.model.frames:
+        if self.parameters.arm.base or "world" in self.model.frames:
             return []
-        return [transform_message(Pose(np.eye(3), np.zeros(3)), "world", self.model.base, 0)]
+        return [ros.transform_stamped(Pose(np.eye(3), np.zeros(3)), "world", self.model.base, 0)]
 
-    def transforms(self, state: State, fixed: bool) -> list[TransformStamped]:
+    def transforms(self, state: Measurement, fixed: bool) -> list[TransformStamped]:
         """Return where the links behind the fixed, or else the movable, joints are, seen from their parents."""
         X = {link: self.model.pose(state.q, link) for link in self.model.frames}
         joints = [joint for joint in self.model.urdf.robot.joints if (joint.type == "fixed") is fixed]
         return [
-            transform_message(X[joint.parent].inverse() @ X[joint.child], joint.parent, joint.child, state.stamp_ns)
+            ros.transform_stamped(X[joint.parent].inverse() @ X[joint.child], joint.parent, joint.child, state.stamp_ns)
             for joint in joints
         ]
 

@@ -1,15 +1,15 @@
-"""Who may see the page, and what it may say: every request and every message of a page is checked here.
+"""Access to the page: checks of every request and of every message of a page.
 
-A page of somebody else in the same browser can send requests to this machine, and a name of somebody else may turn
-into 127.0.0.1 between two requests (DNS rebinding). So a request needs, all at once,
+A foreign page in the same browser can send requests to this machine, and a foreign host name may resolve to 127.0.0.1
+between two requests (DNS rebinding). So a request needs all of these:
 
-    (1)  Host: 127.0.0.1 or localhost, with our port,
-    (2)  Origin: that same host; a browser that opens a web socket always tells it, so there it must be,
-    (3)  the token: in the address of the first request, from then on in a cookie.
+    (1)  Host: 127.0.0.1 or localhost, with the port of the page,
+    (2)  Origin: the same host; required for a web socket, where every browser sends it,
+    (3)  the token: in the address of the first request, then in a cookie.
 
-The cookie is told to nobody's script and goes out with requests of our own page only; the address that stays in the
-browser has no token in it. A message is dropped unless its kind is known to be harmless, or the page may control; and
-unless its numbers are finite, as many as there should be, and a value is like the one that its control has now.
+No script can read the cookie, and only requests of this page carry it; the address that stays in the browser has no
+token. A message is dropped unless its type is harmless, or the page may control; and unless its numbers are finite,
+their count is right, and a value has the type of its control's present value.
 """
 
 from __future__ import annotations
@@ -23,38 +23,39 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 HOSTS = ("127.0.0.1", "localhost")
-LOOKING = ("ViewerCameraMessage",)
-"""What every page may say."""
-DRAGGING = "TransformControlsUpdateMessage"
-"""Where something is dragged to."""
-CONTROLLING = (DRAGGING, "TransformControlsDragStartMessage", "TransformControlsDragEndMessage")
-"""What a page may say beside it when it may control."""
-SETTING = "GuiUpdateMessage"
-"""A value of a slider or a press of a button; in a page that may only look, of those that change the view."""
-POINT, TURN = (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0)
-MOST = 1 << 16
-"""Bytes of a message: a page needs some hundred."""
+VIEW_MESSAGES = ("ViewerCameraMessage",)
+"""Messages of every page."""
+DRAG = "TransformControlsUpdateMessage"
+"""The pose of a dragged object."""
+CONTROL_MESSAGES = (DRAG, "TransformControlsDragStartMessage", "TransformControlsDragEndMessage")
+"""Further messages of a page with control."""
+UPDATE = "GuiUpdateMessage"
+"""The value of a slider or the press of a button; without control only of controls that change the view."""
+POSITION, QUATERNION = (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0)
+"""Examples of the values in a drag."""
+MAX_MESSAGE_SIZE = 1 << 16
+"""Bytes of a message; a page needs some hundred."""
 
 
 def new_token() -> str:
-    """Return a token that nobody can guess."""
+    """Return a random token of 256 bits."""
     return secrets.token_urlsafe(32)
 
 
 @dataclass
 class Guard:
-    """Checks what comes from browsers.
+    """Checks requests and messages of browsers.
 
     Attributes
     ----------
     control : bool
-        Whether pages may do more than look.
+        Whether pages may control.
     token : str
-        What a browser must know.
+        Secret of the browsers with access.
     harmless : set of str
         Names of controls that only change the view.
     value_of : callable
-        Value that a control has now, by its name; None where there is no such control.
+        Returns the present value of a control by its name; None when there is no such control.
     """
 
     control: bool = False
@@ -63,93 +64,116 @@ class Guard:
     value_of: Callable[[str], Any] = lambda _: None
 
     def refusal(self, path: str, headers: Callable[[str], Sequence[str]], port: int) -> str:
-        """Say why a request is refused; empty when it is not.
+        """Return why a request is refused; empty when it is not.
 
         Parameters
         ----------
         path : str
-            What is asked for, with what follows the question mark.
+            Path of the request, with its query.
         headers : callable
-            All values of a header, by its name.
+            Returns all values of a header, by its name.
         port : int
-            Where we listen.
+            Port of the page.
         """
         hosts, origins = list(headers("Host")), list(headers("Origin"))
         if len(hosts) != 1 or hosts[0] not in [f"{name}:{port}" for name in HOSTS]:  # (1)
             return "unknown host"
         if origins != [f"http://{hosts[0]}"] and (origins or is_web_socket(headers)):  # (2)
             return "foreign origin"
-        if not (self.knows(cookie_of(headers, port)) or self.is_login(path, headers)):  # (3)
-            return "no token: open the address that was printed"
+        if not (self.is_token(cookie_of(headers, port)) or self.is_login(path, headers)):  # (3)
+            return "no token: open the printed address"
         return ""
 
     def is_login(self, path: str, headers: Callable[[str], Sequence[str]]) -> bool:
-        """Whether a request, not of a web socket, brings the token in its address."""
-        given = parse_qs(urlsplit(path).query).get("token", [""])
-        return not is_web_socket(headers) and len(given) == 1 and self.knows(given[0])
+        """Return whether a request, not of a web socket, has the token in its address.
 
-    def knows(self, token: str) -> bool:
-        """Whether this is the token; it takes the same time whatever it is."""
+        Parameters
+        ----------
+        path, headers
+            As in :meth:`refusal`.
+        """
+        tokens = parse_qs(urlsplit(path).query).get("token", [""])
+        return not is_web_socket(headers) and len(tokens) == 1 and self.is_token(tokens[0])
+
+    def is_token(self, token: str) -> bool:
+        """Return whether this is the token, in a time that does not depend on it."""
         return secrets.compare_digest(token.encode(errors="replace"), self.token.encode())
 
     def login(self, port: int) -> dict[str, str]:
-        """Headers that put the token into a cookie and lead to an address without it."""
+        """Return headers that put the token into a cookie and redirect to the address without it."""
         cookie = f"{cookie_name(port)}={self.token}; Path=/; HttpOnly; SameSite=Strict"
         return {"Location": "/", "Set-Cookie": cookie}
 
     def lets_pass(self, message: Any) -> bool:
-        """Whether a page may say this; a message is a mapping with its ``type``."""
+        """Return whether a message of a page is accepted; it must be a mapping with its ``type``."""
         if not isinstance(message, Mapping):
             return False
-        kind = message.get("type")
-        if kind == SETTING:
+        message_type = message.get("type")
+        if message_type == UPDATE:
             updates, name = message.get("updates"), message.get("uuid")
             if not (isinstance(updates, Mapping) and list(updates) == ["value"] and isinstance(name, str)):
                 return False
-            return (self.control or name in self.harmless) and is_like(self.value_of(name), updates["value"])
-        if kind == DRAGGING and not (is_like(POINT, message.get("position")) and is_like(TURN, message.get("wxyz"))):
-            return False
-        return kind in LOOKING or (self.control and kind in CONTROLLING)
+            return (self.control or name in self.harmless) and has_type_of(self.value_of(name), updates["value"])
+        if message_type == DRAG:
+            has_pose = has_type_of(POSITION, message.get("position")) and has_type_of(QUATERNION, message.get("wxyz"))
+            return has_pose and self.control
+        return message_type in VIEW_MESSAGES or (self.control and message_type in CONTROL_MESSAGES)
 
 
-def is_like(known: Any, given: Any) -> bool:
-    """Whether a value can take the place of a known one: a text, a switch, a finite number, or as many of them.
+def has_type_of(example: Any, value: Any) -> bool:
+    """Return whether a value has the type of an example: a text, a switch, a finite number, or as many of them.
+
+    Parameters
+    ----------
+    example : str, bool, int, float or tuple of these
+        The example; other types are never equal.
+    value
+        The value to check.
 
     Examples
     --------
-    >>> is_like(0.5, 1), is_like((0.0, 0.0), [1, 2.5]), is_like((0.0, 0.0), [1]), is_like(0.5, "nan")
+    >>> has_type_of(0.5, 1), has_type_of((0.0, 0.0), [1, 2.5]), has_type_of((0.0, 0.0), [1]), has_type_of(0.5, "nan")
     (True, True, False, False)
     """
-    if isinstance(known, tuple):
-        return isinstance(given, list | tuple) and len(given) == len(known) and all(map(is_like, known, given))
-    if isinstance(known, bool | str):
-        return isinstance(given, type(known))
-    is_number = isinstance(given, int | float) and not isinstance(given, bool)
-    return isinstance(known, int | float) and is_number and math.isfinite(given)
+    if isinstance(example, tuple):
+        has_length = isinstance(value, list | tuple) and len(value) == len(example)
+        return has_length and all(map(has_type_of, example, value))
+    if isinstance(example, bool | str):
+        return isinstance(value, type(example))
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(example, int | float) and is_number and math.isfinite(value)
 
 
 def is_web_socket(headers: Callable[[str], Sequence[str]]) -> bool:
-    """Whether a request wants to become a web socket."""
+    """Return whether a request is the upgrade to a web socket."""
     return bool(headers("Upgrade"))
 
 
 def cookie_name(port: int) -> str:
-    """Name of our cookie: a browser does not tell ports apart, so the name does."""
+    """Return the name of the cookie, with the port: browsers share cookies between ports."""
     return f"arm_control_viewer_{port}"
 
 
 def cookie_of(headers: Callable[[str], Sequence[str]], port: int) -> str:
-    """Token in the cookie; empty where there is none."""
+    """Return the token in the cookie; empty when there is none.
+
+    Parameters
+    ----------
+    headers : callable
+        Returns all values of a header, by its name.
+    port : int
+        Port of the page.
+    """
     try:
         cookies = SimpleCookie("; ".join(headers("Cookie")))
     except CookieError:
         return ""
-    found = cookies.get(cookie_name(port))
-    return found.value if found is not None else ""
+    cookie = cookies.get(cookie_name(port))
+    return cookie.value if cookie is not None else ""
 
 
 def page_headers(port: int) -> dict[str, str]:
-    """Headers of every answer: no frame around the page, no address passed on, and nothing from elsewhere in it."""
+    """Return headers of every response: no frame around the page, no referrer, and no content from other hosts."""
     sockets = " ".join(f"ws://{name}:{port}" for name in HOSTS)
     own = "'self' data: blob: 'unsafe-inline' 'unsafe-eval'"
     return {

@@ -1,29 +1,32 @@
-"""The panel beside the space: what is going on, and what can be done about it."""
+"""The panel beside the space: status, buttons, sliders and gains."""
 
 from __future__ import annotations
 
 import html
 import math
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from arm_control.parameters import Spec
-from arm_control.spatial import Array, Pose
-from arm_control.viewer.wishes import Wishes
+from arm_control.core.parameters import Spec
+from arm_control.maths.poses import Array, Pose
+from arm_control.viewer.page_commands import PageCommandQueue
 
-HELD = 0.4
-"""Time after a number was typed in which it stays, until others have heard of it [s]."""
+HOLD_TIME = 0.4
+"""Time for which a typed number stays, until the controller has received it [s]."""
 TURN = 2.0 * math.pi
 STEPS = 400
-"""Places of a slider."""
-NOTE, READ = 5.0, 2.0
-"""How long a note is shown, and how long when it says what was so before: long enough to be read [s]."""
-GOOD, BAD = "#2e7d32", "#c62828"
-LOOKS = ("", "color:#8a4b00;background:#fff3d6;font-weight:600", "color:#fff;background:#c62828;font-weight:600")
-"""Of a line of the status: all well, a warning, an error."""
+"""Steps of a gain's slider."""
+NOTE_TIME = 5.0
+"""Time for which a note is shown [s]."""
+MIN_NOTE_TIME = 2.0
+"""Time for which a note is shown when the status has changed since: long enough to be read [s]."""
+GREEN, RED = "#2e7d32", "#c62828"
+LEVEL_STYLES = ("", "color:#8a4b00;background:#fff3d6;font-weight:600", "color:#fff;background:#c62828;font-weight:600")
+"""Styles of a line of the status: OK, a warning, an error."""
 
 
 class Line(NamedTuple):
@@ -31,15 +34,15 @@ class Line(NamedTuple):
 
     Attributes
     ----------
-    words : str
-        What is so.
+    text : str
+        The message.
     level : int
-        0: well, 1: a warning, 2: an error.
+        0: OK, 1: a warning, 2: an error.
     figure : str
-        A number behind the words that changes all the time.
+        A number behind the text that changes all the time.
     """
 
-    words: str
+    text: str
     level: int = 0
     figure: str = ""
 
@@ -50,25 +53,28 @@ class Panel:
     Parameters
     ----------
     gui : viser.GuiApi
-        Where to put them.
-    wishes : Wishes
-        Where to say what is wanted.
+        The page's controls.
+    commands : PageCommandQueue
+        Queue for the user's commands.
     control : bool
-        Whether more is offered than to look.
+        Whether the page may control.
     """
 
-    def __init__(self, gui: Any, wishes: Wishes, control: bool) -> None:
-        self._gui, self._wishes, self._control = gui, wishes, control
+    def __init__(self, gui: Any, commands: PageCommandQueue, control: bool) -> None:
+        self._gui = gui
+        self._commands = commands
+        self._control = control
         self.joints: dict[str, Any] = {}
         self.gains: dict[str, Any] = {}
-        self._shown = ""
-        self._told: dict[str, tuple[str, int]] = {}
-        self._note_since, self._is_out_of_date = -math.inf, False
-        self._note_is_bad = False
+        self._status_html = ""
+        self._status_lines: dict[str, tuple[str, int]] = {}
+        self._note_time = -math.inf
+        self._note_is_outdated = False
+        self._note_is_error = False
         self._X_WT: Pose | None = None
-        self._target_held = 0.0
+        self._target_hold_end = 0.0
         self._status = gui.add_html("")
-        self._message = gui.add_html("")
+        self._note = gui.add_html("")
         if control:
             self._add_buttons()
         tabs = gui.add_tab_group()
@@ -76,16 +82,16 @@ class Panel:
             self._joint_folder = gui.add_folder("Joints [rad]")
             self._target = gui.add_vector3("target x, y, z [m]", (0.0, 0.0, 0.0), step=0.001, disabled=not control,
                                             visible=False)  # fmt: skip
-            self._target_hint = gui.add_markdown("Drag the arrows and arcs of the target, or type where it is to be.",
+            self._target_hint = gui.add_markdown("Drag the arrows and arcs of the target, or type its position.",
                                                  visible=False)  # fmt: skip
-            self._on(self._target, self._on_target)
+            self._on_change(self._target, self._on_target)
         if control:
             with tabs.add_tab("Obstacles"):
-                for label, kind, name in (("add a ball", "add", "ball"), ("add a box", "add", "box"),
-                                          ("remove the last one", "remove", "")):  # fmt: skip
-                    self._press(gui.add_button(label), kind, name)
-                gui.add_markdown("Drag the arrows of an obstacle to move it. Obstacles are avoided where the controller"
-                                 " has `avoid_obstacles`.")  # fmt: skip
+                for label, command_type, name in (("add a ball", "add", "ball"), ("add a box", "add", "box"),
+                                                  ("remove the last one", "remove", "")):  # fmt: skip
+                    self._on_press(gui.add_button(label), command_type, name)
+                gui.add_markdown("Drag the arrows of an obstacle to move it. The arm avoids obstacles if the"
+                                 " controller's parameter `avoid_obstacles` is true.")  # fmt: skip
             with tabs.add_tab("Gains"):
                 self._no_gains = gui.add_markdown("*no controller is running*")
                 self._gain_folder = gui.add_folder("", visible=False)
@@ -93,86 +99,108 @@ class Panel:
     # -- status ------------------------------------------------------------------------------------
 
     def set_status(self, lines: Mapping[str, Line]) -> None:
-        """Show what is going on, by short names; a note that is old, or says what was so before, goes away."""
+        """Show lines of the status by their short names; an old or outdated note is removed."""
         text = f"<table style='font-size:13px;margin:2px 14px'>{''.join(map(_row, lines, lines.values()))}</table>"
-        if text != self._shown:
-            self._status.content = self._shown = text
-        told = {name: (line.words, line.level) for name, line in lines.items()}
-        is_news, self._told = told != self._told, told
-        self._is_out_of_date |= is_news and not self._note_is_bad
-        if time.monotonic() - self._note_since >= (READ if self._is_out_of_date else NOTE):
-            self.say("")
+        if text != self._status_html:
+            self._status.content = self._status_html = text
+        status_lines = {name: (line.text, line.level) for name, line in lines.items()}
+        has_changed = status_lines != self._status_lines
+        self._status_lines = status_lines
+        self._note_is_outdated |= has_changed and not self._note_is_error
+        if time.monotonic() - self._note_time >= (MIN_NOTE_TIME if self._note_is_outdated else NOTE_TIME):
+            self.notify("")
 
-    def say(self, sentence: str, is_bad: bool = False) -> None:
-        """Show what came of a wish, for a while."""
-        colour = BAD if is_bad else GOOD
-        text = f"<div style='font-size:12px;margin:2px 16px;color:{colour}'>{html.escape(sentence)}</div>"
-        self._note_since, self._note_is_bad = time.monotonic() if sentence else math.inf, is_bad
-        self._is_out_of_date = False
-        self._message.content = text if sentence else ""
+    def notify(self, message: str, is_error: bool = False) -> None:
+        """Show a note for a while.
+
+        Parameters
+        ----------
+        message : str
+            The note; empty: none.
+        is_error : bool
+            Whether it is an error.
+        """
+        colour = RED if is_error else GREEN
+        text = f"<div style='font-size:12px;margin:2px 16px;color:{colour}'>{html.escape(message)}</div>"
+        self._note_time = time.monotonic() if message else math.inf
+        self._note_is_error = is_error
+        self._note_is_outdated = False
+        self._note.content = text if message else ""
 
     # -- buttons -----------------------------------------------------------------------------------
 
     def _add_buttons(self) -> None:
-        flow = self._gui.add_button_group("run", ("go on", "pause", "step", "reset"), visible=False)
+        run_buttons = self._gui.add_button_group("run", ("go on", "pause", "step", "reset"), visible=False)
 
-        async def run(_: Any) -> None:
-            if flow.value in ("step", "reset"):
-                self._wishes.put(flow.value)
+        async def on_click(_: Any) -> None:
+            if run_buttons.value in ("step", "reset"):
+                self._commands.put(run_buttons.value)
             else:
-                self._wishes.put("pause", value=flow.value == "pause")
+                self._commands.put("pause", value=run_buttons.value == "pause")
 
-        flow.on_click(run)
-        self._enable = self._gui.add_button("enable", hint="let a braked arm go on", visible=False)
-        self._press(self._enable, "enable", "")
+        run_buttons.on_click(on_click)
+        self._enable = self._gui.add_button("enable", hint="let a braked arm move again", visible=False)
+        self._on_press(self._enable, "enable", "")
         hint = "simulated time per wall time; less than 1 is slow motion"
         self._speed = self._gui.add_slider("speed", 0.05, 1.0, 0.05, 1.0, hint=hint, visible=False)
-        self._run = flow, self._speed
-        self._on(self._speed, lambda: self._wishes.put("speed", value=float(self._speed.value)))
+        self._simulator_controls = run_buttons, self._speed
+        self._on_change(self._speed, partial(self._put_value, "speed", "", self._speed))
 
     def offer(self, simulator: bool, gate: bool, target: bool) -> None:
-        """Show what has an effect, and hide the rest: where nobody simulates, brakes, or follows a target."""
-        shown = [(self._target, target)]
+        """Show the controls that have an effect, and hide the others.
+
+        Parameters
+        ----------
+        simulator, gate, target : bool
+            Whether a simulator is running, a gate, and a node that follows targets.
+        """
+        visibility = [(self._target, target)]
         if self._control:
-            shown += [*((handle, simulator) for handle in self._run), (self._enable, gate)]
-            shown.append((self._target_hint, target))
-        for handle, is_there in shown:
-            if handle.visible is not is_there:
-                handle.visible = is_there
+            visibility += [(handle, simulator) for handle in self._simulator_controls]
+            visibility += [(self._enable, gate), (self._target_hint, target)]
+        for handle, is_visible in visibility:
+            if handle.visible is not is_visible:
+                handle.visible = is_visible
 
     def set_braked(self, braked: bool) -> None:
-        """Let the button stand out that enables, where there is something to enable; else it cannot be pressed."""
+        """Activate the button that enables while a gate is braked."""
         if self._control and self._enable.disabled is braked:
             self._enable.disabled = not braked
 
     def set_speed(self, factor: float) -> None:
-        """Show how fast simulated time goes."""
+        """Show simulated time per wall time."""
         if self._control:
-            self._show_wider(self._speed, factor)
+            self._show_extended(self._speed, factor)
 
-    def _press(self, button: Any, kind: str, name: str) -> None:
-        async def pressed(_: Any) -> None:
-            self._wishes.put(kind, name)
+    def _on_press(self, button: Any, command_type: str, name: str) -> None:
+        """Put a command into the queue when a button is pressed."""
 
-        button.on_click(pressed)
+        async def on_click(_: Any) -> None:
+            self._commands.put(command_type, name)
 
-    def _on(self, handle: Any, act: Any) -> None:
-        """Do something when a person has changed a value; not when we have, which comes without a client."""
+        button.on_click(on_click)
 
-        async def changed(event: Any) -> None:
+    def _on_change(self, handle: Any, action: Callable[[], None]) -> None:
+        """Call a function when a person has changed a value; changes by this node come without a client."""
+
+        async def on_update(event: Any) -> None:
             if event.client_id is not None:
-                act()
+                action()
 
-        handle.on_update(changed)
+        handle.on_update(on_update)
+
+    def _put_value(self, command_type: str, name: str, slider: Any) -> None:
+        self._commands.put(command_type, name, float(slider.value))
 
     def _show(self, handle: Any, value: Any) -> None:
-        """Set a value, if it is another one."""
+        """Set a value, if it differs."""
         if not np.allclose(handle.value, value, rtol=0.0, atol=1e-6):
             handle.value = value
 
-    def _show_wider(self, slider: Any, value: float) -> None:
-        """Set a slider's value, and let it reach so far."""
-        low, high = min(slider.min, value), max(slider.max, value)
+    def _show_extended(self, slider: Any, value: float) -> None:
+        """Set a slider's value, and extend its range if necessary."""
+        low = min(slider.min, value)
+        high = max(slider.max, value)
         if (low, high) != (slider.min, slider.max):
             slider.min, slider.max = low, high
         self._show(slider, value)
@@ -180,19 +208,38 @@ class Panel:
     # -- joints and target ---------------------------------------------------------------------------
 
     def set_joints(self, names: Sequence[str], low: Array, high: Array, lengths: Collection[str] = ()) -> None:
-        """Offer a slider for each joint, between its limits [rad]; for those whose value is a length, in [m]."""
+        """Make a slider for each joint.
+
+        Parameters
+        ----------
+        names : sequence of str
+            The joints.
+        low, high : ndarray, shape (n,)
+            Their limits [rad or m].
+        lengths : collection of str
+            The prismatic ones among them.
+        """
         for slider in self.joints.values():
             slider.remove()
         self.joints = {}
         with self._joint_folder:
-            for name, a, b in zip(names, low.tolist(), high.tolist(), strict=True):
-                a, b = slider_ends(a, b)  # noqa: PLW2901
+            for name, q_min, q_max in zip(names, low.tolist(), high.tolist(), strict=True):
+                start, end = slider_ends(q_min, q_max)
                 label = f"{name} [m]" if name in lengths else name
-                self.joints[name] = slider = self._gui.add_slider(label, a, b, 0.001, min(max(0.0, a), b))
-                self._on(slider, lambda n=name, s=slider: self._wishes.put("joint", n, float(s.value)))
+                slider = self._gui.add_slider(label, start, end, 0.001, min(max(0.0, start), end))
+                self._on_change(slider, partial(self._put_value, "joint", name, slider))
+                self.joints[name] = slider
 
     def show_joints(self, values: Mapping[str, float], fixed: bool) -> None:
-        """Let the sliders follow the arm; ``fixed`` where somebody else moves it."""
+        """Show joint positions on the sliders.
+
+        Parameters
+        ----------
+        values : mapping of str to float
+            Position of each joint [rad or m].
+        fixed : bool
+            Whether another node moves the arm: the sliders then follow it and cannot be moved.
+        """
         for name, slider in self.joints.items():
             if slider.disabled is not fixed:
                 slider.disabled = fixed
@@ -201,21 +248,29 @@ class Panel:
                 slider.value = round(value, 3)
 
     def show_target(self, X: Pose) -> None:
-        """Show where the target is."""
+        """Show the target's position."""
         self._X_WT = X
-        if time.monotonic() >= self._target_held:
+        if time.monotonic() >= self._target_hold_end:
             self._show(self._target, tuple(np.round(X.p, 4).tolist()))
 
     def _on_target(self) -> None:
         p = np.array(self._target.value, dtype=float)
         if self._X_WT is not None and np.isfinite(p).all():
-            self._target_held = time.monotonic() + HELD
-            self._wishes.put("target", "target", Pose(self._X_WT.R, p))
+            self._target_hold_end = time.monotonic() + HOLD_TIME
+            self._commands.put("target", "target", Pose(self._X_WT.R, p))
 
     # -- gains ---------------------------------------------------------------------------------------
 
     def set_gains(self, node: str, gains: Mapping[str, tuple[float, Spec | None]]) -> None:
-        """Offer a slider for each gain of a node: its value, and what is known of it."""
+        """Make a slider for each gain of a node.
+
+        Parameters
+        ----------
+        node : str
+            Name of the node.
+        gains : mapping
+            Value of each gain, and its unit, bounds and text if they are known.
+        """
         if not self._control:
             return
         for slider in self.gains.values():
@@ -227,29 +282,35 @@ class Panel:
             for name, (value, spec) in gains.items():
                 low, high = slider_range(value, spec)
                 label = f"{name} [{spec.unit}]" if spec is not None and spec.unit else name
-                step, hint = (high - low) / STEPS, str(spec) if spec is not None else None
-                self.gains[name] = slider = self._gui.add_slider(label, low, high, step, value, hint=hint)
-                self._on(slider, lambda n=name, s=slider: self._wishes.put("gain", n, float(s.value)))
+                hint = str(spec) if spec is not None else None
+                slider = self._gui.add_slider(label, low, high, (high - low) / STEPS, value, hint=hint)
+                self._on_change(slider, partial(self._put_value, "gain", name, slider))
+                self.gains[name] = slider
 
     def show_gain(self, name: str, value: float) -> None:
-        """Show what a gain is now."""
+        """Show the value of a gain; an unknown name is ignored."""
         slider = self.gains.get(name)
         if slider is not None:
-            self._show_wider(slider, value)
+            self._show_extended(slider, value)
 
 
 def _row(name: str, line: Line) -> str:
-    """A row of the status as a table."""
-    words, figure = html.escape(line.words), html.escape(line.figure)
-    look = f"{LOOKS[line.level]};padding:1px 6px;border-radius:3px" if line.level else "padding:1px 6px"
+    """Return a line of the status as a row of an HTML table."""
+    text, figure = html.escape(line.text), html.escape(line.figure)
+    style = f"{LEVEL_STYLES[line.level]};padding:1px 6px;border-radius:3px" if line.level else "padding:1px 6px"
     return (
         f"<tr><td style='color:#777;padding-right:6px;vertical-align:top'>{html.escape(name)}</td>"
-        f"<td style='{look}'>{words} <span style='font-weight:400'>{figure}</span></td></tr>"
+        f"<td style='{style}'>{text} <span style='font-weight:400'>{figure}</span></td></tr>"
     )
 
 
 def slider_ends(low: float, high: float) -> tuple[float, float]:
-    """Between which values a joint's slider goes: its limits, in whole steps, and not farther than a turn from zero.
+    """Return the ends of a joint's slider: its limits in whole steps, at most one turn from zero.
+
+    Parameters
+    ----------
+    low, high : float
+        Limits of the joint [rad or m].
 
     Examples
     --------
@@ -261,7 +322,14 @@ def slider_ends(low: float, high: float) -> tuple[float, float]:
 
 
 def slider_range(value: float, spec: Spec | None) -> tuple[float, float]:
-    """Between which values a gain's slider goes: its bounds, or four times what it is.
+    """Return the ends of a gain's slider: its bounds, or four times its value.
+
+    Parameters
+    ----------
+    value : float
+        The gain at present.
+    spec : Spec or None
+        Its bounds, if they are known.
 
     Examples
     --------

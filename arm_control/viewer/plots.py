@@ -1,4 +1,4 @@
-"""Curves over simulated time: what was heard is kept for a while, and drawn a few times a second."""
+"""Plots of the newest values over simulated time."""
 
 from __future__ import annotations
 
@@ -9,31 +9,40 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.spatial import Array
+from arm_control.maths.poses import Array
 
 COLOURS = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#000000", "#56b4e9", "#e69f00", "#7f7f7f", "#8c564b", "#4b0082")
-"""Of curves; the first seven, of Okabe and Ito, are told apart by the colour-blind too."""
+"""Colours of curves; the first seven, of Okabe and Ito, are distinct for the colour-blind, too."""
 FONT, HEIGHT = "11px sans-serif", 146
-"""Of a plot [px]."""
+"""Font and height of a plot [px]."""
 
 
 class History:
-    """Numbers over time, by name; the newest ones are kept.
+    """The newest values over time, by name.
 
     Parameters
     ----------
     seconds : float
-        For how long [s].
+        Time for which values are kept [s].
     step : float
-        What follows within this time [s] is left out.
+        Least time between two values [s]; others are left out.
     """
 
     def __init__(self, seconds: float = 12.0, step: float = 0.03) -> None:
-        self._step, self._rows = step, deque[tuple[float, dict[str, float]]](maxlen=math.ceil(seconds / step))
+        self._step = step
         self._seconds = seconds
+        self._rows = deque[tuple[float, dict[str, float]]](maxlen=math.ceil(seconds / step))
 
     def add(self, t: float, values: Mapping[str, float]) -> None:
-        """Keep numbers of a time [s]; when time goes back, everything before is forgotten."""
+        """Add values; when time goes back, all before are removed.
+
+        Parameters
+        ----------
+        t : float
+            Time [s].
+        values : mapping of str to float
+            The values.
+        """
         if self._rows and t < self._rows[-1][0]:
             self._rows.clear()
         if not self._rows or t >= self._rows[-1][0] + self._step:
@@ -42,27 +51,29 @@ class History:
                 self._rows.popleft()
 
     def curves(self, names: Sequence[str]) -> tuple[Array, ...]:
-        """Times, shape (n,), and numbers of each name, likewise: the last one known, or the first, or 0."""
+        """Return times, shape (n,) [s], and the values of each name, likewise: the last known, or the first, or 0."""
         times = np.array([t for t, _ in self._rows])
         first = {name: x for _, row in reversed(self._rows) for name, x in row.items()}
         return times, *(np.array([row.get(name, first.get(name, 0.0)) for _, row in self._rows]) for name in names)
 
 
 class Plot:
-    """One picture with some curves.
+    """A plot with some curves.
 
     Parameters
     ----------
     gui : viser.GuiApi
-        Where it is put: into the container that is open now.
+        The page's controls; the plot is put into the container that is open now.
     title : str
-        Above it.
+        Title of the plot.
     labels : mapping
-        By the name of each number, what the legend calls it.
+        Label in the legend of each value, by its name.
     """
 
     def __init__(self, gui: Any, title: str, labels: Mapping[str, str]) -> None:
-        self.history, self._names, self._is_old = History(), tuple(labels), False
+        self.history = History()
+        self._names = tuple(labels)
+        self._is_outdated = False
         series: list[dict[str, Any]] = [{"label": "time [s]"}]
         series += [
             {"label": label, "stroke": colour, "width": 2, "spanGaps": True, "points": {"show": False}}
@@ -82,18 +93,26 @@ class Plot:
         )
 
     def add(self, t: float, values: Mapping[str, float]) -> None:
-        """Keep numbers of a time [s]; those of other plots may be among them."""
+        """Add values; those of other plots are ignored.
+
+        Parameters
+        ----------
+        t : float
+            Time [s].
+        values : mapping of str to float
+            The values.
+        """
         own = {name: values[name] for name in self._names if math.isfinite(values.get(name, math.nan))}
         if own:
             self.history.add(t, own)
-            self._is_old = True
+            self._is_outdated = True
             if not self.handle.visible:
                 self.handle.visible = True
 
     def draw(self) -> None:
-        """Send the curves, if there is something new and somebody ever told of one of them."""
-        if self._is_old:
-            self.handle.data, self._is_old = self._data(), False
+        """Send the curves, if there are new values."""
+        if self._is_outdated:
+            self.handle.data, self._is_outdated = self._data(), False
 
     def _data(self) -> tuple[Array, ...]:
         curves = self.history.curves(self._names)
@@ -105,7 +124,13 @@ SCALES = {"position_error": 1e3, "orientation_error": 180.0 / math.pi}
 
 
 class Plots:
-    """The page's plots: error, torque of one joint by its terms, condition number, nearest distance."""
+    """The page's plots: error, torque of one joint by its terms, condition number, nearest distance.
+
+    Parameters
+    ----------
+    gui : viser.GuiApi
+        The page's controls.
+    """
 
     def __init__(self, gui: Any) -> None:
         self._gui = gui
@@ -118,19 +143,19 @@ class Plots:
         self._condition = Plot(gui, "condition number of the Jacobian", {"condition_number": ""})
         self._distance = Plot(gui, "nearest distance [m]", {"nearest_distance": ""})
         self._folder.visible = False
-        self.joint.on_update(self._begin_anew)
+        self.joint.on_update(self._on_joint)
 
-    async def _begin_anew(self, _: Any) -> None:
-        """Another joint has been chosen."""
+    async def _on_joint(self, _: Any) -> None:
+        """Begin a new plot for the selected joint."""
         self._terms = ()
 
     def set_joints(self, names: Sequence[str]) -> None:
-        """Let one of these joints be chosen."""
+        """Set the joints to select from."""
         self.joint.options = tuple(names)
         self.joint.value = names[min(1, len(names) - 1)]
 
     def add(self, t: float, figures: Mapping[str, float], terms: Mapping[str, Mapping[str, float]]) -> None:
-        """Take what was heard.
+        """Add the newest values.
 
         Parameters
         ----------
@@ -139,7 +164,7 @@ class Plots:
         figures : mapping of str to float
             Figures of the controller.
         terms : mapping
-            By the name of a torque's term, torque by joint [N m].
+            Torque of each joint [N m], by the name of the torque's term.
         """
         finite = {name: SCALES.get(name, 1.0) * x for name, x in figures.items() if math.isfinite(x)}
         for plot in (self._error, self._condition, self._distance):
@@ -152,7 +177,7 @@ class Plots:
             self._torque.add(t, {name: float(tau.get(joint, math.nan)) for name, tau in terms.items()})
 
     def draw(self) -> None:
-        """Send what is new."""
+        """Send new values."""
         for plot in (self._error, self._torque, self._condition, self._distance):
             if plot is not None:
                 plot.draw()

@@ -1,9 +1,9 @@
-"""The server of the page: viser's, with the guard at its door.
+"""The server of the page: viser's, with a guard for requests and messages.
 
-viser has no place where a request can be refused. It opens its door with ``websockets.asyncio.server.serve``, so while
-it does that, this function is one that adds the guard: to each request, and to each message that arrives. If a
-version of viser opened its door in another way, or its messages had other names, it would be closed again and nothing
-be served. What of viser's inside is used is used here, and nowhere else.
+viser has no hook to refuse a request. It opens its port with ``websockets.asyncio.server.serve``; during that call this
+function is replaced by one that adds the guard to each request and to each message. A version of viser that opens its
+port in another way, or whose messages have other names, is closed again and not served. Private parts of viser are
+used in this module only.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from functools import partial
 from typing import Any
 
 from arm_control.exceptions import ArmControlError, MissingExtra
-from arm_control.viewer.guard import CONTROLLING, LOOKING, MOST, SETTING, Guard, page_headers
+from arm_control.viewer.guard import CONTROL_MESSAGES, MAX_MESSAGE_SIZE, UPDATE, VIEW_MESSAGES, Guard, page_headers
 
 try:
     import msgspec.msgpack
     import viser
-    import websockets.asyncio.server as doors
+    import websockets.asyncio.server as socket_server
     from websockets.datastructures import Headers
     from websockets.http11 import Request, Response
 except ImportError as error:
@@ -29,18 +29,18 @@ except ImportError as error:
 
 HOST = "127.0.0.1"
 CONTROLS = "_gui_input_handle_from_uuid"
-"""Where viser keeps its controls, by their names."""
+"""Private attribute of viser with its controls, by their names."""
 
 
 def open_server(guard: Guard, port: int = 0, label: str = "") -> Any:
-    """Return viser's server, on this machine only, guarded.
+    """Return viser's server, on this machine only, with a guard.
 
     Parameters
     ----------
     guard : Guard
-        Who may come in.
+        Checks requests and messages.
     port : int
-        Where to listen, or the next free port after it; 0: any.
+        Port, or the next free one; 0: any.
     label : str
         Title of the page's panel.
 
@@ -49,71 +49,72 @@ def open_server(guard: Guard, port: int = 0, label: str = "") -> Any:
     ArmControlError
         When there is no free port, or the server does not use the guard.
     """
-    with _guarded(guard) as doors_opened, contextlib.redirect_stdout(io.StringIO()):
+    with _guarded(guard) as guarded_ports, contextlib.redirect_stdout(io.StringIO()):
         server = viser.ViserServer(host=HOST, port=port, label=label or None, verbose=False)
-    if unknown := "it opens its door in another way" if not doors_opened else _unknown(server):
+    if mismatch := _mismatch(server) if guarded_ports else "it opens its port in another way":
         close_server(server)
         raise ArmControlError(
-            f"viser {viser.__version__} is not served, the guard does not fit it: {unknown};"
-            " pip install 'arm_control[viewer]' brings a version that fits"
+            f"viser {viser.__version__} is not served, the guard does not support it: {mismatch};"
+            " pip install 'arm_control[viewer]' installs a version that it supports"
         )
     guard.value_of = partial(_value_of, server)
     return server
 
 
-def _unknown(server: Any) -> str:
-    """What of viser's inside is not as the guard knows it; empty when all is."""
-    missing = {*LOOKING, *CONTROLLING, SETTING} - set(dir(getattr(viser, "_messages", None)))
+def _mismatch(server: Any) -> str:
+    """Return how viser differs from what the guard expects; empty when it does not."""
+    missing = {*VIEW_MESSAGES, *CONTROL_MESSAGES, UPDATE} - set(dir(getattr(viser, "_messages", None)))
     if missing:
-        return f"its pages say no {', '.join(sorted(missing))}"
+        return f"its messages do not include {', '.join(sorted(missing))}"
     return "" if hasattr(server.gui, CONTROLS) else f"it has no {CONTROLS}"
 
 
 def name_of(control: Any) -> str:
-    """Name by which a page speaks of a control (viser's handle of it)."""
+    """Return the name of a control (a handle of viser) in the page's messages."""
     return str(control._impl.uuid)
 
 
 def _value_of(server: Any, name: str) -> Any:
-    """Value of a control by its name; None where there is none."""
+    """Return the value of a control by its name; None when there is none."""
     control = getattr(server.gui, CONTROLS).get(name)
     return None if control is None else control.value
 
 
 def close_server(server: Any) -> None:
-    """End it, without a word on the terminal."""
+    """Stop the server, without output on the terminal."""
     with contextlib.redirect_stdout(io.StringIO()):
         server.stop()
 
 
 def address(server: Any, guard: Guard) -> str:
-    """Where to open the page; whoever has this has the page."""
+    """Return the address of the page with the token, which gives access to it."""
     return f"http://{HOST}:{server.get_port()}/?token={guard.token}"
 
 
 @contextlib.contextmanager
 def _guarded(guard: Guard) -> Iterator[list[str]]:
-    """Let every door that is opened meanwhile have this guard; yields a list with an entry for each."""
-    serve, opened = doors.serve, []
+    """Add the guard to every port that is opened in this context; yields a list with an entry for each port."""
+    serve = socket_server.serve
+    opened: list[str] = []
 
     def guarded_serve(*arguments: Any, process_request: Any = None, **options: Any) -> Any:
-        opened.append("door")
-        checked = _checked(guard, process_request)
-        options = {**options, "max_size": MOST, "create_connection": _connection(guard)}
-        return serve(*arguments, process_request=checked, **options)
+        opened.append("port")
+        options = {**options, "max_size": MAX_MESSAGE_SIZE, "create_connection": _connection_class(guard)}
+        return serve(*arguments, process_request=_request_handler(guard, process_request), **options)
 
-    doors.serve = guarded_serve
+    socket_server.serve = guarded_serve
     try:
         yield opened
     finally:
-        doors.serve = serve
+        socket_server.serve = serve
 
 
-def _checked(guard: Guard, answer: Any) -> Callable[[Any, Request], Response | None]:
-    """What a request gets: a refusal, the cookie, or what it asked for."""
+def _request_handler(guard: Guard, answer: Any) -> Callable[[Any, Request], Response | None]:
+    """Return the function that answers a request: with a refusal, with the cookie, or as ``answer`` does."""
 
     def process(connection: Any, request: Request) -> Response | None:
-        port, headers = connection.local_address[1], request.headers.get_all
+        port = connection.local_address[1]
+        headers = request.headers.get_all
         if refusal := guard.refusal(request.path, headers, port):
             return _response(http.HTTPStatus.FORBIDDEN, port, {}, f"{refusal}\n")
         if guard.is_login(request.path, headers):
@@ -132,10 +133,10 @@ def _response(status: http.HTTPStatus, port: int, headers: dict[str, str], text:
     return Response(status.value, status.phrase, Headers({**own, **page_headers(port), **headers}), body)
 
 
-def _connection(guard: Guard) -> type[doors.ServerConnection]:
-    """Connections that hear only what the guard lets pass."""
+def _connection_class(guard: Guard) -> type[socket_server.ServerConnection]:
+    """Return a class of connections that drop messages which the guard refuses."""
 
-    class GuardedConnection(doors.ServerConnection):
+    class GuardedConnection(socket_server.ServerConnection):
         async def recv(self, decode: bool | None = None) -> Any:
             while True:
                 raw = await super().recv(decode)

@@ -1,7 +1,7 @@
-"""Triangles of round solids: what a page draws for spheres, cylinders, cones and capsules.
+"""Triangles of spheres, boxes, cylinders, cones and capsules.
 
-A solid of revolution about z is a profile: bands of points (r, z) from the lower to the upper end. Each band has
-corners of its own, so that a renderer shades a band smoothly and shows an edge between two.
+A solid of revolution about z is a profile: bands of points (r, z) from the lower to the upper end. Each band has its
+own corners, so that a renderer shades a band smoothly and shows an edge between two bands.
 """
 
 from __future__ import annotations
@@ -11,26 +11,42 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.geometry import Box, Capsule, Cone, Cylinder, Shape, Sphere
-from arm_control.spatial import Array
+from arm_control.maths.poses import Array
+from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
 
 ROUND, ARC = 32, 9
 """Corners around an axis, and along a quarter of a circle."""
 
 
 class Mesh(NamedTuple):
-    """Corners (n, 3) [m], and triangles (m, 3) as numbers of corners, seen from outside against the clock."""
+    """A triangle mesh.
+
+    Attributes
+    ----------
+    corners : ndarray, shape (n, 3)
+        Corners [m].
+    faces : ndarray of int, shape (m, 3)
+        Indices of each triangle's corners, counter-clockwise from outside.
+    """
 
     corners: Array
     faces: Array
 
     def moved(self, R: Array, p: Array) -> Mesh:
-        """Return the mesh turned, then shifted."""
+        """Return the mesh rotated, then translated.
+
+        Parameters
+        ----------
+        R : ndarray, shape (3, 3)
+            Rotation.
+        p : ndarray, shape (3,)
+            Translation [m].
+        """
         return Mesh(self.corners @ R.T + p, self.faces)
 
 
 def mesh_of(shape: Shape) -> Mesh:
-    """Triangles of a shape, its axis along z and its middle at the origin."""
+    """Return the triangles of a shape with its axis along z and its middle at the origin."""
     match shape:
         case Sphere(radius):
             return revolved([_arc(radius, 0.0, -1.0, 1.0)])
@@ -47,7 +63,7 @@ def mesh_of(shape: Shape) -> Mesh:
 
 
 def revolved(bands: Sequence[Sequence[tuple[float, float]]]) -> Mesh:
-    """Triangles of bands of (r, z), turned about z."""
+    """Return the triangles of a solid of revolution about z, from bands of points (r, z) [m]."""
     angles = np.linspace(0.0, 2.0 * np.pi, ROUND + 1)
     ring = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     meshes = []
@@ -61,14 +77,14 @@ def revolved(bands: Sequence[Sequence[tuple[float, float]]]) -> Mesh:
 
 
 def joined(meshes: Sequence[Mesh]) -> Mesh:
-    """Several meshes as one."""
+    """Return several meshes as one."""
     starts = np.cumsum([0, *(len(mesh.corners) for mesh in meshes)])[:-1]
     faces = [mesh.faces + start for mesh, start in zip(meshes, starts, strict=True)]
     return Mesh(np.concatenate([mesh.corners for mesh in meshes]), np.concatenate(faces))
 
 
 def _between_rings(n: int) -> Array:
-    """Two triangles for each square between neighbouring rings."""
+    """Return two triangles for each square between neighbouring rings."""
     i, j = np.meshgrid(np.arange(n - 1), np.arange(ROUND), indexing="ij")
     a = (i * (ROUND + 1) + j).ravel()
     b, c, d = a + 1, a + ROUND + 2, a + ROUND + 1
@@ -76,18 +92,18 @@ def _between_rings(n: int) -> Array:
 
 
 def _arc(radius: float, z: float, low: float, high: float) -> list[tuple[float, float]]:
-    """Points of a circle's arc around (0, z), from ``low`` to ``high`` quarter turns up."""
+    """Return points of an arc around (0, z), at elevations from ``low`` to ``high`` quarter turns."""
     angles = np.linspace(low, high, round(ARC * (high - low))) * np.pi / 2
     return [(float(radius * np.cos(a)), float(z + radius * np.sin(a))) for a in angles]
 
 
 def _disks(radius: float, length: float) -> list[list[tuple[float, float]]]:
-    """The lower and the upper face of a cylinder."""
+    """Return the lower and the upper face of a cylinder."""
     return [[(0.0, -length / 2), (radius, -length / 2)], [(radius, length / 2), (0.0, length / 2)]]
 
 
 def _box(edges: Array) -> Mesh:
-    """Six faces with corners of their own."""
+    """Return a box of six faces, each with its own corners."""
     square = np.array([[-1.0, -1.0, 1.0], [1.0, -1.0, 1.0], [1.0, 1.0, 1.0], [-1.0, 1.0, 1.0]])
     turns = [np.roll(np.eye(3), k, axis=1) * sign for k in range(3) for sign in (1.0, -1.0)]
     faces = np.array([[0, 1, 2], [0, 2, 3]])

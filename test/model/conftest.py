@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from arm_control.cache import Cache
+from arm_control.core.cache import Cache
 from arm_control.model import RobotModel
 from arm_control.model.arm import Arm, describe
 from arm_control.model.tree import Tree

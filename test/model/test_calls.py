@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arm_control.cache import Cache
+from arm_control.core.cache import Cache
 from arm_control.exceptions import InputError
 from arm_control.model import RobotModel
 from arm_control.model.arm import Arm

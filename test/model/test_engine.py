@@ -10,14 +10,15 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from arm_control import cache as cache_module
 from arm_control import urdf_path
-from arm_control.cache import Cache
+from arm_control.compiler import llvm_compiler
+from arm_control.core import cache as cache_module
+from arm_control.core.cache import Cache
 from arm_control.exceptions import ModelError
 from arm_control.model import RobotModel, engine
 from arm_control.model import arm as arm_module
 from arm_control.model.arm import Arm
-from arm_control.model.backends import llvm_backend, llvm_compiler, python_backend
+from arm_control.model.backends import llvm_backend, python_backend
 from arm_control.model.engine import KERNELS, TERMS, Engine
 
 UR5 = urdf_path("ur5")
@@ -61,7 +62,7 @@ def test_without_llvmlite_python_answers(expected: np.ndarray, monkeypatch: Patc
     for name in [name for name in sys.modules if name.startswith("arm_control.model.backends.llvm_")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.delattr("arm_control.model.backends.llvm_backend")
-    monkeypatch.delattr("arm_control.model.backends.llvm_compiler")
+    monkeypatch.delattr("arm_control.compiler.llvm_compiler")
     monkeypatch.setitem(sys.modules, "llvmlite", None)
     robot = model()
     assert robot.backend == "python"
@@ -254,7 +255,7 @@ def test_other_arms_share_nothing(choices: dict[str, object], cache: Cache):
     assert len(cache.entries()) == 2
 
 
-@pytest.mark.parametrize("what", ["processor", "_digest_of_generator"])
+@pytest.mark.parametrize("what", ["processor", "source_digest"])
 def test_other_processors_and_other_generators_share_nothing(what: str, cache: Cache, monkeypatch: Patch):
     model(cache).gravity(Q)
     model(cache).gravity(Q)

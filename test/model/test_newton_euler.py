@@ -8,16 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pinocchio as pin
 import pytest
+from newton_euler import gravity_torque, mass_matrix_by_columns, rnea, rnea_world, velocity_torque
 
 from arm_control import RobotModel, urdf_path
-from arm_control.model.newton_euler import (
-    gravity_torque,
-    mass_matrix_by_columns,
-    rnea,
-    rnea_world,
-    velocity_torque,
-)
-from arm_control.spatial import Array
+from arm_control.maths.poses import Array
 
 G0 = (0.0, 0.0, -9.81)
 States = Callable[..., list[tuple[Array, Array]]]

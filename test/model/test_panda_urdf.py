@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arm_control.controllers.proximity import Proximity
-from arm_control.description.urdf import load_urdf
+from arm_control.control.avoidance.proximity import Proximity
+from arm_control.core.files import urdf_path
+from arm_control.maths.poses import rotation_vector
 from arm_control.model import RobotModel
-from arm_control.resources import urdf_path
-from arm_control.simulators.mujoco_simulator import MujocoSimulator
-from arm_control.spatial import rotation_vector
+from arm_control.model.urdf.load import load_urdf
+from arm_control.simulation.mujoco_simulator import MujocoSimulator
 
 READY = np.array([0.0, -np.pi / 4, 0.0, -3 * np.pi / 4, 0.0, np.pi / 2, np.pi / 4])
 PUBLISHED = {  # limits of Franka's control interface: lower, upper [rad], speed [rad/s], torque [N m]

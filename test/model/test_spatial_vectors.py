@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arm_control.matrices import mirrored
-from arm_control.model.spatial_vectors import Force, Inertia, Motion, Transform, congruent, cross, skew
-from arm_control.spatial import rotation_from_vector
+from arm_control.maths.linalg import congruent, mirrored
+from arm_control.maths.poses import Pose, rotation_from_vector
+from arm_control.maths.vectors import cross, skew
+from arm_control.model.spatial_vectors import Force, Inertia, Motion, motion_matrix
 
 SEEDS = range(5)
 
@@ -24,8 +25,8 @@ def force(rng: np.random.Generator) -> Force:
     return Force(*rng.uniform(-1, 1, (2, 3)))
 
 
-def transform(rng: np.random.Generator) -> Transform:
-    return Transform(rotation_from_vector(rng.uniform(-3, 3, 3)), rng.uniform(-1, 1, 3))
+def pose(rng: np.random.Generator) -> Pose:
+    return Pose(rotation_from_vector(rng.uniform(-3, 3, 3)), rng.uniform(-1, 1, 3))
 
 
 def inertia(rng: np.random.Generator) -> Inertia:
@@ -33,7 +34,7 @@ def inertia(rng: np.random.Generator) -> Inertia:
     return Inertia(rng.uniform(0.1, 2), rng.uniform(-1, 1, 3), A @ A.T)
 
 
-def motion_matrix(X: Transform) -> np.ndarray:
+def expected_motion_matrix(X: Pose) -> np.ndarray:
     """X of a motion, built here from its definition."""
     p = np.array([[0, -X.p[2], X.p[1]], [X.p[2], 0, -X.p[0]], [-X.p[1], X.p[0], 0]])
     return np.block([[X.R, p @ X.R], [np.zeros((3, 3)), X.R]])
@@ -50,26 +51,26 @@ def test_cross_products_of_vectors(rng: np.random.Generator):
     close(skew(a) @ b, np.cross(a, b))
 
 
-def test_a_motion_seen_from_elsewhere(rng: np.random.Generator):
-    X, V = transform(rng), motion(rng)
-    close(X.push(V).vector(), motion_matrix(X) @ V.vector())
-    close(X.motion_matrix(), motion_matrix(X))
-    close(X.pull(V).vector(), np.linalg.inv(motion_matrix(X)) @ V.vector())
-    close(X.pull(X.push(V)).vector(), V.vector())
-    close(X.inverse().push(V).vector(), X.pull(V).vector())
+def test_a_motion_in_another_frame(rng: np.random.Generator):
+    X, V = pose(rng), motion(rng)
+    close(V.in_parent(X).vector(), expected_motion_matrix(X) @ V.vector())
+    close(motion_matrix(X), expected_motion_matrix(X))
+    close(V.in_child(X).vector(), np.linalg.inv(expected_motion_matrix(X)) @ V.vector())
+    close(V.in_parent(X).in_child(X).vector(), V.vector())
+    close(V.in_parent(X.inverse()).vector(), V.in_child(X).vector())
 
 
 def test_the_velocity_of_a_point_is_the_same_from_everywhere(rng: np.random.Generator):
     """What a motion means: the velocity of the point r of the body is v + w x r."""
-    X, V, r = transform(rng), motion(rng), rng.uniform(-1, 1, 3)
-    pushed = X.push(V)
-    close(pushed.v + np.cross(pushed.w, X.p + X.R @ r), X.R @ (V.v + np.cross(V.w, r)))
+    X, V, r = pose(rng), motion(rng), rng.uniform(-1, 1, 3)
+    V_A = V.in_parent(X)
+    close(V_A.v + np.cross(V_A.w, X.p + X.R @ r), X.R @ (V.v + np.cross(V.w, r)))
 
 
-def test_a_force_seen_from_elsewhere_has_the_same_power(rng: np.random.Generator):
-    X, V, F = transform(rng), motion(rng), force(rng)
-    close(X.push_force(F).vector(), np.linalg.inv(motion_matrix(X)).T @ F.vector())
-    close(X.push(V).dot(X.push_force(F)), V.dot(F))
+def test_a_force_in_another_frame_has_the_same_power(rng: np.random.Generator):
+    X, V, F = pose(rng), motion(rng), force(rng)
+    close(F.in_parent(X).vector(), np.linalg.inv(expected_motion_matrix(X)).T @ F.vector())
+    close(V.in_parent(X).dot(F.in_parent(X)), V.dot(F))
     close(V.dot(F), V.vector() @ F.vector())
 
 
@@ -77,12 +78,12 @@ def test_cross_products_are_the_derivatives_of_a_turning_frame(rng: np.random.Ge
     """dX/dt = X [V x] for a frame that moves with V: a motion at rest in it changes by V x."""
     V, U, F, step = motion(rng), motion(rng), force(rng), 1e-6
 
-    def moved(t: float) -> Transform:
-        return Transform(rotation_from_vector(t * V.w), t * V.v)
+    def moved(t: float) -> Pose:
+        return Pose(rotation_from_vector(t * V.w), t * V.v)
 
-    change = (moved(step).push(U).vector() - moved(-step).push(U).vector()) / (2 * step)
+    change = (U.in_parent(moved(step)).vector() - U.in_parent(moved(-step)).vector()) / (2 * step)
     np.testing.assert_allclose(V.cross(U).vector(), change, rtol=0, atol=1e-9)
-    change = (moved(step).push_force(F).vector() - moved(-step).push_force(F).vector()) / (2 * step)
+    change = (F.in_parent(moved(step)).vector() - F.in_parent(moved(-step)).vector()) / (2 * step)
     np.testing.assert_allclose(V.cross_force(F).vector(), change, rtol=0, atol=1e-9)
 
 
@@ -113,20 +114,20 @@ def test_momentum_of_mass_points(rng: np.random.Generator):
     close((I * V).vector(), expected)
 
 
-def test_an_inertia_seen_from_elsewhere(rng: np.random.Generator):
-    X, I, V = transform(rng), inertia(rng), motion(rng)
-    inverse = np.linalg.inv(motion_matrix(X))
-    np.testing.assert_allclose(X.push_inertia(I).matrix(), inverse.T @ I.matrix() @ inverse, rtol=0, atol=5e-14)
-    close(V.dot(I * V), X.push(V).dot(X.push_inertia(I) * X.push(V)))
-    np.testing.assert_array_equal(X.push_inertia(I).J, X.push_inertia(I).J.T)
+def test_an_inertia_in_another_frame(rng: np.random.Generator):
+    X, I, V = pose(rng), inertia(rng), motion(rng)
+    inverse = np.linalg.inv(expected_motion_matrix(X))
+    np.testing.assert_allclose(I.in_parent(X).matrix(), inverse.T @ I.matrix() @ inverse, rtol=0, atol=5e-14)
+    close(V.dot(I * V), V.in_parent(X).dot(I.in_parent(X) * V.in_parent(X)))
+    np.testing.assert_array_equal(I.in_parent(X).J, I.in_parent(X).J.T)
 
 
-def test_transforms_compose(rng: np.random.Generator):
-    X, Y, V = transform(rng), transform(rng), motion(rng)
+def test_poses_compose(rng: np.random.Generator):
+    X, Y, V = pose(rng), pose(rng), motion(rng)
     close((X @ Y).matrix(), X.matrix() @ Y.matrix())
-    close((X @ Y).push(V).vector(), X.push(Y.push(V)).vector())
+    close(V.in_parent(X @ Y).vector(), V.in_parent(Y).in_parent(X).vector())
     close((X @ X.inverse()).matrix(), np.eye(4))
-    close(Transform.identity().matrix(), np.eye(4))
+    close(Pose.identity().matrix(), np.eye(4))
 
 
 def test_sums_and_multiples(rng: np.random.Generator):

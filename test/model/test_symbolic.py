@@ -11,12 +11,12 @@ import pytest
 import sympy
 
 from arm_control import RobotModel, urdf_path
-from arm_control.cache import Cache
+from arm_control.core.cache import Cache
 from arm_control.exceptions import FrameNotFound, InputError
+from arm_control.maths.poses import Array
 from arm_control.model import arm as arm_module
 from arm_control.model.quantities import INPUTS, State, reference
 from arm_control.model.symbolic import Formula, Symbolic
-from arm_control.spatial import Array
 
 ROBOTS = ("ur5", "ur4", "arm6", "planar1", "planar2", "planar3", "vrep_two_link", "studywolf_ur5")
 
@@ -186,7 +186,7 @@ def test_a_formula_that_another_text_of_the_recursions_made_is_not_taken(
 ):
     cache = Cache(tmp_path / "cache")
     load("planar3", cache).symbolic().formula("M")
-    monkeypatch.setattr(arm_module, "_digest_of_generator", lambda: "another")
+    monkeypatch.setattr(arm_module, "source_digest", lambda: "another")
     load("planar3", cache).symbolic().formula("M")
     assert len(cache.entries()) == 2
 

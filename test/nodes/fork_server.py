@@ -255,7 +255,8 @@ def main() -> None:
     from arm_control import nodes
 
     sys.path[0] = ""  # as for ``python -m``
-    for name in (*PRELOADED, *(f"{nodes.__name__}.{module.name}" for module in pkgutil.iter_modules(nodes.__path__))):
+    modules = (module.name for module in pkgutil.walk_packages(nodes.__path__, f"{nodes.__name__}."))
+    for name in (*PRELOADED, *modules):
         with suppress(ImportError):  # an extra
             importlib.import_module(name)
     _run(*_serve(Connection(int(sys.argv[1]))))

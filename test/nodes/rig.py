@@ -25,9 +25,10 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
 
 from arm_control import Pose
-from arm_control.nodes.base import LOSSLESS
-from arm_control.nodes.conversions import nanoseconds, pose_message
-from arm_control.nodes.loop import Apart, poll
+from arm_control.messages.fields import nanoseconds
+from arm_control.nodes.support.arm_node import LOSSLESS
+from arm_control.nodes.support.conversions import ros
+from arm_control.nodes.support.polling import PolledGroup, poll
 
 PATIENCE = 240.0
 """Longest wait for a process or a message [s]: a safety limit, far beyond what a busy machine needs."""
@@ -149,7 +150,7 @@ class Rig:
         def unused(_: object) -> None:
             """Subscriptions apart call nobody: they are polled, which costs the other processes less."""
 
-        subscription = self.node.create_subscription(kind, topic, unused, qos, callback_group=Apart())
+        subscription = self.node.create_subscription(kind, topic, unused, qos, callback_group=PolledGroup())
         self._heard.append((subscription, where))
 
     def matched(self) -> list[bool]:
@@ -238,4 +239,4 @@ def stamp(message: Any) -> float:
 
 def target(position: list[float], turn: Pose, seconds: float = 0.0, frame: str = "base_link") -> PoseStamped:
     """A target with the orientation of a pose."""
-    return pose_message(Pose(turn.R, np.array(position)), frame, round(seconds * 1e9))
+    return ros.pose_stamped(Pose(turn.R, np.array(position)), frame, round(seconds * 1e9))

@@ -18,31 +18,45 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, String
 
-from arm_control import RobotModel, cli, urdf_path
-from arm_control.bags import messages
-from arm_control.bags.contents import joint_series
-from arm_control.bags.offline import compare, recorded_commands, replayed_commands
-from arm_control.bags.reader import read_bag
-from arm_control.bags.replaying import Choice, controller_of
-from arm_control.bags.writer import BagWriter, Published
+from arm_control import RobotModel, urdf_path
+from arm_control.app import cli
 from arm_control.exceptions import BagError
-from arm_control.nodes import recorder
-from arm_control.nodes.base import LOSSLESS
-from arm_control.nodes.conversions import joint_state
-from arm_control.nodes.message_types import message_type
-from arm_control.nodes.player import PlayerNode, Playing, is_effort
-from arm_control.nodes.recorder import RecorderNode, Wanted
+from arm_control.messages.bags.contents import joint_series
+from arm_control.messages.bags.message_definitions import plain
+from arm_control.messages.bags.reader import read_bag
+from arm_control.messages.bags.replay import compare, recorded_commands, replayed_commands
+from arm_control.messages.bags.replay_setup import Choice, controller_of
+from arm_control.messages.bags.writer import BagWriter, Published
+from arm_control.messages.build import (
+    JOINT_STATE,
+    STRING,
+)
+from arm_control.nodes.support.arm_node import LOSSLESS
+from arm_control.nodes.support.conversions import message_class, ros
+from arm_control.nodes.tools import bag_recorder as recorder
+from arm_control.nodes.tools.bag_player import PlayerNode, Playing, is_effort
+from arm_control.nodes.tools.bag_recorder import RecorderNode, Wanted
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 MS = 1_000_000
-ORDERS = ("/target_pose", "/joint_trajectory")
+GOAL_TOPICS = ("/target_pose", "/joint_trajectory")
 
 
 @pytest.mark.parametrize(("scenario", "seconds"), [("ur5_osc", 0.6), ("ur5_joint", 0.4), ("ur5_ilqr", 0.4)])
 def test_a_run_in_lock_step_replays_to_the_same_bits(rig: Rig, scenario: str, seconds: float):
     """Every state and every command of a real run of the nodes is in the bag, and the law gives each command again."""
     path = rig.folder / "bag"
-    command = ["-m", "arm_control.cli", "run", scenario, "--duration", str(seconds), "--headless", "--bag", str(path)]
+    command = [
+        "-m",
+        "arm_control.app.cli",
+        "run",
+        scenario,
+        "--duration",
+        str(seconds),
+        "--headless",
+        "--bag",
+        str(path),
+    ]
     assert rig.finish("run", *command) in (0, 1), rig.log("run")
     bag = read_bag(path)
     assert not bag.damage
@@ -51,7 +65,7 @@ def test_a_run_in_lock_step_replays_to_the_same_bits(rig: Rig, scenario: str, se
     n = round(seconds * 1000)
     assert recorded.stamps[:n].tolist() == [k * MS for k in range(n)], f"something was lost: {rig.log('run')}"
     assert np.unique(joint_series(bag, "joint_states").stamps)[:n].tolist() == [k * MS for k in range(n)]
-    assert any(message.topic.name in ORDERS for message in bag.messages), "nothing was to be done"
+    assert any(message.topic.name in GOAL_TOPICS for message in bag.messages), "nothing was to be done"
     assert np.array_equal(replayed.stamps, recorded.stamps)
     assert np.array_equal(replayed.tau, recorded.tau), str(compare(recorded, replayed, model, 0.0))
     assert bag.custom["scenario"] == scenario
@@ -62,7 +76,7 @@ def test_a_run_in_lock_step_replays_to_the_same_bits(rig: Rig, scenario: str, se
 def test_a_run_with_a_parameter_file_replays_with_its_values(rig: Rig):
     path, file = rig.folder / "bag", rig.folder / "soft.yaml"
     file.write_text("osc: {ros__parameters: {kp_linear: 120.0}}\n")
-    command = ["-m", "arm_control.cli", "run", "ur5_osc", "--duration", "0.2", "--headless", "--bag", str(path)]
+    command = ["-m", "arm_control.app.cli", "run", "ur5_osc", "--duration", "0.2", "--headless", "--bag", str(path)]
     assert rig.finish("run", *command, "--params-file", str(file)) in (0, 1), rig.log("run")
     bag = read_bag(path)
     model, parameters = controller_of(bag, Choice())
@@ -73,7 +87,7 @@ def test_a_run_with_a_parameter_file_replays_with_its_values(rig: Rig):
 def recording(rig: Rig, *topics: str) -> Path:
     """A recorder of these topics that has heard of both."""
     path = rig.folder / "bag"
-    rig.run("recorder", "-m", "arm_control.cli", "record", "-o", str(path), *topics)
+    rig.run("recorder", "-m", "arm_control.app.cli", "record", "-o", str(path), *topics)
     begun = f"recording {', '.join(topics)} into the folder {path}; Ctrl-C ends it"
     rig.spin(lambda: begun in rig.log("recorder"), what="the recorder's first line")
     return path
@@ -89,7 +103,7 @@ def test_a_recording_can_be_read_however_it_ends(rig: Rig, ur5: RobotModel, endi
     rig.spin(lambda: states.get_subscription_count() == 2 and latched.get_subscription_count() == 1, what="recorder")
     rig.spin(lambda: rig.matched()[0], what="own subscription")
     for k in range(100):
-        states.publish(joint_state(ur5.joint_names, k * MS, position=np.full(6, 0.001 * k)))
+        states.publish(ros.joint_state(ur5.joint_names, k * MS, position=np.full(6, 0.001 * k)))
     rig.spin(lambda: len(rig.states) == 100)
 
     def n_written() -> int:
@@ -123,7 +137,7 @@ def test_a_recorder_that_hears_nothing_says_where_to_look_and_leaves_nothing(rig
     assert rig.wait("recorder") == 1
     assert not path.exists()
     *_, last = rig.log("recorder").splitlines()
-    assert last.startswith(f"nothing was heard, {path} was not written: is anything published")
+    assert last.startswith(f"no message was received, {path} was not written: does a node publish")
     assert f"ROS_DOMAIN_ID ({rig.domain}), ROS_AUTOMATIC_DISCOVERY_RANGE (LOCALHOST)" in last
 
 
@@ -173,7 +187,7 @@ def test_a_latched_topic_that_says_nothing_does_not_hold_up_the_end(monkeypatch:
 @pytest.mark.parametrize("kind", ["no_msgs/msg/None", ".rclpy/msg/None", "/msg/None", "std_msgs/msg/None", "x"])
 def test_a_type_that_is_none_is_not_installed(kind: str):
     with pytest.raises(BagError, match="is not installed"):
-        message_type(kind)
+        message_class(kind)
 
 
 def test_torque_is_known_by_its_topic_however_it_is_written():
@@ -182,7 +196,7 @@ def test_torque_is_known_by_its_topic_however_it_is_written():
 
 
 def played(rig: Rig, path: Path, *options: str) -> str:
-    process = rig.run("player", "-m", "arm_control.cli", "replay", str(path), *options)
+    process = rig.run("player", "-m", "arm_control.app.cli", "replay", str(path), *options)
     rig.spin(lambda: process.poll() is not None, what="the end of the replay")
     return rig.log("player")
 
@@ -191,15 +205,15 @@ def made(rig: Rig) -> Path:
     """A bag of states every 5 ms, a latched description of before, and torque."""
     path = rig.folder / "made"
     with BagWriter(path) as bag:
-        bag.add("/robot_description", messages.STRING, Published(latched=True, depth=1))
-        bag.add("/joint_states", messages.JOINT_STATE)
-        bag.add("/joint_commands", messages.JOINT_STATE)
+        bag.add("/robot_description", STRING, Published(latched=True, depth=1))
+        bag.add("/joint_states", JOINT_STATE)
+        bag.add("/joint_commands", JOINT_STATE)
         bag.add("/effort_controller/commands", "std_msgs/msg/Float64MultiArray")
-        bag.put("/robot_description", 0, messages.string("<robot/>"))
+        bag.put("/robot_description", 0, plain.string("<robot/>"))
         for k in range(60):
             values = {"position": np.array([0.1 * k]), "effort": np.array([1.0 * k])}
             for topic in ("/joint_states", "/joint_commands"):
-                bag.put(topic, k * 5 * MS, messages.joint_state(["a"], k * 5 * MS, **values))
+                bag.put(topic, k * 5 * MS, plain.joint_state(["a"], k * 5 * MS, **values))
     return path
 
 
@@ -229,10 +243,10 @@ def test_a_loop_ends_with_ctrl_c_and_counts(rig: Rig):
     path = rig.folder / "loop"
     with BagWriter(path) as bag:
         for topic in ("/joint_states", "/1cam"):
-            bag.add(topic, messages.JOINT_STATE)
+            bag.add(topic, JOINT_STATE)
             for k in range(5):
-                bag.put(topic, k * MS, messages.joint_state(["a"], k * MS, position=np.zeros(1)))
-    process = rig.run("player", "-m", "arm_control.cli", "replay", str(path), "--loop", "--rate", "0.1", "--wait")
+                bag.put(topic, k * MS, plain.joint_state(["a"], k * MS, position=np.zeros(1)))
+    process = rig.run("player", "-m", "arm_control.app.cli", "replay", str(path), "--loop", "--rate", "0.1", "--wait")
     rig.spin(lambda: len(rig.states) > 12, what="a third round")
     process.send_signal(signal.SIGINT)
     rig.wait("player")
@@ -249,7 +263,7 @@ def test_torque_is_played_when_it_is_said(rig: Rig):
 
 
 def test_torque_that_is_asked_for_by_name_is_refused_without_it(rig: Rig):
-    command = ["-m", "arm_control.cli", "replay", str(made(rig)), "--topics", "joint_commands"]
+    command = ["-m", "arm_control.app.cli", "replay", str(made(rig)), "--topics", "joint_commands"]
     assert rig.finish("player", *command) == 2
     assert "joint_commands is not played: it may move an arm; --arm plays it all the same" in rig.log("player")
 
@@ -257,8 +271,8 @@ def test_torque_that_is_asked_for_by_name_is_refused_without_it(rig: Rig):
 def test_a_topic_that_a_gate_obeys_is_an_effort_topic_whatever_its_name(rig: Rig):
     path = rig.folder / "other"
     with BagWriter(path) as bag:
-        bag.add("/mine", messages.JOINT_STATE)
-        bag.put("/mine", 0, messages.joint_state(["a"], 0, effort=np.ones(1)))
+        bag.add("/mine", JOINT_STATE)
+        bag.put("/mine", 0, plain.joint_state(["a"], 0, effort=np.ones(1)))
     rig.start("gate", "-r", "effort_in:=mine", robot_description=urdf_path("ur5").read_text())
     rig.spin(lambda: "gate" in {i.node_name for i in rig.node.get_subscriptions_info_by_topic("/mine")}, what="gate")
     assert "not played: /mine: it may move an arm" in played(rig, path, "--wait")

@@ -19,8 +19,9 @@ from std_srvs.srv import SetBool, Trigger
 from visualization_msgs.msg import MarkerArray
 
 from arm_control import RobotModel
-from arm_control.nodes.base import LOSSLESS
-from arm_control.nodes.conversions import joint_state, nanoseconds
+from arm_control.messages.fields import nanoseconds
+from arm_control.nodes.support.arm_node import LOSSLESS
+from arm_control.nodes.support.conversions import ros
 
 only_stand_in = pytest.mark.skipif(bool(REAL), reason="a running CoppeliaSim is not killed")
 BRIDGE = {"robot": "ur5", "initial_position": HOME, "watchdog_time": 10.0}
@@ -81,7 +82,7 @@ def answer(rig: Rig, model: RobotModel, publisher, until: float) -> None:
         if stamp(state) >= until:
             return True
         tau = model.gravity(np.array(state.position))
-        publisher.publish(joint_state(model.joint_names, nanoseconds(state.header.stamp), effort=tau))
+        publisher.publish(ros.joint_state(model.joint_names, nanoseconds(state.header.stamp), effort=tau))
         return False
 
     rig.spin(lambda: rig.states, what="a state")
@@ -96,7 +97,7 @@ def test_ten_targets_are_reached(rig: Rig, server: Server):
     )
     record = rig.folder / "record.npz"
     options = ["--headless", "--duration", "20", "--params-file", str(file), "--record", str(record)]
-    command = ["-m", "arm_control.cli", "run", "ur5_osc", "--simulator", "coppeliasim", *options]
+    command = ["-m", "arm_control.app.cli", "run", "ur5_osc", "--simulator", "coppeliasim", *options]
     status = rig.finish("run", *command)
     said = rig.log("run")
     assert status == 0, said
@@ -115,7 +116,7 @@ def test_a_server_that_is_lost_is_found_again_and_the_arm_stays_braked(rig: Rig,
     server.close()
     answered = stamp(rig.states[-1])
     tau = ur5.gravity(np.array(rig.states[-1].position))
-    commands.publish(joint_state(ur5.joint_names, round(answered * 1e9), effort=tau))
+    commands.publish(ros.joint_state(ur5.joint_names, round(answered * 1e9), effort=tau))
     rig.spin(lambda: "lost: CoppeliaSim at" in rig.log("coppeliasim_bridge"), what="the loss to be said")
     assert not rig.call("coppeliasim_bridge/reset", Trigger.Request(), Trigger).success
     rig.states.clear()
@@ -248,7 +249,7 @@ def test_pause_play_and_stop_in_its_window_are_followed(rig: Rig, ur5: RobotMode
     tau = ur5.gravity(np.array(HOME))
 
     def send() -> None:
-        commands.publish(joint_state(ur5.joint_names, nanoseconds(rig.states[-1].header.stamp), effort=tau))
+        commands.publish(ros.joint_state(ur5.joint_names, nanoseconds(rig.states[-1].header.stamp), effort=tau))
 
     def said(what: str) -> bool:
         send()

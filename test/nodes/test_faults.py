@@ -14,8 +14,9 @@ from std_msgs.msg import String
 from std_srvs.srv import SetBool
 
 from arm_control import RobotModel, urdf_path
-from arm_control.gate import AT_REST, GateParameters
-from arm_control.nodes.conversions import joint_state, nanoseconds
+from arm_control.control.effort_gate import AT_REST, GateParameters
+from arm_control.messages.fields import nanoseconds
+from arm_control.nodes.support.conversions import ros
 
 RATE = GateParameters().rate_limit
 DAMPING = GateParameters().brake_damping
@@ -130,7 +131,7 @@ def test_bad_joint_states(moving, ur5):
     def intrude(kind: str) -> bool:
         """Send a bad state; whether the controller has refused one of this sort: it hears only the newest."""
         next_state(moving)
-        message = joint_state(ur5.joint_names, 0, position=np.array(HOME), velocity=np.zeros(6))
+        message = ros.joint_state(ur5.joint_names, 0, position=np.array(HOME), velocity=np.zeros(6))
         BAD[kind](message)
         message.header.stamp = moving.states[-1].header.stamp
         intruder.publish(message)
@@ -155,7 +156,7 @@ def test_bad_commands(rig, ur5):
 
     def send_bad(kind: str) -> bool:
         """Send a bad command; whether the simulator has refused one of this sort: it hears only the newest."""
-        message = joint_state(ur5.joint_names, 0, position=np.zeros(6), effort=np.full(6, 20.0))
+        message = ros.joint_state(ur5.joint_names, 0, position=np.zeros(6), effort=np.full(6, 20.0))
         BAD[kind](message)
         message.effort, message.position = message.position, []
         message.header.stamp = rig.states[-1].header.stamp
@@ -176,17 +177,19 @@ def test_states_in_any_order_and_with_other_joints(rig, ur5):
     rig.start("osc", robot_description=urdf_path("ur5").read_text(), lock_step=True)
     states = rig.publisher(JointState, "joint_states")
     q, v = np.array(HOME), np.linspace(-0.3, 0.3, 6)
-    states.publish(joint_state(ur5.joint_names, 1_000_000, position=q, velocity=v))
+    states.publish(ros.joint_state(ur5.joint_names, 1_000_000, position=q, velocity=v))
     rig.spin(lambda: rig.commands)
     order = [3, 0, 5, 1, 4, 2]
     names = ["finger", *(ur5.joint_names[i] for i in order)]
-    shuffled = joint_state(names, 2_000_000, position=np.array([7.0, *q[order]]), velocity=np.array([7.0, *v[order]]))
+    shuffled = ros.joint_state(
+        names, 2_000_000, position=np.array([7.0, *q[order]]), velocity=np.array([7.0, *v[order]])
+    )
     states.publish(shuffled)
     rig.spin(lambda: len(rig.commands) == 2)
     first, second = rig.commands
     assert list(first.name) == list(second.name) == list(ur5.joint_names)
     assert np.allclose(first.effort, second.effort, atol=1.0 + 1e-9)  # one step of the rate limit
-    states.publish(joint_state(names, 3_000_000, position=shuffled.position, velocity=shuffled.velocity))
+    states.publish(ros.joint_state(names, 3_000_000, position=shuffled.position, velocity=shuffled.velocity))
     assert "refused" not in rig.log("osc")
 
 
@@ -210,7 +213,7 @@ def test_second_publisher_on_the_command_topic(moving, ur5):
 
     def intrude() -> bool:
         next_state(moving)
-        bad = joint_state(ur5.joint_names, nanoseconds(moving.states[-1].header.stamp), effort=np.full(6, 25.0))
+        bad = ros.joint_state(ur5.joint_names, nanoseconds(moving.states[-1].header.stamp), effort=np.full(6, 25.0))
         intruder.publish(bad)
         return "joint_commands refused: second publisher" in moving.log("simulator")
 
@@ -231,11 +234,11 @@ def alone(rig, ur5):
 
 
 def show_state(rig, model: RobotModel, stamp_ns: int) -> None:
-    rig.driver.publish(joint_state(model.joint_names, stamp_ns, position=np.array(HOME), velocity=np.zeros(6)))
+    rig.driver.publish(ros.joint_state(model.joint_names, stamp_ns, position=np.array(HOME), velocity=np.zeros(6)))
 
 
 def send(publisher, model: RobotModel, stamp_ns: int, pan: float) -> None:
-    publisher.publish(joint_state(model.joint_names, stamp_ns, effort=[pan, *model.gravity(HOME)[1:]]))
+    publisher.publish(ros.joint_state(model.joint_names, stamp_ns, effort=[pan, *model.gravity(HOME)[1:]]))
 
 
 def answers(rig) -> list[tuple[int, float]]:
@@ -308,11 +311,11 @@ def test_the_command_line_enables_every_gate_and_nothing_else(rig, ur5):
     for name in ("osc", "simulator"):
         rig.spin(lambda n=name: "robot with joints" in rig.log(n))
         assert rig.call(f"cell/{name}/enable", SetBool.Request(data=False)).message == "disabled"
-    elsewhere = rig.run("elsewhere", "-m", "arm_control.cli", "enable", "--namespace", "elsewhere")
-    command = rig.run("enable", "-m", "arm_control.cli", "enable", "--namespace", "cell")
+    elsewhere = rig.run("elsewhere", "-m", "arm_control.app.cli", "enable", "--namespace", "elsewhere")
+    command = rig.run("enable", "-m", "arm_control.app.cli", "enable", "--namespace", "cell")
     rig.spin(lambda: command.poll() is not None and elsewhere.poll() is not None)
     assert (elsewhere.returncode, command.returncode) == (2, 0)
-    assert "no gate is running below elsewhere" in rig.log("elsewhere")
+    assert "no gate is running in elsewhere" in rig.log("elsewhere")
     assert [line.split(":")[0] for line in rig.log("enable").splitlines()] == ["/cell/osc", "/cell/simulator"]
     assert "disabled" not in rig.log("enable")
     assert not called

@@ -21,14 +21,15 @@ from std_srvs.srv import SetBool
 from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control import Pose, RobotModel, urdf_path
-from arm_control.gate import EffortGate, GateParameters
-from arm_control.nodes.base import LOSSLESS
-from arm_control.nodes.conversions import joint_state, pose_from_message
-from arm_control.planners.reach import ReachPlanner
-from arm_control.planners.receding import PlanFollower, RecedingParameters
-from arm_control.planners.worker import InlinePlanner
-from arm_control.scenario import Scenario
-from arm_control.simulation import Simulation
+from arm_control.control.effort_gate import EffortGate, GateParameters
+from arm_control.messages.fields import pose_from_message
+from arm_control.nodes.support.arm_node import LOSSLESS
+from arm_control.nodes.support.conversions import ros
+from arm_control.planning.reach import ReachPlanner
+from arm_control.planning.receding import PlanFollower, RecedingParameters
+from arm_control.planning.worker import InlinePlanner
+from arm_control.simulation.offline import Simulation
+from arm_control.simulation.scenario import Scenario
 
 MS = 1_000_000
 START, STILL = np.array(HOME), np.zeros(6)
@@ -52,7 +53,7 @@ class Driver:
         """Torque for each state (q, v), shape (n, 6)."""
         before = len(self.rig.commands)
         for k, (q, v) in enumerate(states):
-            self.states.publish(joint_state(self.model.joint_names, self.ms * MS, position=q, velocity=v))
+            self.states.publish(ros.joint_state(self.model.joint_names, self.ms * MS, position=q, velocity=v))
             self.rig.spin(lambda k=k: len(self.rig.commands) == before + k + 1)
             self.ms += 1
         return np.array([m.effort for m in self.rig.commands[before:]])
@@ -251,7 +252,7 @@ def test_tube_and_rate_may_change_while_it_runs(rig: Rig, ur5: RobotModel):
 def headless(rig: Rig, name: str) -> dict[str, np.ndarray]:
     """2 s of the scenario, in lock step."""
     file = rig.folder / f"{name}.npz"
-    command = ["-m", "arm_control.cli", "run", "ur5_ilqr", "--duration", "2", "--headless", "--record", str(file)]
+    command = ["-m", "arm_control.app.cli", "run", "ur5_ilqr", "--duration", "2", "--headless", "--record", str(file)]
     assert rig.finish(name, *command) == 0, rig.log(name)
     with np.load(file) as saved:
         return dict(saved)

@@ -14,12 +14,13 @@ from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory
 
 from arm_control import RobotModel, urdf_path
-from arm_control.controllers import JointParameters, JointSpaceController
-from arm_control.following import Follower, FollowingParameters
-from arm_control.gate import EffortGate, GateParameters
-from arm_control.nodes.conversions import joint_state, trajectory_message, waypoints_from_message
-from arm_control.targets import load_trajectory
-from arm_control.waypoints import Waypoints
+from arm_control.control.effort_gate import EffortGate, GateParameters
+from arm_control.control.joint_space import JointParameters, JointSpaceController
+from arm_control.messages.fields import waypoints_from_message
+from arm_control.motion.joint_follower import Follower, FollowingParameters
+from arm_control.motion.target_files import load_trajectory
+from arm_control.motion.waypoints import Waypoints
+from arm_control.nodes.support.conversions import ros
 
 MS = 1_000_000
 START = np.array(HOME)
@@ -43,7 +44,7 @@ class Driver:
         """Torque for the next n states, all at q and at rest, shape (n, 6)."""
         before = len(self.rig.commands)
         for k in range(n):
-            self.states.publish(joint_state(self.model.joint_names, self.ms * MS, position=q, velocity=STILL))
+            self.states.publish(ros.joint_state(self.model.joint_names, self.ms * MS, position=q, velocity=STILL))
             self.rig.spin(lambda k=k: len(self.rig.commands) == before + k + 1)
             self.ms += 1
         return np.array([m.effort for m in self.rig.commands[before:]])
@@ -72,7 +73,7 @@ def expected(model: RobotModel, steps: int, order: Waypoints | np.ndarray, at: i
 def test_it_holds_the_first_position_until_a_target_is_due(rig: Rig, ur5: RobotModel):
     driver = Driver(rig, ur5)
     target = rig.publisher(JointState, "target_joint")
-    target.publish(joint_state(ur5.joint_names[::-1], 10 * MS, position=GOAL[::-1]))
+    target.publish(ros.joint_state(ur5.joint_names[::-1], 10 * MS, position=GOAL[::-1]))
     driver.wait_for_targets(1)
     taus = driver.answers(60)
     assert np.abs(taus[:10] - ur5.gravity(HOME)).max() < 1e-9
@@ -83,7 +84,7 @@ def test_it_holds_the_first_position_until_a_target_is_due(rig: Rig, ur5: RobotM
 def test_a_trajectory_gives_the_torque_of_the_functions(rig: Rig, ur5: RobotModel):
     driver = Driver(rig, ur5)
     points = Waypoints(np.array([0.02, 0.3]), np.array([HOME, GOAL]), np.zeros((2, 6)), np.zeros((2, 6)))
-    rig.publisher(JointTrajectory, "joint_trajectory").publish(trajectory_message(ur5.joint_names, points, 5 * MS))
+    rig.publisher(JointTrajectory, "joint_trajectory").publish(ros.joint_trajectory(ur5.joint_names, points, 5 * MS))
     driver.wait_for_targets(1)
     taus = driver.answers(100)
     assert np.abs(taus[-1] - ur5.gravity(HOME)).max() > 0.5
@@ -93,7 +94,7 @@ def test_a_trajectory_gives_the_torque_of_the_functions(rig: Rig, ur5: RobotMode
 def test_a_latched_target_counts_once(rig: Rig, ur5: RobotModel):
     driver = Driver(rig, ur5)
     target = rig.publisher(JointState, "target_joint", LATCHED)
-    target.publish(joint_state(ur5.joint_names, 0, position=GOAL))
+    target.publish(ros.joint_state(ur5.joint_names, 0, position=GOAL))
     driver.wait_for_targets(1)
     driver.answers(50)
     assert [m.data for m in driver.known] == [0.0, 1.0]
@@ -104,22 +105,22 @@ def test_what_it_must_not_follow_is_refused_with_the_reason(rig: Rig, ur5: Robot
     trajectory, target = rig.publisher(JointTrajectory, "joint_trajectory"), rig.publisher(JointState, "target_joint")
     driver.answers(1)
     good = Waypoints(np.array([1.0, 2.0]), np.array([HOME, HOME]), np.zeros((2, 6)))
-    some = trajectory_message(names, good, 0)
+    some = ros.joint_trajectory(names, good, 0)
     some.points[0].velocities = []
     trajectory.publish(some)
     driver.refused("joint_trajectory refused: velocities at 1 of 2 points")
-    effort = trajectory_message(names, good, 0)
+    effort = ros.joint_trajectory(names, good, 0)
     effort.points[0].effort = [0.0] * 6
     trajectory.publish(effort)
     driver.refused("joint_trajectory refused: effort in a trajectory")
     trajectory.publish(JointTrajectory(joint_names=list(names)))
     driver.refused("joint_trajectory refused: no points")
-    trajectory.publish(trajectory_message(names, good, 10**15))
+    trajectory.publish(ros.joint_trajectory(names, good, 10**15))
     driver.refused("joint_trajectory refused: stamp too far ahead")
-    target.publish(joint_state(names[1:], 0, position=np.array(HOME[1:])))
+    target.publish(ros.joint_state(names[1:], 0, position=np.array(HOME[1:])))
     driver.refused("target_joint refused")
     assert driver.known[-1].data == 0.0
-    trajectory.publish(trajectory_message(names, Waypoints(np.array([0.01]), GOAL[None]), 0))
+    trajectory.publish(ros.joint_trajectory(names, Waypoints(np.array([0.01]), GOAL[None]), 0))
     driver.wait_for_targets(1)
     taus = driver.answers(5)
     driver.refused("start refused: velocity beyond the limit")
@@ -130,7 +131,7 @@ def test_an_arm_off_the_path_is_held_where_it_is(rig: Rig, ur5: RobotModel):
     driver = Driver(rig, ur5, path_tolerance=0.01)
     heard: list[DiagnosticArray] = []
     rig.hear(DiagnosticArray, "/diagnostics", heard)
-    rig.publisher(JointState, "target_joint").publish(joint_state(ur5.joint_names, 0, position=GOAL))
+    rig.publisher(JointState, "target_joint").publish(ros.joint_state(ur5.joint_names, 0, position=GOAL))
     driver.wait_for_targets(1)
     taus = driver.answers(300)
     assert np.abs(taus - ur5.gravity(HOME)).max() > 0.3
@@ -142,7 +143,7 @@ def test_an_arm_off_the_path_is_held_where_it_is(rig: Rig, ur5: RobotModel):
 def test_after_a_brake_the_arm_is_held_where_it_is_then(rig: Rig, ur5: RobotModel):
     """The trajectory ends with the brake: enabled again, the arm does not run after it."""
     driver = Driver(rig, ur5)
-    rig.publisher(JointState, "target_joint").publish(joint_state(ur5.joint_names, 0, position=GOAL))
+    rig.publisher(JointState, "target_joint").publish(ros.joint_state(ur5.joint_names, 0, position=GOAL))
     driver.wait_for_targets(1)
     assert np.abs(driver.answers(200)[-1] - ur5.gravity(HOME)).max() > 0.5
     rig.call("joint/enable", SetBool.Request(data=False))
@@ -154,7 +155,7 @@ def test_after_a_brake_the_arm_is_held_where_it_is_then(rig: Rig, ur5: RobotMode
 def test_when_time_starts_over_so_do_the_targets(rig: Rig, ur5: RobotModel):
     driver = Driver(rig, ur5)
     target = rig.publisher(JointState, "target_joint")
-    target.publish(joint_state(ur5.joint_names, 10 * MS, position=GOAL))
+    target.publish(ros.joint_state(ur5.joint_names, 10 * MS, position=GOAL))
     driver.wait_for_targets(1)
     first = driver.answers(40)
     driver.ms = 0
@@ -182,7 +183,7 @@ def test_points_survive_the_way_through_a_message(ur5: RobotModel):
     rows[1][-1] = 0.0
     for n in (1, 2, 3):
         points = Waypoints(np.array([0.0, 0.5, 1.25]), *rows[:n])
-        back = waypoints_from_message(ur5, trajectory_message(ur5.joint_names, points, 0))
+        back = waypoints_from_message(ur5, ros.joint_trajectory(ur5.joint_names, points, 0))
         for name in ("times", "qs", "vs", "as_"):
             np.testing.assert_array_equal(getattr(back, name), getattr(points, name))
 
@@ -195,7 +196,7 @@ def test_the_scenario_follows_its_trajectory(rig: Rig, ur5: RobotModel, seconds:
     """From its beginning, or from end to end."""
     record = rig.folder / "run.npz"
     options = ["--duration", str(seconds), "--headless", "--record", str(record)]
-    assert rig.finish("run", "-m", "arm_control.cli", "run", "ur5_joint", *options) == 0, rig.log("run")
+    assert rig.finish("run", "-m", "arm_control.app.cli", "run", "ur5_joint", *options) == 0, rig.log("run")
     assert news in rig.log("run")
     recorded = np.load(record)
     follower = Follower(ur5, FollowingParameters(), HOME)

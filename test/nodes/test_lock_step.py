@@ -16,14 +16,25 @@ from std_msgs.msg import Float64
 from std_srvs.srv import SetBool, Trigger
 
 from arm_control import Pose, urdf_path
-from arm_control.gate import EffortGate, GateParameters
-from arm_control.nodes.conversions import joint_state, nanoseconds
+from arm_control.control.effort_gate import EffortGate, GateParameters
+from arm_control.messages.fields import nanoseconds
+from arm_control.nodes.support.conversions import ros
 
 
 def headless(rig, folder: str, *options: str, is_forked: bool = True) -> dict[str, np.ndarray]:
     """Run 1.5 s of the scenario in lock step and return what was recorded."""
     record = rig.folder / f"{folder}.npz"
-    command = ["-m", "arm_control.cli", "run", "ur5_osc", "--duration", "1.5", "--headless", "--record", str(record)]
+    command = [
+        "-m",
+        "arm_control.app.cli",
+        "run",
+        "ur5_osc",
+        "--duration",
+        "1.5",
+        "--headless",
+        "--record",
+        str(record),
+    ]
     assert rig.finish(folder, *command, *options, is_forked=is_forked) in (0, 1), rig.log(folder)
     return dict(np.load(record))
 
@@ -97,7 +108,7 @@ def test_a_repeated_state_is_answered_from_the_cache(rig, ur5):
     states = rig.publisher(JointState, "joint_states")
     q = np.array(HOME)
     for number, (stamp_ns, velocity) in enumerate([(0, 0.0), (1_000_000, 0.1), (1_000_000, 5.0), (2_000_000, 0.1)]):
-        states.publish(joint_state(ur5.joint_names, stamp_ns, position=q, velocity=np.full(6, velocity)))
+        states.publish(ros.joint_state(ur5.joint_names, stamp_ns, position=q, velocity=np.full(6, velocity)))
         rig.spin(lambda n=number: len(rig.commands) == n + 1)
     assert [stamp(m) for m in rig.commands] == [0.0, 0.001, 0.001, 0.002]
     assert rig.commands[1].effort == rig.commands[2].effort
@@ -121,10 +132,10 @@ def test_a_command_for_another_state_is_not_an_answer(rig, ur5):
     rig.start("simulator", robot="ur5", initial_position=HOME, lock_step=True, loss_time=PATIENCE)
     controller = rig.publisher(JointState, "joint_commands")
     rig.spin(lambda: rig.states)
-    controller.publish(joint_state(ur5.joint_names, 1_000_000, effort=ur5.gravity(HOME)))
+    controller.publish(ros.joint_state(ur5.joint_names, 1_000_000, effort=ur5.gravity(HOME)))
     rig.spin(lambda: len(rig.states) >= 4)
     assert {stamp(state) for state in rig.states} == {0.0}
-    controller.publish(joint_state(ur5.joint_names, 0, effort=ur5.gravity(HOME)))
+    controller.publish(ros.joint_state(ur5.joint_names, 0, effort=ur5.gravity(HOME)))
     rig.spin(lambda: rig.time == 0.001)
 
 
@@ -139,7 +150,9 @@ def test_targets_act_from_the_first_state_not_before_their_stamp(rig, ur5):
     rig.spin(lambda: count and count[-1].data == 1.0, what="the target to be known")
     states = rig.publisher(JointState, "joint_states")
     for step in range(13):
-        states.publish(joint_state(ur5.joint_names, step * 1_000_000, position=np.array(HOME), velocity=np.zeros(6)))
+        states.publish(
+            ros.joint_state(ur5.joint_names, step * 1_000_000, position=np.array(HOME), velocity=np.zeros(6))
+        )
         rig.spin(lambda n=step: len(rig.commands) == n + 1)
     away = [np.abs(np.array(m.effort) - ur5.gravity(HOME)).max() for m in rig.commands]
     assert max(away[:11]) < 1e-9
@@ -195,7 +208,7 @@ def test_the_simulators_gate_is_the_gate(rig, ur5):
         state = rig.states[-1]
         gate.offer(ur5.joint_names, wanted)
         applied.append(gate.tick(ur5.evaluate(state.position, state.velocity), 1e-3).tau)
-        controller.publish(joint_state(ur5.joint_names, step * 1_000_000, effort=wanted))
+        controller.publish(ros.joint_state(ur5.joint_names, step * 1_000_000, effort=wanted))
         rig.spin(lambda n=step: rig.time > n * 1e-3 + 1e-9)
         assert np.array_equal(rig.states[-1].effort, applied[-1])
     assert np.abs(applied[0] - ur5.gravity(HOME)).max() == pytest.approx(1.0)

@@ -10,11 +10,11 @@ from geometry_msgs.msg import Point
 from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control.exceptions import FrameNotFound, InputError
-from arm_control.geometry import Box, Capsule, Cone, Cylinder, Sphere
-from arm_control.markers import MOST
-from arm_control.nodes.conversions import time_message
-from arm_control.obstacle_book import ObstacleBook
-from arm_control.spatial import Pose, rotation_from_rpy, rotation_from_vector
+from arm_control.maths.poses import Pose, rotation_from_rpy, rotation_from_vector
+from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Sphere
+from arm_control.messages.markers import MOST
+from arm_control.messages.obstacle_tracker import ObstacleBook
+from arm_control.nodes.support.conversions import ros
 
 SECOND = 1_000_000_000
 HAND = Pose(rotation_from_rpy([0.1, 0.2, 0.3]), np.array([1.0, 2.0, 3.0]))
@@ -34,7 +34,7 @@ def marker(
     message.scale.x, message.scale.y, message.scale.z = map(float, scale)
     message.pose.position = Point(x=float(at[0]), y=float(at[1]), z=float(at[2]))
     message.pose.orientation.w = 1.0
-    message.header.stamp = time_message(round(stamp * SECOND))
+    message.header.stamp = ros.time(round(stamp * SECOND))
     message.lifetime.sec, message.lifetime.nanosec = int(lifetime), round(lifetime % 1 * SECOND)
     return message
 
@@ -220,7 +220,7 @@ def wrong() -> list[tuple[Marker, str]]:
         (marker(Marker.TRIANGLE_LIST, (1, 1, 1), points=cube), "is no cone"),
         (marker(Marker.TRIANGLE_LIST, (1, 1, 1)), "is no cone"),
         (marker(Marker.LINE_LIST, points=points([(0, 0, 0)] * 3)), "even number"),
-        (marker(Marker.LINE_STRIP, points=points([(0, 0, 0)])), "allowed are 1 to"),
+        (marker(Marker.LINE_STRIP, points=points([(0, 0, 0)])), "allowed: 1 to"),
         (marker(action=7), "ADD, DELETE or DELETEALL"),
     ]
 

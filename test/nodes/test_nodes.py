@@ -16,8 +16,9 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, Float64MultiArray, String
 
 from arm_control import OscParameters, RobotModel, urdf_path
-from arm_control.controllers.task_inertia import task_inertia
-from arm_control.nodes.conversions import joint_state, pose_from_message
+from arm_control.control.osc.task_inertia import task_inertia
+from arm_control.messages.fields import pose_from_message
+from arm_control.nodes.support.conversions import ros
 
 
 def matrix(message: Float64MultiArray) -> np.ndarray:
@@ -36,7 +37,7 @@ def test_dynamics_publishes_what_the_model_says(rig, ur5):
     rig.hear(TwistStamped, "dynamics/twist", twists)
     states = rig.publisher(JointState, "joint_states")
     q, v = np.array(HOME), np.linspace(-0.5, 0.5, 6)
-    states.publish(joint_state(ur5.joint_names, 5_000_000, position=q, velocity=v))
+    states.publish(ros.joint_state(ur5.joint_names, 5_000_000, position=q, velocity=v))
     rig.spin(lambda: all(heard.values()) and poses and twists)
     t = ur5.evaluate(q, v)
     Lambda = task_inertia(t.J, t.M, OscParameters().characteristic_length, OscParameters().singular_value)
@@ -190,7 +191,7 @@ def test_clean_exit(rig, number):
 
 
 def test_run_reports_a_node_that_dies_by_name(rig):
-    process = rig.run("run", "-m", "arm_control.cli", "run", "ur5_osc", "--duration", "60", is_forked=False)
+    process = rig.run("run", "-m", "arm_control.app.cli", "run", "ur5_osc", "--duration", "60", is_forked=False)
     rig.until(0.5)
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     commands = {pid: Path(f"/proc/{pid}/cmdline").read_text() for pid in children}
@@ -204,12 +205,12 @@ def test_run_reports_a_node_that_dies_by_name(rig):
 def test_run_refuses_a_parameter_file_with_an_unknown_node_or_key(rig):
     wrong_node = rig.folder / "node.yaml"
     wrong_node.write_text("ocs:\n  ros__parameters:\n    kp_linear: 100.0\n")
-    status = rig.finish("node", "-m", "arm_control.cli", "run", "ur5_osc", "--params-file", str(wrong_node))
+    status = rig.finish("node", "-m", "arm_control.app.cli", "run", "ur5_osc", "--params-file", str(wrong_node))
     assert status == 2
     assert "'ocs' is no node of the scenario" in rig.log("node")
     wrong_key = rig.folder / "key.yaml"
     wrong_key.write_text("osc:\n  ros__parameters:\n    kp_liner: 100.0\n")
-    status = rig.finish("key", "-m", "arm_control.cli", "run", "ur5_osc", "--params-file", str(wrong_key))
+    status = rig.finish("key", "-m", "arm_control.app.cli", "run", "ur5_osc", "--params-file", str(wrong_key))
     assert status == 3
     assert "node osc: unknown kp_liner" in rig.log("key")
     assert "osc ended (exit status 2)" in rig.log("key")
@@ -217,7 +218,7 @@ def test_run_refuses_a_parameter_file_with_an_unknown_node_or_key(rig):
 
 EARLY = """
 import os, signal, rclpy
-from arm_control.nodes.base import run
+from arm_control.nodes.support.arm_node import run
 start = rclpy.init
 def interrupted(*args, **options):
     os.kill(os.getpid(), signal.SIGINT)

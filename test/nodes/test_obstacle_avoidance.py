@@ -13,10 +13,10 @@ from test_markers import marker
 from visualization_msgs.msg import MarkerArray
 
 from arm_control import Pose, RobotModel
-from arm_control.controllers.avoidance import Avoidance, AvoidanceParameters
-from arm_control.controllers.proximity import Obstacle
-from arm_control.geometry import Sphere
-from arm_control.nodes.conversions import joint_state
+from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceParameters
+from arm_control.control.avoidance.proximity import Obstacle
+from arm_control.maths.shapes import Sphere
+from arm_control.nodes.support.conversions import ros
 
 
 def test_what_comes_out_is_the_law_and_a_bad_command_does_not(rig, ur5: RobotModel):
@@ -28,8 +28,8 @@ def test_what_comes_out_is_the_law_and_a_bad_command_does_not(rig, ur5: RobotMod
     obstacles = rig.publisher(MarkerArray, "obstacles")
     q, v, tau = np.array(HOME), np.linspace(-0.1, 0.1, 6), np.arange(6.0)
     at = ur5.pose(q).p + [0.0, 0.16, 0.0]
-    states.publish(joint_state(ur5.joint_names, 1_000_000, position=q, velocity=v))
-    efforts.publish(joint_state(ur5.joint_names, 1_000_000, effort=tau))
+    states.publish(ros.joint_state(ur5.joint_names, 1_000_000, position=q, velocity=v))
+    efforts.publish(ros.joint_state(ur5.joint_names, 1_000_000, effort=tau))
     rig.spin(lambda: out, what="a command")
     np.testing.assert_array_equal(out[0].effort, tau)
     obstacles.publish(MarkerArray(markers=[marker(scale=(0.1, 0.1, 0.1), at=at), marker(id=1, scale=(0, 0, 0))]))
@@ -41,8 +41,8 @@ def test_what_comes_out_is_the_law_and_a_bad_command_does_not(rig, ur5: RobotMod
 
     def answered() -> bool:
         now = next(times) * 1_000_000
-        states.publish(joint_state(ur5.joint_names, now, position=q, velocity=v))
-        efforts.publish(joint_state(ur5.joint_names, now, effort=tau))
+        states.publish(ros.joint_state(ur5.joint_names, now, position=q, velocity=v))
+        efforts.publish(ros.joint_state(ur5.joint_names, now, effort=tau))
         return bool(out) and not np.array_equal(out[-1].effort, tau)
 
     rig.spin(answered, what="avoidance")
@@ -51,7 +51,7 @@ def test_what_comes_out_is_the_law_and_a_bad_command_does_not(rig, ur5: RobotMod
 
     def refusals() -> bool:
         answered()
-        efforts.publish(joint_state(ur5.joint_names, next(times) * 1_000_000, effort=tau * np.nan))
+        efforts.publish(ros.joint_state(ur5.joint_names, next(times) * 1_000_000, effort=tau * np.nan))
         figures = {pair.key for array in health for status in array.status for pair in status.values}
         return any("effort_in" in key for key in figures) and any("obstacles" in key for key in figures)
 

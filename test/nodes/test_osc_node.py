@@ -18,14 +18,15 @@ from test_markers import marker
 from visualization_msgs.msg import MarkerArray
 
 from arm_control import Pose, RobotModel, urdf_path
-from arm_control.controllers import Avoidance, AvoidanceParameters, CompiledOsc
-from arm_control.controllers.proposal import propose
-from arm_control.controllers.proximity import Obstacle
-from arm_control.gate import EffortGate, GateParameters
-from arm_control.geometry import Sphere
-from arm_control.nodes.conversions import joint_state
-from arm_control.reference import Reference
-from arm_control.tuning import PROPOSED
+from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceParameters
+from arm_control.control.avoidance.proximity import Obstacle
+from arm_control.control.effort_gate import EffortGate, GateParameters
+from arm_control.control.osc.compiled_osc import CompiledOsc
+from arm_control.control.osc.proposal import propose
+from arm_control.control.osc.tuning import PROPOSED
+from arm_control.maths.shapes import Sphere
+from arm_control.motion.references import Reference
+from arm_control.nodes.support.conversions import ros
 
 MS = 1_000_000
 QUICK = {"lock_step": True, "publish_effort_array": False, "rate_limit": 1e9, "telemetry_every": 15}
@@ -45,7 +46,7 @@ class Held:
         """The torque for one state, 1 ms after the last."""
         stamp_ns, n = self.k * MS, len(self.rig.commands)
         self.states.publish(
-            joint_state(self.model.joint_names, stamp_ns, position=np.array(HOME), velocity=np.zeros(6))
+            ros.joint_state(self.model.joint_names, stamp_ns, position=np.array(HOME), velocity=np.zeros(6))
         )
         self.rig.spin(lambda: len(self.rig.commands) > n, what="a command")
         self.k += 1
@@ -122,7 +123,7 @@ def test_a_known_disturbance_is_cancelled_until_it_is_old(rig: Rig, ur5: RobotMo
     wanted = at_home(ur5).tick(HOME, np.zeros(6), Reference(ur5.pose(HOME)), tau_dist).tau
     assert np.abs(wanted - plain).max() > 1.0
     publisher, names = rig.publisher(JointState, "disturbance"), ur5.joint_names
-    publisher.publish(joint_state(names[::-1], 0, effort=tau_dist[::-1]))
+    publisher.publish(ros.joint_state(names[::-1], 0, effort=tau_dist[::-1]))
     tau = held.until(lambda tau: not np.allclose(tau, plain, rtol=0, atol=1e-6))
     np.testing.assert_allclose(tau, passed(ur5, plain, wanted), rtol=0, atol=1e-6)
     ticks = 1
@@ -135,8 +136,8 @@ def test_a_wrong_disturbance_is_refused_with_the_reason(rig: Rig, ur5: RobotMode
     held = Held(rig, ur5)
     plain, publisher, names = held.tick(), rig.publisher(JointState, "disturbance"), ur5.joint_names
     for message, reason in (
-        (joint_state(names[:5], 0, effort=np.ones(5)), "no effort for joint wrist_3_joint"),
-        (joint_state(names, 0, effort=np.full(6, np.nan)), "effort "),
+        (ros.joint_state(names[:5], 0, effort=np.ones(5)), "no effort for joint wrist_3_joint"),
+        (ros.joint_state(names, 0, effort=np.full(6, np.nan)), "effort "),
         (JointState(name=list(names)), "6 joint names with 0 effort values"),
     ):
         publisher.publish(message)
@@ -176,14 +177,14 @@ def test_without_proposals_it_is_the_defaults(rig: Rig, ur5: RobotModel):
 
 
 def tune(rig: Rig, name: str, *arguments: str) -> tuple[int, str]:
-    process = rig.run(name, "-m", "arm_control.cli", "tune", "save", *arguments)
+    process = rig.run(name, "-m", "arm_control.app.cli", "tune", "save", *arguments)
     rig.spin(lambda: process.poll() is not None, what="tune")
     return process.returncode, rig.log(name)
 
 
 def test_what_is_saved_is_what_a_new_node_takes(rig: Rig, ur5: RobotModel):
     elsewhere = "tune", "save", str(rig.folder / "x.yaml"), "--node", "joint", "--namespace", "cell"
-    nobody = rig.run("nobody", "-m", "arm_control.cli", *elsewhere)  # takes its time to look around
+    nobody = rig.run("nobody", "-m", "arm_control.app.cli", *elsewhere)  # takes its time to look around
     held = Held(rig, ur5)
     held.set("kp_linear", 123.0)
     rig.spin(lambda: held.parameter("speed_limit_linear") == [propose(ur5, kp_linear=123.0).speed_limit_linear])
@@ -198,7 +199,7 @@ def test_what_is_saved_is_what_a_new_node_takes(rig: Rig, ur5: RobotModel):
     assert [values[name] for name in PROPOSED] == shown, "to the last bit"
     assert "    # stiffness of the position [1/s^2], allowed >= 0.001\n    kp_linear: 123.0\n" in file.read_text()
     status, said = tune(rig, "again", str(file))
-    assert (status, f"{file} is there already" in said) == (2, True), said
+    assert (status, f"{file} exists already" in said) == (2, True), said
     assert tune(rig, "forced", str(file), "--force")[0] == 0
     rig.spin(lambda: nobody.poll() is not None)
     assert (nobody.returncode, "no node /cell/joint is running; there are: " in rig.log("nobody")) == (2, True)

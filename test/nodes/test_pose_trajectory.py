@@ -13,16 +13,17 @@ from std_msgs.msg import Float64
 from trajectory_msgs.msg import MultiDOFJointTrajectory
 
 from arm_control import RobotModel, urdf_path
-from arm_control.controllers import CompiledOsc
-from arm_control.controllers.proposal import propose
+from arm_control.control.effort_gate import EffortGate, GateParameters
+from arm_control.control.osc.compiled_osc import CompiledOsc
+from arm_control.control.osc.proposal import propose
 from arm_control.exceptions import InputError
-from arm_control.gate import EffortGate, GateParameters
-from arm_control.nodes.conversions import joint_state, pose_points_from_message, pose_trajectory_message
-from arm_control.pose_following import PoseFollower, PoseMotion
-from arm_control.pose_trajectory import PosePoints
-from arm_control.scenario import Scenario
-from arm_control.simulation import Simulation
-from arm_control.spatial import Pose, rotation_from_vector
+from arm_control.maths.poses import Pose, rotation_from_vector
+from arm_control.messages.fields import pose_points_from_message
+from arm_control.motion.pose_follower import PoseFollower, PoseMotion
+from arm_control.motion.pose_trajectory import PosePoints
+from arm_control.nodes.support.conversions import ros
+from arm_control.simulation.offline import Simulation
+from arm_control.simulation.scenario import Scenario
 
 MS = 1_000_000
 START = np.array(HOME)
@@ -42,7 +43,7 @@ def answers(rig: Rig, model: RobotModel, n: int) -> np.ndarray:
     states = rig.publisher(JointState, "joint_states")
     rig.spin(lambda: rig.matched()[1], what="commands")
     for k in range(n):
-        states.publish(joint_state(model.joint_names, k * MS, position=START, velocity=STILL))
+        states.publish(ros.joint_state(model.joint_names, k * MS, position=START, velocity=STILL))
         rig.spin(lambda k=k: len(rig.commands) == k + 1)
     return np.array([m.effort for m in rig.commands])
 
@@ -58,7 +59,7 @@ def start(rig: Rig) -> list[Float64]:
 def test_a_trajectory_gives_the_torque_of_the_functions_and_a_latched_one_counts_once(rig: Rig, ur5: RobotModel):
     known = start(rig)
     publisher = rig.publisher(MultiDOFJointTrajectory, "pose_trajectory", LATCHED)
-    publisher.publish(pose_trajectory_message("tool0", points(ur5), "base_link", 5 * MS))
+    publisher.publish(ros.pose_trajectory("tool0", points(ur5), "base_link", 5 * MS))
     rig.spin(lambda: known and known[-1].data == 1, what="the motion")
     taus = answers(rig, ur5, 80)
     follower, gate = PoseFollower(ur5), EffortGate(ur5, GateParameters())
@@ -77,10 +78,10 @@ def test_a_trajectory_gives_the_torque_of_the_functions_and_a_latched_one_counts
 def test_what_it_must_not_follow_is_refused_with_the_reason(rig: Rig, ur5: RobotModel):
     known = start(rig)
     publisher = rig.publisher(MultiDOFJointTrajectory, "pose_trajectory")
-    other = pose_trajectory_message("forearm_link", points(ur5), "base_link", 0)
-    nowhere = pose_trajectory_message("tool0", points(ur5), "nowhere", 0)
-    far = pose_trajectory_message("tool0", points(ur5), "base_link", 10**15)
-    some = pose_trajectory_message("tool0", points(ur5), "base_link", 0)
+    other = ros.pose_trajectory("forearm_link", points(ur5), "base_link", 0)
+    nowhere = ros.pose_trajectory("tool0", points(ur5), "nowhere", 0)
+    far = ros.pose_trajectory("tool0", points(ur5), "base_link", 10**15)
+    some = ros.pose_trajectory("tool0", points(ur5), "base_link", 0)
     some.points[0].velocities = []
     for message, reason in (
         (other, "joint_names = ['forearm_link']: it is ['tool0'] that is moved"),
@@ -98,10 +99,10 @@ def test_what_it_must_not_follow_is_refused_with_the_reason(rig: Rig, ur5: Robot
 
 
 def test_poses_survive_the_way_through_a_message(ur5: RobotModel):
-    assert len(pose_points_from_message(pose_trajectory_message("", points(ur5), "", 0), "tool0").poses) == 2
+    assert len(pose_points_from_message(ros.pose_trajectory("", points(ur5), "", 0), "tool0").poses) == 2
     for twists in (False, True):
         sent = points(ur5, twists=twists)
-        back = pose_points_from_message(pose_trajectory_message("tool0", sent, "base_link", 0), "tool0")
+        back = pose_points_from_message(ros.pose_trajectory("tool0", sent, "base_link", 0), "tool0")
         np.testing.assert_array_equal(back.times, sent.times)
         for a, b in zip(back.poses, sent.poses, strict=True):
             np.testing.assert_array_equal(a.p, b.p)
@@ -109,13 +110,13 @@ def test_poses_survive_the_way_through_a_message(ur5: RobotModel):
         assert (back.Vs is None) is (sent.Vs is None)
     values = np.arange(12.0).reshape(2, 6)[::-1] * [[1], [0]]
     full = PosePoints(sent.times, sent.poses, values, values + 1.0)
-    back = pose_points_from_message(pose_trajectory_message("tool0", full, "base_link", 0), "tool0")
+    back = pose_points_from_message(ros.pose_trajectory("tool0", full, "base_link", 0), "tool0")
     np.testing.assert_array_equal(back.Vs, values)
     np.testing.assert_array_equal(back.As, values + 1.0)
 
 
 def test_a_point_without_one_transform_or_one_twist_is_refused(ur5: RobotModel):
-    message = pose_trajectory_message("tool0", points(ur5), "", 0)
+    message = ros.pose_trajectory("tool0", points(ur5), "", 0)
     message.points[1].velocities = message.points[1].velocities * 2
     with pytest.raises(InputError, match="2 twists at a point"):
         pose_points_from_message(message, "tool0")
@@ -127,7 +128,7 @@ def test_a_point_without_one_transform_or_one_twist_is_refused(ur5: RobotModel):
 def test_a_scenario_with_a_motion_does_as_nodes_what_it_does_in_the_simulation(rig: Rig):
     record = rig.folder / "run.npz"
     options = ["--duration", "2.0", "--headless", "--record", str(record)]
-    command = ["-m", "arm_control.cli", "run", "ur5_moving_target", *options]
+    command = ["-m", "arm_control.app.cli", "run", "ur5_moving_target", *options]
     assert rig.finish("run", *command) == 0, rig.log("run")
     recorded, trace = np.load(record), Simulation(Scenario.load("ur5_moving_target")).run(2.0)
     assert len(recorded["q"]) >= 2000

@@ -124,7 +124,7 @@ def section(name: str, domain: int) -> str:
         rclpy.init(args=["--ros-args", *arguments.split()], domain_id=domain)
         try:
             node = kind()
-            node._take_model(urdf_path("ur5").read_text())
+            node.take_model(urdf_path("ur5").read_text())
             for line, last, latched in groups(node):
                 found.setdefault(line, []).append((last, latched))
             node.destroy_node()

@@ -22,15 +22,16 @@ from sensor_msgs.msg import JointState
 from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control import RobotModel, urdf_path
-from arm_control.nodes.conversions import joint_state, pose_from_message
-from arm_control.nodes.remote import may_be_braked, told
+from arm_control.maths.poses import Pose
+from arm_control.messages.fields import pose_from_message
+from arm_control.messages.obstacle_tracker import ObstacleBook
+from arm_control.nodes.support.conversions import ros
+from arm_control.nodes.support.service_clients import may_be_braked, status_line
 from arm_control.nodes.viewer import ViewerNode
-from arm_control.obstacle_book import ObstacleBook
-from arm_control.spatial import Pose
 from arm_control.viewer.arm_shapes import arm_parts, mesh_roots
-from arm_control.viewer.drawings import MarkerBook
-from arm_control.viewer.scene import FIELD_OF_VIEW, camera_of
-from arm_control.viewer.wishes import Wish
+from arm_control.viewer.drawings import MarkerStore
+from arm_control.viewer.page_commands import PageCommand
+from arm_control.viewer.space import FIELD_OF_VIEW, camera_of
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "viewer"))
 from browser import drag, middle, opened, projection
@@ -177,7 +178,7 @@ def test_an_obstacle_of_a_scenario_that_somebody_moves_is_theirs(rig: Rig, ur5: 
     def numbers() -> set[int]:
         """Obstacles that the scenario tells of at the next moment."""
         heard.clear()
-        states.publish(joint_state(ur5.joint_names, next(told) * 1_000_000, position=np.array(HOME)))
+        states.publish(ros.joint_state(ur5.joint_names, next(told) * 1_000_000, position=np.array(HOME)))
         rig.spin(lambda: heard, what="obstacles")
         return {marker.id for message in heard for marker in message.markers if marker.pose.position.x != 0.77}
 
@@ -206,7 +207,7 @@ def looking(rig: Rig) -> Iterator[ViewerNode]:
 
 def test_who_drives_the_arm_is_seen_under_the_names_that_count(looking: ViewerNode, rig: Rig):
     def seen(here: bool) -> bool:
-        looking.remote.look()
+        looking.service_clients.discover()
         return looking.has_company() is here
 
     assert not looking.has_company()
@@ -226,8 +227,8 @@ def test_what_other_arms_say_of_themselves_is_not_shown(looking: ViewerNode, rig
     said.publish(DiagnosticArray(status=[DiagnosticStatus(name=name, message=name) for name in names]))
 
     def shown() -> set[str]:
-        looking._take_calm()
-        return {status.message for status in looking._health.values()}
+        looking._read_slow_topics()
+        return {status.message for status in looking._diagnostics.values()}
 
     rig.spin(shown, what="a status")
     assert shown() == {"/left/simulator"}
@@ -253,7 +254,7 @@ def test_what_a_braked_gate_says_is_what_to_do(
     values = [KeyValue(key="rate [Hz]", value="99.6")]
     values += [] if braked is None else [KeyValue(key="braked", value=str(braked))]
     status = DiagnosticStatus(level=bytes([level]), message=message, values=values)
-    assert told(name, status, control) == (*expected, "100 Hz")
+    assert status_line(name, status, control) == (*expected, "100 Hz")
     assert may_be_braked(status) is (braked is not False)
 
 
@@ -266,7 +267,7 @@ def test_what_nobody_would_hear_is_hidden(looking: ViewerNode, rig: Rig):
     looking.page.offer = lambda *there: offered.append(there)  # type: ignore[method-assign]
 
     def seen(*there: bool) -> bool:
-        looking._look_around()
+        looking._discover()
         return offered[-1] == there
 
     assert seen(False, False, False)
@@ -285,14 +286,14 @@ def test_obstacles_have_the_time_of_the_states_when_nobody_looks(looking: Viewer
     states = rig.node.create_publisher(JointState, "/driver/states", 1)
 
     def told(seconds: int) -> bool:
-        states.publish(joint_state(ur5.joint_names, seconds * 1_000_000_000, position=np.array(HOME)))
+        states.publish(ros.joint_state(ur5.joint_names, seconds * 1_000_000_000, position=np.array(HOME)))
         looking._on_round()
         return bool(heard) and heard[-1].markers[0].header.stamp.sec == seconds
 
-    looking.page.wishes.put("add", "ball")
+    looking.page.commands.put("add", "ball")
     for seconds in (3, 4):
         rig.spin(partial(told, seconds), what=f"the obstacle, told at {seconds} s")
-    looking.page.wishes.put("remove")
+    looking.page.commands.put("remove")
     looking._on_round()
     looking._on_round()
     topics = [topic.topic_name for topic in looking.subscriptions]
@@ -303,10 +304,10 @@ def test_a_thing_in_the_world_is_drawn_but_no_obstacle(looking: ViewerNode):
     """As controllers hear it, which refuse that frame where no link has its name."""
     there = obstacle(1, 0.5)
     there.header.frame_id = "world"
-    looking.obstacles.take(MarkerArray(markers=[there]), 0)
-    looking._markers["markers"].take(MarkerArray(markers=[there]), 0)
+    looking.obstacles.update(MarkerArray(markers=[there]), 0)
+    looking._markers["markers"].update(MarkerArray(markers=[there]), 0)
     assert "world" not in looking.model.frames
-    assert not looking.obstacles.things(0)
+    assert not looking.obstacles.obstacles(0)
     (drawing,) = looking._markers["markers"].drawings(0).values()
     np.testing.assert_allclose(drawing.X.p, [0.5, 0.0, 0.0])
 
@@ -315,15 +316,14 @@ class Recorder:
     """In the place of the node ``viewer``: keeps what is published, by topic."""
 
     def __init__(self, model: RobotModel) -> None:
-        from arm_control.nodes.wished import Wished
+        from arm_control.nodes.support.page_command_runner import PageCommandRunner
 
         self.model, self.q, self.now_ns, self.alone = model, np.array(HOME), 5_000_000_000, False
         self.sent: dict[str, list[Any]] = {}
         self.said: list[str] = []
-        self.obstacles = MarkerBook(lambda frame: model.pose(HOME, frame or model.base))
-        self.page = SimpleNamespace(panel=SimpleNamespace(say=lambda text, bad: self.said.append(text)))
-        self.remote = SimpleNamespace()
-        self.wished = Wished(self)
+        self.obstacles = MarkerStore(lambda frame: model.pose(HOME, frame or model.base))
+        notify = lambda text, is_error: self.said.append(text)  # noqa: E731
+        self.runner = PageCommandRunner(self, SimpleNamespace(), self.obstacles, notify)  # type: ignore[arg-type]
 
     @property
     def is_alone(self) -> bool:
@@ -341,16 +341,16 @@ class Recorder:
     def publish_joints(self, publisher: Any) -> None:
         publisher.publish(self.q)
 
-    def do(self, *wishes: Wish) -> None:
-        for wish in wishes:
-            self.wished.take(wish)
-        self.wished.publish()
+    def do(self, *commands: PageCommand) -> None:
+        for command in commands:
+            self.runner.run(command)
+        self.runner.publish()
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     now = [100.0]
-    monkeypatch.setattr("arm_control.nodes.wished.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("arm_control.nodes.support.page_command_runner.time.monotonic", lambda: now[0])
     return now
 
 
@@ -365,7 +365,7 @@ def place(x: float) -> Pose:
 
 def test_a_target_is_told_at_most_twenty_times_a_second_the_newest_one(node: Recorder, clock: list[float]):
     for i in range(100):  # a drag of one second
-        node.do(Wish("target", "target", place(0.01 * i)))
+        node.do(PageCommand("target", "target", place(0.01 * i)))
         clock[0] += 0.01
     clock[0] += 1.0
     node.do()
@@ -378,29 +378,29 @@ def test_a_target_is_told_at_most_twenty_times_a_second_the_newest_one(node: Rec
 
 
 def test_obstacles_are_added_moved_told_again_and_removed(node: Recorder, clock: list[float]):
-    node.do(Wish("add", "ball"), Wish("add", "box"))
+    node.do(PageCommand("add", "ball"), PageCommand("add", "box"))
     (first,) = node.sent["obstacles"]
     assert [(m.ns, m.id, m.type) for m in first.markers] == [("viewer", 1, Marker.SPHERE), ("viewer", 2, Marker.CUBE)]
     assert first.markers[0].header.frame_id == "base_link"
     away = [first.markers[0].pose.position.x, first.markers[0].pose.position.y]
     assert np.hypot(*away) == pytest.approx(np.hypot(*node.model.pose(HOME).p[:2]) + 0.3)
     clock[0] += 0.1
-    node.do(Wish("obstacle", ("viewer", 1), place(0.5)))
+    node.do(PageCommand("obstacle", ("viewer", 1), place(0.5)))
     assert [(m.id, m.pose.position.x, m.header.stamp.sec) for m in node.sent["obstacles"][1].markers] == [(1, 0.5, 5)]
     clock[0] += 1.0
     node.do()
     assert [m.id for m in node.sent["obstacles"][2].markers] == [1, 2], "all of them, for those who come later"
-    node.do(Wish("remove"), Wish("remove"), Wish("remove"))
+    node.do(PageCommand("remove"), PageCommand("remove"), PageCommand("remove"))
     gone = [(m.id, m.action) for message in node.sent["obstacles"][3:] for m in message.markers]
     assert gone == [(2, Marker.DELETE), (1, Marker.DELETE)]
-    assert node.said == ["nothing was added here"]
+    assert node.said == ["no obstacle was added here"]
 
 
 @pytest.mark.parametrize("factor", [0.0, 0.05, 1.0, 10.0], ids=["paused", "slow", "as it is", "fast"])
 def test_an_obstacle_that_was_added_is_there_as_long_as_this_node(node: Recorder, clock: list[float], factor: float):
     """As controllers hear it, whose time is that of the states."""
     heard = ObstacleBook(lambda frame: node.model.pose(HOME, frame))
-    node.do(Wish("add", "ball"))
+    node.do(PageCommand("add", "ball"))
     for _ in range(600):  # 20 s, in the node's rounds
         for message in node.sent.pop("obstacles", []):
             assert not heard.take(message, node.now_ns)
@@ -415,15 +415,15 @@ def test_an_obstacle_that_was_added_is_there_as_long_as_this_node(node: Recorder
 def test_an_obstacle_that_was_added_stays_when_time_starts_over(node: Recorder, clock: list[float]):
     for seconds in (60, 0):
         node.now_ns = seconds * 1_000_000_000
-        node.do(*[Wish("add", "ball")] * (seconds > 0))
+        node.do(*[PageCommand("add", "ball")] * (seconds > 0))
         clock[0] += 0.1  # sooner than by the clock
         assert node.sent["obstacles"][-1].markers[0].header.stamp.sec == seconds
     assert len(node.sent["obstacles"]) == 2
 
 
 def test_each_obstacle_is_put_where_there_is_room(node: Recorder):
-    node.obstacles.take(MarkerArray(markers=[obstacle(1, 0.5)]), 0)
-    node.do(*[Wish("add", "ball")] * 12)
+    node.obstacles.update(MarkerArray(markers=[obstacle(1, 0.5)]), 0)
+    node.do(*[PageCommand("add", "ball")] * 12)
     (message,) = node.sent["obstacles"]
     places = [pose_from_message(marker).p for marker in message.markers] + [np.array([0.5, 0.0, 0.0])]
     apart = [np.linalg.norm(a - b) for i, a in enumerate(places) for b in places[:i]]
@@ -435,8 +435,8 @@ def test_each_obstacle_is_put_where_there_is_room(node: Recorder):
 def test_an_obstacle_of_others_is_told_here_once_it_is_moved(node: Recorder, clock: list[float]):
     theirs = obstacle(3, 0.9)
     theirs.lifetime.sec, theirs.header.frame_id = 2, "tool0"
-    node.obstacles.take(MarkerArray(markers=[theirs]), 0)
-    node.do(Wish("obstacle", ("scenario", 3), place(0.5)), Wish("obstacle", ("scenario", 99), place(0.5)))
+    node.obstacles.update(MarkerArray(markers=[theirs]), 0)
+    node.do(PageCommand("obstacle", ("scenario", 3), place(0.5)), PageCommand("obstacle", ("scenario", 99), place(0.5)))
     (message,) = node.sent["obstacles"]
     (marker,) = message.markers
     assert (marker.ns, marker.id, marker.scale.x) == ("scenario", 3, 0.1)

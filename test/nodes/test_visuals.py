@@ -19,14 +19,13 @@ from std_msgs.msg import String
 from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control import Pose, RobotModel, urdf_path
-from arm_control.controllers.proximity import Obstacle
-from arm_control.geometry import Sphere
+from arm_control.control.avoidance.proximity import Obstacle
+from arm_control.control.controllers import Measurement
+from arm_control.maths.poses import rotation_from_rpy
+from arm_control.maths.shapes import Sphere
 from arm_control.nodes import visuals
-from arm_control.nodes.conversions import joint_state, pose_message, time_message
-from arm_control.nodes.markers import marker_of
-from arm_control.nodes.states import State
+from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.visuals import VisualsNode, axes, force_of
-from arm_control.spatial import rotation_from_rpy
 
 TURNED = rotation_from_rpy([0.3, -0.2, 0.9])
 Q = np.array(HOME)
@@ -44,7 +43,7 @@ class Watched:
         self._states = rig.publisher(JointState, "joint_states")
 
     def state(self, q: np.ndarray, seconds: float) -> None:
-        message = joint_state(self.model.joint_names, round(seconds * 1e9), position=q, velocity=np.zeros(6))
+        message = ros.joint_state(self.model.joint_names, round(seconds * 1e9), position=q, velocity=np.zeros(6))
         self._states.publish(message)
         self.rig.spin(lambda: self.heard and stamp(self.heard[-1]) == seconds, what=f"markers of {seconds} s")
 
@@ -72,14 +71,14 @@ def ends(marker: Marker) -> np.ndarray:
 def test_a_run_is_drawn_from_what_the_topics_say(watched: Watched, ur5: RobotModel):
     rig, p_E = watched.rig, ur5.pose(Q).p
     goal = Pose(TURNED, p_E + [0.1, 0.05, 0.0])
-    rig.publisher(PoseStamped, "target_pose").publish(pose_message(goal, "base_link", 0))
-    ball = marker_of(Obstacle(Sphere(0.05), Pose(np.eye(3), p_E + [0.0, 0.0, 0.25])))
+    rig.publisher(PoseStamped, "target_pose").publish(ros.pose_stamped(goal, "base_link", 0))
+    ball = ros.marker(Obstacle(Sphere(0.05), Pose(np.eye(3), p_E + [0.0, 0.0, 0.25])))
     rig.publisher(MarkerArray, "obstacles").publish(MarkerArray(markers=[ball]))
     F = np.array([10.0, -20.0, 30.0, 1.0, 0.5, -0.5])
     watched.state(Q, 1.0)
     watched.state(Q + 0.1, 1.5)
     watched.state(Q, 2.0)
-    tau = joint_state(ur5.joint_names, 2_000_000_000, effort=ur5.jacobian(Q).T @ F)
+    tau = ros.joint_state(ur5.joint_names, 2_000_000_000, effort=ur5.jacobian(Q).T @ F)
     terms = rig.publisher(JointState, "torque_terms/task")
 
     def force_drawn() -> list[Marker]:
@@ -113,7 +112,7 @@ def node(rig: Rig, ur5: RobotModel) -> Iterator[VisualsNode]:
     rclpy.init(args=[], domain_id=rig.domain)
     node = VisualsNode()
     try:
-        node._take_model(urdf_path("ur5").read_text())
+        node.take_model(urdf_path("ur5").read_text())
         yield node
     finally:
         node.destroy_node()
@@ -152,12 +151,12 @@ def same_places(found: dict[str, np.ndarray], wanted: dict[str, np.ndarray]) -> 
 
 
 def test_transforms_are_where_pinocchio_has_the_links(node: VisualsNode):
-    state = State(1_500_000_000, Q, np.zeros(6), 0.001)
+    state = Measurement(1_500_000_000, Q, np.zeros(6), 0.001)
     fixed, moved = node.transforms(state, fixed=True), node.transforms(state, fixed=False)
     assert {message.child_frame_id for message in moved} == {
         joint.child for joint in node.model.urdf.robot.joints if joint.type == "revolute"
     }, "what moves goes to /tf, and nothing else, as from robot_state_publisher"
-    assert all(message.header.stamp == time_message(1_500_000_000) for message in moved)
+    assert all(message.header.stamp == ros.time(1_500_000_000) for message in moved)
     assert same_places(placed([*node.world(), *fixed, *moved]), links_of_pinocchio(Q))
 
 
@@ -165,9 +164,9 @@ def test_the_frame_world_is_left_to_who_knows_where_it_is(node: VisualsNode):
     text = urdf_path("ur5").read_text()
     (world,) = node.world()
     assert (world.header.frame_id, world.child_frame_id) == ("world", "base_link")
-    node._take_model(text.replace('"base_link"', '"world"'))
+    node.take_model(text.replace('"base_link"', '"world"'))
     assert not node.world(), "the URDF has a link of that name"
-    node._take_model(text)
+    node.take_model(text)
     node.parameters = replace(node.parameters, base="base_link")
     assert not node.world(), "what carries a chosen base may have a link of that name, or a place in the world"
 
@@ -199,7 +198,7 @@ def sending(node: VisualsNode, monkeypatch: pytest.MonkeyPatch) -> VisualsNode:
 def send(node: VisualsNode, stamp_ns: int) -> tuple[int, int]:
     """How many messages a state makes the node send: on ``/tf``, on ``/tf_static``."""
     before = len(node._tf), len(node._tf_static)
-    node._send_transforms(State(stamp_ns, Q, np.zeros(6), 0.0))
+    node._send_transforms(Measurement(stamp_ns, Q, np.zeros(6), 0.0))
     return len(node._tf) - before[0], len(node._tf_static) - before[1]
 
 
@@ -220,14 +219,14 @@ def test_robot_state_publisher_goes_before_and_is_replaced_when_it_goes(sending:
     assert send(sending, 3) == (1, 1), "what it had on /tf and we do not is fixed again"
     told = sending._tf_static[-1].transforms
     assert [told[0].header.frame_id, told[0].child_frame_id] == ["world", "base_link"], "only the last one is latched"
-    assert all(message.header.stamp == time_message(0) for message in told)
+    assert all(message.header.stamp == ros.time(0) for message in told)
 
 
 def test_another_robot_has_other_fixed_links(sending: VisualsNode):
     send(sending, 1)
-    sending._take_model(urdf_path("panda").read_text())
+    sending.take_model(urdf_path("panda").read_text())
     assert [message.child_frame_id for message in sending._tf_static[-1].transforms] == ["panda_link0"]
-    sending._send_transforms(State(1, np.array([0.0, 0.0, 0.0, -1.5, 0.0, 1.5, 0.0]), np.zeros(7), 0.0))
+    sending._send_transforms(Measurement(1, np.array([0.0, 0.0, 0.0, -1.5, 0.0, 1.5, 0.0]), np.zeros(7), 0.0))
     assert "panda_hand" in {message.child_frame_id for message in sending._tf_static[-1].transforms}
 
 
@@ -258,8 +257,8 @@ def test_transforms_reach_who_joins_late_and_stop_beside_others(watched: Watched
 
 
 def test_a_small_force_is_not_drawn(node: VisualsNode):
-    node._take(State(0, Q, np.zeros(6), 0.0))
-    state = State(0, Q, np.zeros(6), 0.0)
+    node._take(Measurement(0, Q, np.zeros(6), 0.0))
+    state = Measurement(0, Q, np.zeros(6), 0.0)
     assert "force" in {marker.ns for marker in node.markers(state, np.array([0.0, 0.0, 0.6]))}
     assert "force" not in {marker.ns for marker in node.markers(state, np.array([0.0, 0.0, 0.4]))}
 

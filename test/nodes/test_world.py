@@ -15,19 +15,20 @@ from test_markers import pose_of
 from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control import RobotModel, urdf_path
-from arm_control.bags.simulated import SimulatedBag
-from arm_control.controllers.proximity import Obstacle
-from arm_control.gate import EffortGate, GateParameters
-from arm_control.geometry import Box, Capsule, Cone, Cylinder, Shape, Sphere
-from arm_control.nodes.conversions import joint_state, nanoseconds
-from arm_control.nodes.markers import marker_of, shapes_of
-from arm_control.nodes.scenery import Scenery
-from arm_control.obstacle_book import ObstacleBook
-from arm_control.scenario import Scenario
-from arm_control.simulation import Simulation
-from arm_control.simulators.mujoco_simulator import MujocoSimulator
-from arm_control.spatial import Pose, rotation_from_rpy
-from arm_control.world import World
+from arm_control.control.avoidance.proximity import Obstacle
+from arm_control.control.effort_gate import EffortGate, GateParameters
+from arm_control.maths.poses import Pose, rotation_from_rpy
+from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
+from arm_control.messages.bags.simulated_bag import SimulatedBag
+from arm_control.messages.fields import nanoseconds
+from arm_control.messages.markers import shapes_of
+from arm_control.messages.obstacle_tracker import ObstacleBook
+from arm_control.nodes.support.conversions import ros
+from arm_control.nodes.support.obstacle_publisher import ObstaclePublisher
+from arm_control.simulation.mujoco_simulator import MujocoSimulator
+from arm_control.simulation.offline import Simulation
+from arm_control.simulation.scenario import Scenario
+from arm_control.simulation.world import World
 
 MS = 1_000_000
 WORLD = {
@@ -51,7 +52,7 @@ def scenario_file(folder: Path, name: str, world: dict[str, Any]) -> str:
 def test_an_obstacle_survives_the_way_through_a_marker(shape: Shape):
     X = Pose(rotation_from_rpy([0.3, -0.4, 2.0]), np.array([0.1, 0.2, 0.3]))
     obstacle = Obstacle(shape, X)
-    message = marker_of(obstacle)
+    message = ros.marker(obstacle)
     book = ObstacleBook(pose_of)
     assert book.take(MarkerArray(markers=[message]), 0) == []
     (found,) = book.obstacles(0)
@@ -63,8 +64,8 @@ def test_an_obstacle_survives_the_way_through_a_marker(shape: Shape):
     assert message.color.a > 0.0
 
 
-def scenery(world: World) -> tuple[Scenery, list[MarkerArray]]:
-    """Scenery of a node that only has a model, and what it has published."""
+def obstacle_publisher(world: World) -> tuple[ObstaclePublisher, list[MarkerArray]]:
+    """Publisher for a node that only has a model, and what it has published."""
     told: list[MarkerArray] = []
     node = SimpleNamespace(
         model=SimpleNamespace(base=""),
@@ -72,12 +73,12 @@ def scenery(world: World) -> tuple[Scenery, list[MarkerArray]]:
         create_timer=lambda *_, **__: SimpleNamespace(cancel=lambda: None),
         control_path=SimpleNamespace(subscribe=lambda *_: None),
     )
-    return Scenery(node, world, 0.1), told  # type: ignore[arg-type]
+    return ObstaclePublisher(node, world, 0.1), told  # type: ignore[arg-type]
 
 
 def test_who_deletes_all_of_it_has_taken_nothing_over():
     """That names no obstacle: what is there is told again, all of it."""
-    scene, told = scenery(World.from_mapping(WORLD, "world"))
+    scene, told = obstacle_publisher(World.from_mapping(WORLD, "world"))
     scene._node.get_name, scene._node.get_namespace = (lambda: "targets"), (lambda: "/")
     scene._node.get_publishers_info_by_topic = lambda _: []
     scene._markers.topic_name = "/obstacles"
@@ -89,13 +90,13 @@ def test_who_deletes_all_of_it_has_taken_nothing_over():
 
 
 def state_at(ms: int, names: tuple[str, ...] = ()) -> JointState:
-    return joint_state(names, ms * MS, position=np.array(HOME[: len(names)]))
+    return ros.joint_state(names, ms * MS, position=np.array(HOME[: len(names)]))
 
 
 def test_who_hears_the_markers_knows_the_world_at_any_time_however_late_they_come():
     """Poses, velocities, what comes and goes: as a simulation has them, every 20 ms."""
     world, book, rng = World.from_mapping(WORLD, "world"), ObstacleBook(pose_of), np.random.default_rng(0)
-    scene, told = scenery(world)
+    scene, told = obstacle_publisher(world)
     on_the_way: list[tuple[int, MarkerArray]] = []
     for ms in range(700):
         scene._on_state(state_at(ms), {})
@@ -110,7 +111,7 @@ def test_who_hears_the_markers_knows_the_world_at_any_time_however_late_they_com
             np.testing.assert_allclose(
                 np.asarray(o.V_WO)[:3], np.asarray(w.V_WO)[:3] if then else 0.0, rtol=0, atol=1e-9
             )
-    late, told = scenery(world)
+    late, told = obstacle_publisher(world)
     late._on_state(state_at(250), {})
     fresh = ObstacleBook(pose_of)
     fresh.take(told[0], 250 * MS)
@@ -150,7 +151,7 @@ def test_the_markers_follow_the_time_of_the_states(rig: Rig, ur5: RobotModel):
     assert tell(0, [0]) == [[0]], "time starts over: the controllers have to see that before they look ahead"
     assert tell(1, first[1:]) == [[0]] * 4 + [[0, 1]]
 
-    moved = marker_of(Obstacle(Sphere(0.1), Pose(np.eye(3), np.array([0.7, 0.0, 0.0]))))
+    moved = ros.marker(Obstacle(Sphere(0.1), Pose(np.eye(3), np.array([0.7, 0.0, 0.0]))))
     moved.ns, moved.id, moved.header.stamp.nanosec = "scenario", 0, 1 * MS
     heard.clear()
     rig.publisher(MarkerArray, "obstacles").publish(MarkerArray(markers=[moved]))
@@ -177,7 +178,7 @@ def test_a_push_does_to_the_simulator_s_arm_what_it_does_in_a_simulation(rig: Ri
         rig.spin(lambda k=k: nanoseconds(rig.states[-1].header.stamp) == k * MS, what=f"state {k}")
         t = ur5.evaluate(arm.q, arm.v)
         np.testing.assert_allclose(rig.states[-1].position, arm.q, rtol=0, atol=1e-9)
-        commands.publish(joint_state(ur5.joint_names, k * MS, effort=t.h))
+        commands.publish(ros.joint_state(ur5.joint_names, k * MS, effort=t.h))
         arm.mujoco_data.qfrc_applied[:] = t.J.T @ world.wrench(k * 1e-3)
         gate.offer(ur5.joint_names, t.h.tolist())
         arm.step(gate.tick(t, 1e-3).tau)
@@ -189,7 +190,7 @@ def test_a_scenario_with_an_obstacle_does_as_nodes_what_it_does_in_a_simulation_
     """The obstacles are told ahead of their time, so it does not matter when the messages come."""
     record = rig.folder / "run.npz"
     options = ["--variant", "with", "--duration", "2.5", "--headless", "--record", str(record)]
-    command = ["-m", "arm_control.cli", "run", name, *options]
+    command = ["-m", "arm_control.app.cli", "run", name, *options]
     assert rig.finish("run", *command) in (0, 1), rig.log("run")
     recorded, scenario = np.load(record), Scenario.load(name)
     simulation = Simulation(scenario, "with")

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from arm_control.exceptions import FrameNotFound
-from arm_control.geometry import Capsule, Sphere
-from arm_control.spatial import Pose
-from arm_control.viewer.drawings import MarkerBook, drawing_of
+from arm_control.maths.poses import Pose
+from arm_control.maths.shapes import Capsule, Sphere
+from arm_control.viewer.drawings import MarkerStore, drawing_of
 
 HERE = Pose(np.eye(3), np.zeros(3))
 ARROW, CUBE, SPHERE, STRIP, LIST, POINTS, TEXT, TRIANGLES = 0, 1, 2, 4, 5, 8, 9, 11
@@ -49,20 +49,20 @@ def marker(kind: int = SPHERE, scale=(0.2, 0.2, 0.2), at=(1.0, 2.0, 3.0), points
     )
 
 
-def book(*markers: Any, ignored: tuple[str, ...] = (), now_ns: int = 0, by_stamp: bool = False) -> MarkerBook:
+def book(*markers: Any, ignored: tuple[str, ...] = (), now_ns: int = 0, by_stamp: bool = False) -> MarkerStore:
     def pose_of(frame: str) -> Pose:
         if frame not in ("", "hand"):
             raise FrameNotFound(frame, ("hand",))
         return Pose(np.eye(3), np.array([0.0, 0.0, 10.0])) if frame else HERE
 
-    made = MarkerBook(pose_of, ignored, by_stamp=by_stamp)
-    made.take(SimpleNamespace(markers=list(markers)), now_ns)
+    made = MarkerStore(pose_of, ignored, by_stamp=by_stamp)
+    made.update(SimpleNamespace(markers=list(markers)), now_ns)
     return made
 
 
 def test_things_are_obstacles_where_they_are():
     made = book(marker(), marker(STRIP, id=2, points=[(0, 0, 0), (1, 0, 0), (1, 1, 0)]), marker(TEXT, id=3))
-    things = made.things(0)
+    things = made.obstacles(0)
     assert list(things) == [("a", 1), ("a", 2)]
     ((shape, _),) = things["a", 1].solids
     assert (shape, things["a", 1].rgba) == (Sphere(0.1), (1.0, 0.0, 0.0, 0.5))
@@ -72,41 +72,41 @@ def test_things_are_obstacles_where_they_are():
 
 def test_a_thing_that_only_moves_keeps_its_form():
     given = (((0, 0, 0), 1), ((1, 0, 0), 1), ((0, 0, 0), 2))
-    forms = [book(marker(at=at, scale=(s, s, s))).things(0)["a", 1].form for at, s in given]
+    forms = [book(marker(at=at, scale=(s, s, s))).obstacles(0)["a", 1].appearance for at, s in given]
     assert forms[0] == forms[1] != forms[2]
 
 
 def test_frames_and_markers_that_cannot_be_drawn_are_passed_over():
     bad = marker(id=4, at=(np.nan, 0.0, 0.0))
     made = book(marker(frame="hand"), marker(id=2, frame="nowhere"), marker(id=3, scale=(1, 2, 3)), bad)
-    assert list(made.things(0)) == [("a", 1)]
-    assert made.things(0)["a", 1].X.p[2] == 13.0
+    assert list(made.obstacles(0)) == [("a", 1)]
+    assert made.obstacles(0)["a", 1].X.p[2] == 13.0
 
 
 def test_markers_go_by_name_by_time_and_all_at_once():
     made = book(marker(), marker(id=2, seconds=1.0), marker(ns="b", id=1))
-    assert len(made.things(10**9)) == 3
-    assert list(made.things(10**9 + 1)) == [("a", 1), ("b", 1)]
-    made.take(SimpleNamespace(markers=[marker(action=2)]), 0)
-    assert list(made.things(0)) == [("b", 1)]
-    made.take(SimpleNamespace(markers=[marker(), marker(ns="b", action=3)]), 0)
-    assert list(made.things(0)) == [("a", 1)], "of one namespace"
-    made.take(SimpleNamespace(markers=[marker(ns="", action=3)]), 0)
-    assert not made.things(0)
+    assert len(made.obstacles(10**9)) == 3
+    assert list(made.obstacles(10**9 + 1)) == [("a", 1), ("b", 1)]
+    made.update(SimpleNamespace(markers=[marker(action=2)]), 0)
+    assert list(made.obstacles(0)) == [("b", 1)]
+    made.update(SimpleNamespace(markers=[marker(), marker(ns="b", action=3)]), 0)
+    assert list(made.obstacles(0)) == [("a", 1)], "of one namespace"
+    made.update(SimpleNamespace(markers=[marker(ns="", action=3)]), 0)
+    assert not made.obstacles(0)
 
 
 def test_a_marker_holds_on_when_time_starts_over():
     made = book(marker(seconds=1.0), now_ns=50 * 10**9)
-    assert made.things(0)
-    assert not made.things(2 * 10**9), "from then on its time counts anew"
+    assert made.obstacles(0)
+    assert not made.obstacles(2 * 10**9), "from then on its time counts anew"
 
 
 def test_only_so_many_and_no_ignored_ones_are_kept(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("arm_control.viewer.drawings.MOST", 2)
+    monkeypatch.setattr("arm_control.viewer.drawings.MAX_MARKERS", 2)
     made = book(marker(ns="trace"), *(marker(id=i) for i in range(5)), ignored=("trace",))
     assert list(made.markers) == [("a", 0), ("a", 1)]
-    made.take(SimpleNamespace(markers=[marker(id=1, at=(9, 9, 9))]), 0)
-    assert made.things(0)["a", 1].X.p[0] == 9.0, "one that is there is told anew"
+    made.update(SimpleNamespace(markers=[marker(id=1, at=(9, 9, 9))]), 0)
+    assert made.obstacles(0)["a", 1].X.p[0] == 9.0, "one that is there is told anew"
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_only_so_many_and_no_ignored_ones_are_kept(monkeypatch: pytest.MonkeyPat
 )  # fmt: skip
 def test_a_marker_is_drawn_as_what_it_is(given: Any, kind: str, points: list[Any], width: float):
     drawing = drawing_of(given, HERE)
-    assert (drawing.kind, drawing.width, drawing.rgba) == (kind, width, (1.0, 0.0, 0.0, 0.5))
+    assert (drawing.type, drawing.width, drawing.rgba) == (kind, width, (1.0, 0.0, 0.0, 0.5))
     np.testing.assert_allclose(drawing.points, points)
 
 
@@ -149,7 +149,7 @@ def test_what_cannot_be_drawn_is_nothing(given: Any):
 
 
 def test_a_forgotten_opacity_does_not_hide_a_thing():
-    assert book(marker(rgba=(0, 0, 0, 0))).things(0)["a", 1].rgba[3] == 1.0
+    assert book(marker(rgba=(0, 0, 0, 0))).obstacles(0)["a", 1].rgba[3] == 1.0
 
 
 # -- what is told ahead of time -------------------------------------------------------------------------
@@ -159,9 +159,9 @@ MOVES = [marker(at=(x, 0.0, 0.0), stamp=x) for x in (100.0, 100.1, 100.2)]
 NOW_NS = 100_000_000_000
 
 
-def places(made: MarkerBook, *seconds: float) -> list[float | None]:
+def places(made: MarkerStore, *seconds: float) -> list[float | None]:
     """Where the ball is seen at these times."""
-    things = [made.things(round(t * 1e9)) for t in seconds]
+    things = [made.obstacles(round(t * 1e9)) for t in seconds]
     return [float(found["a", 1].X.p[0]) if found else None for found in things]
 
 

@@ -13,12 +13,12 @@ from typing import Any
 import msgspec.msgpack
 import pytest
 import viser
-import websockets.asyncio.server as doors
+import websockets.asyncio.server as socket_server
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from arm_control.exceptions import ArmControlError
-from arm_control.viewer.guard import MOST, Guard, cookie_name, new_token
+from arm_control.viewer.guard import MAX_MESSAGE_SIZE, Guard, cookie_name, new_token
 from arm_control.viewer.server import address, close_server, open_server
 
 Raw = Callable[..., tuple[int, dict[str, str], bytes]]
@@ -92,7 +92,7 @@ def test_the_page_may_have_nothing_from_elsewhere_and_no_frame_around_it(raw: Ra
 )
 def test_nothing_is_served_without_the_token(path: str, raw: Raw):
     status, headers, body = raw(path)
-    assert (status, body) == (403, b"no token: open the address that was printed\n")
+    assert (status, body) == (403, b"no token: open the printed address\n")
     assert "set-cookie" not in headers
 
 
@@ -178,13 +178,13 @@ def test_a_server_that_does_not_use_the_guard_is_closed_again(monkeypatch: pytes
             opened.remove(self)
 
     monkeypatch.setattr(viser, "ViserServer", Other)
-    with pytest.raises(ArmControlError, match="opens its door in another way"):
+    with pytest.raises(ArmControlError, match="opens its port in another way"):
         open_server(Guard())
     assert not opened
 
 
 @pytest.mark.parametrize(
-    ("known_here", "sentence"), [("SETTING", "its pages say no Renamed"), ("CONTROLS", "it has no Renamed")]
+    ("known_here", "sentence"), [("UPDATE", "its messages do not include Renamed"), ("CONTROLS", "it has no Renamed")]
 )
 def test_a_version_with_other_names_is_not_served(known_here: str, sentence: str, monkeypatch: pytest.MonkeyPatch):
     """Its pages would do nothing, or say what the guard does not know."""
@@ -197,7 +197,7 @@ def test_a_version_with_other_names_is_not_served(known_here: str, sentence: str
 
 
 def test_the_door_is_as_it_was_when_the_server_is_open(server: Any):
-    assert doors.serve.__module__.startswith("websockets.")
+    assert socket_server.serve.__module__.startswith("websockets.")
 
 
 def test_only_this_machine_is_listened_to(port: int):
@@ -311,7 +311,7 @@ def test_what_is_dropped_does_not_reach_viser(guard: Guard, server: Any, port: i
 def test_a_page_that_talks_too_much_is_cut_off(guard: Guard, server: Any, port: int):
     own, known = f"http://127.0.0.1:{port}", {"Cookie": cookie(guard, port)}
     with connect(f"ws://127.0.0.1:{port}", origin=own, additional_headers=known, subprotocols=[protocol()]) as page:
-        page.send(bytes(MOST + 1))
+        page.send(bytes(MAX_MESSAGE_SIZE + 1))
         with pytest.raises(ConnectionClosed, match="too big"):
             [page.recv(10.0) for _ in range(10_000)]
 

@@ -1,4 +1,4 @@
-"""The page without a browser: what it shows, and what a client over the real web socket can make it wish."""
+"""The page without a browser: what it shows, and what a client over the real web socket can make it command."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ import viser
 from websockets.sync.client import connect
 
 from arm_control import RobotModel, urdf_path
-from arm_control.geometry import Sphere
-from arm_control.parameters import Spec
-from arm_control.spatial import Pose, rotation_from_vector
+from arm_control.core.parameters import Spec
+from arm_control.maths.poses import Pose, rotation_from_vector
+from arm_control.maths.shapes import Sphere
 from arm_control.viewer.arm_shapes import arm_parts
-from arm_control.viewer.drawings import Drawing, Thing
+from arm_control.viewer.drawings import Drawing, ShownObstacle
 from arm_control.viewer.guard import cookie_name
 from arm_control.viewer.page import Page
-from arm_control.viewer.panel import LOOKS, Line, slider_ends, slider_range
+from arm_control.viewer.page_commands import COMMAND_TYPES, VIEW_COMMANDS, PageCommand, PageCommandQueue
+from arm_control.viewer.panel import LEVEL_STYLES, Line, slider_ends, slider_range
 from arm_control.viewer.plots import History
-from arm_control.viewer.scene import FIELD_OF_VIEW, camera_of
-from arm_control.viewer.wishes import KINDS, VIEW, Wish, Wishes
+from arm_control.viewer.space import FIELD_OF_VIEW, camera_of
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 HERE = Pose(np.eye(3), np.array([0.4, 0.1, 0.3]))
-BALL = Thing(((Sphere(0.1), Pose(np.eye(3), np.zeros(3))),), HERE, (1.0, 0.0, 0.0, 1.0), "ball")
+BALL = ShownObstacle(((Sphere(0.1), Pose(np.eye(3), np.zeros(3))),), HERE, (1.0, 0.0, 0.0, 1.0), "ball")
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +87,7 @@ def client(page: Page) -> Iterator[Callable[..., None]]:
             socket.send(msgspec.msgpack.encode({"type": kind, **fields}))
 
         send("ViewerCameraMessage", **camera)
-        until(lambda: page.is_watched)
+        until(lambda: page.is_open)
         yield send
 
 
@@ -117,10 +117,10 @@ def move(send: Callable[..., None], name: str, *positions: tuple[float, ...]) ->
     send("TransformControlsDragEndMessage", name=name)
 
 
-def collected(page: Page, n: int) -> list[Wish]:
+def collected(page: Page, n: int) -> list[PageCommand]:
     """The first wishes that come, at least n."""
-    found: list[Wish] = []
-    until(lambda: found.extend(page.wishes.take()) or len(found) >= n)
+    found: list[PageCommand] = []
+    until(lambda: found.extend(page.commands.take()) or len(found) >= n)
     return found
 
 
@@ -147,30 +147,30 @@ def everything(page: Page, send: Callable[..., None]) -> None:
 def test_a_page_that_only_looks_wishes_for_nothing_but_its_picture(either: Page):
     with client(either) as send:
         everything(either, send)
-        found: list[Wish] = []
-        until(lambda: found.extend(either.wishes.take()) or Wish("joint", "elbow_joint", 0.7) in found)
-    kinds = {wish.kind for wish in found}
+        found: list[PageCommand] = []
+        until(lambda: found.extend(either.commands.take()) or PageCommand("joint", "elbow_joint", 0.7) in found)
+    kinds = {command.type for command in found}
     if either.guard.control:
-        assert kinds == set(KINDS)
+        assert kinds == set(COMMAND_TYPES)
     else:
         assert kinds == {"joint"}
 
 
 def test_the_box_itself_refuses_what_a_page_that_only_looks_may_not():
     for control in (True, False):
-        box = Wishes(control)
-        for kind in KINDS:
+        box = PageCommandQueue(control)
+        for kind in COMMAND_TYPES:
             box.put(kind)
-        assert [wish.kind for wish in box.take()] == list(KINDS if control else VIEW)
-    with pytest.raises(ValueError, match="no wish 'torque'"):
-        Wishes(True).put("torque")
+        assert [command.type for command in box.take()] == list(COMMAND_TYPES if control else VIEW_COMMANDS)
+    with pytest.raises(ValueError, match="no command 'torque'"):
+        PageCommandQueue(True).put("torque")
 
 
 def test_wishes_come_out_once_in_their_order_and_the_newest_are_kept():
-    box = Wishes(True, most=2)
+    box = PageCommandQueue(True, capacity=2)
     for i in range(3):
         box.put("gain", "kp", i)
-    assert [wish.value for wish in box.take()] == [1, 2]
+    assert [command.value for command in box.take()] == [1, 2]
     assert box.take() == []
 
 
@@ -178,13 +178,13 @@ def test_a_drag_is_a_wish_in_the_order_of_its_places(page: Page):
     with client(page) as send:
         move(send, "/target", (0.1, 0.0, 0.0), (0.2, 0.0, 0.0), (np.nan, 0.0, 0.0), (0.25, 0.0), (0.3, 0.0, 0.0))
         found = collected(page, 4)
-    assert [(wish.kind, wish.name) for wish in found] == [("target", "target")] * 4
-    np.testing.assert_allclose([wish.value.p[0] for wish in found], [0.1, 0.2, 0.3, 0.3])
+    assert [(command.type, command.name) for command in found] == [("target", "target")] * 4
+    np.testing.assert_allclose([command.value.p[0] for command in found], [0.1, 0.2, 0.3, 0.3])
 
 
 def test_what_is_dragged_is_moved_by_nobody_else(page: Page, monkeypatch: pytest.MonkeyPatch):
     now = [100.0]
-    monkeypatch.setattr("arm_control.viewer.scene.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("arm_control.viewer.space.time.monotonic", lambda: now[0])
     with client(page) as send:
         send("TransformControlsDragStartMessage", name="/target")
         send("TransformControlsUpdateMessage", name="/target", wxyz=(1.0, 0.0, 0.0, 0.0), position=(0.1, 0.2, 0.3),
@@ -194,7 +194,7 @@ def test_what_is_dragged_is_moved_by_nobody_else(page: Page, monkeypatch: pytest
         np.testing.assert_allclose(page.scene._target.position, (0.1, 0.2, 0.3))
         send("TransformControlsDragEndMessage", name="/target")
         collected(page, 1)
-        until(lambda: page.scene._held["target"] < np.inf)
+        until(lambda: page.scene._hold_ends["target"] < np.inf)
         page.scene.set_target(HERE)
         np.testing.assert_allclose(page.scene._target.position, (0.1, 0.2, 0.3))
         now[0] += 1.0
@@ -209,11 +209,11 @@ def test_what_no_page_would_say_changes_nothing_on_the_page(page: Page):
         set_value(send, page.panel._target, "12")
         set_value(send, page.panel.gains["kp_linear"], "nan")
         set_value(send, page.panel.gains["kp_linear"], np.inf)
-        set_value(send, page.panel._run[0], ["pause"])
+        set_value(send, page.panel._simulator_controls[0], ["pause"])
         send("TransformControlsUpdateMessage", name="/target", wxyz=(1.0, 0.0, 0.0), position=(0.1, 0.2, 0.3))
         send("TransformControlsUpdateMessage", name="/target", wxyz=(1.0, 0.0, 0.0, 0.0), position="abc")
         set_value(send, page.panel.joints["elbow_joint"], 0.7)
-        assert collected(page, 1) == [Wish("joint", "elbow_joint", 0.7)]
+        assert collected(page, 1) == [PageCommand("joint", "elbow_joint", 0.7)]
     page.panel.show_target(HERE)
     page.scene.set_target(HERE)
     page.panel.show_gain("kp_linear", 250.0)
@@ -226,10 +226,10 @@ def test_a_target_that_is_typed_keeps_its_orientation(page: Page):
     page.panel.show_target(turned)
     with client(page) as send:
         set_value(send, page.panel._target, (0.5, 0.1, 0.3))
-        (wish,) = collected(page, 1)
+        (command,) = collected(page, 1)
         page.panel.show_target(turned)
-    np.testing.assert_allclose(wish.value.p, [0.5, 0.1, 0.3])
-    np.testing.assert_allclose(wish.value.R, turned.R)
+    np.testing.assert_allclose(command.value.p, [0.5, 0.1, 0.3])
+    np.testing.assert_allclose(command.value.R, turned.R)
     assert page.panel._target.value == (0.5, 0.1, 0.3), "what was typed stays until others have heard of it"
 
 
@@ -240,7 +240,7 @@ def test_what_the_page_shows_is_no_wish(page: Page):
         page.panel.set_speed(0.5)
         page.panel.show_target(HERE)
         page.scene.set_target(HERE)
-    assert page.wishes.take() == []
+    assert page.commands.take() == []
 
 
 # -- what is shown --------------------------------------------------------------------------------------
@@ -278,7 +278,7 @@ def test_obstacles_come_move_change_and_go(page: Page):
     scene.set_obstacles({key: BALL._replace(X=Pose(np.eye(3), np.ones(3)))})
     assert scene._obstacles[key][1] is first
     np.testing.assert_allclose(first.position, 1.0)
-    scene.set_obstacles({key: BALL._replace(form="another")})
+    scene.set_obstacles({key: BALL._replace(appearance="another")})
     assert scene._obstacles[key][1] is not first
     scene.set_obstacles({})
     assert not [name for name in page.server.scene._handle_from_node_name if name.startswith("/obstacles/")]
@@ -288,10 +288,10 @@ def test_drawings_of_every_kind_come_move_and_go(page: Page):
     line = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
     kinds = {"arrow": line[:2], "lines": line[:2], "points": line, "mesh": line, "text": line[:0]}
     page.scene.set_drawings({k: Drawing(k, HERE, p, (1.0, 0.0, 0.0, 0.5), text="hello") for k, p in kinds.items()})
-    handles = {key: handle for key, (_, handle) in page.scene._drawn.items()}
+    handles = {key: handle for key, (_, handle) in page.scene._drawings.items()}
     there = Pose(np.eye(3), np.ones(3))
     page.scene.set_drawings({k: Drawing(k, there, p, (1.0, 0.0, 0.0, 0.5), text="hello") for k, p in kinds.items()})
-    assert handles == {key: handle for key, (_, handle) in page.scene._drawn.items()}, "what moves is not made anew"
+    assert handles == {key: handle for key, (_, handle) in page.scene._drawings.items()}, "what moves is not made anew"
     np.testing.assert_allclose([handle.position for handle in handles.values()], 1.0)
     page.scene.set_drawings({})
     assert not [name for name in page.server.scene._handle_from_node_name if name.startswith("/drawn/")]
@@ -326,17 +326,17 @@ def test_the_trace_goes_on_where_the_arm_moves_and_is_forgotten(page: Page):
 
 def test_words_of_others_are_shown_as_words(page: Page):
     page.panel.set_status({"osc": Line("<script>alert(1)</script>", figure="<script>")})
-    page.panel.say("<b>bad</b>", True)
-    shown = page.panel._status.content + page.panel._message.content
+    page.panel.notify("<b>bad</b>", True)
+    shown = page.panel._status.content + page.panel._note.content
     assert "<script>" not in shown
     assert "<b>" not in shown
     assert "&lt;script&gt;" in shown
 
 
 def test_a_line_stands_out_when_all_is_not_well(page: Page):
-    for level, look in enumerate(LOOKS):
+    for level, look in enumerate(LEVEL_STYLES):
         page.panel.set_status({"osc": Line("no state for 500 ms", level)})
-        seen = [one for one in LOOKS[1:] if one in page.panel._status.content]
+        seen = [one for one in LEVEL_STYLES[1:] if one in page.panel._status.content]
         assert seen == ([look] if level else [])
 
 
@@ -358,21 +358,21 @@ def test_a_note_goes_with_time_and_a_good_one_with_the_status(
     now = [100.0]
     monkeypatch.setattr("arm_control.viewer.panel.time.monotonic", lambda: now[0])
     page.panel.set_status({"osc": Line("BRAKED", 2, "100 Hz")})
-    page.panel.say("a note", is_bad)
+    page.panel.notify("a note", is_bad)
     page.panel.set_status({"osc": Line("BRAKED", 2, "100 Hz")})
-    assert "a note" in page.panel._message.content
+    assert "a note" in page.panel._note.content
     now[0] += seconds
     page.panel.set_status({"osc": line})
-    assert ("a note" in page.panel._message.content) is stays
+    assert ("a note" in page.panel._note.content) is stays
 
 
 def test_news_that_come_while_a_note_is_read_end_it_afterwards(page: Page, monkeypatch: pytest.MonkeyPatch):
     now = [100.0]
     monkeypatch.setattr("arm_control.viewer.panel.time.monotonic", lambda: now[0])
-    page.panel.say("step: at 1 s")
+    page.panel.notify("step: at 1 s")
     for now[0], words, is_there in ((100.1, "running", True), (100.2, "paused", True), (102.1, "paused", False)):
         page.panel.set_status({"simulator": Line(words)})
-        assert ("step: at 1 s" in page.panel._message.content) is is_there
+        assert ("step: at 1 s" in page.panel._note.content) is is_there
 
 
 @pytest.mark.parametrize("there", [(True, False, False), (False, True, False), (False, False, True)])
@@ -380,7 +380,7 @@ def test_only_what_has_an_effect_is_there(either: Page, there: tuple[bool, bool,
     panel, scene = either.panel, either.scene
 
     def shown() -> tuple[bool, ...]:
-        buttons = (*panel._run, panel._enable) if either.guard.control else ()
+        buttons = (*panel._simulator_controls, panel._enable) if either.guard.control else ()
         return tuple(handle.visible for handle in (*buttons, panel._target))
 
     assert not any(shown())
@@ -417,9 +417,9 @@ def test_a_pace_that_others_set_beyond_the_slider_is_shown(page: Page):
 
 def test_plots_are_there_when_there_is_something_to_plot(page: Page):
     plots = page.plots
-    assert not page._side.visible
+    assert not page._side_panel.visible
     page.plot(1.0, {"position_error": 0.1}, {})
-    assert (page._side.visible, plots._folder.visible) == (True, False)
+    assert (page._side_panel.visible, plots._folder.visible) == (True, False)
     page.plot(2.0, {}, {"task": {"elbow_joint": 1.0}})
     assert plots._folder.visible
 

@@ -9,7 +9,7 @@ import pytest
 
 from arm_control import RobotModel, urdf_path
 from arm_control.exceptions import UrdfError
-from arm_control.geometry import Box, Capsule, Cone, Cylinder, Sphere
+from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Sphere
 from arm_control.viewer.arm_shapes import arm_parts, find_mesh, mesh_roots
 from arm_control.viewer.solids import Mesh, mesh_of
 
@@ -109,7 +109,7 @@ def test_the_meshes_of_the_package_are_found():
 )  # fmt: skip
 def test_a_link_without_anything_to_show_is_a_rod_or_its_capsule(body: str, size: str):
     parts, notes = arm_parts(robot(body))
-    where = "meshes were looked for below no folder"
+    where = "meshes were searched in no folder"
     assert notes == (["the mesh 'gone.stl' is not drawn: there is no such file", where] if "gone" in body else [])
     if size == "capsule":
         (part,) = (part for part in parts if part.link == "rod")
@@ -128,7 +128,7 @@ OUTSIDE = (
 def test_a_mesh_outside_of_the_folders_is_not_opened(name: str, tmp_path: Path):
     (tmp_path / "secret.stl").write_text(CUBE_STL)
     (tmp_path / "inside").mkdir()
-    with pytest.raises(UrdfError, match="leads out of the folders"):
+    with pytest.raises(UrdfError, match="it is outside the folders"):
         find_mesh(name, [tmp_path / "inside"])
 
 
@@ -142,20 +142,20 @@ def test_where_meshes_were_looked_for_is_said_once(tmp_path: Path):
     both = visual('<mesh filename="package://mine/a.stl"/>') + visual('<mesh filename="b.stl"/>')
     _, notes = arm_parts(robot(both), [tmp_path, tmp_path / "share", tmp_path])
     assert [note.split("'")[1] for note in notes[:2]] == ["package://mine/a.stl", "b.stl"]
-    assert notes[2:] == [f"meshes were looked for below {tmp_path}, {tmp_path / 'share'}"]
+    assert notes[2:] == [f"meshes were searched in {tmp_path}, {tmp_path / 'share'}"]
 
 
 def test_more_triangles_than_a_browser_draws_at_ease_are_said(monkeypatch: pytest.MonkeyPatch):
     ball = robot(visual('<sphere radius="1"/>'))
     n = sum(len(part.mesh.faces) for part in arm_parts(ball)[0])
     for most, expected in ((n, 0), (n - 1, 1)):
-        monkeypatch.setattr("arm_control.viewer.arm_shapes.MANY", most)
+        monkeypatch.setattr("arm_control.viewer.arm_shapes.MANY_TRIANGLES", most)
         notes = arm_parts(ball)[1]
         assert [f"have {n} triangles" in note for note in notes] == [True] * expected
 
 
 def test_a_mesh_that_is_too_large_is_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "cube.stl").write_text(CUBE_STL)
-    monkeypatch.setattr("arm_control.viewer.arm_shapes.LARGEST", 10)
+    monkeypatch.setattr("arm_control.viewer.arm_shapes.MAX_FILE_SIZE", 10)
     with pytest.raises(UrdfError, match="larger than 10 bytes"):
         find_mesh("cube.stl", [tmp_path])

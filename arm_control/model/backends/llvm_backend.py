@@ -10,18 +10,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from arm_control.cache import Cache
-from arm_control.model.backends import llvm_compiler as llvm
-from arm_control.model.backends.llvm_code import WORK, batch_code, scalar_code
-from arm_control.model.backends.llvm_columns import CompiledColumns, columns_code
-from arm_control.model.backends.llvm_scans import CompiledScan, scan_code
-from arm_control.model.column_law import ColumnLaw, Columns
-from arm_control.model.kernels import SHARED, Batch, Kernel
-from arm_control.model.program import Program
+from arm_control.compiler import llvm_compiler as llvm
+from arm_control.compiler.column_law import ColumnLaw, Columns
+from arm_control.compiler.kernels import SHARED, Batch, Kernel
+from arm_control.compiler.llvm_code import WORK, batch_code, scalar_code
+from arm_control.compiler.llvm_columns import CompiledColumns, columns_code
+from arm_control.compiler.llvm_scans import CompiledScan, scan_code
+from arm_control.compiler.program import Program
+from arm_control.compiler.scan_law import Scan, ScanLaw
+from arm_control.core.cache import Cache
+from arm_control.maths.poses import Array
 from arm_control.model.quantities import trace
-from arm_control.model.scan_law import Scan, ScanLaw
 from arm_control.model.tree import Tree
-from arm_control.spatial import Array
 
 
 class _Function(NamedTuple):
@@ -49,7 +49,7 @@ class LlvmBackEnd:
         self._identity = "\n".join([identity, llvm.processor()])
 
     def kernel(self, quantities: Sequence[str], frame: str | None, check: Callable[[Kernel], None]) -> Kernel:
-        """See :class:`~arm_control.model.kernels.BackEnd`."""
+        """See :class:`~arm_control.compiler.kernels.BackEnd`."""
         name = [*quantities, *([] if frame is None else [f"of {frame}"])]
         function = self._function("one", name, lambda: trace(self._tree, quantities, frame), scalar_code)
         return self._kernel(function, check)
@@ -65,11 +65,11 @@ class LlvmBackEnd:
         return kernel
 
     def law(self, name: str, write: Callable[[], Program], check: Callable[[Kernel], None]) -> Kernel:
-        """See :class:`~arm_control.model.kernels.BackEnd`."""
+        """See :class:`~arm_control.compiler.kernels.BackEnd`."""
         return self._kernel(self._function("law", [name], write, scalar_code), check)
 
     def columns(self, law: ColumnLaw, check: Callable[[Columns], None]) -> Columns:
-        """See :class:`~arm_control.model.kernels.BackEnd`."""
+        """See :class:`~arm_control.compiler.kernels.BackEnd`."""
         width, layout = llvm.lanes(), repr([law.inputs, law.shared, law.totals, law.where])
         function = self._function(
             f"{width} columns, {layout}", [law.name], law.write, lambda p, name: columns_code(p, name, width, law)
@@ -82,7 +82,7 @@ class LlvmBackEnd:
         return columns
 
     def scan(self, law: ScanLaw, check: Callable[[Scan], None]) -> Scan:
-        """See :class:`~arm_control.model.kernels.BackEnd`."""
+        """See :class:`~arm_control.compiler.kernels.BackEnd`."""
         width, layout = llvm.lanes(), repr([law.inputs, law.shared, law.carried, law.backwards, law.goes_on])
         function = self._function(
             f"{width} rows, {layout}", [law.name], law.write, lambda p, name: scan_code(p, name, width, law)
@@ -95,7 +95,7 @@ class LlvmBackEnd:
         return scan
 
     def batch(self, quantities: Sequence[str], has_tool: bool, check: Callable[[Batch], None]) -> Batch:
-        """See :class:`~arm_control.model.kernels.BackEnd`."""
+        """See :class:`~arm_control.compiler.kernels.BackEnd`."""
         width = llvm.lanes()
         fixed = () if has_tool else ("tool",)
         function = self._function(

@@ -8,13 +8,13 @@ from functools import cached_property
 import numpy as np
 import pinocchio as pin
 
+from arm_control.compiler.column_law import Columns
+from arm_control.compiler.kernels import Batch, Kernel, batch_of
+from arm_control.compiler.scan_law import Scan
 from arm_control.exceptions import ModelError
-from arm_control.model.column_law import Columns
-from arm_control.model.kernels import Batch, Kernel, batch_of
+from arm_control.maths.poses import Array
 from arm_control.model.quantities import INPUTS, input_sizes, tool_numbers
-from arm_control.model.scan_law import Scan
 from arm_control.model.tree import Tree
-from arm_control.spatial import Array
 
 _AXES = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 
@@ -52,7 +52,7 @@ class PinocchioBackEnd:
             self.G[at, body.coordinate], self.offset[at] = body.ratio, body.offset
 
     def kernel(self, quantities: Sequence[str], frame: str | None, _: object = None) -> Kernel:
-        """See :class:`~arm_control.model.kernels.BackEnd`; what Pinocchio computes is not checked."""
+        """See :class:`~arm_control.compiler.kernels.BackEnd`; what Pinocchio computes is not checked."""
         needed = {name for quantity in quantities for name in INPUTS[quantity]}
         sizes = {name: size for name, size in input_sizes(self.tree.n).items() if name in needed}
         ends = np.cumsum(list(sizes.values()))
@@ -78,24 +78,24 @@ class PinocchioBackEnd:
         return Kernel(sizes, shapes, bind)
 
     def law(self, name: str, write: object, check: object) -> Kernel:
-        """See :class:`~arm_control.model.kernels.BackEnd`; there is nothing to compile with."""
+        """See :class:`~arm_control.compiler.kernels.BackEnd`; there is nothing to compile with."""
         raise NotImplementedError(f"no kernel of {name}: it runs as it stands")
 
     def columns(self, law: object, check: object) -> Columns:
-        """See :class:`~arm_control.model.kernels.BackEnd`; likewise."""
+        """See :class:`~arm_control.compiler.kernels.BackEnd`; likewise."""
         raise NotImplementedError("the text runs on whole columns")
 
     def scan(self, law: object, check: object) -> Scan:
-        """See :class:`~arm_control.model.kernels.BackEnd`; likewise."""
+        """See :class:`~arm_control.compiler.kernels.BackEnd`; likewise."""
         raise NotImplementedError("the text runs row after row")
 
     def batch(self, quantities: Sequence[str], has_tool: bool, check: object = None) -> Batch:
-        """See :class:`~arm_control.model.kernels.BackEnd`; likewise."""
+        """See :class:`~arm_control.compiler.kernels.BackEnd`; likewise."""
         return batch_of(self.kernel(quantities, None))
 
     def attach(self, tool: Array) -> None:
         """Put the end effector and its load on the body that carries them."""
-        turned = self.tree.frames[self._link].placement.inverse()  # Pinocchio's joint frame is the link's
+        turned = self.tree.frames[self._link].X_BF.inverse()  # Pinocchio's joint frame is the link's
         R, p = turned.R @ tool[:9].reshape(3, 3), turned.R @ tool[9:12]
         self.model.frames[self.tip_id].placement = pin.SE3(R, p)
         mass, h = float(tool[12]), turned.R @ tool[13:16]

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from arm_control.model.column_law import ColumnLaw, Columns, TextColumns
-from arm_control.model.kernels import Batch, Kernel, batch_of
-from arm_control.model.program import FUNCTIONS, Operation, Program
+from arm_control.compiler.column_law import ColumnLaw, Columns, TextColumns
+from arm_control.compiler.kernels import Batch, Kernel, batch_of
+from arm_control.compiler.program import FUNCTIONS, Operation, Program
+from arm_control.compiler.scan_law import Scan, ScanLaw, TextScan
+from arm_control.maths.poses import Array
 from arm_control.model.quantities import trace
-from arm_control.model.scan_law import Scan, ScanLaw, TextScan
 from arm_control.model.tree import Tree
-from arm_control.spatial import Array
 
 _SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 
@@ -24,25 +24,25 @@ class PythonBackEnd:
         self._tree = tree
 
     def kernel(self, quantities: Sequence[str], frame: str | None, check: Callable[[Kernel], None]) -> Kernel:
-        """See :class:`~arm_control.model.kernels.BackEnd`."""
+        """See :class:`~arm_control.compiler.kernels.BackEnd`."""
         kernel = self._kernel(quantities, frame)
         check(kernel)
         return kernel
 
     def law(self, name: str, write: Callable[[], Program], check: Callable[[Kernel], None]) -> Kernel:
-        """See :class:`~arm_control.model.kernels.BackEnd`; the law's own text is as fast and easier to read."""
+        """See :class:`~arm_control.compiler.kernels.BackEnd`; the law's own text is as fast and easier to read."""
         raise NotImplementedError(f"no kernel of {name}: it runs as it stands")
 
     def columns(self, law: ColumnLaw, check: Callable[[Columns], None]) -> Columns:
-        """See :class:`~arm_control.model.kernels.BackEnd`; the text runs on whole columns."""
+        """See :class:`~arm_control.compiler.kernels.BackEnd`; the text runs on whole columns."""
         return TextColumns(law)
 
     def scan(self, law: ScanLaw, check: Callable[[Scan], None]) -> Scan:
-        """See :class:`~arm_control.model.kernels.BackEnd`; the text runs row after row."""
+        """See :class:`~arm_control.compiler.kernels.BackEnd`; the text runs row after row."""
         return TextScan(law)
 
     def batch(self, quantities: Sequence[str], has_tool: bool, check: Callable[[Batch], None]) -> Batch:
-        """See :class:`~arm_control.model.kernels.BackEnd`."""
+        """See :class:`~arm_control.compiler.kernels.BackEnd`."""
         batch = batch_of(self._kernel(quantities, None))
         check(batch)
         return batch

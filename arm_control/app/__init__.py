@@ -1,0 +1,1 @@
+"""The command line, runs of scenarios, and launch descriptions."""

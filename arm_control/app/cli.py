@@ -1,0 +1,70 @@
+"""The command ``arm_control``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from arm_control import __version__
+from arm_control.app.commands import (
+    cache_command,
+    check_command,
+    enable_command,
+    record_command,
+    replay_command,
+    report_command,
+    run_command,
+    scenarios_command,
+    simulate_command,
+    tune_command,
+    view_command,
+)
+from arm_control.app.commands.argument_types import check_namespace
+from arm_control.exceptions import ArmControlError
+from arm_control.model.urdf.xml import printable
+
+COMMANDS = (
+    run_command,
+    view_command,
+    simulate_command,
+    record_command,
+    replay_command,
+    report_command,
+    scenarios_command,
+    check_command,
+    enable_command,
+    tune_command,
+    cache_command,
+)
+"""In the order of ``arm_control --help``."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; return its exit status."""
+    options = _parser().parse_args(arguments)
+    try:
+        check_namespace(getattr(options, "namespace", ""))
+        return int(options.command(options))
+    except KeyboardInterrupt:  # Ctrl-C is not an error
+        return 130
+    except BrokenPipeError:  # the reader of the output has closed it
+        sys.stdout = None  # type: ignore[assignment]
+        return 0
+    except ArmControlError as error:
+        lines = map(printable, f"arm_control: {error}".split("\n"))
+        print("\n".join(lines), file=sys.stderr)
+        return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="arm_control", description="Torque control of robot arms.")
+    parser.add_argument("--version", action="version", version=f"arm_control {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for module in COMMANDS:
+        module.add_command(commands)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,44 @@
+"""Checks of command line arguments that several commands share."""
+
+from __future__ import annotations
+
+import argparse
+import re
+
+from arm_control.exceptions import InputError
+
+
+def positive(text: str) -> float:
+    """Read a positive, finite number; an argument type of argparse."""
+    if not 0.0 < _number(text) < float("inf"):
+        raise argparse.ArgumentTypeError(f"'{text}' is not a positive number")
+    return _number(text)
+
+
+def not_negative(text: str) -> float:
+    """Read a finite number that is zero or positive; an argument type of argparse."""
+    if not 0.0 <= _number(text) < float("inf"):
+        raise argparse.ArgumentTypeError(f"'{text}' is negative, or not a number")
+    return _number(text)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")
+
+
+def check_namespace(namespace: str) -> None:
+    """Refuse an invalid ROS namespace with one sentence; ROS itself raises a long exception.
+
+    A slash at the begin or at the end is optional.
+
+    Raises
+    ------
+    InputError
+        When ROS would refuse the namespace.
+    """
+    inner = namespace.removeprefix("/").removesuffix("/")
+    if inner and not re.fullmatch(r"[A-Za-z_]\w*(/[A-Za-z_]\w*)*", inner, re.ASCII):
+        raise InputError(f"'{namespace}' is not a namespace; allowed: words of letters, digits and _, joined by /")

@@ -1,0 +1,256 @@
+"""``arm_control check``: the content of a URDF and its problems, as text or as JSON.
+
+Text from a file reaches the terminal with its control characters escaped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from arm_control.core.files import urdf_path
+from arm_control.exceptions import FrameNotFound, ModelError
+from arm_control.model.urdf.checks import find_problems
+from arm_control.model.urdf.facts import Facts, JointFacts, LinkFacts, read_facts
+from arm_control.model.urdf.load import read_source
+from arm_control.model.urdf.warnings import find_warnings, mesh_warnings
+from arm_control.model.urdf.xml import printable, read_robot
+
+WIDTH = 100
+"""Columns of a line."""
+NAME_WIDTH = 30
+"""Columns of a name in a table."""
+MAX_INDENT = 16
+"""Deepest level of the tree with an indent of its own."""
+
+
+def add_command(commands: Any) -> None:
+    """Add the command to the subparsers of ``arm_control``."""
+    check = commands.add_parser("check", help="print a URDF's content and problems", description=_check.__doc__)
+    check.add_argument("file", help="a URDF or xacro file, or the name of a robot below urdf/")
+    check.add_argument("--tip", metavar="LINK", help="end of the chain that moves")
+    check.add_argument("--base", metavar="LINK", help="start of the chain; default: the root")
+    check.add_argument("--mesh-root", action="append", default=[], metavar="DIR", help="folder with packages of meshes")
+    check.add_argument("--json", action="store_true", help="print JSON")
+    check.set_defaults(command=_check)
+
+
+def _check(options: argparse.Namespace) -> int:
+    """Print the content of a URDF and its problems. Exit status: 0 usable, 1 problems, 2 not readable."""
+    check = check_file(options.file, tip=options.tip, base=options.base, mesh_roots=options.mesh_root)
+    encoding = sys.stdout.encoding or "utf-8"
+    text = as_json(check) if options.json else as_text(check)
+    print(text.encode(encoding, "backslashreplace").decode(encoding))
+    return 1 if check.problems else 0
+
+
+@dataclass(frozen=True)
+class Check:
+    """Result of a check.
+
+    Attributes
+    ----------
+    file : str
+        Name of the file.
+    facts : Facts
+        Content of the file.
+    base, tip : str or None
+        Ends of the chain that moves; None when the tip is ambiguous.
+    problems, warnings, notes : tuple of str
+        :func:`arm_control.model.load_urdf` refuses a file with problems.
+    """
+
+    file: str
+    facts: Facts
+    base: str | None
+    tip: str | None
+    problems: tuple[str, ...]
+    warnings: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def chain(self) -> tuple[JointFacts, ...]:
+        """The movable joints between base and tip."""
+        path = self.facts.path(self.tip) if self.tip is not None else ()
+        parents = [joint.parent for joint in path]
+        start = parents.index(self.base) if self.base in parents else len(path)
+        return tuple(joint for joint in path[start:] if joint.is_movable)
+
+
+def check_file(
+    file: str, *, tip: str | None = None, base: str | None = None, mesh_roots: Sequence[str | Path] = ()
+) -> Check:
+    """Check a URDF or xacro file.
+
+    Parameters
+    ----------
+    file : str
+        Path, or the name of a robot that comes with the package.
+    tip, base : str, optional
+        Ends of the arm; by default ``tool0`` or the only leaf, and the root.
+    mesh_roots : sequence of str or Path
+        Folders that may contain packages with meshes.
+
+    Returns
+    -------
+    Check
+
+    Raises
+    ------
+    UrdfError
+        When the file cannot be read or expanded, or is not XML of a robot.
+    FrameNotFound, ModelError
+        When there is no such link, or the tip is not below the base.
+    """
+    path = Path(file) if Path(file).is_file() else urdf_path(file)
+    text, name = read_source(path)
+    robot = read_robot(text)
+    facts = read_facts(robot)
+    base, tip = _chain_ends(facts, base, tip)
+    about_meshes, notes = mesh_warnings(robot, path, [Path(root) for root in mesh_roots])
+    warnings = (*find_warnings(facts), *about_meshes)
+    return Check(name, facts, base, tip, tuple(find_problems(text)), warnings, tuple(notes))
+
+
+def _chain_ends(facts: Facts, base: str | None, tip: str | None) -> tuple[str | None, str | None]:
+    links = [link.name for link in facts.links]
+    for name in (base, tip):
+        if name is not None and name not in links:
+            raise FrameNotFound(name, links)
+    if tip is None:
+        below = [name for name in links if base in (None, name, *(joint.parent for joint in facts.path(name)))]
+        leaves = [name for name in facts.leaves if name in below]
+        tip = "tool0" if "tool0" in below else leaves[0] if len(leaves) == 1 else None
+    path = [] if tip is None else [joint.parent for joint in facts.path(tip)]
+    if tip is not None and base not in (None, tip, *path):
+        raise ModelError(f"link {tip!r} is not below {base!r}; above it are: {', '.join(path) or 'no links'}")
+    return base or (path[0] if path else links[0] if links else None), tip
+
+
+def as_json(check: Check) -> str:
+    """Return a check as JSON; null for a number that is missing or not finite."""
+    facts = check.facts
+    links = [asdict(link) | {"joint": link.joint.name if link.joint else None} for link in facts.links]
+    values = {
+        "file": check.file,
+        "robot": facts.name,
+        "usable": not check.problems,
+        "problems": check.problems,
+        "warnings": check.warnings,
+        "notes": check.notes,
+        "base": check.base,
+        "tip": check.tip,
+        "chain": [joint.name for joint in check.chain],
+        "tip_candidates": facts.tip_candidates,
+        "mass": facts.mass,
+        "moving_mass": facts.moving_mass,
+        "links": links,
+        "joints": [asdict(joint) for joint in facts.joints],
+    }
+    return json.dumps(_finite(values), indent=2)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _finite(entry) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def as_text(check: Check) -> str:
+    """Return a check as text of at most 100 columns, unless a name is longer."""
+    facts = check.facts
+    movable = [joint for joint in facts.joints if joint.is_movable]
+    counts = f"{len(facts.links)} links, {len(facts.joints)} joints of which {len(movable)} can move"
+    head = f"robot {_name(facts.name)}: {counts}, {facts.mass:.5g} kg of which {facts.moving_mass:.5g} kg move"
+    sections = [
+        [printable(check.file), *_wrapped(head)],
+        ["Tree", *_tree(facts)],
+        ["Joints that can move", *_joint_table(movable)] if movable else [],
+        ["Chain", *_chain(check)],
+        ["Inertia of the links that move", *_inertia_table(facts)] if facts.moving_mass else [],
+        *(_listing(title, getattr(check, title)) for title in ("notes", "warnings", "problems")),
+        [f"not usable: {len(check.problems)} problem(s)" if check.problems else "usable"],
+    ]
+    return "\n\n".join("\n".join(section) for section in sections if section)
+
+
+def _name(name: str) -> str:
+    return printable(name) or "(no name)"
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4g}"
+
+
+def _wrapped(text: str, indent: int = 0) -> list[str]:
+    first, rest = " " * indent, " " * (indent + 4)
+    return textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
+
+
+def _tree(facts: Facts) -> Iterator[str]:
+    for link in facts.links:
+        joint = "" if link.joint is None else f"  <- {_describe_joint(link.joint)}"
+        mass = "" if link.mass is None else f", {link.mass:.4g} kg"
+        yield from _wrapped(f"{_name(link.name)}{mass}{joint}", 2 + 2 * min(link.depth, MAX_INDENT))
+
+
+def _describe_joint(joint: JointFacts) -> str:
+    text = f"{_name(joint.name)}, {printable(joint.type)}"
+    if not joint.is_movable:
+        return text
+    axis = "-" if joint.axis is None else " ".join(map(_number, joint.axis))
+    unit = "m" if joint.type == "prismatic" else "rad"
+    ends = "" if joint.type == "continuous" else f", {_number(joint.lower)} to {_number(joint.upper)} {unit}"
+    return f"{text} ({axis}){ends}" + (f", mimics {_name(joint.mimic)}" if joint.mimic is not None else "")
+
+
+def _joint_table(joints: Iterable[JointFacts]) -> Iterator[str]:
+    yield _row("", "lower", "upper", "lower", "upper", "effort", "speed", "damping")
+    yield _row("name", "[rad|m]", "[rad|m]", "[deg]", "[deg]", "[N m|N]", "[1/s]", "[SI]")
+    for joint in joints:
+        ends = (joint.lower, joint.upper)
+        degrees = (None if end is None or joint.type == "prismatic" else math.degrees(end) for end in ends)
+        yield _row(_name(joint.name), *map(_number, (*ends, *degrees, joint.effort, joint.velocity, joint.damping)))
+
+
+def _inertia_table(facts: Facts) -> Iterator[str]:
+    yield _row("", "mass", "I1", "I2", "I3", "k", "size")
+    yield _row("name", "[kg]", "[kg m^2]", "[kg m^2]", "[kg m^2]", "[m]", "[m]")
+    for link in facts.links:
+        if link.moves and link.mass is not None:
+            yield _inertia_row(link)
+    yield "  k: radius of gyration sqrt(I3 / mass); size: of shapes and joints, ~ where meshes count too"
+
+
+def _inertia_row(link: LinkFacts) -> str:
+    moments = link.principal_moments or (None, None, None)
+    size = ("" if link.is_size_known else "~") + _number(link.size)
+    return _row(_name(link.name), *map(_number, (link.mass, *moments, link.radius_of_gyration)), size)
+
+
+def _row(name: str, *cells: str) -> str:
+    name = name if len(name) <= NAME_WIDTH else name[: NAME_WIDTH - 3] + "..."
+    return f"  {name:{NAME_WIDTH}}" + "".join(f" {cell:>8}" for cell in cells)
+
+
+def _chain(check: Check) -> list[str]:
+    candidates = ", ".join(map(_name, check.facts.tip_candidates)) or "none"
+    if check.tip is None:
+        return _wrapped(f"the tip is ambiguous: name it with --tip; candidates: {candidates}", 2)
+    joints = ", ".join(_name(joint.name) for joint in check.chain) or "no joint that can move"
+    others = _wrapped(f"candidates for the tip: {candidates}", 2)
+    return [*_wrapped(f"from {_name(check.base or '')} to {_name(check.tip)}: {joints}", 2), *others]
+
+
+def _listing(title: str, sentences: Sequence[str]) -> list[str]:
+    lines = [line for sentence in sentences for line in _wrapped(f"- {printable(sentence)}", 2)]
+    return [f"{title.capitalize()} ({len(sentences)})", *lines] if sentences else []

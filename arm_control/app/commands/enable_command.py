@@ -1,0 +1,27 @@
+"""``arm_control enable``."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from arm_control.model.urdf.xml import printable
+
+
+def add_command(commands: Any) -> None:
+    """Add the command to the subparsers of ``arm_control``."""
+    enable = commands.add_parser(
+        "enable", help="let gates pass commands again after a brake", description=_enable.__doc__
+    )
+    enable.add_argument("--namespace", default="", help="only gates in it")
+    enable.set_defaults(command=_enable)
+
+
+def _enable(options: argparse.Namespace) -> int:
+    """Call the enable service of every running gate. Exit status: 0 all enabled, 1 some not, 2 no gate is running."""
+    from arm_control.nodes.tools.command_line_node import enable_gates
+
+    results = enable_gates(options.namespace)
+    for gate, enabled, message in results:
+        print(f"{printable(gate)}: {'' if enabled else 'not enabled: '}{printable(message)}")
+    return 0 if all(enabled for _, enabled, _ in results) else 1

@@ -1,0 +1,40 @@
+"""``arm_control record``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from typing import Any
+
+
+def add_command(commands: Any) -> None:
+    """Add the command to the subparsers of ``arm_control``."""
+    record = commands.add_parser("record", help="record topics into a bag", description=_record.__doc__)
+    record.add_argument("topics", nargs="*", help="names of topics; default: all of known types")
+    record.add_argument("-o", "--output", default="", metavar="FOLDER", help="the bag; default: a name with the time")
+    record.add_argument("--storage", default="mcap", choices=("mcap", "sqlite3"))
+    record.add_argument("--namespace", default="", help="only topics in it")
+    record.set_defaults(command=_record)
+
+
+def _record(options: argparse.Namespace) -> int:
+    """Record topics until Ctrl-C: all of known types as they appear, or the named ones.
+
+    Exit status: 0, or 1 when no message was received.
+    """
+    from arm_control.nodes.tools.bag_recorder import Wanted, record
+
+    path = options.output or time.strftime("bag_%Y_%m_%d-%H_%M_%S")
+    wanted = Wanted(tuple(options.topics), options.namespace)
+    topics = ", ".join(wanted.topics) or "all topics"
+    greeting = f"recording {topics} into the folder {path}; Ctrl-C ends it"
+    count = record(path, options.storage, wanted, {}, greeting=greeting)
+    print(f"{path}: {count} messages" if count else _explain_silence(path))
+    return 0 if count else 1
+
+
+def _explain_silence(path: str) -> str:
+    names = ("ROS_DOMAIN_ID", "ROS_AUTOMATIC_DISCOVERY_RANGE")
+    settings = ", ".join(f"{name} ({os.environ.get(name) or 'not set'})" for name in names)
+    return f"no message was received, {path} was not written: does a node publish, with the same {settings} as here?"

@@ -1,0 +1,59 @@
+"""``arm_control run``."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from arm_control.app.commands.argument_types import positive
+from arm_control.app.run_options import RunOptions
+from arm_control.exceptions import ArmControlError
+from arm_control.simulation.scenario import SIMULATORS, scenario_names
+
+
+def add_command(commands: Any) -> None:
+    """Add the command to the subparsers of ``arm_control``."""
+    run = commands.add_parser("run", help="run a scenario: simulator, controller and all", description=_run.__doc__)
+    run.add_argument("scenario", help=f"name ({', '.join(scenario_names())}) or path of a YAML file")
+    run.add_argument("--duration", type=positive, default=0.0, metavar="S", help="simulated time [s], then a report")
+    run.add_argument("--headless", action="store_true", help="lock step, as fast as possible, without live table")
+    run.add_argument("--report", default="", metavar="DIR", help="write pictures and the record there at the end")
+    run.add_argument("--bag", default="", metavar="FOLDER", help="record all topics there, as a bag (see replay)")
+    run.add_argument("--record", default="", metavar="FILE", help="write the record there, as NumPy arrays (.npz)")
+    run.add_argument("--robot", default="", help="another robot: a name below urdf/, or a URDF or xacro file")
+    run.add_argument(
+        "--simulator", default="mujoco", choices=SIMULATORS, help="none: another program publishes the states"
+    )
+    run.add_argument(
+        "--params-file", default="", metavar="FILE", help="a ROS parameter file; replaces the scenario's values"
+    )
+    run.add_argument("--namespace", default="", help="namespace of all nodes")
+    run.add_argument("--single-process", action="store_true", help="all nodes in one process")
+    run.add_argument("--no-targets", dest="targets", action="store_false", help="hold until a target_pose is sent")
+    run.add_argument(
+        "--no-cache", dest="cache", action="store_false", help="compile everything again, and store nothing"
+    )
+    run.add_argument("--variant", default="", help="one of the scenario's variants; default: the first")
+    run.add_argument(
+        "--viewer",
+        action=argparse.BooleanOptionalAction,
+        default=False,
+        help="show the arm in the browser; prints the page's address",
+    )
+    run.add_argument("--control", action="store_true", help="allow the page to send targets, obstacles and gains")
+    run.add_argument("--paced", action="store_true", help="real time, but a late controller slows simulated time")
+    run.set_defaults(command=_run)
+
+
+def _run(options: argparse.Namespace) -> int:
+    """Run a scenario: start its nodes, show their figures, report at the end."""
+    from arm_control.app.run import run_scenario
+
+    if options.headless and not options.duration:
+        raise ArmControlError("--headless runs in lock step: give the simulated time with --duration S")
+    if options.bag:
+        from arm_control.messages.bags.writer import refuse_existing
+
+        refuse_existing(options.bag)
+    values = {name: value for name, value in vars(options).items() if name != "command"}
+    return run_scenario(RunOptions(**values))

@@ -1,0 +1,86 @@
+"""``arm_control simulate``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from arm_control.app.commands.argument_types import positive
+from arm_control.core.files import require_writable_folder
+from arm_control.simulation.scenario import Scenario
+
+if TYPE_CHECKING:
+    from arm_control.simulation.offline import Simulation
+    from arm_control.simulation.recording import Trace
+
+
+def add_command(commands: Any) -> None:
+    """Add the command to the subparsers of ``arm_control``."""
+    simulate = commands.add_parser("simulate", help="run a scenario without ROS", description=_simulate.__doc__)
+    simulate.add_argument("scenario", help="name, or path of a YAML file")
+    simulate.add_argument("--variant", action="append", default=[], help="one variant; repeatable; default: all")
+    simulate.add_argument("--duration", type=positive, default=0.0, metavar="S", help="simulated time [s]")
+    simulate.add_argument("--report", default="", metavar="DIR", help="write the picture and the records there")
+    simulate.add_argument("--bag", default="", metavar="DIR", help="write a bag of every variant there")
+    simulate.set_defaults(command=_simulate)
+
+
+def _simulate(options: argparse.Namespace) -> int:
+    """Simulate every variant of a scenario, and compare. Exit status: 0 when every check of the scenario holds."""
+    from arm_control.report.metrics import failures, figures_of, table
+    from arm_control.simulation.offline import Simulation
+
+    scenario = Scenario.load(options.scenario)
+    variants = options.variant or tuple(scenario.variants) or ("",)
+    _check_outputs(options, scenario, variants)
+    traces, figures, failed = {}, {}, []
+    for name in variants:
+        simulation = Simulation(scenario, name)
+        trace = traces[name] = _run(simulation, scenario, name, options)
+        figures[name] = figures_of(trace, simulation.model, simulation.targets, simulation.motion)
+        failed += [f"{name}: {text}".lstrip(": ") for text in failures(figures[name], scenario.required(name))]
+        failed += [trace.trouble] if trace.trouble and "diverged" not in scenario.required(name) else []
+    print(f"{scenario.description}\n\n{table(figures)}\n")
+    if options.report:
+        _draw_comparison(scenario, traces, simulation, options.report)
+    print("\n".join(f"MISS  {text}" for text in failed) or "every check holds")
+    return 1 if failed else 0
+
+
+def _check_outputs(options: argparse.Namespace, scenario: Scenario, variants: tuple[str, ...]) -> None:
+    """Refuse folders that cannot be written, before the first simulation."""
+    if options.bag:
+        from arm_control.messages.bags.writer import refuse_existing
+
+        for name in variants:
+            refuse_existing(_bag_path(options.bag, scenario, name))
+    for folder in filter(None, (options.bag, options.report)):
+        require_writable_folder(folder)
+
+
+def _bag_path(folder: str, scenario: Scenario, variant: str) -> Path:
+    return Path(folder) / f"{scenario.name} {variant}".strip().replace(" ", "_")
+
+
+def _run(simulation: Simulation, scenario: Scenario, variant: str, options: argparse.Namespace) -> Trace:
+    """Simulate a variant; write its bag if there is an option for it."""
+    title = f"{scenario.name} {variant}".strip()
+    if not options.bag:
+        return simulation.run(options.duration, title)
+    from arm_control.messages.bags.simulated_bag import SimulatedBag
+
+    with SimulatedBag(_bag_path(options.bag, scenario, variant), simulation, scenario, variant) as bag:
+        return simulation.run(options.duration, title, bag)
+
+
+def _draw_comparison(scenario: Scenario, traces: dict[str, Trace], simulation: Simulation, folder: str) -> None:
+    """Write the record of each variant and the picture of all."""
+    from arm_control.report.pictures.comparison import draw_comparison
+
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    for name, trace in traces.items():
+        trace.save(str(Path(folder) / f"{'_'.join(filter(None, [scenario.name, name]))}.npz"))
+    path = Path(folder) / f"{scenario.name}.png"
+    draw_comparison(path, scenario, traces, simulation.model)
+    print(f"wrote {path}")

@@ -1,0 +1,323 @@
+"""Processes of a run: the scenario's nodes, the recorder and the viewer; their start, output and end.
+
+Each node is a process of its own. The name of one that ends too early is reported; the simulator then brakes by
+itself, and the others are stopped after :data:`BRAKING_TIME`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from arm_control.app.run_options import RunOptions
+from arm_control.core.files import file_parameters
+from arm_control.simulation.scenario import Scenario, scenario_names
+
+PARENT = "ARM_CONTROL_PARENT"
+"""Environment variable with the id of a node's parent; the node ends with it."""
+BRAKING_TIME = 1.5
+"""Time for the arm to brake after a node has ended, before the others are stopped [s]."""
+RECORDER_TIME = 15.0
+"""Time for the recorder to end [s]; longer than it waits for lost messages."""
+ADDRESS = "viewer: http"
+"""Begin of the line in which the viewer prints the page's address."""
+
+
+# -- one process ---------------------------------------------------------------------------------------
+
+
+def start_module(module: str, arguments: Sequence[str], output: Path) -> subprocess.Popen[bytes]:
+    """Start a module in a session of its own: Ctrl-C reaches it through this process only.
+
+    Parameters
+    ----------
+    module : str
+        Name of the module, for ``python -m``.
+    arguments : sequence of str
+        Its command line.
+    output : Path
+        File to which its output is appended.
+    """
+    with output.open("ab") as file:
+        return subprocess.Popen(
+            [sys.executable, "-m", module, *arguments],
+            start_new_session=True,
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, PARENT: str(os.getpid()), "PYTHONUNBUFFERED": "1"},
+        )
+
+
+def interrupt(process: subprocess.Popen[bytes], number: signal.Signals = signal.SIGINT) -> None:
+    """Send a signal to a running process, and let a stopped one continue.
+
+    Parameters
+    ----------
+    process : Popen
+        The process; nothing happens when it has ended.
+    number : Signals
+        The signal.
+    """
+    if process.poll() is None:
+        process.send_signal(number)
+        process.send_signal(signal.SIGCONT)
+
+
+def wait_or_kill(process: subprocess.Popen[bytes], seconds: float = 5.0) -> None:
+    """Wait for the end of an interrupted process; kill it after a time.
+
+    Parameters
+    ----------
+    process : Popen
+        The process.
+    seconds : float
+        Time to end by itself [s].
+    """
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        interrupt(process, signal.SIGKILL)
+        process.wait()
+
+
+def describe_exit(code: int | None) -> str:
+    """Return how a process ended, such as ``exit status 1`` or ``killed by SIGKILL``."""
+    if code is not None and code < 0:
+        return f"killed by {signal.Signals(-code).name}"
+    return f"exit status {code}"
+
+
+class PrintedLines:
+    """Complete lines that processes have printed into a file.
+
+    Parameters
+    ----------
+    path : Path
+        The file; it exists.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open(errors="replace")
+        self._incomplete = ""
+
+    def new(self) -> list[str]:
+        """Return the lines since the last call."""
+        *lines, self._incomplete = (self._incomplete + self._file.read()).split("\n")
+        return lines
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+# -- the nodes of a scenario ---------------------------------------------------------------------------
+
+
+@dataclass
+class ScenarioProcesses:
+    """The nodes of a scenario as processes.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        The nodes and their parameters.
+    params_file : str
+        A ROS parameter file that replaces values; empty for none.
+    namespace : str
+        Namespace of all nodes; empty for none.
+    single : bool
+        All nodes in one process with one executor.
+    extra : dict of str to list of str
+        Nodes beside the scenario, by name: the module below ``arm_control.nodes``, then its command line.
+    """
+
+    scenario: Scenario
+    params_file: str = ""
+    namespace: str = ""
+    single: bool = False
+    extra: dict[str, list[str]] = field(default_factory=dict)
+    running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    def __enter__(self) -> ScenarioProcesses:
+        self._folder = tempfile.TemporaryDirectory(prefix="arm_control_")
+        parameters = Path(self._folder.name) / "parameters.yaml"
+        output = Path(self._folder.name) / "output.txt"
+        parameters.write_text(parameter_text(self.scenario.nodes))
+        ros_arguments = ["--ros-args", "--params-file", str(parameters)]
+        ros_arguments += ["--params-file", self.params_file] if self.params_file else []
+        ros_arguments += _namespace_arguments(self.namespace)
+        names = list(self.scenario.nodes)
+        commands = {"+".join(names): ["compose", *names]} if self.single else {name: [name] for name in names}
+        commands |= self.extra
+        for label, (module, *arguments) in commands.items():
+            self.running[label] = start_module(f"arm_control.nodes.{module}", [*arguments, *ros_arguments], output)
+        self._lines = PrintedLines(output)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for name in self.extra:  # the recorder ends while the recorded nodes still run
+            interrupt(self.running[name])
+        for name in self.extra:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.running[name].wait(RECORDER_TIME)
+        for process in self.running.values():
+            interrupt(process)
+        for process in self.running.values():
+            wait_or_kill(process)
+        self._lines.close()
+        self._folder.cleanup()
+
+    def new_output(self) -> list[str]:
+        """Return the lines that the nodes have printed since the last call."""
+        return self._lines.new()
+
+    def describe_ended(self) -> str:
+        """Return which nodes have ended, and how; empty while all of them run."""
+        codes = {name: process.poll() for name, process in self.running.items()}
+        ended = [f"{name} ended ({describe_exit(code)})" for name, code in codes.items() if code is not None]
+        return ", ".join(ended)
+
+
+def recorder_arguments(scenario: Scenario, options: RunOptions) -> dict[str, list[str]]:
+    """Return module and command line of the recorder, with everything a replay needs; empty without ``--bag``.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        The scenario that runs.
+    options : RunOptions
+        The options of the run.
+
+    Returns
+    -------
+    dict of str to list of str
+        For :class:`ScenarioProcesses`.
+    """
+    if not options.bag:
+        return {}
+    from_file = {scenario.controller: file_parameters(options.params_file, scenario.controller)}
+    custom = {
+        "scenario": scenario.name if scenario.name in scenario_names() else scenario.source,
+        "variant": options.variant or next(iter(Scenario.load(options.scenario).variants), ""),
+        "robot": scenario.robot,
+        "parameters": json.dumps(from_file),
+    }
+    arguments = [word for key, value in custom.items() for word in ("--custom", f"{key}={value}")]
+    arguments += [word for node in scenario.nodes for word in ("--node", node)]
+    return {"recorder": ["tools.bag_recorder", "-o", options.bag, "--namespace", options.namespace, *arguments]}
+
+
+def parameter_text(nodes: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return a ROS parameter file for nodes in any namespace.
+
+    Lists that two nodes share are written twice, because ROS does not read YAML aliases.
+    """
+    content = {f"/**/{name}": {"ros__parameters": dict(values)} for name, values in nodes.items() if values}
+    return str(yaml.dump(content, Dumper=_WithoutAliases))
+
+
+class _WithoutAliases(yaml.SafeDumper):
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _namespace_arguments(namespace: str) -> list[str]:
+    return ["-r", f"__ns:=/{namespace.strip('/')}"] if namespace else []
+
+
+def set_ros_defaults() -> None:
+    """Restrict discovery to this machine and set ROS's log folder, unless the environment sets them already."""
+    if "ROS_LOCALHOST_ONLY" not in os.environ:
+        os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    os.environ.setdefault("ROS_HOME", str(_ros_home()))
+
+
+def _ros_home() -> Path:
+    try:
+        return Path.home() / ".ros"
+    except RuntimeError:
+        return Path(tempfile.gettempdir()) / f"ros-{os.getuid()}"
+
+
+# -- the viewer ----------------------------------------------------------------------------------------
+
+
+class ViewerProcess:
+    """The viewer beside a run; the run goes on when it ends.
+
+    Parameters
+    ----------
+    process : Popen or None
+        Its process; None without a viewer.
+    new_lines : callable
+        Returns the lines it has printed since the last call.
+
+    Attributes
+    ----------
+    address : str
+        Address of the page; empty before it is known, and after the viewer has ended.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes] | None, new_lines: Callable[[], list[str]]) -> None:
+        self._process = process
+        self._new_lines = new_lines
+        self.address = ""
+
+    def new_output(self) -> list[str]:
+        """Return the lines it has printed since the last call; and, once, that it has ended."""
+        code = self._process.poll() if self._process is not None else None
+        lines = self._new_lines()
+        self.address = next((line for line in lines if line.startswith(ADDRESS)), self.address)
+        if code is not None:
+            self._process, self.address = None, ""
+            lines.append(f"the viewer ended ({describe_exit(code)}); the run goes on")
+        return lines
+
+
+@contextlib.contextmanager
+def viewer_process(
+    enabled: bool, arm: Mapping[str, Any], control: bool, namespace: str = ""
+) -> Iterator[ViewerProcess]:
+    """Run the nodes ``viewer`` and ``visuals`` in one process while the context is open.
+
+    Parameters
+    ----------
+    enabled : bool
+        Whether to run them; without the package viser there is a note instead.
+    arm : mapping
+        Parameters that describe the arm.
+    control : bool
+        Whether the page may send targets, obstacles and gains.
+    namespace : str
+        Namespace of the nodes; empty for the root.
+    """
+    if not enabled or find_spec("viser") is None:
+        notes = ["no viewer: 'viser' is not installed: pip install 'arm_control[viewer]'"] if enabled else []
+        yield ViewerProcess(None, lambda: [notes.pop()] if notes else [])
+        return
+    with tempfile.TemporaryDirectory(prefix="arm_control_") as folder:  # readable by this user only: it has the token
+        parameters = Path(folder) / "parameters.yaml"
+        output = Path(folder) / "output.txt"
+        parameters.write_text(parameter_text({"viewer": {**arm, "control": control}, "visuals": arm}))
+        arguments = ["viewer", "visuals", "--ros-args", "--params-file", str(parameters)]
+        process = start_module("arm_control.nodes.compose", arguments + _namespace_arguments(namespace), output)
+        lines = PrintedLines(output)
+        try:
+            yield ViewerProcess(process, lines.new)
+        finally:
+            interrupt(process)
+            wait_or_kill(process)
+            lines.close()

@@ -1,0 +1,257 @@
+"""``arm_control run``: a scenario from start to report."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import rclpy
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.signals import SignalHandlerOptions
+
+from arm_control.app.display import Console, Group, Live, Progress, live_table, print_summary
+from arm_control.app.processes import (
+    BRAKING_TIME,
+    ScenarioProcesses,
+    ViewerProcess,
+    recorder_arguments,
+    set_ros_defaults,
+    viewer_process,
+)
+from arm_control.app.run_options import RunOptions
+from arm_control.core.files import urdf_path
+from arm_control.exceptions import ArmControlError, NodeDied
+from arm_control.model import RobotModel
+from arm_control.model.arm_parameters import ArmParameters
+from arm_control.model.urdf.load import read_source
+from arm_control.nodes.support.arm_node import check_environment
+from arm_control.nodes.tools.command_line_node import StopRequest
+from arm_control.nodes.tools.run_monitor import MonitorNode
+from arm_control.simulation.scenario import Scenario
+
+START_TIME = 30.0
+"""Longest wall time until the first state [s]."""
+DISCOVERY_TIME = 0.5
+"""Wall time in which nodes on this machine usually find each other [s]."""
+REFRESH_PERIOD = 0.2
+"""Wall time between two updates of the display [s]."""
+ARRIVAL_TIME = 5.0
+"""Longest wall time between the last state and its command [s]; a lost command is sent again."""
+SECOND_RUN = "joint_states is published already: end the other run, or choose another ROS_DOMAIN_ID or --namespace"
+
+
+def run_scenario(options: RunOptions, console: Console | None = None) -> int:
+    """Run a scenario and report.
+
+    Parameters
+    ----------
+    options : RunOptions
+        The options of the command line.
+    console : rich.console.Console, optional
+        Output; standard output by default.
+
+    Returns
+    -------
+    int
+        Exit status: 0 when every target was reached, 1 when not, 3 when a node died.
+    """
+    console = console or Console()
+    scenario = options.load()
+    if not options.cache:
+        os.environ["ARM_CONTROL_CACHE"] = "off"  # the nodes inherit it
+    model = _model(scenario, options)
+    check_environment()
+    set_ros_defaults()
+    with _monitor(_awaited(scenario), options.namespace, scenario.simulator) as (monitor, executor):
+        monitor.waits_for_recorder = bool(options.bag)
+        if scenario.simulator:
+            _refuse_second_run(monitor, executor)
+        recorder = recorder_arguments(scenario, options)
+        nodes = ScenarioProcesses(scenario, options.params_file, options.namespace, options.single_process, recorder)
+        try:
+            with nodes as processes, _destroyed_first(monitor):
+                arm = options.controller_parameters(ArmParameters, scenario)
+                has_viewer = options.viewer and not options.headless
+                with viewer_process(has_viewer, arm, options.control, options.namespace) as viewer:
+                    os.nice(10)  # the nodes have priority over the display
+                    _watch(scenario, processes, viewer, monitor, executor, options, console)
+                end_ns = round(options.duration * 1e9) if options.duration else monitor.stamp_ns
+                recording = monitor.recording(model).until(end_ns)
+                for cause, count in monitor.left_out.items():
+                    console.print(f"{count} messages left out: {cause}", markup=False, highlight=False)
+        except NodeDied as error:
+            console.print(f"[bold red]{error}[/]; the arm braked and the other nodes were stopped")
+            return 3
+    return print_summary(scenario, model, recording, monitor.diagnostics, options, console)
+
+
+def _model(scenario: Scenario, options: RunOptions) -> RobotModel:
+    """Return the controller's model of the robot."""
+    arm = options.controller_parameters(ArmParameters, scenario)
+    return ArmParameters.from_mapping(arm).model(read_source(urdf_path(scenario.robot))[0])
+
+
+@contextmanager
+def _destroyed_first(monitor: MonitorNode) -> Iterator[None]:
+    """Destroy the monitor before the nodes end.
+
+    A participant that notices the end of others may lock up in Fast DDS (its issue 6502).
+    """
+    try:
+        yield
+    finally:
+        monitor.destroy_node()
+
+
+def _awaited(scenario: Scenario) -> dict[str, int]:
+    """Return how many targets, and obstacles to avoid, the controller must have before time starts."""
+    targets = scenario.nodes["targets"].get("count", 1) if "targets" in scenario.nodes else 0
+    obstacles = sum(mover.span.holds(0.0) for mover in scenario.world.movers)
+    avoids = any(parameters.get("avoid_obstacles") for parameters in scenario.nodes.values())
+    avoids = avoids or "obstacle_avoidance" in scenario.nodes
+    return {"targets": targets, **({"obstacles": obstacles} if avoids and obstacles else {})}
+
+
+@contextmanager
+def _monitor(
+    awaited: Mapping[str, int], namespace: str, simulator: str
+) -> Iterator[tuple[MonitorNode, SingleThreadedExecutor]]:
+    arguments = ["--ros-args", "-r", f"__ns:=/{namespace.strip('/')}"] if namespace else None
+    rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+    monitor = MonitorNode(awaited, simulator)
+    executor = SingleThreadedExecutor()
+    executor.add_node(monitor)
+    try:
+        yield monitor, executor
+    finally:
+        monitor.destroy_node()
+        rclpy.try_shutdown()
+
+
+def _refuse_second_run(monitor: MonitorNode, executor: SingleThreadedExecutor) -> None:
+    """Refuse to start where another node simulates or drives an arm: the messages would mix.
+
+    A run that is discovered later is refused by :func:`_watch`.
+    """
+    end = time.monotonic() + DISCOVERY_TIME
+    while time.monotonic() < end:
+        executor.spin_once(timeout_sec=0.05)
+        if monitor.count_publishers("joint_states"):
+            raise ArmControlError(SECOND_RUN)
+
+
+def _watch(
+    scenario: Scenario,
+    processes: ScenarioProcesses,
+    viewer: ViewerProcess,
+    monitor: MonitorNode,
+    executor: SingleThreadedExecutor,
+    options: RunOptions,
+    console: Console,
+) -> None:
+    """Show the run until its end or Ctrl-C.
+
+    Raises
+    ------
+    NodeDied
+        When a node has ended, or no state comes.
+    ArmControlError
+        When another run has been discovered; it is left alone.
+    """
+    stop = StopRequest()
+    end = RunEnd(options.duration)
+    started = refreshed = time.monotonic()
+    display = _headless_display if options.headless else _live_display
+    with display(scenario, monitor, viewer, options, console) as refresh:
+        while not stop.requested and not end.is_reached(monitor.stamp_ns, monitor.command_ns, time.monotonic()):
+            try:
+                executor.spin_once(timeout_sec=0.05)
+            except ExternalShutdownException:
+                break
+            now = time.monotonic()
+            if now - refreshed < REFRESH_PERIOD:
+                continue
+            refreshed = now
+            _print_output(processes, console, viewer.new_output())
+            refresh()
+            _raise_if_failed(scenario, processes, monitor, now - started, console)
+        monitor.pause()
+        _print_output(processes, console)
+        refresh()
+
+
+def _raise_if_failed(
+    scenario: Scenario, processes: ScenarioProcesses, monitor: MonitorNode, elapsed: float, console: Console
+) -> None:
+    """Raise the errors of :func:`_watch`; ``elapsed`` is the wall time since the start [s]."""
+    if ended := processes.describe_ended():
+        time.sleep(BRAKING_TIME)
+        _print_output(processes, console)
+        raise NodeDied(ended)
+    if not monitor.started and scenario.simulator and monitor.has_company:
+        raise ArmControlError(SECOND_RUN)
+    if monitor.stamp_ns < 0 and elapsed > START_TIME:
+        raise NodeDied(f"no joint_states within {START_TIME:.0f} s")
+
+
+def _print_output(processes: ScenarioProcesses, console: Console, more: Sequence[str] = ()) -> None:
+    """Print new lines of the nodes, and more lines, above the live table."""
+    for line in [*processes.new_output(), *more]:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+class RunEnd:
+    """The end of a run: its last state and that state's command have come.
+
+    Parameters
+    ----------
+    duration : float
+        Simulated time [s]; 0: without end.
+    """
+
+    def __init__(self, duration: float) -> None:
+        self._end_ns = round(duration * 1e9) if duration else math.inf
+        self._deadline = math.inf
+
+    def is_reached(self, state_ns: int, command_ns: int, now: float) -> bool:
+        """Return whether the run is over; the last command is awaited for :data:`ARRIVAL_TIME` at most.
+
+        Parameters
+        ----------
+        state_ns, command_ns : int
+            Stamps of the newest state and command [ns].
+        now : float
+            Steady clock [s].
+        """
+        if state_ns < self._end_ns:
+            return False
+        self._deadline = min(self._deadline, now + ARRIVAL_TIME)
+        return command_ns >= self._end_ns or now >= self._deadline
+
+
+@contextmanager
+def _live_display(
+    scenario: Scenario, monitor: MonitorNode, viewer: ViewerProcess, options: RunOptions, console: Console
+) -> Iterator[Callable[[], None]]:
+    """Show a live table; yields the function that updates it."""
+
+    def table() -> Group:
+        newest = monitor.stamp_ns, monitor.active_target, monitor.figures, monitor.diagnostics
+        nodes = scenario.controller, scenario.simulator
+        return live_table(f"{options.scenario}, Ctrl-C ends it", *newest, nodes, viewer.address)
+
+    with Live(table(), console=console, auto_refresh=False, transient=not console.is_terminal) as live:
+        yield lambda: live.update(table(), refresh=True)
+
+
+@contextmanager
+def _headless_display(
+    _: Scenario, monitor: MonitorNode, __: ViewerProcess, options: RunOptions, console: Console
+) -> Iterator[Callable[[], None]]:
+    """Show a progress bar; yields the function that updates it."""
+    with Progress(console=console, transient=True) as progress:
+        task = progress.add_task(f"{options.scenario} in lock step", total=options.duration or None)
+        yield lambda: progress.update(task, completed=max(monitor.stamp_ns, 0) * 1e-9)

@@ -1,0 +1,133 @@
+"""The options of ``arm_control run``, and their checks before anything starts."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from arm_control.core.files import file_parameters, require_writable_folder
+from arm_control.core.parameters import Parameters
+from arm_control.exceptions import InputError
+from arm_control.simulation.scenario import Scenario, check_parameter_file
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """Options of ``arm_control run``.
+
+    Attributes
+    ----------
+    scenario : str
+        Name or path.
+    duration : float
+        Simulated time to run [s]; 0: until Ctrl-C.
+    headless : bool
+        Lock step, without a live table.
+    report : str
+        Folder for pictures and the record; empty for none.
+    bag : str
+        Folder for a bag of all topics; empty for none.
+    record : str
+        NumPy file for the record; empty for none.
+    robot, simulator, params_file, namespace : str
+        As the launch file's arguments of these names.
+    single_process : bool
+        All nodes in one process.
+    targets : bool
+        Whether the scenario's own targets are published.
+    cache : bool
+        Whether compiled kernels are stored, and loaded from earlier runs.
+    variant : str
+        One of the scenario's variants; empty: the first.
+    viewer, control : bool
+        Whether to open the page in the browser, and whether it may send targets, obstacles and gains.
+    paced : bool
+        Lock step at the pace of the clock: simulated time waits for a late controller.
+    """
+
+    scenario: str
+    duration: float = 0.0
+    headless: bool = False
+    report: str = ""
+    bag: str = ""
+    record: str = ""
+    robot: str = ""
+    simulator: str = "mujoco"
+    params_file: str = ""
+    namespace: str = ""
+    single_process: bool = False
+    targets: bool = True
+    cache: bool = True
+    variant: str = ""
+    viewer: bool = False
+    control: bool = False
+    paced: bool = False
+
+    def load(self) -> Scenario:
+        """Return the scenario with these options, after all checks that need no process.
+
+        Raises
+        ------
+        ArmControlError
+            When the scenario, the parameter file or an output path is invalid.
+        """
+        scenario = Scenario.load(self.scenario).with_options(
+            variant=self.variant,
+            robot=self.robot,
+            simulator=self.simulator,
+            lock_step=self.headless,
+            paced=self.paced and not self.headless,
+            start_paused=True,
+            targets=self.targets,
+        )
+        if self.params_file:
+            check_parameter_file(self.params_file, scenario.nodes, self.namespace)
+        if self.bag:
+            require_writable_folder(Path(self.bag).parent)
+        if self.record:
+            require_writable_record(self.record)
+        if self.report:
+            require_writable_folder(self.report)
+        target_list = scenario.targets()
+        if target_list and self.duration:
+            scenario.nodes["targets"]["count"] = max(1, round(self.duration / target_list.period))
+        return scenario
+
+    def controller_parameters(self, parameter_class: type[Parameters], scenario: Scenario) -> dict[str, Any]:
+        """Return the controller's parameters that belong to one class.
+
+        Parameters
+        ----------
+        parameter_class : type
+            The class of parameters.
+        scenario : Scenario
+            The scenario; values of ``params_file`` replace its values.
+        """
+        node = scenario.controller
+        values = {**scenario.nodes.get(node, {}), **file_parameters(self.params_file, node)}
+        return {name: value for name, value in values.items() if name in parameter_class.types()}
+
+    @property
+    def in_lock_step(self) -> bool:
+        """Whether every state waits for its command."""
+        return self.headless or self.paced or self.simulator == "coppeliasim"
+
+
+def require_writable_record(file: str | Path) -> None:
+    """Check that a NumPy file can be written.
+
+    Raises
+    ------
+    InputError
+        When it cannot, or when its name does not end in ``.npz``: NumPy would add that.
+    """
+    path = Path(file)
+    if path.suffix != ".npz":
+        raise InputError(f"{file}: the name of a record ends in .npz")
+    if not path.parent.is_dir():
+        raise InputError(f"{file}: there is no folder {path.parent}")
+    if path.exists() and not (path.is_file() and os.access(path, os.W_OK)):
+        raise InputError(f"{file} exists and cannot be overwritten: choose another name")
+    require_writable_folder(path.parent)

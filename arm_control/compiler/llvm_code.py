@@ -1,0 +1,220 @@
+"""A program as LLVM's intermediate language, for one state or for many at once.
+
+One state: ``object NAME(object, object)``, the form of a function built into Python that takes no argument: a
+call costs 0.02 us, a hundredth of what ctypes and its arguments may take. Its work space, at the address in
+``WORK``, holds all inputs, then all outputs; it returns True when an input is not finite, else False.
+
+Many states: ``double NAME(i64 n, ptr in_0, ..., ptr out)``. Each input has a row per state, and so has
+the output, with all outputs side by side. ``WIDTH`` states are computed at a time, one in each lane of the
+vector registers; n is a multiple of it. Results are turned in the registers, so that a row is written as
+it lies in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Protocol
+
+from arm_control.compiler.llvm_sines import sine_function
+from arm_control.compiler.llvm_writer import Writer
+from arm_control.compiler.program import Operation, Program
+
+LANES = 8
+WORK = "arm_control_work"
+_WAVES = ("sin", "cos")
+_ARITHMETIC = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
+
+
+class Entries(Protocol):
+    """Where the entries of all inputs are: a list, or what loads them when they are asked for."""
+
+    def __getitem__(self, number: int, /) -> str: ...
+
+
+def scalar_code(program: Program, name: str) -> str:
+    """Intermediate code for one state."""
+    code = Writer(1)
+    n_inputs = sum(program.inputs.values())
+    code.line(f"%w = load ptr, ptr @{WORK}")
+    inputs = [code.load("%w", str(i)) for i in range(n_inputs)]
+    results = body(code, program, inputs)
+    for place, result in enumerate(results):
+        code.line(f"store double {result}, ptr {code.address('%w', str(n_inputs + place))}, align 8")
+    flag = code.op(f"zext i1 {code.op(f'fcmp une double {_finite(code, inputs)}, 0.0')} to i64")
+    code.line(f"ret ptr {code.op(f'call ptr @PyBool_FromLong(i64 {flag})')}")
+    head = [f"@{WORK} = global ptr null", "declare ptr @PyBool_FromLong(i64)", *declarations(1), *sine_function(LANES)]
+    return "\n".join([*head, f"define ptr @{name}(ptr %self, ptr %nothing) {{", *code.lines, "}"])
+
+
+def batch_code(program: Program, name: str, width: int, shared: Collection[str] = ()) -> str:
+    """Intermediate code for many states, ``width`` at a time: 2, 4 or 8; shared inputs have one row for all."""
+    code = Writer(width)
+    arguments = [f"ptr noalias %in{k}" for k in range(len(program.inputs))]
+    lanes = [code.op(f"add i64 %first, {lane}") for lane in range(width)]
+    inputs = []
+    for k, (input_name, size) in enumerate(program.inputs.items()):
+        if input_name in shared:
+            inputs += [code.broadcast(code.load(f"%in{k}", str(i))) for i in range(size)]
+        else:
+            rows = [code.op(f"mul i64 {lane}, {size}") for lane in lanes]
+            inputs += [code.gather(f"%in{k}", rows, i) for i in range(size)]
+    results = body(code, program, inputs)
+    rows = [code.op(f"mul i64 {lane}, {len(results)}") for lane in lanes]
+    store_rows(code, results, rows, "%out")
+    total = code.op(f"fadd {code.type} %sum, {_finite(code, inputs)}")
+    start = [
+        f"define double @{name}(i64 %n, {', '.join([*arguments, 'ptr noalias %out'])}) {{",
+        "entry:",
+        "  br label %loop",
+        "loop:",
+        "  %first = phi i64 [0, %entry], [%next, %loop_end]",
+        f"  %sum = phi {code.type} [zeroinitializer, %entry], [{total}, %loop_end]",
+    ]
+    code.line(f"%next = add i64 %first, {width}")
+    code.line("br label %loop_end")
+    code.lines.append("loop_end:")
+    code.line("%more = icmp ult i64 %next, %n")
+    code.line("br i1 %more, label %loop, label %done")
+    reduce = f"@llvm.vector.reduce.fadd.v{width}f64"
+    end = ["done:", f"  %r = call double {reduce}(double 0.0, {code.type} {total})", "  ret double %r", "}"]
+    declare = f"declare double {reduce}(double, {code.type})"
+    return "\n".join([declare, *declarations(width), *sine_function(width), *start, *code.lines, *end])
+
+
+def body(code: Writer, program: Program, inputs: Entries) -> list[str]:
+    """The program's lines; returns where its results are.
+
+    Lines are sorted by how many sines lie one behind the other in them, so that all angles of a kind can
+    be computed at once.
+    """
+    values = [""] * len(program.lines)
+    depths = _sine_depths(program)
+    for depth in range(max(depths, default=0) + 1):
+        here = [number for number, d in enumerate(depths) if d == depth]
+        waves = [number for number in here if program.lines[number].kind in _WAVES]
+        _sines(code, program, waves, values)
+        for number in here:
+            if not values[number]:
+                values[number] = _line(code, program.lines[number], values, inputs)
+    return [values[result] for result in program.results]
+
+
+def _sine_depths(program: Program) -> list[int]:
+    depths: list[int] = []
+    for line in program.lines:
+        depths.append(max((depths[k] for k in line.operands), default=0) + (line.kind in _WAVES))
+    return depths
+
+
+def _line(code: Writer, line: Operation, values: list[str], inputs: Entries) -> str:  # noqa: PLR0911
+    kind, a = line.kind, line.a
+    if kind == "constant":
+        return code.constant(a)
+    if kind == "input":
+        return inputs[int(a)]
+    x = [values[k] for k in line.operands]
+    if kind == "neg":
+        return code.op(f"fneg {code.type} {x[0]}")
+    if kind == "sqrt":
+        return code.op(f"call {code.type} @llvm.sqrt.{code.suffix}({code.type} {x[0]})")
+    if kind == "round":
+        return code.op(f"call {code.type} @llvm.roundeven.{code.suffix}({code.type} {x[0]})")
+    if kind == "atan2":
+        return code.each_lane("atan2", *x)
+    if kind in ("max", "select"):
+        above, chosen, other = (x[1], x[0], x[1]) if kind == "max" else (code.constant(0.0), x[1], x[2])
+        flag = code.op(f"fcmp ogt {code.type} {x[0]}, {above}")
+        return code.op(f"select {code.flags} {flag}, {code.type} {chosen}, {code.type} {other}")
+    return code.op(f"{_ARITHMETIC[kind]} contract {code.type} {x[0]}, {x[1]}")
+
+
+def _sines(code: Writer, program: Program, waves: list[int], values: list[str]) -> None:
+    """Sine and cosine of every angle these lines ask for."""
+    angles = list(dict.fromkeys(int(program.lines[number].a) for number in waves))
+    pairs = {}
+    if code.width > 1:
+        for angle in angles:
+            pairs[angle] = _call_sines(code, code.width, values[angle])
+    else:
+        for first in range(0, len(angles), LANES):
+            pairs.update(_packed_sines(code, angles[first : first + LANES], values))
+    for number in waves:
+        line = program.lines[number]
+        values[number] = pairs[int(line.a)][line.kind == "cos"]
+
+
+def _packed_sines(code: Writer, angles: list[int], values: list[str]) -> dict[int, tuple[str, str]]:
+    """Sines and cosines of up to LANES scalars, a lane each."""
+    vector = "zeroinitializer"
+    for lane, angle in enumerate(angles):
+        vector = code.op(f"insertelement <{LANES} x double> {vector}, double {values[angle]}, i64 {lane}")
+    both = _call_sines(code, LANES, vector)
+    lanes = [
+        [code.op(f"extractelement <{LANES} x double> {v}, i64 {lane}") for v in both] for lane in range(len(angles))
+    ]
+    return {angle: (s, c) for angle, (s, c) in zip(angles, lanes, strict=True)}
+
+
+def _call_sines(code: Writer, width: int, vector: str) -> tuple[str, str]:
+    T = f"<{width} x double>"
+    both = code.op(f"call {{{T}, {T}}} @sines({T} {vector})")
+    return code.op(f"extractvalue {{{T}, {T}}} {both}, 0"), code.op(f"extractvalue {{{T}, {T}}} {both}, 1")
+
+
+def _finite(code: Writer, inputs: list[str]) -> str:
+    """0 where every input is finite, else nan."""
+    terms = [code.op(f"fmul {code.type} {x}, {code.constant(0.0)}") for x in inputs]
+    while len(terms) > 1:  # pairwise: a short chain
+        pairs = [code.op(f"fadd {code.type} {x}, {y}") for x, y in zip(terms[::2], terms[1::2], strict=False)]
+        terms = pairs + terms[len(pairs) * 2 :]
+    return terms[0]
+
+
+def store_rows(code: Writer, results: list[str], rows: list[str], base: str) -> None:
+    """Write a row for each lane: squares of width x width entries are transposed in registers."""
+    if code.width == 1:
+        for k, result in enumerate(results):
+            code.line(f"store double {result}, ptr {code.address(base, str(k))}, align 8")
+        return
+    width, n = code.width, len(results)
+    firsts = list(range(0, n - width + 1, width))
+    if n >= width and n % width:
+        firsts.append(n - width)  # the last square may overlap the one before it
+    for first in firsts:
+        for lane, vector in enumerate(_transposed(code, results[first : first + width])):
+            place = code.address(base, code.op(f"add i64 {rows[lane]}, {first}"))
+            code.line(f"store {code.type} {vector}, ptr {place}, align 8")
+    if n < width:
+        for k, result in enumerate(results):
+            for lane, row in enumerate(rows):
+                entry = code.op(f"extractelement {code.type} {result}, i64 {lane}")
+                code.line(f"store double {entry}, ptr {code.address(base, code.op(f'add i64 {row}, {k}'))}, align 8")
+
+
+def _transposed(code: Writer, square: list[str]) -> list[str]:
+    """Exchange rows and columns: entries whose row and column differ in one bit change places, bit by bit."""
+    width, square = code.width, list(square)
+    for bit in (1 << k for k in range(width.bit_length() - 1)):
+        for i in range(width):
+            if not i & bit:
+                a, b = square[i], square[i | bit]
+                square[i] = _shuffle(code, a, b, [width + (j ^ bit) if j & bit else j for j in range(width)])
+                square[i | bit] = _shuffle(code, a, b, [width + j if j & bit else j | bit for j in range(width)])
+    return square
+
+
+def _shuffle(code: Writer, a: str, b: str, lanes: list[int]) -> str:
+    T, places = code.type, ", ".join(f"i32 {lane}" for lane in lanes)
+    return code.op(f"shufflevector {T} {a}, {T} {b}, <{code.width} x i32> <{places}>")
+
+
+def declarations(width: int) -> list[str]:
+    """The intrinsic functions the code may call."""
+    lines = [f"declare double @llvm.{name}.f64(double)" for name in ("sin", "cos", "sqrt", "roundeven")]
+    lines.append("declare double @atan2(double, double)")
+    for w in {width, LANES if width == 1 else width}:
+        T, s = f"<{w} x double>", f"v{w}f64"
+        lines += [f"declare {T} @llvm.{name}.{s}({T})" for name in ("sqrt", "fabs", "roundeven") if w > 1]
+        lines += [f"declare {T} @llvm.fma.{s}({T}, {T}, {T})"] if w > 1 else []
+        lines += [f"declare i1 @llvm.vector.reduce.and.v{w}i1(<{w} x i1>)"] if w > 1 else []
+    return lines

@@ -1,0 +1,1 @@
+"""Avoidance of obstacles and of the arm itself, with the whole arm."""

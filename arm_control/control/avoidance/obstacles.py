@@ -1,0 +1,73 @@
+"""Obstacles: a shape, where it is and how it moves; and the numbers the distances need of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from arm_control.exceptions import InputError
+from arm_control.maths.poses import Array, Pose
+from arm_control.maths.shapes import Box, Capsule, Cone, Shape, Sphere
+
+KINDS = ("sphere", "box", "turned", "capsule")
+PLACE, CENTRE, SIZE, EXTENT, TWIST = slice(0, 9), slice(9, 12), slice(12, 15), slice(15, 16), slice(16, 22)
+N_NUMBERS = 22
+"""Numbers of an obstacle: R_WO, or the ends of a capsule's segment; its origin; its sizes (radius and half length,
+half edges, or radii below and above and half length); its extent; the twist of the point at the world's origin."""
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """Something to keep away from.
+
+    Attributes
+    ----------
+    shape : Shape
+        What it looks like.
+    X_WO : Pose
+        Where it is.
+    V_WO : ndarray, shape (6,)
+        How its origin moves: linear [m/s], angular [rad/s], world axes; at rest by default.
+    """
+
+    shape: Shape
+    X_WO: Pose
+    V_WO: Array | tuple[float, ...] = (0.0,) * 6
+
+    def __post_init__(self) -> None:
+        for name, values, shape in (("R", self.X_WO.R, (3, 3)), ("p", self.X_WO.p, (3,)), ("V_WO", self.V_WO, (6,))):
+            if np.shape(values) != shape or not np.isfinite(values).all():
+                raise InputError(f"obstacle: {name} is {values}; {shape} finite numbers are needed")
+
+    @property
+    def kind(self) -> str:
+        """One of KINDS: how its distance is computed."""
+        match self.shape:
+            case Sphere():
+                return "sphere"
+            case Box():
+                return "box"
+            case Capsule():
+                return "capsule"
+        return "turned"
+
+    @cached_property
+    def numbers(self) -> Array:
+        """What the distances need, shape (N_NUMBERS,)."""
+        R, (x, y, z) = self.X_WO.R, self.X_WO.p
+        vx, vy, vz, wx, wy, wz = (float(value) for value in self.V_WO)
+        place = np.ravel(R)
+        match self.shape:
+            case Sphere(radius):
+                size: tuple[float, ...] = (radius, 0.0, 0.0)
+            case Box(edges):
+                size = tuple(0.5 * edge for edge in edges)
+            case Capsule(radius, length):
+                size, half = (radius, length / 2, 0.0), R[:, 2] * length / 2
+                place = np.concatenate([self.X_WO.p - half, self.X_WO.p + half, np.zeros(3)])
+            case shape:
+                size = (shape.radius, 0.0 if isinstance(shape, Cone) else shape.radius, shape.length / 2)
+        at_origin = vx - wy * z + wz * y, vy - wz * x + wx * z, vz - wx * y + wy * x
+        return np.array([*place, x, y, z, *size, self.shape.extent, *at_origin, wx, wy, wz])

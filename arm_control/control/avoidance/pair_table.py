@@ -1,0 +1,192 @@
+"""A scene: all pairs of an arm's capsules with obstacles, and of its links with each other, as columns.
+
+They lie in this order, each part filled up to a multiple of eight with pairs that are never near: spheres,
+boxes, cylinders and cones, capsules, links. What belongs to an obstacle is written when it comes; a tick moves
+the arm's capsules only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from operator import is_
+from typing import NamedTuple
+
+import numpy as np
+
+from arm_control.compiler.column_law import Columns
+from arm_control.control.avoidance.obstacles import CENTRE, EXTENT, KINDS, N_NUMBERS, PLACE, SIZE, TWIST, Obstacle
+from arm_control.maths.poses import Array
+
+BLOCK, NEVER = 8, -1e6
+"""Columns that are computed together, and the radius of what is never near [m]."""
+RHO, NEAR, NORMAL, POINT = slice(0, 1), slice(1, 2), slice(2, 5), slice(5, 8)
+
+
+class Capsules(NamedTuple):
+    """An arm's: numbers of link and body, radius, (C,) each; pairs that are watched, (n, 2). The last one fills up."""
+
+    link: Array
+    body: Array
+    radius: Array
+    pairs: Array
+
+
+class Scene:
+    """The columns for one arm and these kinds of obstacles.
+
+    Parameters
+    ----------
+    capsules : Capsules
+    carries : ndarray, shape (n_bodies + 1, n_bodies)
+        1 where the second body carries the first; the last row is the world.
+    kinds : sequence of str
+        Of each obstacle; see :data:`~arm_control.control.avoidance.obstacles.KINDS`.
+    with_links : bool
+        Whether pairs of links belong to it.
+    laws : mapping of str to Columns
+        Those of :mod:`~arm_control.control.avoidance.pair_distances`.
+    ends : ndarray, shape (6, C)
+        Where the ends of all capsules are going to be.
+    reach : ndarray, shape (2,)
+        What counts as near: of obstacles, of links [m].
+
+    Attributes
+    ----------
+    found : ndarray, shape (8, N)
+        Rows RHO, NEAR, NORMAL, POINT: see :mod:`~arm_control.control.avoidance.pair_distances`.
+    sign : ndarray, shape (n_bodies, N)
+        1 where a body carries the first link, -1 the second one, 0 neither or both.
+    twist : ndarray, shape (6, N)
+        Twist of the obstacle, of its point at the world's origin.
+    is_self : ndarray, shape (1, N)
+        1 for two links.
+    key, best : ndarray, shape (1, N)
+        A pair counts when its key is not above the best: of several capsules of a link, one counts.
+    i, other : ndarray, shape (N,)
+        The capsule, and the number of the obstacle, or -1 less that of the second capsule.
+    order : ndarray, shape (N,)
+        Columns by link and by what it is near.
+    """
+
+    def __init__(
+        self,
+        capsules: Capsules,
+        carries: Array,
+        kinds: Sequence[str],
+        with_links: bool,
+        laws: Mapping[str, Columns],
+        ends: Array,
+        reach: Array,
+    ) -> None:
+        self.kinds, self.with_links = tuple(kinds), with_links
+        self._capsules = capsules
+        self._obstacles: list[Obstacle | None] = [None] * len(kinds)
+        self._moving = np.flatnonzero(capsules.body >= 0)
+        self._lay_out(with_links)
+        n = len(self.i)
+        is_link = self.other < 0
+        second = np.where(is_link, -1 - self.other, 0)
+        self.is_self = is_link[None].astype(float)
+        self.sign = carries[capsules.body[self.i]].T - carries[np.where(is_link, capsules.body[second], -1)].T
+        self.sign = np.ascontiguousarray(self.sign)
+        radius = capsules.radius[self.i] + np.where(is_link, capsules.radius[second], 0.0)
+        self._radius = np.where(self.other == len(kinds), NEVER, radius)[None]
+        self._numbers, self._maybe = np.zeros((N_NUMBERS, n)), np.ones((1, n))
+        self.found, self.twist = np.zeros((8, n)), self._numbers[TWIST]
+        self._take = ends.take
+        links = self._parts["links"]
+        self._index = np.concatenate([self.i, second[links]])
+        self._ends = np.zeros((6, len(self._index)))
+        self._calls = self._bind(laws, reach)
+        self._group()
+
+    def _lay_out(self, with_links: bool) -> None:
+        """Which pair is in which column."""
+        n, fill, last, (first, second) = 0, len(self.kinds), len(self._capsules.link) - 1, self._capsules.pairs.T
+        parts, i, other = {}, [np.zeros(0, int)], [np.zeros(0, int)]
+        self._first = dict.fromkeys(range(len(self.kinds)), 0)
+        for part in (*KINDS, "links"):
+            begin = n
+            for k in (k for k, kind in enumerate(self.kinds) if kind == part):
+                self._first[k] = n
+                n += len(self._moving)
+                i, other = [*i, self._moving], [*other, np.full(len(self._moving), k)]
+            if part == "links" and with_links:
+                n += len(first)
+                i, other = [*i, first], [*other, -1 - second]
+            filling = -n % BLOCK if n or part != "links" else BLOCK
+            i, other = [*i, np.full(filling, last)], [*other, np.full(filling, fill)]
+            n += filling
+            parts[part] = slice(begin, n)
+        self._parts, self.i, self.other = parts, np.concatenate(i), np.concatenate(other)
+
+    def _bind(self, laws: Mapping[str, Columns], reach: Array) -> list[Callable[[], object]]:
+        """Bind each law to its columns."""
+        first, last, part = 0, self._parts["capsule"].stop, self._parts
+        calls = []
+        for law, columns in (
+            ("ball", slice(first, last)),
+            ("box", part["box"]),
+            ("turned", part["turned"]),
+            ("segment", part["capsule"]),
+            ("segment", part["links"]),
+        ):
+            if columns.start == columns.stop:
+                continue
+            numbers, found, ends = (x[:, columns] for x in (self._numbers, self.found, self._ends))
+            c, d = numbers[0:3], numbers[3:6]
+            if columns is part["links"]:
+                c, d = self._ends[:3, len(self.i) :], self._ends[3:, len(self.i) :]
+            arrays = {"a": ends[:3], "b": ends[3:], "c": c, "d": d, "radius": self._radius[:, columns]}
+            arrays |= {"place": numbers[PLACE], "centre": numbers[CENTRE], "size": numbers[SIZE]}
+            arrays |= {"extent": numbers[EXTENT], "reach": reach[1:] if columns is part["links"] else reach[:1]}
+            arrays |= {"maybe": self._maybe[:, columns], "rho": found[RHO], "near": found[NEAR]}
+            calls.append(laws[law].bind({**arrays, "n": found[NORMAL], "p": found[POINT]}))
+        return calls
+
+    def _group(self) -> None:
+        """Which columns are about the same link and the same other one."""
+        link = self._capsules.link
+        other = np.where(self.other < 0, -1 - link[np.where(self.other < 0, -1 - self.other, 0)], self.other)
+        other = np.where(self.other == len(self.kinds), len(self.kinds) + np.arange(len(self.i)), other)
+        _, self._member, count = np.unique(
+            np.stack([link[self.i], other]), axis=1, return_inverse=True, return_counts=True
+        )
+        self._member = self._member.ravel()
+        self.order = np.argsort(self._member, kind="stable")
+        self._starts = np.concatenate([[0], np.cumsum(count)[:-1]]) if len(count) else np.zeros(0, int)
+        self._has_groups = bool((count > 1).any())
+        rank = np.empty(len(self.i))
+        rank[self.order] = np.arange(len(self.i)) - np.repeat(self._starts, count)
+        self._bias = 1e-12 * rank[None]
+        self.key, self.best = (np.zeros((1, len(self.i))) for _ in range(2))
+        if not self._has_groups:
+            self.key = self.best = self.found[RHO]
+
+    def place(self, obstacles: Sequence[Obstacle]) -> bool:
+        """Write down those of as many obstacles that were not there before; False where their kinds are others."""
+        if all(map(is_, obstacles, self._obstacles)):
+            return True
+        if any(obstacle.kind != kind for obstacle, kind in zip(obstacles, self.kinds, strict=True)):
+            return False
+        m = len(self._moving)
+        for k, obstacle in enumerate(obstacles):
+            if obstacle is not self._obstacles[k]:
+                self._numbers[:, self._first[k] : self._first[k] + m] = obstacle.numbers[:, None]
+        self._obstacles = list(obstacles)
+        return True
+
+    @property
+    def counts(self) -> Array:
+        """Which columns count among those of the same two, shape (N,)."""
+        return (self.key <= self.best)[0]
+
+    def measure(self) -> None:
+        """Measure all pairs."""
+        self._take(self._index, 1, self._ends, "clip")
+        for call in self._calls:
+            call()
+        if self._has_groups:
+            np.add(self.found[RHO], self._bias, out=self.key)
+            best = np.minimum.reduceat(self.key[0].take(self.order), self._starts)
+            best.take(self._member, 0, self.best[0], "clip")

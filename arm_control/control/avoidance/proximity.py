@@ -1,0 +1,246 @@
+"""What is near an arm: for each link and obstacle, and each two links, the nearest points and how they move.
+
+The arm is the capsules of :mod:`arm_control.model.urdf.capsules`. For nearest points p on the arm and p_O on
+the other side, with the unit vector n from p_O to p,
+
+    rho = |p - p_O| - radii,     d(rho)/dt = n^T (J_p v - V_O),     J_n = n^T J_p,
+
+where column i of J_p is ``z_i x (p - o_i)``, with the axis z_i and the origin o_i of a joint that carries p, or
+``z_i`` for a prismatic joint. So
+
+    J_n = z_i^T (p x n) + (o_i x z_i)^T n,     or     J_n = z_i^T n.
+
+Between two links J_n is the difference of both rows: p x n is the same for both, as n is along p - p_O.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from arm_control.control.avoidance.obstacles import TWIST, Obstacle
+from arm_control.control.avoidance.pair_distances import LAWS, distance_law, samples
+from arm_control.control.avoidance.pair_table import NEAR, NORMAL, POINT, RHO, Capsules, Scene
+from arm_control.control.text_kernel import text_kernel
+from arm_control.maths.poses import Array
+from arm_control.maths.vectors import cross
+from arm_control.model import RobotModel
+from arm_control.model.quantities import State
+from arm_control.model.urdf.capsules import link_capsules
+
+__all__ = ["Obstacle", "Pairs", "Proximity"]
+
+SAMPLES, CLOSE_BY_DESIGN = 200, 0.05
+"""Two links that are nearer than this [m] in half of so many postures are not watched."""
+CLEARANCE_REACH = 2.0
+"""Largest distance that :func:`clearance` measures [m]."""
+
+
+class Pairs(NamedTuple):
+    """Nearest points of n pairs.
+
+    Attributes
+    ----------
+    names : list of tuple of str
+        The link, and the other link or ``obstacle i``.
+    rho : ndarray, shape (n,)
+        Distance between the surfaces, negative inside [m].
+    n : ndarray, shape (n, 3)
+        Unit vector towards the link.
+    J_n : ndarray, shape (n, nv)
+        Row of the Jacobian along n.
+    v_n : ndarray, shape (n,)
+        Speed of the obstacle's nearest point along n [m/s].
+    is_self : ndarray of bool, shape (n,)
+        Whether it is a pair of links.
+    p, p_other : ndarray, shape (n, 3)
+        Nearest points on the surface of the link and of the other one, ``p - p_other = rho n`` [m].
+    """
+
+    names: list[tuple[str, str]]
+    rho: Array
+    n: Array
+    J_n: Array
+    v_n: Array
+    is_self: Array
+    p: Array
+    p_other: Array
+
+
+class Snapshot(NamedTuple):
+    """What was measured in one tick, kept: nothing of it changes any more."""
+
+    scene: Scene
+    found: Array
+    counts: Array | None
+    axes: Array
+    obstacles: tuple[Obstacle, ...]
+
+
+class Proximity:
+    """Finds the near pairs of one arm.
+
+    Two links are watched unless one joint connects them, or they are close by design: nearer than
+    :data:`CLOSE_BY_DESIGN` in at least half of :data:`SAMPLES` random postures, as are the ends of a wrist.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+
+    Attributes
+    ----------
+    capsules : tuple of LinkCapsule
+        The arm.
+    notes : tuple of str
+        Collision shapes that were left out, and why.
+    link_pairs : tuple of tuple of str
+        The pairs of links that are watched.
+    capsule_pairs : ndarray, shape (n, 2)
+        Numbers of their capsules.
+    axes : ndarray, shape (6, n_bodies)
+        Of each body's joint, as :meth:`measure` found them last: what is multiplied by n and by p x n in J_n.
+    gear : ndarray, shape (n_bodies, nv)
+        How each body's joint follows the joint positions.
+    """
+
+    def __init__(self, model: RobotModel) -> None:
+        self.capsules, self.notes = link_capsules(model.urdf)
+        self._model, tree = model, model.tree
+        names = dict.fromkeys(capsule.link for capsule in self.capsules)
+        link = np.array([list(names).index(capsule.link) for capsule in self.capsules], dtype=int)
+        body = np.array([tree.frames[capsule.link].body for capsule in self.capsules], dtype=int)
+        radius = np.array([capsule.radius for capsule in self.capsules])
+        self.gear = np.zeros((len(tree.bodies), model.nv))
+        self._carries = np.zeros((len(tree.bodies) + 1, len(tree.bodies)))  # the last row: the world
+        for i, b in enumerate(tree.bodies):
+            self.gear[i, b.coordinate] = b.ratio
+            self._carries[i, tree.path(i)] = 1.0
+        made_from = f"{[(c.link, *c.a, *c.b) for c in self.capsules]}"
+        kernel = text_kernel(
+            model, f"capsules and axes {made_from}", self._arm, {"q": np.linspace(-1.0, 1.0, model.nq)}
+        )
+        self._call, self._q = kernel.call, kernel.inputs["q"]
+        self._ends, self.axes = kernel.outputs["ends"], kernel.outputs["axes"]
+        self._laws = {name: model.compile_columns(distance_law(name), samples(name)) for name in LAWS}
+        self._reach = np.zeros(2)
+        pairs = _link_pairs(body, [b.parent for b in tree.bodies])
+        self._set = Capsules(np.append(link, -1), np.append(body, -1), np.append(radius, 0.0), pairs)
+        self._scene = self._new_scene((), True)
+        self._set = self._set._replace(pairs=self._set.pairs[self._apart(model)])
+        self._scene = self._new_scene((), True)
+        self.capsule_pairs = self._set.pairs
+        links = [(self.capsules[i].link, self.capsules[j].link) for i, j in self.capsule_pairs.tolist()]
+        self.link_pairs = tuple(dict.fromkeys(links))
+
+    def _arm(self, x: Mapping[str, Array]) -> dict[str, Any]:
+        """Ends of the capsules (6, C) and axes of the joints (6, n_bodies) in the world, over any scalar."""
+        tree, state = self._model.tree, State(self._model.tree, {"q": x["q"]})
+        ends = [[np.zeros(3), np.zeros(3)]]  # the last one fills up
+        for c in reversed(self.capsules):
+            frame = tree.frames[c.link]
+            local = [frame.X_BF.R @ end + frame.X_BF.p for end in (c.a, c.b)]
+            ends.append([y if frame.body < 0 else state.X_W[frame.body].R @ y + state.X_W[frame.body].p for y in local])
+        axes = []
+        for body, X_W in zip(tree.bodies, state.X_W, strict=True):
+            z = X_W.R[:, 2]
+            axes.append([z, np.zeros(3)] if body.is_prismatic else [cross(X_W.p, z), z])
+        return {"ends": np.array(ends[::-1]).reshape(-1, 6).T, "axes": np.array(axes).reshape(-1, 6).T}
+
+    def measure(self, q: Array, obstacles: Sequence[Obstacle], reach: float, reach_self: float) -> Scene:
+        """Distances of all pairs; parameters as for :meth:`near`. What comes back is used again in the next call."""
+        scene = self._scene
+        with_links = reach_self > 0.0
+        if len(obstacles) != len(scene.kinds) or scene.with_links != with_links or not scene.place(obstacles):
+            scene = self._scene = self._new_scene(obstacles, with_links)
+            scene.place(obstacles)
+        self._q[...] = q
+        self._reach[0], self._reach[1] = reach, reach_self
+        self._call()
+        scene.measure()
+        return scene
+
+    def near(self, q: Array, obstacles: Sequence[Obstacle], reach: float, reach_self: float) -> Pairs:
+        """Pairs that are nearer than ``reach`` (obstacles) or ``reach_self`` (two links).
+
+        Of several capsules of a link the nearest counts.
+
+        Parameters
+        ----------
+        q : ndarray, shape (nq,)
+            Joint positions.
+        obstacles : sequence of Obstacle
+            What is around.
+        reach, reach_self : float
+            Distances [m]; 0 for the second leaves pairs of links out.
+
+        Returns
+        -------
+        Pairs
+        """
+        return self.pairs(self.snapshot(self.measure(q, obstacles, reach, reach_self), obstacles))
+
+    def snapshot(self, scene: Scene, obstacles: Sequence[Obstacle]) -> Snapshot:
+        """Keep what was measured last."""
+        counts = None if scene.key is scene.best else scene.counts
+        return Snapshot(scene, scene.found.copy(), counts, self.axes.copy(), tuple(obstacles))
+
+    def pairs(self, snapshot: Snapshot) -> Pairs:
+        """Return the near pairs of a snapshot."""
+        scene, found, counts, axes, obstacles = snapshot
+        near = (found[NEAR][0] > 0.0) & (True if counts is None else counts)
+        keep = scene.order[np.flatnonzero(near[scene.order])]
+        rho, n, p, i = found[RHO][0, keep], found[NORMAL][:, keep].T, found[POINT][:, keep].T, scene.i[keep]
+        moment = np.cross(p, n)
+        J_n = (scene.sign[:, keep].T * (n @ axes[:3] + moment @ axes[3:])) @ self.gear
+        other = scene.other[keep].tolist()
+        twist = np.array([np.zeros(6) if k < 0 else obstacles[k].numbers[TWIST] for k in other]).reshape(-1, 6)
+        v_n = np.einsum("ij,ij->i", n, twist[:, :3]) + np.einsum("ij,ij->i", moment, twist[:, 3:])
+        p = p - self._set.radius[i][:, None] * n
+        names = [
+            (self.capsules[a].link, self.capsules[-1 - b].link if b < 0 else f"obstacle {b}")
+            for a, b in zip(i.tolist(), other, strict=True)
+        ]
+        return Pairs(names, rho, n, J_n, v_n, scene.other[keep] < 0, p, p - rho[:, None] * n)
+
+    def _new_scene(self, obstacles: Sequence[Obstacle], with_links: bool) -> Scene:
+        kinds = [obstacle.kind for obstacle in obstacles]
+        return Scene(self._set, self._carries, kinds, with_links, self._laws, self._ends, self._reach)
+
+    def _apart(self, model: RobotModel) -> Array:
+        """Which of the pairs of capsules are not close by design, shape (n,)."""
+        low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
+        n = len(self._set.pairs)
+        rho = [
+            self.measure(q, (), 0.0, 1.0).found[RHO][0, :n].copy()
+            for q in np.random.default_rng(0).uniform(low, high, (SAMPLES, model.nq))
+        ]
+        return np.median(rho, axis=0) >= CLOSE_BY_DESIGN
+
+
+def clearance(proximity: Proximity, q: Array, obstacles: Sequence[Obstacle]) -> float:
+    """Distance from an arm's capsules to the nearest obstacle [m].
+
+    Parameters
+    ----------
+    proximity : Proximity
+        The arm's capsules.
+    q : ndarray, shape (nv,)
+        Joint positions [rad or m].
+    obstacles : sequence of Obstacle
+        The obstacles; beyond 2 m, or without any, the distance is infinite.
+    """
+    if not obstacles:
+        return np.inf
+    pairs = proximity.near(q, obstacles, CLEARANCE_REACH, 0.0)
+    return float(pairs.rho[~pairs.is_self].min(initial=np.inf))
+
+
+def _link_pairs(body: Array, parents: Sequence[int]) -> Array:
+    """Capsules i, j of links that no joint connects, shape (n, 2)."""
+    i, j = np.triu_indices(len(body), 1)
+    parent = np.array([*parents, -2])
+    a, b = body[i], body[j]
+    return np.stack([i, j], axis=1)[(a != b) & (parent[a] != b) & (parent[b] != a)]

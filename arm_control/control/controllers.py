@@ -1,0 +1,331 @@
+"""Controllers: a follower of goals and a law, from a measured state to the law's torque.
+
+Each is at rest when it is made, and holds the arm where :meth:`Controller.restart` finds it until a goal acts. What
+stands between their torque and an actuator is in :mod:`arm_control.control.loop`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from arm_control.control.joint_space import JointParameters, JointSpaceController
+from arm_control.control.osc.compiled_osc import CompiledOsc
+from arm_control.control.osc.osc_controller import OscOutput
+from arm_control.control.osc.task import pose_error
+from arm_control.control.osc.tuning import OscTuning
+from arm_control.core.parameters import Parameters, group
+from arm_control.exceptions import ArmControlError, InputError
+from arm_control.maths.poses import Array, Pose
+from arm_control.model import RobotModel, Terms
+from arm_control.motion.goals import Goal, JointGoal
+from arm_control.motion.joint_follower import Follower, FollowingParameters
+from arm_control.motion.pose_follower import PoseFollower, PoseMotion
+from arm_control.motion.references import Queue, Target
+from arm_control.motion.waypoints import Waypoints
+from arm_control.planning.receding import PlanFollower, RecedingParameters
+from arm_control.planning.worker import Planning
+
+PLANNER_DIED = "the planner has died"
+
+
+@dataclass(frozen=True)
+class JointControlParameters(Parameters):
+    """Joint space control: its law, and how it follows trajectories."""
+
+    law: JointParameters = group(JointParameters)
+    following: FollowingParameters = group(FollowingParameters)
+
+
+class Measurement(NamedTuple):
+    """A measured state in the model's joint order.
+
+    Attributes
+    ----------
+    stamp_ns : int
+        Time of the measurement [ns].
+    q, v : ndarray, shape (nv,)
+        Joint positions [rad or m] and velocities [rad/s or m/s].
+    dt : float
+        Time since the measurement before [s]; 0 for the first one.
+    is_restart : bool
+        Whether a run begins: the first measurement, or time has started over.
+    """
+
+    stamp_ns: int
+    q: Array
+    v: Array
+    dt: float
+    is_restart: bool = False
+
+
+class LawOutput(NamedTuple):
+    """Torque of a law in one state.
+
+    Attributes
+    ----------
+    terms : Terms
+        Model terms of the measured state.
+    tau : ndarray, shape (nv,)
+        Torque [N m or N].
+    torque_terms : dict of str to ndarray, shape (nv,)
+        What the torque is the sum of, by name.
+    X_WT : Pose
+        Desired pose of the end effector.
+    figures : callable
+        Returns the law's own figures by name; computed only when they are published.
+    fault : str
+        Why the gate must brake; empty when it need not.
+    refused : ArmControlError or None
+        Why a goal that became due is passed over.
+    """
+
+    terms: Terms
+    tau: Array
+    torque_terms: dict[str, Array]
+    X_WT: Pose
+    figures: Callable[[], dict[str, float]]
+    fault: str = ""
+    refused: ArmControlError | None = None
+
+
+class Controller(Protocol):
+    """From goals and measurements to torque."""
+
+    def add(self, goal: Goal) -> None:
+        """Add a goal, which acts from its stamp on.
+
+        Raises
+        ------
+        InputError
+            When this controller cannot follow such a goal.
+        """
+
+    def restart(self, q: Array) -> None:
+        """Hold the arm at q, shape (nv,) [rad or m]: time has started over."""
+
+    def tick(self, measurement: Measurement, is_braked: bool, tau_dist: Array | None) -> LawOutput:
+        """Return the torque of the law.
+
+        Parameters
+        ----------
+        measurement : Measurement
+            The measured state.
+        is_braked : bool
+            Whether the gate is braked: the arm is to be held where it comes to rest.
+        tau_dist : ndarray, shape (nv,), or None
+            Known torque that something else exerts [N m or N].
+        """
+
+
+class OscController:
+    """Operational space control towards poses (:mod:`arm_control.control.osc.osc_law`).
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    parameters : OscTuning
+        The posture is that of the first restart where it gives none.
+    follower : PoseFollower, optional
+        The goals; by default none.
+    """
+
+    def __init__(self, model: RobotModel, parameters: OscTuning, follower: PoseFollower | None = None) -> None:
+        self._model = model
+        self._follower = PoseFollower(model) if follower is None else follower
+        self._posture: tuple[float, ...] = ()
+        self.configure(parameters)
+
+    def configure(self, parameters: OscTuning) -> None:
+        """Take other parameters; they act from the next tick on."""
+        posture = parameters.law.posture or self._posture or (0.0,) * self._model.nv
+        self._parameters = parameters
+        self._law = CompiledOsc(self._model, parameters.law.replace(posture=posture))
+
+    def add(self, goal: Goal) -> None:
+        """See :class:`Controller`."""
+        self._follower.queue.add(_pose_goal(goal))
+
+    def restart(self, q: Array) -> None:
+        """See :class:`Controller`."""
+        self._follower.restart(q)
+        if not self._posture:
+            self._posture = tuple(q.tolist())
+            self.configure(self._parameters)
+
+    def tick(self, measurement: Measurement, is_braked: bool, tau_dist: Array | None) -> LawOutput:
+        """See :class:`Controller`; the law depends on the present state only, so that a brake changes nothing."""
+        reference = self._follower.reference(measurement.stamp_ns, measurement.q)
+        output = self._law.tick(measurement.q, measurement.v, reference, tau_dist)
+        return LawOutput(output.state, output.tau, output.terms, reference.X_WT, lambda: _osc_figures(output))
+
+
+class JointController:
+    """Joint space control along trajectories (:mod:`arm_control.control.joint_space`).
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    parameters : JointControlParameters
+        Gains and tolerances.
+    goals : Queue, optional
+        The goals; by default none.
+
+    Attributes
+    ----------
+    follower : Follower
+        How the newest trajectory goes.
+    """
+
+    def __init__(
+        self, model: RobotModel, parameters: JointControlParameters, goals: Queue[JointGoal] | None = None
+    ) -> None:
+        self._model = model
+        self._goals: Queue[JointGoal] = Queue() if goals is None else goals
+        self._goal: JointGoal | None = None
+        self.follower = Follower(model, parameters.following, np.zeros(model.nq))
+        self.configure(parameters)
+
+    def configure(self, parameters: JointControlParameters) -> None:
+        """Take other parameters; they act from the next tick on."""
+        self._following = parameters.following
+        self._law = JointSpaceController(self._model, parameters.law)
+        self.follower.parameters = parameters.following
+
+    def add(self, goal: Goal) -> None:
+        """See :class:`Controller`."""
+        if not isinstance(goal, JointGoal):
+            raise InputError("joint space control follows joints, not poses")
+        self._goals.add(goal)
+
+    def restart(self, q: Array) -> None:
+        """See :class:`Controller`."""
+        self._goal = None
+        self._hold(q)
+
+    def tick(self, measurement: Measurement, is_braked: bool, tau_dist: Array | None) -> LawOutput:
+        """See :class:`Controller`."""
+        if is_braked:
+            self._hold(measurement.q)
+        refused = self._start_due_goal(measurement.stamp_ns)
+        reference = self.follower.tick(measurement.stamp_ns, measurement.q)
+        terms = self._model.evaluate(measurement.q, measurement.v)
+        output = self._law.tick(terms, reference)
+        X_WT = self._model.pose(reference.q_des)
+        figures = {"joint_error": float(abs(output.error).max())}
+        return LawOutput(terms, output.tau, output.terms, X_WT, lambda: figures, refused=refused)
+
+    def _hold(self, q: Array) -> None:
+        self.follower = Follower(self._model, self._following, q)
+
+    def _start_due_goal(self, stamp_ns: int) -> ArmControlError | None:
+        """Start the goal that has become due; return why it cannot be followed."""
+        goal = self._goals.active(stamp_ns)
+        if goal is None or goal is self._goal:
+            return None
+        self._goal = goal
+        try:
+            if isinstance(goal.destination, Waypoints):
+                self.follower.follow(goal.destination, stamp_ns)
+            else:
+                self.follower.go_to(goal.destination, stamp_ns)
+        except ArmControlError as error:
+            return error
+        return None
+
+
+class IlqrController:
+    """Planned reaches of poses (:mod:`arm_control.planning.receding`).
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    parameters : RecedingParameters
+        The reach, and when to plan it anew.
+    planner : Planning
+        What plans; it has the same parameters.
+    waits : bool
+        Whether a state waits for the plan that it asks for.
+    follower : PoseFollower, optional
+        The goals; by default none.
+
+    Attributes
+    ----------
+    plans : PlanFollower
+        The plan that is followed.
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        parameters: RecedingParameters,
+        planner: Planning,
+        *,
+        waits: bool,
+        follower: PoseFollower | None = None,
+    ) -> None:
+        self._model = model
+        self._planner = planner
+        self._follower = PoseFollower(model) if follower is None else follower
+        self.plans = PlanFollower(model, parameters, planner, waits)
+
+    def configure(self, parameters: RecedingParameters) -> None:
+        """Take another tube and rate; they act from the next tick on."""
+        self.plans.parameters = parameters
+
+    def add(self, goal: Goal) -> None:
+        """See :class:`Controller`."""
+        self._follower.queue.add(_pose_goal(goal))
+
+    def restart(self, q: Array) -> None:
+        """See :class:`Controller`."""
+        self._follower.restart(q)
+        self.plans.let_go(q)
+
+    def tick(self, measurement: Measurement, is_braked: bool, tau_dist: Array | None) -> LawOutput:
+        """See :class:`Controller`; a braked arm is planned for anew when it is enabled."""
+        stamp_ns = measurement.stamp_ns
+        terms = self._model.evaluate(measurement.q, measurement.v)
+        X_WT = self._follower.reference(stamp_ns, measurement.q).X_WT
+        if is_braked:
+            self.plans.let_go(measurement.q)
+        target = None if is_braked else self._follower.active
+        torque = self.plans.tick(stamp_ns, terms, target, X_WT)
+        torque_terms = {"feedforward": torque.feedforward, "feedback": torque.feedback}
+        fault = "" if self._planner.alive else PLANNER_DIED
+        return LawOutput(
+            terms, torque.tau, torque_terms, X_WT, lambda: self._figures(stamp_ns, terms, X_WT), fault=fault
+        )
+
+    def _figures(self, stamp_ns: int, terms: Terms, X_WT: Pose) -> dict[str, float]:
+        figures = {"tube_error": self.plans.tube_error(stamp_ns, terms), **_pose_figures(pose_error(terms.X_WE, X_WT))}
+        if (plan := self.plans.plan) is not None:
+            figures |= {"plan_cost": plan.cost, "plan_iterations": float(plan.iterations)}
+        if (newest := self.plans.newest) is not None:
+            figures["plan_ms"] = 1e3 * newest.seconds
+        return figures
+
+
+def _osc_figures(output: OscOutput) -> dict[str, float]:
+    sigma = output.singular_values
+    condition_number = float(sigma[0] / max(sigma[-1], 1e-12))
+    return {**_pose_figures(output.error), "condition_number": condition_number}
+
+
+def _pose_figures(error: Array) -> dict[str, float]:
+    return {
+        "position_error": float(np.linalg.norm(error[:3])),
+        "orientation_error": float(np.linalg.norm(error[3:])),
+    }
+
+
+def _pose_goal(goal: Goal) -> Target | PoseMotion:
+    if isinstance(goal, JointGoal):
+        raise InputError("this controller follows poses, not joints")
+    return goal

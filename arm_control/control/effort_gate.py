@@ -1,0 +1,282 @@
+"""The gate: the one place through which torque reaches an actuator.
+
+A command passes when it is finite, names every joint, has one value per joint, is fresh and not from the
+future. What passes may drive no joint into its limits of position and speed, is cut to the joint's effort
+limit and may change by no more than ``rate_limit`` per second, so that a step of a target or of a gain is
+never a step of the torque: the equations are those of :mod:`arm_control.control.joint_limits`, compiled. When no
+command passes for ``max_missed`` ticks, the gate brakes,
+
+    tau = g(q) + M(q) (-d v + d^2/4 (q_hold - q)),
+
+gravity compensation and damping scaled by the mass matrix, with a spring to ``q_hold`` once the arm is
+at rest; it stays braked until it is enabled again. (A plain ``-b v`` would be far too weak for the
+shoulder or unstable for the wrist; zero torque drops the arm.)
+
+The gate knows no clock: a tick is a measured state, and the caller says how old a command is.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+import numpy as np
+
+from arm_control.control.compiled_limits import compiled
+from arm_control.control.joint_limits import JointLimits, LimitParameters
+from arm_control.core.parameters import parameter
+from arm_control.exceptions import InputError
+from arm_control.maths.poses import Array
+from arm_control.model import RobotModel, Terms
+
+AT_REST = 0.01
+"""Largest joint speed of an arm that counts as being at rest [rad/s or m/s]."""
+ROUNDING = 1e-9
+"""Resolution of stamps [s]."""
+COUNTED = 100
+"""Commands over which the success rate is taken."""
+
+
+@dataclass(frozen=True)
+class GateParameters(LimitParameters):
+    """Limits of the gate."""
+
+    rate_limit: float = parameter(1000.0, "largest change of a joint's torque", unit="N m/s", lower=1.0)
+    max_missed: int = parameter(20, "ticks without an accepted command after which the gate brakes", lower=1)
+    max_age: float = parameter(0.02, "age above which a command is stale; 0: any age is fresh", unit="s", lower=0.0)
+    brake_damping: float = parameter(20.0, "damping of the brake, times M(q)", unit="1/s", lower=1.0, upper=200.0)
+
+
+class GateState(Enum):
+    """What a gate does with commands."""
+
+    WAITING = "waiting"
+    """It holds the arm until the first command."""
+    PASSING = "passing"
+    """It passes commands, within the limits."""
+    BRAKED = "braked"
+    """It brakes, and refuses commands until it is enabled."""
+
+
+class GateOutput(NamedTuple):
+    """Torque that passes the gate in one tick.
+
+    Attributes
+    ----------
+    tau : ndarray, shape (nv,)
+        Torque for the actuators [N m or N].
+    state : GateState
+        What the gate does with commands.
+    reason : str
+        Why it does not pass them; empty when it does.
+    saturated, rate_limited : bool
+        Whether a joint's torque was cut by its effort limit, by the rate limit.
+    limited : bool
+        Whether a command was cut because of a joint's limit of position or speed.
+    success_rate : float
+        Share of accepted commands among the last 100 that were offered or missed; 1 when there were none.
+    """
+
+    tau: Array
+    state: GateState
+    reason: str
+    saturated: bool
+    rate_limited: bool
+    limited: bool = False
+    success_rate: float = 1.0
+
+    @property
+    def is_passing(self) -> bool:
+        """Whether commands pass."""
+        return self.state is GateState.PASSING
+
+
+class EffortGate:
+    """Checks, limits and, when nothing good comes, brakes. One for each path to an actuator.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm: joint names, limits.
+    parameters : GateParameters
+        The gate's own limits.
+
+    Attributes
+    ----------
+    state : GateState
+        What the gate does with commands.
+    reason : str
+        Why it does not pass them; empty when it does.
+    period : float
+        Time between the last two ticks [s]: a stamp may be so far ahead; 0 before there were two.
+
+    Examples
+    --------
+    >>> from arm_control import urdf_path
+    >>> model = RobotModel.from_urdf(urdf_path("ur5"))
+    >>> gate = EffortGate(model, GateParameters())
+    >>> terms = model.evaluate(np.zeros(6), np.zeros(6))
+    >>> gate.offer(model.joint_names, terms.g + [0.0, 5.0, 0.0, 0.0, 0.0, 0.0])
+    >>> (gate.tick(terms, 0.001).tau - terms.g).round(6) + 0.0
+    array([0., 1., 0., 0., 0., 0.])
+    """
+
+    WAITING_REASON = "waiting for the first command"
+
+    def __init__(self, model: RobotModel, parameters: GateParameters) -> None:
+        self.parameters = parameters
+        self._model = model
+        self._pass = compiled(model, JointLimits(model, parameters, parameters.rate_limit))
+        self._are_joint_limits_on = float(parameters.joint_limits)
+        self._max_age = parameters.max_age or np.inf
+        self._command: Array | None = None
+        self._tau: Array | None = None
+        self._hold: Array | None = None
+        self._missed = 0
+        self._counted = 0
+        self._failures = deque[int](maxlen=COUNTED)
+        self._refused = False
+        self.state = GateState.WAITING
+        self.reason = self.WAITING_REASON
+        self.period = 0.0
+
+    @property
+    def is_braked(self) -> bool:
+        """Whether the gate stays braked until :meth:`enable`."""
+        return self.state is GateState.BRAKED
+
+    @property
+    def success_rate(self) -> float:
+        """Share of accepted commands among the last 100 that were offered or missed; 1 when there were none."""
+        n, failures = min(self._counted, COUNTED), self._failures
+        while failures and failures[0] <= self._counted - COUNTED:
+            failures.popleft()
+        return (n - len(failures)) / n if failures else 1.0
+
+    def offer(self, names: Sequence[str], effort: Sequence[float] | Array, age: float = 0.0) -> None:
+        """Offer a command for the next tick.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Joint names, any order.
+        effort : sequence of float, or ndarray
+            Torque of each [N m or N].
+        age : float
+            Age of the command, or of the state it answers [s]; negative: its stamp is ahead.
+
+        Raises
+        ------
+        InputError
+            When the command must not pass: braked, stale, from the future, misnamed, wrong length or not finite.
+        """
+        if self.is_braked:
+            raise InputError(f"braked ({self.reason}): enable first")
+        try:
+            if not -self.period - ROUNDING <= age <= self._max_age:
+                self._refuse_out_of_time(age)
+            self._command = self._model.in_joint_order(names, effort, "effort")
+        except InputError:
+            self._fail()
+            self._refused = True
+            raise
+
+    def tick(self, t: Terms, dt: float) -> GateOutput:
+        """Torque for the actuators in this state; takes the offered command, if there is one.
+
+        Parameters
+        ----------
+        t : Terms
+            The measured state.
+        dt : float
+            Time since the last tick [s], for the rate limit.
+
+        Returns
+        -------
+        GateOutput
+        """
+        command, self._command = self._command, None
+        if self._tau is None:
+            self._tau = np.clip(t.g, -self._model.tau_max, self._model.tau_max)
+        self.period = dt or self.period
+        if command is None:
+            self._miss()
+        else:
+            self._counted += 1
+            self._missed = 0
+            self._refused = False
+            self._set(GateState.PASSING, "")
+        if self.state is GateState.PASSING:
+            tau = self._tau if command is None else command
+            are_limits_on = self._are_joint_limits_on
+            self._hold = None
+        else:
+            tau = self._brake_torque(t)
+            are_limits_on = 0.0
+        self._tau, limited, saturated, rate_limited = self._pass(t, tau, self._tau, dt, are_limits_on)
+        rate = self.success_rate if self._failures else 1.0
+        is_cut = saturated > 0.0, rate_limited > 0.0, limited > 0.0
+        return GateOutput(self._tau, self.state, self.reason, *is_cut, rate)
+
+    def brake(self, reason: str) -> None:
+        """Brake from the next tick on, until :meth:`enable`; a gate that brakes already keeps its reason."""
+        if not self.is_braked:
+            self._set(GateState.BRAKED, reason)
+            self._command = None
+
+    def enable(self) -> None:
+        """Pass commands again. Until the first one the arm is held where it is measured to rest from now on.
+
+        The torque does not jump: it goes on from the last one, within the rate limit.
+        """
+        if self.is_braked:
+            self._set(GateState.WAITING, self.WAITING_REASON)
+            self._hold = None
+
+    def reset(self) -> None:
+        """Forget everything, as after a jump of the state: start again from gravity compensation."""
+        self._command = self._tau = self._hold = None
+        self._missed = 0
+        self._refused = False
+        self.period = 0.0
+        self._counted = 0
+        self._failures.clear()
+        self._set(GateState.WAITING, self.WAITING_REASON)
+
+    def _set(self, state: GateState, reason: str) -> None:
+        self.state = state
+        self.reason = reason
+
+    def _refuse_out_of_time(self, age: float) -> None:
+        allowed = self.parameters.max_age
+        if allowed and not age <= allowed:
+            raise InputError(f"stale: {age * 1e3:.1f} ms old, allowed {allowed * 1e3:.1f} ms")
+        if not age >= -self.period - ROUNDING:
+            raise InputError(f"from the future: {-age * 1e3:.1f} ms ahead, allowed {self.period * 1e3:.1f} ms")
+
+    def _miss(self) -> None:
+        """Count a tick without a command; one whose command was refused is in the success rate already."""
+        refused = self._refused
+        self._refused = False
+        if self.state is GateState.PASSING:
+            if not refused:
+                self._fail()
+            self._missed += 1
+            if self._missed >= self.parameters.max_missed:
+                self.brake(f"no command for {self._missed} states")
+
+    def _fail(self) -> None:
+        self._counted += 1
+        self._failures.append(self._counted)
+
+    def _brake_torque(self, t: Terms) -> Array:
+        d = self.parameters.brake_damping
+        if self._hold is None and np.abs(t.v).max() < AT_REST:
+            self._hold = t.q
+        with np.errstate(over="ignore", invalid="ignore"):
+            spring = 0.0 if self._hold is None else d * d / 4.0 * (self._hold - t.q)
+            tau = t.g + t.M @ (spring - d * t.v)
+        return np.where(np.isfinite(tau), tau, t.g)  # a state may be finite and yet absurd

@@ -1,0 +1,186 @@
+"""Joint space control: every joint follows its own reference.
+
+With ``M a + h = tau`` and the error ``e = q_des - q``, the short way round for continuous joints,
+
+    (1)  a_cmd = a_des + k_v (v_des - v) + k_p e,    k_v = 2 damping_ratio sqrt(k_p)
+    (2)  tau = M a_cmd + h                           computed torque
+    (3)  tau = K_p e + K_v (v_des - v) + g           PD with gravity compensation
+
+Computed torque gives ``a = a_cmd`` exactly: each joint is a unit mass on a spring and a damper, whatever the
+others do, so two gains serve any arm. PD needs less of the model, only g, and a gain for each joint:
+
+    (4)  K_p = k_p D,  K_v = k_v D,    D_i = max over poses of sum_j |M_ij|
+
+``D - M`` is diagonally dominant, so D is at least M in every direction, and every mode of (3) is damped at least
+as (1) is. Its price is speed: a light wrist sees a ``D`` far above its own inertia, and torque that is held for a
+time ``dt`` is stable only while ``k_v lambda_max(M^-1 D) dt < 2``. (4) keeps it at 1 and lowers ``k_p`` for that.
+
+Sources: B. Siciliano et al., "Robotics: modelling, planning and control", 2009, sections 8.5.1 and 8.5.2.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from arm_control.core.parameters import Parameters, parameter
+from arm_control.exceptions import ParameterError
+from arm_control.maths.poses import Array, wrap_angle
+from arm_control.model import RobotModel, Terms
+from arm_control.motion.references import JointReference
+
+POSES = 256
+"""Seeded random poses that stand for all poses in (4)."""
+
+HELD = 1.0
+"""Largest ``k_v lambda_max(M^-1 D) dt`` of proposed gains; 2 would be the edge of stability."""
+
+
+@dataclass(frozen=True)
+class JointParameters(Parameters):
+    """Gains of joint space control."""
+
+    law: str = parameter("computed_torque", "the law", choices=("computed_torque", "pd"))
+    kp: float = parameter(
+        100.0, "stiffness of a unit mass; proposed PD gains are made of it", unit="1/s^2", lower=1e-3, live=True
+    )
+    damping_ratio: float = parameter(1.0, "damping, 1 is critical", lower=0.1, upper=10.0, live=True)
+    stiffness: tuple[float, ...] = parameter(
+        (), "K_p of each joint for PD; empty: proposed from M", unit="N m/rad", lower=0.0
+    )
+    damping: tuple[float, ...] = parameter(
+        (), "K_v of each joint for PD; empty: proposed from M", unit="N m s/rad", lower=0.0
+    )
+    period: float = parameter(1e-3, "time between two states that proposed PD gains are made for", unit="s", lower=1e-5)
+
+    @property
+    def kv(self) -> float:
+        """Damping of a unit mass [1/s]."""
+        return 2.0 * self.damping_ratio * math.sqrt(self.kp)
+
+
+@dataclass(frozen=True)
+class JointOutput:
+    """What one tick gives.
+
+    Attributes
+    ----------
+    tau : ndarray, shape (nv,)
+        Joint torque, the sum of the terms [N m].
+    terms : dict of str to ndarray
+        ``feedback``, ``feedforward`` and ``bias`` torque [N m].
+    error : ndarray, shape (nv,)
+        ``q_des - q`` [rad or m].
+    """
+
+    tau: Array
+    terms: dict[str, Array]
+    error: Array
+
+
+class JointSpaceController:
+    """The laws of this module for one arm. Nothing in it changes from tick to tick.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    parameters : JointParameters
+        Which law, and gains.
+
+    Raises
+    ------
+    ParameterError
+        When there are not as many PD gains as joints, or only one kind of them is given.
+
+    Examples
+    --------
+    >>> from arm_control import urdf_path
+    >>> model = RobotModel.from_urdf(urdf_path("ur5"))
+    >>> terms = model.evaluate(np.zeros(6), np.ones(6))
+    >>> rest = np.zeros(6)
+    >>> output = JointSpaceController(model, JointParameters()).tick(terms, JointReference(rest, rest, rest))
+    >>> model.forward_dynamics(terms.q, terms.v, output.tau).round(9)
+    array([-20., -20., -20., -20., -20., -20.])
+    """
+
+    def __init__(self, model: RobotModel, parameters: JointParameters) -> None:
+        self.parameters = parameters
+        self._continuous = np.isinf(model.q_max)
+        if parameters.law == "pd":
+            self.K_p, self.K_v = pd_gains(model, parameters)
+
+    def tick(self, t: Terms, reference: JointReference) -> JointOutput:
+        """Joint torque for one state.
+
+        Parameters
+        ----------
+        t : Terms
+            The arm in the measured state.
+        reference : JointReference
+            The motion wanted.
+
+        Returns
+        -------
+        JointOutput
+        """
+        e = joint_error(t.q, reference.q_des, self._continuous)
+        e_v = reference.v_des - t.v
+        if self.parameters.law == "computed_torque":
+            feedback = t.M @ (self.parameters.kv * e_v + self.parameters.kp * e)  # (1)
+            feedforward, bias = t.M @ reference.a_des, t.h  # (2)
+        else:
+            feedback, feedforward, bias = self.K_p * e + self.K_v * e_v, np.zeros_like(e), t.g  # (3)
+        terms = {"feedback": feedback, "feedforward": feedforward, "bias": bias}
+        return JointOutput(feedback + feedforward + bias, terms, e)
+
+
+def joint_error(q: Array, q_des: Array, continuous: Array) -> Array:
+    """Return ``q_des - q``, the short way round where ``continuous`` is true, shape (nv,) [rad or m]."""
+    e = q_des - q
+    return np.where(continuous, wrap_angle(e), e)
+
+
+def pd_gains(model: RobotModel, parameters: JointParameters) -> tuple[Array, Array]:
+    """PD gains, those given or those of equation (4).
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    parameters : JointParameters
+        ``stiffness`` and ``damping``, or ``kp``, ``damping_ratio`` and ``period`` to propose them from.
+
+    Returns
+    -------
+    K_p, K_v : ndarray, shape (nv,)
+        Stiffness [N m/rad] and damping [N m s/rad] of each joint.
+
+    Raises
+    ------
+    ParameterError
+        When there are not as many as joints, or only one kind of them is given.
+    """
+    given = parameters.stiffness, parameters.damping
+    if any(given):
+        for name, gains in zip(("stiffness", "damping"), given, strict=True):
+            if len(gains) != model.nv:
+                raise ParameterError(f"{name} has {len(gains)} gains, the arm {model.nv} joints")
+        return np.array(parameters.stiffness), np.array(parameters.damping)
+    D, fastest = _dominating_diagonal(model)
+    k_v = min(parameters.kv, HELD / (fastest * parameters.period))
+    k_p = (k_v / (2.0 * parameters.damping_ratio)) ** 2
+    return k_p * D, k_v * D
+
+
+def _dominating_diagonal(model: RobotModel) -> tuple[Array, float]:
+    """``D`` of (4), shape (nv,), and the largest ``lambda_max(M^-1 D)``."""
+    low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
+    qs = np.random.default_rng(0).uniform(low, high, (POSES, model.nq))
+    Ms = np.array([model.mass_matrix(q) for q in qs])
+    D = np.abs(Ms).sum(axis=2).max(axis=0)
+    root = np.sqrt(D)
+    slowest = np.linalg.eigvalsh(Ms / np.outer(root, root))[:, 0].min()  # those of D^-1/2 M D^-1/2
+    return D, float(1.0 / slowest)

@@ -1,0 +1,277 @@
+"""The control loop: the one tick of every node, simulation and replay, from a measured state to torque.
+
+In each tick, in this order: a gap between the states brakes the gate; the controller follows its goals and gives the
+torque of its law; avoidance changes it; the gate lets through what may reach the actuators. The loop reads no message
+and no clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceOutput
+from arm_control.control.avoidance.obstacles import Obstacle
+from arm_control.control.controllers import (
+    Controller,
+    IlqrController,
+    JointController,
+    JointControlParameters,
+    LawOutput,
+    Measurement,
+    OscController,
+)
+from arm_control.control.effort_gate import EffortGate, GateOutput, GateParameters
+from arm_control.control.osc.tuning import OscTuning
+from arm_control.core.parameters import Parameters, group
+from arm_control.core.time import NANOSECONDS
+from arm_control.exceptions import ArmControlError, InputError
+from arm_control.maths.poses import Array
+from arm_control.model import RobotModel
+from arm_control.model.arm_parameters import ArmParameters
+from arm_control.planning.reach import ReachPlanner
+from arm_control.planning.receding import RecedingParameters
+from arm_control.planning.worker import InlinePlanner
+
+FIRST_DT = 1e-3
+"""Time that the first state stands for, in the rate limit [s]."""
+GAP = 1.5
+"""A state is missing where the time between two states is longer than so many periods."""
+
+
+@dataclass(frozen=True)
+class OscLoopParameters(Parameters):
+    """Operational space control behind a gate."""
+
+    control: OscTuning = group(OscTuning)
+    gate: GateParameters = group(GateParameters)
+    arm: ArmParameters = group(ArmParameters)
+
+
+@dataclass(frozen=True)
+class JointLoopParameters(Parameters):
+    """Joint space control behind a gate."""
+
+    control: JointControlParameters = group(JointControlParameters)
+    gate: GateParameters = group(GateParameters)
+    arm: ArmParameters = group(ArmParameters)
+
+
+@dataclass(frozen=True)
+class IlqrLoopParameters(Parameters):
+    """Planned reaches behind a gate."""
+
+    control: RecedingParameters = group(RecedingParameters)
+    gate: GateParameters = group(GateParameters)
+    arm: ArmParameters = group(ArmParameters)
+
+
+LoopParameters = OscLoopParameters | JointLoopParameters | IlqrLoopParameters
+
+
+class TickResult(NamedTuple):
+    """All that one tick has decided.
+
+    Attributes
+    ----------
+    measurement : Measurement
+        The measured state.
+    law : LawOutput
+        The law's own torque, and what it is made of.
+    avoidance : AvoidanceOutput or None
+        What avoidance adds; None without avoidance.
+    tau : ndarray, shape (nv,)
+        Torque offered to the gate [N m or N].
+    torque_terms : dict of str to ndarray, shape (nv,)
+        The terms of ``tau``, that of avoidance included.
+    gate : GateOutput
+        Torque that passes the gate, and the state of the gate.
+    refused : ArmControlError or None
+        Why the gate refused ``tau``.
+    """
+
+    measurement: Measurement
+    law: LawOutput
+    avoidance: AvoidanceOutput | None
+    tau: Array
+    torque_terms: dict[str, Array]
+    gate: GateOutput
+    refused: ArmControlError | None
+
+
+class KnownDisturbance:
+    """Torque that something known exerts on the arm; it ends when nobody repeats it.
+
+    Parameters
+    ----------
+    timeout : float
+        Age at which it has ended, by the states' stamps [s].
+    """
+
+    def __init__(self, timeout: float) -> None:
+        self.timeout = timeout
+        self._newest: tuple[int, Array] | None = None
+
+    def set(self, stamp_ns: int, tau_dist: Array) -> None:
+        """Set the torque, shape (nv,) [N m or N], that holds from the state with this stamp [ns] on."""
+        self._newest = stamp_ns, tau_dist
+
+    def clear(self) -> None:
+        """Forget it: time has started over."""
+        self._newest = None
+
+    def at(self, stamp_ns: int) -> Array | None:
+        """Return the torque that holds in the state with this stamp [ns]; None when there is none."""
+        if self._newest is None:
+            return None
+        since_ns, tau_dist = self._newest
+        return tau_dist if stamp_ns - since_ns <= self.timeout * NANOSECONDS else None
+
+
+class GapWatch:
+    """Notices missing states: after too long a gap, the last torque fits no state any more.
+
+    Parameters
+    ----------
+    max_missed : int or None
+        Periods without a state after which the gate must brake; None: never, the states wait for their commands.
+
+    Attributes
+    ----------
+    skipped : int
+        States that were missing so far.
+    """
+
+    def __init__(self, max_missed: int | None) -> None:
+        self._max_missed = max_missed
+        self._period = 0.0
+        self.skipped = 0
+
+    def restart(self) -> None:
+        """Time has started over: the period is unknown."""
+        self._period = 0.0
+
+    def fault(self, dt: float) -> str:
+        """Return why the gate must brake after ``dt`` seconds without a state; empty when it need not."""
+        self._period = min(self._period or dt, dt or self._period)
+        if not self._period or dt <= GAP * self._period:
+            return ""
+        self.skipped += round(dt / self._period) - 1
+        if self._max_missed is None or dt <= self._max_missed * self._period:
+            return ""
+        return f"no state for {dt * 1e3:.0f} ms"
+
+
+class ControlLoop:
+    """A controller, avoidance and a gate.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    controller : Controller
+        Follower and law.
+    gate : GateParameters
+        Limits of the gate.
+    avoidance : Avoidance, optional
+        Avoidance of obstacles; by default none.
+    waits_for_commands : bool
+        Whether each state waits for its command, so that a gap means nothing.
+
+    Attributes
+    ----------
+    controller : Controller
+        Follower and law.
+    avoidance : Avoidance or None
+        Avoidance of obstacles.
+    gate : EffortGate
+        The gate behind them.
+    disturbance : KnownDisturbance
+        Torque that something known exerts.
+    gaps : GapWatch
+        Missing states.
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        controller: Controller,
+        gate: GateParameters,
+        avoidance: Avoidance | None = None,
+        *,
+        waits_for_commands: bool = False,
+    ) -> None:
+        self._model = model
+        self.controller = controller
+        self.avoidance = avoidance
+        self.gate = EffortGate(model, gate)
+        self.disturbance = KnownDisturbance(timeout=0.1)
+        self.gaps = GapWatch(None if waits_for_commands else gate.max_missed)
+
+    def tick(self, measurement: Measurement, obstacles: Sequence[Obstacle] = ()) -> TickResult:
+        """Decide on the torque of one state.
+
+        Parameters
+        ----------
+        measurement : Measurement
+            The measured state.
+        obstacles : sequence of Obstacle
+            The obstacles in this state.
+        """
+        if measurement.is_restart:
+            self._restart(measurement)
+        elif fault := self.gaps.fault(measurement.dt):
+            self.gate.brake(fault)
+        tau_dist = self.disturbance.at(measurement.stamp_ns)
+        law = self.controller.tick(measurement, self.gate.is_braked, tau_dist)
+        tau, torque_terms, avoidance = law.tau, law.torque_terms, None
+        if self.avoidance is not None:
+            avoidance = self.avoidance.tick(law.terms, obstacles)
+            tau = avoidance.combined(law.tau)
+            torque_terms = {**torque_terms, "avoidance": tau - law.tau}
+        if law.fault:
+            self.gate.brake(law.fault)
+        refused = self._offer(tau)
+        output = self.gate.tick(law.terms, measurement.dt or FIRST_DT)
+        return TickResult(measurement, law, avoidance, tau, torque_terms, output, refused)
+
+    def _restart(self, measurement: Measurement) -> None:
+        self.gate.reset()
+        self.gaps.restart()
+        self.disturbance.clear()
+        self.controller.restart(measurement.q)
+
+    def _offer(self, tau: Array) -> ArmControlError | None:
+        """Offer torque to the gate; return why it is refused."""
+        try:
+            self.gate.offer(self._model.joint_names, tau.tolist())
+        except InputError as error:
+            return error
+        return None
+
+
+def control_loop(model: RobotModel, parameters: LoopParameters) -> ControlLoop:
+    """Return the loop that simulation and replay run.
+
+    Plans are made in this process, and waited for. Gaps do not brake: those of a recording may be its recorder's.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    parameters : OscLoopParameters, JointLoopParameters or IlqrLoopParameters
+        Their class says which controller.
+    """
+    avoidance = None
+    controller: Controller
+    if isinstance(parameters, OscLoopParameters):
+        controller = OscController(model, parameters.control)
+        if parameters.control.avoid_obstacles:
+            avoidance = Avoidance(model, parameters.control.avoidance)
+    elif isinstance(parameters, IlqrLoopParameters):
+        planner = InlinePlanner(ReachPlanner(model, parameters.control))
+        controller = IlqrController(model, parameters.control, planner, waits=True)
+    else:
+        controller = JointController(model, parameters.control)
+    return ControlLoop(model, controller, parameters.gate, avoidance, waits_for_commands=True)

@@ -1,0 +1,193 @@
+"""Operational space control, compiled: the law's own text on a tape, together with the model's terms.
+
+There are two kernels. One is for states in which no direction fades; it says so by a number above zero
+(:func:`~arm_control.control.osc.task_inertia.regularity`). Where that is not so the other one, which computes
+eigenvalues too, has its turn. Where nothing can be compiled the law runs as it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from arm_control.compiler.kernels import Kernel
+from arm_control.compiler.program import Program
+from arm_control.compiler.tape import Tape
+from arm_control.control.osc.null_space import smallest_regularity
+from arm_control.control.osc.osc_controller import OperationalSpaceController, OscOutput
+from arm_control.control.osc.osc_law import Law, LawStructure
+from arm_control.control.osc.osc_parameters import Gains, OscParameters
+from arm_control.control.osc.posture import JointBounds
+from arm_control.control.osc.task_inertia import task_inertia
+from arm_control.exceptions import InputError, ModelError
+from arm_control.maths.poses import Array, Pose, rotation_from_vector
+from arm_control.model import RobotModel, Terms
+from arm_control.model.engine import AGREEMENT, TERMS
+from arm_control.model.quantities import State, input_sizes, tool_numbers
+from arm_control.model.tree import Tree
+from arm_control.motion.references import Reference
+
+REFERENCE = 24
+"""Numbers of a reference: R_WT (9), p_WT (3), V_des (6), A_des (6)."""
+
+
+class CompiledOsc:
+    """The law of :mod:`arm_control.control.osc.osc_law`, from joint positions and velocities to torque in one call.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    parameters : OscParameters
+        Gains, limits and structure; a ``posture`` is needed here, one angle per joint. Other numbers need no
+        compilation.
+
+    Attributes
+    ----------
+    is_compiled : bool
+        False where the law runs as it stands.
+    structure : LawStructure
+        Tasks, frame and variants.
+
+    Examples
+    --------
+    >>> from arm_control import urdf_path
+    >>> model = RobotModel.from_urdf(urdf_path("ur5"))
+    >>> q = np.array([0.0, -1.6, 1.8, -1.8, -1.57, 0.0])
+    >>> osc = CompiledOsc(model, OscParameters(posture=tuple(q)))
+    >>> output = osc.tick(q, np.zeros(6), Reference(model.pose(q)))
+    >>> bool(np.allclose(output.tau, output.state.g))
+    True
+    """
+
+    def __init__(self, model: RobotModel, parameters: OscParameters) -> None:
+        self._page = OperationalSpaceController(model, parameters)
+        self.parameters, self.structure, self._model = parameters, self._page.structure, model
+        kernels = [_kernel(model, self._page, is_regular) for is_regular in _cases(self.structure, model.nv)]
+        self.is_compiled = all(kernel is not None for kernel in kernels)
+        self._runs = [_bound(k, self._page.numbers, parameters.characteristic_length) for k in kernels if k is not None]
+
+    def tick(
+        self, q: npt.ArrayLike, v: npt.ArrayLike, reference: Reference, tau_dist: npt.ArrayLike | None = None
+    ) -> OscOutput:
+        """Joint torque for one state.
+
+        Parameters
+        ----------
+        q, v : array_like, shape (nv,)
+            Joint positions [rad or m] and velocities [rad/s or m/s].
+        reference : Reference
+            The motion wanted.
+        tau_dist : array_like, shape (nv,), optional
+            Torque that a known disturbance exerts on the joints [N m or N]; none by default.
+
+        Raises
+        ------
+        InputError
+            When an array has a wrong length or an entry that is not finite.
+        """
+        for run in self._runs:
+            output = run(q, v, reference, tau_dist)
+            if output is not None:
+                return output
+        t = self._model.evaluate(q, v)
+        return self._page.tick(t, reference, None if tau_dist is None else _disturbance(tau_dist, self._model.nv))
+
+
+def _cases(structure: LawStructure, n: int) -> tuple[bool, ...]:
+    """Whether each kernel is for regular states: the quick one first, if there are such states at all."""
+    if structure.inertia is not task_inertia:
+        return (False,)
+    return (True, False) if len(structure.rows) <= n else (False,)
+
+
+def _disturbance(tau_dist: npt.ArrayLike, n: int) -> Array:
+    tau = np.array(tau_dist, dtype=float)
+    if tau.shape != (n,) or not np.isfinite(tau).all():
+        raise InputError(f"tau_dist is {tau.tolist()}; {n} finite numbers are needed")
+    return tau
+
+
+def _kernel(model: RobotModel, page: OperationalSpaceController, is_regular: bool) -> Kernel | None:
+    structure = page.structure.regular if is_regular else page.structure
+    law = page.law, page.limits, structure, is_regular
+    limits = [*map(np.ndarray.tolist, page.limits)]
+    made_from = sha256(repr([page.law.__name__, limits, structure, is_regular]).encode()).hexdigest()
+    name = f"operational space control{', regular' if is_regular else ''} {made_from}"
+    return model.compile(name, partial(write_down, model.tree, *law), partial(_compare, model.tree, page, law))
+
+
+def write_down(tree: Tree, law: Law, limits: JointBounds, structure: LawStructure, is_regular: bool) -> Program:
+    """Return the program of the model's terms and the law."""
+    tape, n = Tape(), tree.n
+    sizes = {name: input_sizes(n)[name] for name in ("q", "v", "tool")}
+    sizes |= {"reference": REFERENCE, "tau_dist": n, "numbers": 16 + 2 * n}
+    inputs = {name: tape.inputs(name, k) for name, k in sizes.items()}
+    return tape.program(_everything(tree, law, limits, structure, is_regular, inputs))
+
+
+def _everything(
+    tree: Tree, law: Law, limits: JointBounds, structure: LawStructure, is_regular: bool, x: Mapping[str, Array]
+) -> dict[str, Any]:
+    """Terms and torque, of any scalars."""
+    state = State(tree, {name: x[name] for name in ("q", "v", "tool")})
+    s = {name: getattr(state, name) for name in TERMS}
+    t = Terms(x["q"], x["v"], Pose(s["R_WE"], s["p_WE"]), *(s[name] for name in TERMS[2:]))
+    r = x["reference"]
+    reference = Reference(Pose(r[:9].reshape(3, 3), r[9:12]), r[12:18], r[18:])
+    gains = Gains.of(x["numbers"])
+    result = law(t, reference, x["tau_dist"], gains, limits, structure)
+    parts = np.array([result.task, result.posture, result.disturbance, t.h])
+    certificate = {"regularity": smallest_regularity(result.J_sharp.levels, gains)} if is_regular else {}
+    return {**s, "tau": result.tau, "parts": parts, "error": result.error, **certificate}
+
+
+def _compare(
+    tree: Tree, page: OperationalSpaceController, law: tuple[Law, JointBounds, LawStructure, bool], kernel: Kernel
+) -> None:
+    """Refuse a kernel that does not compute what the law's text says."""
+    rng = np.random.default_rng(0)
+    for name in ("q", "v", "tau_dist"):
+        kernel.inputs[name][:] = rng.uniform(-1.0, 1.0, tree.n)
+    turn = rotation_from_vector(rng.uniform(-1.0, 1.0, 3)).ravel()
+    kernel.inputs["reference"][:] = [*turn, *rng.uniform(-0.5, 0.5, REFERENCE - 9)]
+    kernel.inputs["tool"][:], kernel.inputs["numbers"][:] = tool_numbers(tree), page.numbers
+    if kernel.call():
+        raise ModelError("the kernel finds its input not finite")
+    expected = _everything(tree, *law, kernel.inputs)
+    for name in ("tau", "parts", "error", "M", "h"):
+        error = np.max(np.abs(kernel.outputs[name] - expected[name]))
+        if not error <= AGREEMENT * max(1.0, np.max(np.abs(expected[name]))):
+            raise ModelError(f"'{name}' is {error:.1e} off the law as it stands")
+
+
+def _bound(kernel: Kernel, numbers: Array, length: float) -> Callable[..., OscOutput | None]:
+    """Return a function of q, v and a reference; it returns None where the kernel is not the one to ask."""
+    call, inputs, outputs = kernel.call, kernel.inputs, kernel.outputs
+    q_in, v_in, tau_dist_in, n = inputs["q"], inputs["v"], inputs["tau_dist"], len(inputs["q"])
+    R_in, p_in = inputs["reference"][:9].reshape(3, 3), inputs["reference"][9:12]
+    V_in, A_in = inputs["reference"][12:18], inputs["reference"][18:]
+    new: Any = tuple.__new__  # a named tuple's own costs half a microsecond for each
+    numbers_in = inputs["numbers"]  # another controller of this arm may use the kernel, too
+    regularity, copy_q, copy_v = outputs.get("regularity", np.ones(())).item, q_in.copy, v_in.copy
+    R, p, V, J, Jdot_v, M, g, h, tau, parts, error = (x.copy for x in list(outputs.values())[:11])
+
+    def run(q: Any, v: Any, reference: Reference, tau_dist: Any = None) -> OscOutput | None:
+        X_WT, V_des, A_des = reference.X_WT, reference.V_des, reference.A_des
+        if len(q) != n or len(v) != n or not (tau_dist is None or len(tau_dist) == n):
+            return None
+        q_in[...], v_in[...], numbers_in[...] = q, v, numbers
+        tau_dist_in[...] = 0.0 if tau_dist is None else tau_dist
+        R_in[...], p_in[...], V_in[...], A_in[...] = X_WT.R, X_WT.p, V_des, A_des
+        if call() or not regularity() > 0.0:
+            return None
+        X_WE = new(Pose, (R(), p()))
+        state = new(Terms, (copy_q(), copy_v(), X_WE, V(), J(), Jdot_v(), M(), g(), h()))
+        return new(OscOutput, (tau(), parts(), error(), state, length))
+
+    return run

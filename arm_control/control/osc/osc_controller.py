@@ -1,0 +1,163 @@
+"""Operational space control of one arm on floats: parameters in, the page of the law as it stands."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from arm_control.control.osc.comparison import INERTIAS, LAWS, SPEED_LIMITS
+from arm_control.control.osc.osc_law import LawStructure
+from arm_control.control.osc.osc_parameters import Gains, OscParameters
+from arm_control.control.osc.posture import JointBounds, limit_zones, posture_acceleration
+from arm_control.control.osc.task import Tasks, rows_of
+from arm_control.control.osc.task_inertia import ALL, scaled_jacobian
+from arm_control.maths.poses import Array
+from arm_control.model import RobotModel, Terms
+from arm_control.motion.references import Reference
+
+TERMS = ("task", "posture", "disturbance", "bias")
+"""Terms of a torque."""
+SAMPLES = 20
+"""Random postures in which :func:`movable_rows` looks at the Jacobian."""
+SMALLEST_MOTION = 1e-9
+"""Entries of a Jacobian below this count as zero [m or 1]."""
+
+
+class OscOutput(NamedTuple):
+    """Result of one tick.
+
+    Attributes
+    ----------
+    tau : ndarray, shape (nv,)
+        Joint torque, the sum of the terms [N m or N].
+    parts : ndarray, shape (4, nv)
+        The terms, in the order of :data:`TERMS` [N m or N].
+    error : ndarray, shape (6,)
+        Position error [m], rotation vector of the orientation error [rad], along the axes of the task; 0 in rows
+        that belong to no task.
+    state : Terms
+        The arm in the measured state.
+    length : float
+        Characteristic length [m].
+    """
+
+    tau: Array
+    parts: Array
+    error: Array
+    state: Terms
+    length: float
+
+    @property
+    def terms(self) -> dict[str, Array]:
+        """Torque by term, shape (nv,) each [N m or N]."""
+        return dict(zip(TERMS, self.parts, strict=True))
+
+    @property
+    def singular_values(self) -> Array:
+        """Singular values of the scaled Jacobian, largest first, shape (6,) [m]."""
+        sigma = np.linalg.svd(scaled_jacobian(self.state.J, self.length), compute_uv=False)
+        return np.pad(sigma, (0, 6 - sigma.size))
+
+
+class OperationalSpaceController:
+    """The law of :mod:`arm_control.control.osc.osc_law` for one arm, on floats; without state.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    parameters : OscParameters
+        Gains, limits and structure; a ``posture`` is needed here, one angle per joint.
+
+    Attributes
+    ----------
+    law : Law
+        The law, or a variant of it.
+    structure : LawStructure
+        Tasks, frame and variants.
+    limits : JointBounds
+        Limits of the joints.
+    numbers : ndarray, shape (16 + 2 nv,)
+        Gains as an array, see :meth:`~arm_control.control.osc.osc_parameters.OscParameters.numbers`.
+
+    Examples
+    --------
+    >>> from arm_control import urdf_path
+    >>> model = RobotModel.from_urdf(urdf_path("ur5"))
+    >>> q = np.array([0.0, -1.6, 1.8, -1.8, -1.57, 0.0])
+    >>> osc = OperationalSpaceController(model, OscParameters(posture=tuple(q)))
+    >>> terms = model.evaluate(q, np.zeros(6))
+    >>> output = osc.tick(terms, Reference(terms.X_WE))
+    >>> bool(np.allclose(output.tau, terms.g))
+    True
+    """
+
+    def __init__(self, model: RobotModel, parameters: OscParameters) -> None:
+        self.parameters = parameters
+        self.law = LAWS[parameters.null_space]
+        self.structure = structure_of(parameters, model)
+        self.limits = JointBounds.of(model)
+        self.numbers = parameters.numbers(model.joint_names)
+        self._gains = Gains.of(self.numbers)
+        self._no_disturbance = np.zeros(model.nv)
+
+    def posture_torque(self, terms: Terms) -> Array:
+        """Torque of the posture task before the null space filters it, shape (nv,) [N m]."""
+        zones = limit_zones(terms.q, self._gains, self.limits)
+        return terms.M @ sum(posture_acceleration(terms, self._gains, self.limits, zones))
+
+    def tick(self, terms: Terms, reference: Reference, tau_dist: Array | None = None) -> OscOutput:
+        """Joint torque for one state.
+
+        Parameters
+        ----------
+        terms : Terms
+            The arm in the measured state.
+        reference : Reference
+            Desired motion of the end effector.
+        tau_dist : ndarray, shape (nv,), optional
+            Torque that a known disturbance exerts on the joints [N m or N]; none by default.
+        """
+        structure = self.structure.regular if self._is_regular(terms.J) else self.structure
+        disturbance = self._no_disturbance if tau_dist is None else tau_dist
+        result = self.law(terms, reference, disturbance, self._gains, self.limits, structure)
+        parts = np.array([result.task, result.posture, result.disturbance, terms.h])
+        return OscOutput(result.tau, parts, result.error, terms, self.parameters.characteristic_length)
+
+    def _is_regular(self, J: Array) -> bool:
+        """Whether no direction of the only task fades."""
+        SJ = scaled_jacobian(J, self.parameters.characteristic_length)
+        is_whole = self.structure.tasks == (ALL,)
+        return is_whole and bool(np.linalg.eigvalsh(SJ @ SJ.T)[0] > self.parameters.singular_value**2)
+
+
+def structure_of(parameters: OscParameters, model: RobotModel) -> LawStructure:
+    """Return the structure of the law that parameters choose.
+
+    Parameters
+    ----------
+    parameters : OscParameters
+        Tasks, frame and the names of variants.
+    model : RobotModel
+        The arm, for the default of ``tasks``.
+    """
+    tasks = rows_of(parameters.tasks) or movable_rows(model)
+    inertia = INERTIAS[parameters.singularity]
+    return LawStructure(tasks, parameters.task_frame, inertia, SPEED_LIMITS[parameters.speed_limit_form])
+
+
+def movable_rows(model: RobotModel) -> Tasks:
+    """Default tasks of an arm: one, or position before orientation where joints are too few for both.
+
+    Rows that no joint ever moves, such as those across the plane of a planar arm, are left out.
+    """
+    rng = np.random.default_rng(0)
+    low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
+    postures = rng.uniform(low, high, (SAMPLES, model.nv))
+    motion = np.max([np.abs(model.jacobian(q)).max(axis=1) for q in postures], axis=0)
+    rows = tuple(int(row) for row in np.flatnonzero(motion > SMALLEST_MOTION))
+    if len(rows) <= model.nv:
+        return (rows,)
+    parts = tuple(row for row in rows if row < 3), tuple(row for row in rows if row >= 3)
+    return tuple(part for part in parts if part)

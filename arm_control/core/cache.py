@@ -1,0 +1,282 @@
+"""A cache of bytes between runs: machine code that was made for one robot, results that took long.
+
+Who can write an entry can have code run by whoever loads it. So an entry is used only when nobody else
+can have written it (``private_files``) and nothing in it has changed (a digest). What does not pass is
+reported (logger ``arm_control.core.cache``), removed, and made again by the caller. The digest finds damage;
+it is the owner and the mode of directory and file that keep forgers out.
+
+An entry is one file, named after the SHA-256 of its key::
+
+    magic | SHA-256 of all that follows | lengths of key, title, data | key | title | data
+
+It is written under another name and renamed when complete, so several processes may share a cache. The
+time stamp of a file says when the entry was last used; when the cache is full, the oldest ones go.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import struct
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from arm_control.core.private_files import PART, SUPPORTED, Refused, open_directory, read_file, remove_file, write_file
+from arm_control.exceptions import ParameterError
+
+LOG = logging.getLogger("arm_control.core.cache")
+
+MAX_BYTES = 256 * 2**20
+"""Largest size of all entries together, unless stated otherwise."""
+
+LEFTOVER_AGE = 3600.0
+"""Age from which an unfinished file belongs to a writer that was killed [s]."""
+
+_MAGIC = b"arm_control cache 1\n"
+_DIGEST = slice(len(_MAGIC), len(_MAGIC) + 32)
+_LENGTHS = struct.Struct("<3Q")
+_HEADER_SIZE = _DIGEST.stop + _LENGTHS.size
+_NAME = re.compile(rf"[0-9a-f]{{64}}(\.[0-9a-f]{{16}}{re.escape(PART)})?")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry of a cache.
+
+    Attributes
+    ----------
+    title : str
+        What it is, for people.
+    size : int
+        Size of the file [bytes].
+    used : float
+        When it was last stored or loaded [s since 1970].
+    path : Path
+        The file.
+    """
+
+    title: str
+    size: int
+    used: float
+    path: Path
+
+
+def default_directory() -> Path | None:
+    """Where the cache is, according to the environment.
+
+    Returns
+    -------
+    Path or None
+        ``$ARM_CONTROL_CACHE``, else ``$XDG_CACHE_HOME/arm_control`` when that is absolute, else
+        ``~/.cache/arm_control``. None, for no cache, when ``ARM_CONTROL_CACHE`` is ``off`` or there is
+        no home directory.
+
+    Raises
+    ------
+    ParameterError
+        ``ARM_CONTROL_CACHE`` is neither ``off`` nor an absolute path.
+    """
+    stated = os.environ.get("ARM_CONTROL_CACHE", "")
+    if stated == "off":
+        return None
+    if stated:
+        if not os.path.isabs(stated):
+            raise ParameterError(
+                f"ARM_CONTROL_CACHE is '{stated}'; allowed: 'off', or the absolute path of a directory"
+            )
+        return Path(stated)
+    for base in (os.environ.get("XDG_CACHE_HOME", ""), os.path.expanduser("~/.cache")):
+        if os.path.isabs(base):
+            return Path(base, "arm_control")
+    return None
+
+
+class Cache:
+    """Bytes by key, kept in a directory. No method raises because of what is, or is not, on the disk.
+
+    It is for POSIX systems; elsewhere (Windows) it stays empty. A user who has become root with the
+    home of somebody else (``sudo``) has no cache: the directory belongs to the other one.
+
+    Parameters
+    ----------
+    directory : Path or None
+        Made when something is first stored. None: nothing is kept, nothing is found.
+    max_bytes : int
+        Largest size of all entries together [bytes].
+
+    Examples
+    --------
+    >>> cache = Cache(None)  # or Cache(default_directory())
+    >>> data = cache.load("kernel of ur5, version 1")
+    >>> if data is None:
+    ...     data = b"machine code"
+    ...     cache.store("kernel of ur5, version 1", data, title="ur5")
+    """
+
+    def __init__(self, directory: Path | None, max_bytes: int = MAX_BYTES) -> None:
+        self.directory = directory if SUPPORTED else None
+        self.max_bytes = max_bytes
+        self._refused = False
+
+    def load(self, key: str) -> bytes | None:
+        """Find what was stored under a key.
+
+        Parameters
+        ----------
+        key : str
+            Everything the data depends on: the robot's digest, options, versions, the CPU.
+
+        Returns
+        -------
+        bytes or None
+            Exactly what was stored; None when there is nothing, or nothing that may be trusted.
+        """
+        name, found = _name(_encode(key)), None
+        with self._open() as directory:
+            if directory is not None and (found := self._read(directory, name)):
+                with suppress(OSError):  # somebody may have removed it, or the disk is read-only
+                    os.utime(name, dir_fd=directory, follow_symlinks=False)
+        return found[1] if found else None
+
+    def store(self, key: str, data: bytes, title: str = "") -> None:
+        """Keep data under a key, in place of what was there. When that is impossible, a warning is logged.
+
+        Parameters
+        ----------
+        key : str
+            Everything the data depends on.
+        data : bytes
+            What :meth:`load` returns from now on.
+        title : str
+            What it is, for people; what cannot be printed becomes a question mark.
+        """
+        content = _pack(key, title, data)
+        name = _name(_encode(key))
+        with self._open(create=True) as directory:
+            if directory is None:
+                return
+            if len(content) > self.max_bytes:
+                LOG.warning("an entry of %d bytes is not cached, allowed: %d", len(content), self.max_bytes)
+                return
+            self._make_room(directory, name, len(content))
+            write_file(directory, name, content)
+
+    def entries(self) -> list[Entry]:
+        """List the entries that may be used, the last used first; others are reported and removed."""
+        found = []
+        with self._open() as directory:
+            if directory is None:
+                return []
+            for name, status in _files(directory):
+                if not name.endswith(PART) and (content := self._read(directory, name)):
+                    found.append(Entry(content[0], status.st_size, status.st_mtime, self._path(name)))
+        return sorted(found, key=lambda entry: entry.used, reverse=True)
+
+    def clear(self) -> int:
+        """Remove all entries and what killed writers left; return how many files that were."""
+        removed = 0
+        with self._open() as directory:
+            if directory is not None:
+                files = _files(directory)
+                removed = sum(remove_file(directory, name) for name, _ in files)
+                if removed < len(files):
+                    LOG.warning("%d files in %s were not removed", len(files) - removed, self.directory)
+        return removed
+
+    @contextmanager
+    def _open(self, create: bool = False) -> Iterator[int | None]:
+        """Open the directory for one operation; None when there is none or it must not be used.
+
+        Whatever the disk refuses ends the operation and becomes a warning.
+        """
+        directory = None
+        try:
+            if self.directory is not None and not self._refused and (create or os.path.lexists(self.directory)):
+                directory = open_directory(self.directory, create)
+        except OSError as error:
+            self._warn(error.strerror)
+        except Refused as reason:
+            self._refused = True  # said once, not for every entry
+            self._warn(reason)
+        try:
+            yield directory
+        except OSError as error:
+            self._warn(error.strerror)
+        finally:
+            if directory is not None:
+                os.close(directory)
+
+    def _read(self, directory: int, name: str) -> tuple[str, bytes] | None:
+        """Title and data of an entry; None when there is none. One that must not be used is removed."""
+        try:
+            return _unpack(name, read_file(directory, name, self.max_bytes))
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            self._warn(error.strerror, name)
+        except Refused as reason:
+            self._warn(reason, name)
+            remove_file(directory, name)
+        return None
+
+    def _make_room(self, directory: int, name: str, size: int) -> None:
+        """Remove what killed writers left, and the oldest entries, so that ``size`` more bytes fit."""
+        room = self.max_bytes - size
+        for other, status in sorted(_files(directory), key=lambda file: file[1].st_mtime, reverse=True):
+            if other.endswith(PART):
+                if status.st_mtime < time.time() - LEFTOVER_AGE:
+                    remove_file(directory, other)
+            elif other != name:
+                room -= status.st_size
+                if room < 0:
+                    remove_file(directory, other)
+
+    def _warn(self, reason: object, name: str = "") -> None:
+        LOG.warning("the cache%s %s is not used: %s", " entry" if name else "", self._path(name), reason)
+
+    def _path(self, name: str) -> Path:
+        return Path(self.directory or "", name)
+
+
+def _files(directory: int) -> list[tuple[str, os.stat_result]]:
+    """Names and status of the cache's files, finished or not; what else lies there is left alone."""
+    found = []
+    for name in filter(_NAME.fullmatch, os.listdir(directory)):
+        with suppress(FileNotFoundError):
+            found.append((name, os.stat(name, dir_fd=directory, follow_symlinks=False)))
+    return found
+
+
+def _encode(key: str) -> bytes:
+    return key.encode("utf-8", "surrogatepass")
+
+
+def _name(key: bytes) -> str:
+    return sha256(key).hexdigest()
+
+
+def _pack(key: str, title: str, data: bytes) -> bytes:
+    parts = _encode(key), "".join(c if c.isprintable() else "?" for c in title).encode(), data
+    body = b"".join((_LENGTHS.pack(*map(len, parts)), *parts))
+    return b"".join((_MAGIC, sha256(body).digest(), body))
+
+
+def _unpack(name: str, content: bytes) -> tuple[str, bytes]:
+    """Title and data of an entry, once everything in it fits."""
+    if len(content) < _HEADER_SIZE or not content.startswith(_MAGIC):
+        raise Refused("it is not an entry of this version of the cache")
+    lengths = _LENGTHS.unpack_from(content, _DIGEST.stop)
+    if len(content) != _HEADER_SIZE + sum(lengths):
+        raise Refused(f"it has {len(content)} bytes, its header says {_HEADER_SIZE + sum(lengths)}")
+    if sha256(memoryview(content)[_DIGEST.stop :]).digest() != content[_DIGEST]:
+        raise Refused("it is damaged: its digest does not fit")
+    title = _HEADER_SIZE + lengths[0]
+    data = title + lengths[1]
+    if _name(content[_HEADER_SIZE:title]) != name:
+        raise Refused("it holds the data of another key")
+    return content[title:data].decode(errors="replace"), content[data:]

@@ -1,0 +1,1 @@
+"""Mathematics over any scalar: what laws and recursions are written in."""

@@ -1,0 +1,122 @@
+"""Functions of an abstract scalar: a float, or what a law is traced or batched with.
+
+Text written with ``+ - * /`` and these functions runs on floats as it stands, on many cases at once
+(:mod:`arm_control.maths.columns`), and on the nodes of a tape that compiles it
+(:mod:`arm_control.compiler.tape`). A scalar type of its own registers sine, cosine and square root, and has the
+methods ``maximum``, ``select``, ``atan2`` and ``nearest``.
+
+:func:`maximum`, :func:`minimum`, :func:`select` and :func:`clamp` also take arrays of scalars, whose shapes
+broadcast. ``numpy.abs``, ``numpy.sqrt``, sums and products work on arrays of any scalar by themselves.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import reduce, singledispatch
+from typing import Any, TypeAlias
+
+import numpy as np
+
+Scalar: TypeAlias = Any
+"""A float, a SymPy expression, a column of floats or a node of a tape."""
+
+_NUMBER = (int, float)
+_OBJECT = np.dtype(object)
+
+
+@singledispatch
+def sin(x: Scalar) -> Scalar:
+    """Sine of a scalar [rad]."""
+    return math.sin(x)
+
+
+@singledispatch
+def cos(x: Scalar) -> Scalar:
+    """Cosine of a scalar [rad]."""
+    return math.cos(x)
+
+
+@singledispatch
+def sqrt(x: Scalar) -> Scalar:
+    """Square root of a scalar."""
+    return math.sqrt(x)
+
+
+def atan2(y: Scalar, x: Scalar) -> Scalar:
+    """Angle of the point (x, y) [rad], in [-pi, pi]."""
+    if isinstance(y, _NUMBER) and isinstance(x, _NUMBER):
+        return math.atan2(y, x)
+    return (x if isinstance(y, _NUMBER) else y).atan2(y, x)
+
+
+def nearest(x: Scalar) -> Scalar:
+    """Return the nearest integer; halfway between two the even one."""
+    return float(round(x)) if isinstance(x, _NUMBER) else x.nearest()
+
+
+def maximum(x: Scalar, y: Scalar) -> Scalar:
+    """Return the larger of two scalars, or of two arrays entry by entry."""
+    if _is_array(x) or _is_array(y):
+        return np.maximum(x, y) if _is_numeric(x, y) else _MAXIMUM(x, y)
+    if isinstance(x, _NUMBER):
+        return (x if x >= y else y) if isinstance(y, _NUMBER) else y.maximum(x)
+    return x.maximum(y)
+
+
+def minimum(x: Scalar, y: Scalar) -> Scalar:
+    """Return the smaller of two scalars, or of two arrays entry by entry."""
+    if _is_array(x) or _is_array(y):
+        return np.minimum(x, y) if _is_numeric(x, y) else _MINIMUM(x, y)
+    return -maximum(-x, -y)
+
+
+def select(x: Scalar, a: Scalar, b: Scalar) -> Scalar:
+    """Return a choice between two values without a branch.
+
+    Parameters
+    ----------
+    x : scalar or array of scalars
+        The condition, by its sign.
+    a, b : scalar or array of scalars
+        The values; their shapes and that of x broadcast.
+
+    Returns
+    -------
+    scalar or array of scalars
+        ``a`` where x > 0, else ``b``: also where x is NaN.
+    """
+    if _is_array(x) or _is_array(a) or _is_array(b):
+        return np.where(x > 0.0, a, b) if _is_numeric(x, a, b) else _SELECT(x, a, b)
+    if isinstance(x, _NUMBER):
+        return a if x > 0.0 else b
+    return x.select(a, b)
+
+
+def clamp(x: Scalar, low: Scalar, high: Scalar) -> Scalar:
+    """Return the value nearest to x between two bounds.
+
+    Parameters
+    ----------
+    x, low, high : scalar or array of scalars
+        The value and its bounds, in one unit; shapes broadcast. Where the bounds cross, the upper one counts.
+    """
+    return minimum(maximum(x, low), high)
+
+
+def largest(x: Scalar) -> Scalar:
+    """Return the largest entries of an array of scalars along its last axis."""
+    return x.max(-1) if _is_numeric(x) else reduce(maximum, [x[..., k] for k in range(x.shape[-1])])
+
+
+_MAXIMUM = np.frompyfunc(maximum, 2, 1)
+_MINIMUM = np.frompyfunc(minimum, 2, 1)
+_SELECT = np.frompyfunc(select, 3, 1)
+
+
+def _is_array(x: Scalar) -> bool:
+    return isinstance(x, np.ndarray)
+
+
+def _is_numeric(*values: Scalar) -> bool:
+    """Whether NumPy's own functions apply: to floats and arrays of numbers."""
+    return all(isinstance(x, _NUMBER) or getattr(x, "dtype", _OBJECT) != _OBJECT for x in values)

@@ -1,0 +1,1 @@
+"""Messages and bags, read and written by field names. No ROS here."""

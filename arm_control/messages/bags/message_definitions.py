@@ -1,0 +1,170 @@
+"""Types of messages in bags: how their bytes are read, by the definitions that a bag brings along."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import Any
+
+import numpy as np
+from rosbags.interfaces import Connection, ConnectionExtRosbag1, MessageDefinitionFormat, Nodetype
+from rosbags.typesys import Stores, get_types_from_idl, get_types_from_msg, get_typestore
+from rosbags.typesys.store import Typestore
+
+from arm_control.exceptions import BagError
+from arm_control.maths.poses import Array
+from arm_control.messages.build import MessageBuilder
+
+NEWEST = "kilted"
+"""The ROS whose types are meant where nothing says another one."""
+READ_HERE = (
+    *("builtin_interfaces/msg/Time", "builtin_interfaces/msg/Duration", "std_msgs/msg/Header", "std_msgs/msg/String"),
+    *("std_msgs/msg/Float64", "sensor_msgs/msg/JointState", "trajectory_msgs/msg/JointTrajectory"),
+    *(f"geometry_msgs/msg/{name}" for name in ("Point", "Vector3", "Quaternion", "Pose", "PoseStamped", "Transform")),
+    *(f"trajectory_msgs/msg/{name}" for name in ("JointTrajectoryPoint", "MultiDOFJointTrajectory")),
+    *("geometry_msgs/msg/Twist", "trajectory_msgs/msg/MultiDOFJointTrajectoryPoint"),
+    *("visualization_msgs/msg/Marker", "visualization_msgs/msg/MarkerArray"),
+)
+"""Types whose fields are used: a bag must define them as they are here."""
+LATER = {"visualization_msgs/msg/Marker": ("texture", "uv_coordinates", "mesh_file", "texture_resource")}
+"""Fields that older ROS does not have."""
+IDL = "=" * 80 + "\n"
+
+
+class Reading:
+    """How messages of one type are read.
+
+    Parameters
+    ----------
+    store : Typestore
+        Knows the type.
+    kind : str
+        The type.
+    is_ros1 : bool
+        Whether the bytes are those of ROS 1.
+    """
+
+    def __init__(self, store: Typestore, kind: str, is_ros1: bool) -> None:
+        self._store, self._kind, self._is_ros1 = store, kind, is_ros1
+
+    def content(self, raw: bytes) -> Any:
+        """Return a message with the fields of its type.
+
+        Raises
+        ------
+        BagError
+            When the bytes are not those of such a message.
+        """
+        try:
+            if self._is_ros1:
+                return self._store.deserialize_ros1(raw, self._kind)
+            return self._store.deserialize_cdr(raw, self._kind)
+        except Exception as error:  # generated code raises what its bytes make it raise
+            raise BagError(f"not readable as {self._kind}: {type(error).__name__}") from error
+
+    def cdr(self, raw: bytes) -> bytes:
+        """Return the bytes as ROS 2 puts them on the wire.
+
+        Raises
+        ------
+        BagError
+            When the bytes are not those of such a message.
+        """
+        if not self._is_ros1:
+            return raw
+        try:
+            return bytes(known_types(NEWEST).ros1_to_cdr(raw, self._kind))
+        except Exception as error:
+            raise BagError(f"not readable as {self._kind}: {type(error).__name__}") from error
+
+
+def reading_of(connection: Connection) -> Reading:
+    """Return how messages of a connection are read.
+
+    Raises
+    ------
+    BagError
+        When its type is unknown, here and in the bag.
+    """
+    is_ros1 = isinstance(connection.ext, ConnectionExtRosbag1)
+    definition = connection.msgdef
+    store = known_types("ros1_noetic" if is_ros1 else NEWEST)
+    if definition.format != MessageDefinitionFormat.NONE:
+        is_idl = definition.format == MessageDefinitionFormat.IDL
+        store = _own_types(definition.data, connection.msgtype, is_idl, is_ros1) or store
+    known = known_types("ros1_noetic" if is_ros1 else NEWEST)
+    for kind in READ_HERE:
+        if kind in store.types and store is not known and _fields(store, kind) != _fields(known, kind):
+            raise BagError(f"{connection.msgtype} is damaged, or another type of that name: see {kind}")
+    if connection.msgtype not in store.types:
+        raise BagError(f"unknown type {connection.msgtype}")
+    return Reading(store, connection.msgtype, is_ros1)
+
+
+def _fields(store: Typestore, kind: str) -> list[Any]:
+    """Names and types of the fields of a type, but for those that came later."""
+    return [field for field in store.fielddefs[kind][1] if field[0] not in LATER.get(kind, ())]
+
+
+@cache
+def known_types(name: str) -> Typestore:
+    """Return the types of a ROS by its name; those of :data:`NEWEST` where there are none of that name."""
+    stores = {store.value.removeprefix("ros2_"): store for store in Stores}
+    return get_typestore(stores.get(name, Stores.ROS2_KILTED))
+
+
+def local_types() -> Typestore:
+    """Return the types of the ROS that this process runs with."""
+    return known_types(os.environ.get("ROS_DISTRO") or NEWEST)
+
+
+@cache
+def _own_types(text: str, kind: str, is_idl: bool, is_ros1: bool) -> Typestore | None:
+    """The types a definition brings along; None where it cannot be used."""
+    try:
+        known = known_types("ros1_noetic" if is_ros1 else NEWEST)
+        if not is_ros1 and kind in known.types and known.generate_msgdef(kind, ros_version=2)[0] == text:
+            return known
+        store = get_typestore(Stores.EMPTY)
+        if not is_idl:
+            store.register(get_types_from_msg(text, kind))
+        for part in text.split(IDL)[1:] if text.startswith(f"{IDL}IDL: ") else [f"\n{text}"] if is_idl else ():
+            store.register(get_types_from_idl(part.partition("\n")[2]))
+        return store
+    except Exception:  # a definition that cannot be parsed: the type may be known without it
+        return None
+
+
+def new_message(type_name: str) -> Any:
+    """Return a message of a type of :data:`NEWEST` in which every field is empty or zero.
+
+    Examples
+    --------
+    >>> new_message("geometry_msgs/msg/Point").x
+    0.0
+    """
+    store = known_types(NEWEST)
+    fields = {name: _empty_value(description) for name, description in store.fielddefs[type_name][1]}
+    return store.types[type_name](**fields)
+
+
+def _empty_value(description: Any) -> Any:
+    """Value of a field, by what the type store says of it: a type, and for lists the type of their elements."""
+    form, detail = description
+    if form == Nodetype.NAME:
+        return new_message(detail)
+    if form == Nodetype.BASE:
+        return "" if detail[0] == "string" else np.zeros((), dtype=detail[0]).item()
+    (element, element_detail), size = detail
+    length = size if form == Nodetype.ARRAY else 0
+    if element == Nodetype.BASE and element_detail[0] != "string":
+        return np.zeros(length, dtype=element_detail[0])
+    return [_empty_value(detail[0]) for _ in range(length)]
+
+
+def _doubles(values: Array) -> Array:
+    return np.ascontiguousarray(values, dtype=np.float64)
+
+
+plain = MessageBuilder(new_message, _doubles)
+"""Builds messages without ROS, for bags."""

@@ -1,0 +1,143 @@
+"""Markers as obstacles: what ``visualization_msgs/MarkerArray`` can say that avoidance can use. No ROS here.
+
+| marker | obstacle |
+|---|---|
+| SPHERE, CUBE, CYLINDER | the shape, ``scale`` its diameters or edges |
+| TRIANGLE_LIST | a cone: one point above a round, flat base |
+| LINE_LIST, LINE_STRIP | capsules, ``scale.x`` thick |
+
+What becomes of them is in :mod:`arm_control.messages.obstacle_tracker`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from arm_control.exceptions import InputError
+from arm_control.maths.poses import Array, Pose, rotation_with_z
+from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
+
+CUBE, SPHERE, CYLINDER, LINE_STRIP, LINE_LIST, TRIANGLE_LIST = 1, 2, 3, 4, 5, 11
+"""Kinds of markers, as the message numbers them."""
+ADD, DELETE, DELETEALL = 0, 2, 3
+"""What a marker asks for, as the message numbers it."""
+ROUND = 0.02
+"""How much diameters that should be equal may differ, relative."""
+MOST = 200
+"""Obstacles at a time, lines of one marker, and what may be known ahead of time of one obstacle."""
+CORNERS = 24
+"""Of the ring that stands for a cone's base."""
+
+
+def shapes_of(marker: Any) -> list[tuple[Shape, Pose]]:
+    """Shapes of a marker, and where they are in its own frame.
+
+    Raises
+    ------
+    InputError
+        When it is of a kind that is no obstacle, or its numbers do not fit its kind.
+    """
+    scale = np.array([marker.scale.x, marker.scale.y, marker.scale.z])
+    here = Pose(np.eye(3), np.zeros(3))
+    if marker.type == SPHERE:
+        _check_equal(marker, scale)
+        return [(Sphere(float(scale.max()) / 2), here)]
+    if marker.type == CUBE:
+        return [(Box(tuple(scale.tolist())), here)]
+    if marker.type == CYLINDER:
+        _check_equal(marker, scale[:2])
+        return [(Cylinder(float(scale[:2].max()) / 2, float(scale[2])), here)]
+    points = np.array([(p.x, p.y, p.z) for p in marker.points]).reshape(-1, 3)
+    if not np.isfinite(points).all():
+        raise InputError(f"points of marker {name_of(marker)} are not finite")
+    if marker.type == TRIANGLE_LIST:
+        return [_cone(marker, points * scale)]
+    if marker.type in (LINE_LIST, LINE_STRIP):
+        return _capsules(marker, points, float(scale[0]) / 2)
+    raise InputError(
+        f"type {marker.type} of marker {name_of(marker)} is no obstacle: there are SPHERE, CUBE, CYLINDER,"
+        " TRIANGLE_LIST (a cone), LINE_LIST and LINE_STRIP (capsules)"
+    )
+
+
+def marker_form(shape: Shape) -> tuple[int, tuple[float, float, float], Array]:
+    """Kind, scale [m] and points (N, 3) [m] of the marker that :func:`shapes_of` reads back as this shape."""
+    none = np.zeros((0, 3))
+    match shape:
+        case Sphere(radius):
+            return SPHERE, (2 * radius, 2 * radius, 2 * radius), none
+        case Box(edges):
+            return CUBE, edges, none
+        case Cylinder(radius, length):
+            return CYLINDER, (2 * radius, 2 * radius, length), none
+        case Capsule(radius, length):
+            return LINE_LIST, (2 * radius, 0.0, 0.0), np.array([[0.0, 0.0, -length / 2], [0.0, 0.0, length / 2]])
+        case Cone(radius, length):
+            return TRIANGLE_LIST, (1.0, 1.0, 1.0), _triangles(radius, length)
+    raise InputError(f"{shape} cannot be a marker")
+
+
+def _triangles(radius: float, length: float) -> Array:
+    """Corners of a cone's triangles, base and side."""
+    angles = np.linspace(0.0, 2.0 * np.pi, CORNERS, endpoint=False)
+    ring = np.stack([radius * np.cos(angles), radius * np.sin(angles), np.full(CORNERS, -length / 2)], axis=1)
+    tips = np.array([[0.0, 0.0, -length / 2], [0.0, 0.0, length / 2]])
+    sides = [(tip, a, b) for tip in tips for a, b in zip(ring, np.roll(ring, -1, axis=0), strict=True)]
+    return np.array(sides).reshape(-1, 3)
+
+
+def _capsules(marker: Any, points: Array, radius: float) -> list[tuple[Shape, Pose]]:
+    if marker.type == LINE_LIST and len(points) % 2 == 0:
+        ends = points.reshape(-1, 2, 3)
+    elif marker.type == LINE_STRIP:
+        ends = np.stack([points[:-1], points[1:]], axis=1)
+    else:
+        raise InputError(f"LINE_LIST {name_of(marker)} has {len(points)} points: an even number is needed")
+    if not 0 < len(ends) <= MOST:
+        raise InputError(f"lines of marker {name_of(marker)}: {len(ends)}; allowed: 1 to {MOST}")
+    return [_capsule(a, b, radius) for a, b in ends]
+
+
+def _capsule(a: Array, b: Array, radius: float) -> tuple[Shape, Pose]:
+    length = float(np.linalg.norm(b - a))
+    shape: Shape = Capsule(radius, length) if length > 0.0 else Sphere(radius)
+    return shape, Pose(_turned(b - a), (a + b) / 2)
+
+
+def _cone(marker: Any, points: Array) -> tuple[Shape, Pose]:
+    """The cone whose triangles these points are: an apex, a ring, and perhaps the ring's centre."""
+    corners = np.unique(points.round(9), axis=0)
+    if 4 <= len(corners) <= MOST:
+        for apex in corners:
+            base = corners[(corners != apex).any(axis=1)]
+            centre = (base.min(0) + base.max(0)) / 2 if len(base) < 3 else base.mean(0)
+            axis, height = apex - centre, float(np.linalg.norm(apex - centre))
+            r = np.linalg.norm(base - centre, axis=1)
+            ring = r[r > ROUND * r.max()]
+            flat = np.abs((base - centre) @ axis).max() <= ROUND * height * r.max()
+            if height > 0.0 and flat and len(ring) >= 3 and np.ptp(ring) <= ROUND * r.max():
+                return Cone(float(r.max()), height), Pose(_turned(axis), (apex + centre) / 2)
+    raise InputError(f"TRIANGLE_LIST {name_of(marker)} is no cone: one point above a flat, round base is needed")
+
+
+def _turned(axis: Array) -> Array:
+    """A rotation whose z is this axis; the identity for one without length."""
+    length = float(np.linalg.norm(axis))
+    if length == 0.0:
+        return np.eye(3)
+    return rotation_with_z(axis / length)
+
+
+def _check_equal(marker: Any, diameters: Sequence[float] | Array) -> None:
+    if np.ptp(diameters) > ROUND * np.max(diameters):
+        raise InputError(
+            f"diameters of marker {name_of(marker)} differ: {np.asarray(diameters).tolist()}; it must be round"
+        )
+
+
+def name_of(marker: Any) -> str:
+    """Return namespace and number of a marker, for sentences."""
+    return f"'{marker.ns}' {marker.id}"

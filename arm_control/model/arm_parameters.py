@@ -1,0 +1,54 @@
+"""Parameters that select the arm in a URDF."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from arm_control.core.parameters import Parameters, parameter
+from arm_control.exceptions import ParameterError
+from arm_control.model import RobotModel
+
+
+@dataclass(frozen=True)
+class ArmParameters(Parameters):
+    """The part of a URDF that is the arm, and values that the URDF does not contain."""
+
+    base: str = parameter("", "link fixed to the world; empty: the root")
+    tip: str = parameter("", "link of the end effector; empty: tool0, or the only leaf")
+    locked_joints: tuple[str, ...] = parameter(
+        (), "positions [rad or m] of joints that are not between base and tip, as 'joint:position'; by default 0"
+    )
+    backend: str = parameter("auto", "back end that computes the model: auto, llvm, python or pinocchio")
+    armature: tuple[float, ...] = parameter((), "rotor inertia per joint; empty: none", unit="kg m^2", lower=0.0)
+    effort_limits: tuple[str, ...] = parameter(
+        (), "effort limits [N m] that replace or supply those of the URDF, as 'joint:limit'"
+    )
+    velocity_limits: tuple[str, ...] = parameter(
+        (), "velocity limits [rad/s] that replace or supply those of the URDF, as 'joint:limit'"
+    )
+
+    def model(self, description: str) -> RobotModel:
+        """Return the model of the arm in ``description``, the text of a URDF."""
+        return RobotModel.from_urdf(
+            description,
+            base=self.base or None,
+            tip=self.tip or None,
+            locked=_by_joint(self.locked_joints, "position"),
+            armature=self.armature or 0.0,
+            effort_limits=_by_joint(self.effort_limits, "limit"),
+            velocity_limits=_by_joint(self.velocity_limits, "limit"),
+            backend=self.backend,
+        )
+
+
+def _by_joint(entries: Sequence[str], what: str) -> dict[str, float]:
+    """Numbers by joint name, from entries such as ``'elbow_joint:150.0'``."""
+    values = {}
+    for entry in entries:
+        joint, _, value = entry.rpartition(":")
+        try:
+            values[joint] = float(value)
+        except ValueError:
+            raise ParameterError(f"{what} '{entry}' is not of the form 'joint:{what}'") from None
+    return values

@@ -1,0 +1,266 @@
+"""Load a URDF: check it and normalise it, so that every parser builds the same robot.
+
+Parsers disagree about values that a file does not state: the default axis, an axis that is not of unit length, an
+``<inertial>`` of zeros, the limits of a fixed joint. The normalised text states all of them, so Pinocchio, MuJoCo and
+urdf_parser_py build the same robot from it. Units are SI: m, rad, kg, kg m^2, N m (N for a prismatic joint), rad/s
+(m/s).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from numbers import Real
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+from urdf_parser_py.urdf import URDF
+
+from arm_control.exceptions import FrameNotFound, JointNotFound, UrdfError
+from arm_control.model.urdf.checks import MOVABLE, find_problems, is_massless
+from arm_control.model.urdf.xacro import expand_xacro
+from arm_control.model.urdf.xml import MAX_BYTES, numbers, read_robot
+
+
+@dataclass(frozen=True)
+class Urdf:
+    """A checked robot description.
+
+    Attributes
+    ----------
+    text : str
+        The normalised XML, core URDF only: the text for every other parser.
+    root : str
+        The root link.
+    robot : urdf_parser_py.urdf.URDF
+        The same text as objects: links, joints, limits, geometry. Do not modify it.
+    """
+
+    text: str
+    root: str
+    robot: Any = field(repr=False, compare=False)
+
+    @property
+    def movable_joints(self) -> tuple[str, ...]:
+        """Names of the revolute, continuous and prismatic joints, also of those that mimic another one.
+
+        Depth first, siblings in the order of the file.
+        """
+        return tuple(joint for joint, _ in self.below(self.root) if self._is_movable(joint))
+
+    @property
+    def leaves(self) -> tuple[str, ...]:
+        """Names of the links without children, depth first: the candidates for an end effector."""
+        links = (self.root, *(link for _, link in self.below(self.root)))
+        return tuple(link for link in links if link not in self.robot.child_map)
+
+    def chain(self, tip: str) -> tuple[str, ...]:
+        """List the movable joints between the root link and a tip.
+
+        Parameters
+        ----------
+        tip : str
+            Name of a link.
+
+        Returns
+        -------
+        tuple of str
+            Joint names from the root to the tip; empty when all joints between are fixed.
+
+        Raises
+        ------
+        FrameNotFound
+            No link has that name.
+        """
+        if tip not in self.robot.link_map:
+            raise FrameNotFound(tip, self.robot.link_map)
+        joints = []
+        while tip != self.root:
+            joint, tip = self.robot.parent_map[tip]
+            joints.append(joint)
+        return tuple(joint for joint in reversed(joints) if self._is_movable(joint))
+
+    def link_masses(self) -> dict[str, float]:
+        """Mass [kg] of each link with an ``<inertial>``, in the order of the file."""
+        return {link.name: link.inertial.mass for link in self.robot.links if link.inertial is not None}
+
+    def without_meshes(self) -> str:
+        """Return the XML without shapes and textures from files.
+
+        Returns
+        -------
+        str
+            URDF in which every shape is a box, a cylinder or a sphere, for programs that cannot resolve
+            ``package://``. Kinematics and inertias are the same.
+        """
+        robot = read_robot(self.text)
+        for link in robot.iterfind("link"):
+            _remove(link, [part for part in link if part.find("geometry/mesh") is not None])
+        for material in list(robot.iter("material")):
+            _remove(material, material.findall("texture"))
+        return _write(robot)
+
+    def below(self, link: str) -> Iterator[tuple[str, str]]:
+        """Yield every (joint, child link) below a link, depth first, siblings in the order of the file."""
+        pending = list(reversed(self.robot.child_map.get(link, [])))
+        while pending:  # no recursion: a chain may be longer than Python's stack
+            joint, child = pending.pop()
+            yield joint, child
+            pending += reversed(self.robot.child_map.get(child, []))
+
+    def _is_movable(self, joint: str) -> bool:
+        return self.robot.joint_map[joint].type in MOVABLE
+
+
+def load_urdf(
+    source: str | Path,
+    *,
+    effort_limits: Mapping[str, float] | None = None,
+    velocity_limits: Mapping[str, float] | None = None,
+    xacro_args: Mapping[str, str] | None = None,
+) -> Urdf:
+    """Load a URDF and check it.
+
+    Parameters
+    ----------
+    source : str or Path
+        A file, or the XML itself (a str that contains ``<``, as in ``robot_description``). A file whose name ends
+        in ``.xacro`` is expanded first; XML that contains xacro is refused.
+    effort_limits : mapping of str to float, optional
+        Effort limits [N m or N] by joint name; they replace or supply those of the file.
+    velocity_limits : mapping of str to float, optional
+        Velocity limits [rad/s or m/s] by joint name; they replace or supply those of the file.
+    xacro_args : mapping of str to str, optional
+        Values for the ``<xacro:arg>`` elements of a xacro file.
+
+    Returns
+    -------
+    Urdf
+        The checked robot description.
+
+    Raises
+    ------
+    UrdfError
+        The file cannot be read or has problems (the message lists them all), or a limit is not positive and
+        finite.
+    JointNotFound
+        A limit names a joint that does not exist or is fixed.
+    MissingExtra
+        The file is a xacro file, and xacro is not installed.
+
+    Notes
+    -----
+    The result describes a physically possible tree of rigid bodies. A movable joint that carries no mass is
+    accepted, because kinematics needs no mass; the mass matrix is then singular.
+
+    Examples
+    --------
+    >>> robot = load_urdf('''<robot name="pendulum"><link name="base"/><link name="rod">
+    ...   <inertial><mass value="1"/>
+    ...     <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+    ...   <joint name="hinge" type="continuous"><parent link="base"/><child link="rod"/></joint></robot>''',
+    ...   effort_limits={"hinge": 5.0}, velocity_limits={"hinge": 3.0})
+    >>> robot.chain("rod"), robot.link_masses()
+    (('hinge',), {'rod': 1.0})
+    """
+    maxima = {"effort": dict(effort_limits or {}), "velocity": dict(velocity_limits or {})}
+    text, name = read_source(source, xacro_args)
+    problems = find_problems(text, maxima["effort"], maxima["velocity"])
+    if problems:
+        raise UrdfError("\n- ".join([f"{len(problems)} problem(s) in {name}", *problems]))
+    robot = read_robot(text)
+    _check_maxima(maxima, robot)
+    _normalise(robot, maxima)
+    text = _write(robot)
+    parsed = URDF.from_xml_string(text)
+    return Urdf(text, parsed.get_root(), parsed)
+
+
+def read_source(source: str | Path, xacro_args: Mapping[str, str] | None = None) -> tuple[str, str]:
+    """Return the XML, with xacro expanded, and a name for it in messages.
+
+    Parameters
+    ----------
+    source, xacro_args
+        As for :func:`load_urdf`.
+    """
+    if isinstance(source, str) and "<" in source:
+        if xacro_args:
+            raise UrdfError("xacro_args need a xacro file, but the source is XML")
+        return source, "the URDF text"
+    name = str(source)[:200]
+    try:
+        path = Path(source)
+        if not path.is_file():
+            raise UrdfError(f"there is no URDF file {name!r}; allowed: a file or the XML itself")
+        if path.suffix == ".xacro":
+            return expand_xacro(path, xacro_args), name
+        if xacro_args:
+            raise UrdfError(f"xacro_args need a file whose name ends in .xacro, but the source is {name!r}")
+        with path.open("rb") as file:
+            return file.read(MAX_BYTES + 1).decode("utf-8"), name
+    except UrdfError:
+        raise
+    except (OSError, ValueError) as error:
+        raise UrdfError(f"the URDF file {name!r} cannot be read: {error}") from None
+
+
+def _check_maxima(maxima: Mapping[str, Mapping[str, float]], robot: Element) -> None:
+    movable = [joint.attrib["name"] for joint in robot.iterfind("joint") if joint.get("type") in MOVABLE]
+    for quantity, limits in maxima.items():
+        for joint, value in limits.items():
+            if joint not in movable:
+                raise JointNotFound(joint, movable)
+            if not (isinstance(value, Real) and 0.0 < value <= sys.float_info.max):
+                raise UrdfError(f"{quantity}_limits of joint {joint!r} is {value!r}; allowed: a finite number above 0")
+
+
+def _normalise(robot: Element, maxima: Mapping[str, Mapping[str, float]]) -> None:
+    """State every value for which parsers have different defaults."""
+    for link in robot.iterfind("link"):
+        _remove(link, [part for part in link.iterfind("inertial") if is_massless(part)])
+    _remove(robot, [material for material in robot.iterfind("material") if not len(material)])
+    for joint in robot.iterfind("joint"):
+        if joint.get("type") in MOVABLE:
+            _normalise_axis(joint)
+            _normalise_limit(joint, maxima)
+        else:
+            _remove(joint, [part for part in joint if part.tag not in ("origin", "parent", "child")])
+
+
+def _normalise_axis(joint: Element) -> None:
+    """State the axis, by default x, with unit length."""
+    axis = joint.find("axis")
+    if axis is None:
+        axis = ElementTree.SubElement(joint, "axis", xyz="1 0 0")
+    xyz = numbers(axis, "xyz") or (1.0, 0.0, 0.0)
+    scale = max(map(abs, xyz))
+    length = sum((x / scale) ** 2 for x in xyz) ** 0.5
+    if abs(scale * length - 1.0) > 1e-15:
+        axis.set("xyz", " ".join(repr(x / scale / length) for x in xyz))
+
+
+def _normalise_limit(joint: Element, maxima: Mapping[str, Mapping[str, float]]) -> None:
+    """Write the limits from outside the file; remove the range of a continuous joint."""
+    limit = joint.find("limit")
+    if limit is None:
+        limit = ElementTree.SubElement(joint, "limit")
+    for quantity, limits in maxima.items():
+        if joint.attrib["name"] in limits:
+            limit.set(quantity, repr(float(limits[joint.attrib["name"]])))
+    if joint.get("type") == "continuous":
+        limit.attrib.pop("lower", None)
+        limit.attrib.pop("upper", None)
+
+
+def _remove(element: Element, children: list[Element]) -> None:
+    for child in children:
+        element.remove(child)
+
+
+def _write(robot: Element) -> str:
+    ElementTree.indent(robot)
+    return ElementTree.tostring(robot, encoding="unicode")

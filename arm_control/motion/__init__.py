@@ -1,0 +1,1 @@
+"""References and where they come from: trajectories, followers, generated motions, target files."""

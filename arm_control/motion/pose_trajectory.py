@@ -1,0 +1,238 @@
+"""Pose trajectories: poses of the end effector with their times in, pose, twist and acceleration at any moment out.
+
+Between two poses, T apart, the position p and the rotation vector phi, by which the frame has turned since the
+first of them, follow one polynomial with what the points state at both ends,
+
+    (1)  R = exp(phi) R_0,      phi(0) = 0,      phi(T) = log(R_1 R_0^T)
+    (2)  omega = phi' + a phi x phi' + b phi x (phi x phi')
+    (3)  domega/dt = phi'' + a phi x phi'' + b (phi x (phi x phi'') + phi' x (phi x phi')) + a' phi x phi'
+                     + b' phi x (phi x phi')
+
+          a = (1 - cos x)/x^2,  b = (x - sin x)/x^3,  x = |phi|,  and ' is d/dt
+
+so that V_des and A_des are the exact derivatives of the pose, and the twist has no step at a point. Turns between
+two neighbours are below half a turn, and the short way is gone.
+
+The polynomial is the cubic of positions and velocities where only twists are given, the quintic where
+accelerations are too. Where nothing is given the motion rests at both ends, a point in between is passed with the
+mean velocity of its two sides, and accelerations at points are zero (quintic).
+
+Source: J. Sola, J. Deray, D. Atchuthan, "A micro Lie theory for state estimation in robotics", 2018, for the left
+Jacobian of rotations in (2).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from arm_control.exceptions import InputError
+from arm_control.maths.poses import Array, Pose, rotation_from_vector, rotation_vector
+from arm_control.maths.vectors import skew
+from arm_control.motion.joint_trajectory import powers, quintic
+from arm_control.motion.references import Reference
+
+LARGEST_TURN = math.radians(175.0)
+"""Between two neighbours: which way round would be a matter of rounding further on [rad]."""
+SERIES = 0.1
+"""Below this angle [rad] the coefficients of (2) and (3) are series."""
+
+
+@dataclass(frozen=True)
+class PosePoints:
+    """Poses to go through, in some frame.
+
+    Attributes
+    ----------
+    times : ndarray, shape (n,)
+        When, from the start of the motion [s].
+    poses : tuple of Pose
+        Where.
+    Vs, As : ndarray, shape (n, 6), or None
+        Twists and accelerations, where they are given, along the axes of the same frame.
+    """
+
+    times: Array
+    poses: tuple[Pose, ...]
+    Vs: Array | None = None
+    As: Array | None = None
+
+    @classmethod
+    def checked(
+        cls,
+        times: Sequence[float] | Array,
+        poses: Sequence[Pose],
+        twists: npt.ArrayLike | None = None,
+        accelerations: npt.ArrayLike | None = None,
+    ) -> PosePoints:
+        """Points as somebody sent them, refused where no arm should follow them.
+
+        Raises
+        ------
+        InputError
+            When a number is not finite, a size is wrong, accelerations come without twists, the times do not
+            increase from 0, the last point is not after the start or not at rest, or a turn is ambiguous.
+        """
+        moments = np.array(times, dtype=float)
+        _refuse_times(moments, len(poses))
+        if accelerations is not None and twists is None:
+            raise InputError("accelerations without velocities: give both, or neither")
+        Vs, As = (_rows(rows, moments.size, what) for rows, what in ((twists, "velocities"), (accelerations, "accel")))
+        if Vs is not None and np.abs(Vs[-1]).max() > 0.0:
+            raise InputError(f"the last point moves at {Vs[-1].tolist()}: it must be at rest")
+        if not np.isfinite([X.p for X in poses]).all():
+            raise InputError("a position is not finite")
+        for i, (a, b) in enumerate(itertools.pairwise(poses)):
+            angle = float(np.linalg.norm(rotation_vector(b.R @ a.R.T)))
+            if angle > LARGEST_TURN:
+                raise InputError(f"points {i} and {i + 1} are {math.degrees(angle):.0f} deg apart: put one in between")
+        return cls(moments, tuple(poses), Vs, As)
+
+    def later(self, seconds: float) -> PosePoints:
+        """The same points, everything later by so much [s]."""
+        return replace(self, times=self.times + seconds)
+
+
+class PoseTrajectory:
+    """A motion through points, from a moment called 0; at rest before its first point and after its last.
+
+    Parameters
+    ----------
+    points : PosePoints
+        At least one.
+
+    Attributes
+    ----------
+    duration : float
+        Time of the last point [s].
+
+    Examples
+    --------
+    >>> there = Pose(rotation_from_vector([0.0, 0.0, 1.0]), np.array([1.0, 0.0, 0.0]))
+    >>> motion = PoseTrajectory(PosePoints(np.array([0.0, 2.0]), (Pose(np.eye(3), np.zeros(3)), there)))
+    >>> halfway = motion.sample(1.0)
+    >>> halfway.X_WT.p, halfway.V_des.round(6)
+    (array([0.5, 0. , 0. ]), array([0.9375, 0.    , 0.    , 0.    , 0.    , 0.9375]))
+    """
+
+    def __init__(self, points: PosePoints) -> None:
+        self.points, self.duration = points, float(points.times[-1])
+        self._first, self._last = (Reference(points.poses[i]) for i in (0, -1))
+        self._pieces = _pieces(points)
+        self._knots = points.times.tolist()
+        self._found = 0
+
+    def sample(self, t: float) -> Reference:
+        """Desired motion at a moment [s], in the frame of the points."""
+        if t < self._knots[0]:
+            return self._first
+        if t >= self.duration:
+            return self._last
+        i = int(np.searchsorted(self.points.times, t, side="right")) - 1
+        x, x1, x2 = powers(t - self._knots[i]) @ self._pieces[i]
+        J, J_dot = _left_jacobian(x[3:], x1[3:])
+        R, p = rotation_from_vector(x[3:]) @ self.points.poses[i].R, x[:3]  # (1)
+        V = np.concatenate([x1[:3], J @ x1[3:]])  # (2)
+        A = np.concatenate([x2[:3], J @ x2[3:] + J_dot @ x1[3:]])  # (3)
+        return Reference(Pose(R, p), V, A)
+
+
+def joined(*parts: PosePoints) -> PosePoints:
+    """One motion after the other; each begins at time 0 where the one before ends, with twists and accelerations."""
+    end, times, Vs, As = 0.0, [], [], []
+    poses: tuple[Pose, ...] = ()
+    for k, part in enumerate(parts):
+        assert part.Vs is not None
+        assert part.As is not None
+        own = slice(1 if k else 0, None)
+        times.append(part.times[own] + end)
+        poses += part.poses[own]
+        Vs.append(part.Vs[own])
+        As.append(part.As[own])
+        end += float(part.times[-1])
+    return PosePoints(np.concatenate(times), poses, np.concatenate(Vs), np.concatenate(As))
+
+
+def seen_from(X_WF: Pose, reference: Reference) -> Reference:
+    """A reference that is given in a frame at rest, in the world."""
+    V, A = (np.concatenate([X_WF.R @ x[:3], X_WF.R @ x[3:]]) for x in (reference.V_des, reference.A_des))
+    return Reference(X_WF @ reference.X_WT, V, A)
+
+
+# -- pieces --------------------------------------------------------------------------------------------
+
+
+def _pieces(points: PosePoints) -> Array:
+    """Coefficients of position and rotation vector between the points, shape (n - 1, 6, 6)."""
+    T, zero = np.diff(points.times)[:, None], np.zeros((len(points.poses), 6))
+    p = np.array([X.p for X in points.poses])
+    D = np.array([rotation_vector(b.R @ a.R.T) for a, b in itertools.pairwise(points.poses)])
+    D = np.hstack([np.diff(p, axis=0), D.reshape(-1, 3)])
+    V = points.Vs if points.Vs is not None else _mean_velocities(D, T, zero)
+    v0, v1 = V[:-1].copy(), V[1:].copy()
+    a0, a1 = zero[:-1].copy(), zero[1:].copy()
+    if points.As is not None:
+        a0, a1 = points.As[:-1].copy(), points.As[1:].copy()
+    for i, d in enumerate(D):
+        v1[i, 3:] = np.linalg.solve(_left_jacobian(d[3:], v1[i, 3:])[0], v1[i, 3:])
+        J, J_dot = _left_jacobian(d[3:], v1[i, 3:])
+        a1[i, 3:] = np.linalg.solve(J, a1[i, 3:] - J_dot @ v1[i, 3:])
+    if points.Vs is not None and points.As is None:  # the cubic, as the quintic with its accelerations
+        a0, a1 = 6 * D / T**2 - (4 * v0 + 2 * v1) / T, -6 * D / T**2 + (2 * v0 + 4 * v1) / T
+    start = np.hstack([p[:-1], np.zeros_like(p[:-1])])
+    return quintic(start, v0, a0, start + D, v1, a1, T)
+
+
+def _mean_velocities(D: Array, T: Array, zero: Array) -> Array:
+    """Velocity at each point: the mean of both sides, each weighted by the time of the other; zero at the ends."""
+    V = zero.copy()
+    V[1:-1] = (T[1:] * D[:-1] / T[:-1] + T[:-1] * D[1:] / T[1:]) / (T[:-1] + T[1:])
+    return V
+
+
+def _left_jacobian(phi: Array, rate: Array) -> tuple[Array, Array]:
+    """J with ``omega = J phi'`` of (2), and its derivative when phi changes at this rate."""
+    x2 = float(phi @ phi)
+    a, b, a_x, b_x = _coefficients(x2)
+    P, Q = skew(phi), skew(rate)
+    PP, along = P @ P, float(phi @ rate)
+    return np.eye(3) + a * P + b * PP, a * Q + b * (Q @ P + P @ Q) + along * (a_x * P + b_x * PP)
+
+
+def _coefficients(x2: float) -> tuple[float, float, float, float]:
+    """The a and b of (2), and their derivatives by x, divided by x."""
+    x = math.sqrt(x2)
+    if x < SERIES:
+        a = 1 / 2 - x2 / 24 + x2 * x2 / 720 - x2**3 / 40320
+        b = 1 / 6 - x2 / 120 + x2 * x2 / 5040 - x2**3 / 362880
+        a_x = -1 / 12 + x2 / 180 - x2 * x2 / 6720 + x2**3 / 453600
+        b_x = -1 / 60 + x2 / 1260 - x2 * x2 / 60480 + x2**3 / 4989600
+        return a, b, a_x, b_x
+    sine, cosine = math.sin(x), math.cos(x)
+    a, b = (1 - cosine) / x2, (x - sine) / (x2 * x)
+    return a, b, (sine / x - 2 * a) / x2, ((1 - cosine) / x2 - 3 * b) / x2
+
+
+def _refuse_times(times: Array, n: int) -> None:
+    if not n:
+        raise InputError("no points: at least one is needed")
+    if times.shape != (n,):
+        raise InputError(f"times of {times.size} points, poses of {n}")
+    if not np.isfinite(times).all() or times[0] < 0.0 or (np.diff(times) <= 0.0).any():
+        raise InputError(f"times do not increase: {times.tolist()} s, each must be later, the first at 0 or later")
+    if times[-1] == 0.0:
+        raise InputError("no time: the last point must be later than the start")
+
+
+def _rows(rows: npt.ArrayLike | None, n: int, what: str) -> Array | None:
+    if rows is None:
+        return None
+    values = np.array(rows, dtype=float)
+    if values.shape != (n, 6) or not np.isfinite(values).all():
+        raise InputError(f"{what}: {n} rows of 6 finite numbers are needed")
+    return values

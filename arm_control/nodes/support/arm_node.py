@@ -1,0 +1,308 @@
+"""The base of every node: parameters from a dataclass, the robot model, a clean exit."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import rclpy
+from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from std_msgs.msg import String
+from std_srvs.srv import SetBool
+
+from arm_control.control.effort_gate import EffortGate
+from arm_control.core.parameters import Parameters, group, parameter, refuse_unknown
+from arm_control.exceptions import ArmControlError
+from arm_control.model import RobotModel
+from arm_control.model.arm_parameters import ArmParameters
+from arm_control.nodes.support.polling import ControlPath, SpinLoop
+from arm_control.nodes.support.publisher_lock import Rejections
+
+STATE = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
+LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+LOSSLESS = QoSProfile(depth=20_000, reliability=ReliabilityPolicy.RELIABLE)
+"""For streams of which nothing may be missing: what is lost is sent again after up to 3 s, and so much waits for it."""
+EVENTS = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
+LATCHED_EVENTS = QoSProfile(
+    depth=1000, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
+)
+MAX_DOMAIN = 232
+ROS_OWN = ("use_sim_time", "start_type_description_service", "qos_overrides.")
+"""How parameters begin that every node has by itself."""
+
+
+@dataclass(frozen=True)
+class ArmNodeParameters(Parameters):
+    """Parameters of every node."""
+
+    arm: ArmParameters = group(ArmParameters)
+    robot_description: str = parameter("", "text of the URDF; empty: taken from the topic robot_description")
+    lock_step: bool = parameter(False, "each state waits for its command: nothing is stale, no clock matters")
+
+
+P_co = TypeVar("P_co", bound=ArmNodeParameters, covariant=True)
+
+
+class ArmNode(Node, Generic[P_co]):
+    """A node with one dataclass of parameters, and the robot model once it is known.
+
+    Attributes
+    ----------
+    parameters : ArmNodeParameters
+        The present parameters of the node.
+    overrides : dict
+        The values that somebody has set, at the start or later, by name.
+    control_path : ControlPath
+        Subscriptions that are served at once; everything else may wait 50 ms.
+    ready : bool
+        Whether the robot is known.
+    model : RobotModel
+        The robot; set when ``ready``.
+    rejections : Rejections
+        Counts of refused messages.
+
+    Parameters
+    ----------
+    name : str
+        Name of the node.
+    parameter_class : type
+        The dataclass; its fields are declared, its checks decide about every change.
+
+    Raises
+    ------
+    ParameterError
+        When a parameter given from outside is unknown or not allowed.
+    """
+
+    parameters: P_co
+    model: RobotModel
+    NICE = 0
+    """Nice level of its process."""
+
+    def __init__(self, name: str, parameter_class: type[P_co]) -> None:
+        super().__init__(name, automatically_declare_parameters_from_overrides=True)
+        self.control_path = ControlPath(self)
+        self.rejections = Rejections(self.get_logger())
+        self.ready = False
+        self._class = parameter_class
+        self._is_showing = False
+        self._known_description = ""
+        self.overrides = self._initial_overrides()
+        self.parameters = self.resolve_parameters(self.overrides, None)
+        self._declare()
+        self.add_on_set_parameters_callback(self._on_set_parameters)
+
+    def state_qos(self) -> QoSProfile:
+        """QoS of a publisher of states or commands.
+
+        Real time: only the newest counts, and nothing waits for a lost one. Lock step: nothing may be lost,
+        not even for somebody who only listens.
+        """
+        return LOSSLESS if self.parameters.lock_step else STATE
+
+    def find_model(self) -> None:
+        """Build the model from the parameter ``robot_description``, or wait for the topic of that name."""
+        if self.parameters.robot_description:
+            self.take_model(self.parameters.robot_description)
+        else:
+            self.create_subscription(String, "robot_description", self._on_description, LATCHED)
+
+    def resolve_parameters(self, overrides: dict[str, Any], model: RobotModel | None) -> P_co:
+        """Return all parameters.
+
+        Parameters
+        ----------
+        overrides : dict
+            The values that somebody has set, by name.
+        model : RobotModel or None
+            The robot; None while it is unknown.
+
+        Raises
+        ------
+        ParameterError
+            When a value is not allowed.
+        """
+        return self._class.from_mapping(overrides)
+
+    def on_model(self, first: bool) -> None:
+        """Called when the robot is known, and again, with ``first`` False, when another one is published."""
+
+    def on_parameters(self) -> None:
+        """Called after a live change of ``self.parameters``."""
+
+    def serve_enable(
+        self, gate: Callable[[], EffortGate | None], on_enabled: Callable[[], None] = lambda: None
+    ) -> None:
+        """Offer ``~/enable``, which enables a gate (true) or makes it brake (false).
+
+        Parameters
+        ----------
+        gate : callable
+            Returns the gate; None while there is none.
+        on_enabled : callable
+            Called when the gate has been enabled.
+        """
+
+        def on_enable(request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+            served = gate()
+            if served is None:
+                response.message = "no robot yet"
+                return response
+            if request.data:
+                served.enable()
+                on_enabled()
+            else:
+                served.brake("disabled")
+            response.success, response.message = True, served.reason or "enabled"
+            return response
+
+        self.create_service(SetBool, "~/enable", on_enable)
+
+    def _initial_overrides(self) -> dict[str, Any]:
+        """The values set at the start."""
+        values = {name: value.value for name, value in self.get_parameters_by_prefix("").items()}
+        values = {name: value for name, value in values.items() if not name.startswith(ROS_OWN)}
+        refuse_unknown(values, self._class.types(), f"node {self.get_name()}")
+        return {name: value for name, value in values.items() if value is not None}
+
+    def _declare(self) -> None:
+        values = self.parameters.values()
+        for name, type_ in self._class.types().items():
+            if self.has_parameter(name):
+                self.undeclare_parameter(name)
+            spec = self._class.spec(name)
+            value = _ros_value(values[name], type_)
+            unset = isinstance(value, Parameter.Type)
+            descriptor = ParameterDescriptor(description=str(spec), read_only=not spec.live, dynamic_typing=not unset)
+            self.declare_parameter(name, value, descriptor, ignore_override=True)
+
+    def _on_set_parameters(self, changes: Sequence[Parameter[Any]]) -> SetParametersResult:
+        if self._is_showing:
+            return SetParametersResult(successful=True)
+        own = {p.name: () if p.value is None else p.value for p in changes if not p.name.startswith(ROS_OWN)}
+        overrides = {**self.overrides, **own}
+        before = self.parameters
+        try:
+            self.parameters = self.resolve_parameters(overrides, self.model if self.ready else None)
+            self.on_parameters()
+        except ArmControlError as error:
+            self.parameters = before
+            return SetParametersResult(successful=False, reason=str(error))
+        self.overrides = overrides
+        if self.executor is not None:  # not while ROS is in the middle of a change
+            self.executor.create_task(self._show_parameters)
+        return SetParametersResult(successful=True)
+
+    def _show_parameters(self) -> None:
+        """Let ROS see parameters that follow from others."""
+        values = self.parameters.values()
+        floats = {name: values[name] for name, type_ in self._class.types().items() if type_ is float}
+        changed = {name: value for name, value in floats.items() if self.get_parameter(name).value != value}
+        if changed:
+            self._is_showing = True
+            self.set_parameters_atomically([Parameter(name, value=value) for name, value in changed.items()])
+            self._is_showing = False
+
+    def _on_description(self, message: String) -> None:
+        """Take a robot; a second publisher of the same one (robot_state_publisher) changes nothing."""
+        if message.data == self._known_description:
+            return
+        try:
+            self.take_model(message.data)
+            self._known_description = message.data
+        except ArmControlError as error:
+            self.get_logger().error(f"robot_description refused: {error}")
+
+    def take_model(self, description: str) -> None:
+        """Build the model of a robot, and tell the node."""
+        model = self.parameters.arm.model(description)
+        self.parameters = self.resolve_parameters(self.overrides, model)
+        model.prepare("terms", "pose", "frames", progress=False)  # not in the middle of the control loop
+        first, self.ready, self.model = not self.ready, True, model
+        self._show_parameters()
+        joints = ", ".join(model.joint_names)
+        self.get_logger().info(f"robot with joints {joints}; end effector {model.tip}; back end {model.backend}")
+        self.on_model(first)
+
+
+def _ros_value(value: Any, type_: Any) -> Any:
+    """A parameter's value as rclpy takes it. It cannot tell the type of an empty list: that one stays unset."""
+    if not isinstance(value, tuple):
+        return value
+    empty = Parameter.Type.DOUBLE_ARRAY if type_ == tuple[float, ...] else Parameter.Type.STRING_ARRAY
+    return list(value) or empty
+
+
+def run(*factories: Callable[[], ArmNode[ArmNodeParameters]], arguments: Sequence[str] | None = None) -> None:
+    """Run nodes in one process with one single-threaded executor, until a signal ends it.
+
+    Parameters
+    ----------
+    *factories : callable
+        Each makes one node.
+    arguments : sequence of str, optional
+        Command line, ``sys.argv`` by default.
+    """
+    check_environment()
+    die_with_parent()
+    signals: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: signals.append(number))  # rclpy's own handler ends the loop,
+    rclpy.init(args=sys.argv if arguments is None else list(arguments))  # no KeyboardInterrupt in the middle of it
+    nodes: list[ArmNode[ArmNodeParameters]] = []
+    try:
+        if signals:  # before rclpy listened
+            return
+        nodes.extend(factory() for factory in factories)
+        os.nice(min(node.NICE for node in nodes))
+        executor = SingleThreadedExecutor()
+        for node in nodes:
+            executor.add_node(node)
+        gc.collect()
+        gc.freeze()
+        SpinLoop(executor, [node.control_path for node in nodes]).spin()
+    except (KeyboardInterrupt, ExternalShutdownException):
+        pass
+    except ArmControlError as error:
+        print(f"arm_control: {error}", file=sys.stderr)
+        raise SystemExit(2) from None
+    except Exception:
+        if rclpy.ok():  # else a signal has shut the context down in the middle of a callback
+            raise
+    finally:
+        for node in nodes:
+            node.destroy_node()
+        rclpy.try_shutdown()
+
+
+def die_with_parent() -> None:
+    """Linux: get a SIGINT when the process that started us is gone, however it went, if it asked for that."""
+    parent = os.environ.get("ARM_CONTROL_PARENT")
+    if parent is None or sys.platform != "linux":
+        return
+    set_parent_death_signal = 1
+    ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGINT)
+    if os.getppid() != int(parent):
+        raise SystemExit(1)
+
+
+def check_environment() -> None:
+    """Refuse to start where DDS security is asked for and would silently not be there, or in no domain."""
+    enabled = os.environ.get("ROS_SECURITY_ENABLE", "").lower() == "true"
+    enforced = os.environ.get("ROS_SECURITY_STRATEGY", "").lower() == "enforce"
+    if enabled and not enforced:
+        print("arm_control: ROS_SECURITY_ENABLE is set: set ROS_SECURITY_STRATEGY=Enforce too", file=sys.stderr)
+        raise SystemExit(2)
+    domain = os.environ.get("ROS_DOMAIN_ID") or "0"
+    if not (domain.isascii() and domain.isdecimal() and int(domain) <= MAX_DOMAIN):
+        print(f"arm_control: ROS_DOMAIN_ID is '{domain}'; allowed: 0 to {MAX_DOMAIN}", file=sys.stderr)
+        raise SystemExit(2)

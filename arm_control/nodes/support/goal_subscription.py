@@ -1,0 +1,118 @@
+"""Goals from topics: each message once, from the stamp on that it acts from."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from geometry_msgs.msg import PoseStamped
+from trajectory_msgs.msg import MultiDOFJointTrajectory
+
+from arm_control.exceptions import ArmControlError
+from arm_control.messages.goal_messages import pose_goal_of
+from arm_control.motion.pose_follower import PoseFollower
+from arm_control.nodes.support.arm_node import EVENTS, LATCHED_EVENTS, ArmNode, ArmNodeParameters
+from arm_control.nodes.support.publisher_lock import publisher_of
+
+
+class DuplicateFilter:
+    """Notices messages that came already: two subscriptions receive a latched one."""
+
+    def __init__(self) -> None:
+        self._recent: deque[tuple[bytes, int]] = deque(maxlen=2000)
+
+    def is_duplicate(self, info: dict[str, Any]) -> bool:
+        """Return whether this very message came already; ``info`` is that of the middleware."""
+        message = publisher_of(info), info["source_timestamp"]
+        is_known = message in self._recent
+        self._recent.append(message)
+        return is_known
+
+
+class GoalSubscription:
+    """Goals of a node from some topics, latched or not.
+
+    Parameters
+    ----------
+    node : ArmNode
+        The node that subscribes, and counts what is refused; its robot is known.
+    topics : mapping of str to type
+        The topics, and the types of their messages.
+    add : callable
+        Called with topic and message; adds the goal.
+    on_message : callable
+        Called after each message.
+    """
+
+    def __init__(
+        self,
+        node: ArmNode[ArmNodeParameters],
+        topics: Mapping[str, Any],
+        add: Callable[[str, Any], None],
+        on_message: Callable[[], None],
+    ) -> None:
+        self._node = node
+        self._add = add
+        self._on_message = on_message
+        self._duplicates = DuplicateFilter()
+        for qos in (EVENTS, LATCHED_EVENTS):
+            for topic, message_type in topics.items():
+                node.control_path.subscribe(message_type, topic, partial(self._take, topic), qos)
+
+    def _take(self, topic: str, message: Any, info: dict[str, Any]) -> None:
+        if self._duplicates.is_duplicate(info):
+            return
+        try:
+            self._add(topic, message)
+        except ArmControlError as error:
+            self._node.rejections.add(topic, error)
+        self._on_message()
+
+
+class PoseGoals:
+    """Goals of a node's end effector: targets from ``target_pose``, motions from ``pose_trajectory``.
+
+    Parameters
+    ----------
+    node : ArmNode
+        The node that subscribes, and counts what is refused; its robot is known.
+    now_ns : callable
+        Returns the stamp of the node's newest state [ns].
+    on_message : callable
+        Called after each message.
+    motions : bool
+        Whether motions are goals, too.
+
+    Attributes
+    ----------
+    follower : PoseFollower
+        It has the goals.
+    """
+
+    def __init__(
+        self,
+        node: ArmNode[ArmNodeParameters],
+        now_ns: Callable[[], int],
+        on_message: Callable[[], None] = lambda: None,
+        *,
+        motions: bool = True,
+    ) -> None:
+        self._node = node
+        self._now_ns = now_ns
+        self.follower = PoseFollower(node.model)
+        topics = {"target_pose": PoseStamped, **({"pose_trajectory": MultiDOFJointTrajectory} if motions else {})}
+        GoalSubscription(node, topics, self._add, on_message)
+
+    def __len__(self) -> int:
+        """Number of goals known so far."""
+        return len(self.follower.queue)
+
+    def on_model(self) -> None:
+        """Take the node's robot anew."""
+        self.follower.model = self._node.model
+
+    def _add(self, topic: str, message: Any) -> None:
+        """Add a goal; one with stamp 0 acts from the newest state on."""
+        self.follower.queue.add(pose_goal_of(topic, message, self._node.model, self._now_ns()))

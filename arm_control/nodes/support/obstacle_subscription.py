@@ -1,0 +1,76 @@
+"""Obstacles from the topic ``obstacles``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from std_msgs.msg import Float64
+from visualization_msgs.msg import MarkerArray
+
+from arm_control.control.avoidance.avoidance_law import Avoidance
+from arm_control.control.avoidance.obstacles import Obstacle
+from arm_control.control.controllers import Measurement
+from arm_control.messages.obstacle_tracker import HeardObstacles
+from arm_control.nodes.support.arm_node import EVENTS, LATCHED, ArmNode, ArmNodeParameters
+
+
+class ObstacleSubscription:
+    """Obstacles for a node whose robot is known.
+
+    Parameters
+    ----------
+    node : ArmNode
+        The node that subscribes, and counts what is refused.
+    """
+
+    def __init__(self, node: ArmNode[ArmNodeParameters]) -> None:
+        self._node = node
+        self._tracker = HeardObstacles(node.model)
+        node.control_path.subscribe(MarkerArray, "obstacles", self.on_obstacles, EVENTS)
+
+    def on_model(self) -> None:
+        """Take the node's robot anew."""
+        self._tracker.on_model(self._node.model)
+
+    def on_measurement(self, measurement: Measurement) -> None:
+        """Take the newest state: markers may be in the frame of a link, and time may have started over."""
+        if measurement.is_restart:
+            self._tracker.restart(measurement.stamp_ns)
+        self._tracker.on_state(measurement.stamp_ns, measurement.q)
+
+    def newest(self, measurement: Measurement) -> list[Obstacle]:
+        """Return the obstacles in the state that :meth:`on_measurement` took last."""
+        return self._tracker.at(measurement.stamp_ns, measurement.q)
+
+    def at(self, measurement: Measurement) -> list[Obstacle]:
+        """Take the newest state, and return the obstacles in it."""
+        if measurement.is_restart:
+            self._tracker.restart(measurement.stamp_ns)
+        return self.newest(measurement)
+
+    def on_obstacles(self, message: MarkerArray, _: dict[str, Any]) -> None:
+        """Take markers."""
+        for error in self._tracker.take(message):
+            self._node.rejections.add("obstacles", error)
+
+
+class CountedObstacles(ObstacleSubscription):
+    """The same, and their number on ``controller_state/obstacles``: a run waits for that before it starts."""
+
+    def __init__(self, node: ArmNode[ArmNodeParameters]) -> None:
+        super().__init__(node)
+        self._count = node.create_publisher(Float64, "controller_state/obstacles", LATCHED)
+        self._published = -1
+
+    def on_obstacles(self, message: MarkerArray, info: dict[str, Any]) -> None:
+        """Take markers, and publish the number of obstacles when it has changed."""
+        super().on_obstacles(message, info)
+        if self._published != self._tracker.known:
+            self._published = self._tracker.known
+            self._count.publish(Float64(data=float(self._published)))
+
+
+def warn_about_capsules(node: ArmNode[ArmNodeParameters], avoidance: Avoidance) -> None:
+    """Log what the capsules of a node's robot lack."""
+    for note in avoidance.proximity.notes:
+        node.get_logger().warning(note)

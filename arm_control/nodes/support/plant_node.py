@@ -1,0 +1,303 @@
+"""What every node that simulates an arm does, whichever program does the physics.
+
+Lock step: it publishes a state and waits for the command that carries the state's stamp. Nothing is
+lost and no clock is involved, so two runs are the same to the last bit. Real time: it steps by the
+steady clock and takes the newest command. Paced is lock step by the steady clock: a late command slows simulated
+time, and nothing else. In all of them the torque passes a gate of its own, which brakes
+by itself when no command comes.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any, TypeVar
+
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rosgraph_msgs.msg import Clock as ClockMessage
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, String
+from std_srvs.srv import SetBool, Trigger
+
+from arm_control.control.effort_gate import EffortGate, GateOutput
+from arm_control.core.files import urdf_path
+from arm_control.core.time import NANOSECONDS
+from arm_control.exceptions import ArmControlError, InputError, SimulationDiverged
+from arm_control.maths.poses import Array
+from arm_control.messages.fields import nanoseconds
+from arm_control.model import Terms
+from arm_control.model.urdf.load import read_source
+from arm_control.nodes.support.arm_node import LATCHED, STATE, ArmNode
+from arm_control.nodes.support.conversions import ros
+from arm_control.nodes.support.diagnostics import ERROR, OK, WARN, AnswerLatency, Diagnostics, Rate
+from arm_control.nodes.support.plant_parameters import PlantParameters
+from arm_control.nodes.support.polling import StepPacer
+from arm_control.nodes.support.publisher_lock import PublisherLock
+from arm_control.simulation.scenario import world_of
+
+COMMANDS = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
+"""A few may wait, so that none is lost from the count; the newest one acts."""
+
+
+P_co = TypeVar("P_co", bound=PlantParameters, covariant=True)
+
+
+class PlantNode(ArmNode[P_co]):
+    """An arm that publishes joint states and obeys joint torque.
+
+    Attributes
+    ----------
+    simulator : object
+        What does the physics, as :meth:`make_simulator` has made it.
+    output : GateOutput or None
+        What the gate let through in the last step.
+    failure : str
+        Why it cannot go on; empty while it can.
+    """
+
+    simulator: Any
+    gate: EffortGate
+
+    def __init__(self, name: str, parameter_class: type[P_co]) -> None:
+        super().__init__(name, parameter_class)
+        silence = math.inf if self.parameters.lock_step else PublisherLock.SILENCE
+        self._lock, self._array_lock = (PublisherLock(silence) for _ in range(2))
+        self._latency, self._rate = AnswerLatency(), Rate()
+        self._pacer, self._accepted_ns, self._answered_ns = StepPacer(), -1, -1
+        self.output: GateOutput | None = None
+        self.failure = ""
+        self._states = self.create_publisher(JointState, "joint_states", self.state_qos())
+        self._clock_publisher = self.create_publisher(ClockMessage, "/clock", STATE)
+        self._description = self.create_publisher(String, "robot_description", LATCHED)
+        self.serve_enable(lambda: self.gate if self.ready else None, self.on_enabled)
+        self.create_service(SetBool, "~/pause", self._on_pause)
+        self.create_service(Trigger, "~/step", self._on_step)
+        self.create_service(Trigger, "~/reset", self._on_reset)
+        self._diagnostics = Diagnostics(self)
+        if self.parameters.robot:
+            description, _ = read_source(urdf_path(self.parameters.robot))
+            self.take_model(description)
+            self._description.publish(String(data=description))
+        else:
+            self.find_model()
+
+    def make_simulator(self) -> Any:
+        """Return what does the physics of ``self.model``: q, v, steps, step(tau), load(tau) and reset() are needed."""
+        raise NotImplementedError
+
+    def before_step(self, t: Terms, tau: Array) -> Array:
+        """Return the torque that is applied in a state, where the gate lets ``tau`` through; push the end effector."""
+        if self._world.pushes:
+            self.simulator.load(t.J.T @ self._world.wrench(self.stamp_ns / NANOSECONDS))
+        return tau
+
+    def effort(self) -> Array | None:
+        """What the motors give, as it is published; None before the first step."""
+        return None if self.output is None else self.output.tau
+
+    def on_controller_lost(self, what: str) -> None:
+        """Called when nobody answers a state in lock step: go on, braking."""
+        self.get_logger().error(f"{what}: braking")
+        self.gate.brake("controller lost")
+
+    def on_model(self, first: bool) -> None:
+        """Build the simulation and start."""
+        p = self.parameters
+        self._world = world_of(p.world)
+        self.simulator = self.make_simulator()
+        self.gate = EffortGate(self.model, p.gate)
+        self._tick_ns = round(p.timestep * NANOSECONDS)
+        self.paused, self._published_ns = p.start_paused, -1
+        if not first:
+            return
+        self.control_path.subscribe(JointState, "joint_commands", self._on_command, COMMANDS)
+        self.control_path.subscribe(Float64MultiArray, "effort_controller/commands", self._on_array, COMMANDS)
+        self.control_path.every(p.timestep / max(1.0, p.real_time_factor), self.on_pace)
+        self._pacer.restart()
+
+    # -- commands --------------------------------------------------------------------------------
+
+    @property
+    def stamp_ns(self) -> int:
+        """Simulated time [ns]."""
+        return self.simulator.steps * self._tick_ns
+
+    def _on_command(self, message: JointState, info: dict[str, Any]) -> None:
+        stamp_ns = nanoseconds(message.header.stamp)
+        if self.parameters.lock_step and stamp_ns != self.stamp_ns:
+            return
+        age = (self.stamp_ns - stamp_ns) / NANOSECONDS
+        repeated = stamp_ns == self._accepted_ns
+        if self._accept(self._lock, "joint_commands", message.name, message.effort, age, info, repeated):
+            self._accepted_ns = stamp_ns
+            self._latency.on_command(stamp_ns, info["received_timestamp"])
+            if self.parameters.lock_step:
+                self._step_when_due()
+
+    def _on_array(self, message: Float64MultiArray, info: dict[str, Any]) -> None:
+        """A command without a stamp, from any effort controller; where there are stamped ones, they count."""
+        topic, names = "effort_controller/commands", self.model.joint_names
+        free = not self._lock.held and self._accept(self._array_lock, topic, names, message.data, 0.0, info, False)
+        if free and self.parameters.lock_step:
+            self._step_when_due()
+
+    def _accept(
+        self, lock: PublisherLock, topic: str, names: Any, effort: Any, age: float, info: dict[str, Any], repeated: bool
+    ) -> bool:
+        """Offer a command to the gate; one whose stamp has been accepted already is passed over."""
+        if self.paused or (self.parameters.lock_step and self.gate.is_braked):
+            return False
+        try:
+            lock.check(info)
+            if repeated:
+                return False
+            self.gate.offer(names, effort, age)
+        except InputError as error:
+            self.rejections.add(topic, error)
+            return False
+        lock.take(info)
+        return True
+
+    # -- time ------------------------------------------------------------------------------------
+
+    def on_pace(self) -> None:
+        """Publish, wait, or go on; called once a step of the steady clock."""
+        if self.paused:
+            self._pacer.restart()
+            if self._published_ns >= 0:
+                self._resend()
+        elif self._published_ns != self.stamp_ns:
+            self.publish_state()
+        elif self.parameters.lock_step and not self.gate.is_braked and self._answered_ns != self.stamp_ns:
+            self._resend()
+            self._watch_for_loss()
+        else:
+            self._catch_up()
+
+    def _step_when_due(self) -> None:
+        """Lock step: the state has its command. At a pace, the step is made when it is time for it."""
+        if self.parameters.paced:
+            self._answered_ns = self.stamp_ns
+            self._catch_up()
+        else:
+            self._pacer.restart()
+            self.advance()
+
+    def _catch_up(self) -> None:
+        """One step when the steady clock says so, so that commands are heard between two steps."""
+        if self._pacer.take_step(self.parameters.timestep / self.parameters.real_time_factor):
+            self.advance()
+
+    def _resend(self) -> None:
+        """Send a state again that nobody has answered for a while, or while paused."""
+        if time.perf_counter() - self._sent_at >= self.parameters.resend_period:
+            self._send_state()
+
+    def _watch_for_loss(self) -> None:
+        """Lock step: a state that stays unanswered too long is a lost controller; go on, braking."""
+        if time.perf_counter() - self._published_at > self.parameters.loss_time:
+            self.on_controller_lost(f"no command for the state at {self.stamp_ns / NANOSECONDS:.3f} s")
+
+    def advance(self) -> None:
+        """Make one step: torque through the gate, physics, the new state."""
+        was_latched = self.gate.is_braked
+        try:
+            terms = self.model.evaluate(self.simulator.q, self.simulator.v)
+            self.output = self.gate.tick(terms, self.parameters.timestep)
+            self.simulator.step(self.before_step(terms, self.output.tau))
+        except (InputError, SimulationDiverged) as error:
+            self.stop(error)
+            return
+        if self.gate.is_braked and not was_latched:
+            self.say_braking()
+        self._rate.tick()
+        self.publish_state()
+
+    def say_braking(self) -> None:
+        """Say why the gate brakes, and what helps."""
+        helps = f"`arm_control enable`, or the service {self.get_name()}/enable, to go on"
+        self.get_logger().error(f"braking: {self.gate.reason}; {helps}")
+
+    def stop(self, error: Exception) -> None:
+        """Stand still, and say once why; only a reset helps."""
+        if str(error) != self.failure:
+            self.get_logger().error(f"stopped: {error}")
+        self.paused, self.failure = True, str(error)
+
+    def publish_state(self) -> None:
+        """Publish the state, which waits for its command from now on."""
+        self._published_at, self._published_ns = time.perf_counter(), self.stamp_ns
+        self._latency.on_state(self.stamp_ns)
+        self._send_state()
+
+    def _send_state(self) -> None:
+        self._sent_at = time.perf_counter()
+        q, v = self.simulator.q, self.simulator.v
+        names, tau = self.model.joint_names, self.effort()
+        self._states.publish(ros.joint_state(names, self.stamp_ns, position=q, velocity=v, effort=tau))
+        self._clock_publisher.publish(ClockMessage(clock=ros.time(self.stamp_ns)))
+
+    def _listen_to_anyone(self) -> None:
+        self._lock.release()
+        self._array_lock.release()
+        self._accepted_ns = self._answered_ns = -1
+
+    # -- services --------------------------------------------------------------------------------
+
+    def on_enabled(self) -> None:
+        """Listen to whoever commands next, and send the state again, so that it is answered."""
+        self._listen_to_anyone()
+        self._published_ns = -1
+
+    def _on_pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        response.success = self.ready and not (self.failure and not request.data)
+        response.message = self.failure or ("paused" if request.data else "running")
+        if response.success:
+            self.paused, self._published_ns = request.data, -1 if not request.data else self._published_ns
+        return response
+
+    def _on_step(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        may_step = self.ready and self.paused and not self.failure
+        if may_step:
+            self.advance()
+        response.success = may_step and not self.failure
+        where = f"at {self.stamp_ns / NANOSECONDS:.3f} s" if may_step else "pause first"
+        response.message = self.failure or where
+        return response
+
+    def _on_reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        try:
+            response.success, response.message = self._reset(), "at the initial position, at time 0"
+        except ArmControlError as error:
+            response.message = str(error)
+        return response
+
+    def _reset(self) -> bool:
+        if not self.ready:
+            raise InputError("no robot yet")
+        self.simulator.reset()
+        self.start_again()
+        self.publish_state()
+        return True
+
+    def start_again(self) -> None:
+        """Forget what was before time zero."""
+        self.gate.reset()
+        self._listen_to_anyone()
+        self.failure, self.output, self._published_ns = "", None, -1
+
+    def health(self) -> tuple[bytes, str, dict[str, object]]:
+        """Level, sentence and figures for ``/diagnostics``."""
+        if not self.ready:
+            return WARN, "no robot_description yet", {}
+        figures: dict[str, object] = {
+            "rate [Hz]": self._rate.read(),
+            "time [s]": self.stamp_ns / NANOSECONDS,
+            **self._latency.figures(),
+            "overruns": self._pacer.dropped,
+            "success rate [%]": 100.0 * self.gate.success_rate,
+            "braked": self.gate.is_braked,
+            **self.rejections.figures(),
+        }
+        level = ERROR if self.failure else WARN if self.gate.reason else OK
+        return level, self.failure or self.gate.reason or ("paused" if self.paused else "running"), figures

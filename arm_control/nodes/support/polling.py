@@ -1,0 +1,315 @@
+"""Subscriptions without callbacks of the executor, and the loop that serves a control path at once.
+
+rclpy's executor builds its wait set again, from every entity of every node, two times per message: at a
+thousand states a second that alone takes a third of a core and most of the latency. Here the few
+subscriptions of the control path have a small wait set of their own (:class:`SpinLoop`). Their callback group
+:class:`PolledGroup` keeps the executor away from them; it serves services, parameters, timers and
+everything else every 50 ms.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import rclpy
+from rclpy.callback_groups import CallbackGroup
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+
+EXECUTOR_PERIOD = 0.05
+"""Time between two turns of the executor [s]."""
+LATEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+"""No publisher waits for this subscriber, and nothing is sent again."""
+
+Callback = Callable[[Any, dict[str, Any]], None]
+"""Takes a message and its info: source and reception time stamps."""
+
+
+# -- polled subscriptions ------------------------------------------------------------------------------
+
+
+class PolledGroup(CallbackGroup):
+    """Callback group of subscriptions without callbacks: take their messages with :func:`poll`."""
+
+    def can_execute(self, entity: Any) -> bool:
+        """Return False: no executor takes the messages."""
+        return False
+
+    def beginning_execution(self, entity: Any) -> bool:
+        """Return False: no executor takes the messages."""
+        return False
+
+    def ending_execution(self, entity: Any) -> None:
+        """Do nothing."""
+
+
+def polled_subscription(node: Node, message_type: Any, topic: str, qos: Any, *, raw: bool = False) -> Any:
+    """Return a subscription without a callback.
+
+    Parameters
+    ----------
+    node : Node
+        The subscriber.
+    message_type : type
+        Generated class of the messages.
+    topic : str
+        Name of the topic.
+    qos : QoSProfile or int
+        Quality of service, or the depth.
+    raw : bool
+        Whether the messages stay serialized.
+    """
+
+    def unused(_: object) -> None:
+        """Never called."""
+
+    return node.create_subscription(message_type, topic, unused, qos, callback_group=PolledGroup(), raw=raw)
+
+
+def poll(subscription: Any) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Yield the waiting messages of a polled subscription, with their info."""
+    with subscription.handle:
+        while (taken := subscription.handle.take_message(subscription.msg_type, subscription.raw)) is not None:
+            yield taken
+
+
+class LatestMessages:
+    """Polled subscriptions by topic, of which only the latest message counts.
+
+    Parameters
+    ----------
+    node : Node
+        The subscriber.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._subscriptions: dict[str, Any] = {}
+
+    def subscribe(self, message_type: Any, topic: str, qos: Any = LATEST) -> None:
+        """Subscribe to a topic, unless it is subscribed already.
+
+        Parameters
+        ----------
+        message_type : type
+            Generated class of the messages.
+        topic : str
+            Name of the topic.
+        qos : QoSProfile or int
+            Quality of service, or the depth.
+        """
+        if topic not in self._subscriptions:
+            self._subscriptions[topic] = polled_subscription(self._node, message_type, topic, qos)
+
+    def keep_only(self, topics: Collection[str] = ()) -> None:
+        """End the subscriptions to all other topics: their publishers need not send to this node."""
+        for topic in set(self._subscriptions) - set(topics):
+            self._node.destroy_subscription(self._subscriptions.pop(topic))
+
+    def poll(self) -> Iterator[tuple[str, Any]]:
+        """Yield the messages since the last call, with their topic."""
+        for topic, subscription in list(self._subscriptions.items()):
+            for message, _ in poll(subscription):
+                yield topic, message
+
+
+# -- the control path ----------------------------------------------------------------------------------
+
+
+@dataclass
+class PeriodicCall:
+    """A function that is called at a fixed period of the steady clock.
+
+    Attributes
+    ----------
+    period : float
+        Time between two calls [s].
+    callback : callable
+        The function.
+    due : float
+        Time of the next call, on ``time.perf_counter`` [s].
+    """
+
+    period: float
+    callback: Callable[[], None]
+    due: float
+
+    def call_if_due(self) -> None:
+        """Call the function if its time has come; missed calls are not made up for."""
+        now = time.perf_counter()
+        if now >= self.due:
+            self.due = max(self.due + self.period, now)
+            self.callback()
+
+
+class ControlPath:
+    """The subscriptions and periodic calls of a node that must not wait for the executor.
+
+    Parameters
+    ----------
+    node : Node
+        The node.
+
+    Attributes
+    ----------
+    subscriptions : list of (subscription, callable)
+        Each subscription with its callback.
+    periodic_calls : list of PeriodicCall
+        The periodic calls.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._group = PolledGroup()
+        self.subscriptions: list[tuple[Any, Callback]] = []
+        self.periodic_calls: list[PeriodicCall] = []
+
+    def subscribe(self, message_type: Any, topic: str, callback: Callback, qos: Any) -> Any:
+        """Subscribe to a topic; the callback is called as soon as a message is there.
+
+        Parameters
+        ----------
+        message_type : type
+            Generated class of the messages.
+        topic : str
+            Name of the topic.
+        callback : callable
+            Takes the message and its info.
+        qos : QoSProfile or int
+            Quality of service, or the depth.
+
+        Returns
+        -------
+        Subscription
+        """
+        subscription = self._node.create_subscription(message_type, topic, callback, qos, callback_group=self._group)
+        self.subscriptions.append((subscription, callback))
+        return subscription
+
+    def every(self, period: float, callback: Callable[[], None]) -> None:
+        """Call a function at a fixed period of the steady clock.
+
+        Parameters
+        ----------
+        period : float
+            Time between two calls [s].
+        callback : callable
+            The function; missed calls are not made up for.
+        """
+        self.periodic_calls.append(PeriodicCall(period, callback, time.perf_counter() + period))
+
+
+class SpinLoop:
+    """Serves the control paths of some nodes, and the executor in between.
+
+    Parameters
+    ----------
+    executor : SingleThreadedExecutor
+        The executor of the nodes.
+    paths : sequence of ControlPath
+        The nodes' control paths.
+    """
+
+    def __init__(self, executor: SingleThreadedExecutor, paths: Sequence[ControlPath]) -> None:
+        self._executor = executor
+        self._paths = paths
+
+    def spin(self) -> None:
+        """Run until the context is shut down."""
+        while rclpy.ok():
+            if any(path.subscriptions or path.periodic_calls for path in self._paths):
+                self._executor.spin_once(timeout_sec=0)
+                self._serve_paths(time.perf_counter() + EXECUTOR_PERIOD)
+            else:
+                self._executor.spin_once(timeout_sec=EXECUTOR_PERIOD)
+
+    def _serve_paths(self, end: float) -> None:
+        """Serve the control paths until ``end``, on ``time.perf_counter`` [s]."""
+        subscriptions = [entry for path in self._paths for entry in path.subscriptions]
+        periodic_calls = [call for path in self._paths for call in path.periodic_calls]
+        with _WaitSet(subscriptions) as wait_set:
+            while (now := time.perf_counter()) < end:
+                until = min([end, *(call.due for call in periodic_calls)])
+                for subscription, callback in wait_set.wait(until - now):
+                    for message, info in itertools.islice(poll(subscription), 1):
+                        callback(message, info)
+                for call in periodic_calls:
+                    call.call_if_due()
+
+
+class _WaitSet:
+    """Waits for messages of some subscriptions, with one wait set of the middleware for many waits."""
+
+    def __init__(self, subscriptions: list[tuple[Any, Callback]]) -> None:
+        self._subscriptions = subscriptions
+
+    def __enter__(self) -> _WaitSet:
+        self._handles = contextlib.ExitStack()
+        context = rclpy.get_default_context()
+        for handle in (context.handle, *(subscription.handle for subscription, _ in self._subscriptions)):
+            self._handles.enter_context(handle)
+        if self._subscriptions:
+            self._wait_set = rclpy_implementation.WaitSet(len(self._subscriptions), 0, 0, 0, 0, 0, context.handle)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._handles.close()
+
+    def wait(self, timeout: float) -> list[tuple[Any, Callback]]:
+        """Return the subscriptions with a message, after at most ``timeout`` [s]."""
+        if not self._subscriptions:
+            time.sleep(max(0.0, timeout))
+            return []
+        self._wait_set.clear_entities()
+        for subscription, _ in self._subscriptions:
+            self._wait_set.add_subscription(subscription.handle)
+        self._wait_set.wait(max(0, round(timeout * 1e9)))
+        ready = self._wait_set.get_ready_entities("subscription")
+        return [entry for entry in self._subscriptions if entry[0].handle.pointer in ready]
+
+
+# -- steps of a simulation -----------------------------------------------------------------------------
+
+
+class StepPacer:
+    """Paces the steps of a simulation by the steady clock.
+
+    Attributes
+    ----------
+    dropped : int
+        Steps that are not made up for: simulated time went slower instead.
+    """
+
+    BACKLOG = 5
+    """Steps that may be late and are made up for; more are dropped."""
+
+    def __init__(self) -> None:
+        self.dropped = 0
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin now: no step is due."""
+        self._since = time.perf_counter()
+
+    def take_step(self, timestep: float) -> bool:
+        """Return whether a step is due, and count it as done.
+
+        Parameters
+        ----------
+        timestep : float
+            Wall time of a step [s].
+        """
+        due = int((time.perf_counter() - self._since) / timestep)
+        if due > self.BACKLOG:
+            self.dropped += due - self.BACKLOG
+            self._since += (due - self.BACKLOG) * timestep
+        if due > 0:
+            self._since += timestep
+        return due > 0

@@ -1,0 +1,89 @@
+"""The one publisher that may command, and the count of refused messages."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from arm_control.exceptions import InputError, cause_of
+
+
+def publisher_of(info: dict[str, Any]) -> bytes:
+    """Who published a message; empty with an rclpy that does not tell (before June 2025)."""
+    return bytes(info["publisher_gid"]["data"]) if "publisher_gid" in info else b""
+
+
+class PublisherLock:
+    """The publisher of the first good command on a topic is the only one listened to.
+
+    Until the lock is released, or the owner has been silent for ``silence`` [s] on the steady clock; in lock
+    step, where no clock counts, it is infinite.
+    """
+
+    SILENCE = 1.0
+
+    def __init__(self, silence: float = SILENCE, clock: Callable[[], float] = time.monotonic) -> None:
+        self._silence, self._clock = silence, clock
+        self._owner: bytes | None = None
+        self._heard_at = 0.0
+
+    @property
+    def held(self) -> bool:
+        """Whether a publisher owns the topic, and is not silent."""
+        return self._owner is not None and self._clock() - self._heard_at <= self._silence
+
+    def check(self, info: dict[str, Any]) -> None:
+        """Raise :class:`InputError` when a message is not the owner's, or nobody knows whose."""
+        gid = publisher_of(info)
+        if not gid:
+            raise InputError("this rclpy does not tell publishers apart: one with MessageInfo.publisher_gid is needed")
+        if gid != self._owner and self.held:
+            raise InputError(f"second publisher on the topic: {gid.hex()}")
+
+    def take(self, info: dict[str, Any]) -> None:
+        """Make the publisher of this message the owner."""
+        self._owner, self._heard_at = publisher_of(info), self._clock()
+
+    def release(self) -> None:
+        """Let the next publisher take over."""
+        self._owner = None
+
+
+class Rejections:
+    """Counts what was refused, by cause, and logs each cause: the first time, then once a second.
+
+    Causes may hold names from outside, so there is an end to them: those after the first ``MOST`` count as one.
+    """
+
+    PERIOD = 1.0
+    MOST = 32
+
+    def __init__(self, logger: Any, clock: Callable[[], float] = time.monotonic) -> None:
+        self._logger, self._clock = logger, clock
+        self._logged: dict[str, float] = {}
+        self.counts: Counter[str] = Counter()
+
+    def figures(self) -> dict[str, object]:
+        """The counts, for ``/diagnostics``."""
+        return {f"refused {cause}": count for cause, count in self.counts.items()}
+
+    def add(self, what: str, error: Exception) -> None:
+        """Count one refusal.
+
+        Parameters
+        ----------
+        what : str
+            What was refused, such as ``"joint_states"``.
+        error : Exception
+            Why; :func:`arm_control.exceptions.cause_of` names the cause.
+        """
+        cause, now = f"{what}: {cause_of(error)}", self._clock()
+        if cause not in self.counts and len(self.counts) >= self.MOST:
+            cause = "for other causes"
+        self.counts[cause] += 1
+        if now - self._logged.get(cause, -math.inf) >= self.PERIOD:
+            self._logged[cause] = now
+            self._logger.warning(f"{what} refused: {error} ({self.counts[cause]} so far)")

@@ -1,0 +1,1 @@
+"""Nodes that a command line runs, and what it asks of others."""

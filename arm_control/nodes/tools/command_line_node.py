@@ -1,0 +1,238 @@
+"""Requests of the command line to running nodes: enable gates, read live parameters."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable
+from typing import Any
+
+import rclpy
+from rcl_interfaces.msg import ParameterDescriptor, ParameterType
+from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.parameter import parameter_value_to_python
+from std_srvs.srv import SetBool
+
+from arm_control.core.parameters import SavedParameter
+from arm_control.exceptions import InputError
+from arm_control.nodes.support.arm_node import ROS_OWN, check_environment
+
+DISCOVERY_ROUNDS = 10
+"""Discovery ends when two rounds find the same nodes, or after this many."""
+ANSWER_TIME = 10.0
+"""Longest time for an answer [s]; a busy machine is slow."""
+GATE_PARAMETERS = ["rate_limit", "max_missed", "brake_damping"]
+"""Parameters that only nodes with a gate have; other nodes may have a service ``enable``, too."""
+
+
+class StopRequest:
+    """Notes SIGINT and SIGTERM, for loops that end themselves.
+
+    Attributes
+    ----------
+    requested : bool
+        Whether one of the signals has come since this object was created.
+    """
+
+    def __init__(self) -> None:
+        self.requested = False
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._on_signal)
+
+    def _on_signal(self, *_: object) -> None:
+        self.requested = True
+
+
+class CommandLineNode:
+    """A short-lived node with a context of its own; use it in a ``with`` statement.
+
+    Parameters
+    ----------
+    name : str
+        Name of the node.
+    """
+
+    def __init__(self, name: str) -> None:
+        check_environment()
+        self._context = Context()
+        rclpy.init(context=self._context)
+        self._node = Node(name, context=self._context, start_parameter_services=False)
+        self._executor = SingleThreadedExecutor(context=self._context)
+        self._executor.add_node(self._node)
+
+    def __enter__(self) -> CommandLineNode:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._executor.shutdown()
+        self._node.destroy_node()
+        rclpy.try_shutdown(context=self._context)
+
+    def find_nodes(self, service: str, service_type: str, namespace: str, seconds: float) -> list[str]:
+        """Return the full names of the nodes that offer a service, sorted.
+
+        Parameters
+        ----------
+        service, service_type : str
+            Such as ``enable`` and ``std_srvs/srv/SetBool``.
+        namespace : str
+            Only nodes in it; empty for all.
+        seconds : float
+            Wall time for discovery [s]; longer while more nodes appear.
+        """
+        prefix = f"/{namespace.strip('/')}/" if namespace.strip("/") else "/"
+        names: set[str] | None = None
+        for _ in range(DISCOVERY_ROUNDS):
+            names_before = names
+            self.spin_until(lambda: False, seconds / 2.0)
+            services = [(*name.rpartition("/"), types) for name, types in self._node.get_service_names_and_types()]
+            names = {owner for owner, _, last, types in services if last == service and service_type in types}
+            if names == names_before:
+                break
+        return sorted(name for name in names or () if f"{name}/".startswith(prefix))
+
+    def call(self, service_type: Any, service: str, request: Any, seconds: float = ANSWER_TIME) -> Any:
+        """Call a service and wait for the response.
+
+        Parameters
+        ----------
+        service_type : type
+            Generated class of the service.
+        service : str
+            Its name.
+        request : message
+            The request.
+        seconds : float
+            Longest time for the service to appear, and for the response [s].
+
+        Returns
+        -------
+        message or None
+            The response; None when there is none in time.
+        """
+        client = self._node.create_client(service_type, service)
+        try:
+            if not self.spin_until(client.service_is_ready, seconds):
+                return None
+            future = client.call_async(request)
+            return future.result() if self.spin_until(future.done, seconds) else None
+        finally:
+            self._node.destroy_client(client)
+
+    def spin_until(self, condition: Callable[[], bool], seconds: float) -> bool:
+        """Serve the node until a condition holds; return whether it does.
+
+        Parameters
+        ----------
+        condition : callable
+            Returns whether the wait is over.
+        seconds : float
+            Longest wait [s].
+        """
+        end = time.monotonic() + seconds
+        while not condition() and time.monotonic() < end:
+            self._executor.spin_once(timeout_sec=0.02)
+        return condition()
+
+
+# -- gates ---------------------------------------------------------------------------------------------
+
+
+def enable_gates(namespace: str = "", seconds: float = 4.0) -> list[tuple[str, bool, str]]:
+    """Call the service ``~/enable`` of every gate in a namespace.
+
+    Parameters
+    ----------
+    namespace : str
+        Only gates in it; empty for all.
+    seconds : float
+        Wall time for discovery [s]; longer while more nodes appear.
+
+    Returns
+    -------
+    list of (str, bool, str)
+        Of each gate: its node, whether it is enabled, and its message.
+
+    Raises
+    ------
+    InputError
+        When no gate is running.
+    """
+    with CommandLineNode("arm_control_enable") as client:
+        names = client.find_nodes("enable", "std_srvs/srv/SetBool", namespace, seconds)
+        gates = [name for name in names if _is_gate(client, name)]
+        if not gates:
+            raise InputError(f"no gate is running{' in ' + namespace if namespace else ''}: nothing to enable")
+        return [(gate, *_enable(client, gate)) for gate in gates]
+
+
+def _is_gate(client: CommandLineNode, name: str) -> bool:
+    response = client.call(GetParameters, f"{name}/get_parameters", GetParameters.Request(names=GATE_PARAMETERS))
+    types = [] if response is None else [value.type for value in response.values]
+    return len(types) == len(GATE_PARAMETERS) and ParameterType.PARAMETER_NOT_SET not in types
+
+
+def _enable(client: CommandLineNode, gate: str) -> tuple[bool, str]:
+    response = client.call(SetBool, f"{gate}/enable", SetBool.Request(data=True))
+    return (False, "no answer") if response is None else (bool(response.success), str(response.message))
+
+
+# -- live parameters -----------------------------------------------------------------------------------
+
+
+def live_parameters(node: str = "osc", namespace: str = "", seconds: float = 4.0) -> list[SavedParameter]:
+    """Return the parameters of a running node that may change while it runs.
+
+    Parameters
+    ----------
+    node : str
+        Name of the node.
+    namespace : str
+        Its namespace; empty for the root.
+    seconds : float
+        Wall time for discovery [s].
+
+    Raises
+    ------
+    InputError
+        When there is no such node, or it does not answer.
+    """
+    path = "/".join(filter(None, [*namespace.split("/"), *node.split("/")]))
+    with CommandLineNode("arm_control_tune") as client:
+        nodes = client.find_nodes("get_parameters", "rcl_interfaces/srv/GetParameters", "", seconds)
+        if (full_name := f"/{path}") not in nodes:
+            raise InputError(f"no node {full_name} is running; there are: {', '.join(nodes) or 'none'}")
+        names = _request(client, ListParameters, full_name, "list", ListParameters.Request()).result.names
+        names = sorted(name for name in names if not name.startswith(ROS_OWN))
+        described = _request(client, DescribeParameters, full_name, "describe", DescribeParameters.Request(names=names))
+        saved = [_saved(client, full_name, entry) for entry in described.descriptors if not entry.read_only]
+    return [entry for entry in saved if entry is not None]
+
+
+def _saved(client: CommandLineNode, node: str, descriptor: ParameterDescriptor) -> SavedParameter | None:
+    """Return a parameter with its value; None when it has none.
+
+    One request for each parameter: ROS returns no value at all when one of several parameters is not set.
+    """
+    request = GetParameters.Request(names=[descriptor.name])
+    response = _request(client, GetParameters, node, "get", request)
+    values = [value for value in response.values if value.type != ParameterType.PARAMETER_NOT_SET]
+    if not values:
+        return None
+    return SavedParameter(descriptor.name, _plain(parameter_value_to_python(values[0])), descriptor.description)
+
+
+def _request(client: CommandLineNode, service_type: Any, node: str, verb: str, request: Any) -> Any:
+    """Call the service ``<verb>_parameters`` of a node."""
+    response = client.call(service_type, f"{node}/{verb}_parameters", request)
+    if response is None:
+        raise InputError(f"{node} does not answer: is it still running?")
+    return response
+
+
+def _plain(value: Any) -> Any:
+    """Convert arrays to lists."""
+    return value if isinstance(value, (str, bool, int, float)) else list(value)

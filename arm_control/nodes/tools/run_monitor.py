@@ -1,0 +1,204 @@
+"""The node ``monitor``: starts a run, records what goes over the topics, keeps the newest figures.
+
+Messages are kept as they came over the wire, fetched in batches and read when the run is over, so that
+recording costs the control loop next to nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import PoseStamped
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
+from rclpy.node import Node
+from rclpy.serialization import deserialize_message
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Bool, Float64
+from std_srvs.srv import SetBool
+
+from arm_control.core.time import NANOSECONDS
+from arm_control.exceptions import InputError
+from arm_control.messages.fields import nanoseconds, pose_from_message
+from arm_control.model import RobotModel
+from arm_control.motion.references import Target
+from arm_control.nodes.support.arm_node import EVENTS, LATCHED, LATCHED_EVENTS, LOSSLESS
+from arm_control.nodes.support.polling import poll, polled_subscription
+from arm_control.simulation.recording import Recording
+
+RECORDER_READY = "recorder/ready"
+"""Latched topic on which a recorder says that it hears states and commands."""
+FIGURES = ("position_error", "orientation_error", "condition_number", "saturation", "braking")
+
+
+class MonitorNode(Node):
+    """Watches a run from outside.
+
+    Parameters
+    ----------
+    awaited : mapping of str to int
+        How many ``targets``, and ``obstacles``, the controller must know of before the simulator is started.
+    simulator : str
+        Name of the node that simulates; empty where none does.
+    keep : int
+        States and commands kept at most, the newest ones.
+
+    Attributes
+    ----------
+    figures : dict of str to float
+        The newest values of ``controller_state/*``.
+    diagnostics : dict of str to dict
+        The newest status of each node, by its name; ``"message"`` is its sentence.
+    left_out : Counter
+        How many messages were not of this arm, by what was wrong; known when the recording is made.
+    started : bool
+        Whether it has asked the simulator to go on.
+    waits_for_recorder : bool
+        Whether a recorder must hear states and commands before the simulator is started.
+    """
+
+    def __init__(self, awaited: Mapping[str, int], simulator: str = "simulator", keep: int = 2_000_000) -> None:
+        super().__init__("monitor", start_parameter_services=False)
+        self.waits_for_recorder, self.left_out = False, Counter[str]()
+        self._missing, self.started, self._simulator = dict(awaited), False, simulator
+        self._raw_states: deque[bytes] = deque(maxlen=keep)
+        self._raw_commands: deque[bytes] = deque(maxlen=keep)
+        self._target_messages: list[PoseStamped] = []
+        self.figures = dict.fromkeys(FIGURES, math.nan)
+        self.diagnostics: dict[str, dict[str, str]] = {}
+        self._states = polled_subscription(self, JointState, "joint_states", LOSSLESS, raw=True)
+        self._commands = polled_subscription(self, JointState, "joint_commands", LOSSLESS, raw=True)
+        for qos in (EVENTS, LATCHED_EVENTS):
+            self.create_subscription(PoseStamped, "target_pose", self._on_target, qos)
+        for what in awaited:
+            self._await(what)
+        self.create_subscription(Bool, RECORDER_READY, self._on_recorder, LATCHED)
+        self.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 10)
+        self._newest = {name: polled_subscription(self, Float64, f"controller_state/{name}", 1) for name in FIGURES}
+        self._pause = self.create_client(SetBool, f"{simulator or 'simulator'}/pause")
+        self.create_timer(0.05, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    @property
+    def stamp_ns(self) -> int:
+        """Stamp of the newest state, -1 before the first [ns]."""
+        return _newest_ns(self._raw_states)
+
+    @property
+    def command_ns(self) -> int:
+        """Stamp of the newest command, -1 before the first [ns]."""
+        return _newest_ns(self._raw_commands)
+
+    @property
+    def active_target(self) -> int:
+        """Number of the target that is active now, counted from 1; 0 before the first."""
+        return sum(nanoseconds(message.header.stamp) <= self.stamp_ns for message in self._target_messages)
+
+    @property
+    def has_company(self) -> bool:
+        """Whether there is more than one simulator of this name."""
+        publishers = self.get_publishers_info_by_topic("joint_states")
+        return sum(info.node_name == self._simulator for info in publishers) > 1
+
+    def pause(self) -> None:
+        """Ask the simulator to stop where it is, if it was started here."""
+        if self.started:
+            self._pause.call_async(SetBool.Request(data=True))
+
+    def recording(self, model: RobotModel) -> Recording:
+        """Everything recorded so far, in the model's joint order."""
+        self._fetch()
+        stamps, q, v = self._read("joint_states", self._raw_states, model, "position", "velocity")
+        command_stamps, tau = self._read("joint_commands", self._raw_commands, model, "effort")
+        return Recording(stamps, q, v, command_stamps, tau, self._targets(model))
+
+    def _targets(self, model: RobotModel) -> tuple[Target, ...]:
+        """Targets that make sense; the others are counted."""
+        targets = []
+        for message in self._target_messages:
+            try:
+                targets.append(_target(message, model))
+            except InputError as error:
+                self.left_out[f"target_pose: {error}"] += 1
+        return tuple(targets)
+
+    def _read(self, topic: str, raw: deque[bytes], model: RobotModel, *fields: str) -> tuple[Any, ...]:
+        """Stamps (n,) and fields (n, nv) of the messages of this arm; the others are counted."""
+        stamps, rows = [], []
+        for stamp_ns, message in _unpack(raw):
+            try:
+                rows.append([model.in_joint_order(message.name, getattr(message, field), field) for field in fields])
+                stamps.append(stamp_ns)
+            except InputError as error:
+                self.left_out[f"{topic}: {error}"] += 1
+        columns = np.array(rows).reshape(len(rows), len(fields), model.nv).swapaxes(0, 1)
+        return np.array(stamps, dtype=np.int64), *columns
+
+    def _await(self, what: str) -> None:
+        """Wait until the controller says that it knows as many as it must."""
+
+        def on_count(message: Float64) -> None:
+            if message.data >= self._missing.get(what, math.inf):
+                del self._missing[what]
+
+        self.create_subscription(Float64, f"controller_state/{what}", on_count, LATCHED)
+
+    def _fetch(self) -> None:
+        self._raw_states.extend(raw for raw, _ in poll(self._states))
+        self._raw_commands.extend(raw for raw, _ in poll(self._commands))
+        for name, subscription in self._newest.items():
+            for message, _ in poll(subscription):
+                self.figures[name] = message.data
+
+    def _on_target(self, message: PoseStamped) -> None:
+        """Keep it, once: a latched one is heard by both subscriptions."""
+        if message not in self._target_messages:
+            self._target_messages.append(message)
+
+    def _on_timer(self) -> None:
+        """Fetch what has come; start the simulator once the controller has its targets and we hear both."""
+        self._fetch()
+        connected = self._states.get_publisher_count() and self._commands.get_publisher_count()
+        connected = connected and not self.waits_for_recorder
+        if not self.started and connected and not self._missing and not self.has_company:
+            self.started = self._pause.service_is_ready()
+            if self.started:
+                self._pause.call_async(SetBool.Request(data=False))
+
+    def _on_recorder(self, _: Bool) -> None:
+        self.waits_for_recorder = False
+
+    def _on_diagnostics(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            values = {item.key: item.value for item in status.values}
+            self.diagnostics[status.name.rpartition("/")[2]] = {"message": status.message, **values}
+
+
+def _newest_ns(recorded: deque[bytes]) -> int:
+    """Stamp of the last of the serialised messages, which begin with a header; -1 where there is none [ns]."""
+    if not recorded:
+        return -1
+    raw = recorded[-1]
+    order = "<" if raw[1] & 1 else ">"
+    seconds, nanoseconds_ = struct.unpack_from(f"{order}iI", raw, 4)
+    return int(seconds) * NANOSECONDS + int(nanoseconds_)
+
+
+def _unpack(raw: deque[bytes]) -> Iterator[tuple[int, JointState]]:
+    """Stamps [ns] and messages; one that repeats the stamp before it is left out."""
+    last_ns = -1
+    for message in (deserialize_message(item, JointState) for item in raw):
+        stamp_ns = nanoseconds(message.header.stamp)
+        if stamp_ns != last_ns:
+            yield stamp_ns, message
+        last_ns = stamp_ns
+
+
+def _target(message: PoseStamped, model: RobotModel) -> Target:
+    frame = message.header.frame_id or model.base
+    return Target(nanoseconds(message.header.stamp), frame, pose_from_message(message))

@@ -1,0 +1,201 @@
+"""The three passes of :mod:`arm_control.planning.ilqr` for an arm, each one call of a compiled loop over the knots."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from arm_control.compiler.scan_law import Scan, ScanLaw
+from arm_control.maths.poses import Array
+from arm_control.model import RobotModel
+from arm_control.model.quantities import tool_numbers
+from arm_control.planning.arm_dynamics import ArmDynamics
+from arm_control.planning.arm_laws import ArmLaws
+from arm_control.planning.costs import Costs
+from arm_control.planning.riccati import NOT_SETTLED, Backward
+
+TRIES = 4
+"""How often a knot whose controls do not settle is tried again, compiled, before it is solved on floats."""
+
+
+class CompiledPasses:
+    """Compiled passes of an arm, semi-implicit Euler.
+
+    Parameters
+    ----------
+    dynamics : ArmDynamics
+    costs : Costs
+    n : int
+        Number of steps N.
+    u_min, u_max : ndarray, shape (n_u,)
+        Limits; infinite for none.
+    clamps : bool
+        Limits are put on in the rollout only (naive clamping).
+    by_state : bool
+        Lambda keeps states near, not controls.
+    """
+
+    def __init__(
+        self,
+        dynamics: ArmDynamics,
+        costs: Costs,
+        n: int,
+        u_min: Array,
+        u_max: Array,
+        clamps: bool = False,
+        by_state: bool = False,
+    ) -> None:
+        has_limits = bool(np.isfinite(u_min).any() or np.isfinite(u_max).any())
+        self._has_box = has_limits and not clamps
+        laws = ArmLaws(dynamics.model.tree, costs, has_limits, self._has_box, by_state)
+        self._n, self._n_x, self._n_u = n, dynamics.n_x, dynamics.n_u
+        self._laws = {"rollout": laws.rollout(), "expansion": laws.expansion(), "backward": laws.backward()}
+        self._scans = {name: _compiled(dynamics.model, law) for name, law in self._laws.items()}
+        self.is_compiled = all(type(scan).__name__ != "TextScan" for scan in self._scans.values())
+        width = self._scans["expansion"].width
+        self._rows = n + 1 + -(n + 1) % width
+        self._arrays = self._memory(dynamics, costs, u_min, u_max)
+        self._side = 0
+        self._calls = [self._bound(side) for side in (0, 1)]
+
+    def _memory(self, dynamics: ArmDynamics, costs: Costs, u_min: Array, u_max: Array) -> dict[str, Array]:
+        arrays: dict[str, Array] = {"weights": np.zeros((self._rows, len(costs.terms)))}
+        arrays["weights"][: self._n + 1] = costs.weights(self._n)
+        shared = {"dt": np.array([dynamics.dt]), "tool": dynamics.tool, "numbers": costs.numbers}
+        arrays |= shared | {"u_min": u_min.copy(), "u_max": u_max.copy(), "alpha": np.zeros(1), "lamb": np.zeros(1)}
+        sizes = {"k": self._n_u, "K": self._n_u * self._n_x, "held": self._n_u, "status": 1}
+        sizes |= self._scans["expansion"].outputs
+        for name, size in sizes.items():
+            arrays[name] = np.zeros((self._rows, size))
+        sides = {f"{name}{side}": size for name, size in (("x", self._n_x), ("u", self._n_u)) for side in (0, 1)}
+        for name, size in sides.items():
+            arrays[name] = np.zeros((self._rows, size))
+        law = {**self._laws["rollout"].inputs, **self._laws["backward"].inputs}
+        arrays |= {name: np.zeros(law[name]) for name in ("total", "V_x", "V_xx", "sums")}
+        return {**arrays, "x": np.zeros(self._n_x)}
+
+    def _bound(self, side: int) -> dict[str, Callable[[], float]]:
+        """The functions where the present plan is on this side, and what is tried on the other."""
+        a, other = self._arrays, 1 - side
+        x, u, x_new, u_new = a[f"x{side}"], a[f"u{side}"], a[f"x{other}"], a[f"u{other}"]
+        roll = {**a, "x_old": x, "u_old": u, "x_new": x_new, "u_new": u_new}
+        return {
+            "rollout": self._scans["rollout"].bind(roll, self._n + 1),
+            "expansion": self._scans["expansion"].bind({**a, "x": x, "u": u}, self._rows),
+            "backward": self._bind_backward(side, self._n),
+        }
+
+    def _bind_backward(self, side: int, n: int) -> Callable[[], float]:
+        a = self._arrays
+        return self._scans["backward"].bind({**a, "u": a[f"u{side}"], "held_new": a["held"]}, n)
+
+    @property
+    def _now(self) -> str:
+        return str(self._side)
+
+    @property
+    def xs(self) -> Array:
+        """States of the present plan, shape (N + 1, n_x)."""
+        return self._arrays["x" + self._now][: self._n + 1]
+
+    @property
+    def us(self) -> Array:
+        """Controls of the present plan, shape (N, n_u)."""
+        return self._arrays["u" + self._now][: self._n]
+
+    @property
+    def k(self) -> Array:
+        """Feed-forward changes, shape (N, n_u)."""
+        return self._arrays["k"][: self._n]
+
+    @property
+    def K(self) -> Array:
+        """Feedback, shape (N, n_u, n_x)."""
+        return self._arrays["K"][: self._n].reshape(self._n, self._n_u, self._n_x)
+
+    @property
+    def held(self) -> Array:
+        """Controls at a limit in the last backward pass, shape (N, n_u): -1, 0 or 1."""
+        return self._arrays["held"][: self._n]
+
+    def start(self, x0: Array, us: Array, plan: tuple[Array, Array] | None) -> float:
+        """See :class:`~arm_control.planning.ilqr.Passes`."""
+        self._arrays["held"][:] = 0.0
+        self.us[:], self.xs[:], self.k[:], self.K[:] = us, x0, 0.0, 0.0
+        if plan is not None:
+            self.xs[:], self.K[:] = plan
+        cost = self.rollout(0.0, x0)
+        self.accept()
+        return cost
+
+    def expand(self) -> None:
+        """See :class:`~arm_control.planning.ilqr.Passes`."""
+        self._calls[self._side]["expansion"]()
+
+    def rollout(self, alpha: float, x0: Array | None = None) -> float:
+        """See :class:`~arm_control.planning.ilqr.Passes`."""
+        a = self._arrays
+        a["x"][:] = self.xs[0] if x0 is None else x0
+        a["alpha"][0], a["total"][0] = alpha, 0.0
+        self._calls[self._side]["rollout"]()
+        return float(a["total"][0])
+
+    def accept(self) -> None:
+        """See :class:`~arm_control.planning.ilqr.Passes`."""
+        self._side = 1 - self._side
+
+    def backward(self, lambda_: float) -> Backward:
+        """See :class:`~arm_control.planning.ilqr.Passes`."""
+        a, rest, run = self._arrays, self._n, self._calls[self._side]["backward"]
+        a["V_x"][:], a["V_xx"][:], a["lamb"][0], a["sums"][:] = a["l_x"][rest], a["l_xx"][rest], lambda_, 0.0
+        tries = TRIES
+        while rest:
+            done = int(run())
+            rest, tries = rest - done, TRIES if done else tries - 1
+            if rest and tries and a["status"][rest - 1, 0] == NOT_SETTLED:  # go on with the set it got to
+                run = self._bind_backward(self._side, rest)
+            elif rest:
+                rest -= 1
+                if a["status"][rest, 0] != NOT_SETTLED or not self._solve_knot(rest):
+                    a["held"][rest] = 0.0
+                    return Backward(0.0, 0.0, 0.0, rest)
+                run, tries = self._bind_backward(self._side, rest), TRIES
+        dV_1, dV_2, gradient = a["sums"].tolist()
+        return Backward(dV_1, dV_2, gradient / self._n, -1)
+
+    def _solve_knot(self, row: int) -> bool:
+        """One step on floats, where the box is solved to the end; whether that could be done."""
+        a, law = {**self._arrays, "u": self._arrays["u" + self._now]}, self._laws["backward"]
+        whole = law.shared + law.carried
+        a["held"][row] = np.nan_to_num(np.clip(a["held"][row], -1.0, 1.0))
+        found = law.text({name: a[name] if name in whole else a[name][row] for name in law.inputs})
+        if not found["status"][0] > 0.0:
+            return False
+        for name, values in found.items():
+            target = a[name.removesuffix("_new")]
+            (target if name in law.carried else target[row])[:] = np.ravel(values)
+        return True
+
+
+def _compiled(model: RobotModel, law: ScanLaw) -> Scan:
+    return model.compile_scan(law, _samples(model, law))
+
+
+def _samples(model: RobotModel, law: ScanLaw) -> Mapping[str, Array]:
+    """Two rows to compare a compiled law on: symmetric matrices positive definite, the tool a real one."""
+    rng = np.random.default_rng(0)
+    found: dict[str, Array] = {}
+    for name, size in law.inputs.items():
+        shape = (size,) if name in law.shared + law.carried else (2, size)
+        found[name] = rng.uniform(-0.5, 0.5, shape)
+        if name in ("V_xx", "l_xx", "l_uu", "G_u"):
+            n = int(np.sqrt(2 * size))
+            A = rng.uniform(-1.0, 1.0, (n, n))
+            found[name][:] = (A @ A.T / n + np.eye(n))[np.triu_indices(n)]
+        if name in ("held", "lamb"):
+            found[name][:] = 0.0
+    fixed = {"tool": tool_numbers(model.tree)} | {
+        key: np.full(model.nv, s) for key, s in (("u_min", -9.0), ("u_max", 9.0))
+    }
+    return found | {name: values for name, values in fixed.items() if name in found}

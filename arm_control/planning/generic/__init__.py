@@ -1,0 +1,1 @@
+"""Planning in NumPy, for any dynamics and costs: to compare with, and for systems that are not arms."""

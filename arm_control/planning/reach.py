@@ -1,0 +1,281 @@
+"""Reaching a pose: what is to be small over the horizon, the plan, and how it is followed.
+
+    (1)  l   = w_u/2 |D (u - g(q_0))|^2 + limits + s_e/2 (w_p |e_p|^2 + w_o |e_o|^2) + s_v/2 w_v |v|^2       per second
+         l_N =                            limits + 1/2 (w_p |e_p|^2 + w_o |e_o|^2) + 1/2 w_v |v|^2           at the end
+    (2)  tau = limit(u_k + K_k (x - x(s)))                            while the plan lasts, s after its start
+         x(s): v = v_k + (s - t_k) a,  q = q_k + (s - t_k) v,  a = (v_{k+1} - v_k) / dt         the solver's own step
+    (3)  tau = limit(h + M (k_p (q_N - q) - k_v v))                   after its end: hold
+
+D is one over the inertia of each joint alone, so that a wrist's motion costs what a shoulder's does. Torque that holds
+the arm costs nothing in (1), so no weight of the control pulls it off its target. A target farther away than ``far``
+is planned for as if it was that far, in its direction: else no limit would count beside it. Where nothing better is
+known the solver begins with (3) at the start: the arm stays, or stops.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from arm_control.core.parameters import Parameters, parameter
+from arm_control.exceptions import InputError
+from arm_control.maths.poses import Array, Pose, limit_magnitude, wrap_angle
+from arm_control.model import RobotModel, Terms
+from arm_control.planning.arm_dynamics import ArmDynamics
+from arm_control.planning.costs import Barrier, Costs, Term
+from arm_control.planning.ilqr import Ilqr, IlqrParameters, IlqrResult
+from arm_control.planning.residuals import ControlError, LimitDistance, OrientationError, PositionError, StateError
+
+KP, KV = 100.0, 20.0
+"""Gains of (3) [1/s^2], [1/s]."""
+ZONES = 0.2, 0.5
+"""How far from a joint's limits of position [rad or m] and speed [rad/s or m/s] their cost begins."""
+
+
+@dataclass(frozen=True)
+class ReachParameters(Parameters):
+    """Horizon, weights and limits of a reach."""
+
+    horizon: int = parameter(50, "steps that are planned ahead", lower=1, upper=2000)
+    step: float = parameter(0.02, "length of a step", unit="s", lower=1e-4, upper=0.2)
+    position_weight: float = parameter(4000.0, "w_p, of the square of the distance at the end", unit="1/m^2", lower=0.0)
+    orientation_weight: float = parameter(
+        1000.0, "w_o, of the square of the angle at the end", unit="1/rad^2", lower=0.0
+    )
+    velocity_weight: float = parameter(
+        40.0, "w_v, of the squares of the joints' speeds at the end", unit="s^2/rad^2", lower=0.0
+    )
+    running_share: float = parameter(1.0, "s_e, how much of w_p and w_o counts on the way", unit="1/s", lower=0.0)
+    velocity_share: float = parameter(0.1, "s_v, how much of w_v counts on the way", unit="1/s", lower=0.0)
+    control_weight: float = parameter(
+        0.02, "w_u, of the squares of torque beside the weight, by the joints' inertia", unit="s^4/rad^2", lower=1e-9
+    )
+    limit_weight: float = parameter(
+        1000.0, "of coming near a joint's limits of position or speed", unit="1/s", lower=0.0
+    )
+    effort_share: float = parameter(0.9, "share of the effort limits that a plan may use", lower=0.01, upper=1.0)
+    far: float = parameter(0.6, "a target farther away counts as being so far away", unit="m", lower=1e-3)
+    max_iterations: int = parameter(50, "iterations after which a plan must do", lower=1)
+
+
+class PlanTorque(NamedTuple):
+    """Torque (nv,) by equation (2) or (3), in two parts."""
+
+    feedforward: Array
+    feedback: Array
+
+    @property
+    def tau(self) -> Array:
+        """Both together."""
+        return self.feedforward + self.feedback
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A motion over N steps, and the gains that hold on to it.
+
+    Attributes
+    ----------
+    stamp_ns : int
+        When its first state was measured [ns].
+    dt : float
+        Length of a step [s].
+    xs, us, K : ndarray, shape (N + 1, 2 nv), (N, nv) and (N, nv, 2 nv)
+        States (q, v), torque, and feedback.
+    limit : ndarray, shape (nv,)
+        Largest torque [N m or N].
+    is_continuous : ndarray of bool, shape (nv,)
+        Joints that may turn on and on.
+    cost : float
+    iterations : int
+    reason : str
+        Why the solver stopped.
+    goes_on : bool
+        Whether the target is farther away than the plan goes.
+    """
+
+    stamp_ns: int
+    dt: float
+    xs: Array
+    us: Array
+    K: Array
+    limit: Array
+    is_continuous: Array
+    cost: float
+    iterations: int
+    reason: str
+    goes_on: bool = False
+
+    @property
+    def duration(self) -> float:
+        """How long it lasts [s]."""
+        return len(self.us) * self.dt
+
+    def state(self, seconds: float) -> Array:
+        """Where the arm should be so long after the start: x(s) of equation (2), shape (2 nv,); x_N after the end."""
+        return self._between(self._knot(seconds), seconds)
+
+    def error(self, seconds: float, x: Array) -> Array:
+        """``x - x(s)``, shape (2 nv,), the short way round for continuous joints."""
+        n = self.us.shape[1]
+        e = x - self.state(seconds)
+        e[:n] = np.where(self.is_continuous, wrap_angle(e[:n]), e[:n])
+        return e
+
+    def command(self, seconds: float, t: Terms) -> PlanTorque:
+        """Torque by equation (2), after the end by (3).
+
+        Parameters
+        ----------
+        seconds : float
+            Time since the plan's first state [s].
+        t : Terms
+            The arm in the measured state.
+        """
+        k, x = self._knot(seconds), np.concatenate([t.q, t.v])
+        e = self.error(seconds, x)
+        if k == len(self.us):
+            return hold(t, t.q - e[: len(t.q)], self.limit)
+        wanted = self.us[k] + self.K[k] @ e  # (2)
+        return PlanTorque(self.us[k], np.clip(wanted, -self.limit, self.limit) - self.us[k])
+
+    def _knot(self, seconds: float) -> int:
+        """Number of the last knot that is not later; N after the end."""
+        return min(max(int(seconds / self.dt + 1e-6), 0), len(self.us))
+
+    def _between(self, k: int, seconds: float) -> Array:
+        if k == len(self.us):
+            return self.xs[k].copy()
+        n, s = self.us.shape[1], max(seconds - k * self.dt, 0.0)
+        v = self.xs[k, n:] + s / self.dt * (self.xs[k + 1, n:] - self.xs[k, n:])
+        return np.concatenate([self.xs[k, :n] + s * v, v])
+
+
+def hold(t: Terms, q: Array, limit: Array) -> PlanTorque:
+    """Torque that holds an arm at q, shape (nv,): equation (3), with the limits of a plan."""
+    bias = np.clip(t.h, -limit, limit)
+    return PlanTorque(bias, np.clip(t.h + t.M @ (KP * (q - t.q) - KV * t.v), -limit, limit) - bias)
+
+
+class ReachPlanner:
+    """Plans reaches of one arm; what is compiled is compiled here, once.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    parameters : ReachParameters
+
+    Examples
+    --------
+    >>> from arm_control import urdf_path
+    >>> model = RobotModel.from_urdf(urdf_path("planar2"))
+    >>> planner = ReachPlanner(model, ReachParameters(orientation_weight=0.0))
+    >>> start, goal = np.array([0.5, 1.0, 0.0, 0.0]), model.pose([0.8, 0.7])
+    >>> plan = planner.plan(0, start, goal)
+    >>> (model.pose(plan.xs[-1, :2]).p - goal.p).round(2) + 0.0
+    array([0., 0., 0.])
+    """
+
+    def __init__(self, model: RobotModel, parameters: ReachParameters) -> None:
+        self.model, self.parameters = model, parameters
+        self.limit = parameters.effort_share * model.tau_max
+        start = np.zeros(model.nv)
+        self._costs = self._costs_of(start, model.pose(start))
+        self._solver = Ilqr(
+            ArmDynamics(model, parameters.step),
+            self._costs,
+            parameters.horizon,
+            -self.limit,
+            self.limit,
+            IlqrParameters(max_iterations=parameters.max_iterations),
+        )
+
+    def plan(self, stamp_ns: int, x0: npt.ArrayLike, X_WT: Pose, warm: Plan | None = None) -> Plan:
+        """Plan a reach.
+
+        Parameters
+        ----------
+        stamp_ns : int
+            When the start was measured [ns].
+        x0 : array_like, shape (2 nv,)
+            Positions and velocities to start from.
+        X_WT : Pose
+            Pose to reach, in the world.
+        warm : Plan, optional
+            An earlier plan to begin with: what is left of it now.
+
+        Raises
+        ------
+        InputError
+            When start or target are not finite, or no plan was found.
+        """
+        x0 = np.array(x0, dtype=float)
+        if x0.shape != (2 * self.model.nv,) or not np.isfinite(x0).all():
+            raise InputError(f"the start is {x0.tolist()}: {2 * self.model.nv} finite numbers are needed")
+        p = self.model.pose(x0[: self.model.nv]).p
+        way = X_WT.p - p
+        near = Pose(X_WT.R, p + limit_magnitude(way, self.parameters.far))
+        self._costs.numbers[:] = self._costs_of(x0[: self.model.nv], near).numbers
+        result = self._solved(stamp_ns, x0, warm)
+        if not result.K.any():
+            raise InputError(f"no plan was found: {result.reason}")
+        return self._plan(stamp_ns, result, float(np.linalg.norm(way)) > self.parameters.far)
+
+    def _solved(self, stamp_ns: int, x0: Array, warm: Plan | None) -> IlqrResult:
+        if warm is not None:
+            shift = round((stamp_ns - warm.stamp_ns) * 1e-9 / warm.dt)
+            if 0 <= shift < len(warm.us):
+                try:
+                    return self._solver.solve(x0, *_shifted(warm, shift))
+                except InputError:  # what was left of it leads astray from here
+                    pass
+        return self._solver.solve(x0, *self._staying(x0))
+
+    def _staying(self, x0: Array) -> tuple[Array, tuple[Array, Array]]:
+        """Controls, and states and gains to hold on to, by which the arm stays where it is: equation (3)."""
+        n, N = self.model.nv, self.parameters.horizon
+        M = self.model.mass_matrix(x0[:n])
+        xs = np.concatenate([x0[:n], np.zeros(n)])
+        K = np.hstack([-KP * M, -KV * M])
+        return np.tile(self.model.gravity(x0[:n]), (N, 1)), (np.tile(xs, (N + 1, 1)), np.tile(K, (N, 1, 1)))
+
+    def _plan(self, stamp_ns: int, result: IlqrResult, goes_on: bool) -> Plan:
+        is_continuous = np.isinf(self.model.q_max)
+        solved = result.xs, result.us, result.K
+        outcome = result.cost, result.iterations, result.reason
+        return Plan(stamp_ns, self.parameters.step, *solved, self.limit, is_continuous, *outcome, goes_on)
+
+    def _costs_of(self, q0: Array, X_WT: Pose) -> Costs:
+        """Equation (1)."""
+        p, model, n, dt = self.parameters, self.model, self.model.nv, self.parameters.step
+        share, slow = p.running_share * dt, p.velocity_weight
+        inertia = np.diag(model.mass_matrix(q0))
+        terms = [
+            Term(ControlError(model.gravity(q0)), running=p.control_weight * dt, scale=1.0 / inertia**2),
+            Term(PositionError(X_WT.p), p.position_weight * share, p.position_weight),
+            Term(StateError(np.zeros(2 * n)), slow * p.velocity_share * dt, slow, scale=[0.0] * n + [1.0] * n),
+        ]
+        if p.orientation_weight:
+            terms.append(Term(OrientationError(X_WT.R), p.orientation_weight * share, p.orientation_weight))
+        free = np.full(n, np.inf)
+        for low, high, zone in (
+            (model.q_min, model.q_max, ZONES[0]),
+            (np.concatenate([-free, -model.v_max]), np.concatenate([free, model.v_max]), ZONES[1]),
+        ):
+            distance = LimitDistance(low, high)
+            if p.limit_weight and distance.size:
+                terms.append(Term(distance, p.limit_weight * dt, p.limit_weight * dt, Barrier(zone)))
+        return Costs(*terms)
+
+
+def _shifted(plan: Plan, shift: int) -> tuple[Array, tuple[Array, Array]]:
+    """What is left of a plan after some steps: controls, and states and gains; the last ones go on."""
+
+    def later(rows: Array) -> Array:
+        return np.concatenate([rows[shift:], np.repeat(rows[-1:], shift, axis=0)])
+
+    return later(plan.us), (later(plan.xs), later(plan.K))

@@ -1,0 +1,1 @@
+"""Figures, pages and pictures of runs, simulations and bags. No ROS here."""

@@ -1,0 +1,138 @@
+"""Inverse dynamics of a recording: the torque that the model says the recorded motion takes, beside recorded effort.
+
+    (1)  v(t + s) ~ v + a s        fitted to the recorded velocities within WINDOW of each state, least squares
+    (2)  tau = M(q) a + h(q, v)    with that a and v
+    (3)  g(q)                      gravity's part of it
+
+A recording holds no acceleration, so (1) makes it: a line through the velocities of a window filters their noise, and
+everything faster than about the window. Where no velocities were recorded, the slope of positions is taken for them.
+The effort of many arms is motor current, not torque: then only how the two go together means something.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from arm_control.exceptions import BagError
+from arm_control.maths.poses import Array
+from arm_control.messages.bags.contents import JointSeries
+from arm_control.model import RobotModel
+
+WINDOW = 0.1
+"""Half of the time that a line is fitted to [s]."""
+BLOCK = 1000
+"""States that are fitted with one origin of time."""
+
+Indices = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Dynamics:
+    """What a motion takes.
+
+    Attributes
+    ----------
+    t : ndarray, shape (n,)
+        Time since the first state [s].
+    tau, gravity : ndarray, shape (n, nv)
+        Torque by the model, and gravity's part [N m or N].
+    effort : ndarray, shape (n, nv)
+        Recorded effort; NaN where there is none.
+    a : ndarray, shape (n, nv)
+        Accelerations of (1) [rad/s^2 or m/s^2].
+    """
+
+    t: Array
+    tau: Array
+    gravity: Array
+    effort: Array
+    a: Array
+
+
+def inverse_dynamics(series: JointSeries, model: RobotModel) -> Dynamics:
+    """Compute (1) to (3) for every recorded state.
+
+    Raises
+    ------
+    BagError
+        When the recording lacks joints of the model, or has fewer than three states.
+    """
+    t, q, v = series.t, series.of(model, "position"), series.of(model, "velocity")
+    if len(t) < 3 or not t[-1] > t[0]:
+        raise BagError("inverse dynamics needs at least three states at different times")
+    if np.isnan(v).any():
+        v = fitted(t, q)[1]
+    v, a = fitted(t, v)
+    tau = np.array([model.inverse_dynamics(*state) for state in zip(q, v, a, strict=True)])
+    gravity = np.array([model.gravity(row) for row in q])
+    return Dynamics(t, tau, gravity, series.of(model, "effort"), a)
+
+
+def fitted(t: Array, x: Array, half: float = WINDOW) -> tuple[Array, Array]:
+    """Value and slope at each time of the line fitted to what is within ``half`` of it [s].
+
+    Parameters
+    ----------
+    t : ndarray, shape (n,)
+        Times, increasing [s].
+    x : ndarray, shape (n, m)
+        Values.
+    half : float
+        Half of the window [s]; where it holds fewer than three times, the neighbours count.
+
+    Examples
+    --------
+    >>> t = np.array([0.0, 0.01, 0.03, 0.04])
+    >>> value, slope = fitted(t, 2.0 + 3.0 * t[:, None])
+    >>> value.ravel().round(9), slope.ravel().round(9)
+    (array([2.  , 2.03, 2.09, 2.12]), array([3., 3., 3., 3.]))
+    """
+    n = len(t)
+    low = np.minimum(np.searchsorted(t, t - half, "left"), np.maximum(np.arange(n) - 1, 0))
+    high = np.maximum(np.searchsorted(t, t + half, "right"), np.minimum(np.arange(n) + 2, n))
+    value, slope = np.empty_like(x), np.empty_like(x)
+    for begin in range(0, n, BLOCK):  # each with an origin of its own: sums of squares of large times lose digits
+        rows = slice(begin, min(begin + BLOCK, n))
+        part = slice(low[rows][0], high[rows][-1])
+        times, ends = t[part] - t[begin], (low[rows] - part.start, high[rows] - part.start)
+        value[rows], slope[rows] = _lines(times[:, None], x[part], *ends, t[rows, None] - t[begin])
+    return value, slope
+
+
+def _lines(t: Array, x: Array, low: Indices, high: Indices, at: Array) -> tuple[Array, Array]:
+    """Value at a time and slope of the lines through the rows from low to high."""
+    sums = [np.vstack([0 * y[:1], np.cumsum(y, axis=0)]) for y in (t, t * t, x, t * x)]
+    s_t, s_tt, s_x, s_tx = (total[high] - total[low] for total in sums)
+    count = (high - low)[:, None]
+    slope = (s_tx - s_t * s_x / count) / np.maximum(s_tt - s_t * s_t / count, 1e-15)
+    return (s_x - slope * s_t) / count + slope * at, slope
+
+
+def summary(dynamics: Dynamics, model: RobotModel) -> list[tuple[str, ...]]:
+    """A table, its head first, with a row per joint: recorded effort, the model's torque, how the two go together."""
+    rows: list[tuple[str, ...]] = [
+        ("joint", "effort rms", "model rms", "difference", "correlation", "with gravity"),
+    ]
+    for i, name in enumerate(model.joint_names):
+        told = np.isfinite(dynamics.effort[:, i])
+        effort, tau, gravity = (x[told, i] for x in (dynamics.effort, dynamics.tau, dynamics.gravity))
+        sizes = [f"{_rms(x):.4g}" for x in (effort, tau, tau - effort)]
+        together = [f"{correlation(x, effort):.3f}" for x in (tau, gravity)]
+        rows.append((name, *(cell.replace("nan", "-") for cell in sizes + together)))
+    return rows
+
+
+def correlation(x: Array, y: Array) -> float:
+    """Correlation of two series, shape (n,); NaN where one of them does not change."""
+    if not len(x):
+        return float("nan")
+    x, y = x - np.mean(x), y - np.mean(y)
+    scale = float(np.linalg.norm(x) * np.linalg.norm(y))
+    return float(x @ y) / scale if scale > 1e-12 else float("nan")
+
+
+def _rms(x: Array) -> float:
+    return float(np.sqrt(np.mean(x**2))) if len(x) else float("nan")

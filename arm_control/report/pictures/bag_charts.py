@@ -1,0 +1,150 @@
+"""Charts of any recording: joints, tracking, torque by term, timing, power, model beside effort."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from arm_control.maths.poses import Array
+from arm_control.report.pictures.style import (
+    BLUE,
+    INK,
+    JOINT_COLOURS,
+    ORANGE,
+    limit,
+    moments,
+    new_figure,
+    style,
+    time_axis,
+)
+
+POINTS = 4000
+"""Of a line; of a longer series the largest and smallest of each part are drawn, so no peak is lost."""
+MOST = 16
+"""Joints that a chart has room for."""
+
+
+def draw_lines(path: Path, t: Array, rows: Mapping[str, tuple[Array, str]], names: Sequence[str]) -> None:
+    """Draw one chart below the other: by title values (n, nj) and what the axis says, a line for each joint."""
+    figure = new_figure(12.0, 1.0 + 2.4 * len(rows))
+    charts = np.atleast_1d(figure.subplots(len(rows), 1, sharex=True))
+    for axes, (title, (values, label)) in zip(charts, rows.items(), strict=True):
+        for i, name in enumerate(names[:MOST]):
+            look = {"color": _colour(i), "linestyle": _line(i), "linewidth": 1.2}
+            axes.plot(*_thin(t, values[:, i]), label=_plain(name), **look)
+        style(axes, title, ylabel=label)
+    time_axis(charts[-1], float(t[-1]))
+    _legend(figure, charts[:1])
+    figure.savefig(path, dpi=100)
+
+
+def draw_task(path: Path, t: Array, rows: Mapping[str, tuple[Array, str]], goal_times: Array) -> None:
+    """Draw one value over time in each chart, by title, with the moments of new orders."""
+    figure = new_figure(12.0, 1.0 + 2.0 * len(rows))
+    charts = np.atleast_1d(figure.subplots(len(rows), 1, sharex=True))
+    for axes, (title, (values, label)) in zip(charts, rows.items(), strict=True):
+        moments(axes, goal_times)
+        axes.plot(t, np.where(np.isfinite(values), values, np.nan), color=BLUE, linewidth=1.4)
+        style(axes, title, ylabel=label)
+    time_axis(charts[-1], float(t[-1]))
+    figure.savefig(path, dpi=100)
+
+
+def draw_path(path: Path, p: Array, p_des: Array) -> None:
+    """Draw where the end effector was and should have been, from above and from the side, shape (n, 3) [m]."""
+    figure = new_figure(12.0, 5.0)
+    for axes, (i, j) in zip(figure.subplots(1, 2), ((0, 1), (0, 2)), strict=True):
+        axes.plot(p_des[:, i], p_des[:, j], ".", color=ORANGE, markersize=8, label="asked")
+        axes.plot(p[:, i], p[:, j], color=BLUE, linewidth=1.4, label="was")
+        axes.set_aspect("equal", adjustable="datalim")
+        title = f"Path of the end effector, {'xyz'[i]} and {'xyz'[j]}"
+        style(axes, title, f"{'xyz'[i]} [m]", f"{'xyz'[j]} [m]")
+    _legend(figure, figure.axes[:1])
+    figure.savefig(path, dpi=100)
+
+
+def draw_torque(
+    path: Path,
+    t: Array,
+    torque: Array,
+    names: Sequence[str],
+    limits: Array | None,
+    terms: Mapping[str, tuple[Array, Array]],
+    unit: str,
+) -> None:
+    """Draw a chart per joint: torque (n, nj) with its terms, by name ``(t, values (m, nj))``, and its limits (nj,)."""
+    shown = min(len(names), MOST)
+    n_rows = -(-shown // 2)
+    figure = new_figure(12.0, 1.0 + 2.2 * n_rows)
+    charts = figure.subplots(n_rows, 2, sharex=True, squeeze=False).ravel()
+    for i, axes in enumerate(charts[:shown]):
+        axes.plot(*_thin(t, torque[:, i]), color=INK, linewidth=1.6, label="torque")
+        for k, (term, (times, values)) in enumerate(terms.items()):
+            look = {"color": _colour(k), "linestyle": _line(k), "linewidth": 1.1}
+            axes.plot(*_thin(times, values[:, i]), label=_plain(term), **look)
+        low, high = axes.get_ylim()
+        for value in () if limits is None else (-limits[i], limits[i]):
+            if low - 0.5 * (high - low) <= value <= high + 0.5 * (high - low):
+                limit(axes, value)
+        suffix = "" if limits is None or np.isnan(limits[i]) else f", limit {limits[i]:g}"
+        style(axes, f"{_plain(names[i])}{suffix}", ylabel=unit)
+        time_axis(axes, float(t[-1]), "" if i < shown - 2 else "time [s]")
+    for axes in charts[shown:]:
+        axes.set_visible(False)
+    _legend(figure, charts[:1])
+    figure.savefig(path, dpi=100)
+
+
+def draw_timing(path: Path, t: Array, steps: Mapping[str, Array], answers: Array) -> None:
+    """Draw times between states, by how they were taken (n,), and how long answers took (m,), all [s]."""
+    figure = new_figure(12.0, 4.6)
+    charts = figure.subplots(1, 2, width_ratios=(2, 1)) if len(answers) else [figure.subplots()]
+    for (name, values), colour, width in zip(steps.items(), (BLUE, ORANGE), (2.4, 1.0), strict=False):
+        charts[0].plot(*_thin(t, 1e3 * values), color=colour, linewidth=width, label=name)
+    style(charts[0], "Time between two states", ylabel="[ms]")
+    charts[0].set_ylim(bottom=0.0)
+    time_axis(charts[0], float(t[-1]))
+    if len(answers):
+        charts[1].hist(1e3 * np.clip(answers, 0.0, np.quantile(answers, 0.999)), bins=60, color=BLUE)
+        style(charts[1], "From a state to its command", "[ms]", "commands")
+    _legend(figure, charts[:1])
+    figure.savefig(path, dpi=100)
+
+
+def _thin(t: Array, x: Array) -> tuple[Array, Array]:
+    """A series as so many points that a picture shows, with every peak."""
+    part = -(-len(t) // POINTS)
+    if part < 2:
+        return t, x
+    n = len(t) // part
+    parts = x[: n * part].reshape(n, part)
+    ends = np.stack([parts.min(axis=1), parts.max(axis=1)], axis=1).ravel()
+    return np.repeat(t[: n * part : part], 2), ends
+
+
+def _plain(name: str) -> str:
+    """A name from a recording, without what a picture would take for a formula, or for something to hide."""
+    return name.replace("\\", "/").replace("$", "S").lstrip("_")
+
+
+def _colour(i: int) -> str:
+    return JOINT_COLOURS[i % len(JOINT_COLOURS)]
+
+
+def _line(i: int) -> str:
+    """How a line is drawn: colours alone do not tell more joints than there are colours apart."""
+    return ("-", "--", ":")[i // len(JOINT_COLOURS) % 3]
+
+
+def _legend(figure: Any, charts: Any) -> None:
+    """What the lines of these charts are, below, in rows of the same length that read from left to right."""
+    pairs = {label: handle for axes in charts for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    labels, n_rows = list(pairs), -(-len(pairs) // 6)
+    n_columns = -(-len(labels) // max(1, n_rows))
+    by_columns = [label for column in range(n_columns) for label in labels[column::n_columns]]  # as legends are filled
+    where = {"loc": "outside lower center", "ncols": max(1, n_columns), "handlelength": 2.2}
+    handles = [pairs[label] for label in by_columns]
+    figure.legend(handles, by_columns, fontsize=9, frameon=False, labelcolor=INK, **where)

@@ -1,0 +1,282 @@
+"""Charts of a run, and all its pictures in one folder."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from arm_control.control.effort_gate import GateParameters
+from arm_control.control.osc.osc_parameters import OscParameters
+from arm_control.maths.poses import Array
+from arm_control.model import RobotModel
+from arm_control.motion.target_files import TargetList
+from arm_control.report.pictures.animation import draw_animation, make_shots, render_or_sketch
+from arm_control.report.pictures.rendering import Frames
+from arm_control.report.pictures.sketch import draw_path
+from arm_control.report.pictures.style import (
+    BLUE,
+    DASHES,
+    GREY,
+    INK,
+    JOINT_COLOURS,
+    limit,
+    log_axis,
+    moments,
+    new_figure,
+    style,
+    time_axis,
+)
+from arm_control.report.pictures.track import Track, make_track
+from arm_control.simulation.recording import Recording
+
+LOWEST = 1e-4
+"""Where a logarithmic axis ends, as a share of the tolerance or limit it shows."""
+BINS = 2000
+"""Columns of a chart in which the largest value stands for all: no peak is lost."""
+
+
+def draw_report(
+    folder: Path,
+    recording: Recording,
+    model: RobotModel,
+    targets: TargetList,
+    osc: OscParameters | None,
+    gate: GateParameters,
+) -> list[Path]:
+    """Write the record and the pictures of a run.
+
+    Parameters
+    ----------
+    folder : Path
+        Where to; made when it does not exist.
+    recording : Recording
+        What went over the topics.
+    model : RobotModel
+        The arm.
+    targets : TargetList
+        What counted as reached.
+    osc : OscParameters
+        The speed limits that held.
+    gate : GateParameters
+        The rate limit that held.
+
+    Returns
+    -------
+    list of Path
+        ``recording.npz``, ``tracking.png``, ``torque.png``, ``path.png``, ``arm.gif``.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    names = ("recording.npz", "tracking.png", "torque.png", "path.png", "arm.gif")
+    record, tracking, torque, path, gif = paths = [folder / name for name in names]
+    track = make_track(recording, model)
+    recording.save(str(record))
+    draw_tracking(tracking, track, targets, osc)
+    draw_torque(torque, recording, model, gate)
+    draw_path(path, track, model)
+    draw_animation(gif, track, model)
+    return paths
+
+
+def draw_tracking(path: Path, track: Track, targets: TargetList, osc: OscParameters | None) -> None:
+    """Draw errors against tolerances, and speeds against limits, over time.
+
+    Parameters
+    ----------
+    path : Path
+        The PNG file.
+    track : Track
+        Motion of the end effector and of its targets.
+    targets : TargetList
+        Period and tolerances.
+    osc : OscParameters or None
+        The speed limits, where there are any.
+    """
+    figure = new_figure(12.0, 6.4)
+    (position, orientation), (speed, angular) = figure.subplots(2, 2, sharex=True)
+    degrees = np.degrees(targets.orientation_tolerance)
+    _error(position, track, 1e3 * track.position_error, 1e3 * targets.position_tolerance, targets.period)
+    _error(orientation, track, np.degrees(track.orientation_error), float(degrees), targets.period)
+    style(position, "Position error", ylabel="error [mm]")
+    style(orientation, "Orientation error", ylabel="error [deg]")
+    _speed(speed, track, track.speed, osc.speed_limit_linear if osc else None)
+    _speed(angular, track, track.angular_speed, osc.speed_limit_angular if osc else None)
+    style(speed, "Speed of the end effector", "time [s]", "speed [m/s]")
+    style(angular, "Angular speed of the end effector", "time [s]", "angular speed [rad/s]")
+    _legend(figure, [position], columns=4)
+    figure.savefig(path)
+
+
+def draw_torque(path: Path, recording: Recording, model: RobotModel, gate: GateParameters) -> None:
+    """Draw every joint's torque as a share of its limit, how fast it changes, and the extremes of both.
+
+    Parameters
+    ----------
+    path : Path
+        The PNG file.
+    recording : Recording
+        What went over the topics.
+    model : RobotModel
+        The arm.
+    gate : GateParameters
+        The rate limit.
+    """
+    figure = new_figure(12.0, 6.4)
+    (shares, extremes), (rates, peaks) = figure.subplots(2, 2, width_ratios=(3, 1))
+    _torque_shares(shares, recording, model)
+    style(shares, "Commanded torque, share of the joint's limit", ylabel="torque / limit")
+    _torque_rates(rates, recording, gate)
+    style(rates, "Change of torque, the joint that changes most", ylabel="change [N m/ms]")
+    for axes in (shares, rates):
+        moments(axes, _goal_times(recording), "new target")
+        time_axis(axes, recording.duration)
+    share = recording.tau / model.tau_max if len(recording.tau) else np.zeros((1, model.nv))
+    _bars(extremes, model, share.min(axis=0), share.max(axis=0), (-1.0, 1.0))
+    style(extremes, "Its range", "torque / limit")
+    change = _rates(recording).max(axis=0, initial=0.0)
+    _bars(peaks, model, np.zeros(model.nv), change, (1e-3 * gate.rate_limit,))
+    style(peaks, "Largest change", "change [N m/ms]")
+    _legend(figure, [shares, rates], columns=model.nv + 2)
+    figure.savefig(path)
+
+
+def draw_overview(path: Path, recording: Recording, model: RobotModel, targets: TargetList) -> str:
+    """Draw one wide picture: the arm with its path and targets, the errors, the torque.
+
+    Parameters
+    ----------
+    path : Path
+        The PNG file.
+    recording : Recording
+        What went over the topics.
+    model : RobotModel
+        The arm.
+    targets : TargetList
+        Period and tolerances.
+
+    Returns
+    -------
+    str
+        How the arm was drawn: one sentence.
+    """
+    track = make_track(recording, model)
+    figure = new_figure(12.0, 5.2)
+    panels: Any = figure.subfigures(1, 2, width_ratios=(1.0, 1.12))
+    left, right = panels
+    photograph, message = _photograph(track, model)
+    image = left.add_axes((0.0, 0.0, 1.0, 1.0))
+    image.imshow(photograph, interpolation="antialiased")
+    image.set_axis_off()
+    errors, shares = right.subplots(2, 1)
+    _error(errors, track, 1e3 * track.position_error, 1e3 * targets.position_tolerance, targets.period)
+    style(errors, "Position error", ylabel="error [mm]")
+    _torque_shares(shares, recording, model)
+    moments(shares, track.goal_times)
+    time_axis(shares, recording.duration)
+    style(shares, "Torque, share of the joint's limit", ylabel="torque / limit")
+    _legend(right, [errors, shares], columns=5)
+    figure.savefig(path, dpi=100)
+    return message
+
+
+def _photograph(track: Track, model: RobotModel) -> tuple[Frames, str]:
+    """The arm at the end of a period, translucent at two others, with all targets and the whole path."""
+    ends = track.at(np.append(track.goal_times[1:] - 2e-3, track.t[-1]))
+    chosen = [ends[np.argmax(np.linalg.norm(track.p[ends], axis=1))]]
+    for _ in range(2):  # each as far as can be from those before
+        away = np.linalg.norm(track.p[ends][:, None] - track.p[chosen], axis=2).min(axis=1)
+        chosen.append(ends[np.argmax(away)])
+    shots = make_shots(track, np.array(chosen[:1]), (1180, 1000))
+    seen, shown = np.array([len(shots.trail)]), np.ones_like(shots.shown)
+    shots = replace(shots, ghosts=track.q[chosen[1:]], triad=0.06, seen=seen, shown=shown)
+    rendering = render_or_sketch(model, shots)
+    return rendering.frames[0], rendering.message
+
+
+def _bars(axes: Any, model: RobotModel, low: Array, high: Array, limits: tuple[float, ...]) -> None:
+    """A bar per joint from its smallest to its largest value; limits as dashed lines."""
+    rows = np.arange(model.nv)
+    axes.barh(rows, high - low, left=low, height=0.62, color=_colours(model.nv))
+    axes.set_yticks(rows, [name.removesuffix("_joint") for name in model.joint_names])
+    axes.invert_yaxis()
+    for value in limits:
+        axes.axvline(value, color=INK, linewidth=1.3, linestyle=DASHES)
+    axes.axvline(0.0, color=GREY, linewidth=0.8)
+
+
+def _colours(count: int) -> list[str]:
+    return [JOINT_COLOURS[i % len(JOINT_COLOURS)] for i in range(count)]
+
+
+def _error(axes: Any, track: Track, error: Array, tolerance: float, period: float) -> None:
+    """An error on a logarithmic axis; dots where a period ends and the report judges it."""
+    lowest = LOWEST * tolerance
+    moments(axes, track.goal_times, "new target")
+    limit(axes, tolerance, "tolerance, limit")
+    axes.plot(track.t, np.maximum(error, 1e-3 * lowest), color=BLUE, linewidth=1.5)
+    ends = track.goal_times + period
+    at_ends = track.at(ends[ends <= track.t[-1] + 1e-9] - 2e-3)
+    dots = {"marker": "o", "markersize": 6, "markeredgecolor": "white", "color": INK, "linestyle": ""}
+    label = "end of period"
+    if at_ends.size:  # an empty line that is not clipped upsets the layout
+        axes.plot(track.t[at_ends], np.maximum(error[at_ends], lowest), label=label, zorder=4, clip_on=False, **dots)
+    log_axis(axes, lowest, max(tolerance, float(np.nan_to_num(error).max())))
+    time_axis(axes, float(track.t[-1]), "")
+
+
+def _speed(axes: Any, track: Track, values: Array, most: float | None) -> None:
+    moments(axes, track.goal_times)
+    if most is not None:
+        limit(axes, most)
+    axes.plot(track.t, values, color=BLUE, linewidth=1.5)
+    axes.set_ylim(0.0, 1.15 * max(most or 0.0, float(values.max())))
+    time_axis(axes, float(track.t[-1]))
+
+
+def _torque_shares(axes: Any, recording: Recording, model: RobotModel) -> None:
+    """A line per joint; the limits are within sight only when the torque comes near them."""
+    seconds = _seconds(recording)
+    stride = max(1, len(seconds) // 10_000)
+    for i, (name, colour) in enumerate(zip(model.joint_names, _colours(model.nv), strict=True)):
+        share, label = recording.tau[::stride, i] / model.tau_max[i], name.removesuffix("_joint")
+        dashes = "-" if i < len(JOINT_COLOURS) else "--"
+        axes.plot(seconds[::stride], share, dashes, color=colour, linewidth=1.5, label=label)
+    low, high = axes.get_ylim()
+    limit(axes, 1.0)
+    limit(axes, -1.0)
+    axes.set_ylim(max(low, -1.1), min(high, 1.1))
+
+
+def _torque_rates(axes: Any, recording: Recording, gate: GateParameters) -> None:
+    seconds, rate = _seconds(recording)[1:], _rates(recording).max(axis=1)
+    if len(seconds):
+        first = np.arange(0, len(rate), max(1, len(rate) // BINS))
+        seconds, rate = seconds[first], np.maximum.reduceat(rate, first)
+    most = 1e-3 * gate.rate_limit
+    axes.plot(seconds, np.maximum(rate, 1e-3 * LOWEST * most), color=BLUE, linewidth=1.3)
+    limit(axes, most, "limit")
+    log_axis(axes, LOWEST * most, max(most, float(rate.max(initial=0.0))))
+
+
+def _rates(recording: Recording) -> Array:
+    """Change of every joint's torque from command to command, shape (m - 1, nv) [N m/ms]."""
+    milliseconds = np.diff(recording.command_stamps)[:, None] * 1e-6
+    return np.abs(np.diff(recording.tau, axis=0)) / milliseconds
+
+
+def _seconds(recording: Recording) -> Array:
+    """Time of each command since the first state [s]."""
+    return (recording.command_stamps - recording.state_stamps[0]) * 1e-9
+
+
+def _goal_times(recording: Recording) -> Array:
+    stamps = np.array([target.stamp_ns for target in recording.targets], dtype=np.int64)
+    return np.maximum(stamps[stamps <= recording.state_stamps[-1]] - recording.state_stamps[0], 0) * 1e-9
+
+
+def _legend(figure: Any, charts: list[Any], columns: int) -> None:
+    pairs = {label: handle for axes in charts for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    where = {"loc": "outside lower center", "ncols": columns, "columnspacing": 1.3, "handlelength": 1.5}
+    figure.legend(pairs.values(), pairs.keys(), fontsize=9, frameon=False, labelcolor=INK, **where)

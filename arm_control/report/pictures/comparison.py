@@ -1,0 +1,200 @@
+"""One picture of a simulated scenario: its variants in space, and over time below."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from arm_control.control.osc.osc_parameters import OscParameters
+from arm_control.control.osc.task import rows_of
+from arm_control.control.osc.task_inertia import scaled_jacobian
+from arm_control.maths.poses import Array
+from arm_control.model import RobotModel
+from arm_control.report.pictures.in_space import draw_run, draw_runs, same_frame, views
+from arm_control.report.pictures.style import (
+    BLUE,
+    GREEN,
+    INK,
+    ORANGE,
+    PURPLE,
+    RED,
+    limit,
+    log_axis,
+    moments,
+    new_figure,
+    style,
+    time_axis,
+)
+from arm_control.simulation.recording import Trace
+from arm_control.simulation.scenario import Scenario
+
+LENGTH, APART = OscParameters().characteristic_length, 20
+"""For singular values: what makes an angle a length [m], and every which state they are looked at."""
+COLOURS = (BLUE, ORANGE, GREEN, PURPLE)
+SIDE_BY_SIDE = 2
+"""More variants than these are drawn over each other, where there are two views of each."""
+WIDTH, WIDEST, SHAPE = 6.2, 3.1, 1.35
+"""Of a drawing in space [inch], of a row in such widths, and width by height."""
+SMALLEST_ERROR, SMALLEST_SHARE = 1e-3, 1e-2
+"""Where the logarithmic axes begin [mm], [1]."""
+BEYOND = 1.05
+"""A law that asks for more than this share of the limit gets a logarithmic axis."""
+
+
+def draw_comparison(path: Path, scenario: Scenario, runs: Mapping[str, Trace], model: RobotModel) -> None:
+    """Draw the variants of a scenario, side by side or over each other.
+
+    Parameters
+    ----------
+    path : Path
+        The PNG file.
+    scenario : Scenario
+        What was simulated.
+    runs : dict of str to Trace
+        A run of each variant, by its name.
+    model : RobotModel
+        The arm.
+    """
+    shown = views(next(iter(runs.values())), model)
+    is_overlaid = len(runs) > SIDE_BY_SIDE and len(shown) > 1
+    drawn = [(view, [""] if is_overlaid else list(runs)) for view in shown]
+    rows, columns = (len(shown), len(runs)) if len(runs) > 1 and not is_overlaid else (1, len(shown))
+    width = WIDTH * min(max(columns, 2), WIDEST)
+    height = rows * min(WIDTH, width / columns) / SHAPE
+    figure: Any = new_figure(width, height + 3.4)
+    figure.suptitle(scenario.description, x=0.01, ha="left", fontsize=13, color=INK, fontweight="bold")
+    space, time = figure.subfigures(2, 1, height_ratios=(height, 3.2))
+    grid = space.subplots(rows, columns, squeeze=False)
+    colours = dict(zip(runs, COLOURS, strict=False))
+    places = [(view, name) for view, names in drawn for name in names]
+    for axes, (view, name) in zip(grid.ravel(), places, strict=True):
+        if is_overlaid:
+            draw_runs(axes, view, runs, model, scenario.world, colours)
+        else:
+            draw_run(axes, view, runs[name], model, scenario.world, colours[name])
+        style(axes, f"{name}, {view[3]}".strip(", "), f"{'xyz'[view[0]]} [m]", f"{'xyz'[view[1]]} [m]")
+    _legend(grid[0, 0])
+    for row in grid if len(runs) > 1 and not is_overlaid else grid.reshape(-1, 1):
+        same_frame(row)
+    _over_time(time, scenario, runs, model, colours)
+    figure.savefig(path)
+
+
+def _legend(axes: Any) -> None:
+    if not axes.get_legend_handles_labels()[0]:
+        return
+    axes.legend(fontsize=8, frameon=True, framealpha=0.8, edgecolor="none", loc="best", labelcolor=INK)
+
+
+Chart = Callable[[Any, Scenario, Mapping[str, Trace], RobotModel, Mapping[str, str]], None]
+
+
+def charts(scenario: Scenario) -> list[Chart]:
+    """What is drawn over time: error and torque, and what the variants are about."""
+    varied = " ".join(key for changes in scenario.variants.values() for part in changes.values() for key in part)
+    found: list[Chart] = [_error, _torque]
+    found += [_distance] if scenario.world.movers else []
+    found += [_speed] if "speed_limit" in varied else []
+    found += [_joints] if "posture" in varied or "null_space" in varied else []
+    found += [_singular_value] if "singularity" in varied else []
+    return found
+
+
+def _over_time(
+    figure: Any, scenario: Scenario, runs: Mapping[str, Trace], model: RobotModel, colours: Mapping[str, str]
+) -> None:
+    drawn = charts(scenario)
+    grid = figure.subplots(1, len(drawn))
+    end = max(float(trace.t[-1]) for trace in runs.values())
+    new = {tuple(x.stamp_ns * 1e-9 for x in trace.targets) for trace in runs.values()}
+    times = new.pop() if len(new) == 1 else ()
+    for axes, draw in zip(grid, drawn, strict=True):
+        draw(axes, scenario, runs, model, colours)
+        time_axis(axes, end)
+        moments(axes, times, "new target" if axes is grid[0] else "")
+        for push in scenario.world.pushes:
+            axes.axvspan(push.span.begin, min(push.span.end, end), color=RED, alpha=0.12, linewidth=0)
+    _legend(grid[0])
+
+
+def _error(axes: Any, scenario: Scenario, runs: Mapping[str, Trace], _: Any, colours: Mapping[str, str]) -> None:
+    highest, todo = 0.0, scenario.targets() or scenario.motion()
+    for name, trace in runs.items():
+        error = 1e3 * np.linalg.norm(trace.error[:, :3], axis=1)
+        highest = max(highest, float(error.max()))
+        axes.plot(trace.t, np.maximum(error, 1e-6), color=colours[name], linewidth=1.3, label=name or None)
+    style(axes, "Distance to where it should be", ylabel="[mm]")
+    if todo is not None:
+        limit(axes, 1e3 * todo.position_tolerance, "tolerance")
+        highest = max(highest, 1e3 * todo.position_tolerance)
+    log_axis(axes, SMALLEST_ERROR, highest)
+
+
+def _torque(axes: Any, _: Any, runs: Mapping[str, Trace], model: RobotModel, colours: Mapping[str, str]) -> None:
+    """Through the gate; or, where a law asks for more than there is, what it asks for. Braking is shaded."""
+    asked = {name: _share(trace.tau_asked, model) for name, trace in runs.items()}
+    highest = max(float(share.max()) for share in asked.values())
+    is_beyond = highest > BEYOND
+    for name, trace in runs.items():
+        share = np.maximum(asked[name], SMALLEST_SHARE) if is_beyond else _share(trace.tau, model)
+        axes.plot(trace.t, share, color=colours[name], linewidth=1.0 if is_beyond else 1.3)
+        if trace.braking.any():
+            span = {"color": colours[name], "alpha": 0.15, "linewidth": 0, "transform": axes.get_xaxis_transform()}
+            axes.fill_between(trace.t, 0.0, 1.0, where=trace.braking, label=f"the gate brakes ({name})", **span)
+    style(axes, f"{'Torque that the law asks for' if is_beyond else 'Torque of the joints'} / limit, largest")
+    if is_beyond:
+        log_axis(axes, SMALLEST_SHARE, highest)
+    else:
+        axes.set_ylim(0.0, None)
+    if highest > 0.5:
+        limit(axes, 1.0, "limit")
+    if axes.get_legend_handles_labels()[1]:
+        _legend(axes)
+
+
+def _share(tau: Array, model: RobotModel) -> Array:
+    """Largest share of the limit, shape (n,); what is no number counts as a million."""
+    return np.nan_to_num(np.abs(tau) / model.tau_max, nan=1e6, posinf=1e6).max(axis=1)
+
+
+def _distance(axes: Any, _: Any, runs: Mapping[str, Trace], __: Any, colours: Mapping[str, str]) -> None:
+    for name, trace in runs.items():
+        near = np.where(np.isfinite(trace.distance), trace.distance, np.nan)
+        axes.plot(trace.coarse_stamps * 1e-9, 1e3 * near, color=colours[name], linewidth=1.3)
+    style(axes, "Distance from the arm to the obstacle", ylabel="[mm]")
+    limit(axes, 0.0)
+    below = {"xytext": (0, -11), "textcoords": "offset points", "fontsize": 8, "ha": "right"}
+    axes.annotate("touches below", (float(trace.t[-1]), 0.0), **below)
+
+
+def _speed(axes: Any, _: Any, runs: Mapping[str, Trace], __: Any, colours: Mapping[str, str]) -> None:
+    for name, trace in runs.items():
+        v = np.linalg.norm(np.gradient(trace.p, trace.t, axis=0), axis=1)
+        axes.plot(trace.t, v, color=colours[name], linewidth=1.3)
+    style(axes, "Speed of the end effector", ylabel="[m/s]")
+    axes.set_ylim(0.0, None)
+
+
+def _joints(axes: Any, _: Any, runs: Mapping[str, Trace], __: Any, colours: Mapping[str, str]) -> None:
+    for name, trace in runs.items():
+        axes.plot(trace.t, np.abs(trace.q - trace.q[0]).max(axis=1), color=colours[name], linewidth=1.3)
+    style(axes, "Farthest joint from where it started", ylabel="[rad]")
+    axes.set_ylim(0.0, None)
+
+
+def _singular_value(
+    axes: Any, scenario: Scenario, runs: Mapping[str, Trace], model: RobotModel, colours: Mapping[str, str]
+) -> None:
+    """Of the rows that are controlled, angular ones times a length as in the law's default."""
+    rows = [row for level in rows_of(scenario.nodes["osc"].get("tasks", ())) for row in level] or list(range(6))
+    highest = 0.0
+    for name, trace in runs.items():
+        J = [scaled_jacobian(model.jacobian(q), LENGTH)[rows] for q in trace.q[::APART]]
+        sigma = np.linalg.svd(np.array(J), compute_uv=False)[:, -1]
+        highest = max(highest, float(sigma.max()))
+        axes.plot(trace.t[::APART], np.maximum(sigma, 1e-9), color=colours[name], linewidth=1.3)
+    style(axes, "Smallest singular value of the Jacobian", ylabel="[m]")
+    log_axis(axes, 1e-4, highest)

@@ -1,0 +1,196 @@
+"""A simulated run in space, seen along an axis: paths, postures of the arm, targets, obstacles and pushes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.patches import Polygon
+from matplotlib.patheffects import withStroke
+
+from arm_control.maths.poses import Array
+from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
+from arm_control.model import RobotModel
+from arm_control.report.pictures.sketch import link_points
+from arm_control.report.pictures.style import GREY, INK, RED
+from arm_control.simulation.recording import Trace
+from arm_control.simulation.world import World
+
+POSTURES, GHOSTS = (0.0, 0.19, 0.41, 0.64, 0.87, 1.0), 6
+"""Of the arm, by shares of its way, and of an obstacle that moves, in each drawing in space."""
+SHAPE = 1.45
+"""Width by height of a drawing in space."""
+NUMBERED = 12
+"""More targets than these have no numbers."""
+HALO = (withStroke(linewidth=3.0, foreground="white"),)
+View = tuple[int, int, bool, str]
+"""Axis to the right, axis upwards, whether the first one runs backwards, and from where that is seen."""
+
+ABOVE: View = (1, 0, True, "from above")
+SIDES: dict[int, View] = {0: (0, 2, False, "from the side"), 1: (1, 2, True, "from behind")}
+
+
+def views(trace: Trace, model: RobotModel) -> tuple[View, ...]:
+    """Return from where to look: a planar arm from its side alone, any other from above and where it moves across."""
+    points = np.concatenate([link_points(model, q) for q in trace.q[:: max(1, len(trace.q) // 50)]])
+    flat = np.flatnonzero(np.ptp(points, axis=0) < 1e-3)
+    if flat.size:
+        x, y = (axis for axis in range(3) if axis != flat[0])
+        return ((x, y, False, ""),)
+    across = int(np.argmax(np.ptp(trace.p[:, :2], axis=0)))
+    return ABOVE, SIDES[across]
+
+
+def draw_run(axes: Any, view: View, trace: Trace, model: RobotModel, world: World, colour: str) -> None:
+    """Draw one run with postures of the arm on its way."""
+    x, y, backwards, _ = view
+    _obstacles(axes, view, trace, world)
+    for number, k in enumerate(_spread(trace)):
+        arm = link_points(model, trace.q[k])
+        tone, label = (0.25, None) if number < len(POSTURES) - 1 else (0.9, "arm, at the end")
+        axes.plot(arm[:, x], arm[:, y], color=GREY, alpha=tone, linewidth=4.0, solid_capstyle="round", label=label)
+    if not trace.goals:
+        axes.plot(
+            trace.p_des[:, x], trace.p_des[:, y], color=INK, linewidth=1.0, linestyle=":", label="where it should be"
+        )
+    up = lifted(trace)
+    drawn = np.where(up[:, None], np.nan, trace.p)
+    axes.plot(drawn[:, x], drawn[:, y], color=colour, linewidth=2.0, label="path of the end effector")
+    if up.any():
+        air = np.where(up[:, None], trace.p, np.nan)
+        axes.plot(air[:, x], air[:, y], color=colour, linewidth=0.8, alpha=0.5, label="pen lifted")
+    _goals(axes, view, trace)
+    _pushes(axes, view, trace, world)
+    if backwards:
+        axes.invert_xaxis()
+
+
+def draw_runs(
+    axes: Any, view: View, runs: Mapping[str, Trace], model: RobotModel, world: World, colours: Mapping[str, str]
+) -> None:
+    """Draw the paths of several runs over each other, with the arm at the start and at the end of the first one."""
+    x, y, backwards, _ = view
+    first = next(iter(runs.values()))
+    _obstacles(axes, view, first, world)
+    for k, tone, label in ((0, 0.35, "arm, at the start"), (-1, 0.9, f"arm, at the end ({next(iter(runs))})")):
+        arm = link_points(model, first.q[k])
+        axes.plot(arm[:, x], arm[:, y], color=GREY, alpha=tone, linewidth=4.0, solid_capstyle="round", label=label)
+    for number, (name, trace) in enumerate(runs.items()):
+        width = 1.2 + 0.9 * (len(runs) - 1 - number)
+        axes.plot(trace.p[:, x], trace.p[:, y], color=colours[name], linewidth=width, label=f"path, {name}")
+    _goals(axes, view, first)
+    _pushes(axes, view, first, world)
+    if backwards:
+        axes.invert_xaxis()
+
+
+def _spread(trace: Trace) -> list[int]:
+    """States at which the arm is drawn, spread over the way of the end effector."""
+    way = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(trace.p, axis=0), axis=1))])
+    return [*np.searchsorted(way, way[-1] * np.array(POSTURES[:-1])).tolist(), len(way) - 1]
+
+
+def lifted(trace: Trace) -> Any:
+    """Whether the end effector is off the sheet that it writes on, in each state, shape (n,); nowhere if there is none.
+
+    There is a sheet when a motion spends a fifth of its time at its lowest level.
+    """
+    height = trace.p_des[:, 2] - trace.p_des[:, 2].min()
+    up = height > 5e-4
+    return up if not trace.goals and up.any() and np.mean(up) < 0.8 else np.zeros_like(up)
+
+
+def _goals(axes: Any, view: View, trace: Trace) -> None:
+    if not trace.goals:
+        return
+    p = np.array([X.p for X in trace.goals])
+    axes.plot(
+        p[:, view[0]], p[:, view[1]], "o", color="white", markeredgecolor=INK, markersize=6, zorder=5, label="targets"
+    )
+    if len(p) > NUMBERED:
+        return
+    for number, place in enumerate(p, start=1):
+        where = {"xytext": (5, 5), "textcoords": "offset points", "fontsize": 9, "color": INK, "zorder": 6}
+        axes.annotate(str(number), (place[view[0]], place[view[1]]), path_effects=HALO, **where)
+
+
+def _obstacles(axes: Any, view: View, trace: Trace, world: World) -> None:
+    """Outlines; of one that moves, several, the later the darker."""
+    label: str | None = "obstacle"
+    for mover in world.movers:
+        end = min(mover.span.end, float(trace.t[-1]))
+        moves = bool(np.any(mover.obstacle.V_WO))
+        for number, t in enumerate(np.linspace(mover.span.begin, end, GHOSTS) if moves else [mover.span.begin]):
+            seen = mover.at(t)
+            flat = (surface(seen.shape) @ seen.X_WO.R.T + seen.X_WO.p)[:, list(view[:2])]
+            tone = 0.15 + 0.5 * number / GHOSTS if moves else 0.6
+            axes.add_patch(Polygon(hull(flat), facecolor=RED, edgecolor=RED, alpha=tone, zorder=0.5, label=label))
+            label = None
+        if moves:
+            ends = np.array([mover.at(t).X_WO.p[list(view[:2])] for t in (mover.span.begin, end)])
+            axes.annotate("", ends[1], ends[0], arrowprops={"arrowstyle": "->", "color": INK, "linewidth": 1.2})
+
+
+def _pushes(axes: Any, view: View, trace: Trace, world: World) -> None:
+    """An arrow along each force, which ends where the end effector was when it began."""
+    for push in world.pushes:
+        force = push.wrench[list(view[:2])]
+        k = min(int(np.searchsorted(trace.t, push.span.begin)), len(trace.t) - 1)
+        if np.linalg.norm(force) < 0.1 * np.linalg.norm(push.wrench[:3]):
+            continue
+        tip = trace.p[k][list(view[:2])]
+        tail = tip - 0.2 * force / np.linalg.norm(push.wrench[:3])
+        arrow = {"arrowstyle": "-|>", "color": RED, "linewidth": 2.0}
+        text = f"{np.linalg.norm(push.wrench[:3]):.3g} N"
+        axes.annotate(text, tip, tail, color=RED, fontsize=9, ha="center", arrowprops=arrow, path_effects=HALO)
+
+
+def surface(shape: Shape) -> Array:
+    """Points on a convex shape, in its own frame, whose hull it is, shape (n, 3) [m]."""
+    turn = np.linspace(0.0, 2 * np.pi, 25)[:-1]
+    ring = np.column_stack([np.cos(turn), np.sin(turn), 0 * turn])
+    tilt = np.linspace(-np.pi / 2, np.pi / 2, 13)
+    ball = np.concatenate([ring * np.cos(a) + [0.0, 0.0, np.sin(a)] for a in tilt])
+    match shape:
+        case Sphere(radius):
+            return radius * ball
+        case Box(size):
+            return np.array(np.meshgrid(*[(-0.5, 0.5)] * 3)).reshape(3, -1).T * size
+        case Cylinder(radius, length):
+            return np.concatenate([radius * ring + [0, 0, z] for z in (-length / 2, length / 2)])
+        case Cone(radius, length):
+            return np.concatenate([radius * ring - [0, 0, length / 2], [[0, 0, length / 2]]])
+        case Capsule(radius, length):
+            return np.concatenate([radius * ball + [0, 0, z] for z in (-length / 2, length / 2)])
+
+
+def hull(points: Array) -> Array:
+    """Corners of the convex hull of points in the plane, shape (m, 2) (A. M. Andrew, 1979)."""
+    ordered = sorted(map(tuple, points.round(12).tolist()))
+    halves: list[list[tuple[float, ...]]] = []
+    for run in (ordered, ordered[::-1]):
+        half: list[tuple[float, ...]] = []
+        for c in run:
+            while len(half) > 1 and _turn(half[-2], half[-1], c) <= 0.0:
+                half.pop()
+            half.append(c)
+        halves.append(half[:-1])
+    return np.array(halves[0] + halves[1])
+
+
+def _turn(a: tuple[float, ...], b: tuple[float, ...], c: tuple[float, ...]) -> float:
+    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
+
+
+def same_frame(row: Any) -> None:
+    """Let the drawings of one view show the same part of space, to scale."""
+    edges = np.array([[sorted(axes.get_xlim()), sorted(axes.get_ylim())] for axes in row])
+    low, high = edges[:, :, 0].min(axis=0), edges[:, :, 1].max(axis=0)
+    middle, span = (low + high) / 2, high - low
+    span = np.maximum(span, span[::-1] * [SHAPE, 1.0 / SHAPE])
+    for axes in row:
+        ends = [middle[0] - span[0] / 2, middle[0] + span[0] / 2]
+        axes.set_xlim(ends[::-1] if axes.xaxis_inverted() else ends)
+        axes.set_ylim(middle[1] - span[1] / 2, middle[1] + span[1] / 2)
+        axes.set_aspect("equal", adjustable="box")

@@ -1,0 +1,115 @@
+"""What the pictures show of a recording: where the end effector was, where it should have been."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from arm_control.exceptions import InputError
+from arm_control.maths.poses import Array, Pose, rotation_vector
+from arm_control.model import RobotModel
+from arm_control.simulation.recording import Recording
+
+MAX_SAMPLES = 25_000
+"""States a picture is drawn from; of a longer recording every second, third ... one is taken."""
+
+
+@dataclass(frozen=True)
+class Track:
+    """Motion of the end effector and of its targets, sampled from a recording.
+
+    Attributes
+    ----------
+    t : ndarray, shape (n,)
+        Time since the first state [s].
+    q : ndarray, shape (n, nq)
+        Joint positions [rad or m].
+    p : ndarray, shape (n, 3)
+        Position of the end effector in the world [m].
+    position_error, orientation_error : ndarray, shape (n,)
+        Distance [m] and angle [rad] to the active target; NaN before the first.
+    speed, angular_speed : ndarray, shape (n,)
+        Magnitudes of the end effector's twist [m/s], [rad/s].
+    goals : tuple of Pose
+        Targets in the world, by the moment they act from.
+    goal_times : ndarray, shape (k,)
+        Those moments [s].
+    active : ndarray of int, shape (n,)
+        Index of the active target; -1 before the first.
+    """
+
+    t: Array
+    q: Array
+    p: Array
+    position_error: Array
+    orientation_error: Array
+    speed: Array
+    angular_speed: Array
+    goals: tuple[Pose, ...]
+    goal_times: Array
+    active: npt.NDArray[np.int64]
+
+    def at(self, times: Array) -> npt.NDArray[np.int64]:
+        """Index of the last sample that is not after each time [s]."""
+        return np.clip(np.searchsorted(self.t, times + 1e-9, side="right") - 1, 0, len(self.t) - 1)
+
+    def starts(self) -> Array:
+        """Where the end effector was when each target became active, shape (k, 3) [m]."""
+        return self.p[self.at(self.goal_times)]
+
+
+def make_track(recording: Recording, model: RobotModel) -> Track:
+    """Compute the motion a recording holds.
+
+    Parameters
+    ----------
+    recording : Recording
+        What went over the topics.
+    model : RobotModel
+        The arm, with the tip the controller had.
+
+    Raises
+    ------
+    InputError
+        When the recording has no state.
+    """
+    if not recording.state_stamps.size:
+        raise InputError("a recording without a state cannot be drawn")
+    stride = -(-recording.state_stamps.size // MAX_SAMPLES)
+    stamps, q, v = recording.state_stamps[::stride], recording.q[::stride], recording.v[::stride]
+    terms = [model.evaluate(*state) for state in zip(q, v, strict=True)]
+    poses, twists = [term.X_WE for term in terms], np.array([term.V_WE for term in terms])
+    goals, goal_stamps = _goals(recording, model)
+    active = np.searchsorted(goal_stamps, stamps, side="right") - 1
+    errors = [_error(goals[i], X) if i >= 0 else (np.nan, np.nan) for i, X in zip(active, poses, strict=True)]
+    position_error, orientation_error = np.array(errors).T
+    speed, angular_speed = (np.linalg.norm(twists[:, part], axis=1) for part in (slice(3), slice(3, 6)))
+    seconds, goal_seconds = ((s - stamps[0]) * 1e-9 for s in (stamps, goal_stamps))
+    return Track(
+        seconds,
+        q,
+        np.array([X.p for X in poses]),
+        position_error,
+        orientation_error,
+        speed,
+        angular_speed,
+        goals,
+        np.maximum(goal_seconds, 0.0),
+        active,
+    )
+
+
+def _goals(recording: Recording, model: RobotModel) -> tuple[tuple[Pose, ...], npt.NDArray[np.int64]]:
+    """Targets that became active, in the world, and their stamps [ns]."""
+    last = recording.state_stamps[-1]
+    targets = [target for target in recording.targets if target.stamp_ns <= last]
+    stamps = np.array([target.stamp_ns for target in targets], dtype=np.int64)
+    states = recording.q[np.searchsorted(recording.state_stamps, stamps)]
+    return tuple(model.pose(q, target.frame) @ target.X_FT for q, target in zip(states, targets, strict=True)), stamps
+
+
+def _error(goal: Pose, actual: Pose) -> tuple[float, float]:
+    angle = np.linalg.norm(rotation_vector(goal.R @ actual.R.T))
+    return float(np.linalg.norm(goal.p - actual.p)), float(angle)

@@ -1,0 +1,198 @@
+"""Figures of a run, from what went over the topics: was every target reached, every limit kept?
+
+Nothing here trusts the controller's own words: poses come from the recorded joint positions, torque
+and its steps from the recorded commands.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from arm_control.control.effort_gate import GateParameters
+from arm_control.control.osc.osc_parameters import OscParameters
+from arm_control.maths.poses import Array, Pose, rotation_vector
+from arm_control.model import RobotModel
+from arm_control.motion.target_files import TargetList
+from arm_control.simulation.recording import Recording
+
+LIMIT_TOLERANCE = 1.005
+"""How far a speed may overshoot its limit."""
+STRAIGHTNESS = 0.02
+"""How far a path may leave the straight line, as a share of its length."""
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How one target was reached.
+
+    Attributes
+    ----------
+    number : int
+        Which one, from 1.
+    length, angle : float
+        Distance [m] and angle [rad] from where it started.
+    position_error, orientation_error : float
+        What was left at the end of its period [m], [rad].
+    deviation : float
+        Largest distance from the straight line, as a share of the length.
+    speed, angular_speed : float
+        Largest on the way [m/s], [rad/s].
+    """
+
+    number: int
+    length: float
+    angle: float
+    position_error: float
+    orientation_error: float
+    deviation: float
+    speed: float
+    angular_speed: float
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One line of the report: a figure, the worst it may be, and whether it must hold for success."""
+
+    text: str
+    value: float
+    allowed: float
+    unit: str
+    required: bool = False
+
+    @property
+    def kept(self) -> bool:
+        """Whether the figure is within what is allowed."""
+        return self.value <= self.allowed
+
+    def __str__(self) -> str:
+        verdict = "ok  " if self.kept else "MISS" if self.required else "over"
+        return f"{verdict}  {self.text:<44} {self.value:10.4g}  allowed {self.allowed:8.4g} {self.unit}"
+
+
+@dataclass(frozen=True)
+class Report:
+    """The figures of a run.
+
+    Attributes
+    ----------
+    reaches : tuple of Reach
+        One for each target whose period ended within the run.
+    figures : tuple of Figure
+        The worst of each, against what is allowed.
+    """
+
+    reaches: tuple[Reach, ...]
+    figures: tuple[Figure, ...]
+
+    @property
+    def success(self) -> bool:
+        """Whether there were targets, all of them were reached, and nothing required is missing."""
+        return bool(self.reaches) and all(figure.kept for figure in self.figures if figure.required)
+
+    def __str__(self) -> str:
+        head = "target   way [m]  [deg]   left [mm]     [deg]   off line   speed [m/s]  [rad/s]"
+        rows = [
+            f"{r.number:6d} {r.length:9.3f} {np.degrees(r.angle):6.1f} {1e3 * r.position_error:11.5f}"
+            f" {np.degrees(r.orientation_error):9.5f} {100 * r.deviation:8.2f} % {r.speed:13.4f} {r.angular_speed:8.4f}"
+            for r in self.reaches
+        ]
+        known = [str(figure) for figure in self.figures if np.isfinite(figure.value)]
+        return "\n".join([head, *rows, "", *known])
+
+
+def make_report(
+    recording: Recording, model: RobotModel, targets: TargetList, osc: OscParameters | None, gate: GateParameters
+) -> Report:
+    """Compute the figures of a run.
+
+    Parameters
+    ----------
+    recording : Recording
+        What went over the topics.
+    model : RobotModel
+        The arm.
+    targets : TargetList
+        What was to be reached, and how closely.
+    osc : OscParameters or None
+        The speed limits that held on straight lines; None for a controller without them.
+    gate : GateParameters
+        The rate limit that held.
+
+    Returns
+    -------
+    Report
+    """
+    period_ns = round(targets.period * 1e9)
+    poses = [model.pose(q) for q in recording.q]
+    twists = np.array([model.evaluate(q, v).V_WE for q, v in zip(recording.q, recording.v, strict=True)])
+    reaches = []
+    for number, target in enumerate(recording.targets, start=1):
+        begin, end = np.searchsorted(recording.state_stamps, (target.stamp_ns, target.stamp_ns + period_ns))
+        if end < recording.state_stamps.size:
+            goal = model.pose(recording.q[begin], target.frame) @ target.X_FT
+            reaches.append(_reach(number, poses[begin : end + 1], twists[begin : end + 1], goal))
+    return Report(tuple(reaches), (*_reach_figures(reaches, targets, osc), *_torque_figures(recording, model, gate)))
+
+
+def _reach(number: int, poses: list[Pose], twists: Array, goal: Pose) -> Reach:
+    start, last, points = poses[0], poses[-1], np.array([X.p for X in poses])
+    length, angle = float(np.linalg.norm(goal.p - start.p)), _angle(start, goal)
+    straight = (goal.p - start.p) / max(length, 1e-12)
+    away = (points - start.p) - np.outer((points - start.p) @ straight, straight)
+    return Reach(
+        number,
+        length,
+        angle,
+        float(np.linalg.norm(goal.p - last.p)),
+        _angle(last, goal),
+        float(np.max(np.linalg.norm(away, axis=1))) / max(length, 1e-12),
+        float(np.max(np.linalg.norm(twists[:, :3], axis=1))),
+        float(np.max(np.linalg.norm(twists[:, 3:], axis=1))),
+    )
+
+
+def _angle(a: Pose, b: Pose) -> float:
+    return float(np.linalg.norm(rotation_vector(b.R @ a.R.T)))
+
+
+def _reach_figures(reaches: list[Reach], targets: TargetList, osc: OscParameters | None) -> list[Figure]:
+    def worst(name: str) -> float:
+        return max((getattr(reach, name) for reach in reaches), default=np.inf)
+
+    after = f"{targets.period:g} s after a target was set"
+    degrees = float(np.degrees(targets.orientation_tolerance))
+    reached = [
+        Figure(f"position error {after}", 1e3 * worst("position_error"), 1e3 * targets.position_tolerance, "mm", True),
+        Figure(f"orientation error {after}", np.degrees(worst("orientation_error")), degrees, "deg", True),
+    ]
+    if osc is None:
+        return reached
+    return [
+        *reached,
+        Figure("path off the straight line", 100 * worst("deviation"), 100 * STRAIGHTNESS, "% of its length"),
+        Figure("speed", worst("speed"), osc.speed_limit_linear * LIMIT_TOLERANCE, "m/s"),
+        Figure("angular speed", worst("angular_speed"), osc.speed_limit_angular * LIMIT_TOLERANCE, "rad/s"),
+    ]
+
+
+def _torque_figures(recording: Recording, model: RobotModel, gate: GateParameters) -> list[Figure]:
+    if not recording.command_stamps.size or recording.state_stamps.size < 2:
+        return [Figure("runs without a command", 1.0, 0.0, "", True)]
+    seconds = np.diff(recording.command_stamps)[:, None] * 1e-9
+    rate = np.abs(np.diff(recording.tau, axis=0)) / seconds if len(seconds) else np.zeros((1, 1))
+    first = np.searchsorted(recording.state_stamps, recording.command_stamps[0])
+    start = np.abs(recording.tau[0] - model.gravity(recording.q[min(first, len(recording.q) - 1)])).max()
+    unanswered = np.setdiff1d(recording.state_stamps[:-1], recording.command_stamps).size
+    stamps = np.unique(recording.state_stamps)
+    missing = (stamps[-1] - stamps[0]) // np.diff(stamps).min() + 1 - stamps.size
+    disordered = np.count_nonzero(np.diff(recording.state_stamps) <= 0)
+    return [
+        Figure("torque, share of the joint's limit", float(np.max(np.abs(recording.tau) / model.tau_max)), 1.0, ""),
+        Figure("change of torque", float(np.max(rate)), gate.rate_limit * (1 + 1e-9), "N m/s"),
+        Figure("first torque, away from gravity compensation", float(start), 1.0 + 1e-9, "N m"),
+        Figure("states without a command", unanswered / recording.state_stamps.size * 100, 1.0, "%"),
+        Figure("states missing from the record", float(missing), 0.0, ""),
+        Figure("states out of order (two publishers?)", float(disordered), 0.0, ""),
+    ]

@@ -1,0 +1,1 @@
+"""An arm in CoppeliaSim."""

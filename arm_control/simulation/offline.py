@@ -1,0 +1,209 @@
+"""``arm_control simulate``: a scenario without ROS and without a clock: states, law, gate, MuJoCo, one after the other.
+
+What decides is the same as in the nodes: the law, what it follows, avoidance, the gate. Here one loop calls them.
+Obstacles are known exactly, with their velocities; a push reaches the arm as ``J^T F``, past the gate.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from arm_control.control.avoidance.proximity import Obstacle, Proximity, clearance
+from arm_control.control.controllers import Measurement
+from arm_control.control.loop import ControlLoop, JointLoopParameters, TickResult, control_loop
+from arm_control.control.osc.task import pose_error
+from arm_control.control.osc.task_inertia import condition_number
+from arm_control.core.progress import progress_bar
+from arm_control.exceptions import SimulationDiverged
+from arm_control.maths.poses import Array
+from arm_control.model import RobotModel
+from arm_control.motion.goals import Goal, JointGoal
+from arm_control.motion.pose_follower import PoseMotion
+from arm_control.motion.references import Target
+from arm_control.motion.target_files import load_trajectory
+from arm_control.motion.waypoints import Waypoints
+from arm_control.simulation.mujoco_simulator import MujocoSimulator
+from arm_control.simulation.recording import Trace
+from arm_control.simulation.scenario import Scenario
+from arm_control.simulation.scenario_control import arm_and_parameters
+
+COARSE = 10
+"""Ticks between two looks at the condition number and the obstacles."""
+SECONDS = 10.0
+"""Duration where nothing says another one [s]."""
+
+
+class Witness(Protocol):
+    """Who sees what happens in a simulation, tick by tick."""
+
+    def obstacles(self, stamp_ns: int, q: Array) -> list[Obstacle]:
+        """What the controller knows of obstacles in a state: its stamp [ns] and positions (nv,) [rad or m]."""
+
+    def see(self, result: TickResult) -> None:
+        """See the result of a tick."""
+
+
+class Simulation:
+    """One variant of a scenario.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        The scenario.
+    variant : str
+        Name of the variant; empty: the first, or the only way there is.
+
+    Attributes
+    ----------
+    model : RobotModel
+        The arm.
+    duration : float
+        How long the scenario takes [s].
+    parameters : OscLoopParameters, JointLoopParameters or IlqrLoopParameters
+        Of the controller.
+
+    Raises
+    ------
+    ParameterError
+        When the scenario has no controller, or a parameter is unknown or not allowed.
+    """
+
+    def __init__(self, scenario: Scenario, variant: str = "") -> None:
+        self._scenario = chosen = scenario.variant(variant)
+        self.model, self.parameters = arm_and_parameters(chosen)
+        simulator = chosen.nodes.get("simulator", {})
+        self._q0 = np.array(simulator.get("initial_position") or np.zeros(self.model.nq), dtype=float)
+        self._options = {name: simulator[name] for name in ("timestep", "damping") if name in simulator}
+        self.targets, self.motion = chosen.targets(), chosen.motion()
+        self.duration = chosen.duration or self._own_duration()
+        self.queue: list[Goal] = self._goals()
+
+    def run(self, duration: float = 0.0, title: str | None = None, witness: Witness | None = None) -> Trace:
+        """Simulate from the start.
+
+        Parameters
+        ----------
+        duration : float
+            How long [s]; 0: as long as the scenario takes.
+        title : str, optional
+            What a bar on the terminal says; None: no bar.
+        witness : Witness, optional
+            Who sees every tick, and says what the controller knows of obstacles; without one it knows everything.
+        """
+        simulator = MujocoSimulator(self.model, self._q0, **self._options)
+        n = max(2, round((duration or self.duration) / simulator.timestep))
+        log, trouble = _Log(self.model, n, round(simulator.timestep * 1e9)), ""
+        tick = _Loop(self, simulator, log, witness).tick
+        try:
+            for block in progress_bar(range(0, n, 100), title):
+                for k in range(block, min(block + 100, n)):
+                    tick(k)
+        except SimulationDiverged as error:
+            trouble = str(error)
+        return log.trace(tuple(t for t in self.queue if isinstance(t, Target)), trouble)
+
+    def loop(self) -> ControlLoop:
+        """Return the control loop, with all its goals."""
+        loop = control_loop(self.model, self.parameters)
+        for goal in self.queue:
+            loop.controller.add(goal)
+        return loop
+
+    @property
+    def world(self) -> Any:
+        """What is around."""
+        return self._scenario.world
+
+    def _own_duration(self) -> float:
+        name = self._scenario.nodes.get("targets", {}).get("trajectory", "")
+        if self.targets is not None:
+            return self.targets.period * len(self.targets.targets)
+        if self.motion is not None:
+            return float(self.motion.points.times[-1]) + 1.0
+        return float(load_trajectory(name)[1].times[-1]) + 1.0 if name else SECONDS
+
+    def _goals(self) -> list[Goal]:
+        """The trajectory, the motion, or targets of the list, round and round."""
+        if isinstance(self.parameters, JointLoopParameters):
+            name = self._scenario.nodes.get("targets", {}).get("trajectory", "")
+            return [self._joint_goal(name)] if name else []
+        if self.motion is not None:
+            return [PoseMotion(0, self.motion.frame, self.motion.points)]
+        if self.targets is None:
+            return []
+        count = self._scenario.nodes["targets"].get("count", 0) or int(np.ceil(self.duration / self.targets.period))
+        poses, period = self.targets.targets, self.targets.period
+        return [Target(round(k * period * 1e9), self.targets.frame, poses[k % len(poses)]) for k in range(count)]
+
+    def _joint_goal(self, name: str) -> JointGoal:
+        joints, points = load_trajectory(name)
+        rows = points.times.tolist(), points.qs, points.vs, points.as_
+        return JointGoal(0, Waypoints.checked(self.model, joints, *rows))
+
+
+class _Loop:
+    """The parts of a run, and what happens in one tick."""
+
+    def __init__(self, simulation: Simulation, simulator: MujocoSimulator, log: _Log, witness: Witness | None) -> None:
+        self._model, self._world, self._simulator, self._log = simulation.model, simulation.world, simulator, log
+        self._control, self._dt, self._witness = simulation.loop(), simulator.timestep, witness
+        self._proximity = Proximity(self._model) if simulation.world.movers else None
+
+    def tick(self, k: int) -> None:
+        q, v, t = self._simulator.q, self._simulator.v, k * self._dt
+        stamp_ns, there = round(t * 1e9), self._world.obstacles(t)
+        known = there if self._witness is None else self._witness.obstacles(stamp_ns, q)
+        result = self._control.tick(Measurement(stamp_ns, q, v, self._dt if k else 0.0, is_restart=k == 0), known)
+        self._log.take(k, result)
+        if self._witness is not None:
+            self._witness.see(result)
+        if k % COARSE == 0:
+            distance = np.inf if self._proximity is None else clearance(self._proximity, q, there)
+            self._log.look(condition_number(result.law.terms.J), distance)
+        if self._world.pushes:
+            self._simulator.load(result.law.terms.J.T @ self._world.wrench(t))
+        self._simulator.step(result.gate.tau)
+
+
+class _Log:
+    """What is kept of every tick."""
+
+    def __init__(self, model: RobotModel, n: int, step_ns: int) -> None:
+        self._model, self._step_ns, self._done = model, step_ns, 0
+        self._q, self._v, self._tau, self._asked = (np.zeros((n, model.nv)) for _ in range(4))
+        self._braking = np.zeros(n, dtype=bool)
+        self._p, self._p_des, self._error = np.zeros((n, 3)), np.zeros((n, 3)), np.zeros((n, 6))
+        self._terms: dict[str, Array] = {}
+        self._looks: list[tuple[float, float]] = []
+
+    def take(self, k: int, result: TickResult) -> None:
+        terms, X_WT = result.law.terms, result.law.X_WT
+        self._q[k], self._v[k], self._tau[k] = terms.q, terms.v, result.gate.tau
+        self._asked[k], self._braking[k] = result.tau, not result.gate.is_passing
+        self._p[k], self._p_des[k] = terms.X_WE.p, X_WT.p
+        self._error[k] = pose_error(terms.X_WE, X_WT)
+        for name, part in result.torque_terms.items():
+            if name not in self._terms:
+                self._terms[name] = np.zeros_like(self._tau)
+            self._terms[name][k] = part
+        self._done = k + 1
+
+    def look(self, condition: float, distance: float) -> None:
+        self._looks.append((condition, distance))
+
+    def trace(self, targets: tuple[Target, ...], trouble: str) -> Trace:
+        n, stamps = self._done, np.arange(self._done, dtype=np.int64) * self._step_ns
+        shown = tuple(target for target in targets if target.stamp_ns <= stamps[-1])
+        starts = np.searchsorted(stamps, [target.stamp_ns for target in shown])
+        goals = tuple(
+            self._model.pose(self._q[i], target.frame) @ target.X_FT for i, target in zip(starts, shown, strict=True)
+        )
+        condition, distance = np.array(self._looks).T
+        motion = self._p[:n], self._p_des[:n], self._error[:n], {name: x[:n] for name, x in self._terms.items()}
+        looks = stamps[::COARSE], condition, distance
+        gate = self._asked[:n], self._braking[:n]
+        return Trace(
+            stamps, self._q[:n], self._v[:n], stamps, self._tau[:n], shown, *motion, *looks, goals, *gate, trouble
+        )

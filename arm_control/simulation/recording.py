@@ -1,0 +1,125 @@
+"""A recorded run as arrays: states, commands and targets, each with its stamps. No ROS here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from arm_control.exceptions import InputError
+from arm_control.maths.poses import Array, Pose
+from arm_control.motion.references import Target
+
+Stamps = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What went over the topics.
+
+    Attributes
+    ----------
+    state_stamps : ndarray of int64, shape (n,)
+        Stamp of each state, repeated ones left out [ns].
+    q, v : ndarray, shape (n, nv)
+        Joint positions [rad or m] and velocities [rad/s or m/s].
+    command_stamps : ndarray of int64, shape (m,)
+        Stamp of each command: that of the state it answers [ns].
+    tau : ndarray, shape (m, nv)
+        Commanded torque [N m or N].
+    targets : tuple of Target
+        Targets, by the moment they act from.
+    """
+
+    state_stamps: Stamps
+    q: Array
+    v: Array
+    command_stamps: Stamps
+    tau: Array
+    targets: tuple[Target, ...]
+
+    @property
+    def timestep_ns(self) -> int:
+        """Smallest time between two states [ns]."""
+        if self.state_stamps.size < 2:
+            raise InputError("a recording with fewer than two states has no time step")
+        return int(np.diff(self.state_stamps).min())
+
+    @property
+    def duration(self) -> float:
+        """Time from the first to the last state [s]."""
+        return float(self.state_stamps[-1] - self.state_stamps[0]) * 1e-9 if self.state_stamps.size else 0.0
+
+    def until(self, stamp_ns: int) -> Recording:
+        """The part up to a stamp, itself included [ns]."""
+        states, commands = self.state_stamps <= stamp_ns, self.command_stamps <= stamp_ns
+        return Recording(
+            self.state_stamps[states],
+            self.q[states],
+            self.v[states],
+            self.command_stamps[commands],
+            self.tau[commands],
+            tuple(target for target in self.targets if target.stamp_ns <= stamp_ns),
+        )
+
+    def save(self, path: str) -> None:
+        """Write everything but the targets to a NumPy file."""
+        np.savez(path, **self.arrays())
+
+    def arrays(self) -> dict[str, Any]:
+        """What is saved, by name."""
+        return {name: getattr(self, name) for name in ("state_stamps", "q", "v", "command_stamps", "tau")}
+
+
+@dataclass(frozen=True)
+class Trace(Recording):
+    """A simulated run, with what does not go over topics in every tick.
+
+    Attributes
+    ----------
+    p, p_des : ndarray, shape (n, 3)
+        Where the end effector was and should have been in the world [m].
+    error : ndarray, shape (n, 6)
+        Position error [m] and rotation vector of the orientation error [rad], world axes.
+    terms : dict of str to ndarray, shape (n, nv)
+        What the law's torque was made of [N m or N].
+    coarse_stamps : ndarray of int64, shape (m,)
+        Moments of what is only looked at now and then [ns].
+    condition : ndarray, shape (m,)
+        Condition number of the Jacobian.
+    distance : ndarray, shape (m,)
+        From the arm's capsules to the nearest obstacle [m], negative inside, infinite without obstacles.
+    goals : tuple of Pose
+        The targets in the world, in the order of ``targets``.
+    tau_asked : ndarray, shape (n, nv)
+        Torque that the law asked for, before the gate [N m or N].
+    braking : ndarray of bool, shape (n,)
+        Whether the gate braked.
+    trouble : str
+        Why the run ended early; empty when it did not.
+    """
+
+    p: Array
+    p_des: Array
+    error: Array
+    terms: dict[str, Array]
+    coarse_stamps: Stamps
+    condition: Array
+    distance: Array
+    goals: tuple[Pose, ...]
+    tau_asked: Array
+    braking: npt.NDArray[np.bool_]
+    trouble: str = ""
+
+    @property
+    def t(self) -> Array:
+        """Time of each state, from the first one on, shape (n,) [s]."""
+        return (self.state_stamps - self.state_stamps[0]) * 1e-9
+
+    def arrays(self) -> dict[str, Any]:
+        """What is saved, by name; the torque's terms as ``tau_<term>``."""
+        names = ("p", "p_des", "error", "coarse_stamps", "condition", "distance", "tau_asked", "braking")
+        own = {name: getattr(self, name) for name in names}
+        return {**super().arrays(), **own, **{f"tau_{name}": tau for name, tau in self.terms.items()}}

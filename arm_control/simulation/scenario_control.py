@@ -1,0 +1,48 @@
+"""The controller of a scenario: its arm, and its parameters."""
+
+from __future__ import annotations
+
+from arm_control.control.loop import IlqrLoopParameters, JointLoopParameters, LoopParameters, OscLoopParameters
+from arm_control.control.osc.tuning import resolve_parameters
+from arm_control.core.files import urdf_path
+from arm_control.exceptions import ParameterError
+from arm_control.model import RobotModel
+from arm_control.model.urdf.load import read_source
+from arm_control.simulation.scenario import Scenario
+
+NODE_ONLY = ("lock_step", "robot_description", "publish_effort_array", "telemetry_every", "disturbance_timeout")
+"""Parameters of a controller's node that say nothing about the control."""
+LOOPS: dict[str, type[LoopParameters]] = {
+    "osc": OscLoopParameters,
+    "joint": JointLoopParameters,
+    "ilqr": IlqrLoopParameters,
+}
+"""Parameters of the control loop, by the controller's node."""
+
+
+def arm_and_parameters(scenario: Scenario, description: str = "") -> tuple[RobotModel, LoopParameters]:
+    """Return the arm of a scenario, and the parameters of its controller.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Its first controller among osc, joint and ilqr counts.
+    description : str
+        Text of another URDF than the scenario's; empty: that one.
+
+    Raises
+    ------
+    ParameterError
+        When it has no controller, or a parameter is unknown or not allowed.
+    """
+    description = description or read_source(urdf_path(scenario.robot))[0]
+    for node, parameter_class in LOOPS.items():
+        if node in scenario.nodes:
+            values = {name: value for name, value in scenario.nodes[node].items() if name not in NODE_ONLY}
+            where = f"{scenario.name}: {node}"
+            if parameter_class is not OscLoopParameters:
+                parameters = parameter_class.from_mapping(values, where=where)
+                return parameters.arm.model(description), parameters
+            model = resolve_parameters(parameter_class, values, None, where).arm.model(description)
+            return model, resolve_parameters(parameter_class, values, model, where)
+    raise ParameterError(f"{scenario.name} has no controller: a node osc, joint or ilqr is needed")

@@ -1,0 +1,134 @@
+"""What is around an arm in a scenario: obstacles that move and come and go, and pushes. Read from YAML."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from arm_control.control.avoidance.proximity import Obstacle
+from arm_control.core.parameters import refuse_unknown
+from arm_control.exceptions import ParameterError
+from arm_control.maths.poses import Array, Pose, rotation_from_quaternion, rotation_from_vector
+from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
+
+SHAPES: dict[str, Callable[..., Shape]] = {
+    "sphere": Sphere,
+    "box": lambda *size: Box(size),
+    "cylinder": Cylinder,
+    "cone": Cone,
+    "capsule": Capsule,
+}
+"""By name; ``size`` in a file is what they are made with: radius; three edges; radius and length [m]."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """From when to when something is there [s]; it moves from ``begin`` on."""
+
+    begin: float = 0.0
+    end: float = math.inf
+
+    def holds(self, t: float) -> bool:
+        """Whether it is there at a time [s]."""
+        return self.begin <= t < self.end
+
+
+@dataclass(frozen=True)
+class Mover:
+    """An obstacle with the pose that it has when it appears, and a velocity that stays."""
+
+    obstacle: Obstacle
+    span: Span
+
+    def at(self, t: float) -> Obstacle:
+        """Where it is at a time [s]."""
+        V = np.asarray(self.obstacle.V_WO)
+        if not V.any():
+            return self.obstacle
+        moved, X = (t - self.span.begin) * V, self.obstacle.X_WO
+        return Obstacle(self.obstacle.shape, Pose(rotation_from_vector(moved[3:]) @ X.R, X.p + moved[:3]), V)
+
+
+@dataclass(frozen=True)
+class Push:
+    """A force [N] and a moment [N m] on the end effector, in world axes."""
+
+    wrench: Array
+    span: Span
+
+
+@dataclass(frozen=True)
+class World:
+    """All of it; empty by default.
+
+    Attributes
+    ----------
+    movers : tuple of Mover
+        Obstacles.
+    pushes : tuple of Push
+        Forces on the end effector.
+    """
+
+    movers: tuple[Mover, ...] = ()
+    pushes: tuple[Push, ...] = ()
+
+    @classmethod
+    def from_mapping(cls, content: Mapping[str, Any], where: str) -> World:
+        """Read what stands below ``world`` in a scenario.
+
+        Raises
+        ------
+        ParameterError
+            When it has an unknown key, or something in it makes no sense.
+        """
+        refuse_unknown(content, ("obstacles", "pushes"), where)
+        try:
+            movers = tuple(map(_mover, content.get("obstacles") or ()))
+            return cls(movers, tuple(map(_push, content.get("pushes") or ())))
+        except (KeyError, TypeError, ValueError) as error:
+            raise ParameterError(f"{where}: {type(error).__name__}: {error}") from error
+
+    def __bool__(self) -> bool:
+        return bool(self.movers or self.pushes)
+
+    def obstacles(self, t: float) -> list[Obstacle]:
+        """Return the obstacles that are there at a time [s], where they are then."""
+        return [mover.at(t) for mover in self.movers if mover.span.holds(t)]
+
+    def wrench(self, t: float) -> Array:
+        """Force and moment on the end effector at a time [s], shape (6,) [N, N m]."""
+        return sum((push.wrench for push in self.pushes if push.span.holds(t)), np.zeros(6))
+
+
+def _mover(entry: Mapping[str, Any]) -> Mover:
+    refuse_unknown(entry, ("shape", "size", "position", "quat_xyzw", "velocity", "from", "until"), "obstacle")
+    if entry["shape"] not in SHAPES:
+        raise ParameterError(f"shape = {entry['shape']!r}; there are: {', '.join(SHAPES)}")
+    shape = SHAPES[entry["shape"]](*map(float, np.atleast_1d(entry["size"])))
+    X = Pose(rotation_from_quaternion(entry.get("quat_xyzw", [0, 0, 0, 1])), _numbers(entry["position"], 3))
+    V = _numbers([*entry.get("velocity", ()), *[0.0] * (6 - len(entry.get("velocity", ())))], 6)
+    return Mover(Obstacle(shape, X, V), _span(entry))
+
+
+def _push(entry: Mapping[str, Any]) -> Push:
+    refuse_unknown(entry, ("force", "moment", "from", "until"), "push")
+    wrench = [_numbers(entry.get(key, [0.0] * 3), 3) for key in ("force", "moment")]
+    return Push(np.concatenate(wrench), _span(entry))
+
+
+def _span(entry: Mapping[str, Any]) -> Span:
+    span = Span(float(entry.get("from", 0.0)), float(entry.get("until", math.inf)))
+    if not 0.0 <= span.begin < span.end:
+        raise ParameterError(f"from {span.begin} until {span.end}: the end must be later than the begin")
+    return span
+
+
+def _numbers(values: Any, n: int) -> Array:
+    numbers = np.array(values, dtype=float)
+    if numbers.shape != (n,) or not np.isfinite(numbers).all():
+        raise ParameterError(f"{values}: {n} finite numbers are needed")
+    return numbers

@@ -1,1 +1,0 @@
-"""Simulated arms: state out, torque in, one step at a time. No ROS here."""

@@ -1,0 +1,579 @@
+"""``arm_control check``: facts against other parsers, warnings by name, and nothing but words for any bytes."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from arm_control.app.cli import main
+from arm_control.app.commands.check_command import Check, as_json, as_text, check_file
+from arm_control.exceptions import FrameNotFound, ModelError, UrdfError
+from arm_control.model.urdf.facts import read_facts
+from arm_control.model.urdf.load import load_urdf
+from arm_control.model.urdf.warnings import find_warnings, mesh_warnings
+from arm_control.model.urdf.xml import printable, read_robot
+
+REPO = Path(__file__).parents[2]
+UR5 = REPO / "urdf" / "ur5" / "ur5.urdf"
+UR5_TEXT = UR5.read_text()
+
+# A lever with a hand on a column; two fingers, of which one follows the other; a lamp that does not move.
+INERTIA = '<inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"/>'
+ARM = f"""<robot name="arm"><link name="base"/><link name="lamp"/>
+  <link name="lever"><inertial><mass value="2"/>{INERTIA}</inertial>
+    <visual><geometry><cylinder radius="0.15" length="0.4"/></geometry></visual></link>
+  <link name="hand"><inertial><mass value="1"/>{INERTIA}</inertial></link>
+  <link name="left"><inertial><mass value="0.5"/>{INERTIA}</inertial></link>
+  <link name="right"><inertial><mass value="0.5"/>{INERTIA}</inertial></link>
+  <joint name="post" type="fixed"><parent link="base"/><child link="lamp"/></joint>
+  <joint name="turn" type="revolute"><parent link="base"/><child link="lever"/><axis xyz="0 0 1"/>
+    <limit lower="-1" upper="2" effort="5" velocity="3"/><dynamics damping="0.25"/></joint>
+  <joint name="wrist" type="revolute"><parent link="lever"/><child link="hand"/><origin xyz="0 0 0.4"/>
+    <limit lower="-1" upper="1" effort="5" velocity="3"/></joint>
+  <joint name="grip" type="prismatic"><parent link="hand"/><child link="left"/>
+    <limit lower="0" upper="0.04" effort="5" velocity="3"/></joint>
+  <joint name="grip2" type="prismatic"><parent link="hand"/><child link="right"/>
+    <limit lower="0" upper="0.04" effort="5" velocity="3"/><mimic joint="grip"/></joint>
+</robot>"""
+
+
+def checked(tmp_path: Path, text: str, **options: object) -> Check:
+    (tmp_path / "arm.urdf").write_text(text)
+    return check_file(str(tmp_path / "arm.urdf"), **options)
+
+
+def edited(old: str, new: str, text: str = ARM) -> str:
+    assert old in text, old
+    return text.replace(old, new, 1)
+
+
+# -- facts ----------------------------------------------------------------------------------------
+
+
+def test_the_facts_of_the_ur5_are_those_of_pinocchio():
+    check = check_file("ur5")
+    model = pin.buildModelFromXML(UR5_TEXT)
+    facts = check.facts
+    assert facts.moving_mass == pytest.approx(sum(inertia.mass for inertia in list(model.inertias)[1:]), rel=1e-12)
+    assert facts.mass == pytest.approx(sum(load_urdf(UR5).link_masses().values()), rel=1e-12)
+    assert [joint.name for joint in check.chain] == list(model.names[1:])
+    np.testing.assert_allclose([joint.lower for joint in check.chain], model.lowerPositionLimit)
+    np.testing.assert_allclose([joint.upper for joint in check.chain], model.upperPositionLimit)
+    np.testing.assert_allclose([joint.effort for joint in check.chain], model.effortLimit)
+    np.testing.assert_allclose([joint.velocity for joint in check.chain], model.velocityLimit)
+    for link in facts.links:
+        if link.moves and link.mass is not None:
+            inertia = model.inertias[model.getJointId(link.joint.name)]
+            moments = np.linalg.eigvalsh(inertia.inertia)
+            np.testing.assert_allclose(link.principal_moments, moments, rtol=1e-9)
+            assert link.radius_of_gyration == pytest.approx(np.sqrt(moments[-1] / inertia.mass))
+    assert (check.base, check.tip) == ("base_link", "tool0")
+    assert (check.problems, check.warnings, check.notes) == ((), (), ())
+
+
+def test_the_facts_of_an_arm(tmp_path: Path):
+    facts = checked(tmp_path, ARM).facts
+    assert [(link.name, link.depth, link.moves) for link in facts.links] == [
+        ("base", 0, False), ("lamp", 1, False), ("lever", 1, True),
+        ("hand", 2, True), ("left", 3, True), ("right", 3, True),
+    ]  # fmt: skip
+    assert [joint.name for joint in facts.joints] == ["post", "turn", "wrist", "grip", "grip2"]
+    assert (facts.mass, facts.moving_mass) == (4.0, 4.0)
+    assert facts.leaves == ("lamp", "left", "right")
+    assert facts.tip_candidates == ("left", "right")
+    assert facts.joints[1].damping == 0.25
+    assert facts.joints[0].axis is None
+    assert facts.joints[2].axis == (1.0, 0.0, 0.0)
+    assert facts.joints[4].mimic == "grip"
+    lever, hand = facts.links[2], facts.links[3]
+    assert (lever.size, lever.is_size_known) == (pytest.approx(0.5), True)
+    assert (hand.size, hand.is_size_known) == (0.0, False)
+    assert hand.radius_of_gyration == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(
+    ("options", "base", "tip", "chain"),
+    [
+        ({}, "base", None, []),
+        ({"tip": "left"}, "base", "left", ["turn", "wrist", "grip"]),
+        ({"tip": "right", "base": "lever"}, "lever", "right", ["wrist", "grip2"]),
+        ({"tip": "lamp"}, "base", "lamp", []),
+        ({"tip": "hand", "base": "hand"}, "hand", "hand", []),
+        ({"base": "lever"}, "lever", None, []),
+        ({"base": "left"}, "left", "left", []),
+    ],
+)
+def test_the_chain(options: dict[str, str], base: str, tip: str | None, chain: list[str], tmp_path: Path):
+    check = checked(tmp_path, ARM, **options)
+    assert (check.base, check.tip, [joint.name for joint in check.chain]) == (base, tip, chain)
+
+
+def test_a_chain_that_is_none_is_refused(tmp_path: Path):
+    with pytest.raises(FrameNotFound, match="unknown frame 'foot'"):
+        checked(tmp_path, ARM, tip="foot")
+    with pytest.raises(FrameNotFound, match="unknown frame 'foot'"):
+        checked(tmp_path, ARM, base="foot")
+    with pytest.raises(ModelError, match="link 'lamp' is not below 'lever'; above it are: base"):
+        checked(tmp_path, ARM, tip="lamp", base="lever")
+
+
+def test_a_file_with_a_cycle_and_names_used_twice_is_described(tmp_path: Path):
+    text = edited('<child link="lever"/>', '<child link="base"/>', edited('"grip2"', '"grip"'))
+    check = checked(tmp_path, edited('<parent link="base"/>', '<parent link="right"/>', text))
+    assert sorted(link.name for link in check.facts.links) == ["base", "hand", "lamp", "left", "lever", "right"]
+    assert len(check.facts.joints) == 5
+    assert any("is used 2 times" in problem for problem in check.problems)
+    assert any("cycle" in problem for problem in check.problems)
+    assert as_text(check).endswith(f"not usable: {len(check.problems)} problem(s)")
+
+
+def test_the_tip_is_looked_for_below_the_base():
+    assert check_file("ur5", base="forearm_link").tip == "tool0"
+    assert check_file("ur5", base="base").tip == "base"
+
+
+def test_what_hangs_rigidly_on_a_moving_link_moves():
+    links = {link.name: link for link in check_file("ur5").facts.links}
+    assert links["tool0"].moves
+    assert not links["base"].moves
+
+
+def test_a_robot_that_does_not_move_has_leaves_for_tips_and_a_short_text(tmp_path: Path):
+    check = checked(tmp_path, "<robot><link name='a'/><link name='b'/></robot>")
+    assert check.facts.tip_candidates == ("a", "b")
+    text = as_text(check)
+    assert "robot (no name): 2 links" in text
+    assert "Joints that can move" not in text
+    assert "Inertia" not in text
+
+
+def test_what_counts_as_no_mass_and_what_cannot_be_an_inertia_is_none(tmp_path: Path):
+    zeros = INERTIA.replace("0.01", "0")
+    text = edited(f'<mass value="2"/>{INERTIA}', f'<mass value="0"/>{zeros}')
+    assert checked(tmp_path, text).facts.links[2].mass is None
+    for value in ("1e308", "-1"):
+        off = INERTIA.replace("0.01", value).replace('ixy="0"', 'ixy="1e308"' if value == "1e308" else 'ixy="0"')
+        lever = checked(tmp_path, edited(INERTIA, off)).facts.links[2]
+        assert lever.radius_of_gyration is None
+    assert lever.principal_moments == (-1.0, -1.0, -1.0)
+
+
+def test_the_size_reaches_to_the_centre_of_mass(tmp_path: Path):
+    far = '<inertial><origin xyz="0 -0.3 0.4"/><mass value="1"/>'
+    assert checked(tmp_path, edited('<inertial><mass value="1"/>', far)).facts.links[3].size == pytest.approx(0.5)
+
+
+def test_a_continuous_joint_has_no_range(tmp_path: Path):
+    joint = checked(tmp_path, edited('"turn" type="revolute"', '"turn" type="continuous"')).facts.joints[1]
+    assert (joint.lower, joint.upper, joint.effort) == (None, None, 5.0)
+
+
+# -- warnings -------------------------------------------------------------------------------------
+
+
+def warnings_of(text: str) -> list[str]:
+    return find_warnings(read_facts(read_robot(text)))
+
+
+def test_an_ordinary_arm_has_one_warning():
+    (warning,) = warnings_of(ARM)
+    assert warning == "joint 'grip2' mimics 'grip': it takes no commands of its own"
+
+
+def test_what_does_not_move_is_not_warned_of():
+    lamp = '<link name="lamp"><visual><geometry><sphere radius="1"/></geometry></visual></link>'
+    post = '<child link="lamp"/><mimic joint="turn"/>'
+    assert len(warnings_of(edited('<child link="lamp"/>', post, edited('<link name="lamp"/>', lamp)))) == 1
+
+
+HAND = f'<link name="hand"><inertial><mass value="1"/>{INERTIA}</inertial></link>'
+WARNINGS = {
+    "shape without inertia": (
+        (HAND, '<link name="hand"><visual><geometry><sphere radius="1"/></geometry></visual></link>'),
+        "link 'hand' moves and has a shape, but no <inertial>",
+    ),
+    "no mass": (
+        (f'<link name="left"><inertial><mass value="0.5"/>{INERTIA}</inertial></link>', '<link name="left"/>'),
+        "joint 'grip' moves no mass",
+    ),
+    "continuous": (('"wrist" type="revolute"', '"wrist" type="continuous"'),
+                   r"continuous joint\(s\): 'wrist'; .*nq is not nv"),
+    "no lower": (('lower="0" upper="0.04"', 'upper="0.04"'), "joint 'grip' has no lower limit: it counts as 0"),
+    "no upper": (('lower="-1" upper="1"', 'lower="-1"'), "joint 'wrist' has no upper limit: it counts as 0"),
+    "wide by its shape": ((INERTIA, INERTIA.replace('"0.01"', '"0.72"')),
+                          "'lever': implausible .* 0.6 m; the size of its shapes is 0.5 m"),
+    "wide by its joints": ((HAND, HAND.replace('"0.01"', '"0.1"')),
+                           "'hand': implausible .* of 0.316 m; the distance between its joints is 0 m"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "message"), WARNINGS.values(), ids=WARNINGS)
+def test_each_warning_names_its_link_or_joint(change: tuple[str, str], message: str):
+    found = [warning for warning in warnings_of(edited(*change)) if not warning.startswith("joint 'grip2' mimics")]
+    assert len(found) == 1
+    assert re.search(message, found[0]), found
+
+
+def radius(k: float, size: str, origin: float) -> list[str]:
+    """Warnings for a link with this radius of gyration, shape and child joint."""
+    moment = k * k
+    inertia = f'<inertia ixx="{moment}" ixy="0" ixz="0" iyy="{moment}" iyz="0" izz="{moment}"/>'
+    shape = f"<visual><geometry>{size}</geometry></visual>" if size else ""
+    text = edited(HAND, f'<link name="hand"><inertial><mass value="1"/>{inertia}</inertial>{shape}</link>')
+    text = edited('<child link="left"/>', f'<child link="left"/><origin xyz="0 {origin} 0"/>', text)
+    return [warning for warning in warnings_of(text) if "implausible" in warning]
+
+
+@pytest.mark.parametrize(
+    ("size", "origin", "limit"),
+    [
+        ('<box size="0.3 0.4 1.2"/>', 0.0, 1.3),
+        ('<sphere radius="0.25"/>', 0.0, 0.5),
+        ('<cylinder radius="0.15" length="0.4"/>', 0.0, 0.5),
+        ('<sphere radius="0.25"/>', 0.75, 0.75),
+        ('<mesh filename="a.stl"/>', 0.0, 0.3),
+        ("", 0.2, 0.6),
+        ("", 5.0, 1.0),
+    ],
+)
+def test_an_inertia_is_implausible_beyond_the_size_of_the_link(size: str, origin: float, limit: float):
+    assert radius(0.99 * limit, size, origin) == []
+    assert len(radius(1.01 * limit, size, origin)) == 1
+
+
+def test_an_inertia_that_moves_nothing_does_not_matter():
+    huge = f'<link name="lamp"><inertial><mass value="1"/>{INERTIA.replace("0.01", "50")}</inertial></link>'
+    assert len(warnings_of(edited('<link name="lamp"/>', huge))) == 1
+
+
+def test_a_well_known_ur5_has_wrists_with_implausible_inertia():
+    path = Path(pin.__file__).parents[4] / "share/example-robot-data/robots/ur_description/urdf/ur5_robot.urdf"
+    if not path.is_file():
+        pytest.skip("example-robot-data is not on this machine")
+    found = [warning for warning in check_file(str(path)).warnings if "implausible" in warning]
+    assert [warning.split("'")[1] for warning in found] == ["wrist_1_link", "wrist_2_link", "wrist_3_link"]
+
+
+# -- meshes ---------------------------------------------------------------------------------------
+
+
+def with_mesh(*names: str) -> str:
+    shapes = "".join(f'<visual><geometry><mesh filename="{name}"/></geometry></visual>' for name in names)
+    return edited('<link name="lamp"/>', f'<link name="lamp">{shapes}</link>')
+
+
+def meshes(folder: Path, *names: str, roots: tuple[Path, ...] = ()) -> tuple[list[str], list[str]]:
+    return mesh_warnings(read_robot(with_mesh(*names)), folder / "arm.urdf", roots)
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Folder of a URDF in a package with one mesh, and a secret outside of it."""
+    monkeypatch.delenv("AMENT_PREFIX_PATH", raising=False)
+    (tmp_path / "ws" / "my_arm" / "urdf").mkdir(parents=True)
+    (tmp_path / "ws" / "my_arm" / "a.stl").write_text("solid")
+    (tmp_path / "ws" / "my_arm" / "urdf" / "b.stl").write_text("solid")
+    (tmp_path / "secret.stl").write_text("solid")
+    return tmp_path / "ws" / "my_arm" / "urdf"
+
+
+def test_meshes_that_are_there_are_not_mentioned(package: Path):
+    assert meshes(package, "b.stl", "./b.stl", "package://my_arm/a.stl", "package://my_arm/urdf/b.stl") == ([], [])
+
+
+def test_a_mesh_that_is_not_there_is_named_once(package: Path):
+    expected = ["file 'c.stl' does not exist", "file 'package://my_arm/c.stl' does not exist"]
+    assert meshes(package, "c.stl", "c.stl", "package://my_arm/c.stl") == (expected, [])
+
+
+def test_a_name_that_no_file_can_have_does_not_exist(package: Path):
+    warnings, _ = meshes(package, "x" * 5000, "package://my_arm/" + "y" * 5000)
+    assert len(warnings) == 2
+
+
+def test_a_package_that_is_not_there_is_a_note(package: Path):
+    assert meshes(package, "package://other/a.stl", "package://other/b.stl") == (
+        [],
+        ["package 'other' was not found: 2 file(s) of it are not checked"],
+    )
+
+
+def test_a_package_without_a_name_is_nowhere(package: Path):
+    assert meshes(package, "package:///etc/passwd") == (
+        [],
+        ["package '' was not found: 1 file(s) of it are not checked"],
+    )
+
+
+def test_a_package_is_found_from_a_relative_path_too(package: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(package)
+    assert meshes(Path(), "package://my_arm/a.stl", "b.stl") == ([], [])
+
+
+def test_packages_are_found_at_a_root_as_a_root_and_in_a_workspace(package: Path, monkeypatch: pytest.MonkeyPatch):
+    far, packages, name = package.parents[2], package.parents[1], "package://my_arm/a.stl"
+    assert meshes(far, name)[1] != []
+    assert meshes(far, name, roots=(packages,)) == meshes(far, name, roots=(packages / "my_arm",)) == ([], [])
+    (far / "install" / "share").mkdir(parents=True)
+    (far / "install" / "share" / "my_arm").symlink_to(packages / "my_arm")
+    monkeypatch.setenv("AMENT_PREFIX_PATH", f"/nowhere:{far / 'install'}")
+    assert meshes(far, name) == ([], [])
+
+
+def test_a_link_out_of_the_folders_is_a_warning(package: Path):
+    (package / "out.stl").symlink_to(package.parents[2] / "secret.stl")
+    (package.parent / "out.stl").symlink_to(package.parents[2] / "secret.stl")
+    warnings, notes = meshes(package, "out.stl", "package://my_arm/out.stl")
+    first, second = warnings
+    assert re.match(r"file 'out\.stl' is a link to .*, outside its folder", first)
+    assert re.match(r"file 'package://my_arm/out\.stl' is a link to .*, outside its folder", second)
+    assert notes == []
+    assert meshes(package, "out.stl", roots=(package.parents[2],)) == ([], [])
+
+
+def test_a_mesh_that_is_refused_is_a_problem_and_not_opened(tmp_path: Path):
+    check = checked(tmp_path, with_mesh("/etc/passwd"))
+    assert any("<mesh filename> is '/etc/passwd'; allowed:" in problem for problem in check.problems)
+
+
+# -- what is printed ------------------------------------------------------------------------------
+
+
+def run(*arguments: str) -> tuple[int, str, str]:
+    """Run the command; its exit status, and what it wrote."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        status = main(["check", *arguments])
+    return status, out.getvalue(), err.getvalue()
+
+
+def test_the_text_tells_everything_in_100_columns():
+    status, text, errors = run(str(UR5))
+    assert (status, errors) == (0, "")
+    assert max(map(len, text.splitlines())) <= 100
+    for words in (
+        "robot ur5: 12 links, 11 joints of which 6 can move, 21.049 kg of which 17.049 kg move",
+        "shoulder_link, 3.7 kg  <- shoulder_pan_joint, revolute (0 0 1), -6.283 to 6.283 rad",
+        "from base_link to tool0: shoulder_pan_joint, shoulder_lift_joint, elbow_joint",
+        "  elbow_joint                      -3.142    3.142     -180      180      150",
+        "\nusable\n",
+    ):
+        assert words in text
+
+
+def test_a_sliding_joint_has_no_degrees(tmp_path: Path):
+    text = as_text(checked(tmp_path, ARM))
+    assert re.search(r"\n  grip +0 +0\.04 +- +- +5 +3 +-\n", text)
+    assert re.search(r"\n  turn +-1 +2 +-57\.3 +114\.6 +5 +3 +0\.25\n", text)
+
+
+def test_a_sentence_is_escaped_whatever_it_is(tmp_path: Path):
+    check = replace(checked(tmp_path, ARM), problems=("a\x1b[2J",), warnings=("b\x07",), notes=("c\x9b",))
+    assert as_text(check).replace("\n", "").isprintable()
+
+
+def test_a_deep_chain_with_long_names_stays_within_100_columns(tmp_path: Path):
+    n, name = 60, "a_rather_long_name_of_a_joint_of_a_snake_{}"
+    links = "".join(f'<link name="link{i}"/>' for i in range(n + 1))
+    joints = "".join(
+        f'<joint name="{name.format(i)}" type="continuous"><parent link="link{i}"/><child link="link{i + 1}"/></joint>'
+        for i in range(n)
+    )
+    text = as_text(checked(tmp_path, f"<robot name='snake'>{links}{joints}</robot>"))
+    assert max(map(len, text.splitlines())) <= 100
+    assert name.format(59) in text
+
+
+def test_problems_come_with_all_the_rest_and_status_1(tmp_path: Path):
+    (tmp_path / "arm.urdf").write_text(edited('<mass value="2"/>', '<mass value="nan"/>'))
+    status, text, _ = run(str(tmp_path / "arm.urdf"), "--tip", "left")
+    assert status == 1
+    assert "Problems (1)\n  - link 'lever': <mass value> is 'nan'; allowed:" in text
+    assert "from base to left: turn, wrist, grip" in text
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "there is no file"),
+        (b"", "not well-formed"),
+        (b"\xff\xfe", "cannot be read"),
+        (b"<sdf/>", "root element is 'sdf'"),
+        (b"<!DOCTYPE a><robot/>", "document type"),
+    ],
+)
+def test_what_cannot_be_read_is_status_2(content: bytes | None, message: str, tmp_path: Path):
+    if content is not None:
+        (tmp_path / "a.urdf").write_bytes(content)
+    for options in ([], ["--json"]):
+        status, text, errors = run(str(tmp_path / "a.urdf"), *options)
+        assert (status, text) == (2, "")
+        assert message in errors
+
+
+def test_a_mesh_root_is_looked_at(package: Path):
+    file = package.parents[2] / "arm.urdf"
+    file.write_text(with_mesh("package://my_arm/a.stl"))
+    assert "package 'my_arm' was not found" in run(str(file))[1]
+    status, text, _ = run(str(file), "--mesh-root", "/nowhere", "--mesh-root", str(package.parents[1]))
+    assert status == 0
+    assert "my_arm" not in text
+
+
+def test_a_name_that_is_no_robot_is_status_2():
+    status, _, errors = run("no_such_robot")
+    assert status == 2
+    assert "no robot 'no_such_robot'" in errors
+
+
+def test_a_xacro_file_is_expanded(tmp_path: Path):
+    pytest.importorskip("xacro")
+    (tmp_path / "a.xacro").write_text('<robot name="${1 + 1}"><link name="${3 * 7}"/></robot>')
+    status, text, _ = run(str(tmp_path / "a.xacro"))
+    assert status == 0
+    assert "robot 2: 1 links" in text
+    (tmp_path / "a.xacro").write_text('<robot name="${1 +}"/>')
+    assert run(str(tmp_path / "a.xacro"))[0] == 2
+
+
+def test_json_tells_the_same(tmp_path: Path):
+    (tmp_path / "arm.urdf").write_text(edited('<mass value="2"/>', '<mass value="-2"/>'))
+    status, text, _ = run(str(tmp_path / "arm.urdf"), "--json", "--tip", "right", "--base", "lever")
+    values = json.loads(text)
+    assert status == 1
+    assert (values["robot"], values["usable"], values["mass"]) == ("arm", False, 0.0)
+    assert (values["base"], values["tip"], values["chain"]) == ("lever", "right", ["wrist", "grip2"])
+    assert values["tip_candidates"] == ["left", "right"]
+    assert [link["joint"] for link in values["links"]] == [None, "post", "turn", "wrist", "grip", "grip2"]
+    assert values["joints"][3]["upper"] == 0.04
+    assert len(values["problems"]) == 1
+    assert len(values["warnings"]) == 1
+
+
+def test_json_has_no_number_that_json_lacks(tmp_path: Path):
+    check = checked(tmp_path, ARM.replace('<mass value="0.5"/>', '<mass value="1.5e308"/>'))
+    assert check.facts.mass == float("inf")
+    assert json.loads(as_json(check), parse_constant=pytest.fail)["mass"] is None
+    assert as_text(check)
+
+
+NASTY = "\x9b31m\x7f\u202e\u2028"
+
+
+def test_control_characters_of_a_file_do_not_reach_the_terminal(tmp_path: Path):
+    path = tmp_path / "arm.urdf"
+    names = NASTY + "&#10;&#9;"
+    path.write_text(re.sub('(name|link|type|joint)="([a-z0-9]+)"', rf'\1="\2{names}"', ARM), encoding="utf-8")
+    calls = [run(str(path)), run(str(path), "--json"), run(str(path), "--tip", "none"), run(str(path), "--base", "no")]
+    assert [status for status, _, _ in calls] == [1, 1, 2, 2]
+    for _, text, errors in calls:
+        assert (text + errors).replace("\n", "").isprintable()
+        assert "\\u202e" in text + errors
+    assert not any(line.startswith("\t") for _, text, _ in calls for line in text.splitlines())
+
+
+@pytest.mark.parametrize("escape", ["\x1b[31m", "&#27;[31m", "\x00"])
+def test_an_escape_sequence_is_no_xml(escape: str, tmp_path: Path):
+    (tmp_path / "a.urdf").write_text(edited('"arm"', f'"{escape}"'))
+    status, text, errors = run(str(tmp_path / "a.urdf"))
+    assert (status, text) == (2, "")
+    assert errors.replace("\n", "").isprintable()
+
+
+def test_an_escape_sequence_in_the_name_of_a_file_is_escaped(tmp_path: Path):
+    path = tmp_path / "\x1b[31m.urdf"
+    status, _, errors = run(str(path))
+    assert status == 2
+    assert "\x1b" not in errors
+    path.write_text(ARM)
+    status, text, _ = run(str(path))
+    assert status == 0
+    assert "\x1b" not in text
+    assert "\\x1b[31m.urdf" in text
+
+
+def test_printable_changes_nothing_else():
+    assert printable("größe 腕 'a' \\ \"b\"") == "größe 腕 'a' \\ \"b\""
+    assert printable("\x1b\n\ud800") == "\\x1b\\n\\ud800"
+
+
+def test_a_terminal_that_knows_only_ascii_gets_ascii(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "arm.urdf").write_text(edited('"lamp"', '"größe"', edited('"lamp"', '"größe"')), encoding="utf-8")
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="ascii"))
+    assert main(["check", str(tmp_path / "arm.urdf")]) == 0
+    sys.stdout.flush()
+    assert b"gr\\xf6\\xdfe" in raw.getvalue()
+
+
+# -- any bytes ------------------------------------------------------------------------------------
+
+
+def assert_only_words(content: bytes, folder: Path) -> None:
+    path = folder / "fuzz.urdf"
+    path.write_bytes(content)
+    status, text, errors = run(str(path))
+    assert status in (0, 1, 2)
+    assert (text + errors).replace("\n", "").isprintable()
+    assert (status == 2) == (text == "")
+    as_json_status, as_json_text, _ = run(str(path), "--json")
+    assert as_json_status == status
+    if status < 2:
+        assert json.loads(as_json_text, parse_constant=pytest.fail)["usable"] is (status == 0)
+    if status == 0:
+        load_urdf(path)
+    else:
+        with pytest.raises(UrdfError):
+            load_urdf(path)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("fuzz")
+
+
+@given(content=st.binary(max_size=300))
+@example(content=b"<robot/>")
+@example(content=b"<robot name='a'><joint/><link/><link/></robot>")
+def test_random_bytes_give_words(content: bytes, folder: Path):
+    assert_only_words(content, folder)
+
+
+VALUES = st.sampled_from(
+    ["", "nan", "1e308", "-1e308", "1e-320", "0 0 0", "1e308 1e308 1e308", "base", "left", "tool0", "continuous",
+     "fixed", "floating", "package://", "package://a", "../a", "\x9b2J", "\n", "~", "ö" * 70, "1" * 400, "a" * 300]
+)  # fmt: skip
+
+
+@settings(max_examples=150)
+@given(data=st.data())
+def test_random_changes_of_a_urdf_give_words(data: st.DataObject, folder: Path):
+    robot = ElementTree.fromstring(data.draw(st.sampled_from([ARM, UR5_TEXT])))
+    for _ in range(data.draw(st.integers(1, 4))):
+        element = data.draw(st.sampled_from(list(robot.iter())))
+        others = list(robot.iter())
+        match data.draw(st.sampled_from(["set", "drop", "remove", "copy", "tag"])):
+            case "set" if element.attrib:
+                element.set(data.draw(st.sampled_from(sorted(element.attrib))), data.draw(VALUES))
+            case "drop" if element.attrib:
+                del element.attrib[data.draw(st.sampled_from(sorted(element.attrib)))]
+            case "remove" if len(element):
+                element.remove(data.draw(st.sampled_from(list(element))))
+            case "copy":
+                copied = ElementTree.fromstring(ElementTree.tostring(data.draw(st.sampled_from(others))))
+                element.append(copied)
+            case "tag":
+                element.tag = data.draw(st.sampled_from(["link", "joint", "origin", "geometry", "mesh", "robot", "x"]))
+    assert_only_words(ElementTree.tostring(robot, encoding="utf-8"), folder)

@@ -1,0 +1,234 @@
+"""What the command line says to somebody who wrote something else than it takes: one sentence, before it starts."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import yaml
+
+from arm_control.app import cli
+from arm_control.app.commands.argument_types import check_namespace
+from arm_control.app.run_options import RunOptions, require_writable_record
+from arm_control.core.cache import Cache
+from arm_control.core.files import file_parameters, require_writable_folder
+from arm_control.core.parameters import SavedParameter
+from arm_control.exceptions import InputError, ParameterError
+
+PARAMETERS = "osc:\n  ros__parameters:\n    kp_linear 100.0\n"
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a file, a folder of bags, and a parameter file without a colon."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("text")
+    (tmp_path / "robot.txt").write_text("<robot/>")
+    (tmp_path / "bags" / "first").mkdir(parents=True)
+    (tmp_path / "bags" / "first" / "metadata.yaml").touch()
+    (tmp_path / "nothing").mkdir()
+    (tmp_path / "dir.npz").mkdir()
+    (tmp_path / "p.yaml").write_text(PARAMETERS)
+    return tmp_path
+
+
+def status(*arguments: str) -> int:
+    """Exit status of the command line; argparse leaves on its own way."""
+    try:
+        return cli.main(arguments)
+    except SystemExit as left:
+        return int(left.code or 0)
+
+
+RUN = ("run", "planar2_reach", "--headless", "--duration", "1")
+REFUSED = {
+    (*RUN, "--report", "file"): "file is a file, and a folder is needed",
+    (*RUN, "--report", "file/x"): "file/x: cannot be written: Not a directory",
+    (*RUN, "--report", "/proc/x"): "/proc/x: cannot be written: ",
+    (*RUN, "--bag", "file/x"): "file is a file, and a folder is needed",
+    ("simulate", "planar2_reach", "--bag", "file"): "file is a file, and a folder is needed",
+    ("simulate", "planar2_reach", "--bag", "file/x"): "file/x: cannot be written: Not a directory",
+    (*RUN, "--record", "nodir/x.npz"): "nodir/x.npz: there is no folder nodir",
+    (*RUN, "--record", "x.txt"): "x.txt: the name of a record ends in .npz",
+    (*RUN, "--record", "dir.npz"): "dir.npz exists and cannot be overwritten",
+    (
+        *RUN,
+        "--params-file",
+        "p.yaml",
+    ): "p.yaml: osc: ros__parameters: a mapping is needed, not str ('kp_linear 100.0': is",
+    (*RUN, "--namespace", "a b"): "'a b' is not a namespace; allowed: words",
+    ("record", "--namespace", "1a"): "'1a' is not a namespace; allowed: words",
+    ("simulate", "planar2_reach", "--report", "file"): "file is a file, and a folder is needed",
+    ("replay", "nothing"): "nothing holds no bag (no metadata.yaml)",
+    ("report", "bags"): "bags holds no bag (no metadata.yaml); below it there are: bags/first",
+    ("check", "my_arm.urd"): "there is no file my_arm.urd that ends in .urdf or .xacro",
+    ("check", "robots/mine"): "there is no file robots/mine that ends in .urdf or .xacro",
+    (*RUN, "--robot", "robot.txt", "--no-targets"): "there is no file robot.txt that ends in .urdf or .xacro",
+    ("check", "ur55"): "no robot 'ur55'; did you mean 'ur5'? there are: ",
+    ("simulate", "my/planar2_reach"): "there is no file my/planar2_reach that ends in .yaml",
+    ("simulate", "planar2_raech"): "no 'planar2_raech' in config/scenarios; did you mean 'planar2_reach'? there are: ",
+    ("simulate", "xyzzy"): "no 'xyzzy' in config/scenarios; there are: ",
+}
+
+
+@pytest.mark.parametrize(("arguments", "message"), REFUSED.items())
+def test_it_is_one_sentence(arguments: tuple[str, ...], message: str, in_a_folder: Path, capsys, monkeypatch):
+    before = sorted(in_a_folder.rglob("*"))
+    monkeypatch.setattr("arm_control.simulation.offline.Simulation.run", lambda *_: pytest.fail("it started"))
+    assert status(*arguments) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"arm_control: {message}")
+    assert sorted(in_a_folder.rglob("*")) == before, "nothing is left behind"
+
+
+def test_a_replay_takes_no_parameter_file_without_a_colon_either():
+    with pytest.raises(ParameterError, match=r"osc: ros__parameters: a mapping .*is a colon missing"):
+        file_parameters("p.yaml", "osc")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("run", "x", "--duration", "abc"), "--duration: 'abc' is not a positive number"),
+        (("simulate", "x", "--duration", "nan"), "--duration: 'nan' is not a positive number"),
+        (("replay", "x", "--rate", "0"), "--rate: '0' is not a positive number"),
+        (("replay", "x", "--start", "abc"), "--start: 'abc' is negative, or not a number"),
+        (("replay", "x", "--start", "-1"), "--start: '-1' is negative, or not a number"),
+    ],
+)
+def test_a_number_is_asked_for_in_plain_words(arguments: tuple[str, ...], message: str, capsys):
+    assert status(*arguments) == 2
+    assert capsys.readouterr().err.splitlines()[-1].endswith(message)
+
+
+def test_what_can_be_written_passes_and_leaves_nothing_but_its_folder(in_a_folder: Path):
+    np.savez("old.npz", x=1)
+    content = Path("old.npz").read_bytes()
+    for record in ("new.npz", "old.npz", str(in_a_folder / "nothing" / "new.npz")):
+        assert RunOptions("planar2_reach", record=record, report="a/b").load().name == "planar2_reach"
+    assert Path("old.npz").read_bytes() == content
+    assert not Path("new.npz").exists()
+    assert list(Path("a/b").iterdir()) == list(Path("nothing").iterdir()) == []
+
+
+def test_what_others_forbid_to_write_is_refused(monkeypatch):
+    def refuse(**_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    np.savez("old.npz", x=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "access", lambda *_: False)
+        with pytest.raises(InputError, match=r"old\.npz exists and cannot be overwritten"):
+            require_writable_record("old.npz")
+    monkeypatch.setattr("arm_control.core.files.TemporaryFile", refuse)
+    for need, name in ((require_writable_folder, "nothing"), (require_writable_record, "nothing/x.npz")):
+        with pytest.raises(InputError, match="nothing: cannot be written: Permission denied"):
+            need(name)
+
+
+@pytest.mark.parametrize(
+    "namespace", ["", "/", "a", "/a", "a/", "/a/b_2", "_a", "a b", "1a", "a/1", "a//b", "aä", "a-b", "a.b", "a\n", "~"]
+)
+def test_a_namespace_is_what_ros_takes_for_one(namespace: str):
+    from rclpy.exceptions import InvalidNamespaceException
+    from rclpy.validate_namespace import validate_namespace
+
+    inner = namespace.removeprefix("/").removesuffix("/")
+    try:
+        validate_namespace(f"/{inner}")
+    except InvalidNamespaceException:
+        with pytest.raises(InputError, match="is not a namespace"):
+            check_namespace(namespace)
+    else:
+        check_namespace(namespace)
+
+
+@pytest.mark.parametrize("domain", ["abc", "300", "233", "-1", "1.5", "²", "٣"])
+@pytest.mark.parametrize("entry", ["check_environment", "CommandLineNode"])
+def test_a_domain_that_is_none_is_refused(domain: str, entry: str, monkeypatch, capsys):
+    from arm_control.nodes.support import arm_node
+    from arm_control.nodes.tools import command_line_node
+
+    monkeypatch.setenv("ROS_DOMAIN_ID", domain)
+    with pytest.raises(SystemExit, match="2"):
+        arm_node.check_environment() if entry == "check_environment" else command_line_node.CommandLineNode("test")
+    assert capsys.readouterr().err == f"arm_control: ROS_DOMAIN_ID is '{domain}'; allowed: 0 to 232\n"
+
+
+@pytest.mark.parametrize("domain", [None, "", "0", "7", "232"])
+def test_a_domain_or_none_at_all_passes(domain: str | None, monkeypatch):
+    from arm_control.nodes.support.arm_node import check_environment
+
+    monkeypatch.delenv("ROS_DOMAIN_ID", raising=False)
+    if domain is not None:
+        monkeypatch.setenv("ROS_DOMAIN_ID", domain)
+    check_environment()
+
+
+@pytest.mark.parametrize(("strategy", "passes"), [("", False), ("Permissive", False), ("Enforce", True)])
+def test_security_that_would_not_be_there_is_refused(strategy: str, passes: bool, monkeypatch, capsys):
+    from arm_control.nodes.support.arm_node import check_environment
+
+    monkeypatch.setenv("ROS_SECURITY_ENABLE", "true")
+    monkeypatch.setenv("ROS_SECURITY_STRATEGY", strategy)
+    with nullcontext() if passes else pytest.raises(SystemExit, match="2"):
+        check_environment()
+    assert ("set ROS_SECURITY_STRATEGY=Enforce too" in capsys.readouterr().err) == (not passes)
+
+
+@pytest.mark.parametrize("command", [("-m", "arm_control.nodes.osc"), ("-m", "arm_control.app.cli", *RUN)], ids=str)
+def test_a_node_and_a_run_say_it_in_one_line(command: tuple[str, ...]):
+    done = subprocess.run(
+        [sys.executable, *command],
+        env={**os.environ, "ROS_DOMAIN_ID": "abc"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (2, "arm_control: ROS_DOMAIN_ID is 'abc'; allowed: 0 to 232\n")
+
+
+def test_a_line_of_the_cache_fits_a_terminal(in_a_folder: Path, monkeypatch, capsys):
+    monkeypatch.setenv("ARM_CONTROL_CACHE", str(in_a_folder / "cache"))
+    digest = "b1fb" * 16
+    titles = {
+        f"ur5: distance, box {digest} (8 columns, [{{'a': 3}}, ('reach',), {{}}, 'maybe'])": "distance, box ur5",
+        f"ur5: capsules and axes {digest} [('base', np.float64(0.0))]": "capsules and axes ur5",
+        f"{'long' * 30}: {'M, ' * 30}(one)": f"{'M, ' * 12}{'long' * 4}",
+    }
+    for title in titles:
+        Cache(in_a_folder / "cache").store(title, bytes(20_000), title=title)
+    assert cli.main(["cache", "list"]) == 0
+    _, head, *lines = capsys.readouterr().out.splitlines()
+    assert head.split() == ["what", "robot", "size", "used", "key"]
+    assert all(len(line) <= 80 for line in lines)
+    keys = {entry.path.name[:8] for entry in Cache(in_a_folder / "cache").entries()}
+    assert {line.split()[-1] for line in lines} == keys
+    assert {" ".join(line[:53].split()) for line in lines} == {" ".join(text.split()) for text in titles.values()}
+    assert all(line[53:].split()[:2] in (["20", "kB"], ["21", "kB"]) for line in lines)
+
+
+SAVED = [SavedParameter("a", 0.1 + 0.2, "a length [m]"), SavedParameter("b", 1e-05, "small")]
+
+
+def test_tune_refuses_to_overwrite_and_says_what_went_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    fake = SimpleNamespace(live_parameters=lambda node, namespace: SAVED)
+    monkeypatch.setitem(sys.modules, "arm_control.nodes.tools.command_line_node", fake)
+    file = tmp_path / "gains.yaml"
+    file.write_text("mine")
+    assert cli.main(["tune", "save", str(file)]) == 2
+    assert f"{file} exists already" in capsys.readouterr().err
+    assert file.read_text() == "mine"
+    assert cli.main(["tune", "save", str(file), "--force"]) == 0
+    assert "2 parameters of osc" in capsys.readouterr().out
+    assert yaml.safe_load(file.read_text())["/**/osc"]["ros__parameters"]["b"] == 1e-05
+    assert cli.main(["tune", "save", str(tmp_path / "no" / "gains.yaml")]) == 2
+    assert "cannot be written: No such file" in capsys.readouterr().err

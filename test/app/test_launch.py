@@ -1,0 +1,419 @@
+"""The launch files, and what the package says of itself in setup.py and package.xml."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+
+import arm_control
+from arm_control.exceptions import ArmControlError, NodeDied, ParameterError
+from arm_control.nodes.compose import NODE_CLASSES
+from arm_control.simulation.scenario import NODES, Scenario, scenario_names
+
+REPO = Path(__file__).parents[2]
+GENERIC = REPO / "launch" / "scenario.launch.py"
+VIEW = REPO / "launch" / "view_robot.launch.py"
+LAUNCH_FILES = sorted({*(REPO / "launch").glob("*.launch.py")} - {GENERIC, VIEW})
+PACKAGE = ElementTree.parse(REPO / "package.xml").getroot()
+SETUP = (REPO / "setup.py").read_text()
+PIP_EXTRAS = {
+    "rosbags": "bags",
+    "mujoco": "mujoco",
+    "llvmlite": "llvmlite",
+    "coal": "coal",
+    "coppeliasim_zmqremoteapi_client": "coppeliasim",
+    "zmq": "coppeliasim",
+    "viser": "viewer",
+    "msgspec": "viewer",
+    "websockets": "viewer",
+}
+"""Requirement in setup.py by import, where there is no ROS or system package to depend on."""
+ROSDEP_KEYS = {
+    "numpy": "python3-numpy",
+    "yaml": "python3-yaml",
+    "matplotlib": "python3-matplotlib",
+    "mpl_toolkits": "python3-matplotlib",
+    "PIL": "python3-pil",
+    "rich": "python3-rich",
+    "urdf_parser_py": "urdfdom_py",
+    "sympy": "python3-sympy",
+    "cloudpickle": "python3-cloudpickle",
+}
+"""Key in package.xml by import, where they differ."""
+
+
+def text_of(tag: str) -> str:
+    return PACKAGE.findtext(tag) or ""
+
+
+def assigned(name: str) -> Any:
+    """The literal that setup.py assigns to a name."""
+    for node in ast.parse(SETUP).body:
+        if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == [name]:
+            return ast.literal_eval(node.value)
+    raise AssertionError(f"setup.py assigns no {name}")
+
+
+def imports_of(path: Path) -> set[str]:
+    """Top level packages that a file imports, wherever in the file."""
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    modules = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    modules += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom) and not node.level]
+    return {module.partition(".")[0] for module in modules}
+
+
+# -- the files ------------------------------------------------------------------------------------
+
+
+def test_a_launch_file_has_the_name_of_a_scenario_and_one_starts_any():
+    assert {path.name.removesuffix(".launch.py") for path in LAUNCH_FILES} <= set(scenario_names())
+    files = {path for path in (REPO / "launch").iterdir() if path.is_file()}
+    assert files == {*LAUNCH_FILES, GENERIC, VIEW}
+
+
+@pytest.mark.parametrize("path", [*LAUNCH_FILES, GENERIC], ids=lambda path: path.name)
+def test_a_launch_file_starts_the_scenario_of_its_name_and_nothing_else(path: Path):
+    tree = ast.parse(path.read_text())
+    (function,) = (node for node in tree.body if isinstance(node, ast.FunctionDef))
+    assert function.name == "generate_launch_description"
+    calls = [ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    name = "" if path == GENERIC else repr(path.name.removesuffix(".launch.py"))
+    assert calls == [f"scenario_launch_description({name})"]
+
+
+def test_only_one_module_of_the_package_imports_launch():
+    importers = [path for path in (REPO / "arm_control").rglob("*.py") if imports_of(path) & {"launch", "launch_ros"}]
+    assert importers == [REPO / "arm_control" / "app/launch_description.py"]
+
+
+@pytest.mark.parametrize("path", sorted((REPO / "rviz").glob("*.rviz")), ids=lambda path: path.name)
+def test_an_rviz_file_shows_topics_that_the_nodes_have(path: Path):
+    manager = yaml.safe_load(path.read_text())["Visualization Manager"]
+    shown = {display["Class"].rpartition("/")[2]: display for display in manager["Displays"]}
+    assert {"Grid", "RobotModel", "TF", "Pose", "MarkerArray", "PoseArray"} == set(shown)
+    topics = [display["Topic"]["Value"] for display in manager["Displays"] if "Topic" in display]
+    assert topics == ["/markers", "/obstacles", "/plan_markers", "/planned_path", "/dynamics/pose"]
+    assert shown["RobotModel"]["Description Topic"]["Value"] == "/robot_description"
+    assert manager["Global Options"]["Fixed Frame"] == "world"
+
+
+# -- setup.py and package.xml ---------------------------------------------------------------------
+
+
+def test_the_executables_are_the_nodes_that_scenarios_may_name():
+    assert sorted(assigned("NODES")) == sorted(NODES) == sorted(NODE_CLASSES)
+
+
+def test_package_xml_and_setup_py_and_the_package_agree():
+    assert PACKAGE.tag == "package"
+    assert PACKAGE.get("format") == "3"
+    assert text_of("name") == assigned("NAME") == arm_control.__name__
+    (version,) = re.findall(r'version="([^"]+)"', SETUP)
+    assert text_of("version") == version == arm_control.__version__
+    assert PACKAGE.findtext("export/build_type") == "ament_python"
+    assert (REPO / "resource" / text_of("name")).is_file()
+
+
+def test_the_licence_is_the_same_everywhere_and_there():
+    licence = PACKAGE.find("license")
+    assert licence is not None
+    (declared,) = re.findall(r'license="([^"]+)"', SETUP)
+    assert licence.text == declared
+    file = REPO / licence.get("file", "")
+    assert file.is_file(), f"package.xml names the licence file {file.name}, which does not exist"
+
+
+def test_package_xml_depends_on_everything_that_is_imported():
+    dependencies = {element.text for tag in ("depend", "exec_depend") for element in PACKAGE.iterfind(tag)}
+    imported = {name for path in (REPO / "arm_control").rglob("*.py") for name in imports_of(path)}
+    third_party = imported - sys.stdlib_module_names - {"arm_control", "__future__", ""}
+    missing = {name for name in third_party - set(PIP_EXTRAS) if ROSDEP_KEYS.get(name, name) not in dependencies}
+    assert not missing, f"package.xml has no exec_depend for {sorted(missing)}"
+    for name in PIP_EXTRAS.values():
+        assert f'"{name}": [' in SETUP or f'"{name}>=' in SETUP
+
+
+# -- under the real launch ------------------------------------------------------------------------
+
+USER_FILE = "osc:\n  ros__parameters:\n    kp_linear: 150.0\n"
+
+
+class Launched:
+    """What a launch file would start: every Node is executed but for its process.
+
+    Attributes
+    ----------
+    nodes : dict of str to Node
+        By full name.
+    """
+
+    def __init__(self, path: Path, monkeypatch: pytest.MonkeyPatch, **arguments: str) -> None:
+        from launch import LaunchContext
+        from launch.actions import ExecuteProcess
+        from launch.launch_description_sources import get_launch_description_from_python_launch_file
+
+        monkeypatch.setattr(ExecuteProcess, "execute", lambda self, context: None)
+        self.context = LaunchContext()
+        self.context.launch_configurations.update(arguments)
+        self.description = get_launch_description_from_python_launch_file(str(path))
+        self.nodes: dict[str, Any] = {}
+        self._visit(self.description.entities)
+
+    def _visit(self, entities: Any) -> None:
+        from launch_ros.actions import Node
+
+        for entity in entities or ():
+            if isinstance(entity, Node):
+                entity.execute(self.context)
+                self.nodes[entity.node_name] = entity
+            else:
+                self._visit(entity.visit(self.context))
+
+    def words(self, name: str) -> list[str]:
+        """The command line of a node."""
+        return ["".join(getattr(part, "text", "") for part in word) for word in self.nodes[name].cmd]
+
+    def files(self, name: str) -> list[Path]:
+        """The parameter files that a node gets, in order."""
+        words = self.words(name)
+        return [Path(words[i + 1]) for i, word in enumerate(words) if word == "--params-file"]
+
+    def parameters(self, name: str) -> dict[str, Any]:
+        """The parameters that launch itself writes for a node."""
+        content = yaml.full_load(self.files(name)[0].read_text())  # launch_ros writes lists as Python's tuples
+        assert list(content) == [name]
+        values = content[name]["ros__parameters"]
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
+
+
+@pytest.fixture
+def launched(monkeypatch: pytest.MonkeyPatch):
+    """Make a :class:`Launched` of a launch file with launch arguments."""
+    pytest.importorskip("launch_ros", reason="launch_ros is part of a ROS 2 installation, and not on PyPI")
+
+    def make(path: Path = REPO / "launch" / "ur5_osc.launch.py", **arguments: str) -> Launched:
+        return Launched(path, monkeypatch, **arguments)
+
+    return make
+
+
+@pytest.mark.parametrize("path", LAUNCH_FILES, ids=lambda path: path.name)
+def test_a_launch_file_starts_the_nodes_of_the_scenario_with_its_parameters(path: Path, launched):
+    scenario = Scenario.load(path.name.removesuffix(".launch.py")).with_options()
+    started = launched(path)
+    assert list(started.nodes) == [f"/{name}" for name in scenario.nodes]
+    for name, parameters in scenario.nodes.items():
+        assert started.nodes[f"/{name}"].node_package == "arm_control"
+        assert started.nodes[f"/{name}"].node_executable == name
+        expected = {key: value for key, value in parameters.items() if value != []}
+        assert started.parameters(f"/{name}") == expected | {"use_sim_time": False}
+
+
+@pytest.mark.parametrize("name", scenario_names())
+def test_the_generic_file_starts_any_scenario(name: str, launched):
+    started = launched(GENERIC, scenario=name)
+    wanted = Scenario.load(name).with_options().nodes
+    assert list(started.nodes) == [f"/{node}" for node in wanted]
+    for node, parameters in wanted.items():
+        assert started.parameters(f"/{node}") == parameters | {"use_sim_time": False}
+
+
+def test_the_generic_file_starts_a_variant(launched, tmp_path: Path):
+    file = tmp_path / "two.yaml"
+    file.write_text("robot: ur5\nnodes: {osc: {}}\nvariants: {a: {}, b: {osc: {kp_linear: 50.0}}}\n")
+    for variant, expected in (("", {}), ("a", {}), ("b", {"kp_linear": 50.0})):
+        started = launched(GENERIC, scenario=str(file), variant=variant)
+        assert started.parameters("/osc") == expected | {"use_sim_time": False}
+    with pytest.raises(ParameterError, match="no variant 'c' of two"):
+        launched(GENERIC, scenario=str(file), variant="c")
+
+
+def test_every_launch_argument_is_described(launched):
+    arguments = {a.name: a for a in launched().description.get_launch_arguments()}
+    own = {"robot", "simulator", "params_file", "namespace", "use_sim_time", "targets", "variant"}
+    own |= {"real_time_factor", "paced", "rviz", "viewer", "control"}
+    assert set(arguments) == own
+    assert {a.name for a in launched(GENERIC, scenario="ur5_osc").description.get_launch_arguments()} == own | {
+        "scenario"
+    }
+    assert all(len(argument.description) > 20 for argument in arguments.values())
+    assert tuple(arguments["simulator"].choices) == ("mujoco", "coppeliasim", "none")
+
+
+def test_without_a_simulator_nothing_publishes_the_robot(launched):
+    started = launched(simulator="none", robot="nobody_asks", targets="False")
+    assert list(started.nodes) == ["/dynamics", "/osc"]
+    assert not any("robot_description" in started.parameters(name) for name in started.nodes)
+
+
+def test_the_scenario_s_targets_can_be_left_out(launched):
+    assert "/targets" not in launched(targets="False").nodes
+
+
+@pytest.mark.parametrize("namespace", ["left", "/left"])
+def test_a_namespace_holds_for_all_nodes(namespace: str, launched):
+    started = launched(namespace=namespace)
+    assert list(started.nodes) == ["/left/simulator", "/left/dynamics", "/left/osc", "/left/targets"]
+    assert started.parameters("/left/simulator")["robot"] == "ur5"
+
+
+def test_coppeliasim_may_be_the_simulator(launched):
+    started = launched(simulator="coppeliasim")
+    assert list(started.nodes) == ["/coppeliasim_bridge", "/dynamics", "/osc", "/targets"]
+    assert started.parameters("/coppeliasim_bridge")["robot"] == "ur5"
+    assert started.parameters("/osc")["rate"] == 200.0
+
+
+def test_slow_motion_reaches_the_simulator(launched):
+    assert launched(real_time_factor="0.25").parameters("/simulator")["real_time_factor"] == 0.25
+    assert "real_time_factor" not in launched().parameters("/simulator")
+
+
+def test_paced_is_lock_step_for_all_but_not_with_a_robot(launched):
+    started = launched(paced="true")
+    assert all(started.parameters(name)["lock_step"] is True for name in started.nodes)
+    assert started.parameters("/simulator")["paced"] is True
+    with_robot = launched(paced="true", simulator="none", targets="false")
+    assert not any("lock_step" in with_robot.parameters(name) for name in with_robot.nodes)
+
+
+def test_rviz_comes_with_what_it_needs(launched):
+    plain, started = launched(), launched(rviz="true")
+    extra = ["/robot_state_publisher", "/visuals", "/rviz2"]
+    assert list(started.nodes) == [*plain.nodes, *extra]
+    assert '<robot name="ur5"' in started.parameters("/robot_state_publisher")["robot_description"]
+    assert all(started.parameters(name)["use_sim_time"] is True for name in ("/robot_state_publisher", "/rviz2"))
+    assert started.words("/rviz2")[1:3] == ["-d", str(REPO / "rviz" / "arm.rviz")]
+    driven = launched(rviz="true", simulator="none", targets="false")
+    assert list(driven.nodes) == ["/dynamics", "/osc", "/visuals", "/rviz2"], "a driver brings robot_state_publisher"
+    assert driven.parameters("/rviz2")["use_sim_time"] is False
+
+
+def test_rviz_shows_the_topics_of_its_own_namespace(launched):
+    """Its file names them without one."""
+    text = (REPO / "rviz" / "arm.rviz").read_text()
+    topics = re.findall(r"Value: /(\S+)", text)
+    for started in (launched(rviz="true", namespace="left"), launched(VIEW, namespace="left")):
+        words = started.words("/left/rviz2")
+        renamed = {words[i + 1] for i, word in enumerate(words) if word == "-r"}
+        assert renamed >= {f"/{topic}:={topic}" for topic in topics}, "a name without / is of the node's namespace"
+
+
+def test_the_viewer_only_looks_unless_it_is_told_otherwise(launched):
+    plain, started = launched(), launched(viewer="true", namespace="left")
+    assert list(started.nodes) == [*(f"/left{name}" for name in plain.nodes), "/left/visuals", "/left/viewer"]
+    assert started.parameters("/left/viewer")["control"] is False
+    assert launched(viewer="true", control="true").parameters("/viewer")["control"] is True
+
+
+def test_what_only_looks_on_knows_the_same_arm(launched, tmp_path: Path):
+    file = tmp_path / "cut.yaml"
+    file.write_text("robot: ur5\nnodes: {osc: {tip: wrist_3_link}}\n")
+    started = launched(GENERIC, scenario=str(file), rviz="true", viewer="true")
+    for name in ("/osc", "/visuals", "/viewer"):
+        assert started.parameters(name)["tip"] == "wrist_3_link"
+
+
+def test_what_only_looks_on_may_end(launched):
+    started = launched(rviz="true", viewer="true")
+    ending = {name: node._ExecuteLocal__on_exit is not None for name, node in started.nodes.items()}
+    looking_on = {"/robot_state_publisher", "/visuals", "/rviz2", "/viewer"}
+    assert ending == {name: name not in looking_on for name in started.nodes}
+
+
+@pytest.mark.parametrize("robot", ["", "ur5"])
+def test_a_robot_is_shown_with_sliders(robot: str, launched):
+    started = launched(VIEW, **({"robot": robot} if robot else {}))
+    assert list(started.nodes) == ["/robot_state_publisher", "/joint_state_publisher_gui", "/visuals", "/rviz2"]
+    description = started.parameters("/robot_state_publisher")["robot_description"]
+    assert f'<robot name="{robot or "ur4"}"' in description
+    assert list(launched(VIEW, jsp_gui="false").nodes)[1] == "/joint_state_publisher"
+    assert started.words("/rviz2")[1:3] == ["-d", str(REPO / "rviz" / "arm.rviz")]
+    assert launched(VIEW, rviz_config="mine.rviz").words("/rviz2")[1:3] == ["-d", "mine.rviz"]
+
+
+def test_a_robot_is_shown_in_the_browser_without_rviz(launched):
+    assert list(launched(VIEW, rviz="false", viewer="true").nodes) == ["/robot_state_publisher", "/viewer"]
+
+
+def test_package_xml_depends_on_every_program_that_is_launched(launched):
+    dependencies = {element.text for element in PACKAGE.iterfind("exec_depend")}
+    started = [launched(rviz="true"), launched(VIEW), launched(VIEW, jsp_gui="false")]
+    packages = {node.node_package for one in started for node in one.nodes.values()} - {"arm_control"}
+    assert packages <= dependencies
+
+
+def test_use_sim_time_reaches_every_node(launched):
+    started = launched(use_sim_time="true")
+    assert all(started.parameters(name)["use_sim_time"] is True for name in started.nodes)
+
+
+def test_a_parameter_file_comes_last(launched, tmp_path: Path):
+    file = tmp_path / "user.yaml"
+    file.write_text(USER_FILE)
+    started = launched(params_file=str(file))
+    for name in started.nodes:
+        assert [path == file for path in started.files(name)] == [False, True]
+
+
+def test_a_robot_keeps_its_name_whatever_it_looks_like(launched, tmp_path: Path):
+    robot = tmp_path / "3.5: [a].urdf"
+    robot.write_text((REPO / "urdf" / "ur5" / "ur5.urdf").read_text())
+    assert launched(robot=str(robot), targets="False").parameters("/simulator")["robot"] == str(robot)
+
+
+def test_empty_lists_are_left_out(launched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    scenario = tmp_path / "empty.yaml"
+    scenario.write_text("robot: ur5\nnodes: {osc: {posture: [], effort_limits: [], tip: tool0}}\n")
+    file = tmp_path / "empty.launch.py"
+    file.write_text(
+        "from arm_control.app.launch_description import scenario_launch_description\n"
+        f"def generate_launch_description():\n    return scenario_launch_description({str(scenario)!r})\n"
+    )
+    assert launched(file).parameters("/osc") == {"tip": "tool0", "use_sim_time": False}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"robot": "nonsense"}, "the targets of ur5_osc are for ur5"),
+        ({"robot": "nonsense", "targets": "False"}, "no robot 'nonsense'; there are: "),
+        ({"params_file": "/nowhere.yaml"}, "/nowhere.yaml"),
+    ],
+)
+def test_a_bad_argument_is_refused_before_anything_starts(arguments: dict[str, str], message: str, launched):
+    with pytest.raises(ArmControlError, match=re.escape(message)):
+        launched(**arguments)
+
+
+def test_a_parameter_file_for_a_node_that_is_not_there_is_refused(launched, tmp_path: Path):
+    file = tmp_path / "user.yaml"
+    file.write_text(USER_FILE.replace("osc", "ocs"))
+    with pytest.raises(ParameterError, match="'ocs' is no node of the scenario"):
+        launched(params_file=str(file))
+
+
+@pytest.mark.parametrize("name", ["simulator", "targets", "use_sim_time"])
+def test_a_choice_that_is_none_is_refused(name: str, launched):
+    with pytest.raises(RuntimeError, match=f'"{name}" .*[Vv]alid'):
+        launched(**{name: "perhaps"})
+
+
+def test_a_node_that_ends_ends_the_launch_with_its_name(launched):
+    from launch.events.process import ProcessExited
+
+    started = launched()
+    details = {"name": "osc-3", "cmd": [], "cwd": None, "env": None, "pid": 1}
+    event = ProcessExited(action=started.nodes["/osc"], returncode=2, **details)
+    on_exit = sys.modules["arm_control.app.launch_description"]._on_exit
+    with pytest.raises(NodeDied, match="/osc ended with exit status 2"):
+        on_exit(event, started.context)
+    started.context._set_is_shutdown(True)
+    assert on_exit(event, started.context) is None

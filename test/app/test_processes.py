@@ -1,0 +1,58 @@
+"""Processes of modules: what they print comes line by line, they end when they should, and it is said how."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from arm_control.app.processes import PARENT, PrintedLines, describe_exit, interrupt, start_module, wait_or_kill
+
+
+def test_a_line_waits_for_its_end(tmp_path: Path):
+    path = tmp_path / "output.txt"
+    path.touch()
+    printed = PrintedLines(path)
+    with path.open("a") as file:
+        for text, lines in (("one\ntw", ["one"]), ("o", []), ("\n\nthree\n", ["two", "", "three"]), ("", [])):
+            file.write(text)
+            file.flush()
+            assert printed.new() == lines
+    printed.close()
+
+
+def test_a_module_knows_its_parent_and_prints_into_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    output = tmp_path / "output.txt"
+    (tmp_path / "told.py").write_text(f"import os, sys; print(os.environ['{PARENT}'], sys.argv[1:])")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert start_module("told", ["a", "b"], output).wait(120.0) == 0
+    assert output.read_text().splitlines()[-1] == f"{os.getpid()} ['a', 'b']"
+
+
+def test_one_that_does_not_listen_is_killed():
+    deaf = (
+        "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); print('deaf', flush=True); time.sleep(600)"
+    )
+    process = subprocess.Popen([sys.executable, "-c", deaf], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.readline()
+    interrupt(process)
+    wait_or_kill(process, 0.1)
+    process.stdout.close()
+    assert describe_exit(process.poll()) == "killed by SIGKILL"
+
+
+def test_one_that_was_stopped_hears_it_too():
+    process = subprocess.Popen([sys.executable, "-c", "import time; print(1, flush=True); time.sleep(600)"],
+                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)  # fmt: skip
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.send_signal(signal.SIGSTOP)
+    interrupt(process)
+    wait_or_kill(process, 120.0)
+    process.stdout.close()
+    assert process.returncode in (1, -signal.SIGINT), "by KeyboardInterrupt, not by SIGKILL"

@@ -1,0 +1,144 @@
+"""When a run is over, what it refuses late, what it shows and says at the end; whole runs are in ``test/nodes``."""
+
+from __future__ import annotations
+
+import io
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import arm_control.app.run
+from arm_control import RobotModel
+from arm_control.app.display import Console, live_table, print_summary
+from arm_control.app.run import ARRIVAL_TIME, RunEnd
+from arm_control.app.run_options import RunOptions
+from arm_control.exceptions import ArmControlError
+from arm_control.motion.references import Target
+from arm_control.nodes.tools.run_monitor import FIGURES, MonitorNode
+from arm_control.simulation.recording import Recording
+from arm_control.simulation.scenario import Scenario
+
+SECOND = 1_000_000_000
+HOME = [0.0, -1.4, 1.9, -2.07, -1.5708, 0.0]
+
+
+def paper() -> Console:
+    return Console(file=io.StringIO(), width=100)
+
+
+def written(console: Console) -> str:
+    return console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_it_is_over_when_states_and_commands_have_come():
+    end = RunEnd(4.0)
+    assert not end.is_reached(4 * SECOND - 1, 4 * SECOND - 1, now=10.0)
+    assert end.is_reached(4 * SECOND, 4 * SECOND, now=10.0)
+
+
+def test_the_last_commands_are_waited_for():
+    """A command that was lost on the way is sent again, later than its state and with those behind it."""
+    end = RunEnd(4.0)
+    assert not end.is_reached(4 * SECOND, 4 * SECOND - 1, now=10.0)
+    assert not end.is_reached(5 * SECOND, 4 * SECOND - 1, now=10.0 + 0.99 * ARRIVAL_TIME)
+    assert end.is_reached(5 * SECOND, 4 * SECOND, now=10.0 + 0.99 * ARRIVAL_TIME)
+
+
+def test_commands_that_never_come_end_it_too():
+    end = RunEnd(4.0)
+    assert not end.is_reached(4 * SECOND, -1, now=10.0)
+    assert end.is_reached(6 * SECOND, -1, now=10.0 + ARRIVAL_TIME)
+
+
+def test_without_a_duration_it_goes_on():
+    assert not RunEnd(0.0).is_reached(10**18, 10**18, now=1e9)
+
+
+# -- another run --------------------------------------------------------------------------------------
+
+
+def monitor_beside(*names: str, **more: Any) -> Any:
+    publishers = [SimpleNamespace(node_name=name) for name in names]
+    return SimpleNamespace(_simulator="simulator", get_publishers_info_by_topic=lambda _: publishers, **more)
+
+
+@pytest.mark.parametrize(
+    ("names", "company"),
+    [(["simulator"], False), (["viewer", "simulator"], False), (["simulator", "simulator"], True), ([], False)],
+)
+def test_a_second_simulator_is_company(names: list[str], company: bool):
+    assert MonitorNode.has_company.fget(monitor_beside(*names)) is company  # type: ignore[attr-defined]
+
+
+def test_another_run_that_is_found_late_is_refused_and_left_alone():
+    called: list[Any] = []
+    monitor = SimpleNamespace(
+        started=False, has_company=True, stamp_ns=-1, command_ns=-1, _pause=SimpleNamespace(call_async=called.append)
+    )
+    monitor.pause = lambda: MonitorNode.pause(monitor)  # type: ignore[arg-type]
+    quiet = SimpleNamespace(new_output=lambda: [], describe_ended=lambda: "", address="")
+    executor = SimpleNamespace(spin_once=lambda **_: None)
+    options = RunOptions("ur5_osc", headless=True)
+    given: Any = (Scenario.load("ur5_osc"), quiet, quiet, monitor, executor, options, paper())
+    with pytest.raises(ArmControlError, match="joint_states is published already"):
+        arm_control.app.run._watch(*given)
+    monitor.pause()
+    assert not called, "its simulator goes on"
+    monitor.started = True
+    monitor.pause()
+    assert [request.data for request in called] == [True]
+
+
+# -- what it shows and says ---------------------------------------------------------------------------
+
+
+def test_the_table_has_the_address_in_one_piece_and_says_what_helps_a_braked_arm():
+    address, console = f"viewer: http://127.0.0.1:8150/?token={'x' * 43}", paper()
+    health = {"ilqr": {"rate [Hz]": "999"}, "simulator": {"message": "no command for 20 states", "braked": "True"}}
+    figures = dict.fromkeys(FIGURES, math.nan)
+    console.print(live_table("a run", 0, 1, figures, health, ("ilqr", "simulator"), address))
+    assert address in written(console).splitlines()
+    assert "999" in written(console)
+    assert "no command for 20 states: braked, `arm_control enable`" in written(console)
+
+
+def said(ur5: RobotModel, n: int, diagnostics: dict[str, Any] | None = None, **options: Any) -> tuple[int, str]:
+    """Exit status and words at the end of n ms in which the arm stands still and is held."""
+    stamps, console = np.arange(n) * (SECOND // 1000), paper()
+    q, tau = np.tile(HOME, (n, 1)), np.tile(ur5.gravity(HOME), (n, 1))
+    record = Recording(stamps, q, 0.0 * q, stamps, tau, (Target(0, "base_link", ur5.pose(HOME)),))
+    status = print_summary(
+        Scenario.load("ur5_osc"), ur5, record, diagnostics or {}, RunOptions("ur5_osc", **options), console
+    )
+    return status, written(console)
+
+
+def test_a_run_that_was_too_short_says_so_and_not_infinity(ur5: RobotModel):
+    status, text = said(ur5, 11, duration=0.01)
+    assert (status, "too short to judge: no target had its 2 s" in text) == (1, True)
+    assert not [word for word in ("inf", "over", "ended early", "braked") if word in text]
+
+
+def test_a_run_that_was_ended_early_is_no_success(ur5: RobotModel):
+    for n in (0, 2100):
+        status, text = said(ur5, n, duration=60.0, headless=True)
+        assert (status, "ended early: 60 s were requested" in text) == (1, True)
+    status, text = said(ur5, 2100)
+    assert (status, "ended early" in text, "every target was reached" in text) == (0, False, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "mode"),
+    [({}, "real time"), ({"headless": True}, "lock step\n"), ({"paced": True}, "lock step at the pace of the clock")],
+)
+def test_the_mode_and_what_braked_are_said(ur5: RobotModel, options: dict[str, bool], mode: str):
+    nodes = {
+        "osc": {"message": "passing commands", "braked": "False"},
+        "simulator": {"message": "lost", "braked": "True"},
+    }
+    _, text = said(ur5, 2100, nodes, **options)
+    assert f"2.099 s of simulated time, {mode}" in text
+    assert "braked at the end (simulator: lost): `arm_control enable`" in text

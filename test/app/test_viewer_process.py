@@ -1,0 +1,134 @@
+"""The page beside a run: its address is passed on, its death is said once, and nothing of it stays behind."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import yaml
+
+import arm_control.app.processes
+import arm_control.app.run
+from arm_control.app.processes import ViewerProcess, viewer_process
+from arm_control.app.run import run_scenario
+from arm_control.app.run_options import RunOptions
+from arm_control.simulation.scenario import Scenario
+
+
+def news_of(page: ViewerProcess, last: str) -> list[str]:
+    """Everything until a line that begins like this."""
+    lines: list[str] = []
+    end = time.monotonic() + 120.0
+    while not any(line.startswith(last) for line in lines):
+        assert time.monotonic() < end, lines
+        lines += page.new_output()
+    return lines
+
+
+def instead(monkeypatch: pytest.MonkeyPatch, program: str) -> list[list[str]]:
+    """Run a program in the viewer's place; returns the options it was given."""
+    given: list[list[str]] = []
+
+    def start(module: str, arguments: list[str], output: Path) -> subprocess.Popen[bytes]:
+        given.append([module, *arguments, Path(arguments[4]).read_text()])
+        return subprocess.Popen([sys.executable, "-c", program], stdout=output.open("wb"), stderr=subprocess.STDOUT)
+
+    monkeypatch.setattr(arm_control.app.processes, "start_module", start)
+    return given
+
+
+def test_what_a_viewer_prints_is_passed_on_and_its_end_is_said_once(monkeypatch: pytest.MonkeyPatch):
+    given = instead(monkeypatch, "print('viewer: http://127.0.0.1:1/?token=x'); raise SystemExit(7)")
+    with viewer_process(True, {"tip": "tool0"}, True, "left") as page:
+        lines = news_of(page, "the viewer ended")
+        assert page.new_output() == []
+        assert page.address == "", "it has ended"
+    assert lines == ["viewer: http://127.0.0.1:1/?token=x", "the viewer ended (exit status 7); the run goes on"]
+    ((*command, _, option, name, text),) = given
+    assert command == ["arm_control.nodes.compose", "viewer", "visuals", "--ros-args", "--params-file"]
+    assert (option, name) == ("-r", "__ns:=/left")
+    told = yaml.safe_load(text)
+    assert told["/**/viewer"]["ros__parameters"] == {"tip": "tool0", "control": True}
+    assert told["/**/visuals"]["ros__parameters"] == {"tip": "tool0"}
+
+
+def test_what_both_nodes_are_told_is_a_file_that_ros_reads(monkeypatch: pytest.MonkeyPatch):
+    """ROS reads no YAML with an alias in it: a list for both nodes must be there twice."""
+    given = instead(monkeypatch, "pass")
+    with viewer_process(True, Scenario.load("ur5_obstacle").arm(), True) as page:
+        news_of(page, "the viewer ended")
+    ((*_, text),) = given
+    told = yaml.safe_load(text)
+    armature = [told[f"/**/{node}"]["ros__parameters"]["armature"] for node in ("viewer", "visuals")]
+    assert armature == [[0.5, 0.5, 0.5, 0.1, 0.1, 0.1]] * 2
+    assert not [token for token in yaml.scan(text) if isinstance(token, yaml.AliasToken)]
+
+
+def test_a_viewer_ends_with_the_run(monkeypatch: pytest.MonkeyPatch):
+    instead(monkeypatch, "import time; print('viewer: http://here', flush=True); time.sleep(600)")
+    with viewer_process(True, {}, False) as page:
+        assert page.address == ""
+        assert news_of(page, "viewer") == ["viewer: http://here"]
+        assert page.address == "viewer: http://here"
+        process = page._process
+    assert process is not None
+    assert process.poll() is not None
+
+
+@pytest.mark.parametrize(("wanted", "said"), [(True, ["no viewer: 'viser' is not installed"]), (False, [])])
+def test_without_viser_there_is_a_sentence_and_no_viewer(
+    wanted: bool, said: list[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(arm_control.app.processes, "find_spec", lambda _: None)
+    with viewer_process(wanted, {}, False) as page:
+        assert [line.partition(": pip")[0] for line in page.new_output()] == said
+        assert page.new_output() == []
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [({"viewer": True}, True), ({"viewer": True, "headless": True}, False), ({}, False)],
+)
+@pytest.mark.parametrize("arm", [{}, {"tip": "wrist_3_link"}], ids=["scenario", "parameter file"])
+def test_a_run_has_a_page_when_it_is_asked_for_and_can_be_seen(
+    options: Any, wanted: bool, arm: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    """Up to the place where the page would open, which knows of the arm what the controller knows."""
+    (tmp_path / "arm.yaml").write_text(yaml.safe_dump({"/**": {"ros__parameters": arm}}))
+    asked: list[Any] = []
+    gone: list[bool] = []
+    monitor = SimpleNamespace(destroy_node=lambda: gone.append(True))
+
+    def instead_of_a_page(*arguments: Any) -> Any:
+        asked.append(arguments)
+        raise KeyboardInterrupt
+
+    class Nothing:
+        def __init__(self, *_: Any) -> None: ...
+
+        def __enter__(self) -> Any:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            gone.append(False)
+
+    monkeypatch.setattr(arm_control.app.run, "viewer_process", instead_of_a_page)
+    monkeypatch.setattr(arm_control.app.run, "ScenarioProcesses", Nothing)
+    monkeypatch.setattr(arm_control.app.run, "_refuse_second_run", lambda *_: None)
+    monkeypatch.setattr(arm_control.app.run.os, "nice", lambda _: None)
+    monkeypatch.setattr(arm_control.app.run, "_monitor", lambda *_: _context(monitor))
+    with pytest.raises(KeyboardInterrupt):
+        run_scenario(RunOptions("ur5_osc", control=True, params_file=str(tmp_path / "arm.yaml"), **options))
+    assert asked == [(wanted, arm, True, "")]
+    assert gone == [True, False], "before the nodes end"
+
+
+def _context(monitor: Any) -> Any:
+    from contextlib import nullcontext
+
+    return nullcontext((monitor, None))

@@ -1,0 +1,96 @@
+"""Laws for many columns: compiled and as they stand, against NumPy on whole arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from arm_control.compiler.column_law import ColumnLaw, TextColumns
+from arm_control.exceptions import ModelError
+from arm_control.maths.columns import Column
+from arm_control.maths.poses import Array
+from arm_control.maths.scalars import atan2, cos, maximum, nearest, select, sin, sqrt
+from arm_control.model.engine import check_columns
+
+
+def text(x: Mapping[str, Array]) -> dict[str, Any]:
+    a, b, c = x["a"][0], x["a"][1], x["c"][0]
+    y = select(a - b, sqrt(maximum(a, 0.0)) + sin(b) * cos(a), atan2(a, b) - nearest(3.0 * b)) / (2.0 + c * c)
+    return {"y": np.array([y, -a]), "total": np.array([y]), "least": np.array([1.0 - y])}
+
+
+LAW = ColumnLaw("of a test", text, {"a": 2, "on": 1, "c": 1}, ("c",), {"total": "sum", "least": "min"}, "on")
+
+
+def arrays(n: int, seed: int = 0) -> dict[str, Array]:
+    rng = np.random.default_rng(seed)
+    a, on = rng.uniform(-1, 1, (2, n)), rng.uniform(-1, 1, (1, n))
+    on[:, :8] = -1.0  # a block with nothing to do
+    return {"a": a, "on": on, "c": np.array([0.5])}
+
+
+def outputs(n: int) -> dict[str, Array]:
+    return {"y": np.full((2, n), 7.0), "total": np.full(1, 7.0), "least": np.full(1, 7.0)}
+
+
+@pytest.mark.parametrize("backend", ["llvm", "python", "pinocchio"])
+def test_it_computes_what_numpy_does(backend: str, load_robot):
+    columns = load_robot("ur5", backend=backend).compile_columns(LAW, arrays(16))
+    assert isinstance(columns, TextColumns) == (backend != "llvm")
+    given, found = arrays(64, 1), outputs(64)
+    call = columns.bind({**given, **found})
+    for _ in range(2):  # totals begin anew
+        call()
+        (a, b), on = given["a"], given["on"][0] > 0.0
+        y = np.where(a > b, np.sqrt(np.maximum(a, 0)) + np.sin(b) * np.cos(a), np.arctan2(a, b) - np.rint(3 * b)) / 2.25
+        np.testing.assert_allclose(found["y"][:, on], np.array([y, -a])[:, on], rtol=0, atol=1e-12)
+        np.testing.assert_allclose(found["total"], y[on].sum(), rtol=0, atol=1e-12)
+        np.testing.assert_allclose(found["least"], (1.0 - y[on]).min(), rtol=0, atol=1e-12)
+        np.testing.assert_array_equal(found["y"][:, :8], 7.0)
+        given["a"] *= -0.5  # what it is bound to is read again
+
+
+@pytest.mark.parametrize("backend", ["llvm", "python"])
+def test_where_nothing_is_to_do_totals_are_empty(backend: str, load_robot):
+    given, found = arrays(16), outputs(16)
+    given["on"][:] = 0.0
+    load_robot("ur5", backend=backend).compile_columns(LAW, arrays(16)).bind({**given, **found})()
+    assert (found["total"].item(), found["least"].item()) == (0.0, np.inf)
+
+
+def test_columns_may_be_part_of_a_larger_array(ur5):
+    columns, given, whole = ur5.compile_columns(LAW, arrays(16)), arrays(16), np.zeros((5, 48))
+    part = {**outputs(16), "y": whole[2:4, 16:32]}
+    columns.bind({**given, **part})()
+    wanted = outputs(16)
+    columns.bind({**given, **wanted})()
+    np.testing.assert_array_equal(part["y"][:, 8:], wanted["y"][:, 8:])
+    assert not whole[:, :16].any()
+    assert not whole[:, 32:].any()
+    assert not whole[[0, 1, 4]].any()
+    for wrong in ({"y": np.zeros((16, 2)).T}, {"a": np.zeros((2, 12))}, {"a": np.zeros((2, 16), int)}):
+        with pytest.raises(ValueError, match="side by side"):
+            columns.bind({**given, **outputs(16), **wrong})
+
+
+def test_what_computes_something_else_is_refused():
+    other = TextColumns(
+        ColumnLaw(LAW.name, lambda x: {**text(x), "least": x["c"]}, LAW.inputs, ("c",), LAW.totals, "on")
+    )
+    check_columns(LAW, TextColumns(LAW), arrays(16))
+    with pytest.raises(ModelError, match="'least' is"):
+        check_columns(LAW, other, arrays(16))
+
+
+def test_a_column_is_a_float_for_each_case():
+    x, y = np.array([1.0, -2.0, 0.5]), np.array([3.0, 0.25, -1.0])
+    a, b = Column(x), Column(y)
+    for found, wanted in (
+        (2.0 - a * b + 1.0, 2.0 - x * y + 1.0), (1.0 / a - b / 2.0, 1.0 / x - y / 2.0), (-(a + b), -(x + y)),
+        (3.0 * a - 1.0, 3.0 * x - 1.0), (maximum(0.0, a), np.maximum(0.0, x)),
+        (select(a, b, 0.0), np.where(x > 0, y, 0)),
+    ):  # fmt: skip
+        np.testing.assert_array_equal(found.values, wanted)

@@ -1,0 +1,111 @@
+"""Sines and cosines in machine code against the C library's."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from arm_control.compiler.llvm_code import WORK, batch_code, scalar_code
+from arm_control.compiler.llvm_compiler import Library, compile_code
+from arm_control.compiler.llvm_sines import LARGEST_ANGLE
+from arm_control.compiler.program import Program
+from arm_control.compiler.tape import Tape
+from arm_control.maths.scalars import cos, sin
+
+Waves = Callable[[np.ndarray], np.ndarray]
+
+
+def program() -> Program:
+    tape = Tape()
+    (x,) = tape.inputs("x", 1)
+    return tape.program({"sin": sin(x), "cos": cos(x)})
+
+
+@pytest.fixture(scope="module", params=[2, 4, 8])
+def waves(request: pytest.FixtureRequest) -> Waves:
+    """Sine and cosine of many angles in vectors of a width, shape (N, 2)."""
+    code = compile_code(batch_code(program(), "waves", request.param))
+    function = Library(code).function("waves", ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
+
+    def compute(x: np.ndarray) -> np.ndarray:
+        n = -(-len(x) // 8) * 8
+        angles, out = np.zeros(n), np.full((n, 2), np.nan)
+        angles[: len(x)] = x
+        function(n, angles.ctypes.data, out.ctypes.data)
+        return out[: len(x)]
+
+    return compute
+
+
+def worst(waves: Waves, x: np.ndarray) -> float:
+    expected = np.array([[math.sin(angle), math.cos(angle)] for angle in x.tolist()])
+    return float(np.abs(waves(x) - expected).max())
+
+
+def test_a_million_angles(waves: Waves):
+    rng = np.random.default_rng(17)
+    near, far = rng.uniform(-10, 10, 500_000), rng.uniform(-LARGEST_ANGLE, LARGEST_ANGLE, 500_000)
+    assert worst(waves, np.concatenate([near, far])) <= 2.3e-16
+
+
+def test_small_angles(waves: Waves):
+    x = np.concatenate([sign * np.logspace(-300, 0, 3001) for sign in (-1, 1)])
+    assert worst(waves, x) <= 2.3e-16
+    np.testing.assert_allclose(waves(x)[:, 0], np.sin(x), rtol=4e-16, atol=0)
+
+
+def test_angles_next_to_every_quarter_turn(waves: Waves):
+    """Where most of the angle cancels, the small rest must be right: relative, not only absolute."""
+    k = np.concatenate([np.arange(-2000, 2001), np.linspace(-63661, 63661, 4001).astype(int)])
+    quarter = k * (math.pi / 2)
+    away = np.array([0.0, *np.logspace(-15, -3, 13)])
+    x = (quarter[:, None] + np.concatenate([-away, away])).ravel()
+    x = np.concatenate([x, np.nextafter(quarter, np.inf), np.nextafter(quarter, -np.inf)])
+    x = x[np.abs(x) <= LARGEST_ANGLE]
+    assert worst(waves, x) <= 2.3e-16
+    expected = np.array([[math.sin(angle), math.cos(angle)] for angle in x.tolist()])
+    np.testing.assert_allclose(waves(x), expected, rtol=1e-12, atol=0)
+
+
+def test_angles_far_away_are_the_c_librarys(waves: Waves):
+    rng = np.random.default_rng(3)
+    edge = [LARGEST_ANGLE, np.nextafter(LARGEST_ANGLE, np.inf), -LARGEST_ANGLE, 2 * LARGEST_ANGLE]
+    x = np.array([*edge, *rng.uniform(-1e8, 1e8, 2000), 1e15, 1e17, 1e22, 1.7e308, -1e300])
+    assert worst(waves, x) <= 2.3e-16
+    mixed = np.where(rng.random(2000) < 0.2, rng.uniform(1e6, 1e8, 2000), rng.uniform(-3, 3, 2000))
+    assert worst(waves, mixed) <= 2.3e-16
+
+
+@pytest.mark.parametrize("lane", [0, 3, 7])
+def test_one_bad_lane_leaves_the_others(waves: Waves, lane: int):
+    x = np.linspace(-2, 2, 8)
+    for bad in (np.nan, np.inf, -np.inf):
+        x[lane] = bad
+        result = waves(x)
+        assert np.isnan(result[lane]).all()
+        rest = np.delete(x, lane)
+        np.testing.assert_allclose(np.delete(result, lane, axis=0), np.column_stack([np.sin(rest), np.cos(rest)]))
+
+
+def test_zeros(waves: Waves):
+    np.testing.assert_array_equal(waves(np.array([0.0, -0.0])), [[0, 1], [0, 1]])
+
+
+def test_more_angles_than_lanes_and_sines_of_sines():
+    """Nineteen angles make three packs; a sine of a sine waits for the first."""
+    tape = Tape()
+    x = tape.inputs("x", 19)
+    outputs = [f(angle) for angle in x for f in (sin, cos)] + [sin(cos(x[3]) + sin(x[4])), cos(sin(sin(x[5])))]
+    result = tape.program({"y": outputs})
+    angles = np.random.default_rng(1).uniform(-9, 9, 19)
+    angles[7] = 1e7
+    work = np.concatenate([angles, np.zeros(40)])
+    assert Library(compile_code(scalar_code(result, "f"))).builtin("f", WORK, work.ctypes.data)() is False
+    s, c = [math.sin(a) for a in angles], [math.cos(a) for a in angles]
+    expected = [y for pair in zip(s, c, strict=True) for y in pair]
+    expected += [math.sin(c[3] + s[4]), math.cos(math.sin(s[5]))]
+    np.testing.assert_allclose(work[19:], expected, rtol=0, atol=5e-16)

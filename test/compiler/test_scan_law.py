@@ -1,0 +1,114 @@
+"""Laws for rows: compiled and as they stand, against a loop in NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from arm_control.compiler.llvm_scans import CompiledScan
+from arm_control.compiler.scan_law import ScanLaw, TextScan
+from arm_control.exceptions import ModelError
+from arm_control.maths.poses import Array
+from arm_control.maths.scalars import atan2, cos, select, sin, sqrt
+from arm_control.model.engine import check_scan
+
+
+def text(x: Mapping[str, Array]) -> dict[str, Any]:
+    s, a, c = x["s"], x["a"], x["c"][0]
+    y = select(a[0] - a[1], sqrt(a[0] * a[0] + 1.0) * sin(s[1]), atan2(a[1], 2.0 + c) * cos(s[0]))
+    return {"s": np.array([s[1], 0.5 * s[0] + y]), "y": np.array([y, s[0], -a[2]]), "on": [1.0 - a[2]]}
+
+
+def expected(a: Array, s: Array, c: float, rows: Any) -> tuple[Array, Array, int]:
+    """The same in plain NumPy."""
+    ys, s, done = np.full((len(a), 3), 7.0), s.copy(), 0
+    for i in rows:
+        up = a[i, 0] > a[i, 1]
+        y = np.sqrt(a[i, 0] ** 2 + 1) * np.sin(s[1]) if up else np.arctan2(a[i, 1], 2 + c) * np.cos(s[0])
+        ys[i] = y, s[0], -a[i, 2]
+        if not 1.0 - a[i, 2] > 0.0:
+            break
+        s, done = np.array([s[1], 0.5 * s[0] + y]), done + 1
+    return ys, s, done
+
+
+LAW = ScanLaw("of a test", text, {"a": 3, "s": 2, "c": 1}, ("c",), ("s",), goes_on="on")
+
+
+def arrays(n: int, seed: int = 0) -> dict[str, Array]:
+    rng = np.random.default_rng(seed)
+    wide = rng.uniform(-1, 1, (n, 5))  # rows that are part of longer ones
+    return {"a": wide[:, 1:4], "s": np.array([0.3, -0.2]), "c": np.array([0.5])}
+
+
+def outputs(n: int) -> dict[str, Array]:
+    return {"y": np.full((n, 3), 7.0), "on": np.full((n, 1), 7.0)}
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize("backend", ["llvm", "python", "pinocchio"])
+def test_it_does_what_a_loop_does(backend: str, backwards: bool, load_robot):
+    law = replace(LAW, backwards=backwards)
+    scan = load_robot("ur5", backend=backend).compile_scan(law, arrays(2))
+    assert isinstance(scan, CompiledScan if backend == "llvm" else TextScan)
+    for ends_at in (None, 5):
+        given, found = arrays(13, 1), outputs(13)
+        if ends_at is not None:
+            given["a"][ends_at, 2] = 1.5
+        ys, s, done = expected(given["a"], given["s"], 0.5, reversed(range(13)) if backwards else range(13))
+        assert scan.bind({**given, **found}, 13)() == done == (13 if ends_at is None else 7 if backwards else 5)
+        np.testing.assert_allclose(found["y"], ys, rtol=0, atol=1e-13)
+        np.testing.assert_allclose(given["s"], s, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("backend", ["llvm", "python"])
+def test_rows_that_carry_nothing_are_done_at_once(backend: str, load_robot):
+    law = ScanLaw("rows of a test", lambda x: {k: v for k, v in text(x).items() if k == "y"}, LAW.inputs, ("c",))
+    samples = {**arrays(2), "s": np.array([[0.3, -0.2], [0.1, 0.9]])}
+    scan = load_robot("ur5", backend=backend).compile_scan(law, samples)
+    n = 5 * scan.width
+    given, y = {**arrays(n, 2), "s": np.random.default_rng(3).uniform(-1, 1, (n, 2))}, np.zeros((n, 3))
+    assert scan.bind({**given, "y": y}, n)() == n
+    given["a"][:, 2] = np.minimum(given["a"][:, 2], 0.9)
+    for i in range(n):
+        row, *_ = expected(given["a"][i : i + 1], given["s"][i], 0.5, [0])
+        np.testing.assert_allclose(y[i, :2], row[0, :2], rtol=0, atol=1e-13)
+
+
+def test_a_wrong_one_is_refused():
+    wrong = replace(LAW, text=lambda x: {**text(x), "y": 1.0001 * np.array(text(x)["y"])})
+    check_scan(LAW, TextScan(LAW), arrays(2))
+    with pytest.raises(ModelError, match=r"'y' is .* off the float run"):
+        check_scan(LAW, TextScan(wrong), arrays(2))
+    early = replace(LAW, text=lambda x: {**text(x), "on": [-1.0]})
+    with pytest.raises(ModelError, match="ends after 0 rows"):
+        check_scan(LAW, TextScan(early), arrays(2))
+
+
+def test_a_text_that_divides_by_zero_ends_the_scan():
+    law = ScanLaw("1 / x", lambda x: {"s": x["s"] / x["a"]}, {"a": 1, "s": 1}, (), ("s",))
+    s = np.array([3.0])
+    assert TextScan(law).bind({"a": np.array([[2.0], [0.0], [1.0]]), "s": s}, 3)() == 1
+    assert s == 1.5
+
+
+def test_rows_come_in_whole_vectors(ur5):
+    law = ScanLaw("twice", lambda x: {"y": 2.0 * x["a"]}, {"a": 1})
+    scan = ur5.compile_scan(law, {"a": np.array([[1.0], [2.0]])})
+    n = scan.width + 1
+    with pytest.raises(ValueError, match=f"{n} rows, a multiple of {scan.width}"):
+        scan.bind({"a": np.zeros((n, 1)), "y": np.zeros((n, 1))}, n)
+
+
+@pytest.mark.parametrize("name", ["a", "s", "y"])
+def test_arrays_that_do_not_fit_are_refused(name: str, ur5):
+    scan = ur5.compile_scan(LAW, arrays(2))
+    given = {**arrays(4), **outputs(4)}
+    with pytest.raises(ValueError, match=f"'{name}' has"):
+        scan.bind({**given, name: given[name][..., :-1]}, 4)
+    with pytest.raises(ValueError, match="'a' has 4 rows, 5 are scanned"):
+        scan.bind(given, 5)

@@ -1,0 +1,216 @@
+"""The tape: what it folds, what it shares, and that every way to run a program gives the same numbers."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arm_control.compiler.llvm_code import WORK, scalar_code
+from arm_control.compiler.llvm_compiler import Library, compile_code
+from arm_control.compiler.program import Operation, Program, run
+from arm_control.compiler.tape import Node, Tape
+from arm_control.maths.scalars import cos, sin
+from arm_control.model.backends.python_backend import python_function
+
+CONSTANTS = [0.0, 1.0, -1.0, 2.0, 0.5, -3.0, 4.0]
+BINARY = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
+UNARY: dict[str, Callable[[Any], Any]] = {
+    "neg": operator.neg, "sin": sin, "cos": cos, "sqrt": lambda x: np.sqrt(x * x + 1.0)
+}  # fmt: skip
+
+
+@pytest.fixture
+def tape() -> Tape:
+    return Tape()
+
+
+def kinds(tape: Tape, output: Any) -> list[str]:
+    """Operations of the program of one output, without constants and inputs."""
+    return [line.kind for line in tape.program({"y": output}).lines if line.kind not in ("constant", "input")]
+
+
+def test_products_with_zero_and_one_vanish(tape: Tape):
+    (x,) = tape.inputs("x", 1)
+    for zero in (x * 0.0, 0.0 * x, 0 * x, -0.0 * x, 0.0 / x):
+        assert zero == 0.0
+        assert isinstance(zero, float)
+    for same in (x * 1.0, 1 * x, x + 0.0, 0 + x, x - 0.0, x / 1.0, np.float64(1.0) * x, operator.neg(-x)):
+        assert same.index == x.index
+    assert len(tape.lines) == 1 + 1  # the input, and its negation
+
+
+def test_signs_move_out_of_products_into_sums(tape: Tape):
+    x, y = tape.inputs("x", 2)
+    assert kinds(tape, x * -1.0) == ["neg"]
+    assert kinds(tape, (-x) * (-y)) == ["mul"]
+    assert kinds(tape, (-x) * y) == ["mul", "neg"]
+    assert kinds(tape, x + (-y) * x) == ["mul", "sub"]
+    assert kinds(tape, (-y) * x + x) == ["mul", "sub"]
+    assert kinds(tape, x - (-y)) == ["add"]
+    assert kinds(tape, x * -2.0 + y) == ["mul", "sub"]
+    assert kinds(tape, 0.0 - x) == ["neg"]
+
+
+def test_differences(tape: Tape):
+    x, y = tape.inputs("x", 2)
+    assert x - x == x + (-x) == -x + x == 0.0
+    there, back = x - y, y - x
+    assert kinds(tape, there) == ["sub"]
+    assert kinds(tape, np.array([there, back])) == ["sub", "neg"]
+    assert run(tape.program({"y": [there, back]}), {"x": [3.0, 5.0]})["y"].tolist() == [-2.0, 2.0]
+
+
+def test_what_was_computed_is_shared_in_either_order(tape: Tape):
+    x, y = tape.inputs("x", 2)
+    assert (x * y).index == (y * x).index
+    assert (x + y).index == (y + x).index
+    assert sin(x).index == sin(x).index != cos(x).index
+    assert (x / y).index != (y / x).index
+    assert kinds(tape, [x * y + 2.0, 2.0 + y * x]) == ["mul", "add"]
+
+
+def test_what_no_output_needs_is_dropped_and_counted_out(tape: Tape):
+    x, y = tape.inputs("x", 2)
+    unused = sin(x) * y
+    program = tape.program({"y": x + 1.0})
+    assert [line.kind for line in program.lines] == ["input", "constant", "add"]
+    assert program.n_operations == 1
+    assert program.inputs == {"x": 2}
+    assert unused.index < len(tape.lines)
+
+
+def test_a_constant_is_never_taken_for_the_number_of_a_line(tape: Tape):
+    """Line 1 is an input whose number is also a constant: 1.0, Operation(.., 1) and line 1 are three things."""
+    x = tape.inputs("x", 3)
+    values = [7.0, 11.0, 13.0]
+    two = np.array([x[1] + 1.0, x[0] + x[1], x[2] + 2.0, x[0] * 2.0, x[0] * x[2], x[1] + 1, 0.5 * x[0] + x[0] * 1.5])
+    program = tape.program({"y": two})
+    np.testing.assert_array_equal(run(program, {"x": values})["y"], [12, 18, 15, 14, 91, 12, 14])
+    assert Operation("constant", 1.0) in program.lines
+
+
+def test_outputs_keep_their_shapes_and_inputs_their_order(tape: Tape):
+    a, b = tape.inputs("a", 2), tape.inputs("b", 1)
+    outputs = {"scalar": a[1], "number": 3, "matrix": np.array([[a[0], b[0]], [0.0, 1.0]]), "none": np.zeros((0, 3))}
+    program = tape.program(outputs)
+    assert program.inputs == {"a": 2, "b": 1}
+    assert program.outputs == {"scalar": (), "number": (), "matrix": (2, 2), "none": (0, 3)}
+    results = run(program, {"b": [5.0], "a": [1.0, 2.0]})
+    assert results["scalar"] == 2.0
+    assert results["number"] == 3.0
+    np.testing.assert_array_equal(results["matrix"], [[1, 5], [0, 1]])
+    assert results["none"].shape == (0, 3)
+
+
+def test_a_program_runs_on_other_scalars(tape: Tape):
+    """On the nodes of another tape: the program is written down again."""
+    x, y = tape.inputs("x", 2)
+    program = tape.program({"y": sin(x * y) - cos(x) / y})
+    again = Tape()
+    copy = run(program, {"x": again.inputs("x", 2)}, {"sin": sin, "cos": cos})["y"]
+    assert again.program({"y": copy}) == program
+
+
+@pytest.mark.parametrize("other", ["1", None, [1.0], 1j])
+def test_what_is_no_number_is_refused(tape: Tape, other: object):
+    (x,) = tape.inputs("x", 1)
+    for apply in BINARY.values():
+        for pair in ((x, other), (other, x)):
+            with pytest.raises(TypeError):
+                apply(*pair)
+
+
+def test_division_by_a_constant_zero_is_refused(tape: Tape):
+    with pytest.raises(ZeroDivisionError):
+        tape.inputs("x", 1)[0] / 0.0
+
+
+def trees() -> st.SearchStrategy[Any]:
+    """Expressions of two inputs: ('+', a, b), ('sin', a), a number, or the name of an input."""
+    leaves = st.sampled_from(["x", "y", *CONSTANTS])
+    return st.recursive(
+        leaves,
+        lambda inner: (
+            st.tuples(st.sampled_from(sorted(BINARY)), inner, inner) | st.tuples(st.sampled_from(sorted(UNARY)), inner)
+        ),
+        max_leaves=25,
+    )
+
+
+def value(expression: Any, x: Any, y: Any) -> Any:
+    if isinstance(expression, tuple):
+        operands = [value(operand, x, y) for operand in expression[1:]]
+        if expression[0] == "/":  # a denominator that is never small
+            operands[1] = operands[1] * operands[1] + 1.5
+        return ({**BINARY, **UNARY}[expression[0]])(*operands)
+    return {"x": x, "y": y}.get(expression, expression) if isinstance(expression, str) else expression
+
+
+@given(st.lists(trees(), min_size=1, max_size=4), st.floats(-2, 2), st.floats(-2, 2))
+def test_any_expression_has_the_value_that_floats_give(expressions: list[Any], x: float, y: float):
+    tape = Tape()
+    node_x, node_y = tape.inputs("in", 2)
+    program = tape.program({"out": [value(e, node_x, node_y) for e in expressions]})
+    expected = np.array([value(e, x, y) for e in expressions], dtype=float)
+    scale = 1.0 + np.abs(expected)
+    results = run(program, {"in": [x, y]})["out"]
+    assert (np.abs(results - expected) <= 1e-9 * scale * (1 + np.abs(expected))).all()
+    generated = python_function(program)([x, y])
+    np.testing.assert_array_equal(generated, results)
+
+
+def machine(program: Program) -> Callable[[list[float]], np.ndarray]:
+    n = sum(program.inputs.values())
+    work = np.full(n + len(program.results), np.nan)
+    function = Library(compile_code(scalar_code(program, "f"))).builtin("f", WORK, work.ctypes.data)
+
+    def call(values: list[float]) -> np.ndarray:
+        work[:n], work[n:] = values, np.nan
+        assert function() is False
+        return work[n:]
+
+    return call
+
+
+def random_expression(rng: np.random.Generator, depth: int) -> Any:
+    if depth == 0:
+        return rng.choice(["x", "y"]) if rng.random() < 0.7 else float(rng.choice(CONSTANTS))
+    if rng.random() < 0.3:
+        return (str(rng.choice(sorted(UNARY))), random_expression(rng, depth - 1))
+    return (str(rng.choice(sorted(BINARY))), random_expression(rng, depth - 1), random_expression(rng, depth - 1))
+
+
+def test_machine_code_gives_what_python_gives():
+    rng = np.random.default_rng(2)
+    tape = Tape()
+    x, y = tape.inputs("in", 2)
+    program = tape.program({"out": [value(random_expression(rng, 4), x, y) for _ in range(60)]})
+    assert {line.kind for line in program.lines} >= {"add", "sub", "mul", "div", "neg", "sin", "cos", "sqrt"}
+    function, generated = machine(program), python_function(program)
+    for _ in range(20):
+        values = rng.uniform(-1.0, 1.0, 2).tolist()
+        expected = run(program, {"in": values})["out"]
+        np.testing.assert_array_equal(generated(values), expected)
+        np.testing.assert_allclose(function(values), expected, rtol=2e-14, atol=2e-14)
+
+
+def test_machine_code_of_exact_arithmetic_is_exact(tape: Tape):
+    x, y = tape.inputs("x", 2)
+    outputs = [x + y, x - y, y - x, x * y, x / y, -x, np.sqrt(x), x + 0.1, x * math.pi, 1 / y, y, -0.1]
+    program = tape.program({"y": np.array([*outputs, 5e-324, 1e308], dtype=object)})
+    for values in ([2.0, 3.0], [0.1, 1e-300], [1e300, -7.0]):
+        np.testing.assert_array_equal(machine(program)(values), run(program, {"x": values})["y"])
+
+
+def test_nodes_are_what_numpy_arrays_of_them_hold(tape: Tape):
+    x = tape.inputs("x", 2)
+    product = np.eye(2) @ x
+    assert [node.index for node in product] == [node.index for node in x]
+    assert all(isinstance(node, Node) for node in np.sqrt(x))

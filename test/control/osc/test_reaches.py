@@ -1,0 +1,39 @@
+"""Reaches of several arms with gains nobody tuned, two of each; ``make campaign`` runs ten, ``benchmark/`` more."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+BENCHMARK = Path(__file__).parents[3] / "benchmark"
+
+
+@pytest.fixture(scope="module")
+def campaign() -> ModuleType:
+    sys.path.insert(0, str(BENCHMARK))
+    try:
+        spec = importlib.util.spec_from_file_location("reach_campaign", BENCHMARK / "reach_campaign.py")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["reach_campaign"] = module
+        spec.loader.exec_module(module)
+        yield module
+    finally:
+        sys.path.remove(str(BENCHMARK))
+        sys.modules.pop("reach_campaign", None)
+
+
+@pytest.mark.parametrize("n", [2, pytest.param(10, marks=pytest.mark.campaign)])
+@pytest.mark.parametrize("name", ["ur5", "panda", "xarm7", "kinova", "planar2", "planar3"])
+def test_targets_are_reached_with_proposed_gains(name: str, n: int, campaign: ModuleType):
+    file, _ = campaign.arms.ARMS[name]
+    if file and not (campaign.arms.EXAMPLES / file).is_file():
+        pytest.skip("the package example-robot-data is not installed")
+    model = campaign.arms.load(name)
+    for outcome in (campaign.reach(model, seed) for seed in range(n)):
+        assert outcome.why == "", outcome
+        assert outcome.peak <= 1.0
+        assert outcome.moving < 0.05

@@ -1,0 +1,68 @@
+"""Gains that nobody gave, the same for node, simulation and report; and the file that keeps gains."""
+
+from __future__ import annotations
+
+import pytest
+
+from arm_control import RobotModel, urdf_path
+from arm_control.app.run_options import RunOptions
+from arm_control.control.loop import OscLoopParameters
+from arm_control.control.osc.osc_parameters import OscParameters
+from arm_control.control.osc.proposal import propose
+from arm_control.control.osc.tuning import PROPOSED, OscTuning, describe_proposals, resolve_parameters
+from arm_control.exceptions import ParameterError
+from arm_control.simulation.offline import Simulation
+from arm_control.simulation.scenario import Scenario
+
+
+@pytest.mark.parametrize("robot", ["ur5", "planar2", "planar3", "arm6"])
+def test_what_is_proposed_is_named(robot: str):
+    model = RobotModel.from_urdf(urdf_path(robot))
+    values, defaults = propose(model, 333.0), OscParameters()
+    assert {name for name in OscParameters.types() if getattr(values, name) != getattr(defaults, name)} <= set(PROPOSED)
+
+
+def test_what_is_given_stays_and_the_rest_is_proposed_around_it(ur5: RobotModel):
+    given = {"kp_linear": 1000, "rate": 500.0, "posture": [0.0] * 6, "eta": 1e-3}
+    p = resolve_parameters(OscTuning, given, ur5)
+    wanted = propose(ur5, 500.0, kp_linear=1000.0, posture=(0.0,) * 6)
+    assert p.law == wanted
+    assert (p.law.kp_linear, p.rate, p.avoidance.eta) == (1000.0, 500.0, 1e-3)
+    assert "kp_linear" not in describe_proposals(p, given)
+    assert describe_proposals(p, given).startswith("kp_angular = 200, speed_limit_linear = ")
+    off = resolve_parameters(OscTuning, {"propose_gains": False}, ur5)
+    assert off.law == OscParameters()
+    assert describe_proposals(off, ()) == ""
+
+
+def test_while_the_arm_is_unknown_what_is_given_is_checked_as_far_as_it_can_be(ur5: RobotModel):
+    """A gain that the default limits could not stop from is fine: limits will be proposed for it."""
+    with pytest.raises(ParameterError, match="acceleration_limit_linear"):
+        OscParameters(kp_linear=4000.0)
+    assert resolve_parameters(OscTuning, {"kp_linear": 4000.0}, None).law.kp_linear == 4000.0
+    assert resolve_parameters(OscTuning, {"kp_linear": 4000.0}, ur5).law.kp_linear == 4000.0
+    for given, message in (
+        ({"kp": 1.0}, "here: unknown kp; allowed: "),
+        ({"kp_linear": -1.0}, "kp_linear = -1.0 is out of bounds"),
+        ({"kp_linear": "high"}, "kp_linear = 'high': a float is needed"),
+        ({"rate": 0.0}, "rate = 0.0 is out of bounds"),
+        ({"propose_gains": "no"}, "propose_gains = 'no': a bool is needed"),
+    ):
+        for model in (None, ur5):
+            with pytest.raises(ParameterError, match=message):
+                resolve_parameters(OscTuning, given, model, "here")
+    with pytest.raises(ParameterError, match=r"acceleration_limit_linear = 1\.0 is too small"):
+        resolve_parameters(OscTuning, {"acceleration_limit_linear": 1.0, "speed_limit_linear": 1.0}, ur5)
+
+
+def test_node_simulation_and_report_of_a_scenario_have_the_same_gains(ur5: RobotModel):
+    osc = Simulation(Scenario.load("ur5_push"), "soft").parameters
+    options = RunOptions("ur5_push", variant="soft")
+    values = options.controller_parameters(OscTuning, options.load())
+    model = Simulation(Scenario.load("ur5_push"), "soft").model
+    reported = resolve_parameters(OscTuning, values, model)
+    assert isinstance(osc, OscLoopParameters)
+    assert osc.control == reported
+    law = osc.control.law
+    assert law.kp_linear == 50.0
+    assert law.speed_limit_linear == propose(model, kp_linear=50.0, kp_angular=50.0).speed_limit_linear != 0.5

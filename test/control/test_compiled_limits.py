@@ -1,0 +1,198 @@
+"""The compiled limits are the text's own: the same torque and the same flags, in every kind of state."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from arm_control.compiler import llvm_compiler
+from arm_control.control import compiled_limits
+from arm_control.control.compiled_limits import Run, compiled
+from arm_control.control.effort_gate import EffortGate, GateParameters
+from arm_control.control.joint_limits import JointLimits, LimitedTorque
+from arm_control.core.cache import Cache
+from arm_control.maths.poses import Array
+from arm_control.model import RobotModel, Terms
+
+BENCHMARK = Path(__file__).parents[2] / "benchmark"
+Load = Callable[..., RobotModel]
+HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
+MS = 1e-3
+
+
+def limits(model: RobotModel, **changes: Any) -> JointLimits:
+    p = GateParameters(**changes)
+    return JointLimits(model, p, p.rate_limit)
+
+
+def is_compiled(run: Run) -> bool:
+    return run.__name__ == "run"
+
+
+def flags(found: LimitedTorque) -> list[bool]:
+    return [x > 0.0 for x in found[1:]]
+
+
+def assert_same(law: JointLimits, run: Run, *arguments: Any) -> list[bool]:
+    """The text and its kernel; returns the flags."""
+    found, wanted = run(*arguments), law.limit_torque(*arguments)
+    np.testing.assert_allclose(found.tau, wanted.tau, rtol=0, atol=1e-9 * (1.0 + np.abs(wanted.tau).max()))
+    assert flags(found) == flags(wanted)
+    return flags(found)
+
+
+def near_limits(law: JointLimits, model: RobotModel, rng: np.random.Generator) -> Array:
+    """Each joint anywhere, or within a tenth of a soft limit, on either side."""
+    low, high = np.where(law.is_unlimited, [[-np.pi], [np.pi]], law.q_soft)
+    close = np.where(rng.random(model.nv) < 0.5, low, high) + rng.uniform(-0.1, 0.1, model.nv)
+    return np.where(rng.random(model.nv) < 0.5, close, rng.uniform(low, high))
+
+
+@pytest.mark.parametrize("name", ["ur5", "panda", "kinova", "double_pendulum"])
+def test_it_computes_what_the_text_says(name: str, load_robot: Load):
+    model = load_robot(name)
+    law, rng = limits(model), np.random.default_rng(0)
+    run = compiled(model, law)
+    assert is_compiled(run)
+    seen = []
+    for _ in range(500):
+        t = model.evaluate(near_limits(law, model, rng), rng.choice([0.01, 0.3, 1.5]) * rng.uniform(-1, 1, model.nv))
+        tau_0 = t.g + rng.uniform(-1.0, 1.0, model.nv)
+        tau = tau_0 + rng.choice([0.1, 3.0, 300.0]) * rng.uniform(-1.0, 1.0, model.nv)
+        seen.append(assert_same(law, run, t, tau, tau_0, float(rng.choice([0.0, MS, 0.02])), float(rng.random() < 0.8)))
+    for kinds in zip(*seen, strict=True):
+        assert set(kinds) == {True, False}, "every limit cuts at times, and at times not"
+
+
+@pytest.mark.parametrize("name", ["ur5", "kinova"])
+def test_it_computes_what_numpy_and_lapack_do(name: str, load_robot: Load, monkeypatch: pytest.MonkeyPatch):
+    """The benchmark's contender, an independent text."""
+    monkeypatch.syspath_prepend(BENCHMARK)
+    careful_limits = importlib.import_module("careful_limits")
+    model, rng = load_robot(name), np.random.default_rng(3)
+    gate, careful = EffortGate(model, GateParameters()), careful_limits.CarefulLimits(model, GateParameters())
+    limited = 0
+    for _ in range(300):
+        t = model.evaluate(near_limits(limits(model), model, rng), rng.uniform(-1.0, 1.0, model.nv))
+        tau = t.h + t.M @ (rng.choice([5.0, 50.0]) * rng.uniform(-1.0, 1.0, model.nv))
+        gate.offer(model.joint_names, tau)
+        output = gate.tick(t, MS)
+        np.testing.assert_allclose(output.tau, careful.tick(t, tau, MS), rtol=0, atol=1e-9 * np.abs(tau).max())
+        limited += output.limited
+    assert 0 < limited < 300
+
+
+@pytest.mark.parametrize("size", [1e3, 1e100, 1e200, 1e300, 1.7e308])
+def test_it_does_so_in_absurd_states(size: float, ur5: RobotModel):
+    law, rng = limits(ur5), np.random.default_rng(1)
+    run, t = compiled(ur5, law), ur5.evaluate(HOME, np.zeros(6))
+    for what in ("q", "v", "g", "h", "tau"):
+        for _ in range(20):
+            x = {"tau": t.g, what: size * rng.uniform(-1.0, 1.0, 6)}
+            tau = x.pop("tau")
+            assert_same(law, run, t._replace(**x), tau, np.clip(t.g, -20.0, 20.0), MS, 1.0)
+
+
+def test_a_state_that_is_no_state_gives_the_weight(ur5: RobotModel):
+    law, t = limits(ur5, rate_limit=1e9), ur5.evaluate(HOME, np.zeros(6))
+    run = compiled(ur5, law)
+    for absurd in (
+        t._replace(h=np.full(6, np.inf)),
+        t._replace(h=np.array([1.7e308, -1.7e308] * 3)),
+        t._replace(h=np.full(6, np.nan)),
+        t._replace(v=np.full(6, np.nan)),
+    ):
+        for passed in (run, law.limit_torque):
+            found = passed(absurd, np.zeros(6), t.g, MS, 1.0)
+            np.testing.assert_array_equal(found.tau, t.g)
+            assert found.limited > 0.0
+
+
+def test_what_nothing_is_cut_from_passes_to_the_last_bit(ur5: RobotModel):
+    law, rng = limits(ur5), np.random.default_rng(2)
+    run, low, high = compiled(ur5, law), 0.4 * law.q_soft[0], 0.4 * law.q_soft[1]
+    for _ in range(200):
+        t = ur5.evaluate(rng.uniform(low, high), rng.uniform(-0.5, 0.5, 6))
+        tau = t.h + t.M @ rng.uniform(-10.0, 10.0, 6)
+        found = run(t, tau, tau + rng.uniform(-0.9, 0.9, 6), MS, 1.0)
+        np.testing.assert_array_equal(found.tau, tau)
+        assert flags(found) == [False] * 3
+
+
+def test_a_torque_just_at_its_bounds_is_not_cut(ur5: RobotModel):
+    law, t = limits(ur5), ur5.evaluate(HOME, np.zeros(6))
+    for passed in (compiled(ur5, law), law.limit_torque):
+        found = passed(t, t.g, t.g, 0.0, 1.0)
+        np.testing.assert_array_equal(found.tau, t.g)
+        assert flags(found) == [False] * 3
+        assert flags(passed(t, ur5.tau_max, ur5.tau_max, 0.0, 0.0)) == [False] * 3
+
+
+def test_switched_off_the_joints_limits_cut_nothing(ur5: RobotModel):
+    law, t = limits(ur5), ur5.evaluate(HOME + 10.0, np.full(6, 5.0))
+    run, tau = compiled(ur5, law), np.full(6, 20.0)
+    assert flags(run(t, tau, tau, MS, 1.0))[0]
+    found = run(t, tau, tau, MS, 0.0)
+    np.testing.assert_array_equal(found.tau, tau)
+    assert flags(found) == [False] * 3
+
+
+def test_two_gates_of_one_arm_keep_their_own_numbers(ur5: RobotModel, monkeypatch: pytest.MonkeyPatch):
+    t = ur5.evaluate(HOME, np.zeros(6))
+    laws = [limits(ur5, rate_limit=rate, limit_margin=margin) for rate, margin in ((500.0, 0.1), (2e3, 0.01))]
+    compiled(ur5, laws[0])
+    monkeypatch.setattr(llvm_compiler, "compile_code", None)  # other numbers need no compilation
+    runs = [compiled(ur5, law) for law in laws]
+    for _ in range(2):
+        for run, step in zip(runs, (0.5, 2.0), strict=True):
+            np.testing.assert_allclose(run(t, t.g + 5.0, t.g, MS, 0.0).tau, t.g + step, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("backend", ["python", "pinocchio"])
+def test_where_nothing_compiles_the_text_runs(backend: str, load_robot: Load):
+    model = load_robot("ur5", backend=backend)
+    law = limits(model)
+    run = compiled(model, law)
+    assert not is_compiled(run)
+    t = model.evaluate(HOME, np.zeros(6))
+    assert run(t, t.g + 5.0, t.g, MS, 0.0)[1:] == (0.0, 0.0, 6.0)
+
+
+def test_a_kernel_that_is_wrong_is_refused(
+    load_robot: Load, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    write = compiled_limits.write_down
+
+    def spoilt(is_unlimited: Array) -> object:
+        program = write(is_unlimited)
+        less = [line._replace(a=1.01 * line.a) if line.kind == "constant" else line for line in program.lines]
+        return type(program)(program.inputs, program.outputs, tuple(less), program.results)
+
+    monkeypatch.setattr(compiled_limits, "write_down", spoilt)
+    model = load_robot("ur5", cache=Cache(None))
+    assert not is_compiled(compiled(model, limits(model)))
+    assert "off the law as it stands" in caplog.text
+
+
+def test_the_check_of_a_kernel_meets_every_case():
+    """What it compares must not all be passed, or all be cut."""
+    rng, n = np.random.default_rng(0), 6
+    x = {name: np.zeros(size) for name, size in compiled_limits._sizes(n).items()}
+    cuts = []
+    for sizes in compiled_limits._SAMPLES:
+        compiled_limits._fill(x, sizes, n, rng)
+        cuts.append(np.array(compiled_limits._everything(np.zeros(n, bool), x)["cut"]) > 0.0)
+    assert (np.any(cuts, axis=0) & ~np.all(cuts, axis=0)).all()
+
+
+def test_results_are_the_callers_to_keep(ur5: RobotModel):
+    run, t = compiled(ur5, limits(ur5)), ur5.evaluate(HOME, np.zeros(6))
+    tau = run(t, t.g + 0.5, t.g, MS, 1.0).tau
+    kept = tau.copy()
+    run(Terms(*t), t.g - 0.5, t.g, MS, 1.0)
+    np.testing.assert_array_equal(tau, kept)

@@ -1,0 +1,509 @@
+"""The gate: each guard by itself, the brake in simulation, and random offers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arm_control.control.effort_gate import EffortGate, GateOutput, GateParameters
+from arm_control.exceptions import InputError
+from arm_control.maths.poses import Array
+from arm_control.model import RobotModel, Terms
+from arm_control.simulation.mujoco_simulator import MujocoSimulator
+
+UR5 = Path(__file__).parents[2] / "urdf" / "ur5" / "ur5.urdf"
+HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
+MS = 1e-3
+FAST = GateParameters(rate_limit=1e9, joint_limits=False)
+"""One guard by itself: torque may jump, and joint limits, which test_limits.py is about, are off."""
+
+
+def terms(model: RobotModel, q: Any = HOME, v: Any = 0.0) -> Terms:
+    return model.evaluate(q, np.broadcast_to(np.asarray(v, dtype=float), (6,)))
+
+
+def answer(gate: EffortGate, model: RobotModel, effort: Any, v: Any = 0.0, dt: float = MS) -> GateOutput:
+    """Offer a torque and tick."""
+    gate.offer(model.joint_names, effort)
+    return gate.tick(terms(model, v=v), dt)
+
+
+# -- what passes ---------------------------------------------------------------------------------------
+
+
+def test_a_good_command_passes_in_any_joint_order(ur5: RobotModel):
+    gate, tau = EffortGate(ur5, FAST), np.array([10.0, -20.0, 30.0, 4.0, -5.0, 6.0])
+    order = [3, 0, 5, 1, 4, 2]
+    gate.offer([ur5.joint_names[i] for i in order], tau[order])
+    output = gate.tick(terms(ur5), MS)
+    np.testing.assert_array_equal(output.tau, tau)
+    assert (output.reason, output.saturated, output.rate_limited) == ("", False, False)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_a_command_that_is_not_finite_is_refused(ur5: RobotModel, bad: float):
+    gate = EffortGate(ur5, FAST)
+    for joint in range(6):
+        effort = np.where(np.arange(6) == joint, bad, 1.0)
+        with pytest.raises(InputError, match=f"effort is not finite: .*{ur5.joint_names[joint]}"):
+            gate.offer(ur5.joint_names, effort)
+    assert gate.tick(terms(ur5), MS).reason == EffortGate.WAITING_REASON
+
+
+def test_a_command_of_a_wrong_length_is_refused(ur5: RobotModel):
+    with pytest.raises(InputError, match="6 joint names with 5 effort values"):
+        EffortGate(ur5, FAST).offer(ur5.joint_names, np.zeros(5))
+
+
+def test_a_command_that_lacks_or_repeats_a_joint_is_refused(ur5: RobotModel):
+    gate, names = EffortGate(ur5, FAST), list(ur5.joint_names)
+    with pytest.raises(InputError, match="no effort for joint elbow_joint"):
+        gate.offer([*names[:2], "elbow", *names[3:]], np.zeros(6))
+    with pytest.raises(InputError, match="joint named twice: elbow_joint"):
+        gate.offer([*names, "elbow_joint"], np.zeros(7))
+
+
+@pytest.mark.parametrize("age", [0.0201, 1.0, np.nan, np.inf])
+def test_a_stale_command_is_refused(ur5: RobotModel, age: float):
+    gate = EffortGate(ur5, FAST)
+    gate.offer(ur5.joint_names, np.zeros(6), 0.02)
+    with pytest.raises(InputError, match=r"stale: .* ms old, allowed 20.0 ms"):
+        gate.offer(ur5.joint_names, np.zeros(6), age)
+
+
+@pytest.mark.parametrize("max_age", [0.0, 0.02])
+def test_a_stamp_more_than_one_period_ahead_is_from_the_future(ur5: RobotModel, max_age: float):
+    gate = EffortGate(ur5, FAST.replace(max_age=max_age))
+    with pytest.raises(InputError, match=r"from the future: 1.0 ms ahead, allowed 0.0 ms"):
+        gate.offer(ur5.joint_names, np.zeros(6), -MS)
+    gate.tick(terms(ur5), 2 * MS)
+    gate.tick(terms(ur5), 0.0)  # no time has passed: the period is still known
+    gate.offer(ur5.joint_names, np.zeros(6), -2 * MS)
+    for ahead in (2.1 * MS, 1.0, np.inf):
+        with pytest.raises(InputError, match=r"from the future: .* ms ahead, allowed 2.0 ms"):
+            gate.offer(ur5.joint_names, np.zeros(6), -ahead)
+
+
+def test_an_age_that_is_no_number_is_refused(ur5: RobotModel):
+    with pytest.raises(InputError, match="from the future"):
+        EffortGate(ur5, FAST.replace(max_age=0.0)).offer(ur5.joint_names, np.zeros(6), np.nan)
+
+
+def test_a_refused_command_does_not_replace_a_good_one(ur5: RobotModel):
+    gate = EffortGate(ur5, FAST)
+    gate.offer(ur5.joint_names, np.full(6, 7.0))
+    with pytest.raises(InputError):
+        gate.offer(ur5.joint_names, np.full(6, 9.0), 1.0)
+    np.testing.assert_array_equal(gate.tick(terms(ur5), MS).tau, np.full(6, 7.0))
+
+
+def test_any_age_is_fresh_when_the_limit_is_zero(ur5: RobotModel):
+    gate = EffortGate(ur5, FAST.replace(max_age=0.0))
+    gate.offer(ur5.joint_names, np.zeros(6), 1e6)
+    assert gate.tick(terms(ur5), MS).reason == ""
+
+
+def test_torque_is_cut_to_the_effort_limits(ur5: RobotModel):
+    gate = EffortGate(ur5, FAST)
+    for sign in (1.0, -1.0):
+        output = answer(gate, ur5, sign * np.array([1e3, 149.0, 151.0, 1e9, 28.0, -1e3]))
+        np.testing.assert_array_equal(output.tau, sign * np.array([150.0, 149.0, 150.0, 28.0, 28.0, -28.0]))
+        assert output.saturated
+        assert not output.rate_limited
+
+
+def test_torque_changes_by_no_more_than_the_rate_limit(ur5: RobotModel):
+    gate = EffortGate(ur5, GateParameters(rate_limit=500.0, joint_limits=False))
+    before = terms(ur5).g
+    for dt in (MS, 2 * MS, 5 * MS):
+        output = answer(gate, ur5, [140.0, -140.0, 140.0, *before[3:]], dt=dt)
+        expected = before + [500 * dt, -500 * dt, 500 * dt, 0.0, 0.0, 0.0]
+        np.testing.assert_allclose(output.tau, expected, rtol=0, atol=1e-12)
+        assert output.rate_limited
+        assert not output.saturated
+        before = output.tau
+
+
+def test_the_first_tick_starts_from_gravity_compensation(ur5: RobotModel):
+    for q in (HOME, np.zeros(6)):
+        gate = EffortGate(ur5, GateParameters())
+        gate.offer(ur5.joint_names, np.zeros(6))
+        np.testing.assert_allclose(gate.tick(terms(ur5, q), 0.0).tau, ur5.gravity(q), rtol=0, atol=1e-12)
+
+
+def test_an_arm_too_weak_for_its_weight_still_gets_no_more_than_its_limits():
+    weak = RobotModel.from_urdf(UR5, effort_limits={"shoulder_lift_joint": 20.0})
+    gate = EffortGate(weak, GateParameters())
+    for _ in range(5):
+        assert (np.abs(gate.tick(terms(weak, np.zeros(6)), MS).tau) <= weak.tau_max).all()
+
+
+# -- missing commands ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("max_missed", [1, 2, 20])
+def test_it_brakes_after_exactly_so_many_missed_ticks(ur5: RobotModel, max_missed: int):
+    gate = EffortGate(ur5, FAST.replace(max_missed=max_missed))
+    for _ in range(2):  # a command in between starts the count again
+        answer(gate, ur5, np.full(6, 3.0))
+        for _ in range(max_missed - 1):
+            output = gate.tick(terms(ur5), MS)
+            assert output.reason == ""
+            np.testing.assert_array_equal(output.tau, np.full(6, 3.0))
+    output = gate.tick(terms(ur5), MS)
+    assert output.reason == gate.reason == f"no command for {max_missed} states"
+    np.testing.assert_allclose(output.tau, terms(ur5).g, rtol=0, atol=1e-12)
+    assert gate.is_braked
+
+
+def test_it_stays_braked_until_it_is_enabled(ur5: RobotModel):
+    gate = EffortGate(ur5, FAST)
+    answer(gate, ur5, np.zeros(6))
+    gate.brake("disabled")
+    for _ in range(50):
+        with pytest.raises(InputError, match=r"^braked \(disabled\): enable first$"):
+            gate.offer(ur5.joint_names, np.full(6, 5.0))
+        output = gate.tick(terms(ur5), MS)
+        assert output.reason == "disabled"
+        np.testing.assert_allclose(output.tau, terms(ur5).g, rtol=0, atol=1e-12)
+    gate.enable()
+    assert not gate.is_braked
+    np.testing.assert_array_equal(answer(gate, ur5, np.full(6, 5.0)).tau, np.full(6, 5.0))
+
+
+def test_braking_drops_a_command_that_was_already_offered(ur5: RobotModel):
+    gate = EffortGate(ur5, FAST)
+    gate.offer(ur5.joint_names, np.full(6, 5.0))
+    gate.brake("disabled")
+    output = gate.tick(terms(ur5), MS)
+    assert output.reason == "disabled"
+    np.testing.assert_allclose(output.tau, terms(ur5).g, rtol=0, atol=1e-12)
+
+
+def test_the_first_reason_to_brake_is_kept(ur5: RobotModel):
+    gate = EffortGate(ur5, FAST)
+    gate.brake("disabled")
+    gate.brake("no state")
+    assert gate.reason == "disabled"
+
+
+def test_waiting_for_the_first_command_holds_and_never_latches(ur5: RobotModel):
+    gate = EffortGate(ur5, FAST.replace(max_missed=2))
+    for _ in range(50):
+        output = gate.tick(terms(ur5), MS)
+        assert output.reason == EffortGate.WAITING_REASON
+        np.testing.assert_allclose(output.tau, terms(ur5).g, rtol=0, atol=1e-12)
+    assert not gate.is_braked
+    assert answer(gate, ur5, np.zeros(6)).reason == ""
+
+
+def test_after_enable_it_waits_again_and_counts_again(ur5: RobotModel):
+    gate = EffortGate(ur5, FAST.replace(max_missed=2))
+    answer(gate, ur5, np.zeros(6))
+    gate.tick(terms(ur5), MS)
+    assert gate.tick(terms(ur5), MS).reason == "no command for 2 states"
+    gate.enable()
+    for _ in range(5):
+        assert gate.tick(terms(ur5), MS).reason == EffortGate.WAITING_REASON
+    answer(gate, ur5, np.zeros(6))
+    assert [gate.tick(terms(ur5), MS).reason for _ in range(2)] == ["", "no command for 2 states"]
+
+
+def test_enable_leaves_an_open_gate_as_it_is(ur5: RobotModel):
+    gate = EffortGate(ur5, FAST.replace(max_missed=3))
+    answer(gate, ur5, np.zeros(6))
+    gate.tick(terms(ur5), MS)
+    gate.tick(terms(ur5), MS)
+    gate.enable()
+    assert gate.reason == ""
+    assert gate.tick(terms(ur5), MS).reason == "no command for 3 states"
+
+
+def test_enable_does_not_make_the_torque_jump(ur5: RobotModel):
+    p = GateParameters()
+    gate = EffortGate(ur5, p)
+    before = answer(gate, ur5, [100.0, 100.0, 100.0, 20.0, 20.0, 20.0]).tau
+    for action in (lambda: gate.brake("disabled"), gate.enable, lambda: None):
+        action()
+        tau = gate.tick(terms(ur5, v=0.5), MS).tau
+        assert np.abs(tau - before).max() <= p.rate_limit * MS + 1e-12
+        before = tau
+    tau = answer(gate, ur5, np.full(6, -28.0)).tau
+    assert np.abs(tau - before).max() == pytest.approx(p.rate_limit * MS, rel=1e-12)
+
+
+def test_reset_starts_again_from_gravity_compensation_and_waits(ur5: RobotModel):
+    gate = EffortGate(ur5, GateParameters())
+    answer(gate, ur5, np.full(6, 20.0))
+    gate.brake("disabled")
+    gate.tick(terms(ur5), MS)
+    gate.reset()
+    assert gate.reason == EffortGate.WAITING_REASON
+    output = gate.tick(terms(ur5, np.zeros(6)), 0.0)
+    np.testing.assert_allclose(output.tau, ur5.gravity(np.zeros(6)), rtol=0, atol=1e-12)
+
+
+def test_reset_forgets_an_offered_command_and_the_place_it_held(ur5: RobotModel):
+    gate = EffortGate(ur5, FAST)
+    gate.tick(terms(ur5), MS)  # holds HOME
+    gate.offer(ur5.joint_names, np.full(6, 20.0))
+    gate.reset()
+    there = HOME + 0.3
+    output = gate.tick(terms(ur5, there), MS)
+    assert output.reason == EffortGate.WAITING_REASON
+    np.testing.assert_allclose(output.tau, ur5.gravity(there), rtol=0, atol=1e-12)
+
+
+# -- how much gets through -----------------------------------------------------------------------------
+
+
+def test_the_success_rate_counts_the_last_hundred_offered_or_missed(ur5: RobotModel):
+    gate = EffortGate(ur5, FAST)
+    assert gate.tick(terms(ur5), MS).success_rate == 1.0  # waiting: nothing is missed yet
+    outcomes = [True]
+    answer(gate, ur5, np.zeros(6))
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        kind = rng.choice(["good", "good", "good", "missed", "refused", "refused and good"])
+        if "refused" in kind:
+            with pytest.raises(InputError):
+                gate.offer(ur5.joint_names, np.full(6, np.nan))
+            outcomes.append(False)
+        if "good" in kind:
+            gate.offer(ur5.joint_names, np.zeros(6))
+            outcomes.append(True)
+        if kind == "missed":
+            outcomes.append(False)
+        output = gate.tick(terms(ur5), MS)
+        assert output.success_rate == gate.success_rate == np.mean(outcomes[-100:])
+    assert not gate.is_braked
+
+
+def test_a_braked_gate_counts_no_commands_and_reset_forgets_them(ur5: RobotModel):
+    gate = EffortGate(ur5, FAST.replace(max_missed=3))
+    for _ in range(3):
+        answer(gate, ur5, np.zeros(6))
+    for _ in range(10):
+        output = gate.tick(terms(ur5), MS)
+        with pytest.raises(InputError):
+            gate.offer(ur5.joint_names, np.full(6, np.nan))
+    assert gate.is_braked
+    assert output.success_rate == 3 / (3 + 1 + 2)  # one missed, two refused: then it braked
+    gate.reset()
+    assert gate.success_rate == 1.0
+    with pytest.raises(InputError):
+        gate.offer(ur5.joint_names, np.full(6, np.nan))
+    assert gate.success_rate == 0.0
+
+
+def test_a_braked_gate_says_so_before_anything_else(ur5: RobotModel):
+    gate = EffortGate(ur5, FAST)
+    gate.brake("disabled")
+    with pytest.raises(InputError, match=r"^braked \(disabled\): enable first$"):
+        gate.offer(ur5.joint_names, np.full(6, np.nan), np.nan)
+    assert gate.success_rate == 1.0
+
+
+# -- the brake -----------------------------------------------------------------------------------------
+
+
+def test_the_brake_takes_energy_out_of_every_motion(ur5: RobotModel, states: Callable[..., list]):
+    strong = RobotModel.from_urdf(UR5, effort_limits=dict.fromkeys(ur5.joint_names, 1e6))
+    for q, v in states(ur5, 100):
+        t = strong.evaluate(q, v)
+        gate = EffortGate(strong, FAST)
+        gate.brake("test")
+        tau = gate.tick(t, 1.0).tau
+        np.testing.assert_allclose(tau, t.g - 20.0 * t.M @ v, rtol=0, atol=1e-9)
+        assert v @ (tau - t.g) < 0.0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_brake_stops_the_arm_within_half_a_second(ur5: RobotModel, seed: int):
+    rng = np.random.default_rng(seed)
+    p = GateParameters()
+    gate, simulator = EffortGate(ur5, p), MujocoSimulator(ur5, HOME + rng.uniform(-0.5, 0.5, 6))
+    simulator.mujoco_data.qvel[:] = rng.choice([-1.0, 1.0], 6)
+    gate.brake("test")
+    before = None
+    for _ in range(500):
+        tau = gate.tick(ur5.evaluate(simulator.q, simulator.v), MS).tau
+        assert (np.abs(tau) <= ur5.tau_max).all()
+        if before is not None:
+            assert np.abs(tau - before).max() <= p.rate_limit * MS + 1e-9
+        before = tau
+        simulator.step(tau)
+    assert np.abs(simulator.v).max() < 0.01
+
+
+def test_the_brake_stops_a_joint_before_its_limit_harder_than_the_limits_ask_for(ur5: RobotModel):
+    gate, q = EffortGate(ur5, FAST.replace(joint_limits=True)), HOME + 3.0 * (np.arange(6) == 5)
+    gate.brake("test")
+    t = terms(ur5, q, 0.5)
+    output = gate.tick(t, MS)
+    np.testing.assert_allclose(output.tau, t.g - 20.0 * t.M @ t.v, rtol=0, atol=1e-9)
+    t = terms(ur5, HOME + 10.0, 0.0)  # and far outside it lets nothing go
+    output = gate.tick(t, MS)
+    np.testing.assert_allclose(output.tau, t.g, rtol=0, atol=1e-9)
+    assert not output.limited
+
+
+def test_a_held_arm_gives_way_to_a_push_like_a_spring_and_does_not_drift(ur5: RobotModel):
+    """M d^2/4 (q_hold - q) balances M a where the arm is 4 a / d^2 away."""
+    gate, simulator = EffortGate(ur5, GateParameters()), MujocoSimulator(ur5, HOME)
+    acceleration = np.array([1.0, -1.0, 1.0, 1.0, -1.0, 1.0])
+    for _ in range(2000):
+        t = ur5.evaluate(simulator.q, simulator.v)
+        simulator.step(gate.tick(t, MS).tau + t.M @ acceleration)
+    np.testing.assert_allclose(simulator.q - HOME, acceleration * 4 / 20.0**2, rtol=0, atol=1e-5)
+    assert np.abs(simulator.v).max() < 1e-6
+
+
+def test_the_place_to_hold_is_where_the_arm_comes_to_rest(ur5: RobotModel):
+    gate = EffortGate(ur5, FAST)
+    gate.brake("test")
+    for v in (0.5, 0.02):
+        np.testing.assert_allclose(
+            gate.tick(terms(ur5, v=v), MS).tau, (t := terms(ur5, v=v)).g - 20.0 * t.M @ t.v, rtol=0, atol=1e-9
+        )
+    gate.tick(terms(ur5, HOME + 0.1, 0.009), MS)
+    t = terms(ur5, HOME + 0.11, 0.0)
+    np.testing.assert_allclose(gate.tick(t, MS).tau, t.g - 100.0 * t.M @ np.full(6, 0.01), rtol=0, atol=1e-9)
+
+
+def test_an_arm_that_moved_between_two_stops_is_held_at_the_second(ur5: RobotModel):
+    gate, there = EffortGate(ur5, FAST), HOME + 0.5
+    gate.tick(terms(ur5), MS)  # waits, holds HOME
+    answer(gate, ur5, np.zeros(6))
+    gate.brake("test")
+    t = terms(ur5, there)
+    np.testing.assert_allclose(gate.tick(t, MS).tau, t.g, rtol=0, atol=1e-9)
+
+
+def test_re_arming_holds_where_the_arm_is_measured_then(ur5: RobotModel):
+    """Pushed away while it was braked, it is not pulled back, nor does its torque jump."""
+    gate, there = EffortGate(ur5, GateParameters()), HOME + 0.1
+    gate.brake("test")
+    gate.tick(terms(ur5), MS)  # holds HOME
+    pulled = gate.tick(terms(ur5, there), MS).tau
+    gate.enable()
+    for _ in range(100):
+        before, tau = pulled, gate.tick(terms(ur5, there), MS).tau
+        assert np.abs(tau - before).max() <= 1.0 + 1e-12
+        pulled = tau
+    np.testing.assert_allclose(tau, ur5.gravity(there), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("extreme", [1e3, 1e300, 1.7e308])
+def test_an_absurd_state_gives_no_absurd_torque_and_leaves_no_trace(ur5: RobotModel, extreme: float):
+    gate = EffortGate(ur5, GateParameters())
+    before = gate.tick(terms(ur5), MS).tau
+    absurd = terms(ur5)._replace(v=extreme * np.array([1, -1, 1, -1, 1, -1]), q=-extreme * np.ones(6))
+    for _ in range(3):
+        tau = gate.tick(absurd, MS).tau
+        assert np.abs(tau - before).max() <= 1.0 + 1e-12
+        before = tau
+    for _ in range(300):
+        tau = gate.tick(terms(ur5), MS).tau
+    np.testing.assert_allclose(tau, terms(ur5).g, rtol=0, atol=1e-9)
+
+
+# -- whatever comes ------------------------------------------------------------------------------------
+
+NUMBER = st.one_of(st.floats(-200, 200), st.floats(allow_nan=True, allow_infinity=True))
+EVENT = st.tuples(
+    st.sampled_from(["offer", "offer", "offer", "offer too few", "brake", "enable", "reset", "nothing"]),
+    st.lists(NUMBER, min_size=6, max_size=6),
+    st.floats(-0.05, 0.05),
+    st.lists(st.floats(-6, 6), min_size=12, max_size=12),
+    st.sampled_from([0.0, 1e-4, MS, 0.02]),
+)
+
+
+@pytest.fixture(scope="module")
+def arms(ur5: RobotModel) -> list[RobotModel]:
+    return [ur5, RobotModel.from_urdf(UR5, effort_limits=dict.fromkeys(ur5.joint_names, 2.0))]
+
+
+MAGNITUDE = st.sampled_from([0.0, 1e-9, 1e-3, 1.0, 30.0, 1e3, 1e9, 1e300])
+
+
+COMMANDS_AND_A_BRAKE = given(
+    seed=st.integers(0, 2**32 - 1),
+    sizes=st.tuples(MAGNITUDE, MAGNITUDE, MAGNITUDE),
+    dt=st.sampled_from([0.0, 1e-4, MS, 0.02, 1.0]),
+    rate=st.sampled_from([1.0, 1e3, 1e7]),
+    stiffness=st.floats(0.1, 200.0),
+    damping=st.floats(1.0, 1e6),
+    margin=st.floats(0.0, 10.0),
+    arm=st.sampled_from([0, 1]),
+)
+
+
+def check_torque(arms, seed, sizes, dt, rate, stiffness, damping, margin, arm):
+    """Two commands and a brake; state and command of any size, any parameters."""
+    model, rng = arms[arm], np.random.default_rng(seed)
+    p = GateParameters(
+        rate_limit=rate, limit_stiffness=stiffness, limit_damping=damping, limit_margin=margin, max_missed=1
+    )
+    gate, before = EffortGate(model, p), None
+    for command in (True, True, False):
+        q, v, effort = (size * rng.standard_normal(6) for size in sizes)
+        if command:
+            gate.offer(model.joint_names, effort)
+        output = gate.tick(model.evaluate(q, np.clip(v, -1e150, 1e150)), dt)
+        assert np.isfinite(output.tau).all()
+        assert (np.abs(output.tau) <= model.tau_max).all()
+        if before is not None:
+            assert np.abs(output.tau - before).max() <= rate * dt * (1 + 1e-12) + 1e-12
+        before = output.tau
+    assert gate.is_braked
+
+
+test_torque_is_finite_and_within_limits_and_rate = settings(max_examples=300, derandomize=True)(
+    COMMANDS_AND_A_BRAKE(check_torque)
+)
+test_torque_is_finite_and_within_limits_and_rate_5000_times = pytest.mark.campaign(
+    settings(max_examples=5000, derandomize=True)(COMMANDS_AND_A_BRAKE(check_torque))
+)
+
+
+@settings(max_examples=150, derandomize=True)
+@given(st.lists(EVENT, min_size=1, max_size=30), st.sampled_from([0, 1]))
+def test_whatever_comes_the_torque_is_finite_and_within_limits_and_rate(arms: list[RobotModel], events: list, arm: int):
+    model, p = arms[arm], GateParameters(max_missed=3)
+    gate, before = EffortGate(model, p), None
+    for what, effort, age, state, dt in events:
+        if what.startswith("offer"):
+            accepted = try_offer(gate, model, effort[:5] if what == "offer too few" else effort, age)
+            assert not (accepted and (gate.is_braked or not np.isfinite(effort).all() or age > p.max_age))
+            assert not (accepted and age < -gate.period - 1e-9)
+        elif what == "reset":
+            gate.reset()
+            before = None
+        elif what != "nothing":
+            getattr(gate, what)(*["test"] * (what == "brake"))
+        tau = tick(gate, model, state, dt)
+        assert np.isfinite(tau).all()
+        assert (np.abs(tau) <= model.tau_max).all()
+        if before is not None:
+            assert np.abs(tau - before).max() <= p.rate_limit * dt + 1e-9
+        before = tau
+
+
+def try_offer(gate: EffortGate, model: RobotModel, effort: list[float], age: float) -> bool:
+    try:
+        gate.offer(model.joint_names, effort, age)
+    except InputError:
+        return False
+    return True
+
+
+def tick(gate: EffortGate, model: RobotModel, state: list[float], dt: float) -> Array:
+    return gate.tick(model.evaluate(state[:6], state[6:]), dt).tau

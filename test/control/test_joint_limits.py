@@ -1,0 +1,290 @@
+"""Joint limits: the law by its equations, and arms in MuJoCo that are driven into their limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from arm_control.control.effort_gate import EffortGate, GateOutput, GateParameters
+from arm_control.control.joint_limits import JointLimits, LimitParameters, shorten
+from arm_control.core.files import urdf_path
+from arm_control.maths.poses import Array
+from arm_control.model import RobotModel
+from arm_control.simulation.mujoco_simulator import MujocoSimulator
+
+RATE = 1000.0
+MS = 1e-3
+HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
+PENDULUM = """<robot name="pendulum"><link name="base"/><link name="rod"><inertial><origin xyz="0.5 0 0"/>
+<mass value="2"/><inertia ixx="0.01" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="hinge" type="{kind}"><parent link="base"/><child link="rod"/><axis xyz="0 1 0"/>
+<limit lower="-1" upper="1" velocity="3" effort="40"/>{safety}</joint></robot>"""
+
+
+def pendulum(kind: str = "revolute", safety: str = "") -> RobotModel:
+    return RobotModel.from_urdf(PENDULUM.format(kind=kind, safety=safety))
+
+
+def limits(model: RobotModel, rate: float = RATE, **changes: float) -> JointLimits:
+    return JointLimits(model, LimitParameters(**changes), rate)
+
+
+# -- the law -------------------------------------------------------------------------------------------
+
+
+def test_the_speed_bound_is_the_braking_distance_solved_for_the_speed():
+    """d = v^2 / (2 alpha) + v / k, below the speed limit; a tenth of it on the way back."""
+    model = pendulum()
+    law = limits(model)
+    for q in (0.8, 0.9, 0.94, 0.9499):
+        t = model.evaluate([q], [0.0])
+        inertia, weight = t.M[0, 0], abs(t.g[0])
+        alpha = min(0.5 * (40.0 - weight) / inertia, 25.0 * 3.0)
+        delay = 1 / 25.0 + alpha * inertia / (2 * RATE)
+        v = law.speed_bounds(t)[1, 0]
+        assert v < 3.0
+        assert v**2 / (2 * alpha) + v * delay == pytest.approx(0.95 - q, rel=1e-9)
+        mirrored = model.evaluate([-q], [0.0])
+        assert law.speed_bounds(mirrored)[0, 0] == pytest.approx(-v, rel=1e-9)
+    assert law.speed_bounds(model.evaluate([0.0], [0.0])).ravel().tolist() == [-3.0, 3.0]
+    assert law.speed_bounds(model.evaluate([2.0], [0.0])).ravel().tolist() == [-3.0, pytest.approx(-0.3)]
+    assert law.speed_bounds(model.evaluate([-2.0], [0.0])).ravel().tolist() == [pytest.approx(0.3), 3.0]
+
+
+def test_a_strong_joint_brakes_no_harder_than_its_stiffness_asks_for():
+    model = RobotModel.from_urdf(PENDULUM.format(kind="revolute", safety=""), effort_limits={"hinge": 4e3})
+    t = model.evaluate([0.93], [0.0])
+    v = limits(model).speed_bounds(t)[1, 0]
+    delay = 1 / 25.0 + 75.0 * t.M[0, 0] / (2 * RATE)
+    assert v**2 / (2 * 75.0) + v * delay == pytest.approx(0.02, rel=1e-9)
+
+
+def test_a_joint_too_weak_for_its_weight_may_still_move_towards_a_limit():
+    weak = RobotModel.from_urdf(PENDULUM.format(kind="revolute", safety=""), effort_limits={"hinge": 5.0})
+    t = weak.evaluate([0.9], [0.0])
+    assert abs(t.g[0]) > 5.0
+    alpha, v = 0.5 * 0.05 * 5.0 / t.M[0, 0], limits(weak).speed_bounds(t)[1, 0]
+    delay = 1 / 25.0 + alpha * t.M[0, 0] / (2 * RATE)
+    assert v**2 / (2 * alpha) + v * delay == pytest.approx(0.05, rel=1e-9)
+
+
+def test_the_acceleration_bound_is_damping_that_can_be_taken_back_in_time():
+    model = pendulum()
+    law = limits(model)
+    zeta = RATE / model.mass_matrix([0.0])[0, 0]
+    corner = zeta / 100.0**2
+    for v in (3.0 - 0.5 * corner, 3.0 + 0.5 * corner):
+        assert law.acceleration_bounds(model.evaluate([0.0], [v]), MS)[1, 0] == pytest.approx(100.0 * (3.0 - v))
+    for v in (0.0, 2.0, 5.0):
+        bent = np.sign(3.0 - v) * np.sqrt(2 * zeta * (abs(3.0 - v) - corner / 2))
+        assert law.acceleration_bounds(model.evaluate([0.0], [v]), MS)[1, 0] == pytest.approx(bent)
+
+
+def test_the_bounds_are_continuous_and_fall_towards_the_limit(ur5: RobotModel):
+    law, q = limits(ur5), HOME.copy()
+    for name, grid in (("q", np.linspace(2.5, 3.3, 4001)), ("v", np.linspace(-5.0, 5.0, 4001))):
+        highest = []
+        for x in grid:
+            q[2], v = (x, 0.0) if name == "q" else (1.9, x)
+            highest.append(law.acceleration_bounds(ur5.evaluate(q, v * (np.arange(6) == 2)), MS)[1, 2])
+        steps = np.diff(highest)
+        assert (steps <= 1e-9).all()
+        assert np.abs(steps).max() < 0.02 * np.ptp(highest)
+
+
+def test_a_sampled_loop_is_never_asked_for_more_than_it_can_follow():
+    model, v = pendulum(), 3.0 + 1e-6
+    bound = limits(model, limit_damping=1e6).acceleration_bounds(model.evaluate([0.0], [v]), MS)[1, 0]
+    assert bound == pytest.approx(-500.0 * 1e-6, rel=1e-3)
+
+
+def test_far_from_every_limit_the_very_same_array_comes_back(ur5: RobotModel, states: Callable[..., list]):
+    law = limits(ur5)
+    for q, v in states(ur5, 100):
+        t = ur5.evaluate(0.5 * q, v)
+        tau = t.h + t.M @ np.full(6, 10.0)
+        assert law.limit_acceleration(t, tau, MS) is tau
+
+
+def test_only_the_acceleration_towards_the_limit_is_cut(ur5: RobotModel):
+    law, q = limits(ur5), HOME.copy()
+    q[2] = np.pi - 0.04
+    t = ur5.evaluate(q, np.zeros(6))
+    a = np.array([5.0, -5.0, 5.0, 5.0, -5.0, 5.0])
+    cut = np.linalg.solve(t.M, law.limit_acceleration(t, t.h + t.M @ a, MS) - t.h)
+    np.testing.assert_allclose(np.delete(cut, 2), np.delete(a, 2), rtol=0, atol=1e-9)
+    assert cut[2] < 0.0
+    away = t.h + t.M @ (a - 35.0 * (np.arange(6) == 2))
+    assert law.limit_acceleration(t, away, MS) is away
+
+
+def test_a_state_beyond_all_measure_gets_its_weight_back(ur5: RobotModel):
+    t = ur5.evaluate(HOME, np.zeros(6))._replace(h=np.full(6, np.inf))
+    np.testing.assert_array_equal(limits(ur5).limit_acceleration(t, np.zeros(6), MS), t.g)
+
+
+def test_a_step_is_shortened_as_a_whole():
+    np.testing.assert_allclose(shorten(np.array([1.0, -4.0, 2.0]), 2.0), [0.5, -2.0, 1.0])
+    change = np.array([1.0, -2.0])
+    np.testing.assert_array_equal(shorten(change, 2.0), change)
+
+
+# -- what the URDF says --------------------------------------------------------------------------------
+
+
+def test_soft_limits_lie_inside_the_hard_ones_and_continuous_joints_have_none():
+    np.testing.assert_allclose(limits(pendulum()).q_soft.ravel(), [-0.95, 0.95])
+    np.testing.assert_allclose(limits(pendulum(), limit_margin=0.5).q_soft.ravel(), [-0.9, 0.9])
+    ranged = '<safety_controller k_velocity="0" soft_lower_limit="-1" soft_upper_limit="1"/>'
+    for safety in ("", ranged):
+        model = pendulum("continuous", safety)
+        assert limits(model).q_soft.ravel().tolist() == [-np.inf, np.inf]
+        for q in (-100.0, 0.0, 100.0):
+            assert limits(model).speed_bounds(model.evaluate([q], [0.0])).ravel().tolist() == [-3.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("soft", "expected"),
+    [
+        ('soft_lower_limit="-0.5" soft_upper_limit="0.7"', [-0.5, 0.7]),
+        ('soft_lower_limit="-2" soft_upper_limit="0.99"', [-0.95, 0.95]),  # not tighter: the margin stays
+        ("", [-0.95, 0.95]),  # left out is 0 to 0: no range
+        ('soft_lower_limit="-0.5"', [-0.5, 0.0]),
+    ],
+)
+def test_soft_limits_of_the_urdf_hold_where_they_are_tighter(soft: str, expected: list[float]):
+    model = pendulum(safety=f'<safety_controller k_velocity="0" {soft}/>')
+    np.testing.assert_allclose(limits(model).q_soft.ravel(), expected)
+
+
+def test_gains_of_the_urdf_are_used():
+    plain, model = pendulum(), pendulum(safety='<safety_controller k_velocity="200" k_position="10"/>')
+    t = model.evaluate([0.949], [0.0])
+    speeds = [limits(m, rate=1e9).speed_bounds(t)[1, 0] for m in (plain, model)]
+    assert speeds[1] / speeds[0] == pytest.approx(10.0 / 25.0, rel=1e-2)
+    fast = model.evaluate([0.0], [3.1])
+    bound = limits(model, rate=1e9).acceleration_bounds(fast, MS)[1, 0]
+    assert bound == pytest.approx(-200.0 / fast.M[0, 0] * 0.1)
+
+
+def test_a_stiff_urdf_is_held_to_critical_damping():
+    model = pendulum(safety='<safety_controller k_velocity="1" k_position="100"/>')
+    t = model.evaluate([0.949], [0.0])
+    assert limits(model).speed_bounds(t)[1, 0] == pytest.approx(limits(pendulum()).speed_bounds(t)[1, 0])
+
+
+# -- in simulation -------------------------------------------------------------------------------------
+
+
+def drive(
+    model: RobotModel, q: Array, command: Callable[..., Array], seconds: float = 4.0, v: Array | None = None
+) -> tuple[Array, Array, list[GateOutput]]:
+    """Positions, speeds and what the gate said, under a command ``f(terms)``."""
+    gate, simulator = EffortGate(model, GateParameters()), MujocoSimulator(model, q)
+    if v is not None:
+        simulator.mujoco_data.qvel[:] = v
+    qs, vs, outputs = [], [], []
+    for _ in range(round(seconds / MS)):
+        t = model.evaluate(simulator.q, simulator.v)
+        gate.offer(model.joint_names, command(t).tolist())
+        outputs.append(gate.tick(t, MS))
+        simulator.step(outputs[-1].tau)
+        qs.append(simulator.q)
+        vs.append(simulator.v)
+    return np.array(qs), np.array(vs), outputs
+
+
+def push(model: RobotModel, q: Array, joint: int, sign: float) -> Callable[..., Array]:
+    """Full torque at one joint; the others are held where they were."""
+
+    def command(t) -> Array:
+        tau = t.g + t.M @ (100.0 * (q - t.q) - 20.0 * t.v)
+        tau[joint] = sign * model.tau_max[joint]
+        return tau
+
+    return command
+
+
+@pytest.mark.parametrize("name", ["ur5", "panda"])
+def test_full_torque_into_a_limit_stops_before_it(name: str, request: pytest.FixtureRequest):
+    model: RobotModel = request.getfixturevalue(name)
+    middle = (np.maximum(model.q_min, -6.3) + np.minimum(model.q_max, 6.3)) / 2
+    for joint in range(model.nv):
+        for sign in (1.0, -1.0):
+            start, end = middle.copy(), (model.q_max if sign > 0 else model.q_min)[joint]
+            start[joint] = end - sign * min(abs(end - middle[joint]), 1.2)
+            qs, vs, outputs = drive(model, start, push(model, start, joint, sign), 1.8)
+            left = np.minimum(model.q_max - qs, qs - model.q_min)
+            assert left.min() > 0.0, "no joint passes its hard limit; the others are thrown about too"
+            assert (np.abs(vs[:, joint]) < 1.8 * model.v_max[joint]).all()
+            assert any(output.limited for output in outputs)
+            if name == "ur5":  # the Panda's first and third axis line up: one turns the other
+                assert left[-1, joint] == pytest.approx(0.05, abs=1e-3), "it rests at the soft limit"
+                assert np.abs(vs[-300:, joint]).max() < 0.01, "it rests quietly"
+
+
+@pytest.mark.parametrize("joint", range(6))
+def test_a_joint_faster_than_its_limit_is_braked_although_it_is_driven_on(ur5: RobotModel, joint: int):
+    v = 1.5 * ur5.v_max * (np.arange(6) == joint)
+    start = np.array([-3.0, -1.4, -2.0, -2.0, -3.0, -3.0])
+    _, vs, outputs = drive(ur5, start, push(ur5, start, joint, 1.0), 0.5, v)
+    assert outputs[0].limited
+    assert np.abs(vs[300:, joint]).max() <= 1.01 * ur5.v_max[joint]
+
+
+def test_weight_falls_on_a_limit_softly():
+    """No torque at all: the rod falls from above the horizontal to its limit, and is held there."""
+    model = pendulum()
+    qs, vs, outputs = drive(model, np.array([-0.9]), lambda _: np.zeros(1), 6.0)
+    assert qs.max() < 0.96
+    assert qs[-1, 0] == pytest.approx(0.95, abs=1e-3)
+    assert np.abs(vs[-500:]).max() < 1e-3
+    weight = model.gravity(qs[-1])
+    np.testing.assert_allclose(outputs[-1].tau, weight, rtol=0.05)
+    steps = np.abs(np.diff([output.tau[0] for output in outputs[-500:]]))
+    assert steps.max() < 0.01, "no chatter"
+
+
+def test_outside_its_range_a_joint_is_led_back_slowly():
+    model = pendulum()
+    qs, vs, _ = drive(model, np.array([1.2]), lambda t: t.g - 20.0 * t.v, 3.0)
+    assert qs[-1, 0] == pytest.approx(0.95, abs=2e-3)
+    assert np.abs(vs).max() <= 0.1 * 3.0 * 1.02
+
+
+def test_without_the_limits_it_would_run_through():
+    model = pendulum()
+    gate, simulator = EffortGate(model, GateParameters(joint_limits=False)), MujocoSimulator(model, np.array([-0.9]))
+    highest = -0.9
+    for _ in range(2000):
+        gate.offer(model.joint_names, [0.0])
+        output = gate.tick(model.evaluate(simulator.q, simulator.v), MS)
+        assert not output.limited
+        simulator.step(output.tau)
+        highest = max(highest, simulator.q[0])
+    assert highest > 1.2
+
+
+def test_ordinary_motion_is_the_same_to_the_last_bit():
+    from arm_control.control.osc.osc_controller import OperationalSpaceController
+    from arm_control.control.osc.osc_parameters import OscParameters
+    from arm_control.maths.poses import Pose
+    from arm_control.motion.references import Reference
+
+    model = RobotModel.from_urdf(urdf_path("ur5"))
+    start = model.pose(HOME)
+    runs = []
+    for on in (True, False):
+        osc = OperationalSpaceController(model, OscParameters(posture=tuple(HOME)))
+        gate, simulator = EffortGate(model, GateParameters(joint_limits=on)), MujocoSimulator(model, HOME)
+        taus = []
+        for _ in range(1500):
+            t = model.evaluate(simulator.q, simulator.v)
+            tau = osc.tick(t, Reference(Pose(start.R, start.p + [-0.1, -0.3, 0.15]))).tau
+            gate.offer(model.joint_names, tau.tolist())
+            taus.append(gate.tick(t, MS).tau)
+            simulator.step(taus[-1])
+        runs.append(np.array(taus))
+    np.testing.assert_array_equal(*runs)

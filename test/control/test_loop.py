@@ -1,0 +1,137 @@
+"""The control loop: what each of its parts does to the torque."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceParameters
+from arm_control.control.avoidance.obstacles import Obstacle
+from arm_control.control.controllers import LawOutput, Measurement, OscController
+from arm_control.control.effort_gate import GateParameters, GateState
+from arm_control.control.loop import ControlLoop, GapWatch, KnownDisturbance
+from arm_control.control.osc.tuning import OscTuning
+from arm_control.maths.poses import Array, Pose
+from arm_control.maths.shapes import Sphere
+from arm_control.model import RobotModel
+from arm_control.motion.goals import Goal, JointGoal
+
+Q = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
+PERIOD = 1_000_000
+
+
+class HoldingLaw:
+    """Carries the weight; records how it is called."""
+
+    def __init__(self, model: RobotModel) -> None:
+        self.model, self.fault = model, ""
+        self.extra: Array = np.zeros(model.nv)
+        self.restarts: list[Array] = []
+        self.calls: list[tuple[bool, Array | None]] = []
+
+    def add(self, goal: Goal) -> None:
+        raise NotImplementedError
+
+    def restart(self, q: Array) -> None:
+        self.restarts.append(q)
+
+    def tick(self, measurement: Measurement, is_braked: bool, tau_dist: Array | None) -> LawOutput:
+        self.calls.append((is_braked, tau_dist))
+        t = self.model.evaluate(measurement.q, measurement.v)
+        return LawOutput(t, t.g + self.extra, {"task": self.extra, "bias": t.g}, t.X_WE, dict, self.fault)
+
+
+def state(k: int, dt: float = 1e-3, v: float = 0.0) -> Measurement:
+    return Measurement(k * PERIOD, Q, np.full(6, v), 0.0 if k == 0 else dt, is_restart=k == 0)
+
+
+def test_a_restart_resets_gate_law_gap_and_disturbance(ur5: RobotModel):
+    law = HoldingLaw(ur5)
+    loop = ControlLoop(ur5, law, GateParameters())
+    for k in range(3):
+        loop.tick(state(k))
+    loop.disturbance.set(2 * PERIOD, np.ones(6))
+    loop.gate.brake("a test")
+    assert loop.tick(state(3)).gate.state is GateState.BRAKED
+    assert law.calls[-1][0]
+    np.testing.assert_array_equal(law.calls[-1][1], np.ones(6))
+    result = loop.tick(state(0))
+    assert result.gate.state is GateState.PASSING
+    assert law.calls[-1] == (False, None)
+    assert [q.tolist() for q in law.restarts] == [Q.tolist()] * 2
+    assert not loop.tick(state(4, dt=0.004)).gate.reason, "the period is unknown after a restart"
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_gap_brakes_unless_states_wait_for_commands(ur5: RobotModel, waits: bool):
+    loop = ControlLoop(ur5, HoldingLaw(ur5), GateParameters(max_missed=20), waits_for_commands=waits)
+    for k in range(3):
+        loop.tick(state(k))
+    assert loop.tick(state(23, dt=0.02)).gate.is_passing
+    assert loop.gaps.skipped == 19
+    result = loop.tick(state(45, dt=0.021))
+    assert result.gate.reason == ("" if waits else "no state for 21 ms")
+    assert (result.refused is None) == waits, "a braked gate refuses the torque of the law"
+
+
+def test_the_period_is_the_shortest_time_between_two_states():
+    gaps = GapWatch(max_missed=2)
+    assert [gaps.fault(dt) for dt in (0.0, 0.01, 0.001, 0.0014)] == [""] * 4
+    assert gaps.skipped == 0
+    assert gaps.fault(0.0021) == "no state for 2 ms"
+
+
+def test_a_fault_of_the_law_brakes_before_its_torque_passes(ur5: RobotModel):
+    law = HoldingLaw(ur5)
+    loop = ControlLoop(ur5, law, GateParameters(rate_limit=1e9))
+    loop.tick(state(0))
+    law.fault, law.extra = "the planner has died", np.full(6, 5.0)
+    result = loop.tick(state(1))
+    assert result.gate.reason == "the planner has died"
+    np.testing.assert_allclose(result.gate.tau, ur5.gravity(Q), rtol=0, atol=1e-9)
+
+
+def test_torque_that_is_no_number_is_refused_with_a_reason(ur5: RobotModel):
+    law = HoldingLaw(ur5)
+    loop = ControlLoop(ur5, law, GateParameters())
+    loop.tick(state(0))
+    law.extra = np.full(6, np.nan)
+    result = loop.tick(state(1))
+    assert "finite" in str(result.refused)
+    assert np.isfinite(result.gate.tau).all()
+
+
+def test_a_disturbance_ends_when_nobody_repeats_it():
+    disturbance = KnownDisturbance(timeout=0.1)
+    assert disturbance.at(0) is None
+    disturbance.set(5, np.ones(2))
+    np.testing.assert_array_equal(disturbance.at(5 + 100_000_000), np.ones(2))
+    assert disturbance.at(6 + 100_000_000) is None
+
+
+def test_the_terms_add_up_with_avoidance_also_where_it_takes_over(ur5: RobotModel):
+    law = HoldingLaw(ur5)
+    law.extra = np.arange(6.0)
+    loop = ControlLoop(ur5, law, GateParameters(), Avoidance(ur5, AvoidanceParameters()))
+    X_WE = ur5.pose(Q)
+    for k, distance in enumerate((0.2, 0.1, 0.0)):
+        ball = Obstacle(Sphere(0.05), Pose(np.eye(3), X_WE.p + [0.0, 0.05 + distance, 0.0]))
+        result = loop.tick(state(k, v=0.2), [ball])
+        assert result.avoidance is not None
+        np.testing.assert_array_equal(result.tau, result.avoidance.combined(result.law.tau))
+        np.testing.assert_allclose(sum(result.torque_terms.values()), result.tau, rtol=0, atol=1e-9)
+    assert result.avoidance.takeover
+
+
+def test_the_posture_nobody_gives_is_that_of_the_first_restart(ur5: RobotModel):
+    controller = OscController(ur5, OscTuning())
+    controller.restart(Q)
+    held = controller.tick(state(0), False, None).torque_terms
+    controller.restart(Q + 0.1)
+    controller.configure(OscTuning())
+    np.testing.assert_allclose(controller.tick(state(1), False, None).torque_terms["posture"], held["posture"])
+
+
+def test_a_controller_refuses_goals_of_the_other_sort(ur5: RobotModel):
+    with pytest.raises(Exception, match="follows poses, not joints"):
+        OscController(ur5, OscTuning()).add(JointGoal(0, Q))

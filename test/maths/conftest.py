@@ -1,0 +1,33 @@
+"""The shapes of this package, each beside the same one of coal."""
+
+from __future__ import annotations
+
+import coal
+import pytest
+
+from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
+
+PAIRS: tuple[tuple[Shape, coal.ShapeBase], ...] = (
+    (Sphere(0.3), coal.Sphere(0.3)),
+    (Capsule(0.2, 0.5), coal.Capsule(0.2, 0.5)),
+    (Box((0.4, 0.6, 0.9)), coal.Box(0.4, 0.6, 0.9)),
+    (Cylinder(0.3, 0.7), coal.Cylinder(0.3, 0.7)),
+    (Cone(0.3, 0.8), coal.Cone(0.3, 0.8)),
+    (Cone(0.5, 0.1), coal.Cone(0.5, 0.1)),
+)
+
+
+@pytest.fixture(params=PAIRS, ids=lambda pair: str(pair[0]))
+def pair(request: pytest.FixtureRequest) -> tuple[Shape, coal.ShapeBase]:
+    """A shape, and the same one of coal."""
+    return request.param
+
+
+@pytest.fixture
+def shape(pair: tuple[Shape, coal.ShapeBase]) -> Shape:
+    return pair[0]
+
+
+@pytest.fixture
+def other(pair: tuple[Shape, coal.ShapeBase]) -> coal.ShapeBase:
+    return pair[1]

@@ -1,0 +1,179 @@
+"""Distances of segments against dense samples, Hypothesis and coal."""
+
+from __future__ import annotations
+
+import coal
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.spatial.transform import Rotation
+
+from arm_control.maths.columns import columns, rows
+from arm_control.maths.poses import Array
+from arm_control.maths.segments import Nearest, closest_on_segment, to_point
+from arm_control.maths.segments import between_segments as between_two
+from arm_control.maths.segments import segment_to_shape as of_one
+from arm_control.maths.shapes import Box, Capsule, Shape, Sphere
+from arm_control.maths.vectors import any_perpendicular, cross
+
+
+def segments(seed: int, n: int, size: float = 1.0) -> tuple[Array, Array]:
+    rng = np.random.default_rng(seed)
+    return rng.uniform(-size, size, (n, 3)), rng.uniform(-size, size, (n, 3))
+
+
+def each(near: Nearest, n: int) -> Nearest:
+    return Nearest(rows(near.distance, n), *(rows(x, n).T for x in near[1:]))
+
+
+def between_segments(*ends: Array) -> Nearest:
+    """Row by row of (n, 3) arrays."""
+    return each(between_two(*(columns(x.T) for x in ends)), len(ends[0]))
+
+
+def segments_to_shape(a: Array, b: Array, shape: Shape) -> Nearest:
+    return each(of_one(columns(a.T), columns(b.T), shape.distance), len(a))
+
+
+def along(a: Array, b: Array, n: int = 4001) -> Array:
+    return a + np.linspace(0.0, 1.0, n)[:, None] * (b - a)
+
+
+def test_the_nearest_point_of_a_segment_has_three_branches_and_a_degenerate_one():
+    a, b = np.zeros(3), np.array([2.0, 0.0, 0.0])
+    for p, s in (([-1, 1, 0], 0.0), ([2, 1, 0], 1.0), ([1, 0, 5], 0.5), ([5, 1, 0], 1.0)):
+        assert closest_on_segment(np.array(p, float), a, b) == s
+    assert closest_on_segment(np.ones(3), b, b) == 0.0
+
+
+def test_vectors_are_numpys_and_one_across_is_any_perpendicular():
+    for a, b in zip(*segments(4, 10), strict=True):
+        np.testing.assert_allclose(cross(a, b), np.cross(a, b), rtol=0, atol=1e-15)
+    for x in (*np.eye(3), *-np.eye(3), *segments(4, 10)[0], np.array([1.0, 1.0, 0.0]), np.array([0.0, 0.0, 1e-9])):
+        assert np.linalg.norm(any_perpendicular(x)) == pytest.approx(1.0)
+        assert abs(any_perpendicular(x) @ x) < 1e-15
+    assert np.linalg.norm(any_perpendicular(np.zeros(3))) == 1.0
+
+
+def test_a_point_is_a_segment_without_length():
+    a, b = segments(10, 50)
+    for i, p in enumerate(segments(11, 50)[0]):
+        near, other = to_point(a[i], b[i], p), between_two(a[i], b[i], p, p)
+        for x, y in zip(near, other, strict=True):
+            np.testing.assert_allclose(x, y, rtol=0, atol=1e-12)
+    touching = to_point(np.zeros(3), np.array([0.0, 0.0, 1.0]), np.array([0.0, 0.0, 0.4]))
+    assert touching.distance == 0.0
+    assert abs(touching.normal[2]) < 1e-15
+    assert np.linalg.norm(touching.normal) == pytest.approx(1.0)
+
+
+coordinate = st.one_of(st.integers(-2, 2).map(float), st.floats(-2.0, 2.0).map(lambda x: round(x, 3)))
+point = st.tuples(coordinate, coordinate, coordinate)
+
+
+@settings(max_examples=300, derandomize=True)
+@given(point, point, point, point)
+def test_between_segments_nothing_is_nearer_and_the_points_are_on_them(a0, a1, b0, b1):
+    a0, a1, b0, b1 = (np.array(x) for x in (a0, a1, b0, b1))
+    near = between_two(a0, a1, b0, b1)
+    on_a, on_b = along(a0, a1, 41), along(b0, b1, 41)
+    sampled = np.linalg.norm(on_a[:, None] - on_b, axis=-1).min()
+    d, pa, pb, n = near
+    assert d <= sampled + 1e-9
+    assert np.linalg.norm(n) == pytest.approx(1.0)
+    np.testing.assert_allclose(pa - pb, d * n, rtol=0, atol=1e-9)
+    for p, x, y in ((pa, a0, a1), (pb, b0, b1)):
+        s = closest_on_segment(p, x, y)
+        np.testing.assert_allclose(x + s * (y - x), p, rtol=0, atol=1e-9)
+
+
+def test_between_random_segments_as_coal():
+    (a0, a1), (b0, b1) = segments(5, 200), segments(6, 200)
+    near = between_segments(a0, a1, b0, b1)
+    for row in range(200):
+        found = coal_distance(capsule(a0[row], a1[row]), capsule(b0[row], b1[row]))
+        if near.distance[row] > 0.03:
+            assert found == pytest.approx(near.distance[row] - 0.02, abs=1e-6)
+
+
+def test_segments_that_cross_have_a_normal_across_both():
+    a, b = np.array([[-1.0, 0, 0]]), np.array([[1.0, 0, 0]])
+    for c, d in (([0, -1.0, 0], [0, 1.0, 0]), ([-0.5, 0, 0], [3, 0, 0]), ([0, 0, 0], [0, 0, 0])):
+        near = between_segments(a, b, np.array([c], float), np.array([d], float))
+        assert near.distance[0] == 0.0
+        assert abs(near.normal[0] @ [1, 0, 0]) < 1e-12
+        assert abs(near.normal[0] @ (np.array(d, float) - c)) < 1e-12
+        assert np.linalg.norm(near.normal[0]) == pytest.approx(1.0)
+
+
+def test_no_sample_of_a_segment_is_nearer_to_a_shape(shape: Shape):
+    a, b = segments(7, 100, 0.9)
+    near = segments_to_shape(a, b, shape)
+    for row in range(100):
+        sampled = shape.signed_distance(along(a[row], b[row])).distance.min()
+        assert near.distance[row] <= sampled + 1e-12
+        assert near.distance[row] >= sampled - np.linalg.norm(b[row] - a[row]) / 4000
+    for x, y, p in zip(a, b, near.p, strict=True):
+        np.testing.assert_allclose(x + closest_on_segment(p, x, y) * (y - x), p, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(near.p - near.distance[:, None] * near.normal, near.p_other, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(shape.signed_distance(near.p_other).distance, 0.0, rtol=0, atol=1e-9)
+    assert (near.distance < 0.0).any()
+
+
+@pytest.mark.parametrize("shape", [Sphere(0.3), Capsule(0.2, 0.5)], ids=str)
+def test_the_search_and_the_closed_form_agree(shape: Shape):
+    a, b = segments(8, 200)
+    half = np.tile([0.0, 0.0, shape.length / 2 if isinstance(shape, Capsule) else 0.0], (200, 1))
+    wanted = between_segments(a, b, -half, half).distance - shape.radius
+    np.testing.assert_allclose(segments_to_shape(a, b, shape).distance, wanted, rtol=0, atol=1e-10)
+
+
+def test_a_capsule_and_a_shape_as_coal(shape: Shape, other: coal.ShapeBase):
+    a, b = segments(9, 100)
+    near = segments_to_shape(a, b, shape)
+    compared = 0
+    for row in range(100):
+        if near.distance[row] > 0.02:
+            found = coal_distance(capsule(a[row], b[row]), (other, coal.Transform3s()))
+            assert found == pytest.approx(near.distance[row] - 0.01, abs=2e-6)
+            compared += 1
+    assert compared > 20
+
+
+def test_the_search_ends_where_samples_find_nothing_nearer_by_more_than_rounding(shape: Shape):
+    """Round the point found, at all scales: a search that stops early leaves something nearer there."""
+    a, b = segments(12, 500, 0.6)
+    near, d = segments_to_shape(a, b, shape), b - a
+    s = np.einsum("ij,ij->i", near.p - a, d) / np.einsum("ij,ij->i", d, d)
+    for step in np.geomspace(1e-9, 1e-2, 15):
+        for side in (-step, step):
+            around = a + np.clip(s + side, 0.0, 1.0)[:, None] * d
+            assert (shape.signed_distance(around).distance >= near.distance - 2e-12).all()
+
+
+def test_one_pair_of_floats_is_a_column_of_many(shape: Shape):
+    a, b = segments(13, 20)
+    near = segments_to_shape(a, b, shape)
+    for i in range(20):
+        for x, y in zip(of_one(a[i], b[i], shape.distance), near, strict=True):
+            np.testing.assert_allclose(np.asarray(x, float), y[i], rtol=0, atol=1e-12)
+
+
+def test_a_segment_without_length_and_one_along_a_face():
+    box = Box((0.4, 0.6, 0.9))
+    p = np.array([[1.0, 0.0, 0.0]])
+    assert segments_to_shape(p, p, box).distance[0] == pytest.approx(0.8)
+    near = segments_to_shape(np.array([[0.5, 0, -2.0]]), np.array([[0.5, 0, 2.0]]), box)
+    assert near.distance[0] == pytest.approx(0.3)
+    np.testing.assert_allclose(near.normal[0], [1, 0, 0], rtol=0, atol=1e-9)
+
+
+def capsule(a: Array, b: Array) -> tuple[coal.ShapeBase, coal.Transform3s]:
+    """A capsule of 1 cm around a segment."""
+    R = Rotation.align_vectors([(b - a) / np.linalg.norm(b - a)], [[0, 0, 1]])[0].as_matrix()
+    return coal.Capsule(0.01, np.linalg.norm(b - a)), coal.Transform3s(R, (a + b) / 2)
+
+
+def coal_distance(one: tuple, other: tuple) -> float:
+    return coal.distance(*one, *other, coal.DistanceRequest(), coal.DistanceResult())

@@ -1,0 +1,175 @@
+"""Obstacles by the messages that came, without ROS: beside a model that only has the written rules, and a scenario."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+
+from arm_control.control.avoidance.proximity import Obstacle
+from arm_control.maths.poses import Pose
+from arm_control.maths.shapes import Sphere
+from arm_control.messages.bags.message_definitions import plain
+from arm_control.messages.obstacle_tracker import AHEAD_NS, REMEMBERED_NS, HeardObstacles, ObstacleBook
+from arm_control.simulation.obstacle_schedule import PERIOD_NS, ObstacleSchedule, ObstacleUpdate
+from arm_control.simulation.world import World
+
+MS, SECOND = 1_000_000, 1_000_000_000
+HERE = Pose(np.eye(3), np.zeros(3))
+
+
+def ball(x: float) -> Obstacle:
+    return Obstacle(Sphere(0.1), Pose(np.eye(3), np.array([x, 0.0, 0.0])))
+
+
+def word(x: float | None, stamp_ns: int, lifetime_ns: int = 0, number: int = 0):
+    """A message that tells of a ball at x, or that it is gone."""
+    lifetime = lifetime_ns / SECOND if lifetime_ns else float("inf")
+    return plain.markers([ObstacleUpdate(number, None if x is None else ball(x), lifetime)], "", stamp_ns)
+
+
+def new_book() -> ObstacleBook:
+    return ObstacleBook(lambda _: HERE)
+
+
+def xs(book: ObstacleBook, now_ns: int) -> list[float]:
+    return [float(obstacle.X_WO.p[0]) for obstacle in book.obstacles(now_ns)]
+
+
+@dataclass(frozen=True)
+class Word:
+    x: float | None
+    stamp: int
+    lifetime: int
+    acts: int = 0
+
+
+@dataclass
+class Rules:
+    """One marker by the rules as they are written, step by step, nothing left out to be quick."""
+
+    now: Word | None = None
+    coming: list[Word] = field(default_factory=list)
+    acted: dict[int, float | None] = field(default_factory=dict)
+
+    def go_to(self, t: int) -> float | None:
+        for due in sorted((w for w in self.coming if w.stamp <= t), key=lambda w: w.stamp):
+            self.coming.remove(due)
+            self.act(replace(due, acts=due.stamp))
+        if self.now is not None and self.now.lifetime and t > self.now.acts + self.now.lifetime:
+            self.now = None
+        if self.now is None and not self.coming:
+            self.acted = {}  # nothing is known of it any more
+        return None if self.now is None else self.now.x
+
+    def hear(self, w: Word, t: int) -> None:
+        self.go_to(t)
+        if t < w.stamp <= t + AHEAD_NS:
+            self.coming = [*(other for other in self.coming if other.stamp != w.stamp), w]
+        elif w.stamp == 0 or w.stamp not in self.acted or self.acted[w.stamp] != w.x:
+            self.coming = []
+            self.act(replace(w, acts=t))
+        elif self.now is not None and self.now.stamp == w.stamp:
+            self.now = replace(w, acts=t)
+
+    def act(self, w: Word) -> None:
+        self.now = w
+        self.acted[w.stamp] = w.x
+
+    def start_over(self, t: int) -> None:
+        self.coming, self.acted = [], {}
+        if self.now is not None:
+            self.now = replace(self.now, stamp=t, acts=t)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_marker_does_what_the_rules_say(seed: int):
+    """Ahead, late, again, deleted, with and without stamp and lifetime; looked at or not; time may start over."""
+    rng, book, rules, t, told = np.random.default_rng(seed), new_book(), Rules(), 0, list[Word]()
+    for _ in range(150):
+        match rng.integers(8):
+            case 0 | 1 if told:
+                heard = told[rng.integers(max(0, len(told) - 6), len(told))]
+            case 2 if rng.random() < 0.15:
+                t = int(rng.integers(3)) * 10 * MS
+                book.restart(t)
+                rules.start_over(t)
+                continue
+            case _:
+                stamp = int(rng.choice([0, max(MS, t + int(rng.integers(-5, 12)) * 10 * MS)], p=[0.1, 0.9]))
+                is_gone = rng.random() < 0.2
+                lifetime = REMEMBERED_NS if is_gone else int(rng.choice([0, 25, 45])) * MS
+                heard = Word(None if is_gone else float(rng.integers(1, 5)), stamp, lifetime)
+        told.append(heard)
+        assert book.take(word(heard.x, heard.stamp, heard.lifetime), t) == []
+        rules.hear(heard, t)
+        t += int(rng.integers(3)) * 10 * MS
+        if rng.random() < 0.6:
+            wanted = rules.go_to(t)
+            assert xs(book, t) == ([] if wanted is None else [wanted])
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_states_that_come_again_change_nothing(seed: int):
+    """As while paused, or where an answer was late: who avoids hears of obstacles that come and go at any time."""
+    rng = np.random.default_rng(seed)
+    spans = [sorted((rng.uniform(0.0, 0.4, 2)).round(4)) for _ in range(4)]
+    given = [
+        {"shape": "sphere", "size": 0.1, "position": [k + 1.0, 0, 0], "velocity": [0.3, 0, 0], "from": a, "until": b}
+        for k, (a, b) in enumerate(spans)
+    ]
+    world = World.from_mapping({"obstacles": given}, "world")
+
+    def seen(again: float) -> list[list[list[float]]]:
+        schedule, book, rng, found = ObstacleSchedule(world), new_book(), np.random.default_rng(seed), []
+        for t in range(0, 500 * MS, 3 * MS):
+            for _ in range(1 + int(rng.random() < again)):
+                for stamp_ns, updates in schedule.updates(t):
+                    assert book.take(plain.markers(updates, "", stamp_ns), t) == []
+            found.append([[*o.X_WO.p, *np.asarray(o.V_WO)] for o in book.obstacles(t)])
+        return found
+
+    assert seen(0.5) == seen(0.0)
+
+
+def test_who_hears_late_of_an_obstacle_sees_it_go_in_time():
+    obstacle = {"shape": "sphere", "size": 0.1, "position": [1.0, 0, 0], "until": 0.055}
+    world, late = World.from_mapping({"obstacles": [obstacle]}, "world"), new_book()
+    for stamp_ns, updates in ObstacleSchedule(world).updates(52 * MS)[:1]:
+        assert stamp_ns == 2 * PERIOD_NS
+        late.take(plain.markers(updates, "", stamp_ns), 52 * MS)
+    assert xs(late, 55 * MS) == [1.0]
+    assert xs(late, 56 * MS) == []
+    assert ObstacleSchedule(world).updates(57 * MS)[0] == (2 * PERIOD_NS, []), "gone before it is told"
+
+
+def test_an_obstacle_without_a_stamp_has_no_speed_by_it():
+    """An empty stamp says now; it is no time to reckon from."""
+    book = new_book()
+    book.take(word(0.1, 0), 100 * MS)
+    book.take(word(0.2, 100 * MS), 100 * MS)
+    (obstacle,) = book.obstacles(100 * MS)
+    assert not np.any(obstacle.V_WO)
+
+
+def test_a_lifetime_begins_with_the_first_state_where_none_has_come_before(ur5):
+    """An arm whose states have the system's time: what was heard before its first one did not act at time 0."""
+    heard, now_ns = HeardObstacles(ur5), 1_700_000_000 * SECOND
+    for number, stamp_ns in enumerate((0, now_ns - MS)):
+        heard.take(word(0.5, stamp_ns, 500 * MS, number=number))
+    heard.on_state(now_ns, np.zeros(6))
+    assert len(heard.at(now_ns, np.zeros(6))) == 2
+    assert len(heard.at(now_ns + 501 * MS, np.zeros(6))) == 0
+
+
+def test_a_first_state_is_no_new_beginning_for_what_was_told_ahead(ur5):
+    """A controller begins with its first state; what a scenario has told before time starts still comes."""
+    heard, q = HeardObstacles(ur5), np.zeros(6)
+    heard.take(word(0.5, 20 * MS))
+    heard.restart(0)
+    assert heard.at(0, q) == []
+    assert len(heard.at(20 * MS, q)) == 1
+    heard.take(word(0.6, 40 * MS))
+    heard.restart(0)
+    assert heard.at(40 * MS, q)[0].X_WO.p[0] == 0.5, "but a second beginning is one"

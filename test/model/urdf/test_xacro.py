@@ -1,0 +1,158 @@
+"""Xacro files: what they become, and every way to fail as one sentence."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("xacro", reason="xacro is an extra of the package")
+
+from arm_control.exceptions import MissingExtra, UrdfError
+from arm_control.model.urdf.checks import find_problems
+from arm_control.model.urdf.load import load_urdf
+from arm_control.model.urdf.xacro import expand_xacro
+
+HEAD = '<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">'
+ROD = """<xacro:macro name="rod" params="name parent length"><link name="${name}"><inertial>
+    <origin xyz="0 0 ${length / 2}"/><mass value="${2 * length}"/>
+    <inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>
+  <joint name="${name}_joint" type="revolute"><parent link="${parent}"/><child link="${name}"/>
+    <limit lower="-${pi}" upper="${pi}" effort="1" velocity="1"/></joint></xacro:macro>"""
+BODY = """<xacro:include filename="parts/rod.xacro"/><xacro:arg name="length" default="0.5"/><link name="base"/>
+  <xacro:rod name="rod" parent="base" length="$(arg length)"/></robot>"""
+
+
+def written(folder: Path, body: str, name: str = "arm.urdf.xacro") -> Path:
+    (folder / name).write_text(HEAD + body)
+    return folder / name
+
+
+@pytest.fixture
+def arm(tmp_path: Path) -> Path:
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "rod.xacro").write_text(f"{HEAD}<xacro:include filename='deeper.xacro'/></robot>")
+    (tmp_path / "parts" / "deeper.xacro").write_text(f"{HEAD}{ROD}</robot>")
+    return written(tmp_path, BODY)
+
+
+def test_a_file_is_expanded_with_what_it_includes_from_any_folder(arm: Path, monkeypatch: pytest.MonkeyPatch):
+    robot = load_urdf(arm)
+    assert robot.link_masses() == {"rod": 1.0}
+    assert robot.robot.joint_map["rod_joint"].limit.upper == pytest.approx(3.14159265358979)
+    monkeypatch.chdir(arm.parent.parent)
+    assert load_urdf(f"{arm.parent.name}/{arm.name}") == load_urdf(str(arm)) == robot
+
+
+def test_arguments_replace_defaults_and_are_not_kept(arm: Path):
+    given = {"length": 1.5}
+    assert load_urdf(arm, xacro_args=given).link_masses() == {"rod": 3.0}
+    assert load_urdf(arm, xacro_args={"length": "2"}).link_masses() == {"rod": 4.0}
+    assert load_urdf(arm).link_masses() == {"rod": 1.0}
+    assert given == {"length": 1.5}
+
+
+def test_what_is_expanded_is_checked_like_any_other_file(arm: Path):
+    with pytest.raises(UrdfError, match=r"1 problem.*\n- link 'rod': mass is -2 kg") as error:
+        load_urdf(arm, xacro_args={"length": "-1"})
+    assert str(arm) in str(error.value)
+
+
+def test_text_is_never_expanded():
+    text = f"{HEAD}<link name='base'/><xacro:property name='x' value='${{1}}'/></robot>"
+    with pytest.raises(UrdfError, match="the xacro element 'xacro:property'; expand it"):
+        load_urdf(text)
+    assert find_problems(f"{HEAD}<link name='${{1+1}}'/></robot>") == []  # a name like any other
+
+
+def test_arguments_for_what_is_not_xacro_are_refused(arm: Path):
+    text = expand_xacro(arm)
+    plain = arm.parent / "arm.urdf"
+    plain.write_text(text)
+    with pytest.raises(
+        UrdfError, match=r"xacro_args need a file whose name ends in \.xacro, but the source is .*arm\.urdf'"
+    ):
+        load_urdf(plain, xacro_args={"length": "1"})
+    with pytest.raises(UrdfError, match="xacro_args need a xacro file, but the source is XML"):
+        load_urdf(text, xacro_args={"length": "1"})
+
+
+BROKEN = {
+    "macro": ("<xacro:foo/>", "unknown macro name: xacro:foo"),
+    "file": ("<xacro:include filename='none.xacro'/>", "No such file or directory"),
+    "itself": ("<xacro:include filename='arm.urdf.xacro'/>", "maximum recursion depth"),
+    "macro without end": ("<xacro:macro name='m'><xacro:m/></xacro:macro><xacro:m/>", "maximum recursion depth"),
+    "division": ("${1 / 0}", "division by zero"),
+    "argument": ("$(arg length)", "Undefined substitution argument"),
+    "long": ("${xacro.fatal('no' * 5000)}", "nonono"),
+    "fatal": ("${xacro.fatal('no gripper')}", "no gripper"),
+    "cut short": ("<link", "not well-formed"),
+    "builtins": ("${().__class__}", "Use of invalid name"),
+    "exit": ("${[].__reduce_ex__}", "Use of invalid name"),
+    "package": (
+        "<xacro:include filename='$(find no_such_package)/a.xacro'/>",
+        r"\$\(find PACKAGE\) needs a sourced ROS 2",
+    ),
+}
+
+
+@pytest.mark.parametrize(("body", "message"), BROKEN.values(), ids=BROKEN)
+def test_each_failure_is_one_sentence(body: str, message: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]):
+    with pytest.raises(UrdfError, match=r"arm\.urdf\.xacro' cannot be expanded.*" + message) as error:
+        load_urdf(written(tmp_path, f"{body}</robot>"))
+    assert "\n" not in str(error.value)
+    assert len(str(error.value)) < 900
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_failure_in_an_included_file_names_that_file(tmp_path: Path):
+    (tmp_path / "part.xacro").write_text(f"{HEAD}<link name='${{x}}'/></robot>")
+    with pytest.raises(UrdfError, match=r"arm\.urdf\.xacro' cannot be expanded, in '.*part\.xacro': name 'x'"):
+        load_urdf(written(tmp_path, "<xacro:include filename='part.xacro'/></robot>"))
+
+
+def test_an_exit_is_an_error_too(arm: Path, monkeypatch: pytest.MonkeyPatch):
+    def leave(*_: object, **__: object) -> None:
+        raise SystemExit(2)
+
+    monkeypatch.setattr("xacro.process_doc", leave)
+    with pytest.raises(UrdfError, match="cannot be expanded: 2"):
+        expand_xacro(arm)
+
+
+def test_an_error_without_words_is_named(arm: Path, monkeypatch: pytest.MonkeyPatch):
+    def fail(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("xacro.process_doc", fail)
+    with pytest.raises(UrdfError, match="cannot be expanded: MemoryError"):
+        expand_xacro(arm)
+
+
+def test_control_characters_of_a_message_are_dropped(tmp_path: Path):
+    with pytest.raises(UrdfError) as error:
+        load_urdf(written(tmp_path, "${xacro.fatal('a\\x1b[31mb')}</robot>"))
+    assert str(error.value).isprintable()
+    assert "a [31mb" in str(error.value)
+
+
+def test_warnings_go_to_the_log_only(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+):
+    path = written(tmp_path, "<link name='base'/>${xacro.warning('old style')}</robot>")
+    with caplog.at_level(logging.WARNING, "arm_control.xacro"):
+        assert load_urdf(path).root == "base"
+    (record,) = caplog.records
+    assert "warning: old style" in record.getMessage()
+    assert record.getMessage().isprintable()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_without_the_package_the_extra_is_named(arm: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "xacro", None)
+    with pytest.raises(MissingExtra, match=r"'xacro' is not installed: pip install 'arm_control\[xacro\]'"):
+        load_urdf(arm)
+    (arm.parent / "arm.urdf").write_text("<robot name='a'><link name='base'/></robot>")
+    assert load_urdf(arm.parent / "arm.urdf").root == "base"

@@ -1,0 +1,71 @@
+"""The order in which targets take effect."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from arm_control.maths.poses import Pose
+from arm_control.motion.references import Reference, Target, TargetQueue
+
+HERE = Pose(np.eye(3), np.zeros(3))
+
+
+def target(stamp_ns: int, frame: str = "base") -> Target:
+    return Target(stamp_ns, frame, HERE)
+
+
+def queue_of(*stamps: int, capacity: int = 100) -> TargetQueue:
+    queue = TargetQueue(capacity)
+    for stamp in stamps:
+        queue.add(target(stamp))
+    return queue
+
+
+def active(queue: TargetQueue, now_ns: int) -> int | None:
+    found = queue.active(now_ns)
+    return None if found is None else found.stamp_ns
+
+
+def test_nothing_is_active_before_the_first_target():
+    assert TargetQueue().active(10**18) is None
+    assert active(queue_of(10), 9) is None
+    assert active(queue_of(10), 10) == 10
+
+
+@pytest.mark.parametrize("order", [(10, 20, 30), (30, 10, 20), (20, 30, 10)])
+def test_the_newest_that_is_due_is_active_whatever_the_order_of_arrival(order: tuple[int, ...]):
+    queue = queue_of(*order)
+    assert [active(queue, now) for now in (10, 19, 20, 29, 30, 1000)] == [10, 10, 20, 20, 30, 30]
+
+
+def test_a_target_with_the_same_stamp_replaces_the_other():
+    queue = queue_of(10, 20, 30)
+    queue.add(target(20, "tool"))
+    assert len(queue) == 3
+    assert queue.active(25).frame == "tool"
+    assert queue.active(15).frame == queue.active(35).frame == "base"
+
+
+def test_targets_take_effect_again_when_time_starts_over():
+    queue = queue_of(10, 20)
+    assert [active(queue, now) for now in (25, 12, 0, 12, 25)] == [20, 10, None, 10, 20]
+
+
+def test_stamps_of_a_long_run_are_told_apart_to_the_nanosecond():
+    late = 2**62
+    assert active(queue_of(late, late + 1), late) == late
+
+
+def test_the_oldest_targets_are_dropped_beyond_the_capacity():
+    queue = queue_of(10, 20, 30, 40, capacity=2)
+    assert len(queue) == 2
+    assert active(queue, 29) is None
+    assert [active(queue, now) for now in (30, 40)] == [30, 40]
+
+
+def test_a_reference_rests_unless_told_otherwise():
+    one, other = Reference(HERE), Reference(HERE)
+    np.testing.assert_array_equal(one.V_des, np.zeros(6))
+    np.testing.assert_array_equal(one.A_des, np.zeros(6))
+    assert one.V_des is not other.V_des

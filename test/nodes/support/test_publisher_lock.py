@@ -1,0 +1,163 @@
+"""The lock on a command topic and the count of what was refused, with a clock of the test's own."""
+
+import math
+from collections import Counter, deque
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from rclpy.serialization import serialize_message
+from std_srvs.srv import Trigger
+
+from arm_control.exceptions import InputError, cause_of
+from arm_control.messages.joint_states import JointStateReader
+from arm_control.model import RobotModel
+from arm_control.nodes.support.conversions import ros
+from arm_control.nodes.support.plant_node import PlantNode
+from arm_control.nodes.support.publisher_lock import PublisherLock, Rejections
+from arm_control.nodes.tools.run_monitor import MonitorNode
+
+FIRST, SECOND = ({"publisher_gid": {"data": [number] * 16}} for number in (1, 2))
+
+
+def test_a_second_publisher_is_refused_until_the_first_is_silent():
+    now = [0.0]
+    lock = PublisherLock(silence=1.0, clock=lambda: now[0])
+    assert not lock.held
+    lock.check(SECOND)  # nobody owns it yet
+    lock.take(FIRST)
+    for now[0] in (0.9, 1.8):
+        with pytest.raises(InputError, match=r"^second publisher on the topic: 0202"):
+            lock.check(SECOND)
+        lock.check(FIRST)
+        lock.take(FIRST)
+    assert lock.held
+    now[0] = 2.81
+    assert not lock.held
+    lock.check(SECOND)
+    lock.take(SECOND)
+    with pytest.raises(InputError):
+        lock.check(FIRST)
+
+
+def test_in_lock_step_silence_frees_nobody():
+    now = [0.0]
+    lock = PublisherLock(silence=math.inf, clock=lambda: now[0])
+    lock.take(FIRST)
+    now[0] = 1e9
+    with pytest.raises(InputError):
+        lock.check(SECOND)
+
+
+def test_a_released_lock_is_free_at_once():
+    lock = PublisherLock()
+    lock.take(FIRST)
+    with pytest.raises(InputError):
+        lock.check(SECOND)
+    lock.release()
+    lock.check(SECOND)
+
+
+def test_where_publishers_cannot_be_told_apart_nobody_is_obeyed():
+    """An rclpy of before June 2025."""
+    lock = PublisherLock()
+    with pytest.raises(InputError, match=r"^this rclpy does not tell publishers apart"):
+        lock.check({"source_timestamp": 1})
+    assert not lock.held
+
+
+class Refused:
+    """Rejections with the lines they logged, and a clock."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.now = 0.0
+        logger = SimpleNamespace(warning=self.lines.append)
+        self.rejections = Rejections(logger, clock=lambda: self.now)
+
+
+def test_a_thousand_stamps_of_a_second_publisher_are_one_cause_and_a_line_a_second(ur5: RobotModel):
+    reader, refused = JointStateReader(ur5, 0.0), Refused()
+    reader.PATIENCE = 10_000
+    reader.read(ros.joint_state(ur5.joint_names, 2_501_000_000, position=np.zeros(6)), {"source_timestamp": 0})
+    for k in range(1, 1001):
+        refused.now = 0.0025 * k
+        message = ros.joint_state(ur5.joint_names, 2_500_000 * k % 2_500_000_000 + 1, position=np.zeros(6))
+        refused.rejections.add("joint_states", reader.read(message, {"source_timestamp": 0}).error)
+    assert refused.rejections.figures() == {"refused joint_states: out of order": 1000}
+    assert [line.rpartition("(")[2] for line in refused.lines] == ["1 so far)", "401 so far)", "801 so far)"]
+    assert refused.lines[0].startswith(
+        "joint_states refused: out of order: stamp 0.003 s is older than the last, 2.501 s"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("stamp 0.025 s is older than the last, -2.5e-03 s (4)", "stamp # s is older than the last, # s (#)"),
+        ("position [nan, 0.25, -inf] is not finite", "position [#, #, #] is not finite"),
+        ("no value for joint shoulder_1, ur5.joint3 or 2nd: 0.5", "no value for joint shoulder_1, ur5.joint3 or 2nd"),
+        ("effort has shape (5,), allowed (6,)", "effort has shape (#,), allowed (#,)"),
+    ],
+)
+def test_a_cause_has_names_and_no_numbers(text: str, cause: str):
+    assert cause_of(InputError(text)) == cause
+
+
+def test_there_is_an_end_to_causes():
+    """Names come from outside: whoever sends a new one each time fills neither memory nor log."""
+    refused = Refused()
+    for k in range(1000):
+        refused.rejections.add("target_pose", InputError(f"unknown frame 'a{k}'"))
+    counts = refused.rejections.counts
+    assert len(refused.lines) == len(counts) == Rejections.MOST + 1
+    assert counts["for other causes"] == 1000 - Rejections.MOST
+    refused.rejections.add("target_pose", InputError("unknown frame 'a0'"))
+    assert counts["target_pose: unknown frame 'a0'"] == 2
+
+
+def test_a_run_keeps_the_states_of_its_arm_and_counts_the_others(ur5: RobotModel):
+    """Somebody else publishes joint_states, too: a gripper, or sliders that know no velocity."""
+    q, names = np.arange(6.0), ur5.joint_names
+    ours = [ros.joint_state(names, k, position=q + k, velocity=q - k) for k in range(3)]
+    gripper = ros.joint_state(("finger",), 7, position=np.zeros(1), velocity=np.zeros(1))
+    sliders = ros.joint_state(names, 8, position=q)
+    heard = deque(serialize_message(m) for m in [ours[0], gripper, ours[1], ours[1], sliders, sliders, ours[2]])
+    monitor = SimpleNamespace(left_out=Counter())
+    stamps, position, velocity = MonitorNode._read(
+        monitor,
+        "joint_states",
+        heard,
+        ur5,
+        "position",
+        "velocity",  # type: ignore[arg-type]
+    )
+    assert stamps.tolist() == [0, 1, 2]
+    assert np.array_equal(position, [q, q + 1, q + 2])
+    assert np.array_equal(velocity, [q, q - 1, q - 2])
+    causes = sorted(monitor.left_out.items())
+    assert [count for _, count in causes] == [1, 1], "the sliders' second message repeats a stamp"
+    assert [cause.partition(":")[0] for cause, _ in causes] == ["joint_states", "joint_states"]
+    assert any("velocity" in cause for cause, _ in causes)
+
+
+def test_a_run_keeps_the_targets_that_make_sense_and_counts_the_others(ur5: RobotModel):
+    """No node followed one without a rotation, and the report is not lost by it."""
+    good, bad = (ros.pose_stamped(ur5.pose(np.zeros(6)), "base_link", 7) for _ in range(2))
+    bad.pose.orientation.w = bad.pose.orientation.x = bad.pose.orientation.y = bad.pose.orientation.z = 0.0
+    monitor = SimpleNamespace(left_out=Counter(), _target_messages=[bad, good])
+    (target,) = MonitorNode._targets(monitor, ur5)  # type: ignore[arg-type]
+    assert target.stamp_ns == 7
+    ((cause, count),) = monitor.left_out.items()
+    assert cause.startswith("target_pose: ")
+    assert count == 1
+
+
+@pytest.mark.parametrize(
+    ("failure", "message"), [("", "at 1.000 s"), ("stopped: it fell apart", "stopped: it fell apart")]
+)
+def test_a_step_that_failed_is_not_called_done(failure: str, message: str):
+    arm = SimpleNamespace(ready=True, paused=True, failure="", stamp_ns=1_000_000_000)
+    arm.advance = lambda: setattr(arm, "failure", failure)
+    answer = PlantNode._on_step(arm, None, Trigger.Response())  # type: ignore[arg-type]
+    assert (answer.success, answer.message) == (not failure, message)

@@ -1,0 +1,95 @@
+"""Problems that the planners' tests share: those of Tassa 2014, reaches of planar arms, random linear ones."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from arm_control import RobotModel, urdf_path
+from arm_control.maths.poses import Array, rotation_from_vector
+from arm_control.planning import (
+    ArmDynamics,
+    ControlError,
+    Costs,
+    LimitDistance,
+    ObstacleDistance,
+    OrientationError,
+    PositionError,
+    SmoothAbs,
+    StateError,
+    Term,
+    UserDynamics,
+)
+from arm_control.planning.costs import Barrier
+
+CAR_START = np.array([1.0, 1.0, 1.5 * np.pi, 0.0])
+CAR_LIMITS = np.array([0.5, 2.0])
+UR5_HOME = np.array([0.0, -1.2, 1.2, -1.0, -1.57, 0.0])
+
+
+def car_step(x: Array, u: Array) -> Array:
+    """A car with its axles d apart: x is (x, y, heading, speed), u the angle of its front wheels and acceleration."""
+    d, h = 2.0, 0.03
+    heading, speed, wheel = x[..., 2], x[..., 3], u[..., 0]
+    f = h * speed  # what a front wheel rolls
+    b = d + f * np.cos(wheel) - np.sqrt(d * d - (f * np.sin(wheel)) ** 2)  # a rear wheel
+    turn = np.arcsin(np.sin(wheel) * f / d)
+    return x + np.stack([b * np.cos(heading), b * np.sin(heading), turn, h * u[..., 1]], axis=-1)
+
+
+def car(second_order: bool = False) -> tuple[UserDynamics, Costs]:
+    """Park at the origin, heading along x."""
+    final = [
+        Term(StateError([0.0] * 4), terminal=c, scale=np.eye(4)[i], form=SmoothAbs(p))
+        for i, (c, p) in enumerate(zip((0.1, 0.1, 1.0, 0.3), (0.01, 0.01, 0.01, 1.0), strict=True))
+    ]
+    control = Term(ControlError([0.0, 0.0]), running=2e-2, scale=[1.0, 0.01])  # 1e-2 u^2, not half of it
+    running = Term(StateError([0.0, 0.0]), running=1e-3, form=SmoothAbs(0.1))
+    return UserDynamics(car_step, 4, 2, second_order=second_order), Costs(control, *final, running)
+
+
+def random_linear(seed: int, n: int = 10, m: int = 2, h: float = 0.01) -> tuple[UserDynamics, Costs, Array, Array]:
+    """Turning and not controlled along all axes: dynamics, costs, A and B."""
+    rng = np.random.default_rng(seed)
+    S = rng.standard_normal((n, n))
+    A, B = turned(h * (S - S.T)), h * rng.standard_normal((n, m))
+    linear = UserDynamics(lambda x, u: x @ A.T + u @ B.T, n, m)
+    costs = Costs(
+        Term(StateError(np.zeros(n)), running=h, terminal=h), Term(ControlError(np.zeros(m)), running=0.1 * h)
+    )
+    return linear, costs, A, B
+
+
+def turned(skew: Array) -> Array:
+    """Exponential of a skew matrix."""
+    values, vectors = np.linalg.eig(skew)
+    return ((vectors * np.exp(values)) @ np.linalg.inv(vectors)).real
+
+
+def reach(model: RobotModel, n: int, q0: Array, target: Array, w_p: float = 0.0) -> tuple[ArmDynamics, Costs, Array]:
+    """Reach a point within n steps of 10 ms, and stand still there."""
+    dt, nv = 0.01, model.nv
+    costs = Costs(
+        Term(ControlError(np.zeros(nv)), running=2.0 * dt),
+        Term(PositionError(target), running=2.0 * w_p * dt, terminal=2e4),
+        Term(StateError(np.zeros(2 * nv)), terminal=2e4, scale=[0.0] * nv + [1.0] * nv),
+    )
+    return ArmDynamics(model, dt), costs, np.concatenate([q0, np.zeros(nv)])
+
+
+def everything(model: RobotModel, frame: str) -> Costs:
+    """Every kind of cost at once, for a UR5 about its home."""
+    p, R = model.pose(UR5_HOME).p, model.pose(UR5_HOME).R
+    return Costs(
+        Term(ControlError(np.ones(6)), running=1e-4),
+        Term(StateError(np.linspace(-1, 1, 12)), running=0.02, terminal=0.5, scale=np.linspace(0.1, 1, 12)),
+        Term(PositionError(p + [-0.1, 0.2, 0.1]), running=0.3, terminal=50.0, scale=[1.0, 2.0, 3.0]),
+        Term(PositionError(p, frame, (0.01, 0.02, 0.03)), running=0.1, form=SmoothAbs(0.05)),
+        Term(OrientationError(rotation_from_vector([0.3, -0.2, 0.5]) @ R), running=0.1, terminal=5.0),
+        Term(LimitDistance(UR5_HOME - 0.8, UR5_HOME + 0.8), running=0.1, terminal=0.1, form=Barrier(1.0)),
+        Term(ObstacleDistance(p + [0.0, 0.15, 0.0], 0.05), running=0.2, form=Barrier(0.3)),
+        Term(ObstacleDistance(p + [0.2, 0.15, 0.0], 0.1, frame, (0.0, 0.0, 0.05)), running=0.2, form=Barrier(0.5)),
+    )
+
+
+def planar(joints: int) -> RobotModel:
+    return RobotModel.from_urdf(urdf_path(f"planar{joints}"))

@@ -1,0 +1,69 @@
+"""Dynamics: derivatives against finite differences at log-spaced steps; integrators against each other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from problems import UR5_HOME, car_step
+
+from arm_control.exceptions import InputError
+from arm_control.planning import ArmDynamics, UserDynamics
+from arm_control.planning.generic.runge_kutta import RungeKuttaArm
+from arm_control.planning.generic.user_dynamics import differences
+
+
+@pytest.mark.parametrize("kind", [ArmDynamics, RungeKuttaArm])
+def test_the_derivatives_of_an_arm(kind, robot, states):
+    dynamics = kind(robot, 0.01)
+    rng, n = np.random.default_rng(0), robot.nv
+    xs = np.array([np.concatenate(state) for state in states(robot, 4)])
+    us = (
+        np.array([robot.gravity(x[:n]) for x in xs]) + rng.uniform(-1, 1, (4, n)) * robot.mass_matrix(np.zeros(n)).max()
+    )
+    f_x, f_u = dynamics.derivatives(xs, us)
+    both = np.hstack([xs, us])
+    errors = []
+    for h in 10.0 ** np.arange(-8.0, -2.0):
+        found = differences(lambda xu: dynamics.step(xu[:, : 2 * n], xu[:, 2 * n :]), both, h)
+        errors.append(np.max(np.abs(found - np.concatenate([f_x, f_u], axis=2)) / (1.0 + np.abs(found))))
+    assert min(errors) < 2e-7
+
+
+def test_both_integrators_agree_as_steps_get_short(ur5):
+    x, u = np.concatenate([UR5_HOME, np.full(6, 0.3)])[None], ur5.gravity(UR5_HOME)[None] + 5.0
+    ends = {}
+    for kind in (ArmDynamics, RungeKuttaArm):
+        for n in (20, 40):
+            dynamics, y = kind(ur5, 0.01 / n), x
+            for _ in range(n):
+                y = dynamics.step(y, u)
+            ends[kind, n] = y
+    error = [np.max(np.abs(ends[ArmDynamics, n] - ends[RungeKuttaArm, 40])) for n in (20, 40)]
+    assert error[0] / error[1] == pytest.approx(2.0, rel=0.1)  # the order of semi-implicit Euler
+    assert np.max(np.abs(ends[RungeKuttaArm, 20] - ends[RungeKuttaArm, 40])) < 1e-3 * error[1]
+
+
+def test_a_user_function_and_its_second_derivatives():
+    rng = np.random.default_rng(1)
+    xs, us = rng.uniform(-1, 1, (3, 4)), rng.uniform(-0.4, 0.4, (3, 2))
+    dynamics = UserDynamics(car_step, 4, 2, second_order=True)
+    f_x, f_u = dynamics.derivatives(xs, us)
+    assert f_x.shape == (3, 4, 4)
+    assert f_u.shape == (3, 4, 2)
+    heading, speed, wheel = xs[:, 2], xs[:, 3], us[:, 0]
+    f = 0.03 * speed
+    turn_by_wheel = np.cos(wheel) * f / 2.0 / np.sqrt(1.0 - (np.sin(wheel) * f / 2.0) ** 2)
+    np.testing.assert_allclose(f_u[:, 2, 0], turn_by_wheel, rtol=1e-7, atol=1e-10)
+    b = 2.0 + f * np.cos(wheel) - np.sqrt(4.0 - (f * np.sin(wheel)) ** 2)
+    np.testing.assert_allclose(f_x[:, 0, 2], -b * np.sin(heading), rtol=0, atol=1e-10)
+    curvature = dynamics.curvature(xs, us)
+    np.testing.assert_allclose(curvature[:, 0, 2, 2], -b * np.cos(heading), rtol=0, atol=1e-6)
+    assert UserDynamics(car_step, 4, 2).curvature(xs, us) is None
+
+
+def test_bad_input_is_refused(ur5):
+    for kind in (ArmDynamics, RungeKuttaArm):
+        with pytest.raises(InputError, match="dt is 0"):
+            kind(ur5, 0.0)
+    with pytest.raises(InputError, match="the dynamics give shape"):
+        UserDynamics(lambda x, u: x[..., :1], 2, 1).step(np.zeros((1, 2)), np.zeros((1, 1)))

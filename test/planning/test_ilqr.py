@@ -1,0 +1,311 @@
+"""The solver: LQR on linear systems, Tassa's two problems, what it promises of costs and limits, and bad input."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from problems import CAR_LIMITS, CAR_START, car, random_linear
+
+from arm_control.exceptions import InputError, ParameterError
+from arm_control.planning import ControlError, Costs, Ilqr, IlqrParameters, StateError, Term, UserCosts, UserDynamics
+from arm_control.planning.generic.lqr import finite_horizon
+from arm_control.planning.riccati import Cost, expand, expand_semi_implicit, step
+
+
+def linear_problem(seed: int = 0):
+    dynamics, costs, A, B = random_linear(seed)
+    rng = np.random.default_rng(seed + 100)
+    return dynamics, costs, A, B, rng.standard_normal(10), 0.1 * rng.standard_normal((200, 2))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_on_a_linear_system_it_is_lqr_in_one_iteration(seed: int):
+    _, costs, A, B, x0, us = linear_problem(seed)
+
+    def derivatives(xs, us):
+        return np.tile(A, (len(xs), 1, 1)), np.tile(B, (len(xs), 1, 1))
+
+    exact = UserDynamics(lambda x, u: x @ A.T + u @ B.T, 10, 2, derivatives)
+    result = Ilqr(exact, costs, 200, parameters=IlqrParameters(max_iterations=1)).solve(x0, us)
+    K, P = finite_horizon(A, B, 0.01 * np.eye(10), 1e-3 * np.eye(2), 0.01 * np.eye(10), 200)
+    x, xs = x0, [x0]
+    for i in range(200):
+        x = A @ x - B @ (K[i] @ x)
+        xs.append(x)
+    np.testing.assert_allclose(result.xs, xs, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(result.K, -K, rtol=0, atol=1e-9)
+    assert result.cost == pytest.approx(0.5 * x0 @ P[0] @ x0, rel=1e-9)
+    assert result.alphas == (1.0,)
+
+
+def test_the_value_is_that_of_the_gains_whatever_lambda_is():
+    """Equation (4) against the cost itself: gains of any quality, their value by rolling them out."""
+    rng = np.random.default_rng(5)
+    n, m = 4, 2
+    A, B, root = rng.standard_normal((n, n)), rng.standard_normal((n, m)), rng.standard_normal((n + m, n + m))
+    l_zz, l_z, V_x = root @ root.T, rng.standard_normal(n + m), rng.standard_normal(n)
+    V_xx = np.diag(rng.uniform(0.5, 2.0, n))
+    cost = Cost(0.0, l_z[:n], l_z[n:], l_zz[:n, :n], l_zz[n:, :n], l_zz[n:, n:])
+    for lamb in (0.0, 1.0, 30.0):
+        for by_state in (False, True):
+            state = expand(cost, A, B, V_x, V_xx + lamb * np.eye(n)) if by_state else None
+            found = step(expand(cost, A, B, V_x, V_xx), lamb, None, state)
+
+            def value(x, found=found):
+                u = found.k + found.K @ x
+                z, y = np.concatenate([x, u]), A @ x + B @ u
+                return l_z @ z + 0.5 * z @ l_zz @ z + V_x @ y + 0.5 * y @ V_xx @ y
+
+            at_zero = value(np.zeros(n))
+            assert at_zero == pytest.approx(found.dV_1 + found.dV_2, rel=1e-9, abs=1e-9)
+            for x in rng.standard_normal((3, n)):
+                predicted = at_zero + found.V_x @ x + 0.5 * x @ found.V_xx @ x
+                assert predicted == pytest.approx(value(x), rel=1e-9)
+
+
+def test_half_sized_products_are_the_whole_ones():
+    rng, n, dt = np.random.default_rng(6), 3, 0.02
+    G_x, root, W = rng.standard_normal((n, 2 * n)), rng.standard_normal((n, n)), rng.standard_normal((2 * n, 2 * n))
+    G_u, V_xx, V_x = root @ root.T, W @ W.T, rng.standard_normal(2 * n)
+    cost = Cost(0.0, *(rng.standard_normal(s) for s in (2 * n, n)), W.T @ W, rng.standard_normal((n, 2 * n)), np.eye(n))
+    f_x = np.vstack([np.hstack([np.eye(n), np.zeros((n, n))]) + dt * G_x, G_x])
+    whole = expand(cost, f_x, np.vstack([dt * G_u, G_u]), V_x, V_xx)
+    for kind in (float, object):
+        half = expand_semi_implicit(
+            cost, *(x.astype(kind) for x in (G_x, G_u)), dt, *(x.astype(kind) for x in (V_x, V_xx))
+        )
+        for a, b in zip(whole, half, strict=True):
+            np.testing.assert_allclose(b.astype(float), a, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_random_linear_system_within_limits(seed: int):
+    """Optimal by the conditions: the gradient by each control, zero or towards a limit it is at."""
+    dynamics, costs, A, B, x0, us = linear_problem(seed)
+    p = IlqrParameters(lambda_start=1.0, gradient_tolerance=1e-9, cost_tolerance=1e-13)
+    result = Ilqr(dynamics, costs, 200, [-0.6] * 2, [0.6] * 2, p).solve(x0, us)
+    assert result.converged
+    assert (np.diff(result.costs) <= 0.0).all()
+    slope = 0.01 * result.xs[-1]
+    for i in reversed(range(200)):
+        l_u = 1e-3 * result.us[i] + B.T @ slope
+        assert np.max(np.abs(np.clip(result.us[i] - l_u / 1e-3, -0.6, 0.6) - result.us[i])) < 1e-3
+        slope = 0.01 * result.xs[i] + A.T @ slope
+    assert 0.1 < np.mean(np.abs(result.us) == 0.6) < 0.99
+    assert ((result.held != 0) == (np.abs(result.us) == 0.6)).all()
+
+
+def test_the_car_parks():
+    dynamics, costs = car()
+    us = 0.1 * np.random.default_rng(1).standard_normal((500, 2))
+    solver = Ilqr(dynamics, costs, 500, -CAR_LIMITS, CAR_LIMITS, IlqrParameters(max_iterations=70, lambda_start=1.0))
+    result = solver.solve(CAR_START, us)
+    assert result.cost < 2.0
+    assert np.max(np.abs(result.xs[-1] * [1, 1, 1, 0.1])) < 0.05
+    assert (np.abs(result.us) <= CAR_LIMITS).all()
+    assert (np.diff(result.costs) <= 0.0).all()
+
+
+def pendulum(second_order: bool = False):
+    """Swing up a pendulum with little torque, an hourglass for solvers."""
+
+    def function(x, u):
+        v = x[..., 1] + 0.05 * (-9.81 * np.sin(x[..., 0]) + u[..., 0])
+        return np.stack([x[..., 0] + 0.05 * v, v], axis=-1)
+
+    costs = Costs(Term(StateError([np.pi, 0.0]), terminal=100.0), Term(ControlError([0.0]), running=0.01))
+    return UserDynamics(function, 2, 1, second_order=second_order), costs
+
+
+@pytest.mark.parametrize("regularization", ["control", "state"])
+@pytest.mark.parametrize("second_order", [False, True])
+def test_a_pendulum_swings_up_within_its_torque(regularization, second_order):
+    dynamics, costs = pendulum(second_order)
+    p = IlqrParameters(max_iterations=400, lambda_start=1.0, regularization=regularization)
+    result = Ilqr(dynamics, costs, 80, [-3.0], [3.0], p).solve([0.0, 0.0], np.full((80, 1), 0.1))
+    assert result.converged, result.reason
+    assert abs(result.xs[-1, 0] - np.pi) < 0.1
+    assert np.abs(result.us).max() == 3.0
+    assert 0.0 in result.lambdas
+    assert all(lamb == 0.0 or lamb > 1e-6 for lamb in result.lambdas)
+    assert (np.diff(result.costs) <= 0.0).all()
+
+
+def test_second_derivatives_make_the_last_steps_quadratic():
+    dynamics, costs = pendulum(second_order=True)
+    p = IlqrParameters(max_iterations=100, gradient_tolerance=1e-7, cost_tolerance=1e-14)
+    last = {}
+    for d in (dynamics, pendulum()[0]):
+        result = Ilqr(d, costs, 30, parameters=p).solve([0.0, 0.0], np.zeros((30, 1)))
+        excess = np.array(result.costs) - result.cost
+        last[d is dynamics] = int(((excess > 1e-9) & (excess < 0.1)).sum())
+        assert result.cost == pytest.approx(7.685989313527, rel=1e-9)
+    assert last[True] <= 2
+    assert last[False] >= 6
+
+
+def test_naive_clamping_obeys_the_limits_too():
+    dynamics, costs, _, _, x0, us = linear_problem()
+    p = IlqrParameters(lambda_start=1.0, limiting="clamp")
+    clamped = Ilqr(dynamics, costs, 200, [-0.6] * 2, [0.6] * 2, p).solve(10 * x0, us)
+    box = Ilqr(dynamics, costs, 200, [-0.6] * 2, [0.6] * 2, IlqrParameters(lambda_start=1.0)).solve(10 * x0, us)
+    assert np.abs(clamped.us).max() <= 0.6
+    assert box.cost <= clamped.cost
+    assert not clamped.held.any()
+
+
+def test_a_warm_start_takes_fewer_iterations_and_the_same_input_gives_the_same_plan():
+    dynamics, costs = pendulum()
+    solver = Ilqr(dynamics, costs, 80, [-4.0], [4.0], IlqrParameters(max_iterations=300, lambda_start=1.0))
+    first = solver.solve([0.0, 0.0], np.full((80, 1), 0.1))
+    again = solver.solve([0.0, 0.0], np.full((80, 1), 0.1))
+    for a, b in zip((first.xs, first.us, first.K), (again.xs, again.us, again.K), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert first.costs == again.costs
+    warm = solver.solve([0.02, 0.0], first.us, (first.xs, first.K))
+    open_loop = solver.solve([0.02, 0.0], first.us)
+    assert warm.iterations < first.iterations
+    assert warm.costs[0] < open_loop.costs[0]
+    np.testing.assert_array_equal(first.shifted(2)[:-2], first.us[2:])
+    np.testing.assert_array_equal(first.shifted(2)[-2:], first.us[[-1, -1]])
+
+
+class Breaks:
+    """A function that raises, or gives nan, from its so many-th call on."""
+
+    def __init__(self, function, after: int, how: str) -> None:
+        self.function, self.left, self.how = function, after, how
+
+    def __call__(self, *arguments):
+        self.left -= 1
+        if self.left > 0:
+            return self.function(*arguments)
+        if self.how == "raises":
+            raise ZeroDivisionError("of a test")
+        return np.full_like(self.function(*arguments), np.nan)
+
+
+@pytest.mark.parametrize("how", ["raises", "nan"])
+@pytest.mark.parametrize("what", ["dynamics", "cost"])
+def test_the_last_valid_plan_is_kept(what: str, how: str):
+    dynamics, costs = pendulum()
+    weights = costs.weights(80)
+    step_, cost = dynamics._function, lambda xs, us, knots: costs.values(xs, us, weights, None)
+    calls = {"dynamics": 80 * 3 + 20, "cost": 40}[what]
+    broken = UserDynamics(Breaks(step_, calls, how) if what == "dynamics" else step_, 2, 1)
+    user = UserCosts(Breaks(cost, calls, how) if what == "cost" else cost)
+    p = IlqrParameters(max_iterations=50, lambda_start=1.0, lambda_max=1e4)
+    result = Ilqr(broken, user, 80, parameters=p).solve([0.0, 0.0], np.full((80, 1), 0.1))
+    assert not result.converged
+    if how == "raises":
+        assert f"{what.replace('cost', 'a cost')}" in result.reason
+        assert "raised ZeroDivisionError: of a test" in result.reason
+    assert np.isfinite(result.xs).all()
+    assert np.isfinite(result.us).all()
+    x = np.zeros(2)
+    for u, after in zip(result.us, result.xs[1:], strict=True):  # it is a plan: its controls lead to its states
+        x = step_(x, u)
+        np.testing.assert_allclose(x, after, atol=1e-12)
+
+
+def test_a_step_that_leaves_the_numbers_is_refused_before_the_dynamics_see_it():
+    def careful(x, u):
+        assert np.isfinite(x).all()
+        assert np.isfinite(u).all()
+        with np.errstate(all="ignore"):
+            return x * x + u
+
+    costs = Costs(Term(ControlError([0.0]), running=1.0))
+    passes = Ilqr(UserDynamics(careful, 1, 1), costs, 12).passes
+    assert np.isfinite(passes.start(np.zeros(1), np.zeros((12, 1)), None))
+    for k in (1e200, np.inf):  # of states, of controls
+        passes.k[:] = k
+        assert passes.rollout(1.0) == np.inf
+
+
+def test_where_the_cost_curves_down_lambda_grows_until_it_does_not():
+    """Two valleys, begun near the ridge between them."""
+    valleys = UserCosts(lambda xs, us, knots: np.where(knots < 3, (us[:, 0] ** 2 - 1.0) ** 2 / 4.0, 0.0))
+    solver = Ilqr(UserDynamics(lambda x, u: x + u, 1, 1), valleys, 3)
+    passes = solver.passes
+    passes.start(np.zeros(1), np.full((3, 1), 0.1), None)
+    passes.expand()
+    assert passes.backward(0.0).failed_at == 2
+    assert passes.backward(2.0).failed_at == -1
+    result = solver.solve([0.0], np.full((3, 1), 0.1))
+    assert result.converged
+    assert max(result.lambdas) > 0.0
+    np.testing.assert_allclose(result.us, 1.0, atol=1e-3)
+    given_up = Ilqr(solver.dynamics, valleys, 3, parameters=IlqrParameters(lambda_max=0.1)).solve(
+        [0.0], np.zeros((3, 1))
+    )
+    assert not given_up.converged
+    assert "not positive definite at knot 2, and lambda is at its largest" in given_up.reason
+
+
+def test_small_steps_because_of_a_large_lambda_are_not_the_end():
+    dynamics, costs, _, _, x0, us = linear_problem()
+    best = Ilqr(dynamics, costs, 200).solve(x0, us)
+    slow = Ilqr(dynamics, costs, 200, parameters=IlqrParameters(lambda_start=1e6, cost_tolerance=1e-12)).solve(x0, us)
+    assert slow.cost == pytest.approx(best.cost, rel=1e-6)
+
+
+@pytest.mark.parametrize("what", ["the dynamics' derivatives", "a cost's derivatives"])
+def test_derivatives_that_are_not_finite_are_named(what: str):
+    def derivatives(xs, us):
+        return np.full((len(xs), 1, 1), np.nan), np.ones((len(xs), 1, 1))
+
+    dynamics = UserDynamics(lambda x, u: x + u, 1, 1, derivatives if "dynamics" in what else None)
+    root = UserCosts(lambda xs, us, knots: np.sqrt(xs[:, 0] - 1.0) + us[:, 0] ** 2)
+    plain = Costs(Term(ControlError([1.0]), running=1.0))
+    result = Ilqr(dynamics, plain if "dynamics" in what else root, 3).solve([1.0], np.zeros((3, 1)))
+    assert result.reason.startswith(f"{what} are not finite")
+    assert result.costs == (result.cost,)
+
+
+@pytest.mark.parametrize(
+    ("x0", "us", "message"),
+    [
+        ([np.nan, 0.0], np.zeros((80, 1)), "x0 is not finite"),
+        ([0.0], np.zeros((80, 1)), "x0 has shape"),
+        ([0.0, 0.0], np.zeros((79, 1)), "us has shape"),
+        ([0.0, 0.0], np.full((80, 1), np.inf), "us is not finite"),
+        ([0.0, 0.0], np.full((80, 1), 1e200), "have a cost of inf"),
+    ],
+)
+def test_bad_starts_are_refused(x0, us, message):
+    with pytest.raises(InputError, match=message):
+        Ilqr(*pendulum(), 80).solve(x0, us)
+
+
+def test_a_function_that_raises_at_once_is_an_error_that_names_it():
+    def broken(x, u):
+        raise KeyError("no such thing")
+
+    with pytest.raises(InputError, match="the dynamics raised KeyError"):
+        Ilqr(UserDynamics(broken, 2, 1), pendulum()[1], 5).solve([0.0, 0.0], np.zeros((5, 1)))
+
+
+def test_bad_problems_are_refused():
+    with pytest.raises(InputError, match="horizon has 0 steps"):
+        Ilqr(*pendulum(), 0)
+    for low, high in (([1.0], [-1.0]), ([np.nan], [1.0]), ([-1.0, -1.0], [1.0])):
+        with pytest.raises(InputError, match="limits cross"):
+            Ilqr(*pendulum(), 5, low, high)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"max_iterations": -1},
+        {"alphas": ()},
+        {"alphas": (2.0,)},
+        {"lambda_factor": 1.0},
+        {"lambda_min": 0.0},
+        {"regularization": "none"},
+        {"limiting": "penalty"},
+    ],
+)
+def test_bad_parameters_are_refused(wrong):
+    with pytest.raises(ParameterError):
+        IlqrParameters(**wrong)

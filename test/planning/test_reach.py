@@ -1,0 +1,246 @@
+"""Plans to reach a pose: that they get there within the limits, and what following one gives."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from problems import UR5_HOME, planar
+
+from arm_control import Pose, RobotModel, urdf_path
+from arm_control.exceptions import InputError
+from arm_control.maths.poses import rotation_from_vector, rotation_vector
+from arm_control.planning.arm_dynamics import ArmDynamics
+from arm_control.planning.reach import KP, KV, Plan, ReachParameters, ReachPlanner, hold
+
+START = np.concatenate([UR5_HOME, np.zeros(6)])
+
+
+@pytest.fixture(scope="module")
+def planner() -> ReachPlanner:
+    return ReachPlanner(RobotModel.from_urdf(urdf_path("ur5")), ReachParameters())
+
+
+def goal(model: RobotModel, *way: float) -> Pose:
+    X = model.pose(UR5_HOME)
+    return Pose(rotation_from_vector([0.3, -0.2, 0.4]) @ X.R, X.p + way)
+
+
+def left(model: RobotModel, plan: Plan, X_WT: Pose) -> tuple[float, float]:
+    """Distance and angle at the end of a plan."""
+    X = model.pose(plan.xs[-1, : model.nv])
+    return float(np.linalg.norm(X_WT.p - X.p)), float(np.linalg.norm(rotation_vector(X_WT.R @ X.R.T)))
+
+
+def at(model: RobotModel, x: np.ndarray):
+    return model.evaluate(x[: model.nv], x[model.nv :])
+
+
+def test_a_plan_reaches_and_comes_to_rest(planner: ReachPlanner):
+    X_WT = goal(planner.model, -0.1, -0.3, 0.15)
+    plan = planner.plan(7, START, X_WT)
+    distance, angle = left(planner.model, plan, X_WT)
+    assert distance < 0.003
+    assert angle < 0.003
+    assert np.abs(plan.xs[-1, 6:]).max() < 0.05
+    assert np.abs(plan.xs[:, 6:]).max() > 1.0
+    assert (plan.stamp_ns, plan.duration) == (7, pytest.approx(1.0))
+    np.testing.assert_array_equal(plan.xs[0], START)
+    steps = ArmDynamics(planner.model, 0.02).step(plan.xs[:-1], plan.us)
+    np.testing.assert_allclose(plan.xs[1:], steps, rtol=0, atol=1e-9)
+
+
+def test_staying_costs_nothing_whatever_the_weight_of_the_arm(planner: ReachPlanner):
+    plan = planner.plan(0, START, planner.model.pose(UR5_HOME))
+    assert plan.cost < 1e-12
+    np.testing.assert_allclose(plan.us, np.tile(planner.model.gravity(UR5_HOME), (50, 1)), atol=1e-6)
+
+
+def test_effort_limits_hold_and_bind(planner: ReachPlanner):
+    X_WT, tight = goal(planner.model, -0.2, -0.5, 0.1), ReachParameters(effort_share=0.3)
+    free = planner.plan(0, START, X_WT)
+    limit = 0.3 * planner.model.tau_max
+    assert (np.abs(free.us) > limit).any()
+    plan = ReachPlanner(planner.model, tight).plan(0, START, X_WT)
+    assert (np.abs(plan.us) <= limit).all()
+    assert (np.abs(plan.us) == limit).sum() > 3
+    assert left(planner.model, plan, X_WT)[0] < 0.02
+    wanted = plan.us + plan.K @ np.full(12, 0.3)
+    assert (np.abs(wanted) > 1.1 * limit).any()
+    for k in range(50):
+        astray = at(planner.model, plan.xs[k] + 0.3)
+        assert (np.abs(plan.command(k * plan.dt, astray).tau) <= limit * (1.0 + 1e-12)).all()
+
+
+def test_limits_of_position_and_speed_are_kept_away_from(planner: ReachPlanner):
+    X_WT = goal(planner.model, -0.9, 0.1, 0.0)
+    pair = (ReachPlanner(planner.model, ReachParameters(limit_weight=w, far=2.0)) for w in (0.0, 1e4))
+    careless, careful = (one.plan(0, START, X_WT) for one in pair)
+    fast, slow = (np.abs(p.xs[:, 6:] / planner.model.v_max).max() for p in (careless, careful))
+    assert fast > 1.15
+    assert slow < 1.05
+    model = planar(2)
+    model.q_min[:], model.q_max[:] = [-1.0, -3.0], [1.0, 3.0]
+    near = ReachPlanner(model, ReachParameters(orientation_weight=0.0, limit_weight=1e6))
+    plan = near.plan(0, [0.5, 1.0, 0.0, 0.0], model.pose([1.5, 0.3]))
+    assert 0.7 < plan.xs[:, 0].max() < 1.0
+
+
+def test_its_own_trajectory_gets_its_own_torque(planner: ReachPlanner):
+    plan = planner.plan(0, START, goal(planner.model, -0.1, -0.3, 0.15))
+    for k in range(50):
+        for s in (0.0, 0.4, 0.99):
+            x = plan.state((k + s) * plan.dt)
+            np.testing.assert_allclose(plan.error((k + s) * plan.dt, x), 0.0, atol=1e-12)
+            np.testing.assert_allclose(plan.command((k + s) * plan.dt, at(planner.model, x)).tau, plan.us[k], atol=1e-9)
+        np.testing.assert_array_equal(plan.state(k * plan.dt), plan.xs[k])
+        almost = plan.state((k + 1 - 1e-5) * plan.dt)
+        np.testing.assert_allclose(almost, plan.xs[k + 1], rtol=0, atol=1e-4)
+
+
+def test_beside_it_the_gains_act(planner: ReachPlanner):
+    plan = planner.plan(0, START, goal(planner.model, -0.1, -0.3, 0.15))
+    off = np.linspace(-0.01, 0.02, 12)
+    torque = plan.command(0.205, at(planner.model, plan.state(0.205) + off))
+    np.testing.assert_allclose(torque.feedback, plan.K[10] @ off, atol=1e-9)
+    np.testing.assert_array_equal(torque.feedforward, plan.us[10])
+    assert np.abs(torque.feedback).max() > 0.1
+
+
+def test_after_the_end_the_arm_is_held_there(planner: ReachPlanner):
+    plan = planner.plan(0, START, goal(planner.model, -0.1, -0.3, 0.15))
+    x = plan.xs[-1] + np.linspace(-0.02, 0.02, 12)
+    for seconds in (1.0, 50.0):
+        tau = plan.command(seconds, at(planner.model, x)).tau
+        a = planner.model.forward_dynamics(x[:6], x[6:], tau)
+        np.testing.assert_allclose(a, KP * (plan.xs[-1, :6] - x[:6]) - KV * x[6:], atol=1e-6)
+        np.testing.assert_array_equal(plan.state(seconds), plan.xs[-1])
+
+
+def test_holding_stays_within_its_limit(planner: ReachPlanner):
+    t, limit = planner.model.evaluate(UR5_HOME, np.zeros(6)), 0.1 * planner.model.tau_max
+    assert (np.abs(hold(t, UR5_HOME + 1.0, limit).tau) <= limit * (1.0 + 1e-12)).all()
+
+
+def test_a_joint_that_turns_on_and_on_goes_the_short_way(planner: ReachPlanner):
+    plan = planner.plan(0, START, goal(planner.model, -0.1, -0.3, 0.15))
+    turns = replace(plan, is_continuous=np.arange(6) == 2)
+    x = plan.state(0.5)
+    x[2] += 2.0 * np.pi + 0.01
+    assert plan.error(0.5, x)[2] == pytest.approx(2.0 * np.pi + 0.01)
+    assert turns.error(0.5, x)[2] == pytest.approx(0.01)
+    end = plan.xs[-1] + 2.0 * np.pi * (np.arange(12) == 2)
+    np.testing.assert_allclose(turns.command(2.0, at(planner.model, end)).feedback, -planner.model.mass_matrix(
+        end[:6]) @ (KV * end[6:]), atol=1e-6)  # fmt: skip
+
+
+def test_what_is_left_of_a_plan_is_a_better_start_than_none(planner: ReachPlanner):
+    X_WT = goal(planner.model, -0.2, -0.4, 0.15)
+    first = planner.plan(0, START, X_WT)
+    x = first.state(0.1) + 0.001
+    cold, warm = planner.plan(100_000_000, x, X_WT), planner.plan(100_000_000, x, X_WT, first)
+    assert warm.iterations < cold.iterations
+    assert warm.cost == pytest.approx(cold.cost, rel=0.01)
+    gone = planner.plan(1_000_000_000, x, X_WT, first)
+    np.testing.assert_array_equal(gone.us, planner.plan(1_000_000_000, x, X_WT).us)
+    earlier = planner.plan(-20_000_000, x, X_WT, first)
+    np.testing.assert_array_equal(earlier.us, planner.plan(-20_000_000, x, X_WT).us)
+
+
+def test_a_planner_gives_the_same_plan_whatever_it_planned_before(planner: ReachPlanner):
+    X_WT = goal(planner.model, 0.1, -0.2, 0.05)
+    fresh = ReachPlanner(planner.model, planner.parameters).plan(0, START, X_WT)
+    planner.plan(0, START + 0.2, goal(planner.model, -0.3, 0.1, 0.1))
+    again = planner.plan(0, START, X_WT)
+    np.testing.assert_array_equal(again.us, fresh.us)
+    np.testing.assert_array_equal(again.K, fresh.K)
+
+
+def test_a_moving_arm_is_caught(planner: ReachPlanner):
+    v = np.array([1.0, -0.8, 1.0, -0.5, 0.7, 1.5])
+    X_WT = planner.model.pose(UR5_HOME)
+    plan = planner.plan(0, np.concatenate([UR5_HOME, v]), X_WT)
+    assert left(planner.model, plan, X_WT)[0] < 0.003
+    assert np.abs(plan.xs[-1, 6:]).max() < 0.05
+
+
+def test_out_of_reach_it_stretches_towards_the_target_and_stays_there(planner: ReachPlanner):
+    model, direction = planner.model, np.array([0.6, -0.5, 0.3])
+    X_WT = Pose(model.pose(UR5_HOME).R, 5.0 * direction)
+    plans = receding(planner, START, X_WT, 9)
+    assert all(plan.goes_on and (np.abs(plan.us) <= planner.limit).all() for plan in plans)
+    along = [X_WT.p @ model.pose(plan.xs[-1, :6]).p / np.linalg.norm(X_WT.p) for plan in plans]
+    assert along[0] < along[-2] == pytest.approx(along[-1], abs=2e-3)
+    assert along[-1] > 0.88
+    assert np.abs(plans[-1].xs[:, 6:]).max() < 0.1
+
+
+def receding(planner: ReachPlanner, x: np.ndarray, X_WT: Pose, n: int) -> list[Plan]:
+    """Plans that begin 0.4 s after each other, each in the state that the one before wanted by then."""
+    plans = [planner.plan(0, x, X_WT)]
+    for k in range(1, n):
+        plans.append(planner.plan(round(0.4e9 * k), plans[-1].state(0.4), X_WT, plans[-1]))
+    return plans
+
+
+@pytest.mark.parametrize("q", [np.zeros(6), np.array([0.0, -np.pi / 2, 0.0, -np.pi / 2, 0.0, 0.0])])
+def test_a_singular_start_is_a_start(planner: ReachPlanner, q: np.ndarray):
+    """Stretched out, and upright with the wrist in line."""
+    X = planner.model.pose(q + [0.3, 0.3, 0.6, 0.2, 0.4, 0.1])
+    assert np.linalg.svd(planner.model.jacobian(q), compute_uv=False)[-1] < 1e-3
+    plans = receding(planner, np.concatenate([q, np.zeros(6)]), X, 6)
+    assert left(planner.model, plans[-1], X)[0] < 0.003
+    assert left(planner.model, plans[-1], X)[1] < 0.006
+
+
+def test_what_is_not_finite_is_refused_and_the_next_plan_is_as_good(planner: ReachPlanner):
+    X_WT = goal(planner.model, -0.1, -0.3, 0.15)
+    before = planner.plan(0, START, X_WT)
+    with pytest.raises(InputError, match=r"the start is .* 12 finite numbers are needed"):
+        planner.plan(0, START * np.nan, X_WT)
+    with pytest.raises(InputError, match="12 finite numbers are needed"):
+        planner.plan(0, START[:6], X_WT)
+    with pytest.raises(InputError, match="target is"):
+        planner.plan(0, START, Pose(X_WT.R, X_WT.p * np.nan))
+    with pytest.raises(InputError, match="rotation matrix"):
+        planner.plan(0, START, Pose(X_WT.R * np.nan, X_WT.p))
+    np.testing.assert_array_equal(planner.plan(0, START, X_WT).us, before.us)
+
+
+def test_a_warm_start_that_leads_astray_is_left_alone(planner: ReachPlanner):
+    X_WT = goal(planner.model, -0.1, -0.3, 0.15)
+    plan = planner.plan(0, START, X_WT)
+    wild = replace(plan, K=plan.K * 1e200)
+    found = planner.plan(0, START + 0.01, X_WT, wild)
+    np.testing.assert_array_equal(found.us, planner.plan(0, START + 0.01, X_WT).us)
+
+
+def test_a_planar_arm_needs_no_orientation():
+    model = planar(3)
+    planner = ReachPlanner(model, ReachParameters(orientation_weight=0.0, far=5.0))
+    X = model.pose([0.9, 0.4, 0.9])
+    plan = planner.plan(0, [0.5, 0.5, 0.5, 0.0, 0.0, 0.0], Pose(rotation_from_vector([0.0, 0.0, 2.0]) @ X.R, X.p))
+    assert left(model, plan, X)[0] < 0.02
+
+
+def test_a_target_far_away_is_planned_for_in_pieces(planner: ReachPlanner):
+    near, start = goal(planner.model, -0.3, -0.4, 0.0), planner.model.pose(UR5_HOME)
+    assert not planner.plan(0, START, near).goes_on
+    short = ReachPlanner(planner.model, ReachParameters(far=0.2)).plan(0, START, near)
+    assert short.goes_on
+    way = planner.model.pose(short.xs[-1, :6]).p - start.p
+    np.testing.assert_allclose(way, 0.4 * (near.p - start.p), atol=0.003)
+
+
+def test_a_solver_that_never_found_gains_has_no_plan(planner: ReachPlanner, monkeypatch: pytest.MonkeyPatch):
+    """Torque without feedback would let the arm drift away."""
+    solve = planner._solver.solve
+
+    def without_gains(*arguments: object):
+        found = solve(*arguments)
+        return replace(found, K=0.0 * found.K, reason="Q_uu is not positive definite")
+
+    monkeypatch.setattr(planner._solver, "solve", without_gains)
+    with pytest.raises(InputError, match="no plan was found: Q_uu is not positive definite"):
+        planner.plan(0, START, goal(planner.model, -0.1, -0.3, 0.15))

@@ -1,0 +1,156 @@
+"""Figures of made-up runs, and what is said when they are not as required."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from arm_control.exceptions import ParameterError
+from arm_control.maths.poses import Pose
+from arm_control.model import RobotModel
+from arm_control.motion.pose_trajectory import PosePoints
+from arm_control.motion.references import Target
+from arm_control.motion.target_files import Motion, TargetList
+from arm_control.report.metrics import MEANING, failures, figures_of, table
+from arm_control.simulation.recording import Trace
+
+MS = 1_000_000
+N = 2001
+HERE = Pose(np.eye(3), np.zeros(3))
+
+
+@pytest.fixture
+def trace() -> Trace:
+    """Two targets of 1 s, x = 1 and back: straight with a bend of 0.1 the first time, there after 0.4 s."""
+    t = np.arange(N) * 1e-3
+    share = np.clip((t % 1.0) / 0.5, 0.0, 1.0)
+    goal = np.where(t < 1.0, 1.0, 0.0)
+    x = np.where(t < 1.0, share, 1.0 - share)
+    bend = np.where(t < 1.0, 0.1 * np.sin(np.pi * share), 0.0)
+    p = np.column_stack([x, bend, 0 * t])
+    p_des = np.column_stack([goal, 0 * t, 0 * t])
+    error = np.hstack([p_des - p, np.zeros((N, 3))])
+    tau = np.zeros((N, 6))
+    tau[1000:, 1] = 75.0
+    q = np.zeros((N, 6))
+    q[500, 2] = -0.3
+    stamps = np.arange(N, dtype=np.int64) * MS
+    targets = tuple(Target(k * 1000 * MS, "base_link", HERE) for k in range(2))
+    looks = stamps[::10], np.linspace(2.0, 5.0, 201), np.linspace(0.3, 0.1, 201)
+    return Trace(stamps, q, 0 * q, stamps, tau, targets, p, p_des, error, {}, *looks, (HERE, HERE), 2 * tau, t > 1.5)
+
+
+TARGETS = TargetList("base_link", 1.0, 0.2, 0.1, (HERE, HERE))
+
+
+def test_figures_are_those_of_the_run(trace: Trace, ur5: RobotModel):
+    figures = figures_of(trace, ur5, TARGETS, None)
+    assert set(figures) == set(MEANING)
+    expected = {
+        "reached": 1.0,
+        "largest_error": 1.0,
+        "rms_error": np.sqrt(np.mean(np.sum(trace.error[:, :3] ** 2, axis=1))),
+        "final_error": 1.0,  # the last state opens a third period
+        "time_to_reach": 0.404,  # the bend costs 4 ms
+        "straightness": 0.1,
+        "torque_share": 0.5,
+        "reached_share": 1.0,
+        "law_torque_share": 1.0,
+        "braked": 0.5,
+        "torque_step": 75.0,
+        "clearance": 0.1,
+        "touches": 0.0,
+        "excursion": 0.3,
+        "last_excursion": 0.0,
+        "condition_number": 5.0,
+        "diverged": 0.0,
+    }
+    for name, value in expected.items():
+        assert figures[name] == pytest.approx(value, abs=2e-3), name
+    assert np.isnan(figures["following_error"])
+
+
+def test_a_target_that_is_left_again_is_not_reached(trace: Trace, ur5: RobotModel):
+    error = trace.error.copy()
+    error[990:1000, 3] = 0.2
+    figures = figures_of(replace(trace, error=error), ur5, TARGETS, None)
+    assert figures["reached"] == 0.0
+    assert figures["reached_share"] == 0.5
+    assert np.isnan(figures["time_to_reach"])
+
+
+def test_a_target_whose_period_did_not_end_does_not_count_and_none_is_no_success(trace: Trace, ur5: RobotModel):
+    late = (Target(0, "base_link", HERE), Target(1500 * MS, "base_link", HERE))
+    assert figures_of(replace(trace, targets=late), ur5, TARGETS, None)["reached"] == 1.0
+    assert figures_of(replace(trace, targets=late[1:]), ur5, TARGETS, None)["reached"] == 0.0
+
+
+def test_a_target_that_is_there_already_has_no_straightness(trace: Trace, ur5: RobotModel):
+    here = replace(trace, p=0.004 * trace.p, p_des=0.004 * trace.p_des, targets=trace.targets[:1])
+    assert figures_of(here, ur5, TARGETS, None)["straightness"] == 0.0
+    far = replace(here, p=trace.p, p_des=trace.p_des)
+    assert figures_of(far, ur5, TARGETS, None)["straightness"] == pytest.approx(0.1, abs=1e-3)
+
+
+def test_a_motion_is_judged_after_it_has_settled_and_at_its_end(trace: Trace, ur5: RobotModel):
+    motion = Motion("base_link", 0.2, 0.1, PosePoints(np.array([0.5, 2.0]), (HERE, HERE)))
+    late = np.linalg.norm(trace.error[1500:, :3], axis=1).max()
+    figures = figures_of(trace, ur5, None, motion)
+    assert figures["following_error"] == pytest.approx(late)
+    assert figures["reached"] == 0.0
+    still = replace(trace, error=0 * trace.error, trouble="it flew away", distance=trace.distance - 0.2)
+    figures = figures_of(still, ur5, None, motion)
+    assert [figures[name] for name in ("reached", "diverged", "touches")] == [1.0, 1.0, 1.0]
+
+
+def test_speeds_are_those_of_the_way(trace: Trace, ur5: RobotModel):
+    p = trace.p.copy()
+    p[-1] = p[-2]  # not back at once
+    figures = figures_of(replace(trace, p=p), ur5, TARGETS, None)
+    assert figures["top_speed"] == pytest.approx(np.hypot(2.0, 0.2 * np.pi), rel=1e-3)
+    assert figures["top_speed_of_axis"] == pytest.approx(2.0)
+
+
+def test_a_law_that_asks_for_no_number_asks_for_infinitely_much(trace: Trace, ur5: RobotModel):
+    for bad in (np.nan, np.inf, -np.inf):
+        asked = trace.tau_asked.copy()
+        asked[7, 3] = bad
+        figures = figures_of(replace(trace, tau_asked=asked), ur5, TARGETS, None)
+        assert figures["law_torque_share"] == np.inf
+        assert figures["torque_share"] == 0.5
+
+
+def test_without_obstacles_there_is_no_clearance(trace: Trace, ur5: RobotModel):
+    figures = figures_of(replace(trace, distance=np.full(201, np.inf)), ur5, TARGETS, None)
+    assert np.isnan([figures["clearance"], figures["touches"]]).all()
+    assert failures(figures, {"touches": False}) == ["touches is -, required is no"]
+
+
+def test_what_is_not_as_required_is_said():
+    figures = dict.fromkeys(MEANING, 0.5) | {"reached": 0.0, "touches": 1.0}
+    assert failures(figures, {"reached": False, "touches": True, "rms_error": {"most": 0.5, "least": 0.5}}) == []
+    assert failures(figures, {"reached": True, "rms_error": {"most": 0.4}, "clearance": {"least": 1}}) == [
+        "reached is no, required is yes",
+        "rms_error is 0.5, required is at most 0.4",
+        "clearance is 0.5, required is at least 1",
+    ]
+    for bad, message in (
+        ({"speed": True}, "unknown speed; allowed: "),
+        ({"reached": 5}, "reached: true, false, or most and least"),
+        ({"reached": {}}, "reached: true, false, or most and least"),
+        ({"rms_error": {"max": 5}}, "rms_error: unknown max"),
+    ):
+        with pytest.raises(ParameterError, match=message):
+            failures(figures, bad)
+
+
+def test_the_table_has_a_column_for_each_variant_and_no_empty_rows():
+    one, two = dict.fromkeys(MEANING, np.nan) | {"touches": 1.0}, dict.fromkeys(MEANING, np.nan) | {"clearance": 0.25}
+    lines = table({"with": one, "without": two}).split("\n")
+    assert [line.split() for line in lines] == [
+        ["with", "without"],
+        ["clearance", "[m]", "-", "0.25"],
+        ["touches", "yes", "-"],
+    ]

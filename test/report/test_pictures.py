@@ -1,0 +1,241 @@
+"""Pictures of a short made-up run: written, not blank, moving; and what happens where OpenGL is missing."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image, ImageSequence
+
+from arm_control import OscParameters, RobotModel, urdf_path
+from arm_control.control.effort_gate import GateParameters
+from arm_control.exceptions import InputError
+from arm_control.maths.poses import Array, rotation_vector
+from arm_control.motion.references import Target
+from arm_control.motion.target_files import TargetList
+from arm_control.report.pictures import animation, draw_overview, draw_report, rendering
+from arm_control.report.pictures.track import MAX_SAMPLES, make_track
+from arm_control.simulation.recording import Recording
+
+REPO = Path(__file__).parents[2]
+STEP_NS = 10_000_000
+TURN_NS = 1_000_000_000
+CORNERS = np.array(
+    [[0.0, -1.4, 1.9, -2.07, -1.57, 0.0], [0.5, -1.2, 1.6, -1.9, -1.4, 0.3], [-0.3, -1.5, 1.7, -2, -1, 0]]
+)
+NO_COMMANDS = {"command_stamps": np.zeros(0, np.int64), "tau": np.zeros((0, 6))}
+
+
+@pytest.fixture(scope="module")
+def model() -> RobotModel:
+    return RobotModel.from_urdf(urdf_path("ur5"))
+
+
+@pytest.fixture(scope="module")
+def recording(model: RobotModel) -> Recording:
+    """Two moves of 1 s from corner to corner, at 100 Hz, with gravity compensation as the command."""
+    stamps = np.arange(201, dtype=np.int64) * STEP_NS
+    move, share = np.minimum(stamps // TURN_NS, 1), (stamps - np.minimum(stamps // TURN_NS, 1) * TURN_NS) * 1e-9
+    blend, slope = 0.5 - 0.5 * np.cos(np.pi * share), 0.5 * np.pi * np.sin(np.pi * share)
+    way = CORNERS[move + 1] - CORNERS[move]
+    q = CORNERS[move] + blend[:, None] * way
+    goals = [model.pose(corner) for corner in CORNERS[1:]]
+    targets = tuple(Target(i * TURN_NS, model.base, goal) for i, goal in enumerate(goals))
+    tau = np.array([model.gravity(position) for position in q])
+    return Recording(stamps, q, slope[:, None] * way, stamps, tau, targets)
+
+
+@pytest.fixture(scope="module")
+def targets(recording: Recording) -> TargetList:
+    return TargetList("base_link", 1.0, 1e-3, 3e-3, tuple(target.X_FT for target in recording.targets))
+
+
+@pytest.fixture
+def no_opengl(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rendering, "BACKENDS", ("nowhere",))
+    monkeypatch.setattr(animation, "RATE", 5.0)
+
+
+@pytest.fixture
+def shots(recording: Recording, model: RobotModel) -> rendering.Shots:
+    return animation.make_shots(make_track(recording, model), np.array([0, 100, 200]), (160, 120))
+
+
+def report(folder: Path, recording: Recording, model: RobotModel, targets: TargetList) -> dict[str, Path]:
+    paths = draw_report(folder, recording, model, targets, OscParameters(), GateParameters())
+    return {path.name: path for path in paths}
+
+
+def different_frames(source: Path | io.BytesIO) -> int:
+    with Image.open(source) as image:
+        return len({frame.convert("RGB").tobytes() for frame in ImageSequence.Iterator(image)})
+
+
+def spread(path: Path) -> float:
+    with Image.open(path) as image:
+        return float(np.asarray(image.convert("L")).std())
+
+
+def render_or_skip(model: RobotModel, shots: rendering.Shots) -> Array:
+    result = rendering.render(model, shots)
+    if not len(result.frames):
+        pytest.skip(result.message)
+    return result.frames.astype(float)
+
+
+@pytest.mark.usefixtures("no_opengl")
+def test_a_report_has_every_picture_even_without_opengl(
+    tmp_path: Path, recording: Recording, model: RobotModel, targets: TargetList
+) -> None:
+    paths = report(tmp_path / "new" / "folder", recording, model, targets)
+    assert list(paths) == ["recording.npz", "tracking.png", "torque.png", "path.png", "arm.gif"]
+    for name in ("tracking.png", "torque.png", "path.png"):
+        assert spread(paths[name]) > 10, name
+    assert different_frames(paths["arm.gif"]) == 10
+    assert paths["arm.gif"].stat().st_size <= animation.MAX_BYTES
+    with np.load(paths["recording.npz"]) as file:
+        np.testing.assert_array_equal(file["tau"], recording.tau)
+
+
+@pytest.mark.usefixtures("no_opengl")
+@pytest.mark.parametrize("missing", [{"targets": ()}, NO_COMMANDS], ids=["targets", "commands"])
+def test_a_run_in_which_something_never_came_is_drawn_too(
+    tmp_path: Path, recording: Recording, model: RobotModel, targets: TargetList, missing: dict[str, object]
+) -> None:
+    paths = report(tmp_path, replace(recording, **missing), model, targets)
+    assert all(path.stat().st_size for path in paths.values())
+
+
+def test_mujoco_shows_the_arm_the_trail_and_the_target(model: RobotModel, shots: rendering.Shots) -> None:
+    frames = render_or_skip(model, shots)
+    assert frames.shape == (3, 120, 160, 3)
+    assert all(frame.std() > 10 for frame in frames)
+    assert np.abs(frames[1] - frames[0]).max() > 50
+    bare = render_or_skip(model, replace(shots, seen=np.zeros(3, int), shown=np.zeros_like(shots.shown)))
+    assert np.abs(bare[2] - frames[2]).max() > 50
+    ghostly = render_or_skip(model, replace(shots, ghosts=CORNERS[:1]))
+    assert np.abs(ghostly[2] - frames[2]).max() > 20
+
+
+def test_an_arm_without_shapes_is_drawn_as_capsules() -> None:
+    link = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    joint = (
+        '<joint name="{0}" type="revolute"><parent link="{1}"/><child link="{2}"/><origin xyz="0.2 0 0.3"/>'
+        '<axis xyz="0 1 0"/><limit lower="-3" upper="3" effort="9" velocity="9"/></joint>'
+    )
+    text = f'<robot name="bare"><link name="a"/><link name="b">{link}</link><link name="c">{link}</link>'
+    text += joint.format("j", "a", "b") + joint.format("k", "b", "c") + "</robot>"
+    none = np.zeros((0, 4, 4))
+    shots = rendering.Shots(
+        np.array([[0.0, 0.0], [0.9, 0.0]]),
+        np.zeros((0, 3)),
+        np.zeros(2, int),
+        none,
+        np.zeros((2, 0), bool),
+        np.zeros((0, 2)),
+    )
+    frames = render_or_skip(RobotModel.from_urdf(text), shots)
+    assert np.abs(frames[1] - frames[0]).max() > 50
+
+
+def test_without_any_backend_the_message_says_why(model: RobotModel, shots: rendering.Shots) -> None:
+    result = rendering.render(model, shots, backends=("nowhere",))
+    assert len(result.frames) == 0
+    assert "cannot render" in result.message
+    assert "nowhere" in result.message
+
+
+def test_a_backend_that_hangs_is_given_up(
+    model: RobotModel, shots: rendering.Shots, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rendering, "START_TIME", 0.01)
+    monkeypatch.setattr(rendering, "FRAME_TIME", 0.0)
+    assert "no answer within" in rendering.render(model, shots, backends=("egl",)).message
+
+
+def test_an_imported_mujoco_does_not_choose_for_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYOPENGL_PLATFORM", "egl")
+    environment = rendering._environment("osmesa")
+    assert environment["MUJOCO_GL"] == "osmesa"
+    assert "PYOPENGL_PLATFORM" not in environment
+
+
+def test_a_gif_that_is_too_large_loses_frames(monkeypatch: pytest.MonkeyPatch) -> None:
+    noise = np.random.default_rng(0).integers(0, 255, (8, 60, 80, 3), dtype=np.uint8)
+    full = animation.encode(noise, [""] * 8)
+    monkeypatch.setattr(animation, "MAX_BYTES", len(full) // 2)
+    less = animation.encode(noise, [""] * 8)
+    assert len(less) <= len(full) // 2
+    assert 1 < different_frames(io.BytesIO(less)) < different_frames(io.BytesIO(full)) == 8
+
+
+def test_a_track_measures_errors_and_speeds(recording: Recording, model: RobotModel) -> None:
+    track = make_track(recording, model)
+    start, goal = model.pose(CORNERS[0]), model.pose(CORNERS[1])
+    assert track.position_error[0] == pytest.approx(np.linalg.norm(goal.p - start.p))
+    assert track.orientation_error[0] == pytest.approx(np.linalg.norm(rotation_vector(goal.R @ start.R.T)))
+    assert track.position_error[-1] == pytest.approx(0.0, abs=1e-12)
+    assert track.active[[0, 99, 100, 200]].tolist() == [0, 0, 1, 1]
+    np.testing.assert_allclose(track.starts(), [start.p, goal.p], atol=1e-12)
+    finite_difference = np.linalg.norm(np.gradient(track.p, track.t, axis=0), axis=1)
+    np.testing.assert_allclose(track.speed[5:95], finite_difference[5:95], atol=2e-3)
+
+
+def test_before_the_first_target_there_is_no_error(recording: Recording, model: RobotModel) -> None:
+    late = replace(recording, targets=recording.targets[1:])
+    error = make_track(late, model).position_error
+    assert np.isnan(error[:100]).all()
+    assert np.isfinite(error[100:]).all()
+
+
+def test_a_long_recording_is_thinned_out(
+    recording: Recording, model: RobotModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert MAX_SAMPLES > 20_001  # twenty seconds at 1 kHz are drawn as they are
+    monkeypatch.setattr("arm_control.report.pictures.track.MAX_SAMPLES", 100)
+    assert make_track(recording, model).t.size <= 100
+
+
+def test_a_recording_without_a_state_is_refused(recording: Recording, model: RobotModel) -> None:
+    with pytest.raises(InputError, match="without a state"):
+        make_track(recording.until(-1), model)
+
+
+@pytest.mark.usefixtures("no_opengl")
+def test_the_example_draws_the_overview(
+    tmp_path: Path, recording: Recording, model: RobotModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recording.save(str(tmp_path / "recording.npz"))
+    spec = importlib.util.spec_from_file_location("overview_picture", REPO / "examples" / "overview_picture.py")
+    assert spec is not None
+    assert spec.loader is not None
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    monkeypatch.setattr(
+        sys, "argv", ["overview_picture", str(tmp_path / "recording.npz"), str(tmp_path / "a" / "b.png")]
+    )
+    example.main()
+    assert spread(tmp_path / "a" / "b.png") > 10
+
+
+@pytest.mark.usefixtures("no_opengl")
+def test_the_overview_says_how_the_arm_was_drawn(
+    tmp_path: Path, recording: Recording, model: RobotModel, targets: TargetList, caplog: pytest.LogCaptureFixture
+) -> None:
+    message = draw_overview(tmp_path / "overview.png", recording, model, targets)
+    assert "drawn by matplotlib, because MuJoCo cannot render" in message
+    assert message in caplog.text
+    with Image.open(tmp_path / "overview.png") as image:
+        assert image.size == (1200, 520)
+
+
+def test_without_matplotlib_the_extra_is_named() -> None:
+    code = "import sys; sys.modules['matplotlib'] = None; import arm_control.report.pictures"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=REPO, check=False)
+    assert "MissingExtra: 'matplotlib' is not installed: pip install 'arm_control[demo]'" in done.stderr

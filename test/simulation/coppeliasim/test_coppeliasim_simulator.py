@@ -1,0 +1,607 @@
+"""The arm in CoppeliaSim: built, checked, moved, lost and found; the real client against the stand-in."""
+
+from __future__ import annotations
+
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from coppeliasim_zmqremoteapi_client import RemoteAPIClient
+from lua_sim import C, lua_with
+from stand_in import REAL
+
+from arm_control import RobotModel
+from arm_control.core.files import share_path
+from arm_control.exceptions import JointNotFound, MissingExtra, ModelError, SimulatorLost
+from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Sphere
+from arm_control.simulation.coppeliasim import bridge_script as coppeliasim_script
+from arm_control.simulation.coppeliasim import coppeliasim_client
+from arm_control.simulation.mujoco_simulator import MujocoSimulator
+
+HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
+ALIKE = 2e-3 if REAL else 1e-8
+"""How far positions may differ from our own simulator's [rad]; CoppeliaSim has another integrator."""
+only_stand_in = pytest.mark.skipif(bool(REAL), reason="a running CoppeliaSim has no faults on demand")
+
+
+def pushed(model: RobotModel, simulator, reference, steps: int, seed: int = 0) -> float:
+    """Move both with the same torque, of random accelerations; the largest difference of positions afterwards."""
+    rng = np.random.default_rng(seed)
+    for _ in range(steps):
+        terms = model.evaluate(simulator.q, simulator.v)
+        tau = terms.M @ (rng.uniform(-20.0, 20.0, model.nv) - 5.0 * simulator.v) + terms.h
+        tau = np.clip(tau, -model.tau_max, model.tau_max)  # as our own simulator does
+        simulator.step(tau)
+        reference.step(tau)
+    assert np.abs(reference.q - simulator._q_initial).max() > 0.01, "they have moved"
+    return float(np.abs(simulator.q - reference.q).max())
+
+
+# -- building and moving --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("robot", "q"), [("ur5", HOME), ("panda", [0.1, 0.2, 0.0, -1.5, 0.0, 1.7, 0.3])])
+def test_the_arm_that_is_built_moves_as_the_urdf_says(robot: str, q, request, simulate):
+    """Its only knowledge is the objects in the scene; MuJoCo made from the URDF is the oracle."""
+    model = request.getfixturevalue(robot)
+    simulator, reference = simulate(model, q), MujocoSimulator(model, q, timestep=0.005)
+    simulator.connect()
+    assert np.allclose(simulator.q, q, atol=1e-9)
+    assert pushed(model, simulator, reference, 100) < ALIKE
+    assert simulator.steps == 100
+
+
+SLIDE = """<robot name="crane"><link name="rail"/>
+  <link name="cart"><inertial><origin xyz="0.1 0 0.2" rpy="0 0.3 0"/><mass value="3"/>
+    <inertia ixx="0.2" iyy="0.3" izz="0.4" ixy="0.01" ixz="0" iyz="0.02"/></inertial></link>
+  <link name="load"><inertial><origin xyz="0 0 -0.5"/><mass value="2"/>
+    <inertia ixx="0.1" iyy="0.1" izz="0.05" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="run-way" type="prismatic"><parent link="rail"/><child link="cart"/><origin xyz="0 0 1" rpy="0.2 0 0"/>
+    <axis xyz="1 1 0"/><limit lower="-2" upper="2" effort="50" velocity="2"/></joint>
+  <joint name="swing" type="continuous"><parent link="cart"/><child link="load"/><origin xyz="0.1 0 0" rpy="0 0 0.4"/>
+    <axis xyz="0 1 1"/><limit effort="20" velocity="5"/></joint></robot>"""
+
+
+def test_sliding_joints_slide(simulate):
+    """Along an axis that is no axis of a frame, and with a name that is none in CoppeliaSim."""
+    model = RobotModel.from_urdf(SLIDE)
+    simulator, reference = simulate(model, [0.1, -0.2]), MujocoSimulator(model, [0.1, -0.2], timestep=0.005)
+    simulator.connect()
+    assert pushed(model, simulator, reference, 50) < ALIKE
+
+
+def test_effort_is_what_the_motors_give(ur5, simulate):
+    simulator = simulate(ur5, HOME)
+    simulator.connect()
+    tau = ur5.gravity(HOME) + [1.0, -2.0, 0.5, 0.1, 0.0, -0.1]
+    simulator.step(tau)
+    assert np.allclose(simulator.effort, tau, atol=1e-3 if REAL else 1e-12)
+
+
+def test_the_armature_is_the_model_s(simulate, load_robot):
+    model = load_robot("ur5", armature=0.5)
+    simulator, reference = simulate(model, HOME), MujocoSimulator(model, HOME, timestep=0.005)
+    simulator.connect()
+    assert pushed(model, simulator, reference, 50) < ALIKE
+
+
+def test_what_pushes_is_no_effort_of_the_motors(ur5, simulate):
+    simulator, reference = simulate(ur5, HOME), MujocoSimulator(ur5, HOME, timestep=0.005)
+    simulator.connect()
+    tau, load = ur5.gravity(HOME), np.array([8.0, -3.0, 2.0, 0.5, -0.2, 0.05])
+    for one in (simulator, reference):
+        one.load(load)
+        for _ in range(20):
+            one.step(tau)
+    assert np.abs(simulator.q - HOME).max() > 0.005
+    assert np.abs(simulator.q - reference.q).max() < ALIKE
+    assert np.allclose(simulator.effort, tau, atol=1e-3 if REAL else 1e-9)
+    simulator.reset()
+    assert np.allclose(simulator.effort, 0.0, atol=1e-3), "nothing pushes at the start"
+
+
+def test_a_reset_is_the_start_again(ur5, simulate):
+    simulator = simulate(ur5, HOME)
+    simulator.connect()
+    rng, first = np.random.default_rng(1), []
+    torques = ur5.gravity(HOME) + rng.uniform(-5.0, 5.0, (20, 6))
+    for tau in torques:
+        simulator.step(tau)
+        first.append(simulator.q)
+    simulator.reset()
+    assert simulator.steps == 0
+    assert np.allclose(simulator.q, HOME, atol=1e-9)
+    assert not simulator.v.any()
+    for tau, q in zip(torques, first, strict=True):
+        simulator.step(tau)
+        assert np.allclose(simulator.q, q, atol=1e-9)
+    simulator.reset(HOME + 0.1)
+    assert np.allclose(simulator.q, HOME + 0.1, atol=1e-9)
+
+
+@only_stand_in
+def test_a_step_is_three_requests(ur5, simulate, stand_in):
+    server = stand_in()
+    simulator = simulate(ur5, HOME, server)
+    simulator.connect()
+    del server.asked[:]
+    simulator.step(ur5.gravity(HOME))
+    assert [name for name in server.asked if name != "_*executed*_"] == [
+        "sim.callScriptFunction", "sim.step", "sim.callScriptFunction"
+    ]  # fmt: skip
+
+
+@only_stand_in
+def test_who_leaves_says_so_and_stops_what_it_started(ur5, simulate, stand_in):
+    server = stand_in()
+    simulator = simulate(ur5, HOME, server)
+    simulator.connect()
+    simulator.close()
+    assert server.asked[-2:] == ["sim.stopSimulation", "_*end*_"]
+    assert server.world.state == C.simulation_stopped
+    with pytest.raises(SimulatorLost, match="not connected"):
+        simulator.step(np.zeros(6))
+
+
+@only_stand_in
+def test_the_arm_of_the_open_scene_is_used(ur5, simulate, stand_in):
+    server = stand_in()
+    simulate(ur5, HOME, server).connect()
+    del server.asked[:]
+    server.world.items[server.world.sim_getObject("/elbow_joint")].alias = "renamed"
+    again = simulate(ur5, HOME, server, joint_paths=["elbow_joint:/renamed"])
+    again.connect()
+    assert "sim.createJoint" not in server.asked
+    assert sum(item.kind == "script" for item in server.world.items.values()) == 1, "the old script is gone"
+    with pytest.raises(JointNotFound, match="elbow"):
+        simulate(ur5, HOME, server, joint_paths=["elbow:/renamed"]).connect()
+
+
+def test_an_arm_without_a_wanted_start_stays_where_it_is(ur5, simulate):
+    simulate(ur5, HOME).connect()
+    simulator = simulate(ur5)
+    simulator.connect()
+    assert np.allclose(simulator.q, HOME, atol=1e-9)
+
+
+# -- refusals -------------------------------------------------------------------------------------
+
+REFUSALS = {
+    "version": ({"version": 40200}, "this is CoppeliaSim 4.2.0; 4.3.0 or later is needed"),
+    "script": ({"without": ["createScript"]}, "4.9.0 cannot create the script that moves the arm"),
+    "engine": ({"fixed": {"intparam_dynamic_engine": C.physics_ode}}, "stays with the engine ode; mujoco is wanted"),
+    "simulation step": ({"fixed": {"floatparam_simulation_time_step": 0.05}}, "keeps simulation_time_step at 0.05 s"),
+    "dynamic step": ({"fixed": {"floatparam_dynamic_step_size": 0.01}}, "keeps dynamic_step_size at 0.01 s; 0.005 s"),
+    "joint mode": ({"joint_mode": "jointmode_kinematic"}, "shoulder_pan_joint is not dynamic"),
+    "control mode": ({"stubborn": "jointintparam_dynctrlmode"}, "shoulder_pan_joint is not under torque"),
+    "mass": ({"mass_factor": 1.002}, "what shoulder_pan_joint carries weighs 3.707.* kg in CoppeliaSim and 3.7 kg in"),
+    "armature": ({"armature_error": 0.1}, "CoppeliaSim keeps an armature of 0.1 kg m\\^2; 0 kg m\\^2 is wanted"),
+    "gravity": ({"fixed": {"arrayparam_gravity": [0, 0, -1.6]}}, r"gravity is \[0.0, 0.0, -1.6\] m/s\^2 in"),
+    "position": ({"position_error": 1e-3}, "the arm starts at .* in CoppeliaSim, not at"),
+}
+
+
+@only_stand_in
+@pytest.mark.parametrize("what", REFUSALS)
+def test_a_mismatch_is_refused_with_a_sentence(what: str, ur5, simulate, stand_in):
+    faults, sentence = REFUSALS[what]
+    server = stand_in(**faults)
+    simulator = simulate(ur5, HOME, server)
+    with pytest.raises(ModelError, match=sentence):
+        simulator.connect()
+    assert server.asked[-1] == "_*end*_"
+    assert server.world.state == C.simulation_stopped
+
+
+@only_stand_in
+def test_a_missing_joint_is_named(ur5, simulate, stand_in):
+    server = stand_in()
+    simulate(ur5, HOME, server).connect()
+    server.world.items[server.world.sim_getObject("/elbow_joint")].alias = "elbow"
+    with pytest.raises(ModelError, match=r"lacks elbow_joint \(/elbow_joint\): load another one"):
+        simulate(ur5, HOME, server).connect()
+
+
+@only_stand_in
+def test_another_robot_s_masses_are_seen(ur5, simulate, stand_in):
+    """The total may be right while two links have changed places."""
+    server = stand_in()
+    simulate(ur5, HOME, server).connect()
+    world = server.world
+    world.sim_setShapeMass(world.sim_getObject("/elbow_joint_carries"), ur5.tree.bodies[2].inertia.m - 0.1)
+    world.sim_setShapeMass(world.sim_getObject("/wrist_1_joint_carries"), ur5.tree.bodies[3].inertia.m + 0.1)
+    with pytest.raises(ModelError, match="what elbow_joint carries weighs"):
+        simulate(ur5, HOME, server).connect()
+
+
+def _heavier_at_one_end(world) -> None:
+    world.items[world.sim_getObject("/elbow_joint_carries")].com[0, 3] += 2e-3
+
+
+def _turned_inertia(world) -> None:
+    link = world.items[world.sim_getObject("/elbow_joint_carries")]
+    link.inertia = np.roll(link.inertia, 1, axis=(0, 1))
+
+
+def _turned_joint(world) -> None:
+    joint = world.items[world.sim_getObject("/elbow_joint")]
+    joint.local = joint.local @ np.diag([1.0, -1.0, -1.0, 1.0])
+
+
+def _moved_joint(world) -> None:
+    world.items[world.sim_getObject("/elbow_joint")].local[0, 3] += 2e-3
+
+
+@only_stand_in
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (
+            _heavier_at_one_end,
+            r"what elbow_joint carries has its centre of mass at \[.*\] m in CoppeliaSim and at \[.* 1 mm",
+        ),
+        (
+            _turned_inertia,
+            r"what elbow_joint carries has the inertia \[.*\] kg m\^2 in CoppeliaSim and \[.*\] kg m\^2 in",
+        ),
+        (
+            _turned_joint,
+            r"elbow_joint turns about \[0.0, -1.0, 0.0\] through .*, \[0.0, 1.0, 0.0\] through .* in the URDF",
+        ),
+        (_moved_joint, "elbow_joint turns about .* another arm, or another base_object is meant"),
+    ],
+)
+def test_an_arm_that_only_weighs_the_same_is_refused(change, sentence: str, ur5, simulate, stand_in):
+    server = stand_in()
+    first = simulate(ur5, HOME, server)
+    first.connect()
+    first.close()
+    change(server.world)
+    with pytest.raises(ModelError, match=sentence):
+        simulate(ur5, HOME, server).connect()
+
+
+def test_an_arm_that_stands_bent_is_the_same_arm(ur5, simulate):
+    """What the joints carry is compared where the scene's joints stand, one by one."""
+    simulator = simulate(ur5, HOME + 0.3)
+    simulator.connect()
+    simulator.close()
+    simulate(ur5, HOME).connect()
+
+
+@only_stand_in
+def test_a_bridge_that_lives_is_not_pushed_aside(ur5, simulate, stand_in, monkeypatch):
+    server = stand_in()
+    first, second = simulate(ur5, HOME, server), simulate(ur5, HOME, server)
+    first.connect()
+
+    def pause(_: float) -> None:
+        first._spoke_at = 0.0
+        first.keep_alive()
+
+    monkeypatch.setattr(coppeliasim_script, "time", SimpleNamespace(sleep=pause, monotonic=time.monotonic))
+    with pytest.raises(ModelError, match="another bridge moves an arm in this CoppeliaSim: end it first"):
+        second.connect()
+    first.step(ur5.gravity(HOME))
+    assert first.steps == 1
+    monkeypatch.undo()
+    second.connect()  # the first one says nothing now
+
+
+@only_stand_in
+def test_a_simulation_of_somebody_else_s_is_left_alone(ur5, simulate, stand_in):
+    server = stand_in()
+    server.world.sim_startSimulation()
+    with pytest.raises(ModelError, match="a simulation is running in CoppeliaSim: stop it first"):
+        simulate(ur5, HOME, server).connect()
+    assert server.world.state == C.simulation_advancing_running
+
+
+def test_a_scene_that_cannot_be_loaded_is_an_error(ur5, simulate):
+    with pytest.raises(ModelError, match=r"loadScene"):
+        simulate(ur5, HOME, scene="/nowhere/there.ttt").connect()
+
+
+@only_stand_in
+def test_a_scene_that_is_loaded_has_to_have_the_arm(ur5, simulate):
+    with pytest.raises(ModelError, match="lacks shoulder_pan_joint"):
+        simulate(ur5, HOME, scene="empty.ttt").connect()
+
+
+def test_only_mujoco_knows_armature(load_robot, simulate):
+    with pytest.raises(ModelError, match="the engine bullet knows no armature"):
+        simulate(load_robot("ur5", armature=0.1), HOME, engine="bullet").connect()
+
+
+def test_initial_positions_have_to_fit(ur5, simulate):
+    with pytest.raises(ModelError, match="2 initial positions for 6 joints"):
+        simulate(ur5, [0.0, 1.0])
+
+
+def test_without_the_client_the_extra_is_named(ur5, simulate, monkeypatch):
+    monkeypatch.setattr(coppeliasim_client, "RemoteAPIClient", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'arm_control\[coppeliasim\]'"):
+        simulate(ur5, HOME).connect()
+
+
+# -- torque before 4.4 ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("script", ["bridge", "ros2_bridge"])
+def test_torque_is_the_sign_of_a_speed_and_a_force(script: str):
+    """The cases in which a rule that turns the sign only on a change of sign is wrong, among them."""
+    text = share_path("coppeliasim", f"{script}.lua").read_text()
+    lua = lua_with(text, {}, simROS2={})
+    for tau in (-5.0, 3.0, 0.0, -3.0, 0.0, 3.0, 1e-300, -1e-9):
+        velocity, force = lua.globals().arm_velocity_and_force(tau)
+        assert abs(velocity) == 1e4, "never reached"
+        assert force == abs(tau)
+        assert np.copysign(force, velocity) == tau
+
+
+@only_stand_in
+def test_an_old_version_moves_alike(ur5, simulate, stand_in):
+    server = stand_in(version=40300)
+    simulator, reference = simulate(ur5, HOME, server), MujocoSimulator(ur5, HOME, timestep=0.005)
+    simulator.connect()
+    assert pushed(ur5, simulator, reference, 100) < 1e-8
+    modes = {server.world.sim_getObjectInt32Param(h, C.jointintparam_dynctrlmode) for h in simulator._handles}
+    assert modes == {C.jointdynctrl_velocity}
+
+
+# -- losing each other ----------------------------------------------------------------------------
+
+
+def test_nobody_there_is_an_error(ur5, simulate, stand_in):
+    server = stand_in()
+    server.stop()
+    with pytest.raises(SimulatorLost, match=r"CoppeliaSim at 127.0.0.1:\d+: no answer within 1 s"):
+        simulate(ur5, HOME, server).connect()
+
+
+@only_stand_in
+def test_a_server_that_dies_is_an_error_and_the_next_one_is_found(ur5, simulate, stand_in):
+    server = stand_in()
+    simulator = simulate(ur5, HOME, server)
+    simulator.connect()
+    handles = list(simulator._handles)
+    server.stop()
+    with pytest.raises(SimulatorLost, match="no answer within 1 s"):
+        simulator.step(np.zeros(6))
+    simulator.close()
+    successor = stand_in(server.port)
+    successor.world.sim_createDummy(0.1)  # so that handles differ
+    simulator.connect()
+    assert simulator._handles != handles
+    simulator.step(ur5.gravity(HOME))
+    assert simulator.steps == 1
+
+
+def test_time_that_goes_on_by_itself_is_an_error(ur5, simulate):
+    simulator = simulate(ur5, HOME)
+    simulator.connect()
+    with simulator._here().errors():
+        simulator._here().sim.step()
+    with pytest.raises(SimulatorLost, match=r"is at 0.0100 s, not at 0.0050 s: somebody else has stepped it"):
+        simulator.step(np.zeros(6))
+
+
+@only_stand_in
+def test_an_error_in_our_script_is_told_and_its_watchdog_lives(ur5, simulate, stand_in):
+    """CoppeliaSim ends a script that an error leaves."""
+    server = stand_in()
+    simulator = simulate(ur5, HOME, server)
+    simulator.connect()
+    with pytest.raises(ModelError, match=r"arm_write: .*got 2 torques for 6 joints"):
+        simulator._here().call(simulator._script, "arm_write", [1.0, 2.0])
+    gone = simulator._handles[2]
+    del server.world.items[gone]
+    with pytest.raises(ModelError, match=r"CoppeliaSim at 127.0.0.1:\d+: arm_write: "):
+        simulator.step(ur5.gravity(HOME))
+    world, now = server.world, [time.monotonic() + 60.0]
+    world.clock = lambda: now[0]
+    simulator._here().sim.step()
+    assert "the arm's bridge is gone" in world.log[-1]
+    assert world.sim_getJointTargetForce(simulator._handles[0]) == 0.0
+
+
+def test_nothing_moves_while_somebody_has_paused_it(ur5, simulate):
+    simulator = simulate(ur5, HOME)
+    simulator.connect()
+    tau, sim = ur5.gravity(HOME) + 1.0, simulator._here().sim
+    simulator.step(tau)
+    q = simulator.q
+    sim.pauseSimulation()
+    for _ in range(4):
+        simulator.step(tau)
+    assert simulator.is_paused
+    made = simulator.steps
+    assert made <= 3, "those that were under way are made"
+    sim.startSimulation()
+    look(simulator)
+    assert not simulator.is_paused
+    simulator.step(tau)
+    assert simulator.steps == made + 1
+    assert np.abs(simulator.q - q).max() > 0.0
+
+
+def look(simulator) -> None:
+    """What the node does while nothing is to do."""
+    simulator._spoke_at = 0.0
+    simulator.keep_alive()
+
+
+def stopped_by_hand(model: RobotModel, simulator) -> None:
+    """A simulation that somebody stops after its first step."""
+    sim = simulator._here().sim
+    simulator.step(model.gravity(HOME))
+    sim.stopSimulation()
+    while sim.getSimulationState() != sim.simulation_stopped:
+        look(simulator)
+    look(simulator)
+    assert simulator.is_stopped
+
+
+def test_after_a_stop_by_hand_a_reset_begins_again(ur5, simulate):
+    simulator = simulate(ur5, HOME)
+    simulator.connect()
+    stopped_by_hand(ur5, simulator)
+    simulator.step(ur5.gravity(HOME))
+    assert simulator.steps == 1, "nothing happens"
+    simulator.reset()
+    assert simulator.steps == 0
+    simulator.step(ur5.gravity(HOME))
+    assert (simulator.steps, simulator.is_stopped) == (1, False)
+
+
+def test_play_after_a_stop_is_a_simulation_to_be_checked_anew(ur5, simulate):
+    simulator = simulate(ur5, HOME)
+    simulator.connect()
+    stopped_by_hand(ur5, simulator)
+    sim = simulator._here().sim
+    sim.startSimulation()
+    while sim.getSimulationState() == sim.simulation_stopped:
+        pass
+    with pytest.raises(SimulatorLost, match="was stopped and started by hand"):
+        look(simulator)
+    simulator.connect()
+    simulator.step(ur5.gravity(HOME))
+    assert simulator.steps == 1
+
+
+@only_stand_in
+def test_an_arm_that_leaves_the_numbers_is_an_error(ur5, simulate, stand_in):
+    from arm_control.exceptions import SimulationDiverged
+
+    server = stand_in()
+    simulator = simulate(ur5, HOME, server)
+    simulator.connect()
+    server.world.items[simulator._handles[0]].v = float("nan")
+    simulator._spoke_at = 0.0
+    with pytest.raises(SimulationDiverged):
+        simulator.keep_alive()
+
+
+@only_stand_in
+def test_the_watchdog_takes_the_torque_away_and_pauses(ur5, simulate, stand_in):
+    server = stand_in()
+    world, now = server.world, [100.0]
+    world.clock = lambda: now[0]
+    simulator = simulate(ur5, HOME, server, watchdog_time=0.5)
+    simulator.connect()
+    tau = ur5.gravity(HOME)
+    simulator.step(tau)
+    now[0] += 0.49  # nobody has missed us
+    simulator.step(tau)
+    assert world.state == C.simulation_advancing_running
+    now[0] += 0.51
+    for _ in range(3):
+        simulator._here().sim.step()
+    simulator._spoke_at = 0.0
+    with pytest.raises(SimulatorLost, match="watchdog has paused the simulation"):
+        simulator.keep_alive()
+    assert world.state == C.simulation_paused
+    assert [world.sim_getJointTargetForce(handle) for handle in simulator._handles] == [0.0] * 6
+    assert "the arm's bridge is gone" in world.log[-1]
+    simulator.connect()
+    simulator.step(tau)
+    assert simulator.steps == 1
+
+
+@only_stand_in
+def test_a_silent_wait_is_heard_by_the_watchdog(ur5, simulate, stand_in):
+    server = stand_in()
+    simulator = simulate(ur5, HOME, server)
+    simulator.connect()
+    del server.asked[:]
+    simulator.keep_alive()
+    assert server.asked == [], "it was heard just now"
+    simulator._spoke_at -= 1.0
+    simulator.keep_alive()
+    assert server.asked == ["sim.callScriptFunction"]
+
+
+# -- target and obstacles -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def furnished(ur5, simulate):
+    """A simulator whose scene has an obstacle of each kind, and a base that is turned and moved."""
+    simulator = simulate(ur5, HOME)
+    simulator.connect()
+    simulator.close()
+    remote = RemoteAPIClient("127.0.0.1", simulator.parameters.port)
+    remote.timeout = 1
+    sim = remote.require("sim")
+    while sim.getSimulationState() != sim.simulation_stopped:
+        pass
+    shapes = {
+        "box": (sim.primitiveshape_cuboid, [0.1, 0.2, 0.3], Box((0.1, 0.2, 0.3))),
+        "ball": (sim.primitiveshape_spheroid, [0.2, 0.2, 0.2], Sphere(0.1)),
+        "tube": (sim.primitiveshape_cylinder, [0.2, 0.2, 0.4], Cylinder(0.1, 0.4)),
+        "hat": (sim.primitiveshape_cone, [0.2, 0.2, 0.4], Cone(0.1, 0.4)),
+        "pill": (sim.primitiveshape_capsule, [0.2, 0.2, 0.6], Capsule(0.1, 0.4)),
+    }
+    handles = {}
+    for number, (name, (kind, size, _)) in enumerate(shapes.items()):
+        handles[name] = sim.createPrimitiveShape(kind, size)
+        sim.setObjectAlias(handles[name], name)
+        sim.setObjectPosition(handles[name], [1.0, 0.1 * number, 0.5], sim.handle_world)
+    return ur5, simulator, shapes
+
+
+def test_obstacles_have_the_shapes_and_poses_of_the_scene(furnished, simulate):
+    model, other, shapes = furnished
+    simulator = simulate(model, HOME, obstacle_objects=[f"/{name}" for name in shapes])
+    simulator.parameters = simulator.parameters.replace(host=other.parameters.host, port=other.parameters.port)
+    simulator.connect()
+    found = dict(simulator.obstacles)
+    for number, (name, (_, _, shape)) in enumerate(shapes.items()):
+        theirs = found[f"/{name}"]
+        assert type(theirs) is type(shape)
+        assert [*vars(theirs).values()] == [pytest.approx(value) for value in vars(shape).values()]
+        assert np.allclose(simulator.X_BO[number].p, [1.0, 0.1 * number, 0.5])
+    simulator.close()
+
+
+def test_the_target_is_at_the_end_effector_first_and_then_where_it_is_put(ur5, simulate):
+    simulator = simulate(ur5, HOME)
+    simulator.connect()
+    start = ur5.pose(HOME)
+    sim = simulator._here().sim
+    target = sim.getObject("/target")
+    if not REAL:
+        assert np.allclose(simulator.X_BT.p, start.p)
+        assert np.allclose(simulator.X_BT.R, start.R)
+    sim.setObjectPosition(target, [0.3, -0.2, 0.4], sim.handle_world)
+    simulator.step(ur5.gravity(HOME))
+    assert np.allclose(simulator.X_BT.p, [0.3, -0.2, 0.4])
+
+
+@only_stand_in
+def test_poses_are_seen_from_the_arm_s_base(ur5, simulate, stand_in):
+    """The arm is turned by 90 degrees about z: x of the world is -y of its base; gravity stays."""
+    server = stand_in()
+    first = simulate(ur5, HOME, server)
+    first.connect()
+    first.close()
+    world = server.world
+    frame = world.sim_getObject("/base_link")
+    world.sim_setObjectMatrix(frame, [0.0, -1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.5], -1)
+    world.sim_setObjectPosition(world.sim_getObject("/target"), [2.0, 0.0, 0.5])
+    simulator = simulate(ur5, HOME, server, base_object="/base_link")
+    simulator.connect()
+    assert np.allclose(simulator.X_BT.p, [0.0, -1.0, 0.0])
+    simulator.close()
+    with pytest.raises(ModelError, match="another arm, or another base_object is meant"):
+        simulate(ur5, HOME, server).connect()
+    world.sim_setObjectMatrix(frame, [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, -1.0, 0.0, 0.0, 1.0, 0.0, 0.0], -1)
+    with pytest.raises(ModelError, match="gravity is"):
+        simulate(ur5, HOME, server, base_object="/base_link").connect()
+    world.sim_setObjectMatrix(frame, np.eye(4)[:3].ravel().tolist(), -1)
+    world.items[world.sim_createDummy(0.1)].alias = "frame"
+    with pytest.raises(ModelError, match="lacks /nowhere"):
+        simulate(ur5, HOME, server, obstacle_objects=["/nowhere"]).connect()
+    with pytest.raises(ModelError, match="the obstacle /frame is no cuboid"):
+        simulate(ur5, HOME, server, obstacle_objects=["/frame"]).connect()

@@ -1,0 +1,117 @@
+"""Scenarios without ROS: the loop is that of the parts; pushes and limits act."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from arm_control import RobotModel
+from arm_control.app import cli
+from arm_control.control.effort_gate import EffortGate, GateParameters
+from arm_control.control.osc.compiled_osc import CompiledOsc
+from arm_control.control.osc.osc_parameters import OscParameters
+from arm_control.control.osc.proposal import propose
+from arm_control.exceptions import ParameterError
+from arm_control.motion.references import Reference
+from arm_control.report.metrics import figures_of
+from arm_control.simulation.mujoco_simulator import MujocoSimulator
+from arm_control.simulation.offline import Simulation
+from arm_control.simulation.recording import Trace
+from arm_control.simulation.scenario import Scenario
+from arm_control.simulation.world import World
+
+
+def test_a_run_is_law_gate_and_simulator_one_after_the_other(ur5: RobotModel):
+    scenario = Scenario.load("ur5_star")
+    trace = Simulation(scenario).run(0.2)
+    q0 = np.array(scenario.nodes["simulator"]["initial_position"])
+    simulator, gate = MujocoSimulator(ur5, q0), EffortGate(ur5, GateParameters())
+    osc, goal = CompiledOsc(ur5, propose(ur5, posture=tuple(q0))), scenario.targets().targets[0]
+    for k in range(200):
+        np.testing.assert_array_equal(trace.q[k], simulator.q)
+        output = osc.tick(simulator.q, simulator.v, Reference(goal))
+        gate.offer(ur5.joint_names, output.tau)
+        tau = gate.tick(output.state, 1e-3).tau
+        np.testing.assert_array_equal(trace.tau[k], tau)
+        np.testing.assert_array_equal(trace.terms["task"][k], output.terms["task"])
+        np.testing.assert_array_equal(trace.p[k], output.state.X_WE.p)
+        np.testing.assert_allclose(trace.error[k, :3], goal.p - output.state.X_WE.p, rtol=0, atol=1e-15)
+        simulator.step(tau)
+    assert len(trace.t) == 200
+    assert len(trace.coarse_stamps) == len(trace.condition) == len(trace.distance) == 20
+
+
+def test_targets_follow_each_other_round_and_round():
+    simulation = Simulation(replace(Scenario.load("ur5_osc"), duration=22.0))
+    assert [target.stamp_ns for target in simulation.queue] == [2_000_000_000 * k for k in range(11)]
+    poses = simulation.targets.targets
+    assert all(order.X_FT is X for order, X in zip(simulation.queue, [*poses, poses[0]], strict=True))
+
+
+def test_a_push_moves_the_arm_as_its_compliance_says(ur5: RobotModel):
+    """A constant force f ends at x = Lambda^-1 f / k_p, where nothing is limited."""
+    force = np.array([0.0, 4.0, 0.0])
+    world = World.from_mapping({"pushes": [{"force": force, "from": 0.2}]}, "world")
+    scenario = replace(Scenario.load("ur5_push"), world=world).variant("stiff")
+    simulation = Simulation(scenario)
+    trace = simulation.run(2.0)
+    terms = simulation.model.evaluate(trace.q[-1], 0 * trace.q[-1])
+    x = (terms.J @ np.linalg.solve(terms.M, terms.J.T @ [*force, 0, 0, 0]))[:3] / OscParameters().kp_linear
+    assert np.linalg.norm(x) > 0.003
+    np.testing.assert_allclose(-trace.error[-1, :3], x, rtol=0.02, atol=2e-5)
+    assert np.abs(trace.error[:200, :3]).max() < 1e-3
+
+
+def test_a_run_that_goes_astray_ends_and_says_so():
+    world = World.from_mapping({"pushes": [{"force": [1e8, 0.0, 1e8]}]}, "world")
+    simulation = Simulation(replace(Scenario.load("ur5_push"), world=world))
+    trace = simulation.run(1.0)
+    assert trace.trouble
+    assert len(trace.t) < 1000
+    assert figures_of(trace, simulation.model, simulation.targets, None)["diverged"] == 1.0
+
+
+def test_an_unknown_parameter_and_a_missing_controller_are_refused():
+    scenario = Scenario.load("ur5_star")
+    for nodes, message in (
+        ({"osc": {"kp": 1.0}}, "ur5_star: osc: unknown kp; allowed: "),
+        ({"dynamics": {}}, "ur5_star has no controller"),
+    ):
+        with pytest.raises(ParameterError, match=message):
+            Simulation(replace(scenario, nodes=nodes))
+
+
+def test_parameters_of_the_node_alone_are_passed_over():
+    scenario = Scenario.load("ur5_star")
+    osc = {"lock_step": True, "telemetry_every": 50, "kp_linear": 123.0}
+    assert Simulation(replace(scenario, nodes={**scenario.nodes, "osc": osc})).parameters.control.law.kp_linear == 123.0
+
+
+def test_what_is_saved_holds_everything(tmp_path: Path):
+    trace: Trace = Simulation(Scenario.load("ur5_star")).run(0.05)
+    trace.save(str(tmp_path / "a.npz"))
+    with np.load(tmp_path / "a.npz") as saved:
+        assert {"q", "p", "p_des", "error", "condition", "distance", "tau_task", "tau_bias"} <= set(saved)
+        np.testing.assert_array_equal(saved["tau_task"], trace.terms["task"])
+
+
+# -- the command ---------------------------------------------------------------------------------------
+
+
+def test_the_command_prints_the_variants_side_by_side_and_its_status_is_the_checks(capsys: pytest.CaptureFixture[str]):
+    assert cli.main(["simulate", "ur5_push", "--duration", "0.1"]) == 1
+    out = capsys.readouterr().out
+    assert out.split("\n")[2].split() == ["stiff", "soft"]
+    assert "MISS  soft: reached is no, required is yes" in out
+    assert cli.main(["simulate", "ur5_star", "--duration", "1.6"]) == 0
+    assert "every check holds" in capsys.readouterr().out
+
+
+def test_the_command_runs_one_variant(capsys: pytest.CaptureFixture[str]):
+    cli.main(["simulate", "ur5_push", "--variant", "soft", "--duration", "0.05"])
+    assert capsys.readouterr().out.split("\n")[2].split() == ["soft"]
+    assert cli.main(["simulate", "ur5_push", "--variant", "hard"]) == 2
+    assert "no variant 'hard' of ur5_push; there are: stiff, soft" in capsys.readouterr().err

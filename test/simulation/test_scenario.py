@@ -1,0 +1,502 @@
+"""Scenarios, lists of targets and parameter files: every one that comes with the package, and bad ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from arm_control.control.effort_gate import GateParameters
+from arm_control.control.osc.osc_parameters import OscParameters
+from arm_control.control.osc.tuning import PROPOSED
+from arm_control.core.files import read_yaml, urdf_path
+from arm_control.exceptions import ArmControlError, ParameterError
+from arm_control.maths.poses import Array, Pose, rotation_from_vector, rotation_vector
+from arm_control.model import RobotModel
+from arm_control.motion.target_files import Motion, TargetList, load_trajectory, target_entry
+from arm_control.motion.waypoints import Waypoints
+from arm_control.simulation.scenario import NODES, Scenario, check_parameter_file, merged, scenario_names, world_of
+from arm_control.simulation.world import World
+
+CONFIG = Path(__file__).parents[2] / "config"
+SCENARIOS = sorted((CONFIG / "scenarios").glob("*.yaml"))
+TARGETS = sorted((CONFIG / "targets").glob("*.yaml"))
+MOTIONS = sorted((CONFIG / "motions").glob("*.yaml"))
+TRAJECTORIES = sorted((CONFIG / "trajectories").glob("*.yaml"))
+PARAMETER_FILES = sorted(CONFIG.glob("*.yaml"))
+PARAMETERS = {"osc": (OscParameters, GateParameters), "gate": (GateParameters,)}
+
+
+def name(path: Path) -> str:
+    return path.stem
+
+
+def write(path: Path, content: Any) -> Path:
+    path.write_text(content if isinstance(content, str) else yaml.safe_dump(content))
+    return path
+
+
+# -- the files of the package --------------------------------------------------------------------------
+
+
+def test_no_file_is_forgotten():
+    assert len(SCENARIOS) * len(TARGETS) * len(MOTIONS) * len(TRAJECTORIES) * len(PARAMETER_FILES) > 0
+    known = {*SCENARIOS, *TARGETS, *MOTIONS, *TRAJECTORIES, *PARAMETER_FILES}
+    assert {path for path in CONFIG.rglob("*") if path.suffix in (".yaml", ".yml")} == known
+    assert scenario_names() == tuple(map(name, SCENARIOS))
+
+
+@pytest.mark.parametrize("path", SCENARIOS, ids=name)
+def test_every_scenario_loads_by_name_and_by_path(path: Path):
+    scenario = Scenario.load(path.stem)
+    assert scenario == Scenario.load(str(path))
+    assert scenario.name == path.stem
+    assert scenario.description.endswith(".")
+    assert set(scenario.nodes) <= set(NODES)
+    model = RobotModel.from_urdf(urdf_path(scenario.robot))
+    assert len(scenario.nodes["simulator"]["initial_position"]) == model.nv
+    targets = scenario.targets()
+    assert (targets is not None) == ("file" in scenario.nodes.get("targets", {}))
+    assert (scenario.motion() is not None) == ("motion" in scenario.nodes.get("targets", {}))
+    for todo in filter(None, (targets, scenario.motion())):
+        assert todo.frame in model.frames
+
+
+@pytest.mark.parametrize("path", TARGETS, ids=name)
+def test_every_list_of_targets_loads_by_name_and_by_path(path: Path):
+    by_name, by_path = TargetList.load(path.stem), TargetList.load(str(path))
+    assert len(by_name.targets) == len(by_path.targets) >= 1
+    assert by_name.period > 0.0
+    assert 0.0 < by_name.position_tolerance <= 0.01
+    counts = by_name.orientation_tolerance <= np.pi
+    assert 0.0 < by_name.orientation_tolerance <= (np.radians(1.0) if counts else np.inf)
+    for X in by_name.targets:
+        np.testing.assert_allclose(X.R @ X.R.T, np.eye(3), rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("path", MOTIONS, ids=name)
+def test_every_motion_loads_by_name_and_by_path(path: Path):
+    by_name, by_path = Motion.load(path.stem), Motion.load(str(path))
+    np.testing.assert_array_equal(by_name.points.times, by_path.points.times)
+    assert by_name.points.times[0] == read_yaml(path)["start"] > 0.0, "there is time to get there"
+    assert 0.0 < by_name.position_tolerance <= 0.01
+
+
+@pytest.mark.parametrize("path", TRAJECTORIES, ids=name)
+def test_every_trajectory_is_one_its_robot_may_follow(path: Path):
+    joints, points = load_trajectory(path.stem)
+    model = RobotModel.from_urdf(urdf_path(read_yaml(path)["robot"]))
+    checked = Waypoints.checked(model, joints, points.times, points.qs, points.vs, points.as_)
+    np.testing.assert_array_equal(checked.times, load_trajectory(str(path))[1].times)
+
+
+@pytest.mark.parametrize("path", PARAMETER_FILES, ids=name)
+def test_every_parameter_file_names_parameters_there_are_with_values_they_may_have(path: Path):
+    check_parameter_file(path, dict.fromkeys(NODES))
+    for node, content in read_yaml(path).items():
+        values = content["ros__parameters"]
+        assert values
+        assert set(values) <= {key for kind in PARAMETERS[node.rpartition("/")[2]] for key in kind.types()}
+        for kind in PARAMETERS[node.rpartition("/")[2]]:
+            taken = kind.from_mapping({key: value for key, value in values.items() if key in kind.types()})
+            for key in values.keys() & kind.types():
+                assert type(values[key]) is kind.types()[key], f"{key}: write 100.0, not 100"
+                assert getattr(taken, key) == values[key]
+
+
+def test_the_parameter_file_of_the_controller_writes_out_the_defaults():
+    values = read_yaml(CONFIG / "osc.yaml")["/**/osc"]["ros__parameters"]
+    assert OscParameters.from_mapping(values) == OscParameters()
+    assert set(values) == {name for name in OscParameters.types() if getattr(OscParameters(), name) != ()}
+
+
+def with_targets() -> list[Path]:
+    """Scenarios whose list states how regular each target is."""
+    files = {path: Scenario.load(str(path)).nodes.get("targets", {}).get("file") for path in SCENARIOS}
+    lists = {path: read_yaml(CONFIG / "targets" / f"{file}.yaml") for path, file in files.items() if file}
+    return [path for path, x in lists.items() if "smallest_singular_value" in x.get("targets", [{}])[0]]
+
+
+def solve_ik(model: RobotModel, X_WT: Pose, q: Array) -> Array:
+    """Joint positions at a pose, from others nearby, along the straight way."""
+    X_WE = model.pose(q)
+    turn = rotation_vector(X_WT.R @ X_WE.R.T)
+    for share in np.linspace(0.02, 1.0, 50):
+        X = Pose(rotation_from_vector(share * turn) @ X_WE.R, X_WE.p + share * (X_WT.p - X_WE.p))
+        for _ in range(4):
+            now = model.pose(q)
+            e = np.concatenate([X.p - now.p, rotation_vector(X.R @ now.R.T)])
+            q = q + np.linalg.solve(model.jacobian(q), e)
+    assert np.linalg.norm(model.pose(q).p - X_WT.p) < 1e-9
+    return q
+
+
+@pytest.mark.parametrize("path", with_targets(), ids=name)
+def test_targets_are_as_far_apart_and_as_regular_as_the_file_says(path: Path):
+    scenario = Scenario.load(str(path))
+    targets = scenario.targets()
+    model = RobotModel.from_urdf(urdf_path(scenario.robot))
+    q = np.array(scenario.nodes["simulator"]["initial_position"])
+    stated = read_yaml(CONFIG / "targets" / f"{scenario.nodes['targets']['file']}.yaml")["targets"]
+    before = model.pose(q)
+    goals = [model.pose(q, targets.frame) @ X for X in targets.targets]
+    for number, (X, entry) in enumerate(zip(goals, stated, strict=True), start=1):
+        assert_far(before, X, f"target {number}")
+        q, before = solve_ik(model, X, q), X
+        sigma = np.linalg.svd(np.diag([1, 1, 1, 0.1, 0.1, 0.1]) @ model.jacobian(q), compute_uv=False)[-1]
+        assert sigma == pytest.approx(entry["smallest_singular_value"], abs=1e-3), f"target {number}"
+        assert ((model.q_min < q) & (q < model.q_max)).all(), f"target {number}"
+    assert_far(goals[-1], goals[0], "the first target, after the last")
+
+
+def assert_far(a: Pose, b: Pose, what: str) -> None:
+    assert 0.2 <= np.linalg.norm(b.p - a.p) <= 0.5, what
+    assert 20.0 <= np.degrees(np.linalg.norm(rotation_vector(b.R @ a.R.T))) <= 70.0, what
+
+
+# -- other files ---------------------------------------------------------------------------------------
+
+GOOD = {
+    "frame": "base_link",
+    "period": 2,
+    "position_tolerance": 1e-3,
+    "orientation_tolerance": 0.01,
+    "targets": [{"position": [0.1, 0.2, 0.3], "quat_xyzw": [0, 0, 0, 2.0]}],
+}
+
+
+def test_a_list_of_targets_holds_what_its_file_says(tmp_path: Path):
+    targets = TargetList.load(str(write(tmp_path / "a.yaml", GOOD)))
+    assert (targets.frame, targets.period, targets.position_tolerance) == ("base_link", 2.0, 1e-3)
+    np.testing.assert_array_equal(targets.targets[0].p, [0.1, 0.2, 0.3])
+    np.testing.assert_array_equal(targets.targets[0].R, np.eye(3))
+
+
+def test_a_target_survives_being_written(tmp_path: Path):
+    X = Pose(rotation_from_vector([0.3, -2.0, 1.0]), np.array([0.1, -0.2, 0.3]))
+    entry = target_entry(X, 0.0512345)
+    assert entry["smallest_singular_value"] == 0.0512
+    back = TargetList.load(str(write(tmp_path / "a.yaml", {**GOOD, "targets": [entry]}))).targets[0]
+    np.testing.assert_allclose(back.p, X.p, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(back.R, X.R, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"periode": 2.0}, r"a\.yaml: unknown periode; allowed: "),
+        ({"targets": [{"position": [0, 0, 0], "quat": [0, 0, 0, 1]}]}, "target: unknown quat; allowed"),
+        ({"targets": [{"position": [0, 0, 0]}]}, r"a\.yaml: KeyError: 'quat_xyzw'"),
+        ({"targets": [{"position": [0, 0], "quat_xyzw": [0, 0, 0, 1]}]}, r"a\.yaml: ValueError"),
+        ({"targets": [{"position": [0, 0, "x"], "quat_xyzw": [0, 0, 0, 1]}]}, r"a\.yaml: ValueError"),
+        ({"targets": [{"position": [0, 0, 0], "quat_xyzw": [0, 0, 0, 0]}]}, r"a\.yaml: InputError: quaternion"),
+        ({"targets": 5}, r"a\.yaml: TypeError"),
+        ({"period": "long"}, r"a\.yaml: ValueError: .*'long'"),
+        ({"period": None}, r"a\.yaml: TypeError"),
+    ],
+)
+def test_a_bad_list_of_targets_is_refused(change: dict[str, Any], message: str, tmp_path: Path):
+    with pytest.raises(ParameterError, match=message):
+        TargetList.load(str(write(tmp_path / "a.yaml", {**GOOD, **change})))
+
+
+RULE = {"kind": "star", "center": [0.1, 0.2, 0.3], "radius": 0.1, "directions": 4, "quat_xyzw": [0, 0, 1, 0]}
+
+
+def patterned(**change: Any) -> dict[str, Any]:
+    rule = {key: value for key, value in {**RULE, **change}.items() if value is not None}
+    return {**{key: value for key, value in GOOD.items() if key != "targets"}, "pattern": rule}
+
+
+def test_a_list_of_targets_may_be_made_by_a_rule(tmp_path: Path):
+    targets = TargetList.load(str(write(tmp_path / "a.yaml", patterned()))).targets
+    assert len(targets) == 9
+    np.testing.assert_allclose(targets[1].p, [0.2, 0.2, 0.3], rtol=0, atol=1e-15)
+    assert all((np.diag([-1.0, -1.0, 1.0]) == X.R).all() for X in targets)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (patterned(kind="stars"), "kind = 'stars'; there are: star, grid, random"),
+        (patterned(kind=None), "KeyError: 'kind'"),
+        (patterned(quat_xyzw=None), "KeyError: 'quat_xyzw'"),
+        (patterned(size=1), "TypeError: .*unexpected keyword argument 'size'"),
+        (patterned(radius=-1.0), "radius = -1.0: a positive number"),
+        ({**patterned(), "targets": GOOD["targets"]}, "targets and pattern: one of them"),
+    ],
+)
+def test_a_bad_rule_is_refused(content: dict[str, Any], message: str, tmp_path: Path):
+    with pytest.raises(ParameterError, match=message):
+        TargetList.load(str(write(tmp_path / "a.yaml", content)))
+
+
+CIRCLE = {"kind": "circle", "position": [0, 0, 1], "quat_xyzw": [0, 0, 0, 1], "radius": 0.1, "period": 2.0}
+POINTS = {"kind": "points", "points": [{"time": t, "position": [t, 0, 0], "quat_xyzw": [0, 0, 0, 1]} for t in (0, 2)]}
+
+
+def motion_file(path: Path, motion: Any, **more: Any) -> str:
+    head = {"frame": "base_link", "position_tolerance": 1e-3, "orientation_tolerance": 0.01}
+    return str(write(path / "m.yaml", {**head, "motion": motion, **more}))
+
+
+def test_a_motion_holds_what_its_file_says(tmp_path: Path):
+    motion = Motion.load(motion_file(tmp_path, {**CIRCLE, "orientation": [0, 0, 1, 0]}, start=1.5))
+    np.testing.assert_allclose(motion.points.poses[0].p, [0.1, 0, 1], rtol=0, atol=1e-15)
+    np.testing.assert_array_equal(motion.points.poses[5].R, np.diag([-1.0, -1.0, 1.0]))
+    assert motion.points.times[0] == 1.5
+    given = Motion.load(motion_file(tmp_path, POINTS)).points
+    np.testing.assert_array_equal(given.times, [0.0, 2.0])
+    np.testing.assert_array_equal(given.poses[1].p, [2.0, 0, 0])
+    line = {"position": [0, 0, 1], "quat_xyzw": [0, 0, 0, 1], "kind": "polyline", "speed": 0.1}
+    line["corners"] = [[0, 0, 0], [1, 0, 0]]
+    written = Motion.load(motion_file(tmp_path, line))
+    assert len(written.points.poses) == 2
+
+
+@pytest.mark.parametrize(
+    ("motion", "message"),
+    [
+        ({**CIRCLE, "kind": "spiral"}, "kind = 'spiral'; there are: circle, polyline, curve, digits"),
+        ({**CIRCLE, "radius": 0}, "radius = 0: a positive number"),
+        ({**CIRCLE, "speed": 1}, "TypeError: .*unexpected keyword argument 'speed'"),
+        ({**POINTS, "radius": 1}, "motion: unknown radius"),
+        ({"kind": "points", "points": POINTS["points"][:1]}, "no time: the last point must be later"),
+        ({"kind": "points", "points": [{"position": [0, 0, 0]}]}, "KeyError: 'time'"),
+        ([1], "motion: a mapping is needed, not list"),
+    ],
+)
+def test_a_bad_motion_is_refused(motion: Any, message: str, tmp_path: Path):
+    with pytest.raises(ParameterError, match=message):
+        Motion.load(motion_file(tmp_path, motion))
+
+
+TRAJECTORY = {"joints": ["a", "b"], "points": [{"time": 1, "positions": [1, 2]}, {"time": 2.5, "positions": [3, 4]}]}
+
+
+def test_a_trajectory_holds_what_its_file_says(tmp_path: Path):
+    joints, points = load_trajectory(str(write(tmp_path / "a.yaml", TRAJECTORY)))
+    assert joints == ("a", "b")
+    np.testing.assert_array_equal(points.times, [1.0, 2.5])
+    np.testing.assert_array_equal(points.qs, [[1.0, 2.0], [3.0, 4.0]])
+    assert points.vs is points.as_ is None
+    full = [{"time": 1, "positions": [1, 2], "velocities": [3, 4], "accelerations": [5, 6]}]
+    _, points = load_trajectory(str(write(tmp_path / "a.yaml", {**TRAJECTORY, "points": full})))
+    np.testing.assert_array_equal(points.vs, [[3.0, 4.0]])
+    np.testing.assert_array_equal(points.as_, [[5.0, 6.0]])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"joint": ["a"]}, r"a\.yaml: unknown joint; allowed: "),
+        ({"points": [{"time": 1, "positions": [1, 2], "speed": 3}]}, r"a\.yaml: point: unknown speed"),
+        ({"points": [{"time": 1}]}, r"a\.yaml: KeyError: 'positions'"),
+        ({"points": []}, r"a\.yaml: IndexError"),
+        ({"points": [{"time": 1, "positions": [1, "x"]}]}, r"a\.yaml: ValueError"),
+        ({"points": [*TRAJECTORY["points"], {"time": 3, "positions": [1]}]}, r"a\.yaml: ValueError"),
+        ({"points": 5}, r"a\.yaml: TypeError"),
+        ({"joints": None}, r"a\.yaml: TypeError"),
+    ],
+)
+def test_a_bad_trajectory_is_refused(change: dict[str, Any], message: str, tmp_path: Path):
+    with pytest.raises(ParameterError, match=message):
+        load_trajectory(str(write(tmp_path / "a.yaml", {**TRAJECTORY, **change})))
+
+
+@pytest.mark.parametrize("missing", GOOD)
+def test_a_list_of_targets_that_lacks_something_is_refused(missing: str, tmp_path: Path):
+    content = {key: value for key, value in GOOD.items() if key != missing}
+    with pytest.raises(ParameterError, match=f"KeyError: '{missing}'"):
+        TargetList.load(str(write(tmp_path / "a.yaml", content)))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"robots": "ur5"}, "unknown robots; allowed: checks, description, duration, nodes, robot, variants, world"),
+        ({"nodes": {"gates": {}}}, f"nodes: unknown gates; allowed: {', '.join(sorted(NODES))}"),
+        ("[1, 2]", "a mapping is needed, not list"),
+        ("", "a mapping is needed, the file is empty"),
+        ({"nodes": ["osc"]}, r"a\.yaml: nodes: a mapping is needed, not list"),
+        ({"nodes": {"osc": 5}}, r"a\.yaml: osc: a mapping is needed, not int"),
+        ("a: [", "while parsing"),
+        ({"nodes": {"osc": {}}, "variants": {"a": {"gate": {}}}}, "a: unknown gate; allowed: osc"),
+        ({"variants": {"a": {}}, "checks": {"b": {}}}, "checks: unknown b; allowed: a, all"),
+        ({"duration": "long"}, "duration = 'long': a time"),
+        ({"duration": -1}, "duration = -1: 0 or a positive time"),
+        ({"world": {"walls": []}}, "world: unknown walls"),
+    ],
+)
+def test_a_bad_scenario_is_refused(content: Any, message: str, tmp_path: Path):
+    with pytest.raises(ParameterError, match=message):
+        Scenario.load(str(write(tmp_path / "a.yaml", content)))
+
+
+@pytest.mark.parametrize("kind", [Scenario, TargetList])
+def test_a_name_that_is_none_is_refused_with_those_there_are(kind: type[Scenario | TargetList]):
+    with pytest.raises(ArmControlError, match=r"no 'nothing' in config/(scenarios|targets); there are: .*ur5_"):
+        kind.load("nothing")
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path):
+    with pytest.raises(ParameterError, match="No such file"):
+        Scenario.load(str(tmp_path / "a.yaml"))
+
+
+# -- options -------------------------------------------------------------------------------------------
+
+
+def test_options_change_a_copy_of_the_scenario():
+    scenario = Scenario.load("ur5_osc")
+    before = yaml.safe_dump(scenario.nodes)
+    changed = scenario.with_options(robot="other", lock_step=True, start_paused=True, targets=False)
+    assert yaml.safe_dump(scenario.nodes) == before
+    assert changed.robot == changed.nodes["simulator"]["robot"] == "other"
+    assert changed.nodes["simulator"]["start_paused"] is True
+    assert "initial_position" not in changed.nodes["simulator"], "that of the scenario's own robot"
+    assert all(parameters["lock_step"] is True for parameters in changed.nodes.values())
+
+
+def test_targets_of_one_robot_are_not_for_another():
+    with pytest.raises(ParameterError, match="the targets of ur5_osc are for ur5: leave them out"):
+        Scenario.load("ur5_osc").with_options(robot="other")
+
+
+def test_without_options_the_simulator_gets_the_scenario_s_robot():
+    scenario = Scenario.load("ur5_osc").with_options()
+    assert scenario.nodes["simulator"]["robot"] == "ur5"
+    assert scenario.nodes["simulator"]["start_paused"] is False
+    assert not any("lock_step" in parameters for parameters in scenario.nodes.values())
+
+
+def test_nodes_can_be_left_out():
+    scenario = Scenario.load("ur5_osc")
+    assert "simulator" not in scenario.with_options(simulator="none").nodes
+    without = scenario.with_options(targets=False)
+    assert "targets" not in without.nodes
+    assert without.targets() is None
+
+
+def test_coppeliasim_takes_the_simulator_s_place_in_lock_step():
+    """At 200 Hz gains for 1 kHz would be too hard: they are proposed anew, and what else is chosen stays."""
+    scenario = Scenario.load("ur5_osc")
+    own = scenario.with_options().nodes
+    changed = scenario.with_options(simulator="coppeliasim", start_paused=True, robot="ur5")
+    assert (changed.simulator, scenario.with_options().simulator) == ("coppeliasim_bridge", "simulator")
+    assert scenario.with_options(simulator="none").simulator == ""
+    assert list(changed.nodes) == ["coppeliasim_bridge", *list(own)[1:]]
+    assert all(parameters["lock_step"] is True for parameters in changed.nodes.values())
+    bridge, osc = changed.nodes["coppeliasim_bridge"], changed.nodes["osc"]
+    assert (bridge["robot"], bridge["start_paused"]) == ("ur5", True)
+    assert bridge["initial_position"] == own["simulator"]["initial_position"]
+    assert osc["rate"] == 200.0
+    assert not {*osc} & {*PROPOSED}
+    assert osc["publish_effort_array"] is False
+    assert "timestep" not in Scenario.load("ur5_osc").with_options(simulator="coppeliasim").nodes["coppeliasim_bridge"]
+
+
+def test_coppeliasim_pushes_too():
+    pushed = Scenario.load("ur5_push").with_options(simulator="coppeliasim")
+    assert world_of(pushed.nodes["coppeliasim_bridge"]["world"]).pushes
+
+
+def test_joint_gains_are_proposed_for_the_rate_of_coppeliasim():
+    """PD gains for 1 kHz are past the edge of stability at 200 Hz."""
+    nodes = Scenario.load("ur5_joint").with_options(simulator="coppeliasim").nodes
+    assert nodes["joint"]["period"] == 0.005
+
+
+def test_an_unknown_simulator_is_refused():
+    with pytest.raises(ParameterError, match="simulator = 'gazebo', allowed mujoco, coppeliasim, none"):
+        Scenario.load("ur5_osc").with_options(simulator="gazebo")
+
+
+VARIANTS = {
+    "nodes": {"simulator": {"timestep": 0.001}, "osc": {"kp_linear": 100.0, "posture": [0.0]}},
+    "variants": {"soft": {"osc": {"kp_linear": 10.0}}, "usual": {}},
+    "checks": {"all": {"reached": True, "touches": False}, "soft": {"touches": True}},
+    "duration": 3,
+}
+
+
+def test_variants_change_parameters_of_a_copy_and_the_first_is_what_runs(tmp_path: Path):
+    scenario = Scenario.load(str(write(tmp_path / "a.yaml", VARIANTS)))
+    assert scenario.nodes["osc"]["kp_linear"] == 100.0
+    assert scenario.variant("soft").nodes["osc"] == {"kp_linear": 10.0, "posture": [0.0]}
+    assert scenario.variant("usual").nodes == scenario.nodes
+    assert scenario.variant("").nodes == scenario.variant("soft").nodes
+    assert scenario.with_options().nodes["osc"]["kp_linear"] == 10.0
+    assert scenario.with_options(variant="usual").nodes["osc"]["kp_linear"] == 100.0
+    assert scenario.duration == 3.0
+    assert scenario.required("soft") == {"reached": True, "touches": True}
+    assert scenario.required("usual") == {"reached": True, "touches": False}
+    with pytest.raises(ParameterError, match="no variant 'hard' of a; there are: soft, usual"):
+        scenario.variant("hard")
+
+
+def test_mappings_are_merged_entry_by_entry():
+    assert merged({"a": {"b": 1, "c": 2}, "d": 3}, {"a": {"c": 4}, "e": {"f": 5}}) == {
+        "a": {"b": 1, "c": 4},
+        "d": 3,
+        "e": {"f": 5},
+    }
+
+
+def test_the_world_of_a_scenario_goes_to_the_nodes_that_make_it():
+    source = Scenario.load("ur5_obstacle").source
+    assert repr(Scenario.load(source).world) == repr(Scenario.load("ur5_obstacle").world) != repr(World())
+    nodes = Scenario.load("ur5_obstacle").with_options().nodes
+    assert (nodes["targets"]["world"], nodes["targets"]["file"]) == (source, "ur5_across")
+    assert "world" not in nodes["simulator"], "nobody pushes"
+    alone = Scenario.load("ur5_obstacle").with_options(targets=False).nodes["targets"]
+    assert alone.pop("world") == source
+    assert not {"file", "motion", "trajectory"} & set(alone), "what is around is there without targets, too"
+    nodes = Scenario.load("ur5_push").with_options().nodes
+    assert nodes["simulator"]["world"] == Scenario.load("ur5_push").source
+    assert "world" not in nodes["targets"]
+    assert "simulator" not in Scenario.load("ur5_push").with_options(simulator="none").nodes
+    assert world_of("") == World()
+
+
+def test_every_node_is_told_of_the_controller_s_arm(tmp_path: Path):
+    arm = {"armature": [0.1] * 6, "tip": "tool0"}
+    nodes = {"osc": {**arm, "kp_linear": 1.0}, "simulator": {"tip": "forearm_link"}, "dynamics": {}}
+    told = Scenario.load(str(write(tmp_path / "a.yaml", {"robot": "ur5", "nodes": nodes}))).with_options().nodes
+    assert told["dynamics"] == arm
+    assert (told["simulator"]["armature"], told["simulator"]["tip"]) == ([0.1] * 6, "forearm_link")
+    assert "&" not in yaml.safe_dump(told), "ROS reads no YAML in which two nodes share a list"
+
+
+def test_gains_for_one_arm_are_not_for_another():
+    osc = Scenario.load("ur5_osc").with_options(robot="planar2", targets=False).nodes["osc"]
+    assert osc == {"publish_effort_array": False}
+    assert Scenario.load("ur5_osc").with_options().nodes["osc"]["kp_linear"] == 200.0
+
+
+# -- parameter files -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", ["osc", "/osc", "/left/osc", "/**/osc", "/**", "/*"])
+def test_a_parameter_file_may_name_a_node_in_any_namespace(key: str, tmp_path: Path):
+    path = write(tmp_path / "p.yaml", {key: {"ros__parameters": {"kp_linear": 1.0}}})
+    check_parameter_file(path, {"osc": {}, "simulator": {}})
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"ocs": {"ros__parameters": {}}}, "'ocs' is no node of the scenario; allowed: /.., osc, simulator"),
+        ({"/left/gate": {"ros__parameters": {}}}, "'/left/gate' is no node of the scenario"),
+        ({"osc": {"ros_parameters": {}}}, "osc: unknown ros_parameters; allowed: ros__parameters"),
+        ({"osc": 5}, r"p\.yaml: osc: a mapping is needed, not int"),
+        ({"osc": {"ros__parameters": "kp 1"}}, r"osc: ros__parameters: a mapping .*\('kp 1': is a colon missing"),
+        ({"osc": {"kp_linear": 1.0}}, "osc: unknown kp_linear; allowed: ros__parameters"),
+    ],
+)
+def test_a_parameter_file_that_ros_would_pass_over_is_refused(content: Any, message: str, tmp_path: Path):
+    with pytest.raises(ParameterError, match=message):
+        check_parameter_file(write(tmp_path / "p.yaml", content), {"osc": {}, "simulator": {}})

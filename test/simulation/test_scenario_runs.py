@@ -1,0 +1,134 @@
+"""Every scenario from start to end: its checks hold, and the figures in docs/scenarios.md are those of today.
+
+To write them anew, in test/: ``PYTHONPATH=..:. python -c "from test_scenario_runs import *; write_figures()"``. The
+pictures beside them, from what ``arm_control simulate NAME --report FOLDER`` wrote: ``write_gallery(FOLDER)``.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from arm_control.report.metrics import Figures, failures, figures_of
+from arm_control.simulation.offline import Simulation
+from arm_control.simulation.scenario import Scenario, scenario_names
+
+PAGE = Path(__file__).parents[2] / "docs" / "scenarios.md"
+CASES = [(name, variant) for name in scenario_names() for variant in Scenario.load(name).variants or ("",)]
+GALLERY = PAGE.parent / "pictures" / "scenarios"
+BEGIN, END = "<!-- figures: begin -->\n", "<!-- figures: end -->\n"
+COLUMNS = ("reached", "slowest [s]", "error [mm]", "off the line [%]", "torque", "asked", "clearance [mm]")
+THRASHING = {("planar2_singular", v) for v in ("truncate", "damp", "none")} | {("ur5_singular", "none")}
+THRASHING |= {("ur5_singular", "truncate"), ("planar3_null_space", "without")}
+"""Runs in which the last bit of a number grows into another motion: no figure of theirs is compared."""
+CALM = [case for case in CASES if case not in THRASHING]
+
+
+def on_their_own(cases: list[tuple[str, str]]) -> list[Any]:
+    """Give all tests of one run to the same worker, which then runs it once."""
+    return [pytest.param(*case, marks=pytest.mark.xdist_group(f"scenario {' '.join(case)}")) for case in cases]
+
+
+@cache
+def run(name: str, variant: str) -> tuple[Figures, tuple[str, ...], str]:
+    """Figures of a whole run, its row in the table, and what went wrong in it."""
+    simulation = Simulation(Scenario.load(name), variant)
+    trace = simulation.run()
+    figures = figures_of(trace, simulation.model, simulation.targets, simulation.motion)
+    assert trace.t[-1] == pytest.approx(simulation.duration, abs=2e-3) or trace.trouble
+    is_held = simulation.motion is None and len(trace.targets) <= 1 and np.linalg.norm(trace.error[0, :3]) < 0.005
+    return figures, row(figures, is_held), trace.trouble
+
+
+def row(figures: Figures, is_held: bool) -> tuple[str, ...]:
+    """Cells of a run; a largest error only means something where the end effector is to stay or to follow."""
+    share = figures["reached_share"]
+    reached = figures["reached"] if np.isnan(share) else share
+    error = figures["largest_error"] if is_held else figures["following_error"]
+    cells = [
+        (100 * reached, ".0f", " %"),
+        (figures["time_to_reach"], ".2f", ""),
+        (1e3 * error, ".3g", ""),
+        (100 * figures["straightness"] if not is_held else np.nan, ".2f", ""),
+        (figures["torque_share"], ".2f", ""),
+        (figures["law_torque_share"], ".2g" if figures["law_torque_share"] > 10 else ".2f", ""),
+        (1e3 * figures["clearance"], ".0f", ""),
+    ]
+    return tuple("" if np.isnan(x) else f"{x:{form}}{unit}".replace("e+0", "e") for x, form, unit in cells)
+
+
+def table() -> str:
+    lines = [f"| scenario | variant | {' | '.join(COLUMNS)} |", "|---" * (2 + len(COLUMNS)) + "|"]
+    lines += [f"| `{name}` | {variant} | {' | '.join(run(name, variant)[1])} |" for name, variant in CASES]
+    return "\n".join(lines) + "\n"
+
+
+def write_figures() -> None:
+    """Write today's figures into the page."""
+    before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
+    PAGE.write_text(before + BEGIN + table() + END + rest.split(END)[1], encoding="utf-8")
+
+
+def write_gallery(folder: str) -> None:
+    """Write the pictures of the page, smaller: in fewer colours."""
+    for name in shown():
+        with Image.open(Path(folder) / f"{name}.png") as picture:
+            size = (1400, round(1400 * picture.height / picture.width))
+            small = picture.convert("RGB").resize(size, Image.Resampling.LANCZOS)
+        few = small.quantize(colors=160, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+        few.save(GALLERY / f"{name}.png", optimize=True)
+
+
+def shown() -> list[str]:
+    """Scenarios whose pictures are on the page."""
+    return re.findall(r"\(pictures/scenarios/(\w+)\.png\)", PAGE.read_text(encoding="utf-8"))
+
+
+def stated() -> dict[tuple[str, str], list[str]]:
+    """Cells of the page's table of figures."""
+    lines = PAGE.read_text(encoding="utf-8").split(BEGIN)[1].split(END)[0].strip().split("\n")[2:]
+    rows = [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in lines]
+    return {(cells[0].strip("`"), cells[1]): cells[2:] for cells in rows}
+
+
+@pytest.mark.parametrize(("name", "variant"), on_their_own(CASES), ids=lambda text: text or "only")
+def test_every_scenario_keeps_its_checks(name: str, variant: str):
+    figures, _, trouble = run(name, variant)
+    assert failures(figures, Scenario.load(name).required(variant)) == []
+    assert not trouble
+
+
+@pytest.mark.parametrize("name", sorted(set(scenario_names()) - {"ur5_osc"}))
+def test_every_scenario_states_what_must_come_out(name: str):
+    scenario = Scenario.load(name)
+    for variant in scenario.variants or ("",):
+        assert scenario.required(variant), "a variant without a check shows nothing"
+
+
+def test_the_pictures_on_the_page_are_there_and_small():
+    assert {path.stem for path in GALLERY.iterdir()} == set(shown()) <= set(scenario_names())
+    assert max(path.stat().st_size for path in GALLERY.iterdir()) < 150_000
+
+
+def test_the_page_names_every_scenario():
+    first = PAGE.read_text(encoding="utf-8").split(BEGIN)[0]
+    assert re.findall(r"^\| `(\w+)` \|", first, flags=re.MULTILINE) == sorted(scenario_names())
+    assert list(stated()) == CASES
+
+
+@pytest.mark.parametrize(("name", "variant"), on_their_own(CALM), ids=lambda text: text or "only")
+def test_the_figures_on_the_page_are_those_of_today(name: str, variant: str):
+    now, then = run(name, variant)[1], stated()[name, variant]
+    for column, new, old in zip(COLUMNS, now, then, strict=True):
+        assert bool(new) == bool(old), column
+        if new:
+            a, b = (float(text.removesuffix(" %")) for text in (new, old))
+            step = 10.0 ** -len(old.removesuffix(" %").partition(".")[2])
+            least = 0.02 if column == "error [mm]" else 1.5 * step
+            assert a == pytest.approx(b, rel=0.05, abs=least), f"{column}: {old} on the page; see write_figures"
