@@ -80,7 +80,7 @@ def test_a_run_with_a_parameter_file_replays_with_its_values(rig: Rig):
     assert rig.finish("run", *command, "--params-file", str(file)) in (0, 1), rig.log("run")
     bag = read_bag(path)
     model, parameters = controller_of(bag, Choice())
-    assert parameters.kp_linear == 120.0
+    assert parameters.control.kp_linear == 120.0
     assert np.array_equal(replayed_commands(bag, model, parameters).tau, recorded_commands(bag, model).tau)
 
 
