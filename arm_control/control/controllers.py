@@ -21,11 +21,10 @@ from arm_control.core.parameters import Parameters, group
 from arm_control.exceptions import ArmControlError, InputError
 from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel, Terms
-from arm_control.motion.goals import Goal, JointGoal
-from arm_control.motion.joint_follower import Follower, FollowingParameters
-from arm_control.motion.pose_follower import PoseFollower, PoseMotion
-from arm_control.motion.references import Queue, Target
-from arm_control.motion.waypoints import Waypoints
+from arm_control.motion.goals import Goal, GoalQueue, JointGoal, PoseMotion, Target
+from arm_control.motion.joint_follower import FollowingParameters, JointFollower
+from arm_control.motion.joint_trajectory import Waypoints
+from arm_control.motion.pose_follower import PoseFollower
 from arm_control.planning.receding import PlanFollower, RecedingParameters
 from arm_control.planning.worker import Planning
 
@@ -173,22 +172,22 @@ class JointController:
         The arm.
     parameters : JointControlParameters
         Gains and tolerances.
-    goals : Queue, optional
+    goals : GoalQueue, optional
         The goals; by default none.
 
     Attributes
     ----------
-    follower : Follower
+    follower : JointFollower
         How the newest trajectory goes.
     """
 
     def __init__(
-        self, model: RobotModel, parameters: JointControlParameters, goals: Queue[JointGoal] | None = None
+        self, model: RobotModel, parameters: JointControlParameters, goals: GoalQueue[JointGoal] | None = None
     ) -> None:
         self._model = model
-        self._goals: Queue[JointGoal] = Queue() if goals is None else goals
+        self._goals: GoalQueue[JointGoal] = GoalQueue() if goals is None else goals
         self._goal: JointGoal | None = None
-        self.follower = Follower(model, parameters.following, np.zeros(model.nq))
+        self.follower = JointFollower(model, parameters.following, np.zeros(model.nq))
         self.configure(parameters)
 
     def configure(self, parameters: JointControlParameters) -> None:
@@ -221,7 +220,7 @@ class JointController:
         return LawOutput(terms, output.tau, output.terms, X_WT, lambda: figures, refused=refused)
 
     def _hold(self, q: Array) -> None:
-        self.follower = Follower(self._model, self._following, q)
+        self.follower = JointFollower(self._model, self._following, q)
 
     def _start_due_goal(self, stamp_ns: int) -> ArmControlError | None:
         """Start the goal that has become due; return why it cannot be followed."""

@@ -16,8 +16,8 @@ from arm_control.control.avoidance.proximity import Obstacle
 from arm_control.core.time import NANOSECONDS
 from arm_control.maths.poses import Array, Pose, quaternion_from_rotation
 from arm_control.messages.markers import ADD, DELETE, LINE_STRIP, marker_form
+from arm_control.motion.joint_trajectory import Waypoints
 from arm_control.motion.pose_trajectory import PosePoints
-from arm_control.motion.waypoints import Waypoints
 from arm_control.simulation.obstacle_schedule import NAMESPACE, ObstacleUpdate
 
 TIME = "builtin_interfaces/msg/Time"
