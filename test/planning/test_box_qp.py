@@ -154,7 +154,7 @@ def check_many(count: int) -> None:
     print(worst)
     assert worst.x_per_condition < 10.0
     assert worst.errors.value < 1e-20
-    assert worst.errors.kkt < 1e-14
+    assert worst.errors.kkt < 1e-13  # slopes of held entries inherit the rounding of x, times the root of the condition
     assert worst.iterations < 50
 
 
