@@ -34,15 +34,15 @@ Y. Tassa, N. Mansard, E. Todorov, "Control-limited differential dynamic programm
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import InputError
-from arm_control.maths.linalg import is_numeric
+from arm_control.maths.linalg import Cholesky, cholesky
 from arm_control.maths.poses import Array
-from arm_control.maths.scalars import Scalar, maximum, select, sqrt
+from arm_control.maths.scalars import select
 
 FULL_STEPS = 8
 MAX_CHANGES = 20
@@ -52,65 +52,18 @@ MAX_CHANGES = 20
 class BoxQpResult(NamedTuple):
     """Where the smallest value is.
 
-    ``x`` (n,); ``held`` (n,): -1 at the low bound, 1 at the high one, 0 free; ``factor`` (n, n), the Cholesky factor
+    ``x`` (n,); ``held`` (n,): -1 at the low bound, 1 at the high one, 0 free; ``factors``, Cholesky's
     of H with unit rows where held; whether it ``converged``, and ``iterations``.
     """
 
     x: Array
     held: Array
-    factor: Array
+    factors: Cholesky
     converged: bool
     iterations: int
 
 
-def cholesky(S: Array) -> tuple[Array, Scalar]:
-    """Lower factor L of ``S = L L^T`` with the reciprocals of its diagonal in place of that; and the smallest pivot.
-
-    The factor is of use where that is above zero.
-    """
-    if is_numeric(S):
-        return _numeric_cholesky(S)
-    n = len(S)
-    L = np.zeros((n, n), dtype=object)
-    smallest: Any = None
-    for j in range(n):
-        pivot = S[j, j] - _dot(L[j, :j], L[j, :j])
-        smallest = pivot if smallest is None else -maximum(-smallest, -pivot)
-        L[j, j] = 1.0 / sqrt(maximum(pivot, 1e-300))
-        for i in range(j + 1, n):
-            L[i, j] = (S[i, j] - _dot(L[i, :j], L[j, :j])) * L[j, j]
-    return L, smallest
-
-
-def _numeric_cholesky(S: Array) -> tuple[Array, Scalar]:
-    try:
-        L = np.linalg.cholesky(S)
-    except np.linalg.LinAlgError:
-        return np.eye(len(S)), 0.0
-    diagonal = np.diag(L).copy()
-    np.fill_diagonal(L, 1.0 / diagonal)
-    return L, float(np.min(diagonal)) ** 2
-
-
-def cholesky_solve(L: Array, b: Array) -> Array:
-    """The x of ``L L^T x = b``, b of shape (n,) or (n, m), for a factor of :func:`cholesky`."""
-    n, x = len(L), np.array(b)
-    for i in range(n):
-        for j in range(i):
-            x[i] = x[i] - L[i, j] * x[j]
-        x[i] = x[i] * L[i, i]
-    for i in reversed(range(n)):
-        for j in range(i + 1, n):
-            x[i] = x[i] - L[j, i] * x[j]
-        x[i] = x[i] * L[i, i]
-    return x
-
-
-def _dot(a: Array, b: Array) -> Scalar:
-    return sum((x * y for x, y in zip(a[1:], b[1:], strict=True)), a[0] * b[0]) if len(a) else 0.0
-
-
-def active_set_step(H: Array, g: Array, low: Array, high: Array, held: Array) -> tuple[Array, Array, Array, Scalar]:
+def active_set_step(H: Array, g: Array, low: Array, high: Array, held: Array) -> tuple[Array, Array, Cholesky]:
     """Equation (2) for a set, and the set after a full step.
 
     Parameters
@@ -126,20 +79,18 @@ def active_set_step(H: Array, g: Array, low: Array, high: Array, held: Array) ->
         The point of (2); the answer where the set stays the same.
     following : ndarray, shape (n,)
         The set after the step.
-    L : ndarray, shape (n, n)
-        Factor of H with unit rows where held, as of :func:`cholesky`.
-    pivot : scalar
-        Its smallest pivot; above zero where ``H_ff`` is positive definite.
+    factors : Cholesky
+        Of H with unit rows where held; the smallest pivot is above zero where ``H_ff`` is positive definite.
     """
     free = 1.0 - held * held
     x_c = select(held, high, select(-held, low, 0.0 * held))
     H_f = H * np.outer(free, free) + np.diag(1.0 - free)
-    L, pivot = cholesky(H_f)
-    x = x_c - cholesky_solve(L, free * (g + H @ x_c))
+    factors = cholesky(H_f)
+    x = x_c - factors.solve(free * (g + H @ x_c))
     s = g + H @ x
     beyond = select(x - high, 1.0 + 0.0 * x, select(low - x, -1.0 + 0.0 * x, 0.0 * x))
     stays = select(held * s, 0.0 * x, held)
-    return x, select(free, beyond, stays), L, pivot
+    return x, select(free, beyond, stays), factors
 
 
 def box_qp(
@@ -175,11 +126,11 @@ def box_qp(
         raise InputError(f"H and g must be finite and the bounds not cross: g {g}, low {low}, high {high}")
     tried = np.zeros(len(g)) if held is None else np.asarray(held, dtype=float)
     for iteration in range(FULL_STEPS):
-        x, following, L, pivot = _numbers(active_set_step(H, g, low, high, tried))
-        if not pivot > 0.0:
+        x, following, factors = active_set_step(H, g, low, high, tried)
+        if not factors.smallest_pivot > 0.0:
             break  # H may be positive definite in the sets of the active-set method
         if np.array_equal(following, tried):
-            return BoxQpResult(np.clip(x, low, high), tried, L, True, iteration + 1)
+            return BoxQpResult(np.clip(x, low, high), tried, factors, True, iteration + 1)
         tried = following
     return _primal_active_set(H, g, low, high)
 
@@ -192,8 +143,8 @@ def _primal_active_set(H: Array, g: Array, low: Array, high: Array) -> BoxQpResu
     iterations, seen = FULL_STEPS, set[bytes]()
     for _ in range(MAX_CHANGES * len(g)):
         iterations += 1
-        x_min, _, L, pivot = _numbers(active_set_step(H, g, low, high, held))
-        if not pivot > 0.0:
+        x_min, _, factors = active_set_step(H, g, low, high, held)
+        if not factors.smallest_pivot > 0.0:
             raise InputError(f"H is not positive definite where x is free: {H.tolist()}")
         x, met = _move(x, x_min, low, high)
         if met.any():
@@ -201,10 +152,10 @@ def _primal_active_set(H: Array, g: Array, low: Array, high: Array) -> BoxQpResu
             continue
         i = _entry_to_free(H, g, x, held)
         if i is None or held.tobytes() in seen:
-            return BoxQpResult(x, held, L, True, iterations)
+            return BoxQpResult(x, held, factors, True, iterations)
         seen.add(held.tobytes())
         held[i] = 0.0
-    return BoxQpResult(x, held, L, False, iterations)
+    return BoxQpResult(x, held, factors, False, iterations)
 
 
 def _move(x: Array, x_min: Array, low: Array, high: Array) -> tuple[Array, Array]:
@@ -225,7 +176,3 @@ def _entry_to_free(H: Array, g: Array, x: Array, held: Array) -> int | None:
     inwards = held * (g + H @ x) / np.sqrt(np.maximum(np.diag(H), np.finfo(float).tiny))
     i = int(np.argmax(inwards))
     return i if inwards[i] > 0.0 else None
-
-
-def _numbers(parts: tuple[Any, ...]) -> list[Any]:
-    return [np.asarray(x, dtype=float) if isinstance(x, np.ndarray) else float(x) for x in parts]
