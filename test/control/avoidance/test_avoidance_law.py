@@ -160,7 +160,7 @@ def test_of_each_link_and_what_it_is_near_the_nearest_capsule_counts(ur5: RobotM
                 and proximity.capsules[i].link == link
                 and other == (f"obstacle {k}" if k >= 0 else proximity.capsules[-1 - k].link)
             ]
-            assert rho == scene.found[0, columns].min()
+            assert rho == scene.nearest[0, columns].min()
 
 
 # -- the law --------------------------------------------------------------------------------------------
