@@ -148,11 +148,25 @@ class Symbolic:
         return self._cached(quantity, inputs, lambda state: getattr(state, quantity))
 
     def transform(self, frame: str, seen_from: str | None = None) -> Formula:
-        """Return the homogeneous matrix of a link's pose, (4, 4), in the frame of the base or of another link."""
+        """Return the homogeneous matrix of a link's pose, shape (4, 4).
+
+        Parameters
+        ----------
+        frame : str
+            Name of the link.
+        seen_from : str, optional
+            Link in whose frame the pose is; by default the base.
+        """
         return self._transform(frame, seen_from, "transform", lambda X: X)
 
     def inverse_transform(self, frame: str, seen_from: str | None = None) -> Formula:
-        """Return the homogeneous matrix of the inverse pose, ``(R^T, -R^T p)``; see :meth:`transform`."""
+        """Return the homogeneous matrix of the inverse pose, ``(R^T, -R^T p)``.
+
+        Parameters
+        ----------
+        frame, seen_from
+            As for :meth:`transform`.
+        """
         return self._transform(frame, seen_from, "inverse transform", Pose.inverse)
 
     def jacobian(self, frame: str) -> Formula:
