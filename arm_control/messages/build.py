@@ -242,7 +242,7 @@ class MessageBuilder:
         width : float
             Width of the line [m].
         """
-        identity = Pose(np.eye(3), np.zeros(3))
+        identity = Pose.identity()
         message = self._marker(LINE_STRIP, identity, (width, 0.0, 0.0), points, LINE_COLOUR)
         _set_header(message, frame, stamp_ns)
         message.ns = "plan"
@@ -266,7 +266,7 @@ class MessageBuilder:
 
     def _update(self, update: ObstacleUpdate, frame: str, stamp_ns: int) -> Any:
         if update.obstacle is None:
-            identity = Pose(np.eye(3), np.zeros(3))
+            identity = Pose.identity()
             message = self._marker(0, identity, (0.0, 0.0, 0.0), np.zeros((0, 3)), OBSTACLE_COLOUR)
             message.action = DELETE
         else:

@@ -98,7 +98,7 @@ class GoalQueue(Generic[G]):
     --------
     >>> import numpy as np
     >>> queue = GoalQueue()
-    >>> queue.add(Target(2_000_000_000, "base_link", Pose(np.eye(3), np.zeros(3))))
+    >>> queue.add(Target(2_000_000_000, "base_link", Pose.identity()))
     >>> queue.active(1_999_000_000) is None, queue.active(2_000_000_000).stamp_ns
     (True, 2000000000)
     """

@@ -45,8 +45,8 @@ class PoseFollower:
         self.model = model
         self.queue: GoalQueue[Target | PoseMotion] = GoalQueue()
         self.active: Target | PoseMotion | None = None
-        self._held = Reference(Pose(np.eye(3), np.zeros(3)))
-        self._X_WF = Pose(np.eye(3), np.zeros(3))
+        self._held = Reference(Pose.identity())
+        self._X_WF = Pose.identity()
         self._approach: PoseTrajectory | None = None
 
     def restart(self, q: Array) -> None:
