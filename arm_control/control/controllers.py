@@ -26,7 +26,7 @@ from arm_control.motion.joint_follower import FollowingParameters, JointFollower
 from arm_control.motion.joint_trajectory import Waypoints
 from arm_control.motion.pose_follower import PoseFollower
 from arm_control.planning.receding import PlanFollower, RecedingParameters
-from arm_control.planning.worker import Planning
+from arm_control.planning.worker import PlannerClient
 
 PLANNER_DIED = "the planner has died"
 
@@ -247,7 +247,7 @@ class IlqrController:
         The arm.
     parameters : RecedingParameters
         The reach, and when to plan it anew.
-    planner : Planning
+    planner : PlannerClient
         What plans; it has the same parameters.
     waits : bool
         Whether a state waits for the plan that it asks for.
@@ -264,7 +264,7 @@ class IlqrController:
         self,
         model: RobotModel,
         parameters: RecedingParameters,
-        planner: Planning,
+        planner: PlannerClient,
         *,
         waits: bool,
         follower: PoseFollower | None = None,
@@ -285,7 +285,7 @@ class IlqrController:
     def restart(self, q: Array) -> None:
         """See :class:`Controller`."""
         self._follower.restart(q)
-        self.plans.let_go(q)
+        self.plans.hold(q)
 
     def tick(self, measurement: Measurement, is_braked: bool, tau_dist: Array | None) -> LawOutput:
         """See :class:`Controller`; a braked arm is planned for anew when it is enabled."""
@@ -293,7 +293,7 @@ class IlqrController:
         terms = self._model.evaluate(measurement.q, measurement.v)
         X_WT = self._follower.reference(stamp_ns, measurement.q).X_WT
         if is_braked:
-            self.plans.let_go(measurement.q)
+            self.plans.hold(measurement.q)
         target = None if is_braked else self._follower.active
         torque = self.plans.tick(stamp_ns, terms, target, X_WT)
         torque_terms = {"feedforward": torque.feedforward, "feedback": torque.feedback}
@@ -306,7 +306,7 @@ class IlqrController:
         figures = {"tube_error": self.plans.tube_error(stamp_ns, terms), **_pose_figures(pose_error(terms.X_WE, X_WT))}
         if (plan := self.plans.plan) is not None:
             figures |= {"plan_cost": plan.cost, "plan_iterations": float(plan.iterations)}
-        if (newest := self.plans.newest) is not None:
+        if (newest := self.plans.last_answer) is not None:
             figures["plan_ms"] = 1e3 * newest.seconds
         return figures
 
