@@ -70,8 +70,8 @@ class LawOutput(NamedTuple):
         Model terms of the measured state.
     tau : ndarray, shape (nv,)
         Torque [N m or N].
-    torque_terms : dict of str to ndarray, shape (nv,)
-        What the torque is the sum of, by name.
+    split : callable
+        Returns the terms of the torque, each of shape (nv,), by name; computed only when it is called.
     X_WT : Pose
         Desired pose of the end effector.
     figures : callable
@@ -84,7 +84,7 @@ class LawOutput(NamedTuple):
 
     terms: Terms
     tau: Array
-    torque_terms: dict[str, Array]
+    split: Callable[[], dict[str, Array]]
     X_WT: Pose
     figures: Callable[[], dict[str, float]]
     fault: str = ""
@@ -160,7 +160,7 @@ class OscController:
         """See :class:`Controller`; the law depends on the present state only, so that a brake changes nothing."""
         reference = self._follower.reference(measurement.stamp_ns, measurement.q)
         output = self._law.tick(measurement.q, measurement.v, reference, tau_dist)
-        return LawOutput(output.state, output.tau, output.terms, reference.X_WT, lambda: _osc_figures(output))
+        return LawOutput(output.state, output.tau, lambda: output.terms, reference.X_WT, lambda: _osc_figures(output))
 
 
 class JointController:
@@ -217,7 +217,7 @@ class JointController:
         output = self._law.tick(terms, reference)
         X_WT = self._model.pose(reference.q_des)
         figures = {"joint_error": float(abs(output.error).max())}
-        return LawOutput(terms, output.tau, output.terms, X_WT, lambda: figures, refused=refused)
+        return LawOutput(terms, output.tau, lambda: output.terms, X_WT, lambda: figures, refused=refused)
 
     def _hold(self, q: Array) -> None:
         self.follower = JointFollower(self._model, self._following, q)
@@ -299,7 +299,7 @@ class IlqrController:
         torque_terms = {"feedforward": torque.feedforward, "feedback": torque.feedback}
         fault = "" if self._planner.alive else PLANNER_DIED
         return LawOutput(
-            terms, torque.tau, torque_terms, X_WT, lambda: self._figures(stamp_ns, terms, X_WT), fault=fault
+            terms, torque.tau, lambda: torque_terms, X_WT, lambda: self._figures(stamp_ns, terms, X_WT), fault=fault
         )
 
     def _figures(self, stamp_ns: int, terms: Terms, X_WT: Pose) -> dict[str, float]:

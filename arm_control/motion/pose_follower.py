@@ -68,7 +68,7 @@ class PoseFollower:
         due = self.queue.active(stamp_ns)
         if due is not None and due is not self.active:
             self._activate(due, self._active_reference(due.stamp_ns), q)
-        return self._active_reference(stamp_ns)
+        return self._active_reference(stamp_ns) if isinstance(self.active, PoseMotion) else self._held
 
     def _activate(self, due: Target | PoseMotion, before: Reference, q: Array) -> None:
         """Follow a goal from now on; ``before`` is the reference at its stamp."""
