@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from arm_control import RobotModel, urdf_path
-from arm_control.motion.references import Target
+from arm_control.motion.goals import Target
 from arm_control.motion.target_files import TargetList
 from arm_control.report.pictures import draw_overview
 from arm_control.simulation.recording import Recording

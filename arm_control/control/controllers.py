@@ -21,13 +21,12 @@ from arm_control.core.parameters import Parameters, group
 from arm_control.exceptions import ArmControlError, InputError
 from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel, Terms
-from arm_control.motion.goals import Goal, JointGoal
-from arm_control.motion.joint_follower import Follower, FollowingParameters
-from arm_control.motion.pose_follower import PoseFollower, PoseMotion
-from arm_control.motion.references import Queue, Target
-from arm_control.motion.waypoints import Waypoints
+from arm_control.motion.goals import Goal, GoalQueue, JointGoal, PoseMotion, Target
+from arm_control.motion.joint_follower import FollowingParameters, JointFollower
+from arm_control.motion.joint_trajectory import Waypoints
+from arm_control.motion.pose_follower import PoseFollower
 from arm_control.planning.receding import PlanFollower, RecedingParameters
-from arm_control.planning.worker import Planning
+from arm_control.planning.worker import PlannerClient
 
 PLANNER_DIED = "the planner has died"
 
@@ -71,8 +70,8 @@ class LawOutput(NamedTuple):
         Model terms of the measured state.
     tau : ndarray, shape (nv,)
         Torque [N m or N].
-    torque_terms : dict of str to ndarray, shape (nv,)
-        What the torque is the sum of, by name.
+    split : callable
+        Returns the terms of the torque, each of shape (nv,), by name; computed only when it is called.
     X_WT : Pose
         Desired pose of the end effector.
     figures : callable
@@ -85,7 +84,7 @@ class LawOutput(NamedTuple):
 
     terms: Terms
     tau: Array
-    torque_terms: dict[str, Array]
+    split: Callable[[], dict[str, Array]]
     X_WT: Pose
     figures: Callable[[], dict[str, float]]
     fault: str = ""
@@ -161,7 +160,7 @@ class OscController:
         """See :class:`Controller`; the law depends on the present state only, so that a brake changes nothing."""
         reference = self._follower.reference(measurement.stamp_ns, measurement.q)
         output = self._law.tick(measurement.q, measurement.v, reference, tau_dist)
-        return LawOutput(output.state, output.tau, output.terms, reference.X_WT, lambda: _osc_figures(output))
+        return LawOutput(output.state, output.tau, lambda: output.terms, reference.X_WT, lambda: _osc_figures(output))
 
 
 class JointController:
@@ -173,22 +172,22 @@ class JointController:
         The arm.
     parameters : JointControlParameters
         Gains and tolerances.
-    goals : Queue, optional
+    goals : GoalQueue, optional
         The goals; by default none.
 
     Attributes
     ----------
-    follower : Follower
+    follower : JointFollower
         How the newest trajectory goes.
     """
 
     def __init__(
-        self, model: RobotModel, parameters: JointControlParameters, goals: Queue[JointGoal] | None = None
+        self, model: RobotModel, parameters: JointControlParameters, goals: GoalQueue[JointGoal] | None = None
     ) -> None:
         self._model = model
-        self._goals: Queue[JointGoal] = Queue() if goals is None else goals
+        self._goals: GoalQueue[JointGoal] = GoalQueue() if goals is None else goals
         self._goal: JointGoal | None = None
-        self.follower = Follower(model, parameters.following, np.zeros(model.nq))
+        self.follower = JointFollower(model, parameters.following, np.zeros(model.nq))
         self.configure(parameters)
 
     def configure(self, parameters: JointControlParameters) -> None:
@@ -218,10 +217,10 @@ class JointController:
         output = self._law.tick(terms, reference)
         X_WT = self._model.pose(reference.q_des)
         figures = {"joint_error": float(abs(output.error).max())}
-        return LawOutput(terms, output.tau, output.terms, X_WT, lambda: figures, refused=refused)
+        return LawOutput(terms, output.tau, lambda: output.terms, X_WT, lambda: figures, refused=refused)
 
     def _hold(self, q: Array) -> None:
-        self.follower = Follower(self._model, self._following, q)
+        self.follower = JointFollower(self._model, self._following, q)
 
     def _start_due_goal(self, stamp_ns: int) -> ArmControlError | None:
         """Start the goal that has become due; return why it cannot be followed."""
@@ -248,7 +247,7 @@ class IlqrController:
         The arm.
     parameters : RecedingParameters
         The reach, and when to plan it anew.
-    planner : Planning
+    planner : PlannerClient
         What plans; it has the same parameters.
     waits : bool
         Whether a state waits for the plan that it asks for.
@@ -265,7 +264,7 @@ class IlqrController:
         self,
         model: RobotModel,
         parameters: RecedingParameters,
-        planner: Planning,
+        planner: PlannerClient,
         *,
         waits: bool,
         follower: PoseFollower | None = None,
@@ -286,7 +285,7 @@ class IlqrController:
     def restart(self, q: Array) -> None:
         """See :class:`Controller`."""
         self._follower.restart(q)
-        self.plans.let_go(q)
+        self.plans.hold(q)
 
     def tick(self, measurement: Measurement, is_braked: bool, tau_dist: Array | None) -> LawOutput:
         """See :class:`Controller`; a braked arm is planned for anew when it is enabled."""
@@ -294,20 +293,20 @@ class IlqrController:
         terms = self._model.evaluate(measurement.q, measurement.v)
         X_WT = self._follower.reference(stamp_ns, measurement.q).X_WT
         if is_braked:
-            self.plans.let_go(measurement.q)
+            self.plans.hold(measurement.q)
         target = None if is_braked else self._follower.active
         torque = self.plans.tick(stamp_ns, terms, target, X_WT)
         torque_terms = {"feedforward": torque.feedforward, "feedback": torque.feedback}
         fault = "" if self._planner.alive else PLANNER_DIED
         return LawOutput(
-            terms, torque.tau, torque_terms, X_WT, lambda: self._figures(stamp_ns, terms, X_WT), fault=fault
+            terms, torque.tau, lambda: torque_terms, X_WT, lambda: self._figures(stamp_ns, terms, X_WT), fault=fault
         )
 
     def _figures(self, stamp_ns: int, terms: Terms, X_WT: Pose) -> dict[str, float]:
         figures = {"tube_error": self.plans.tube_error(stamp_ns, terms), **_pose_figures(pose_error(terms.X_WE, X_WT))}
         if (plan := self.plans.plan) is not None:
             figures |= {"plan_cost": plan.cost, "plan_iterations": float(plan.iterations)}
-        if (newest := self.plans.newest) is not None:
+        if (newest := self.plans.last_answer) is not None:
             figures["plan_ms"] = 1e3 * newest.seconds
         return figures
 

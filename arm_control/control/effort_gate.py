@@ -21,6 +21,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from math import isfinite
 from typing import NamedTuple
 
 import numpy as np
@@ -173,8 +174,7 @@ class EffortGate:
         InputError
             When the command must not pass: braked, stale, from the future, misnamed, wrong length or not finite.
         """
-        if self.is_braked:
-            raise InputError(f"braked ({self.reason}): enable first")
+        self._refuse_while_braked()
         try:
             if not -self.period - ROUNDING <= age <= self._max_age:
                 self._refuse_out_of_time(age)
@@ -183,6 +183,23 @@ class EffortGate:
             self._fail()
             self._refused = True
             raise
+
+    def offer_in_order(self, tau: Array) -> None:
+        """Offer a command of this very tick, in the model's joint order.
+
+        Parameters
+        ----------
+        tau : ndarray, shape (nv,)
+            Torque [N m or N].
+
+        Raises
+        ------
+        InputError
+            When the command must not pass: braked, or not finite.
+        """
+        if self.state is GateState.BRAKED or not isfinite(tau.sum()):
+            self.offer(self._model.joint_names, tau)
+        self._command = tau
 
     def tick(self, t: Terms, dt: float) -> GateOutput:
         """Torque for the actuators in this state; takes the offered command, if there is one.
@@ -208,7 +225,8 @@ class EffortGate:
             self._counted += 1
             self._missed = 0
             self._refused = False
-            self._set(GateState.PASSING, "")
+            if self.state is not GateState.PASSING:
+                self._set(GateState.PASSING, "")
         if self.state is GateState.PASSING:
             tau = self._tau if command is None else command
             are_limits_on = self._are_joint_limits_on
@@ -249,6 +267,10 @@ class EffortGate:
     def _set(self, state: GateState, reason: str) -> None:
         self.state = state
         self.reason = reason
+
+    def _refuse_while_braked(self) -> None:
+        if self.is_braked:
+            raise InputError(f"braked ({self.reason}): enable first")
 
     def _refuse_out_of_time(self, age: float) -> None:
         allowed = self.parameters.max_age

@@ -22,7 +22,7 @@ from arm_control.control.controllers import (
     Measurement,
     OscController,
 )
-from arm_control.control.effort_gate import EffortGate, GateOutput, GateParameters
+from arm_control.control.effort_gate import EffortGate, GateOutput, GateParameters, GateState
 from arm_control.control.osc.tuning import OscTuning
 from arm_control.core.parameters import Parameters, group
 from arm_control.core.time import NANOSECONDS
@@ -83,8 +83,6 @@ class TickResult(NamedTuple):
         What avoidance adds; None without avoidance.
     tau : ndarray, shape (nv,)
         Torque offered to the gate [N m or N].
-    torque_terms : dict of str to ndarray, shape (nv,)
-        The terms of ``tau``, that of avoidance included.
     gate : GateOutput
         Torque that passes the gate, and the state of the gate.
     refused : ArmControlError or None
@@ -95,9 +93,14 @@ class TickResult(NamedTuple):
     law: LawOutput
     avoidance: AvoidanceOutput | None
     tau: Array
-    torque_terms: dict[str, Array]
     gate: GateOutput
     refused: ArmControlError | None
+
+    @property
+    def torque_terms(self) -> dict[str, Array]:
+        """The terms of ``tau``, each of shape (nv,), by name; that of avoidance is all that it changes [N m or N]."""
+        terms = self.law.split()
+        return terms if self.avoidance is None else {**terms, "avoidance": self.tau - self.law.tau}
 
 
 class KnownDisturbance:
@@ -107,26 +110,32 @@ class KnownDisturbance:
     ----------
     timeout : float
         Age at which it has ended, by the states' stamps [s].
+
+    Attributes
+    ----------
+    is_over : bool
+        Whether there is none.
     """
 
     def __init__(self, timeout: float) -> None:
         self.timeout = timeout
-        self._newest: tuple[int, Array] | None = None
+        self.clear()
 
     def set(self, stamp_ns: int, tau_dist: Array) -> None:
         """Set the torque, shape (nv,) [N m or N], that holds from the state with this stamp [ns] on."""
-        self._newest = stamp_ns, tau_dist
+        self._since_ns = stamp_ns
+        self._tau_dist = tau_dist
+        self.is_over = False
 
     def clear(self) -> None:
         """Forget it: time has started over."""
-        self._newest = None
+        self.is_over = True
 
     def at(self, stamp_ns: int) -> Array | None:
         """Return the torque that holds in the state with this stamp [ns]; None when there is none."""
-        if self._newest is None:
-            return None
-        since_ns, tau_dist = self._newest
-        return tau_dist if stamp_ns - since_ns <= self.timeout * NANOSECONDS else None
+        if not self.is_over and stamp_ns - self._since_ns > self.timeout * NANOSECONDS:
+            self.is_over = True
+        return None if self.is_over else self._tau_dist
 
 
 class GapWatch:
@@ -202,7 +211,6 @@ class ControlLoop:
         *,
         waits_for_commands: bool = False,
     ) -> None:
-        self._model = model
         self.controller = controller
         self.avoidance = avoidance
         self.gate = EffortGate(model, gate)
@@ -223,32 +231,25 @@ class ControlLoop:
             self._restart(measurement)
         elif fault := self.gaps.fault(measurement.dt):
             self.gate.brake(fault)
-        tau_dist = self.disturbance.at(measurement.stamp_ns)
-        law = self.controller.tick(measurement, self.gate.is_braked, tau_dist)
-        tau, torque_terms, avoidance = law.tau, law.torque_terms, None
-        if self.avoidance is not None:
-            avoidance = self.avoidance.tick(law.terms, obstacles)
-            tau = avoidance.combined(law.tau)
-            torque_terms = {**torque_terms, "avoidance": tau - law.tau}
+        tau_dist = None if self.disturbance.is_over else self.disturbance.at(measurement.stamp_ns)
+        law = self.controller.tick(measurement, self.gate.state is GateState.BRAKED, tau_dist)
+        avoidance = None if self.avoidance is None else self.avoidance.tick(law.terms, obstacles)
+        tau = law.tau if avoidance is None else avoidance.combined(law.tau)
         if law.fault:
             self.gate.brake(law.fault)
-        refused = self._offer(tau)
+        refused = None
+        try:
+            self.gate.offer_in_order(tau)
+        except InputError as error:
+            refused = error
         output = self.gate.tick(law.terms, measurement.dt or FIRST_DT)
-        return TickResult(measurement, law, avoidance, tau, torque_terms, output, refused)
+        return TickResult(measurement, law, avoidance, tau, output, refused)
 
     def _restart(self, measurement: Measurement) -> None:
         self.gate.reset()
         self.gaps.restart()
         self.disturbance.clear()
         self.controller.restart(measurement.q)
-
-    def _offer(self, tau: Array) -> ArmControlError | None:
-        """Offer torque to the gate; return why it is refused."""
-        try:
-            self.gate.offer(self._model.joint_names, tau.tolist())
-        except InputError as error:
-            return error
-        return None
 
 
 def control_loop(model: RobotModel, parameters: LoopParameters) -> ControlLoop:

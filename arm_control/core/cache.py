@@ -1,16 +1,16 @@
-"""A cache of bytes between runs: machine code that was made for one robot, results that took long.
+"""A cache of bytes between runs: machine code compiled for one robot, and other results of long computations.
 
-Who can write an entry can have code run by whoever loads it. So an entry is used only when nobody else
-can have written it (``private_files``) and nothing in it has changed (a digest). What does not pass is
-reported (logger ``arm_control.core.cache``), removed, and made again by the caller. The digest finds damage;
-it is the owner and the mode of directory and file that keep forgers out.
+Another user who could write an entry could run code in the process that loads it. Therefore an entry is used only when
+no other user can have written it (:mod:`arm_control.core.private_files`) and its digest is right. An entry that fails
+a check is reported (logger ``arm_control.core.cache``) and removed; the caller computes the data again. The digest
+detects damage; owner and mode of directory and file protect against forgery.
 
 An entry is one file, named after the SHA-256 of its key::
 
     magic | SHA-256 of all that follows | lengths of key, title, data | key | title | data
 
-It is written under another name and renamed when complete, so several processes may share a cache. The
-time stamp of a file says when the entry was last used; when the cache is full, the oldest ones go.
+It is written under another name and renamed when complete, so several processes may share a cache. The time stamp of
+a file is the time of its last use; when the cache is full, the least recently used entries are removed.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from arm_control.exceptions import ParameterError
 LOG = logging.getLogger("arm_control.core.cache")
 
 MAX_BYTES = 256 * 2**20
-"""Largest size of all entries together, unless stated otherwise."""
+"""Default of the largest size of all entries together."""
 
 LEFTOVER_AGE = 3600.0
-"""Age from which an unfinished file belongs to a writer that was killed [s]."""
+"""Age at which an unfinished file counts as left by a killed process [s]."""
 
 _MAGIC = b"arm_control cache 1\n"
 _DIGEST = slice(len(_MAGIC), len(_MAGIC) + 32)
@@ -51,7 +51,7 @@ class Entry:
     Attributes
     ----------
     title : str
-        What it is, for people.
+        Description, for the user.
     size : int
         Size of the file [bytes].
     used : float
@@ -67,29 +67,29 @@ class Entry:
 
 
 def default_directory() -> Path | None:
-    """Where the cache is, according to the environment.
+    """Directory of the cache, from the environment.
 
     Returns
     -------
     Path or None
         ``$ARM_CONTROL_CACHE``, else ``$XDG_CACHE_HOME/arm_control`` when that is absolute, else
-        ``~/.cache/arm_control``. None, for no cache, when ``ARM_CONTROL_CACHE`` is ``off`` or there is
-        no home directory.
+        ``~/.cache/arm_control``. None (no cache) when ``ARM_CONTROL_CACHE`` is ``off`` or the user has no home
+        directory.
 
     Raises
     ------
     ParameterError
         ``ARM_CONTROL_CACHE`` is neither ``off`` nor an absolute path.
     """
-    stated = os.environ.get("ARM_CONTROL_CACHE", "")
-    if stated == "off":
+    setting = os.environ.get("ARM_CONTROL_CACHE", "")
+    if setting == "off":
         return None
-    if stated:
-        if not os.path.isabs(stated):
+    if setting:
+        if not os.path.isabs(setting):
             raise ParameterError(
-                f"ARM_CONTROL_CACHE is '{stated}'; allowed: 'off', or the absolute path of a directory"
+                f"ARM_CONTROL_CACHE is '{setting}'; allowed: 'off', or the absolute path of a directory"
             )
-        return Path(stated)
+        return Path(setting)
     for base in (os.environ.get("XDG_CACHE_HOME", ""), os.path.expanduser("~/.cache")):
         if os.path.isabs(base):
             return Path(base, "arm_control")
@@ -97,15 +97,15 @@ def default_directory() -> Path | None:
 
 
 class Cache:
-    """Bytes by key, kept in a directory. No method raises because of what is, or is not, on the disk.
+    """Bytes by key, stored in a directory. No method raises because of the state of the disk.
 
-    It is for POSIX systems; elsewhere (Windows) it stays empty. A user who has become root with the
-    home of somebody else (``sudo``) has no cache: the directory belongs to the other one.
+    It needs a POSIX system; elsewhere (Windows) it stays empty. It also stays empty for root with the home directory
+    of another user (``sudo``), because the directory belongs to that user.
 
     Parameters
     ----------
     directory : Path or None
-        Made when something is first stored. None: nothing is kept, nothing is found.
+        Directory, created by the first :meth:`store`. None: nothing is stored or loaded.
     max_bytes : int
         Largest size of all entries together [bytes].
 
@@ -124,7 +124,7 @@ class Cache:
         self._refused = False
 
     def load(self, key: str) -> bytes | None:
-        """Find what was stored under a key.
+        """Return the data stored under a key.
 
         Parameters
         ----------
@@ -134,26 +134,27 @@ class Cache:
         Returns
         -------
         bytes or None
-            Exactly what was stored; None when there is nothing, or nothing that may be trusted.
+            The stored data; None when there is no entry, or none that can be trusted.
         """
-        name, found = _name(_encode(key)), None
+        name = _name(_encode(key))
+        entry = None
         with self._open() as directory:
-            if directory is not None and (found := self._read(directory, name)):
-                with suppress(OSError):  # somebody may have removed it, or the disk is read-only
+            if directory is not None and (entry := self._read(directory, name)):
+                with suppress(OSError):  # removed by another process, or the disk is read-only
                     os.utime(name, dir_fd=directory, follow_symlinks=False)
-        return found[1] if found else None
+        return entry[1] if entry else None
 
     def store(self, key: str, data: bytes, title: str = "") -> None:
-        """Keep data under a key, in place of what was there. When that is impossible, a warning is logged.
+        """Store data under a key, replacing earlier data. A failure logs a warning.
 
         Parameters
         ----------
         key : str
             Everything the data depends on.
         data : bytes
-            What :meth:`load` returns from now on.
+            The data for :meth:`load` to return.
         title : str
-            What it is, for people; what cannot be printed becomes a question mark.
+            Description, for the user; characters that cannot be printed become question marks.
         """
         content = _pack(key, title, data)
         name = _name(_encode(key))
@@ -161,24 +162,24 @@ class Cache:
             if directory is None:
                 return
             if len(content) > self.max_bytes:
-                LOG.warning("an entry of %d bytes is not cached, allowed: %d", len(content), self.max_bytes)
+                LOG.warning("an entry of %d bytes is not cached; allowed: %d bytes", len(content), self.max_bytes)
                 return
             self._make_room(directory, name, len(content))
             write_file(directory, name, content)
 
     def entries(self) -> list[Entry]:
-        """List the entries that may be used, the last used first; others are reported and removed."""
-        found = []
+        """List the valid entries, the last used first; others are reported and removed."""
+        entries = []
         with self._open() as directory:
             if directory is None:
                 return []
             for name, status in _files(directory):
                 if not name.endswith(PART) and (content := self._read(directory, name)):
-                    found.append(Entry(content[0], status.st_size, status.st_mtime, self._path(name)))
-        return sorted(found, key=lambda entry: entry.used, reverse=True)
+                    entries.append(Entry(content[0], status.st_size, status.st_mtime, self._path(name)))
+        return sorted(entries, key=lambda entry: entry.used, reverse=True)
 
     def clear(self) -> int:
-        """Remove all entries and what killed writers left; return how many files that were."""
+        """Remove all entries and all files left by killed processes; return the number of removed files."""
         removed = 0
         with self._open() as directory:
             if directory is not None:
@@ -190,9 +191,9 @@ class Cache:
 
     @contextmanager
     def _open(self, create: bool = False) -> Iterator[int | None]:
-        """Open the directory for one operation; None when there is none or it must not be used.
+        """Open the directory for one operation; None when it does not exist or must not be used.
 
-        Whatever the disk refuses ends the operation and becomes a warning.
+        An error of the file system ends the operation and logs a warning.
         """
         directory = None
         try:
@@ -201,7 +202,7 @@ class Cache:
         except OSError as error:
             self._warn(error.strerror)
         except Refused as reason:
-            self._refused = True  # said once, not for every entry
+            self._refused = True  # one warning, not one for every entry
             self._warn(reason)
         try:
             yield directory
@@ -212,7 +213,7 @@ class Cache:
                 os.close(directory)
 
     def _read(self, directory: int, name: str) -> tuple[str, bytes] | None:
-        """Title and data of an entry; None when there is none. One that must not be used is removed."""
+        """Title and data of an entry; None when it does not exist. An entry that must not be used is removed."""
         try:
             return _unpack(name, read_file(directory, name, self.max_bytes))
         except FileNotFoundError:
@@ -225,7 +226,7 @@ class Cache:
         return None
 
     def _make_room(self, directory: int, name: str, size: int) -> None:
-        """Remove what killed writers left, and the oldest entries, so that ``size`` more bytes fit."""
+        """Remove files left by killed processes, and the oldest entries until ``size`` more bytes fit."""
         room = self.max_bytes - size
         for other, status in sorted(_files(directory), key=lambda file: file[1].st_mtime, reverse=True):
             if other.endswith(PART):
@@ -244,12 +245,12 @@ class Cache:
 
 
 def _files(directory: int) -> list[tuple[str, os.stat_result]]:
-    """Names and status of the cache's files, finished or not; what else lies there is left alone."""
-    found = []
+    """Names and status of the cache's files, complete or not, without foreign files of the directory."""
+    files = []
     for name in filter(_NAME.fullmatch, os.listdir(directory)):
         with suppress(FileNotFoundError):
-            found.append((name, os.stat(name, dir_fd=directory, follow_symlinks=False)))
-    return found
+            files.append((name, os.stat(name, dir_fd=directory, follow_symlinks=False)))
+    return files
 
 
 def _encode(key: str) -> bytes:
@@ -267,16 +268,16 @@ def _pack(key: str, title: str, data: bytes) -> bytes:
 
 
 def _unpack(name: str, content: bytes) -> tuple[str, bytes]:
-    """Title and data of an entry, once everything in it fits."""
+    """Title and data of an entry, after all checks of its content."""
     if len(content) < _HEADER_SIZE or not content.startswith(_MAGIC):
         raise Refused("it is not an entry of this version of the cache")
     lengths = _LENGTHS.unpack_from(content, _DIGEST.stop)
     if len(content) != _HEADER_SIZE + sum(lengths):
-        raise Refused(f"it has {len(content)} bytes, its header says {_HEADER_SIZE + sum(lengths)}")
+        raise Refused(f"it has {len(content)} bytes; its header states {_HEADER_SIZE + sum(lengths)}")
     if sha256(memoryview(content)[_DIGEST.stop :]).digest() != content[_DIGEST]:
-        raise Refused("it is damaged: its digest does not fit")
+        raise Refused("it is damaged: its digest is wrong")
     title = _HEADER_SIZE + lengths[0]
     data = title + lengths[1]
     if _name(content[_HEADER_SIZE:title]) != name:
-        raise Refused("it holds the data of another key")
+        raise Refused("it has the data of another key")
     return content[title:data].decode(errors="replace"), content[data:]

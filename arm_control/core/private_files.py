@@ -1,7 +1,7 @@
-"""Files that only this user can have written: what others could have put there is refused.
+"""Files that only this user can have written: files that another user could have written are refused.
 
-A directory is opened once and its files are opened relative to it; owner, mode and kind are checked on
-the open file that is then read, so nothing can be exchanged in between. POSIX only, see ``SUPPORTED``.
+A directory is opened once, and its files are opened relative to it. Owner, mode and file type are checked on the open
+file that is then read, so that no other file can replace it in between. POSIX only, see ``SUPPORTED``.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from pathlib import Path
 
 _DIR_FD = {os.open, os.mkdir, os.rename, os.rmdir, os.stat, os.unlink, os.utime} <= os.supports_dir_fd
 SUPPORTED = _DIR_FD and hasattr(os, "O_NOFOLLOW") and hasattr(os, "geteuid")
-"""Whether this system can do it."""
+"""Whether this system has the functions for that."""
 
 PART = ".part"
-"""How the name of a file ends that is still being written, or whose writer was killed."""
+"""Suffix of files that are being written, or whose process was killed."""
 
 
 class Refused(Exception):
-    """A directory or a file that must not be used; the message says why."""
+    """A directory or a file that must not be used; the message states the reason."""
 
 
 def open_directory(path: Path, create: bool = False) -> int:
@@ -32,7 +32,7 @@ def open_directory(path: Path, create: bool = False) -> int:
     path : Path
         The directory.
     create : bool
-        Make it, and what is above it, when there is none; mode 0700 whatever the umask.
+        Create the directory and its parents if necessary, with mode 0700 whatever the umask.
 
     Returns
     -------
@@ -42,21 +42,21 @@ def open_directory(path: Path, create: bool = False) -> int:
     Raises
     ------
     Refused
-        It is a symbolic link or no directory, belongs to another user, or others may write to it.
+        It is a symbolic link, is not a directory, belongs to another user, or other users may write to it.
     OSError
-        It cannot be opened or made.
+        It cannot be opened or created.
     """
-    created = create and _make(path)
+    created = create and _create(path)
     try:
         directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
-            raise Refused("it is a symbolic link, or no directory") from error
+            raise Refused("it is a symbolic link, or not a directory") from error
         raise
     try:
         _check_private(os.fstat(directory))
         if created:
-            os.fchmod(directory, 0o700)  # whatever the umask took away
+            os.fchmod(directory, 0o700)  # independent of the umask
     except BaseException:
         os.close(directory)
         raise
@@ -69,21 +69,21 @@ def read_file(directory: int, name: str, max_bytes: int) -> bytes:
     Parameters
     ----------
     directory : int
-        From :func:`open_directory`.
+        File descriptor from :func:`open_directory`.
     name : str
-        The file in it.
+        Name of a file in it.
     max_bytes : int
         Largest size allowed.
 
     Raises
     ------
     Refused
-        It is no regular file, has several names, is too large, belongs to another user, or others may
+        It is not a regular file, has several hard links, is too large, belongs to another user, or other users may
         write to it.
     OSError
         It cannot be read.
     """
-    try:  # not blocking, or a FIFO would wait for its writer
+    try:  # O_NONBLOCK: a FIFO would wait for its writer
         file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=directory)
     except OSError as error:
         if error.errno == errno.ELOOP:
@@ -101,18 +101,27 @@ def read_file(directory: int, name: str, max_bytes: int) -> bytes:
 
 
 def write_file(directory: int, name: str, content: bytes) -> None:
-    """Write a file, mode 0600, in place of what has its name; it is either complete or not there.
+    """Write a file with mode 0600, replacing an earlier file; no process sees it incomplete.
+
+    Parameters
+    ----------
+    directory : int
+        File descriptor from :func:`open_directory`.
+    name : str
+        Name of the file.
+    content : bytes
+        All of its content.
 
     Raises
     ------
     OSError
-        It cannot be written; nothing has changed.
+        It cannot be written; an earlier file stays as it was.
     """
     part = f"{name}.{secrets.token_hex(8)}{PART}"
     file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=directory)
     try:
         try:
-            os.fchmod(file, 0o600)  # whatever the umask took away
+            os.fchmod(file, 0o600)  # independent of the umask
             rest = memoryview(content)
             while rest:
                 rest = rest[os.write(file, rest) :]
@@ -126,7 +135,15 @@ def write_file(directory: int, name: str, content: bytes) -> None:
 
 
 def remove_file(directory: int, name: str) -> bool:
-    """Remove what has this name, if it can be removed: anything but a directory with something in it."""
+    """Remove a file or an empty directory; return whether that succeeded.
+
+    Parameters
+    ----------
+    directory : int
+        File descriptor from :func:`open_directory`.
+    name : str
+        Name of the file in it.
+    """
     try:
         try:
             os.unlink(name, dir_fd=directory)
@@ -137,8 +154,8 @@ def remove_file(directory: int, name: str) -> bool:
     return True
 
 
-def _make(path: Path) -> bool:
-    """Make a directory for this user alone; return False when there is one."""
+def _create(path: Path) -> bool:
+    """Create a directory for this user alone; return False when it exists already."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         path.mkdir(mode=0o700)
@@ -149,16 +166,18 @@ def _make(path: Path) -> bool:
 
 def _check_private(status: os.stat_result) -> None:
     if status.st_uid != os.geteuid():
-        raise Refused(f"it belongs to user {status.st_uid}, allowed: {os.geteuid()}, who runs this")
+        raise Refused(f"it belongs to user {status.st_uid}; allowed: {os.geteuid()}, the user of this process")
     if status.st_mode & 0o022:
-        raise Refused(f"others may write to it: mode {stat.S_IMODE(status.st_mode):04o}, allowed: 0755 or less")
+        raise Refused(
+            f"other users may write to it: its mode is {stat.S_IMODE(status.st_mode):04o}; allowed: 0755 or less"
+        )
 
 
 def _check_file(status: os.stat_result, max_bytes: int) -> None:
     if not stat.S_ISREG(status.st_mode):
         raise Refused("it is not a regular file")
-    if status.st_nlink > 1:  # 0 is fine: another process has just put a new file in its place
-        raise Refused(f"it has {status.st_nlink} names (hard links), allowed: 1")
+    if status.st_nlink > 1:  # 0: another process has just replaced the file
+        raise Refused(f"it has {status.st_nlink} hard links; allowed: 1")
     if status.st_size > max_bytes:
-        raise Refused(f"it has {status.st_size} bytes, allowed: {max_bytes}")
+        raise Refused(f"it has {status.st_size} bytes; allowed: {max_bytes}")
     _check_private(status)

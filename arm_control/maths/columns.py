@@ -1,7 +1,7 @@
-"""Columns: a scalar that is a number for each of many cases, so that a law's text runs on all of them at once.
+"""Columns: a scalar type with one float for each of many cases, so that a law runs on all cases at once.
 
-The other way to run a text on many cases is to compile it (:meth:`arm_control.RobotModel.compile_columns`);
-this one needs NumPy only, and is what a compiled one is compared with.
+A law can also be compiled for many cases (:meth:`arm_control.RobotModel.compile_columns`); columns need NumPy only, and
+are the reference that a compiled law is compared with.
 """
 
 from __future__ import annotations
@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from arm_control.maths.poses import Array
 from arm_control.maths.scalars import cos, sin, sqrt
-
-Array = np.ndarray[Any, Any]
 
 
 class Column:
-    """Numbers, shape (n,), with the arithmetic of one; see :mod:`arm_control.maths.scalars`."""
+    """Floats, shape (n,), with the arithmetic of a scalar; see :mod:`arm_control.maths.scalars`."""
 
     __slots__ = ("values",)
 
@@ -54,7 +53,7 @@ class Column:
         return Column(np.sqrt(self.values))
 
     def maximum(self, other: Any) -> Any:
-        """The larger one."""
+        """The larger of this and another scalar."""
         return Column(np.maximum(self.values, _values(other)))
 
     def select(self, a: Any, b: Any) -> Any:
@@ -66,7 +65,7 @@ class Column:
         return Column(np.arctan2(_values(y), _values(x)))
 
     def nearest(self) -> Any:
-        """Nearest whole number."""
+        """The nearest integer; halfway between two the even one."""
         return Column(np.rint(self.values))
 
 
@@ -93,14 +92,27 @@ def _values(x: Any) -> Any:
 
 
 def columns(rows: Any) -> Array:
-    """Rows of numbers, shape (k, n), as k columns: what a text takes for k scalars."""
+    """Rows of floats, shape (k, n), as k columns: the k scalars of a law."""
     entries = np.empty(len(rows), dtype=object)
     entries[:] = [Column(row) for row in rows]
     return entries
 
 
 def rows(entries: Any, n: int) -> Array:
-    """Columns (or numbers) back to numbers, shape (..., n)."""
+    """Columns back to floats.
+
+    Parameters
+    ----------
+    entries : column, float, or array of them
+        Results of a law, any shape.
+    n : int
+        Number of cases.
+
+    Returns
+    -------
+    ndarray, shape (..., n)
+        A float for every entry and case.
+    """
     entries = np.asarray(entries, dtype=object)
     values = np.empty((entries.size, n))
     for row, entry in zip(values, entries.ravel(), strict=True):

@@ -43,7 +43,13 @@ def sqrt(x: Scalar) -> Scalar:
 
 
 def atan2(y: Scalar, x: Scalar) -> Scalar:
-    """Angle of the point (x, y) [rad], in [-pi, pi]."""
+    """Angle of the point (x, y) [rad], in [-pi, pi].
+
+    Parameters
+    ----------
+    y, x : scalar
+        Coordinates of the point, in one unit.
+    """
     if isinstance(y, _NUMBER) and isinstance(x, _NUMBER):
         return math.atan2(y, x)
     return (x if isinstance(y, _NUMBER) else y).atan2(y, x)
@@ -55,7 +61,13 @@ def nearest(x: Scalar) -> Scalar:
 
 
 def maximum(x: Scalar, y: Scalar) -> Scalar:
-    """Return the larger of two scalars, or of two arrays entry by entry."""
+    """Return the larger of two scalars, or of two arrays entry by entry.
+
+    Parameters
+    ----------
+    x, y : scalar or array of scalars
+        Values in one unit; shapes broadcast.
+    """
     if _is_array(x) or _is_array(y):
         return np.maximum(x, y) if _is_numeric(x, y) else _MAXIMUM(x, y)
     if isinstance(x, _NUMBER):
@@ -64,7 +76,13 @@ def maximum(x: Scalar, y: Scalar) -> Scalar:
 
 
 def minimum(x: Scalar, y: Scalar) -> Scalar:
-    """Return the smaller of two scalars, or of two arrays entry by entry."""
+    """Return the smaller of two scalars, or of two arrays entry by entry.
+
+    Parameters
+    ----------
+    x, y : scalar or array of scalars
+        Values in one unit; shapes broadcast.
+    """
     if _is_array(x) or _is_array(y):
         return np.minimum(x, y) if _is_numeric(x, y) else _MINIMUM(x, y)
     return -maximum(-x, -y)

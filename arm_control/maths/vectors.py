@@ -12,14 +12,23 @@ MIN_LENGTH = 1e-12
 
 
 def dot(a: Array, b: Array) -> Scalar:
-    """``a^T b`` of two vectors, shape (3,) each."""
+    """``a^T b``.
+
+    Parameters
+    ----------
+    a, b : array, shape (3,)
+        Vectors of any units.
+    """
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 def cross(a: Array, b: Array) -> Array:
-    """``a x b`` of two vectors, shape (3,) each.
+    """``a x b``, shape (3,): ``numpy.cross`` for any scalar, and faster for one pair.
 
-    ``numpy.cross`` does the same for rows of floats, but neither for nodes of a tape nor as fast for one pair.
+    Parameters
+    ----------
+    a, b : array, shape (3,)
+        Vectors of any units.
     """
     return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
 

@@ -16,8 +16,8 @@ from arm_control.control.avoidance.proximity import Obstacle
 from arm_control.core.time import NANOSECONDS
 from arm_control.maths.poses import Array, Pose, quaternion_from_rotation
 from arm_control.messages.markers import ADD, DELETE, LINE_STRIP, marker_form
+from arm_control.motion.joint_trajectory import Waypoints
 from arm_control.motion.pose_trajectory import PosePoints
-from arm_control.motion.waypoints import Waypoints
 from arm_control.simulation.obstacle_schedule import NAMESPACE, ObstacleUpdate
 
 TIME = "builtin_interfaces/msg/Time"
@@ -242,7 +242,7 @@ class MessageBuilder:
         width : float
             Width of the line [m].
         """
-        identity = Pose(np.eye(3), np.zeros(3))
+        identity = Pose.identity()
         message = self._marker(LINE_STRIP, identity, (width, 0.0, 0.0), points, LINE_COLOUR)
         _set_header(message, frame, stamp_ns)
         message.ns = "plan"
@@ -266,7 +266,7 @@ class MessageBuilder:
 
     def _update(self, update: ObstacleUpdate, frame: str, stamp_ns: int) -> Any:
         if update.obstacle is None:
-            identity = Pose(np.eye(3), np.zeros(3))
+            identity = Pose.identity()
             message = self._marker(0, identity, (0.0, 0.0, 0.0), np.zeros((0, 3)), OBSTACLE_COLOUR)
             message.action = DELETE
         else:

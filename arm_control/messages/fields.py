@@ -14,8 +14,8 @@ from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import FrameNotFound, InputError
 from arm_control.maths.poses import Pose, rotation_from_quaternion
 from arm_control.model import RobotModel
+from arm_control.motion.joint_trajectory import Waypoints
 from arm_control.motion.pose_trajectory import PosePoints
-from arm_control.motion.waypoints import Waypoints
 
 HORIZON_NS = 24 * 3600 * NANOSECONDS
 """A message that is to act later than this [ns] after the newest state has a wrong stamp."""
@@ -76,7 +76,7 @@ def waypoints_from_message(model: RobotModel, message: Any) -> Waypoints:
     Raises
     ------
     InputError
-        When no arm should follow them; see :meth:`arm_control.motion.waypoints.Waypoints.checked`.
+        When no arm should follow them; see :meth:`arm_control.motion.joint_trajectory.Waypoints.checked`.
     """
     if any(len(point.effort) for point in message.points):
         raise InputError("effort in a trajectory: it is computed here; leave it out")

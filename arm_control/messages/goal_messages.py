@@ -12,9 +12,7 @@ from arm_control.messages.fields import (
     waypoints_from_message,
 )
 from arm_control.model import RobotModel
-from arm_control.motion.goals import Goal, JointGoal
-from arm_control.motion.pose_follower import PoseMotion
-from arm_control.motion.references import Target
+from arm_control.motion.goals import Goal, JointGoal, PoseMotion, Target
 
 POSE_GOALS = ("target_pose", "pose_trajectory")
 JOINT_GOALS = ("joint_trajectory", "target_joint")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +13,6 @@ from arm_control.control.controllers import Measurement
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
-from arm_control.messages.fields import nanoseconds
 from arm_control.model import RobotModel
 
 
@@ -61,6 +62,8 @@ class JointStateReader:
         self._max_age = max_age
         self._last: Measurement | None = None
         self._older = 0
+        self._names: list[str] = []
+        self._index = np.zeros(0, dtype=int)
 
     def read(self, message: Any, info: dict[str, Any]) -> Reading:
         """Read a message.
@@ -72,40 +75,63 @@ class JointStateReader:
         info : dict
             Time stamps of the middleware [ns].
         """
+        stamp, last = message.header.stamp, self._last
+        stamp_ns = int(stamp.sec) * NANOSECONDS + int(stamp.nanosec)
         try:
-            return self._read(message, info)
+            if self._max_age:
+                refuse_stale(info, self._max_age)
+            if message.name != self._names:
+                self._learn_order(message.name)
+            q = np.array(message.position, dtype=float)
+            if len(q) != len(self._names) or not isfinite(q.sum()):
+                q = self._checked(message.position, "position")
+            q = q[self._index]
+            if last is not None and stamp_ns == last.stamp_ns:
+                return Repeated(stamp_ns)
+            is_restart = last is None or (stamp_ns < last.stamp_ns and self._has_time_started_over(stamp_ns, last))
+            dt = 0.0 if last is None or is_restart else (stamp_ns - last.stamp_ns) / NANOSECONDS
+            v = np.array(message.velocity, dtype=float)
+            if len(v) != len(self._names) or not isfinite(v.sum()):
+                v = self._velocity(message.velocity, q, dt)
+            else:
+                v = v[self._index]
         except InputError as error:
             return Refused(error)
-
-    def _read(self, message: Any, info: dict[str, Any]) -> Measurement | Repeated:
-        refuse_stale(info, self._max_age)
-        q = self._model.in_joint_order(message.name, message.position)
-        stamp_ns = nanoseconds(message.header.stamp)
-        last = self._last
-        if last is not None and stamp_ns == last.stamp_ns:
-            return Repeated(stamp_ns)
-        is_restart = last is None or self._has_time_started_over(stamp_ns, last.stamp_ns)
-        dt = 0.0 if last is None or is_restart else (stamp_ns - last.stamp_ns) / NANOSECONDS
-        v = self._velocity(message, q, dt)
+        self._older = 0
         self._last = Measurement(stamp_ns, q, v, dt, is_restart)
         return self._last
 
-    def _has_time_started_over(self, stamp_ns: int, last_ns: int) -> bool:
+    def _learn_order(self, names: Sequence[str]) -> None:
+        """Learn where the arm's joints stand among these; all later messages with the same names are read by it."""
+        places = self._model.in_joint_order(names, range(len(names)))
+        self._names = list(names)
+        self._index = places.astype(int)
+
+    def _checked(self, values: Sequence[float], what: str) -> Array:
+        """Return values by the message's names; only those of the arm's joints must be finite.
+
+        Raises
+        ------
+        InputError
+            When there is not one for each name, or one of the arm's is not finite.
+        """
+        self._model.in_joint_order(self._names, values, what)
+        return np.array(values, dtype=float)
+
+    def _has_time_started_over(self, stamp_ns: int, last: Measurement) -> bool:
         """Zero, or many older stamps in a row, are a new run; a single older stamp is an error."""
-        if stamp_ns > last_ns:
-            self._older = 0
-            return False
         self._older += 1
         if stamp_ns == 0 or self._older >= self.PATIENCE:
-            self._older = 0
             return True
-        stamp, last = stamp_ns / NANOSECONDS, last_ns / NANOSECONDS
-        raise InputError(f"out of order: stamp {stamp:.3f} s is older than the last, {last:.3f} s; two publishers?")
+        raise InputError(
+            f"out of order: stamp {stamp_ns / NANOSECONDS:.3f} s is older than the last,"
+            f" {last.stamp_ns / NANOSECONDS:.3f} s; two publishers?"
+        )
 
-    def _velocity(self, message: Any, q: Array, dt: float) -> Array:
-        """Measured velocity, or the difference of positions for a driver that sends none."""
-        if len(message.velocity):
-            return self._model.in_joint_order(message.name, message.velocity, "velocity")
+    def _velocity(self, velocity: Sequence[float], q: Array, dt: float) -> Array:
+        """Measured velocity in joint order, or the difference of positions for a driver that sends none."""
+        if len(velocity):
+            return self._checked(velocity, "velocity")[self._index]
         if self._last is None or dt <= 0.0:
             return np.zeros_like(q)
         return (q - self._last.q) / dt

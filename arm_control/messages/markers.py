@@ -41,7 +41,7 @@ def shapes_of(marker: Any) -> list[tuple[Shape, Pose]]:
         When it is of a kind that is no obstacle, or its numbers do not fit its kind.
     """
     scale = np.array([marker.scale.x, marker.scale.y, marker.scale.z])
-    here = Pose(np.eye(3), np.zeros(3))
+    here = Pose.identity()
     if marker.type == SPHERE:
         _check_equal(marker, scale)
         return [(Sphere(float(scale.max()) / 2), here)]

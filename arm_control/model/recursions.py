@@ -1,10 +1,10 @@
-"""The recursions of rigid-body dynamics, once, for any scalar.
+"""The recursions of rigid-body dynamics, written once for any scalar.
 
     M(q) a + C(q, v) v + g(q) = tau
 
-Body i hangs on body p(i); X_i places it, S_i is its joint's axis, v_i and a_i its joint's speed and
-acceleration. All quantities of body i are in its own frame, but for ``X_W``. The world is accelerated by
--g, upwards, instead of pulling every body down.
+Body p is the parent of body i. X_i is the pose of body i in its parent, S_i the axis, v_i the speed and a_i the
+acceleration of its joint. All quantities of body i are in its own frame. Gravity enters as an upward acceleration -g
+of the world instead of a force on every body.
 
     V_i = X_i^-1 V_p + S_i v_i                                                                    (1)
     A_i = X_i^-1 A_p + S_i a_i + V_i x S_i v_i           A_W = -g                                  (2)
@@ -13,7 +13,12 @@ acceleration. All quantities of body i are in its own frame, but for ``X_W``. Th
     Ic_p += X_i Ic_i         M_ij = S_j . X_ji (Ic_i S_i)  for every j that carries i              (5)
 
 (1) to (4) are the recursive Newton-Euler algorithm, (5) is the composite-rigid-body algorithm.
-Functions take the joint transforms ``X`` of :func:`joint_poses`, so that a tape computes them once.
+
+Arguments have the same meaning in all functions, and every list has one entry for each body:
+
+    tree    the arm                          q, v, a, tau   joint position, velocity, acceleration, torque, (n,)
+    X       X_i, from :func:`joint_poses`    V, A           V_i and A_i, equations (1) and (2)
+    X_W     X_Wi, the pose in the world      Ic             Ic_i, from :func:`composite_inertias`
 
 Source: R. Featherstone, "Rigid Body Dynamics Algorithms", Springer 2008, tables 5.1, 6.2 and 7.1;
 B. Siciliano et al., "Robotics", Springer 2009, chapter 7.
@@ -31,11 +36,12 @@ from arm_control.model.spatial_vectors import Force, Inertia, Motion, motion_mat
 from arm_control.model.tree import Body, Frame, Tree
 
 REST = Motion(np.zeros(3), np.zeros(3))
+"""The motion of the world."""
 ZAXIS = np.array([0.0, 0.0, 1.0])
 
 
 def axis(body: Body) -> Motion:
-    """``S_i``, shared out to the coordinate that moves the joint: ``ratio`` times a unit of motion along z."""
+    """``S_i`` per speed of the coordinate that moves the joint: a unit motion along z, times ``ratio``."""
     z = ZAXIS * body.ratio
     return Motion(z, np.zeros(3)) if body.is_prismatic else Motion(np.zeros(3), z)
 
@@ -46,12 +52,12 @@ def along_axis(body: Body, force: Force) -> Scalar:
 
 
 def joint_poses(tree: Tree, q: Array) -> list[Pose]:
-    """``X_i``: every body seen from its parent, at joint positions q, shape (n,)."""
+    """``X_i``: pose of every body in its parent."""
     return [body.X_PB(q) for body in tree.bodies]
 
 
 def world_poses(tree: Tree, X: list[Pose]) -> list[Pose]:
-    """``X_WB``: every body seen from the world."""
+    """``X_Wi``: pose of every body in the world."""
     X_W: list[Pose] = []
     for body, X_i in zip(tree.bodies, X, strict=True):
         X_W.append(X_i if body.parent < 0 else X_W[body.parent] @ X_i)
@@ -59,12 +65,12 @@ def world_poses(tree: Tree, X: list[Pose]) -> list[Pose]:
 
 
 def frame_pose(frame: Frame, X_W: list[Pose]) -> Pose:
-    """``X_WF``: a link, seen from the world."""
+    """``X_WF``: pose of a link's frame in the world."""
     return frame.X_BF if frame.body < 0 else X_W[frame.body] @ frame.X_BF
 
 
 def relative_pose(tree: Tree, X: list[Pose], a: Frame, b: Frame) -> Pose:
-    """``X_AB``: link B, seen from link A; of the joints between them and no others."""
+    """``X_AB``: pose of link b's frame in link a's, from the joints between them only."""
     above_a, above_b = tree.path(a.body), tree.path(b.body)
     shared = set(above_a) & set(above_b)
     X_CA, X_CB = a.X_BF, b.X_BF
@@ -85,7 +91,7 @@ def velocities(tree: Tree, X: list[Pose], v: Array) -> list[Motion]:
 
 
 def accelerations(tree: Tree, X: list[Pose], V: list[Motion], v: Array, a: Array) -> list[Motion]:
-    """``A_i``, equation (2): spatial accelerations, that of free fall taken off."""
+    """``A_i``, equation (2): spatial accelerations less that of free fall."""
     A: list[Motion] = []
     for body, X_i, V_i in zip(tree.bodies, X, V, strict=True):
         A_p = Motion(-tree.gravity, np.zeros(3)) if body.parent < 0 else A[body.parent]
@@ -95,9 +101,9 @@ def accelerations(tree: Tree, X: list[Pose], V: list[Motion], v: Array, a: Array
 
 
 def inverse_dynamics(tree: Tree, X: list[Pose], V: list[Motion], A: list[Motion], F_E: Force | None = None) -> Array:
-    """Joint torque for these accelerations, equations (3) and (4), shape (n,).
+    """Joint torque for accelerations of the bodies, equations (3) and (4), shape (n,).
 
-    ``F_E`` is what the end effector exerts on its surroundings, in E's own frame at its origin.
+    ``F_E`` is the force that the end effector exerts on its surroundings, in E's frame at its origin.
     """
     F = [
         body.inertia * A_i + V_i.cross_force(body.inertia * V_i)
@@ -115,7 +121,7 @@ def inverse_dynamics(tree: Tree, X: list[Pose], V: list[Motion], A: list[Motion]
 
 
 def composite_inertias(tree: Tree, X: list[Pose]) -> list[Inertia]:
-    """``Ic_i``: every body with all it carries, as one rigid body; equation (5)."""
+    """``Ic_i``: inertia of every body together with the bodies it carries, equation (5)."""
     Ic = [body.inertia for body in tree.bodies]
     for i in reversed(range(len(Ic))):
         parent = tree.bodies[i].parent
@@ -140,16 +146,26 @@ def mass_matrix(tree: Tree, X: list[Pose], Ic: list[Inertia]) -> Array:
 
 
 def gravity_torque(tree: Tree, Ic: list[Inertia], X_W: list[Pose]) -> Array:
-    """``g``: what holds the composite bodies up, ``S_i . Ic_i (-g)``, shape (n,)."""
+    """``g``: joint torque against gravity, ``S_i . Ic_i (-g)``, shape (n,)."""
     torque = np.array([0.0] * tree.n, dtype=object)
     for body, Ic_i, X_i in zip(tree.bodies, Ic, X_W, strict=True):
-        lift = Ic_i * Motion(X_i.R.T @ -tree.gravity, np.zeros(3))
-        torque[body.coordinate] += along_axis(body, lift)
+        support = Ic_i * Motion(X_i.R.T @ -tree.gravity, np.zeros(3))
+        torque[body.coordinate] += along_axis(body, support)
     return numeric(torque)
 
 
 def jacobian(tree: Tree, X_W: list[Pose], body: int, p: Array) -> Array:
-    """``J`` of the point of a body that is at p in the world: ``V = J v``, world axes, shape (6, n)."""
+    """``J`` of a point of a body: ``V = J v``, world axes, shape (6, n).
+
+    Parameters
+    ----------
+    tree, X_W
+        As for all recursions.
+    body : int
+        Index of the body; -1 for the world.
+    p : array, shape (3,)
+        Position of the point in the world [m].
+    """
     J = np.array([[0.0] * tree.n] * 6, dtype=object)
     for i in tree.path(body):
         z = X_W[i].R[:, 2] * tree.bodies[i].ratio
@@ -176,15 +192,15 @@ def frame_acceleration(tree: Tree, frame: Frame, X_W: list[Pose], V: list[Motion
 
 
 def forward_dynamics(tree: Tree, X: list[Pose], V: list[Motion], v: Array, tau: Array) -> Array:
-    """Joint acceleration from torque: the articulated-body algorithm, shape (n,).
+    """Joint acceleration from torque by the articulated-body algorithm, shape (n,).
 
-    IA_i, pA_i: inertia and bias force of body i with all it carries, whose joints are free.
+    IA_i, pA_i: inertia and bias force of body i together with the bodies it carries, whose joints are free.
 
         U = IA S,  d = S . U + armature,  u = tau_i - S . pA,  c = V_i x S v_i
         IA_p += X (IA - U U^T / d) X^T         pA_p += X (pA + (IA - U U^T / d) c + U u / d)       (6)
         a_i = (u - U . A) / d,   A = X^-1 A_p + c,   A_i = A + S a_i                              (7)
 
-    No joint may mimic another one.
+    It is not valid for a tree with a joint that mimics another one.
     """
     bodies, S = tree.bodies, [axis(body).vector() for body in tree.bodies]
     X6 = [motion_matrix(X_i.inverse()) for X_i in X]
@@ -218,22 +234,22 @@ def kinetic_energy(tree: Tree, V: list[Motion], v: Array) -> Scalar:
 
 
 def potential_energy(tree: Tree, X_W: list[Pose]) -> Scalar:
-    """Potential energy, zero where all mass is at the world's origin [J]."""
+    """Potential energy, relative to all mass at the world's origin [J]."""
     return -(tree.gravity @ first_moment(tree, X_W))
 
 
 def first_moment(tree: Tree, X_W: list[Pose]) -> Array:
-    """Mass times position of the centre of mass of what moves, shape (3,) [kg m]."""
+    """Mass of the moving bodies times the position of their centre of mass, shape (3,) [kg m]."""
     return sum((body.inertia.in_parent(X).h for body, X in zip(tree.bodies, X_W, strict=True)), np.zeros(3))
 
 
 def centre_of_mass(tree: Tree, X_W: list[Pose]) -> Array:
-    """Centre of mass of what moves, in the world, shape (3,) [m]."""
+    """Centre of mass of the moving bodies in the world, shape (3,) [m]."""
     return first_moment(tree, X_W) / sum(body.inertia.m for body in tree.bodies)
 
 
 def numeric(array: Array) -> Array:
-    """Floats as floats; anything else stays an array of objects."""
+    """An array of objects as floats where all entries are numbers, else the array itself."""
     try:
         return array.astype(float)
     except TypeError:

@@ -1,8 +1,8 @@
-"""An arm's formulas, as SymPy expressions: to print, to differentiate, to turn into functions.
+"""Formulas of an arm as SymPy expressions: to print, to differentiate, or to turn into functions.
 
-The recursions are run on a tape, and its lines become expressions. What is used more than once gets a
-symbol of its own, so no expression swells: :class:`Formula` holds these definitions and the matrix. The
-recursions also run on SymPy's symbols directly, which for a small arm gives the textbook's formula.
+The recursions write a tape, and its lines become expressions. A value used more than once gets a symbol of its own,
+which keeps every expression short: a :class:`Formula` has these definitions and the matrix. The recursions also run
+on SymPy's symbols directly, which for a small arm gives the formula of the textbook.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ LETTERS = {"q": "q", "v": "v", "a": "a", "tau": "tau", "F_E": "F", "point": "x"}
 
 @dataclass(frozen=True)
 class Formula:
-    """A matrix of expressions, and what they share.
+    """A matrix of expressions, and the definitions they share.
 
     Attributes
     ----------
     matrix : sympy.Matrix
-        In the arguments and the shared symbols.
+        Its entries are expressions of the arguments and the shared symbols.
     shared : tuple of (Symbol, Expr)
-        Definitions, each in the arguments and the symbols before it.
+        Definitions, each an expression of the arguments and of the symbols before it.
     arguments : tuple of tuple of Symbol
-        Such as ``((q1, q2), (v1, v2))``.
+        For example ``((q1, q2), (v1, v2))``.
 
     Examples
     --------
@@ -59,14 +59,14 @@ class Formula:
     arguments: tuple[tuple[Any, ...], ...]
 
     def expanded(self) -> Any:
-        """Return the matrix in the arguments alone. It can be huge: for arms of a few joints."""
+        """Return the matrix as expressions of the arguments alone: very long for more than a few joints."""
         values: dict[Any, Any] = {}
         for symbol, expression in self.shared:
             values[symbol] = expression.xreplace(values)
         return self.matrix.xreplace(values)
 
     def diff(self, symbol: Any) -> Formula:
-        """Return the derivative by an argument, by the chain rule through what is shared."""
+        """Return the derivative by an argument, by the chain rule through the shared definitions."""
         slopes: dict[Any, Any] = {}
         shared = []
 
@@ -83,13 +83,13 @@ class Formula:
         return _pruned(Formula(self.matrix.applyfunc(derivative), tuple(shared), self.arguments))
 
     def lambdify(self, modules: str = "numpy") -> Callable[..., Any]:
-        """Return a function of the arguments, each a sequence of numbers."""
+        """Return a function of the arguments, each a sequence of numbers, for these modules of ``sympy.lambdify``."""
         return sympy.lambdify(self.arguments, self.matrix, modules, cse=lambda _: (list(self.shared), self.matrix))
 
     def python(self, name: str = "formula") -> str:
-        """Return the source of a Python function of the arguments, for :mod:`math`; it returns a nested list."""
+        """Return the source of a Python function of the arguments, which uses :mod:`math` and returns a nested list."""
         printer = PythonCodePrinter({"fully_qualified_modules": False})
-        letters = [LETTERS[kind] for kind in _kinds(self.arguments)]
+        letters = [LETTERS[name] for name in _input_names(self.arguments)]
         lines = ["from math import cos, sin, sqrt", "", "", f"def {name}({', '.join(letters)}):"]
         lines += [
             f"    {', '.join(map(str, group))}, = {letter}"
@@ -99,21 +99,22 @@ class Formula:
         return "\n".join([*lines, f"    return {printer.doprint(self.matrix.tolist())}", ""])
 
     def latex(self) -> str:
-        """Return the formula for LaTeX's ``align``: definitions, then the matrix."""
+        """Return the formula for LaTeX's ``align``: the definitions, then the matrix."""
         rows = [f"{sympy.latex(symbol)} &= {sympy.latex(expression)}" for symbol, expression in self.shared]
         return " \\\\\n".join([*rows, f"&{sympy.latex(self.matrix)}"])
 
 
 class Symbolic:
-    """Formulas of one arm. Get it from :meth:`arm_control.RobotModel.symbolic`.
+    """Formulas of one arm, from :meth:`arm_control.RobotModel.symbolic`.
 
     Parameters
     ----------
     tree : Tree
+        The arm.
     title, identity : str
-        The robot's name, and all it was made from.
+        Name of the robot, and the cache key of the arm.
     cache : Cache
-        Where formulas are kept.
+        Cache of the formulas.
 
     Attributes
     ----------
@@ -137,30 +138,46 @@ class Symbolic:
         Raises
         ------
         InputError
-            There is no such quantity.
+            The quantity has no formula.
         """
         if quantity not in INPUTS or quantity == "J_point":
-            raise InputError(f"no formula '{quantity}'; there are {', '.join(sorted(INPUTS.keys() - {'J_point'}))}")
-        needed = [name for name in INPUTS[quantity] if name != "tool"]
-        return self._kept(quantity, needed, lambda state: getattr(state, quantity))
+            raise InputError(
+                f"there is no formula '{quantity}'; allowed: {', '.join(sorted(INPUTS.keys() - {'J_point'}))}"
+            )
+        inputs = [name for name in INPUTS[quantity] if name != "tool"]
+        return self._cached(quantity, inputs, lambda state: getattr(state, quantity))
 
     def transform(self, frame: str, seen_from: str | None = None) -> Formula:
-        """Return the homogeneous transform of a link, (4, 4), seen from the base or another link."""
+        """Return the homogeneous matrix of a link's pose, shape (4, 4).
+
+        Parameters
+        ----------
+        frame : str
+            Name of the link.
+        seen_from : str, optional
+            Link in whose frame the pose is; by default the base.
+        """
         return self._transform(frame, seen_from, "transform", lambda X: X)
 
     def inverse_transform(self, frame: str, seen_from: str | None = None) -> Formula:
-        """Return its inverse, ``(R^T, -R^T p)``."""
+        """Return the homogeneous matrix of the inverse pose, ``(R^T, -R^T p)``.
+
+        Parameters
+        ----------
+        frame, seen_from
+            As for :meth:`transform`.
+        """
         return self._transform(frame, seen_from, "inverse transform", Pose.inverse)
 
     def jacobian(self, frame: str) -> Formula:
-        """Return the Jacobian of the point x of a link, in the link's frame: a function of (q, x), (6, n)."""
+        """Return the Jacobian of the point x, in the link's frame, as a function of (q, x), shape (6, n)."""
         self._check(frame)
-        return self._kept(f"Jacobian of {frame}", ["q", "point"], lambda state: state.J_point, frame)
+        return self._cached(f"Jacobian of {frame}", ["q", "point"], lambda state: state.J_point, frame)
 
     def _transform(self, frame: str, seen_from: str | None, what: str, change: Callable[[Pose], Pose]) -> Formula:
         base = next(iter(self._tree.frames)) if seen_from is None else seen_from
         a, b = (self._tree.frames[self._check(name)] for name in (base, frame))
-        return self._kept(
+        return self._cached(
             f"{what} of {frame} from {base}",
             ["q"],
             lambda state: change(relative_pose(self._tree, state.X, a, b)).matrix(),
@@ -171,10 +188,10 @@ class Symbolic:
             raise FrameNotFound(frame, self._tree.frames)
         return frame
 
-    def _kept(
-        self, title: str, needed: Sequence[str], compute: Callable[[State], Any], frame: str | None = None
+    def _cached(
+        self, title: str, inputs: Sequence[str], compute: Callable[[State], Any], frame: str | None = None
     ) -> Formula:
-        """Return a formula from the cache, or make it and keep it there."""
+        """Return a formula from the cache; make and store it if necessary."""
         key = "\n".join([self._identity, f"sympy {sympy.__version__}", title])
         stored = self._cache.load(key)
         if stored is not None:
@@ -182,7 +199,7 @@ class Symbolic:
                 return cloudpickle.loads(stored)
             except Exception as error:
                 LOG.warning("%s: the stored formula '%s' cannot be read (%s)", self._title, title, error)
-        formula = self._make(write_down(self._tree, needed, lambda state: {title: compute(state)}, frame))
+        formula = self._make(write_down(self._tree, inputs, lambda state: {title: compute(state)}, frame))
         self._cache.store(key, cloudpickle.dumps(formula), title=f"{self._title}: {title} (formula)")
         return formula
 
@@ -196,20 +213,21 @@ class Symbolic:
 
 
 def _expressions(program: Program, symbols: Sequence[Any]) -> tuple[list[tuple[Any, Any]], list[Any]]:
-    """Expression of every line; what several lines use is defined once."""
+    """Definitions of values that several lines use, and the expression of every line."""
     uses = Counter([*program.results, *_operands(program)])
     shared: list[tuple[Any, Any]] = []
     values: list[Any] = []
     for number, line in enumerate(program.lines):
-        kind, a = line.kind, line.a
-        if kind == "constant":
+        operation = line.kind
+        if operation == "constant":
+            a = line.a
             values.append(sympy.Integer(int(a)) if float(a).is_integer() else sympy.Float(a))
             continue
-        if kind == "input":
-            values.append(symbols[int(a)])
+        if operation == "input":
+            values.append(symbols[int(line.a)])
             continue
-        expression = _EXPRESSIONS[kind](*(values[k] for k in line.operands))
-        is_plain = expression.is_Atom or (kind in ("sin", "cos", "neg") and expression.args[-1].is_Atom)
+        expression = _EXPRESSIONS[operation](*(values[k] for k in line.operands))
+        is_plain = expression.is_Atom or (operation in ("sin", "cos", "neg") and expression.args[-1].is_Atom)
         if uses[number] > 1 and not is_plain:
             symbol = sympy.Symbol(f"t{len(shared) + 1}", real=True)
             shared.append((symbol, expression))
@@ -236,16 +254,16 @@ def _operands(program: Program) -> Iterator[int]:
 
 
 def _pruned(formula: Formula) -> Formula:
-    """The same without definitions that nothing uses."""
-    needed = set(formula.matrix.free_symbols)
-    kept = []
+    """The formula without unused definitions."""
+    used = set(formula.matrix.free_symbols)
+    definitions = []
     for symbol, expression in reversed(formula.shared):
-        if symbol in needed:
-            kept.append((symbol, expression))
-            needed |= expression.free_symbols
-    return Formula(formula.matrix, tuple(reversed(kept)), formula.arguments)
+        if symbol in used:
+            definitions.append((symbol, expression))
+            used |= expression.free_symbols
+    return Formula(formula.matrix, tuple(reversed(definitions)), formula.arguments)
 
 
-def _kinds(arguments: Sequence[Sequence[Any]]) -> list[str]:
-    kinds = {letter: name for name, letter in LETTERS.items()}
-    return [kinds[str(group[0]).rstrip("0123456789")] for group in arguments]
+def _input_names(arguments: Sequence[Sequence[Any]]) -> list[str]:
+    names = {letter: name for name, letter in LETTERS.items()}
+    return [names[str(group[0]).rstrip("0123456789")] for group in arguments]

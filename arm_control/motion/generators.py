@@ -1,7 +1,8 @@
-"""Motions of the end effector as points: circles, polylines, curves, and strokes of digits. Pure functions.
+"""Generators of targets and motions from a rule. Pure functions.
 
-Every motion starts and ends at rest. Along a line of length L a part takes the shortest time in which the quintic
-``s = L (10 u^3 - 15 u^4 + 6 u^5)``, u from 0 to 1, keeps a speed and an acceleration:
+Targets are positions: a star, a grid, at random. Motions of the end effector are points with times: circles, polylines,
+curves, digits. Every motion starts and ends at rest. Along a line of length L it takes the shortest time in which the
+quintic ``s = L (10 u^3 - 15 u^4 + 6 u^5)``, u from 0 to 1, keeps the limits of speed and acceleration:
 
     T = max(15/8 L/speed, sqrt(10/sqrt(3) L/acceleration))
 """
@@ -17,65 +18,171 @@ import numpy.typing as npt
 
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array, Pose
-from arm_control.motion.pose_trajectory import PosePoints, joined
+from arm_control.motion.pose_trajectory import PosePoints, join_points
 
 SPACING = 0.04
 """Time between two points of a curve [s]."""
 ACCELERATION = 1.0
-"""Where none is given [m/s^2]."""
+"""Default limit of the acceleration [m/s^2]."""
 CORNER = math.radians(40.0)
-"""A stroke that turns by more than this between two of its points rests there."""
+"""A stroke rests at a point where its direction changes by more than this angle [rad]."""
 ARC_STEP = math.radians(9.0)
+"""Angle between two points of an arc [rad]."""
+
+# -- targets -------------------------------------------------------------------------------------------
+
+
+def star(center: npt.ArrayLike, radius: float, directions: int = 8, plane: str = "xy") -> Array:
+    """Return positions around a centre, with the centre between two of them.
+
+    Parameters
+    ----------
+    center : array_like, shape (3,)
+        The centre [m].
+    radius : float
+        Distance from the centre [m].
+    directions : int
+        Number of positions around it, from the plane's first axis towards its second.
+    plane : str
+        Two of the axes x, y, z.
+
+    Returns
+    -------
+    ndarray, shape (2 directions + 1, 3)
+        The positions; the first and the last one are the centre [m].
+    """
+    if len(plane) != 2 or plane[0] == plane[1] or not set(plane) <= set("xyz"):
+        raise InputError(f"plane = {plane!r}: two different axes are needed, such as 'xz'")
+    _positive(radius=radius, directions=directions)
+    angles = math.tau * np.arange(directions) / directions
+    offsets = np.zeros((directions, 3))
+    offsets[:, "xyz".index(plane[0])] = radius * np.cos(angles)
+    offsets[:, "xyz".index(plane[1])] = radius * np.sin(angles)
+    positions = np.zeros((2 * directions + 1, 3))
+    positions[1::2] = offsets
+    return positions + _position(center)
+
+
+def grid(center: npt.ArrayLike, size: npt.ArrayLike, count: npt.ArrayLike) -> Array:
+    """Return the corners of a grid, each a neighbour of the one before.
+
+    Parameters
+    ----------
+    center, size : array_like, shape (3,)
+        Centre and size of the box around the grid [m].
+    count : array_like of int, shape (3,)
+        Number of positions along x, y and z.
+
+    Returns
+    -------
+    ndarray, shape (n, 3)
+        The positions: x runs fastest, in alternating direction; then y; then z [m].
+    """
+    n = np.array(count, dtype=int)
+    if n.shape != (3,) or (n < 1).any():
+        raise InputError(f"count = {count!r}: three numbers from 1 on are needed")
+    x, y, z = ((np.arange(k) - (k - 1) / 2) / max(k - 1, 1) for k in n.tolist())
+    rows, forth = [], 1
+    for j, height in enumerate(z):
+        for depth in y[:: -1 if j % 2 else 1]:
+            rows += [(width, depth, height) for width in x[::forth]]
+            forth = -forth
+    return np.array(rows) * _position(size) + _position(center)
+
+
+def random(
+    center: npt.ArrayLike, count: int, seed: int = 0, radius: float = 0.0, size: npt.ArrayLike | None = None
+) -> Array:
+    """Return random positions, uniform in a ball or in a box.
+
+    Parameters
+    ----------
+    center : array_like, shape (3,)
+        Centre of the ball or box [m].
+    count : int
+        Number of positions.
+    seed : int
+        Seed of the random numbers.
+    radius : float
+        Radius of the ball [m].
+    size : array_like, shape (3,), optional
+        Size of the box, instead of the ball [m].
+
+    Returns
+    -------
+    ndarray, shape (count, 3)
+        The positions [m].
+    """
+    _positive(count=count)
+    rng = np.random.default_rng(seed)
+    if (size is None) == (radius == 0.0):
+        raise InputError("radius or size: one of them is needed, not both")
+    if size is not None:
+        return rng.uniform(-0.5, 0.5, (count, 3)) * _position(size) + _position(center)
+    _positive(radius=radius)
+    direction = rng.normal(size=(count, 3))
+    length = radius * rng.uniform(size=(count, 1)) ** (1 / 3)
+    return direction / np.linalg.norm(direction, axis=1, keepdims=True) * length + _position(center)
+
+
+def _position(values: npt.ArrayLike) -> Array:
+    position = np.array(values, dtype=float)
+    if position.shape != (3,) or not np.isfinite(position).all():
+        raise InputError(f"{values!r}: three finite numbers are needed")
+    return position
+
+
+# -- motions -------------------------------------------------------------------------------------------
 
 
 def circle(X: Pose, radius: float, period: float, turns: float = 1.0, R: Array | None = None) -> PosePoints:
-    """Go round a circle.
+    """Return a motion along a circle.
 
     Parameters
     ----------
     X : Pose
-        The circle lies in the plane x-y of this pose, around its origin, and begins on its x axis.
+        Frame of the circle, which lies in its x-y plane, around its origin, and begins on its x axis.
     radius : float
-        [m]
+        Radius [m].
     period : float
         Time of one turn at full speed [s].
     turns : float
-        How many. One is for speeding up and one for slowing down; of fewer than two, half of the way each.
+        Number of turns. The first one accelerates, the last one brakes; below two turns, half of the circle each.
     R : ndarray, shape (3, 3), optional
-        Orientation all the way; that of ``X`` by default.
+        Constant orientation; that of ``X`` by default.
     """
     _positive(radius=radius, period=period, turns=turns)
-    ramp = min(1.0, turns / 2.0)  # turns that speeding up takes; at half the mean speed, so twice the time
+    ramp = min(1.0, turns / 2.0)  # turns of the acceleration; at half the mean speed, so in twice the time
     end = (turns + 2.0 * ramp) * period
     times = np.linspace(0.0, end, max(8, math.ceil(end / SPACING)) + 1)
     up, down = (np.clip(t / (2.0 * ramp * period), 0.0, 1.0) for t in (times, end - times))
-    # speed u^3 (10 - 15 u + 6 u^2) on the way up: angle, speed and acceleration in turns
+    # speed u^3 (10 - 15 u + 6 u^2) of the acceleration: angle, speed and acceleration in turns
     cruise = np.clip(times, 2.0 * ramp * period, end - 2.0 * ramp * period) - 2.0 * ramp * period
     angle = 2.0 * ramp * (_ramp(up, -1) + 0.5 - _ramp(down, -1)) + cruise / period
     speed = np.minimum(_ramp(up, 0), _ramp(down, 0)) / period
     acceleration = (_ramp(up, 1) - _ramp(down, 1)) / (2.0 * ramp * period**2)
     c, s = np.cos(math.tau * angle), np.sin(math.tau * angle)
-    out, on = (np.array(rows).T for rows in ((c, s, 0 * c), (-s, c, 0 * c)))
+    radial, tangential = (np.array(rows).T for rows in ((c, s, 0 * c), (-s, c, 0 * c)))
     w, dw = math.tau * speed[:, None], math.tau * acceleration[:, None]
-    rows = radius * out, radius * w * on, radius * (dw * on - w * w * out)
+    rows = radius * radial, radius * w * tangential, radius * (dw * tangential - w * w * radial)
     return _points(times, X, rows, X.R if R is None else R)
 
 
 def polyline(
     X: Pose, corners: npt.ArrayLike, speed: float, acceleration: float = ACCELERATION, R: Array | None = None
 ) -> PosePoints:
-    """Go along straight lines, at most at a speed, and rest at every corner.
+    """Return a motion along straight lines, with a rest at every corner.
 
     Parameters
     ----------
     X : Pose
         Frame of the corners.
     corners : array_like, shape (n, 3)
-        Where from and to, in the frame of ``X`` [m].
+        Corners from start to end, in the frame of ``X`` [m].
     speed, acceleration : float
-        Largest ones [m/s], [m/s^2].
+        Limits [m/s], [m/s^2].
     R : ndarray, shape (3, 3), optional
-        Orientation all the way; that of ``X`` by default.
+        Constant orientation; that of ``X`` by default.
     """
     _positive(speed=speed, acceleration=acceleration)
     p = _without_repeats(np.array(corners, dtype=float))
@@ -87,28 +194,28 @@ def polyline(
 def curve(
     X: Pose, dense: npt.ArrayLike, speed: float, acceleration: float = ACCELERATION, R: Array | None = None
 ) -> PosePoints:
-    """Go along a curve without a rest in between.
+    """Return a motion along a curve, without a rest in between.
 
     Parameters
     ----------
     X : Pose
         Frame of the points.
     dense : array_like, shape (n, 3)
-        Points along the curve, so close that straight lines between them will do [m].
+        Points along the curve, close enough for straight lines between them [m].
     speed, acceleration : float
-        Largest ones along it [m/s], [m/s^2].
+        Limits along the curve [m/s], [m/s^2].
     R : ndarray, shape (3, 3), optional
-        Orientation all the way; that of ``X`` by default.
+        Constant orientation; that of ``X`` by default.
     """
     _positive(speed=speed, acceleration=acceleration)
     p = _without_repeats(np.array(dense, dtype=float))
     if len(p) == 2:
         return polyline(X, p, speed, acceleration, R)
-    way = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(p, axis=0), axis=1))])
-    end = _shortest(way[-1], speed, acceleration)
+    arc_length = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(p, axis=0), axis=1))])
+    end = _shortest(arc_length[-1], speed, acceleration)
     times = np.linspace(0.0, end, max(8, math.ceil(end / SPACING)) + 1)
-    s = way[-1] * _ramp(times / end, 0)
-    x = np.array([np.interp(s, way, column) for column in p.T]).T
+    s = arc_length[-1] * _ramp(times / end, 0)
+    x = np.array([np.interp(s, arc_length, column) for column in p.T]).T
     rows = [x]
     for _ in range(2):
         rows.append(np.gradient(rows[-1], times, axis=0))
@@ -126,20 +233,20 @@ def digits(
     acceleration: float = ACCELERATION,
     R: Array | None = None,
 ) -> PosePoints:
-    """Write digits.
+    """Return a motion that writes digits.
 
     Parameters
     ----------
     text : str
         Digits and spaces.
     X : Pose
-        The sheet: x along the line, y up, z out of it towards the pen; the origin is the lower left corner.
+        Frame of the sheet: x along the line, y up, z towards the pen; the origin is the lower left corner.
     height : float
-        Of a digit [m].
+        Height of a digit [m].
     speed, acceleration : float
-        Largest ones [m/s], [m/s^2].
+        Limits [m/s], [m/s^2].
     lift : float
-        How far the pen is lifted between two strokes [m].
+        Height of the pen between two strokes [m].
     R : ndarray, shape (3, 3), optional
         Orientation of the pen; that of ``X`` by default.
 
@@ -149,26 +256,27 @@ def digits(
         When a character is neither a digit nor a space, or there is no digit.
     """
     _positive(height=height, lift=lift)
-    strokes, parts = list(strokes_of(text, height)), []
+    strokes = list(strokes_of(text, height))
     if not strokes:
-        raise InputError(f"'{text}' holds no digit")
-    above = np.array([0.0, 0.0, lift])
-    here = strokes[0][0] + above
+        raise InputError(f"'{text}' has no digit")
+    parts = []
+    lifted = np.array([0.0, 0.0, lift])
+    pen = strokes[0][0] + lifted
     for stroke in strokes:
-        parts.append(polyline(X, [here, stroke[0] + above, stroke[0]], speed, acceleration, R))
-        parts += [curve(X, piece, speed, acceleration, R) for piece in between_corners(stroke)]
-        here = stroke[-1] + above
-        parts.append(polyline(X, [stroke[-1], here], speed, acceleration, R))
-    return joined(*parts)
+        parts.append(polyline(X, [pen, stroke[0] + lifted, stroke[0]], speed, acceleration, R))
+        parts += [curve(X, piece, speed, acceleration, R) for piece in split_at_corners(stroke)]
+        pen = stroke[-1] + lifted
+        parts.append(polyline(X, [stroke[-1], pen], speed, acceleration, R))
+    return join_points(*parts)
 
 
 # -- strokes -------------------------------------------------------------------------------------------
 
 WIDTH, GAP = 0.6, 0.3
-"""Of a digit, and between two, as shares of the height."""
+"""Width of a digit, and gap between two, as shares of the height."""
 
 Arc = tuple[float, float, float, float, float, float]
-"""Centre x, y; radii x, y; from and to which angle [deg], counted from the x axis upwards."""
+"""Centre x, y; radii x, y; first and last angle from the x axis, counter-clockwise [deg]."""
 
 FONT: dict[str, tuple[tuple[tuple[float, float] | Arc, ...], ...]] = {
     "0": (((0.3, 0.5, 0.28, 0.48, 90, 450),),),
@@ -182,28 +290,35 @@ FONT: dict[str, tuple[tuple[tuple[float, float] | Arc, ...], ...]] = {
     "8": (((0.3, 0.74, 0.22, 0.24, -90, 270), (0.3, 0.26, 0.27, 0.24, 90, -270)),),
     "9": (((0.3, 0.7, 0.26, 0.28, -5, -365), (0.08, 0.45, 0.49, 0.43, 5, -80)),),
 }
-"""Strokes of each digit, in a box 0.6 wide and 1 high: points and arcs, joined in their order."""
+"""Strokes of each digit, in a box 0.6 wide and 1 high: points and arcs in their order."""
 
 
 def strokes_of(text: str, height: float) -> Iterable[Array]:
-    """Strokes of a line of digits, each an array of points close together, shape (n, 3) [m].
+    """Yield the strokes of a line of digits, each as dense points, shape (n, 3) [m].
+
+    Parameters
+    ----------
+    text : str
+        Digits and spaces.
+    height : float
+        Height of a digit [m].
 
     Raises
     ------
     InputError
         When a character is neither a digit nor a space.
     """
-    for place, character in enumerate(text):
+    for column, character in enumerate(text):
         if character not in (*FONT, " "):
             raise InputError(f"'{character}' is neither a digit nor a space")
         for stroke in FONT.get(character, ()):
             flat = np.array([point for element in stroke for point in _points_of(element)])
-            flat[:, 0] += place * (WIDTH + GAP)
+            flat[:, 0] += column * (WIDTH + GAP)
             yield height * np.column_stack([flat, np.zeros(len(flat))])
 
 
-def between_corners(stroke: Array) -> list[Array]:
-    """The stroke in pieces that have no corner inside, each of shape (n, 3)."""
+def split_at_corners(stroke: Array) -> list[Array]:
+    """Split a stroke, shape (n, 3) [m], into pieces without a corner inside."""
     stroke = _without_repeats(stroke)
     steps = np.diff(stroke, axis=0)
     steps = steps / np.linalg.norm(steps, axis=1)[:, None]
@@ -225,18 +340,19 @@ def _points_of(element: tuple[float, float] | Arc) -> list[tuple[float, float]]:
 
 
 def _ramp(u: Array, order: int) -> Array:
-    """``10 u^3 - 15 u^4 + 6 u^5``; its integral (order -1), or its derivative (order 1)."""
+    """Return ``10 u^3 - 15 u^4 + 6 u^5``; its integral (order -1), or its derivative (order 1)."""
     if order < 0:
         return u**4 * (2.5 - 3.0 * u + u * u)
     return 30.0 * (u * (1.0 - u)) ** 2 if order else u**3 * (10.0 - 15.0 * u + 6.0 * u * u)
 
 
 def _shortest(length: float, speed: float, acceleration: float) -> float:
+    """Return the shortest time along a line [s]."""
     return max(15 / 8 * length / speed, math.sqrt(10 / math.sqrt(3) * length / acceleration))
 
 
 def _points(times: Array, X: Pose, rows: Sequence[Array], R: Array) -> PosePoints:
-    """Points, given position, velocity and acceleration in the frame of ``X``; the orientation stays."""
+    """Return points from positions, velocities and accelerations in the frame of ``X``, with one orientation."""
     p, v, a = rows
     poses = tuple(Pose(R, X.R @ row + X.p) for row in p)
     V, A = (np.hstack([x @ X.R.T, np.zeros_like(x)]) for x in (v, a))

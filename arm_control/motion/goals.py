@@ -1,13 +1,58 @@
-"""Goals: what a controller is asked to reach or to follow from a moment on."""
+"""Goals: what a controller is asked to reach or to follow from a moment on, and their queue."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import bisect
+from dataclasses import dataclass, field
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from arm_control.maths.poses import Array
-from arm_control.motion.pose_follower import PoseMotion
-from arm_control.motion.references import Target
-from arm_control.motion.waypoints import Waypoints
+from arm_control.maths.poses import Array, Pose
+from arm_control.motion.joint_trajectory import Waypoints
+from arm_control.motion.pose_trajectory import PosePoints, PoseTrajectory
+
+
+@dataclass(frozen=True)
+class Target:
+    """A pose of the end effector to reach.
+
+    Attributes
+    ----------
+    stamp_ns : int
+        The goal acts from the first state whose stamp is not before this one [ns].
+    frame : str
+        The link in whose frame the pose is.
+    X_FT : Pose
+        Pose of the target in that frame.
+    """
+
+    stamp_ns: int
+    frame: str
+    X_FT: Pose
+
+
+@dataclass(frozen=True)
+class PoseMotion:
+    """Poses of the end effector to pass.
+
+    Attributes
+    ----------
+    stamp_ns : int
+        Begin of the motion, from which the times of the points count [ns].
+    frame : str
+        The link in whose frame the poses are.
+    points : PosePoints
+        The poses. When the first time is later than 0, the end effector moves to the first pose until then.
+    trajectory : PoseTrajectory
+        The motion through the points.
+    """
+
+    stamp_ns: int
+    frame: str
+    points: PosePoints
+    trajectory: PoseTrajectory = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "trajectory", PoseTrajectory(self.points))
 
 
 class JointGoal(NamedTuple):
@@ -18,7 +63,7 @@ class JointGoal(NamedTuple):
     stamp_ns : int
         The goal acts from this stamp on [ns].
     destination : Waypoints or ndarray, shape (nv,)
-        Points to pass, or joint positions to go to [rad or m].
+        Points to pass, or joint positions to reach [rad or m].
     """
 
     stamp_ns: int
@@ -26,3 +71,54 @@ class JointGoal(NamedTuple):
 
 
 Goal = Target | PoseMotion | JointGoal
+
+
+class Stamped(Protocol):
+    """An object that acts from a moment on."""
+
+    @property
+    def stamp_ns(self) -> int:
+        """The moment [ns]."""
+
+
+G = TypeVar("G", bound=Stamped)
+
+
+class GoalQueue(Generic[G]):
+    """Goals in the order of their stamps; the newest one that is due is active.
+
+    Past goals are kept: when a simulation is reset and time starts over, they take effect again.
+
+    Parameters
+    ----------
+    capacity : int
+        Largest number of goals; the oldest ones are removed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> queue = GoalQueue()
+    >>> queue.add(Target(2_000_000_000, "base_link", Pose.identity()))
+    >>> queue.active(1_999_000_000) is None, queue.active(2_000_000_000).stamp_ns
+    (True, 2000000000)
+    """
+
+    def __init__(self, capacity: int = 100_000) -> None:
+        self._capacity = capacity
+        self._goals: list[G] = []
+
+    def __len__(self) -> int:
+        return len(self._goals)
+
+    def add(self, goal: G) -> None:
+        """Add a goal; it replaces one with the same stamp."""
+        stamps = [other.stamp_ns for other in self._goals]
+        i = bisect.bisect_left(stamps, goal.stamp_ns)
+        is_replacement = i < len(stamps) and stamps[i] == goal.stamp_ns
+        self._goals[i : i + is_replacement] = [goal]
+        del self._goals[: -self._capacity]
+
+    def active(self, now_ns: int) -> G | None:
+        """Return the goal with the latest stamp that is not after ``now_ns``; None before the first."""
+        i = bisect.bisect_right(self._goals, now_ns, key=lambda goal: goal.stamp_ns)
+        return self._goals[i - 1] if i else None

@@ -1,8 +1,8 @@
-"""Following joint trajectories: start, preempt, watch how closely, hold at the end.
+"""Following of joint trajectories: start, preemption, tolerances, hold at the end.
 
-The :class:`Follower` is asked once per state for the desired motion. It goes on from what it asked for before,
-never from what was measured, so nothing jumps when a trajectory takes over from another one. There is one
-exception: when the arm cannot follow, it lets go and holds the arm where it is.
+The :class:`JointFollower` gives the reference of each state. A new trajectory begins at the present reference, not at
+the measured position, so the reference never jumps. One exception: when the arm cannot follow, the follower gives the
+trajectory up and holds the measured position.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ import numpy.typing as npt
 from arm_control.core.parameters import Parameters, parameter
 from arm_control.maths.poses import Array, wrap_angle
 from arm_control.model import RobotModel
-from arm_control.motion.joint_trajectory import JointTrajectory, rest_to_rest, whole_turns
+from arm_control.motion.joint_trajectory import JointTrajectory, Waypoints, check_limits, rest_to_rest, whole_turns
 from arm_control.motion.references import JointReference
-from arm_control.motion.waypoints import Waypoints, refuse_beyond
 
 HOLDING, FOLLOWING, REACHED = "holding", "following", "reached"
 OFF_PATH, MISSED = "off the path", "goal missed"
@@ -25,40 +24,44 @@ OFF_PATH, MISSED = "off the path", "goal missed"
 
 @dataclass(frozen=True)
 class FollowingParameters(Parameters):
-    """Tolerances of following, and the pace of targets without a time of their own."""
+    """Tolerances of trajectories, and speed and acceleration for goals without a time."""
 
     path_tolerance: float = parameter(
-        0.0, "error of a joint at which a trajectory is given up; 0: none", unit="rad or m", lower=0.0, live=True
+        0.0, "joint error at which a trajectory is aborted; 0: no limit", unit="rad or m", lower=0.0, live=True
     )
     goal_tolerance: float = parameter(
-        0.01, "error of every joint that counts as reached", unit="rad or m", lower=1e-9, live=True
+        0.01, "largest joint error that counts as reached", unit="rad or m", lower=1e-9, live=True
     )
     goal_time: float = parameter(
-        0.0, "time after the end in which the goal must be reached; 0: any", unit="s", lower=0.0, live=True
+        0.0, "time after the end within which the goal must be reached; 0: no limit", unit="s", lower=0.0, live=True
     )
     start_tolerance: float = parameter(
-        0.01, "how far a point at time 0 may be from where a joint should be now", unit="rad or m", lower=0.0, live=True
+        0.01,
+        "largest distance of a point at time 0 from a joint's desired position",
+        unit="rad or m",
+        lower=0.0,
+        live=True,
     )
     target_speed: float = parameter(
-        0.25, "share of the speed limits that a target without a time is gone to with", lower=0.01, upper=1.0, live=True
+        0.25, "speed of goals without a time, as a share of the speed limits", lower=0.01, upper=1.0, live=True
     )
     target_acceleration: float = parameter(
-        2.0, "acceleration that a target without a time is gone to with", unit="rad/s^2", lower=1e-3, live=True
+        2.0, "acceleration of goals without a time", unit="rad/s^2", lower=1e-3, live=True
     )
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How it goes, or went.
+    """State or result of a trajectory.
 
     Attributes
     ----------
     state : str
         ``holding``, ``following``, ``reached``, ``off the path`` or ``goal missed``.
     joint : str
-        The joint with the largest error.
+        Joint with the largest error.
     error : float
-        Its error [rad or m].
+        Largest error [rad or m].
     """
 
     state: str
@@ -67,15 +70,15 @@ class Outcome:
 
     @property
     def failed(self) -> bool:
-        """Whether the arm could not follow."""
+        """Whether a tolerance was exceeded."""
         return self.state in (OFF_PATH, MISSED)
 
     def __str__(self) -> str:
-        return f"{self.state}: {self.joint} is {self.error:.4f} away" if self.failed else self.state
+        return f"{self.state}: {self.joint} has an error of {self.error:.4f}" if self.failed else self.state
 
 
-class Follower:
-    """Where the joints should be, state by state.
+class JointFollower:
+    """Reference of the joints, state by state.
 
     Parameters
     ----------
@@ -84,17 +87,17 @@ class Follower:
     parameters : FollowingParameters
         Tolerances; may be replaced at any time.
     q : array_like, shape (nq,)
-        Where to hold until the first trajectory starts [rad or m].
+        Position to hold until the first trajectory starts [rad or m].
 
     Attributes
     ----------
     outcome : Outcome
-        Of the newest trajectory.
+        State or result of the newest trajectory.
 
     Examples
     --------
     >>> from arm_control import urdf_path
-    >>> follower = Follower(RobotModel.from_urdf(urdf_path("ur5")), FollowingParameters(), np.zeros(6))
+    >>> follower = JointFollower(RobotModel.from_urdf(urdf_path("ur5")), FollowingParameters(), np.zeros(6))
     >>> follower.go_to(np.full(6, 0.2), 0)
     >>> follower.tick(5_000_000_000, np.full(6, 0.2)).q_des, follower.outcome.state
     (array([0.2, 0.2, 0.2, 0.2, 0.2, 0.2]), 'reached')
@@ -110,43 +113,55 @@ class Follower:
         self.outcome = Outcome(HOLDING, "", 0.0)
 
     def follow(self, points: Waypoints, now_ns: int) -> None:
-        """Go through these points from now [ns] on; whatever was going on ends here.
+        """Follow points from now on; this ends the trajectory before.
+
+        Parameters
+        ----------
+        points : Waypoints
+            The points.
+        now_ns : int
+            Time 0 of the points [ns].
 
         Raises
         ------
         InputError
-            When a point at time 0 is not where the joints should be now, or the way to the points leaves the
-            joints' limits. Then everything goes on as before.
+            When a point at time 0 is too far from the present reference, or the trajectory exceeds the joints'
+            limits. The trajectory before then goes on.
         """
         start = self.desired(now_ns)
         tolerance = self.parameters.start_tolerance
-        self._take(
-            JointTrajectory.through(start, points, continuous=self._continuous, start_tolerance=tolerance),
-            start,
-            now_ns,
-        )
+        trajectory = JointTrajectory.through(start, points, continuous=self._continuous, start_tolerance=tolerance)
+        self._start(trajectory, start, now_ns)
 
     def go_to(self, q_goal: Array, now_ns: int) -> None:
-        """Go to these positions, shape (nv,) [rad or m], from now [ns] on, at the pace of the parameters.
+        """Move to a position with the speed and acceleration of the parameters.
+
+        Parameters
+        ----------
+        q_goal : ndarray, shape (nv,)
+            Joint positions [rad or m].
+        now_ns : int
+            Start of the motion [ns].
 
         Raises
         ------
         InputError
             As :meth:`follow`.
         """
-        start, p = self.desired(now_ns), self.parameters
+        p = self.parameters
+        start = self.desired(now_ns)
         q_goal = q_goal - whole_turns(q_goal - start.q_des, self._continuous)
         a_max = np.full_like(q_goal, p.target_acceleration)
-        self._take(rest_to_rest(start, q_goal, p.target_speed * self._model.v_max, a_max), start, now_ns)
+        self._start(rest_to_rest(start, q_goal, p.target_speed * self._model.v_max, a_max), start, now_ns)
 
     def desired(self, now_ns: int) -> JointReference:
-        """Where the joints should be at a moment [ns], and how they should move."""
+        """Return the reference at a time [ns]."""
         if self._trajectory is None:
             return self._held
         return self._trajectory.sample((now_ns - self._start_ns) * 1e-9)
 
     def tick(self, now_ns: int, q: Array) -> JointReference:
-        """Desired motion for a measured state; judges how it goes.
+        """Return the reference for a measured state, and update the outcome.
 
         Parameters
         ----------
@@ -162,28 +177,31 @@ class Follower:
         reference = self.desired(now_ns)
         if self._trajectory is None:
             return reference
-        late = (now_ns - self._start_ns) * 1e-9 - self._trajectory.duration
-        self.outcome = self._judge(late, reference.q_des - q)
+        time_after_end = (now_ns - self._start_ns) * 1e-9 - self._trajectory.duration
+        self.outcome = self._judge(time_after_end, reference.q_des - q)
         if self.outcome.failed:
-            self._trajectory, self._held = None, JointReference.at_rest(q)
+            self._trajectory = None
+            self._held = JointReference.at_rest(q)
             return self._held
         return reference
 
-    def _take(self, trajectory: JointTrajectory, start: JointReference, now_ns: int) -> None:
+    def _start(self, trajectory: JointTrajectory, start: JointReference, now_ns: int) -> None:
         times, q, v, _ = trajectory.samples()
-        refuse_beyond(self._model, q, v, times, start)
-        self._trajectory, self._start_ns = trajectory, now_ns
+        check_limits(self._model, q, v, times, start)
+        self._trajectory = trajectory
+        self._start_ns = now_ns
         self.outcome = Outcome(FOLLOWING, "", 0.0)
 
-    def _judge(self, late: float, e: Array) -> Outcome:
-        """The outcome ``late`` seconds after the end; ``reached`` stays, whatever pushes the arm later."""
+    def _judge(self, time_after_end: float, e: Array) -> Outcome:
+        """Return the outcome for joint errors, shape (nv,); ``reached`` stays, even if the arm is pushed later."""
         e = np.abs(np.where(self._continuous, wrap_angle(e), e))
         worst = int(e.argmax())
-        p, state = self.parameters, FOLLOWING
-        if late < 0.0:
+        p = self.parameters
+        state = FOLLOWING
+        if time_after_end < 0.0:
             state = OFF_PATH if 0.0 < p.path_tolerance < e[worst] else FOLLOWING
         elif self.outcome.state == REACHED or e[worst] <= p.goal_tolerance:
             state = REACHED
-        elif 0.0 < p.goal_time < late:
+        elif 0.0 < p.goal_time < time_after_end:
             state = MISSED
         return Outcome(state, self._model.joint_names[worst], float(e[worst]))

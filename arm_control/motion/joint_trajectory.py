@@ -1,7 +1,7 @@
-"""Joint trajectories: points with their times in, position, velocity and acceleration at any moment out.
+"""Joint trajectories: from points with their times to position, velocity and acceleration at any moment.
 
-Between two points, T apart and ``D = q_1 - q_0``, the joints follow the polynomial of lowest degree that has
-what the points state, as in ros2_control's joint_trajectory_controller:
+Between two points, a time T apart and with ``D = q_1 - q_0``, the joints follow the polynomial of lowest degree that
+interpolates the given quantities, as in ros2_control's joint_trajectory_controller:
 
     (1)  positions             q_0 + D/T t
     (2)  and velocities        q_0 + v_0 t + (3 D/T^2 - (2 v_0 + v_1)/T) t^2 + (-2 D/T^3 + (v_0 + v_1)/T^2) t^3
@@ -11,13 +11,15 @@ what the points state, as in ros2_control's joint_trajectory_controller:
           c_4 = -15 D/T^4 + (8 v_0 + 7 v_1)/T^3 + (3 a_0 - 2 a_1)/(2 T^2)
           c_5 =   6 D/T^5 - (3 v_0 + 3 v_1)/T^4 - (a_0 - a_1)/(2 T^3)
 
-The way from where the joints should be now to the first point is always (3). It begins with the present
-velocity and acceleration and ends with those the next piece begins with, so a trajectory that takes over
-from another one continues it without a jump, whatever its points state.
+The piece from the present reference to the first point is always (3). It begins with the present velocity and
+acceleration and ends with those of the next piece, so a trajectory continues the one before without a jump, whichever
+quantities its points give.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,22 +27,170 @@ import numpy.typing as npt
 
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
+from arm_control.model import RobotModel
 from arm_control.motion.references import JointReference
-from arm_control.motion.waypoints import Waypoints
 
 SAMPLES = 32
 """Moments of each piece at which limits are checked."""
+SLACK = 1e-6
+"""Excess over a limit that counts as rounding [rad or m, rad/s or m/s]."""
+
+
+# -- points --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Waypoints:
+    """Points to pass, in the model's joint order.
+
+    Attributes
+    ----------
+    times : ndarray, shape (n,)
+        Times from the start of the trajectory [s].
+    qs : ndarray, shape (n, nv)
+        Positions [rad or m].
+    vs, as_ : ndarray, shape (n, nv), or None
+        Velocities [rad/s or m/s] and accelerations [rad/s^2 or m/s^2]; None: not given.
+    """
+
+    times: Array
+    qs: Array
+    vs: Array | None = None
+    as_: Array | None = None
+
+    @classmethod
+    def checked(
+        cls,
+        model: RobotModel,
+        names: Sequence[str],
+        times: Sequence[float] | Array,
+        positions: npt.ArrayLike,
+        velocities: npt.ArrayLike | None = None,
+        accelerations: npt.ArrayLike | None = None,
+    ) -> Waypoints:
+        """Return points of a message or a file; refuse those that no arm should follow.
+
+        Parameters
+        ----------
+        model : RobotModel
+            The arm.
+        names : sequence of str
+            Joint of each column, in any order.
+        times : sequence of float
+            Times from the start [s].
+        positions, velocities, accelerations : array_like, shape (n, len(names))
+            One row for each point; accelerations only together with velocities.
+
+        Raises
+        ------
+        InputError
+            When a joint is missing or named twice, a number is not finite, a size is wrong, the times do not
+            increase from 0, the last point is not after the start or not at rest, or a limit is exceeded.
+        """
+        times = np.array(times, dtype=float)
+        check_times(times)
+        if accelerations is not None and velocities is None:
+            raise InputError("accelerations without velocities: give both, or neither")
+        qs = _rows(model, names, times.size, positions, "positions")
+        vs = None if velocities is None else _rows(model, names, times.size, velocities, "velocities")
+        as_ = None if accelerations is None else _rows(model, names, times.size, accelerations, "accelerations")
+        if vs is not None and np.abs(vs[-1]).max() > 0.0:
+            raise InputError(f"the last point moves at {vs[-1].tolist()}: it must be at rest")
+        check_limits(model, qs, vs, times)
+        return cls(times, qs, vs, as_)
+
+
+def identification_sweep(q: Array, angle: float = np.pi / 4, time: float = 1.0) -> Waypoints:
+    """Return points that move one joint after the other by an angle and back, to identify the motors.
+
+    Parameters
+    ----------
+    q : ndarray, shape (nv,)
+        Present joint positions [rad or m].
+    angle : float
+        Displacement of each joint [rad or m].
+    time : float
+        Time there, and time back [s].
+    """
+    qs = np.repeat(q[None].astype(float), 2 * q.size, axis=0)
+    qs[2 * np.arange(q.size), np.arange(q.size)] += angle
+    at_rest = np.zeros_like(qs)
+    return Waypoints(time * np.arange(1, 2 * q.size + 1), qs, at_rest, at_rest)
+
+
+def check_limits(
+    model: RobotModel, qs: Array, vs: Array | None, times: Array, start: JointReference | None = None
+) -> None:
+    """Check positions and velocities of a motion against the arm's limits.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    qs, vs : ndarray, shape (n, nv)
+        Positions [rad or m] and velocities [rad/s or m/s]; None: velocities are not checked.
+    times : ndarray, shape (n,)
+        Time of each row, for the message [s].
+    start : JointReference, optional
+        Start of the motion. When it exceeds a limit, the motion may stay there, but exceed it no further.
+
+    Raises
+    ------
+    InputError
+        When a value exceeds its limit.
+    """
+    q_min, q_max, v_max = model.q_min, model.q_max, model.v_max
+    if start is not None:
+        q_min = np.minimum(q_min, start.q_des)
+        q_max = np.maximum(q_max, start.q_des)
+        v_max = np.maximum(v_max, np.abs(start.v_des))
+    for name, values, low, high in (("position", qs, q_min, q_max), ("velocity", vs, -v_max, v_max)):
+        if values is None:
+            continue
+        outside = np.argwhere((values < low - SLACK) | (values > high + SLACK))
+        if outside.size:
+            row, j = outside[0]
+            raise InputError(
+                f"{name} beyond the limit: {model.joint_names[j]} at {values[row, j]:.4f} after {times[row]:.3f} s,"
+                f" allowed {low[j]:.4f} to {high[j]:.4f}"
+            )
+
+
+def check_times(times: Array) -> None:
+    """Check the times of a trajectory's points, shape (n,) [s].
+
+    Raises
+    ------
+    InputError
+        When there is none, they do not increase from 0 on, or the only one is 0.
+    """
+    if times.ndim != 1 or not times.size:
+        raise InputError("no points: at least one is needed")
+    if not np.isfinite(times).all() or times[0] < 0.0 or (np.diff(times) <= 0.0).any():
+        raise InputError(f"times do not increase: {times.tolist()} s, each must be later, the first at 0 or later")
+    if times[-1] == 0.0:
+        raise InputError("no time: the last point must be later than the start")
+
+
+def _rows(model: RobotModel, names: Sequence[str], n: int, values: Any, title: str) -> Array:
+    """Return ``n`` rows in the model's joint order, shape (n, nv)."""
+    if len(values) != n:
+        raise InputError(f"{title} of {len(values)} points, times of {n}")
+    return np.array([model.in_joint_order(names, row, title) for row in values])
+
+
+# -- trajectories --------------------------------------------------------------------------------------
 
 
 class JointTrajectory:
-    """A motion of the joints, from a moment called 0 to its end, and at rest from then on.
+    """A motion of the joints from time 0 to its end, and at rest from then on.
 
     Parameters
     ----------
     knots : ndarray, shape (n + 1,)
-        When the pieces begin, and the last one ends [s].
+        Begin of each piece, and end of the last one [s].
     pieces : ndarray, shape (n, 6, nv)
-        Coefficients of each piece, from the constant one up.
+        Coefficients of each piece, from degree 0 to 5.
 
     Examples
     --------
@@ -50,7 +200,9 @@ class JointTrajectory:
     """
 
     def __init__(self, knots: Array, pieces: Array) -> None:
-        self.knots, self.pieces, self.duration = knots, pieces, float(knots[-1])
+        self.knots = knots
+        self.pieces = pieces
+        self.duration = float(knots[-1])
         T = knots[-1] - knots[-2]
         self.end = JointReference.at_rest((T ** np.arange(6)) @ pieces[-1])
 
@@ -63,24 +215,24 @@ class JointTrajectory:
         continuous: npt.ArrayLike = False,
         start_tolerance: float = 0.01,
     ) -> JointTrajectory:
-        """Go from where the joints should be now through all points.
+        """Return the motion from a reference through all points.
 
         Parameters
         ----------
         start : JointReference
-            Where the joints should be at time 0, and how they should move.
+            Reference at time 0.
         points : Waypoints
-            The points. One at time 0 must be where the start is; the way then begins at the start.
+            The points. One at time 0 must agree with the start, which then takes its place.
         continuous : array_like of bool, shape (nv,)
-            Joints that turn without end: all their points are moved by the whole turns that bring the first
-            one nearest to the start.
+            Continuous joints: all their points are shifted by the whole turns that bring the first one nearest to
+            the start.
         start_tolerance : float
-            How far a point at time 0 may be from the start [rad or m].
+            Largest distance of a point at time 0 from the start [rad or m].
 
         Raises
         ------
         InputError
-            When a point at time 0 is somewhere else.
+            When a point at time 0 is farther away.
         """
         turns = whole_turns(points.qs[0] - start.q_des, continuous)
         points = Waypoints(points.times, points.qs - turns, points.vs, points.as_)
@@ -91,7 +243,7 @@ class JointTrajectory:
         return cls(np.concatenate([[0.0], points.times]), np.concatenate([first[None], rest]))
 
     def sample(self, t: float) -> JointReference:
-        """Desired motion at a moment [s]; before 0 that at 0, after the end at rest."""
+        """Return the reference at time ``t`` [s]; at ``t < 0`` that at 0, after the end that at rest."""
         if t >= self.duration:
             return self.end
         i = max(int(np.searchsorted(self.knots, t, side="right")) - 1, 0)
@@ -100,7 +252,7 @@ class JointTrajectory:
         return JointReference(q, v, a)
 
     def samples(self) -> tuple[Array, Array, Array, Array]:
-        """Moments (m,), and positions, velocities and accelerations at them, shape (m, nv)."""
+        """Return times, shape (m,), and positions, velocities and accelerations at them, shape (m, nv)."""
         spans = np.diff(self.knots)
         s = spans[:, None] * np.linspace(0.0, 1.0, SAMPLES + 1)
         motions = np.einsum("dnsk,nkj->dnsj", powers(s), self.pieces)
@@ -109,52 +261,62 @@ class JointTrajectory:
 
 
 def rest_to_rest(start: JointReference, q_goal: Array, v_max: Array, a_max: Array) -> JointTrajectory:
-    """Go to a position by one quintic, as fast as limits of velocity and acceleration allow.
+    """Return one quintic to a position, as fast as the limits of velocity and acceleration allow.
 
     From rest the shortest time has a closed form, ``max(15/8 D/v_max, sqrt(10/sqrt(3) D/a_max))`` of the slowest
-    joint, and at least 0.1 s. From a motion it is looked for around that, in steps of 10 %; the present speed and
-    acceleration are then allowed, too. Where no time keeps the limits, the one that breaks them least is taken.
+    joint, and at least 0.1 s. From a motion, times around that are tried in steps of 10 %; the present speed and
+    acceleration are then allowed, too. When none of them keeps the limits, the one with the least excess is taken.
 
     Parameters
     ----------
     start : JointReference
-        Present desired motion.
+        Present reference.
     q_goal : ndarray, shape (nv,)
-        Where to rest [rad or m].
+        Position at the end, at rest [rad or m].
     v_max, a_max : ndarray, shape (nv,)
-        Limits.
+        Limits of velocity [rad/s or m/s] and acceleration [rad/s^2 or m/s^2].
     """
     D = np.abs(q_goal - start.q_des)
     shortest = max(0.1, float((15 / 8 * D / v_max).max()), float(np.sqrt(10 / np.sqrt(3) * D / a_max).max()))
     v_max, a_max = np.maximum(v_max, np.abs(start.v_des)), np.maximum(a_max, np.abs(start.a_des))
-    moving = bool(start.v_des.any() or start.a_des.any())
-    ways = []
-    for k in range(-24 if moving else 0, 40):
-        way = JointTrajectory.through(start, Waypoints(np.array([shortest * 1.1**k]), q_goal[None]))
-        _, _, v, a = way.samples()
+    is_moving = bool(start.v_des.any() or start.a_des.any())
+    rejected = []
+    for k in range(-24 if is_moving else 0, 40):
+        trajectory = JointTrajectory.through(start, Waypoints(np.array([shortest * 1.1**k]), q_goal[None]))
+        _, _, v, a = trajectory.samples()
         excess = max(float((np.abs(v) / v_max).max()), float((np.abs(a) / a_max).max()))
         if excess <= 1.0 + 1e-6:
-            return way
-        ways.append((excess, k, way))
-    return min(ways)[2]
+            return trajectory
+        rejected.append((excess, k, trajectory))
+    return min(rejected)[2]
 
 
 def whole_turns(D: Array, continuous: npt.ArrayLike) -> Array:
-    """Whole turns in differences of joints that turn without end, 0 for the others, shape (nv,) [rad]."""
+    """Return the whole turns in joint differences, shape (nv,) [rad].
+
+    Parameters
+    ----------
+    D : ndarray, shape (nv,)
+        Differences of joint positions [rad or m].
+    continuous : array_like of bool, shape (nv,)
+        Continuous joints; the others get 0.
+    """
     return np.where(continuous, 2 * np.pi * np.round(D / (2 * np.pi)), 0.0)
 
 
 def _without_first(start: JointReference, points: Waypoints, tolerance: float) -> Waypoints:
-    """The points but the one at time 0, which must be where the start is."""
-    away = float(np.abs(points.qs[0] - start.q_des).max())
-    if away > tolerance:
-        raise InputError(f"the point at time 0 is elsewhere: {away:.4f} from where the arm should be now")
+    """Return the points without the one at time 0, which must agree with the start."""
+    distance = float(np.abs(points.qs[0] - start.q_des).max())
+    if distance > tolerance:
+        raise InputError(
+            f"the point at time 0 is {distance:.4f} from the arm's desired position, allowed: {tolerance:g}"
+        )
     later = [None if x is None else x[1:] for x in (points.vs, points.as_)]
     return Waypoints(points.times[1:], points.qs[1:], *later)
 
 
 def _pieces(points: Waypoints) -> Array:
-    """Coefficients between the points, equations (1) to (3), shape (n - 1, 6, nv)."""
+    """Return the coefficients between the points, equations (1) to (3), shape (n - 1, 6, nv)."""
     T, q, v, a = np.diff(points.times)[:, None], points.qs, points.vs, points.as_
     if v is not None and a is not None:
         return quintic(q[:-1], v[:-1], a[:-1], q[1:], v[1:], a[1:], T)
@@ -172,7 +334,7 @@ def _pieces(points: Waypoints) -> Array:
 
 
 def _first_piece(start: JointReference, points: Waypoints, rest: Array) -> Array:
-    """From the start to the first point, shape (6, nv): ends as the next piece begins, or at rest."""
+    """Return the piece from the start to the first point, shape (6, nv); it ends as the next one begins, or at rest."""
     v1, a1 = (rest[0, 1], 2 * rest[0, 2]) if len(rest) else (0.0, 0.0)
     if not len(rest) and points.as_ is not None:
         a1 = points.as_[0]
@@ -180,7 +342,17 @@ def _first_piece(start: JointReference, points: Waypoints, rest: Array) -> Array
 
 
 def quintic(q0: Array, v0: Array, a0: Array, q1: Array, v1: Any, a1: Any, T: Any) -> Array:
-    """Coefficients of equation (3), shape (..., 6, nv)."""
+    """Return the coefficients of equation (3), shape (..., 6, nv).
+
+    Parameters
+    ----------
+    q0, v0, a0 : ndarray, shape (..., nv)
+        Position, velocity and acceleration at the begin.
+    q1, v1, a1 : ndarray, shape (..., nv)
+        The same at the end; scalars are broadcast.
+    T : ndarray, shape (..., 1), or float
+        Duration [s].
+    """
     D = q1 - q0
     c3 = 10 * D / T**3 - (6 * v0 + 4 * v1) / T**2 - (3 * a0 - a1) / (2 * T)
     c4 = -15 * D / T**4 + (8 * v0 + 7 * v1) / T**3 + (3 * a0 - 2 * a1) / (2 * T**2)
@@ -189,7 +361,7 @@ def quintic(q0: Array, v0: Array, a0: Array, q1: Array, v1: Any, a1: Any, T: Any
 
 
 def powers(s: Any) -> Array:
-    """Rows that turn coefficients into position, velocity and acceleration, shape (3, ..., 6)."""
+    """Return rows that map coefficients to position, velocity and acceleration at times ``s``, shape (3, ..., 6)."""
     s = np.asarray(s, dtype=float)
     k = np.arange(6)
     p = s[..., None] ** k

@@ -1,58 +1,34 @@
-"""Following targets and pose trajectories of the end effector: the newest that is due is what counts.
+"""Following of targets and motions of the end effector: the newest goal that is due is active.
 
-A target is a pose to hold, a motion is a pose trajectory. Both act from a stamp on, and both may be given in the
-frame of any link: where that frame is at the moment one becomes active, it stays for good.
+A target is a pose to hold, a motion is a pose trajectory. Both act from a stamp on, and may be in the frame of any
+link: the pose of that frame in the world is read once, when the goal becomes active.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel
-from arm_control.motion.pose_trajectory import PosePoints, PoseTrajectory, seen_from
-from arm_control.motion.references import Queue, Reference, Target
-
-
-@dataclass(frozen=True)
-class PoseMotion:
-    """Poses to go through from a moment on.
-
-    Attributes
-    ----------
-    stamp_ns : int
-        The moment that the points' times count from [ns].
-    frame : str
-        The link in whose frame the poses are given.
-    points : PosePoints
-        The poses. A first one later than 0 is gone to from wherever the end effector should be then.
-    """
-
-    stamp_ns: int
-    frame: str
-    points: PosePoints
-    trajectory: PoseTrajectory = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "trajectory", PoseTrajectory(self.points))
+from arm_control.motion.goals import GoalQueue, PoseMotion, Target
+from arm_control.motion.pose_trajectory import PosePoints, PoseTrajectory, transform_reference
+from arm_control.motion.references import Reference
 
 
 class PoseFollower:
-    """Where the end effector should be, state by state.
+    """Reference of the end effector, state by state.
 
     Parameters
     ----------
     model : RobotModel
-        The arm; may be replaced by another one before :meth:`restart`.
+        The arm; a new one may be set before :meth:`restart`.
 
     Attributes
     ----------
-    queue : Queue
-        Targets and motions; of two with the same stamp the one that came last counts.
+    queue : GoalQueue
+        Targets and motions; the last one of a stamp counts.
     active : Target or PoseMotion or None
-        What was followed in the newest state; None: the place where the arm was at the start.
+        Goal of the newest state; None: the pose at the start is held.
 
     Examples
     --------
@@ -67,50 +43,54 @@ class PoseFollower:
 
     def __init__(self, model: RobotModel) -> None:
         self.model = model
-        self.queue: Queue[Target | PoseMotion] = Queue()
+        self.queue: GoalQueue[Target | PoseMotion] = GoalQueue()
         self.active: Target | PoseMotion | None = None
-        self._held = Reference(Pose(np.eye(3), np.zeros(3)))
-        self._X_WF = Pose(np.eye(3), np.zeros(3))
+        self._held = Reference(Pose.identity())
+        self._X_WF = Pose.identity()
         self._approach: PoseTrajectory | None = None
 
     def restart(self, q: Array) -> None:
-        """Hold where the arm is, at ``q`` [rad or m], until something is due."""
-        self.active, self._approach = None, None
+        """Hold the pose of the arm at ``q``, shape (nq,) [rad or m], until a goal is due."""
+        self.active = None
+        self._approach = None
         self._held = Reference(self.model.pose(q))
 
     def reference(self, stamp_ns: int, q: Array) -> Reference:
-        """Desired motion in a state.
+        """Return the reference in a state.
 
         Parameters
         ----------
         stamp_ns : int
             Stamp of the state [ns].
         q : ndarray, shape (nq,)
-            Measured positions [rad or m]: where the frame of what becomes active now is.
+            Measured positions [rad or m], for the frame of a goal that becomes active now.
         """
         due = self.queue.active(stamp_ns)
         if due is not None and due is not self.active:
-            self._begin(due, self._wanted(due.stamp_ns), q)
-        return self._wanted(stamp_ns)
+            self._activate(due, self._active_reference(due.stamp_ns), q)
+        return self._active_reference(stamp_ns) if isinstance(self.active, PoseMotion) else self._held
 
-    def _begin(self, due: Target | PoseMotion, before: Reference, q: Array) -> None:
-        self.active, self._approach = due, None
+    def _activate(self, due: Target | PoseMotion, before: Reference, q: Array) -> None:
+        """Follow a goal from now on; ``before`` is the reference at its stamp."""
+        self.active = due
+        self._approach = None
         self._X_WF = self.model.pose(q, due.frame)
         if isinstance(due, Target):
             self._held = Reference(self._X_WF @ due.X_FT)
         elif due.points.times[0] > 0.0:
-            self._approach = _between(before, seen_from(self._X_WF, due.trajectory.sample(due.points.times[0])), due)
+            first = transform_reference(self._X_WF, due.trajectory.sample(due.points.times[0]))
+            self._approach = _connect(before, first, float(due.points.times[0]))
 
-    def _wanted(self, stamp_ns: int) -> Reference:
+    def _active_reference(self, stamp_ns: int) -> Reference:
         if not isinstance(self.active, PoseMotion):
             return self._held
         t = (stamp_ns - self.active.stamp_ns) * 1e-9
         if self._approach is not None and t < self._approach.duration:
             return self._approach.sample(t)
-        return seen_from(self._X_WF, self.active.trajectory.sample(t))
+        return transform_reference(self._X_WF, self.active.trajectory.sample(t))
 
 
-def _between(a: Reference, b: Reference, motion: PoseMotion) -> PoseTrajectory:
-    """The way from one motion into another, which begins at the motion's first point."""
-    rows = (np.array([x, y]) for x, y in ((a.V_des, b.V_des), (a.A_des, b.A_des)))
-    return PoseTrajectory(PosePoints(np.array([0.0, motion.points.times[0]]), (a.X_WT, b.X_WT), *rows))
+def _connect(start: Reference, end: Reference, duration: float) -> PoseTrajectory:
+    """Return the motion from one reference to another in a time [s]."""
+    Vs, As = (np.array([x, y]) for x, y in ((start.V_des, end.V_des), (start.A_des, end.A_des)))
+    return PoseTrajectory(PosePoints(np.array([0.0, duration]), (start.X_WT, end.X_WT), Vs, As))

@@ -1,7 +1,7 @@
-"""Pose trajectories: poses of the end effector with their times in, pose, twist and acceleration at any moment out.
+"""Pose trajectories: from poses with their times to pose, twist and acceleration at any moment.
 
-Between two poses, T apart, the position p and the rotation vector phi, by which the frame has turned since the
-first of them, follow one polynomial with what the points state at both ends,
+Between two poses, a time T apart, the position p and the rotation vector phi from the first pose follow one polynomial
+that interpolates the given quantities at both ends,
 
     (1)  R = exp(phi) R_0,      phi(0) = 0,      phi(T) = log(R_1 R_0^T)
     (2)  omega = phi' + a phi x phi' + b phi x (phi x phi')
@@ -10,12 +10,12 @@ first of them, follow one polynomial with what the points state at both ends,
 
           a = (1 - cos x)/x^2,  b = (x - sin x)/x^3,  x = |phi|,  and ' is d/dt
 
-so that V_des and A_des are the exact derivatives of the pose, and the twist has no step at a point. Turns between
-two neighbours are below half a turn, and the short way is gone.
+so that V_des and A_des are the exact derivatives of the pose, and the twist has no step at a point. The rotation
+between two neighbours is below half a turn and takes the short way.
 
-The polynomial is the cubic of positions and velocities where only twists are given, the quintic where
-accelerations are too. Where nothing is given the motion rests at both ends, a point in between is passed with the
-mean velocity of its two sides, and accelerations at points are zero (quintic).
+The polynomial is a cubic when only twists are given, a quintic when accelerations are given, too. Without both the
+motion rests at both ends, passes a point in between with the mean velocity of its two sides, and has zero
+acceleration at the points (quintic).
 
 Source: J. Sola, J. Deray, D. Atchuthan, "A micro Lie theory for state estimation in robotics", 2018, for the left
 Jacobian of rotations in (2).
@@ -34,27 +34,27 @@ import numpy.typing as npt
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array, Pose, rotation_from_vector, rotation_vector
 from arm_control.maths.vectors import skew
-from arm_control.motion.joint_trajectory import powers, quintic
+from arm_control.motion.joint_trajectory import check_times, powers, quintic
 from arm_control.motion.references import Reference
 
 LARGEST_TURN = math.radians(175.0)
-"""Between two neighbours: which way round would be a matter of rounding further on [rad]."""
+"""Largest rotation between two neighbours [rad]; near half a turn its direction would depend on rounding."""
 SERIES = 0.1
-"""Below this angle [rad] the coefficients of (2) and (3) are series."""
+"""Angle below which the coefficients of (2) and (3) are computed as series [rad]."""
 
 
 @dataclass(frozen=True)
 class PosePoints:
-    """Poses to go through, in some frame.
+    """Poses to pass, in some frame.
 
     Attributes
     ----------
     times : ndarray, shape (n,)
-        When, from the start of the motion [s].
+        Times from the start of the motion [s].
     poses : tuple of Pose
-        Where.
+        The poses.
     Vs, As : ndarray, shape (n, 6), or None
-        Twists and accelerations, where they are given, along the axes of the same frame.
+        Twists [m/s, rad/s] and accelerations [m/s^2, rad/s^2] along the axes of the same frame; None: not given.
     """
 
     times: Array
@@ -70,7 +70,16 @@ class PosePoints:
         twists: npt.ArrayLike | None = None,
         accelerations: npt.ArrayLike | None = None,
     ) -> PosePoints:
-        """Points as somebody sent them, refused where no arm should follow them.
+        """Return points of a message or a file; refuse those that no arm should follow.
+
+        Parameters
+        ----------
+        times : sequence of float
+            Times from the start [s].
+        poses : sequence of Pose
+            The poses.
+        twists, accelerations : array_like, shape (n, 6)
+            One row for each pose; accelerations only together with twists.
 
         Raises
         ------
@@ -78,11 +87,12 @@ class PosePoints:
             When a number is not finite, a size is wrong, accelerations come without twists, the times do not
             increase from 0, the last point is not after the start or not at rest, or a turn is ambiguous.
         """
-        moments = np.array(times, dtype=float)
-        _refuse_times(moments, len(poses))
+        times = np.array(times, dtype=float)
+        _check_times(times, len(poses))
         if accelerations is not None and twists is None:
             raise InputError("accelerations without velocities: give both, or neither")
-        Vs, As = (_rows(rows, moments.size, what) for rows, what in ((twists, "velocities"), (accelerations, "accel")))
+        Vs = _rows(twists, times.size, "velocities")
+        As = _rows(accelerations, times.size, "accelerations")
         if Vs is not None and np.abs(Vs[-1]).max() > 0.0:
             raise InputError(f"the last point moves at {Vs[-1].tolist()}: it must be at rest")
         if not np.isfinite([X.p for X in poses]).all():
@@ -91,15 +101,15 @@ class PosePoints:
             angle = float(np.linalg.norm(rotation_vector(b.R @ a.R.T)))
             if angle > LARGEST_TURN:
                 raise InputError(f"points {i} and {i + 1} are {math.degrees(angle):.0f} deg apart: put one in between")
-        return cls(moments, tuple(poses), Vs, As)
+        return cls(times, tuple(poses), Vs, As)
 
-    def later(self, seconds: float) -> PosePoints:
-        """The same points, everything later by so much [s]."""
+    def delayed(self, seconds: float) -> PosePoints:
+        """Return the same points, later by a time [s]."""
         return replace(self, times=self.times + seconds)
 
 
 class PoseTrajectory:
-    """A motion through points, from a moment called 0; at rest before its first point and after its last.
+    """A motion through points; at rest before the first and after the last one.
 
     Parameters
     ----------
@@ -114,21 +124,22 @@ class PoseTrajectory:
     Examples
     --------
     >>> there = Pose(rotation_from_vector([0.0, 0.0, 1.0]), np.array([1.0, 0.0, 0.0]))
-    >>> motion = PoseTrajectory(PosePoints(np.array([0.0, 2.0]), (Pose(np.eye(3), np.zeros(3)), there)))
+    >>> motion = PoseTrajectory(PosePoints(np.array([0.0, 2.0]), (Pose.identity(), there)))
     >>> halfway = motion.sample(1.0)
     >>> halfway.X_WT.p, halfway.V_des.round(6)
     (array([0.5, 0. , 0. ]), array([0.9375, 0.    , 0.    , 0.    , 0.    , 0.9375]))
     """
 
     def __init__(self, points: PosePoints) -> None:
-        self.points, self.duration = points, float(points.times[-1])
-        self._first, self._last = (Reference(points.poses[i]) for i in (0, -1))
+        self.points = points
+        self.duration = float(points.times[-1])
+        self._first = Reference(points.poses[0])
+        self._last = Reference(points.poses[-1])
         self._pieces = _pieces(points)
         self._knots = points.times.tolist()
-        self._found = 0
 
     def sample(self, t: float) -> Reference:
-        """Desired motion at a moment [s], in the frame of the points."""
+        """Return the reference at time ``t`` [s], in the frame of the points."""
         if t < self._knots[0]:
             return self._first
         if t >= self.duration:
@@ -142,24 +153,44 @@ class PoseTrajectory:
         return Reference(Pose(R, p), V, A)
 
 
-def joined(*parts: PosePoints) -> PosePoints:
-    """One motion after the other; each begins at time 0 where the one before ends, with twists and accelerations."""
-    end, times, Vs, As = 0.0, [], [], []
+def join_points(*parts: PosePoints) -> PosePoints:
+    """Return several motions as one.
+
+    Parameters
+    ----------
+    *parts : PosePoints
+        Motions with twists and accelerations; each begins at time 0 at the last pose of the one before.
+
+    Raises
+    ------
+    InputError
+        When a part has no twists or no accelerations.
+    """
+    end = 0.0
+    times, Vs, As = [], [], []
     poses: tuple[Pose, ...] = ()
     for k, part in enumerate(parts):
-        assert part.Vs is not None
-        assert part.As is not None
-        own = slice(1 if k else 0, None)
-        times.append(part.times[own] + end)
-        poses += part.poses[own]
-        Vs.append(part.Vs[own])
-        As.append(part.As[own])
+        if part.Vs is None or part.As is None:
+            raise InputError("parts of a motion need velocities and accelerations")
+        rest = slice(1 if k else 0, None)
+        times.append(part.times[rest] + end)
+        poses += part.poses[rest]
+        Vs.append(part.Vs[rest])
+        As.append(part.As[rest])
         end += float(part.times[-1])
     return PosePoints(np.concatenate(times), poses, np.concatenate(Vs), np.concatenate(As))
 
 
-def seen_from(X_WF: Pose, reference: Reference) -> Reference:
-    """A reference that is given in a frame at rest, in the world."""
+def transform_reference(X_WF: Pose, reference: Reference) -> Reference:
+    """Return a reference in the world.
+
+    Parameters
+    ----------
+    X_WF : Pose
+        Pose of a frame F at rest in the world.
+    reference : Reference
+        The reference in F.
+    """
     V, A = (np.concatenate([X_WF.R @ x[:3], X_WF.R @ x[3:]]) for x in (reference.V_des, reference.A_des))
     return Reference(X_WF @ reference.X_WT, V, A)
 
@@ -168,7 +199,7 @@ def seen_from(X_WF: Pose, reference: Reference) -> Reference:
 
 
 def _pieces(points: PosePoints) -> Array:
-    """Coefficients of position and rotation vector between the points, shape (n - 1, 6, 6)."""
+    """Return coefficients of position and rotation vector between the points, shape (n - 1, 6, 6)."""
     T, zero = np.diff(points.times)[:, None], np.zeros((len(points.poses), 6))
     p = np.array([X.p for X in points.poses])
     D = np.array([rotation_vector(b.R @ a.R.T) for a, b in itertools.pairwise(points.poses)])
@@ -189,14 +220,14 @@ def _pieces(points: PosePoints) -> Array:
 
 
 def _mean_velocities(D: Array, T: Array, zero: Array) -> Array:
-    """Velocity at each point: the mean of both sides, each weighted by the time of the other; zero at the ends."""
+    """Return velocities at the points: the mean of both sides, weighted by the time of the other; zero at the ends."""
     V = zero.copy()
     V[1:-1] = (T[1:] * D[:-1] / T[:-1] + T[:-1] * D[1:] / T[1:]) / (T[:-1] + T[1:])
     return V
 
 
 def _left_jacobian(phi: Array, rate: Array) -> tuple[Array, Array]:
-    """J with ``omega = J phi'`` of (2), and its derivative when phi changes at this rate."""
+    """Return J with ``omega = J phi'`` of (2), and its derivative at the rate ``phi'``, shapes (3, 3)."""
     x2 = float(phi @ phi)
     a, b, a_x, b_x = _coefficients(x2)
     P, Q = skew(phi), skew(rate)
@@ -205,7 +236,7 @@ def _left_jacobian(phi: Array, rate: Array) -> tuple[Array, Array]:
 
 
 def _coefficients(x2: float) -> tuple[float, float, float, float]:
-    """The a and b of (2), and their derivatives by x, divided by x."""
+    """Return a and b of (2), and their derivatives by x, divided by x; ``x2`` is the square of x."""
     x = math.sqrt(x2)
     if x < SERIES:
         a = 1 / 2 - x2 / 24 + x2 * x2 / 720 - x2**3 / 40320
@@ -218,21 +249,18 @@ def _coefficients(x2: float) -> tuple[float, float, float, float]:
     return a, b, (sine / x - 2 * a) / x2, ((1 - cosine) / x2 - 3 * b) / x2
 
 
-def _refuse_times(times: Array, n: int) -> None:
+def _check_times(times: Array, n: int) -> None:
     if not n:
         raise InputError("no points: at least one is needed")
     if times.shape != (n,):
         raise InputError(f"times of {times.size} points, poses of {n}")
-    if not np.isfinite(times).all() or times[0] < 0.0 or (np.diff(times) <= 0.0).any():
-        raise InputError(f"times do not increase: {times.tolist()} s, each must be later, the first at 0 or later")
-    if times[-1] == 0.0:
-        raise InputError("no time: the last point must be later than the start")
+    check_times(times)
 
 
-def _rows(rows: npt.ArrayLike | None, n: int, what: str) -> Array | None:
+def _rows(rows: npt.ArrayLike | None, n: int, title: str) -> Array | None:
     if rows is None:
         return None
     values = np.array(rows, dtype=float)
     if values.shape != (n, 6) or not np.isfinite(values).all():
-        raise InputError(f"{what}: {n} rows of 6 finite numbers are needed")
+        raise InputError(f"{title}: {n} rows of 6 finite numbers are needed")
     return values

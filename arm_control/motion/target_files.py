@@ -1,33 +1,35 @@
-"""What an arm is to do, read from YAML: lists of targets, motions of the end effector, joint trajectories."""
+"""Files of an arm's goals, in YAML: lists of targets, motions of the end effector, joint trajectories."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from arm_control.core.files import as_mapping, read_yaml, yaml_path
 from arm_control.core.parameters import refuse_unknown
 from arm_control.exceptions import InputError, ParameterError
-from arm_control.maths.poses import Pose, quaternion_from_rotation, rotation_from_quaternion
-from arm_control.motion import generators as motions
-from arm_control.motion import patterns
+from arm_control.maths.poses import Array, Pose, quaternion_from_rotation, rotation_from_quaternion
+from arm_control.motion import generators
+from arm_control.motion.joint_trajectory import Waypoints
 from arm_control.motion.pose_trajectory import PosePoints
-from arm_control.motion.waypoints import Waypoints
 
-PATTERNS = {"star": patterns.star, "grid": patterns.grid, "random": patterns.random}
-"""Rules that a list's positions may be made by; their arguments are what stands below ``pattern``."""
-
-MOTIONS = {
-    "circle": motions.circle,
-    "polyline": motions.polyline,
-    "curve": motions.curve,
-    "digits": motions.digits,
+PATTERNS: dict[str, Callable[..., Array]] = {
+    "star": generators.star,
+    "grid": generators.grid,
+    "random": generators.random,
 }
-"""Generators of a motion; their arguments are what stands below ``motion``."""
-
+"""Generators of a list's positions; the entries below ``pattern`` are their arguments."""
+MOTIONS: dict[str, Callable[..., PosePoints]] = {
+    "circle": generators.circle,
+    "polyline": generators.polyline,
+    "curve": generators.curve,
+    "digits": generators.digits,
+}
+"""Generators of a motion; the entries below ``motion`` are their arguments."""
+G = TypeVar("G")
 TOLERANCES = ("position_tolerance", "orientation_tolerance")
 
 
@@ -38,11 +40,11 @@ class TargetList:
     Attributes
     ----------
     frame : str
-        The link in whose frame the poses are given.
+        The link in whose frame the poses are.
     period : float
-        Time for each [s].
+        Time for each target [s].
     position_tolerance, orientation_tolerance : float
-        What counts as reached at the end of a period [m], [rad].
+        Largest errors of a reached target at the end of its period [m], [rad].
     targets : tuple of Pose
         The poses.
     """
@@ -57,15 +59,15 @@ class TargetList:
     def load(cls, name: str) -> TargetList:
         """Read a list by name (``config/targets/<name>.yaml``) or path.
 
-        Poses are spelled out below ``targets``, or made by a rule: ``pattern`` holds its ``kind``, its arguments
-        and the orientation of all, ``quat_xyzw``.
+        The poses are listed below ``targets``, or generated: ``pattern`` has the ``kind`` of the generator, its
+        arguments and the orientation of all, ``quat_xyzw``.
 
         Raises
         ------
         ArmControlError
             When there is no such file.
         ParameterError
-            When its content is not that of a list of targets.
+            When its content is not a list of targets.
         """
         path = yaml_path("targets", name)
         content = read_yaml(path)
@@ -75,7 +77,7 @@ class TargetList:
             raise ParameterError(f"{path}: targets and pattern: one of them is needed, not both")
         try:
             if "pattern" in content:
-                poses = _patterned(as_mapping(content["pattern"], "pattern"))
+                poses = _generated_poses(as_mapping(content["pattern"], "pattern"))
             else:
                 poses = tuple(_pose(entry, "target") for entry in content["targets"])
             period, position, orientation = (float(content[key]) for key in keys[1:])
@@ -85,7 +87,15 @@ class TargetList:
 
 
 def target_entry(X: Pose, smallest_singular_value: float) -> dict[str, Any]:
-    """Return a target as it stands in a file; the inverse of what :meth:`TargetList.load` reads."""
+    """Return a target as an entry of a file, for :meth:`TargetList.load`.
+
+    Parameters
+    ----------
+    X : Pose
+        Pose of the target.
+    smallest_singular_value : float
+        Smallest singular value of the Jacobian there, as a note.
+    """
     return {
         "position": X.p.round(6).tolist(),
         "quat_xyzw": quaternion_from_rotation(X.R).round(9).tolist(),
@@ -100,11 +110,11 @@ class Motion:
     Attributes
     ----------
     frame : str
-        The link in whose frame the poses are given.
+        The link in whose frame the poses are.
     position_tolerance, orientation_tolerance : float
-        What counts as being where it should be [m], [rad].
+        Largest allowed errors [m], [rad].
     points : PosePoints
-        The poses and when to be there.
+        The poses with their times.
     """
 
     frame: str
@@ -116,22 +126,23 @@ class Motion:
     def load(cls, name: str) -> Motion:
         """Read a motion by name (``config/motions/<name>.yaml``) or path.
 
-        Below ``motion`` stand its ``kind``, one of :data:`MOTIONS`, its frame as ``position`` and ``quat_xyzw``, its
-        ``orientation`` (a quaternion, where that is another one), and the generator's own arguments. Or ``kind``
-        is ``points``, and ``points`` holds a ``time``, a ``position`` and a ``quat_xyzw`` each.
+        ``motion`` has the ``kind`` of its generator, one of :data:`MOTIONS`, the frame as ``position`` and
+        ``quat_xyzw``, optionally another ``orientation`` (a quaternion), and the generator's own arguments. Or ``kind``
+        is ``points``, and ``points`` has a ``time``, a ``position`` and a ``quat_xyzw`` for each pose.
 
         Raises
         ------
         ArmControlError
             When there is no such file.
         ParameterError
-            When its content is not that of a motion.
+            When its content is not a motion.
         """
         path = yaml_path("motions", name)
         content = read_yaml(path)
         refuse_unknown(content, ("frame", *TOLERANCES, "robot", "description", "start", "motion"), str(path))
         try:
-            points = _points(as_mapping(content["motion"], "motion")).later(float(content.get("start", 0.0)))
+            points = _motion_points(as_mapping(content["motion"], "motion"))
+            points = points.delayed(float(content.get("start", 0.0)))
             position, orientation = (float(content[key]) for key in TOLERANCES)
             checked = PosePoints.checked(points.times, points.poses, points.Vs, points.As)
             return cls(str(content["frame"]), position, orientation, checked)
@@ -152,53 +163,60 @@ def load_trajectory(name: str) -> tuple[tuple[str, ...], Waypoints]:
     Raises
     ------
     ParameterError
-        When there is no such file, or its content is not that of a trajectory.
+        When there is no such file, or its content is not a trajectory.
     """
     path = yaml_path("trajectories", name)
     content = read_yaml(path)
     refuse_unknown(content, ("robot", "description", "joints", "points"), str(path))
-    keys = ("time", "positions", "velocities", "accelerations")
+    rows = ("positions", "velocities", "accelerations")
     try:
         joints = tuple(map(str, content["joints"]))
-        for point in content["points"]:
-            refuse_unknown(point, keys, f"{path}: point")
-        times, qs = (np.array([point[key] for point in content["points"]], dtype=float) for key in keys[:2])
-        vs, as_ = (
-            np.array([point[key] for point in content["points"]], dtype=float) if key in content["points"][0] else None
-            for key in keys[2:]
-        )
-        return joints, Waypoints(times, qs, vs, as_)
+        points = content["points"]
+        for point in points:
+            refuse_unknown(point, ("time", *rows), f"{path}: point")
+        times = np.array([point["time"] for point in points], dtype=float)
+        vs, as_ = (_column(points, row) if row in points[0] else None for row in rows[1:])
+        return joints, Waypoints(times, _column(points, "positions"), vs, as_)
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise ParameterError(f"{path}: {type(error).__name__}: {error}") from error
 
 
-def _pose(entry: Mapping[str, Any], what: str) -> Pose:
-    refuse_unknown(entry, ("position", "quat_xyzw", "smallest_singular_value"), what)
+def _column(points: Sequence[Mapping[str, Any]], key: str) -> Array:
+    """Return one entry of all points, shape (n, number of joints)."""
+    return np.array([point[key] for point in points], dtype=float)
+
+
+def _pose(entry: Mapping[str, Any], title: str) -> Pose:
+    refuse_unknown(entry, ("position", "quat_xyzw", "smallest_singular_value"), title)
     x, y, z = (float(value) for value in entry["position"])
     return Pose(rotation_from_quaternion(entry["quat_xyzw"]), np.array([x, y, z]))
 
 
-def _patterned(rule: dict[str, Any]) -> tuple[Pose, ...]:
-    make, R = _chosen(rule, PATTERNS), rotation_from_quaternion(rule.pop("quat_xyzw"))
-    return tuple(Pose(R, p) for p in make(**rule))
+def _generated_poses(rule: dict[str, Any]) -> tuple[Pose, ...]:
+    """Return the poses of a ``pattern``."""
+    generator = _take_generator(rule, PATTERNS)
+    R = rotation_from_quaternion(rule.pop("quat_xyzw"))
+    return tuple(Pose(R, p) for p in generator(**rule))
 
 
-def _points(rule: dict[str, Any]) -> PosePoints:
+def _motion_points(rule: dict[str, Any]) -> PosePoints:
+    """Return the points of a ``motion``."""
     if rule.get("kind") == "points":
         refuse_unknown(rule, ("kind", "points"), "motion")
-        given = [dict(point) for point in rule["points"]]
-        times = np.array([float(point.pop("time")) for point in given])
-        return PosePoints(times, tuple(_pose(point, "point") for point in given))
-    make = _chosen(rule, MOTIONS)
+        points = [dict(point) for point in rule["points"]]
+        times = np.array([float(point.pop("time")) for point in points])
+        return PosePoints(times, tuple(_pose(point, "point") for point in points))
+    generator = _take_generator(rule, MOTIONS)
     X = _pose({key: rule.pop(key) for key in ("position", "quat_xyzw")}, "motion")
     R = rotation_from_quaternion(rule.pop("orientation")) if "orientation" in rule else None
-    if make is motions.digits:
-        return motions.digits(str(rule.pop("text")), X, R=R, **rule)
-    return make(X, R=R, **rule)
+    if generator is generators.digits:
+        return generators.digits(str(rule.pop("text")), X, R=R, **rule)
+    return generator(X, R=R, **rule)
 
 
-def _chosen(rule: dict[str, Any], table: Mapping[str, Any]) -> Any:
-    kind = rule.pop("kind")
-    if kind not in table:
-        raise InputError(f"kind = {kind!r}; there are: {', '.join(table)}")
-    return table[kind]
+def _take_generator(rule: dict[str, Any], table: Mapping[str, Callable[..., G]]) -> Callable[..., G]:
+    """Remove ``kind`` from a rule, and return the generator of that name."""
+    name = rule.pop("kind")
+    if name not in table:
+        raise InputError(f"kind = {name!r}; there are: {', '.join(table)}")
+    return table[name]

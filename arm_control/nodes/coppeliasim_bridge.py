@@ -29,8 +29,7 @@ from arm_control.nodes.support.arm_node import EVENTS, LATCHED, run
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.plant_node import PlantNode
 from arm_control.nodes.support.plant_parameters import PlantParameters
-from arm_control.simulation.coppeliasim.coppeliasim_parameters import CoppeliasimParameters
-from arm_control.simulation.coppeliasim.coppeliasim_simulator import CoppeliasimSimulator
+from arm_control.simulation.coppeliasim.coppeliasim_simulator import CoppeliasimParameters, CoppeliasimSimulator
 
 RETRY = 1.0
 """Wall time between two attempts to connect [s]."""

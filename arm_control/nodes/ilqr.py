@@ -100,22 +100,22 @@ class IlqrNode(ArmNode[IlqrNodeParameters]):
             "plan p50 [ms]": 1e3 * self._planning.quantile(0.5),
             "plan p99 [ms]": 1e3 * self._planning.quantile(0.99),
         }
-        if self.ready and self._controller.plans.trouble and level != WARN:
-            level, sentence = WARN, f"no plan: {self._controller.plans.trouble}"
+        if self.ready and self._controller.plans.failure and level != WARN:
+            level, sentence = WARN, f"no plan: {self._controller.plans.failure}"
         return level, sentence, figures
 
     def _count_plan(self, result: TickResult) -> None:
         """Count the planner's answer, if a new one has come."""
         if result.measurement.is_restart:
             self._published_ns = 0
-        answer = self._controller.plans.newest
+        answer = self._controller.plans.last_answer
         if answer is None or answer.number == self._last_answer:
             return
         self._last_answer = answer.number
         self._planning.add(answer.seconds)
-        if answer.trouble:
+        if answer.failure:
             self._failed += 1
-            self.rejections.add("plan", InputError(answer.trouble))
+            self.rejections.add("plan", InputError(answer.failure))
 
     def _plan_messages(self, result: TickResult) -> Telemetry:
         """Return a new plan as messages, at most five a second."""

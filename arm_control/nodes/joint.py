@@ -12,9 +12,8 @@ from arm_control.control.controllers import JointController, JointControlParamet
 from arm_control.control.loop import ControlLoop, TickResult
 from arm_control.core.parameters import group
 from arm_control.messages.goal_messages import joint_goal_of
-from arm_control.motion.goals import JointGoal
+from arm_control.motion.goals import GoalQueue, JointGoal
 from arm_control.motion.joint_follower import HOLDING, REACHED
-from arm_control.motion.references import Queue
 from arm_control.nodes.support.arm_node import ArmNode, run
 from arm_control.nodes.support.diagnostics import WARN, Diagnostics
 from arm_control.nodes.support.goal_subscription import GoalSubscription
@@ -36,7 +35,7 @@ class JointNode(ArmNode[JointNodeParameters]):
 
     def __init__(self) -> None:
         super().__init__("joint", JointNodeParameters)
-        self._goals: Queue[JointGoal] = Queue()
+        self._goals: GoalQueue[JointGoal] = GoalQueue()
         self._outcome = HOLDING
         self._pipeline = TorquePipeline(self, TORQUE_TERMS, ("joint_error",), lambda: len(self._goals))
         self._diagnostics = Diagnostics(self)

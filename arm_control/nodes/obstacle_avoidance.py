@@ -12,8 +12,7 @@ from typing import Any
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64
 
-from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceOutput
-from arm_control.control.avoidance.avoidance_parameters import AvoidanceParameters
+from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceOutput, AvoidanceParameters
 from arm_control.control.controllers import Measurement
 from arm_control.core.parameters import group, parameter
 from arm_control.core.time import NANOSECONDS

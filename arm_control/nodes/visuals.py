@@ -193,7 +193,7 @@ class VisualsNode(ArmNode[VisualsParameters]):
         """Return where the base is in ``world``: nothing where the URDF may say so itself."""
         if self.parameters.arm.base or "world" in self.model.frames:
             return []
-        return [ros.transform_stamped(Pose(np.eye(3), np.zeros(3)), "world", self.model.base, 0)]
+        return [ros.transform_stamped(Pose.identity(), "world", self.model.base, 0)]
 
     def transforms(self, state: Measurement, fixed: bool) -> list[TransformStamped]:
         """Return where the links behind the fixed, or else the movable, joints are, seen from their parents."""

@@ -1,15 +1,24 @@
-"""Reaching a pose: what is to be small over the horizon, the plan, and how it is followed.
+"""Reaching a pose: the cost over the horizon, the plan, and the torque that follows it.
 
-    (1)  l   = w_u/2 |D (u - g(q_0))|^2 + limits + s_e/2 (w_p |e_p|^2 + w_o |e_o|^2) + s_v/2 w_v |v|^2       per second
-         l_N =                            limits + 1/2 (w_p |e_p|^2 + w_o |e_o|^2) + 1/2 w_v |v|^2           at the end
-    (2)  tau = limit(u_k + K_k (x - x(s)))                            while the plan lasts, s after its start
+    (1)  l   = w_u/2 |D (u - g(q_0))|^2 + b + s_e/2 (w_p |e_p|^2 + w_o |e_o|^2) + s_v/2 w_v |v|^2       per second
+         l_N =                            b + 1/2 (w_p |e_p|^2 + w_o |e_o|^2) + 1/2 w_v |v|^2           at the end
+    (2)  tau = clamp(u_k + K_k (x - x(s)), -tau_lim, tau_lim)           while the plan lasts, s after its start
          x(s): v = v_k + (s - t_k) a,  q = q_k + (s - t_k) v,  a = (v_{k+1} - v_k) / dt         the solver's own step
-    (3)  tau = limit(h + M (k_p (q_N - q) - k_v v))                   after its end: hold
+    (3)  tau = clamp(h + M (k_p (q_N - q) - k_v v), -tau_lim, tau_lim)  after its end: hold the last position
 
-D is one over the inertia of each joint alone, so that a wrist's motion costs what a shoulder's does. Torque that holds
-the arm costs nothing in (1), so no weight of the control pulls it off its target. A target farther away than ``far``
-is planned for as if it was that far, in its direction: else no limit would count beside it. Where nothing better is
-known the solver begins with (3) at the start: the arm stays, or stops.
+D is one over the inertia of each joint alone, so that the motion of a wrist costs as much as that of a shoulder.
+Torque that holds the arm costs nothing in (1), so no weight of the control pulls it off its target. A target farther
+away than ``far`` is moved to that distance, in its direction: else its cost would outweigh that of any limit. Without
+an earlier plan the solver starts from (3) at the first position: the arm stays, or stops.
+
+    x = (q, v), u = tau   state and control              [rad, rad/s; N m]
+    g(q_0), h, M          gravity torque at the first position, bias, mass matrix    [N m; N m; kg m^2]
+    e_p, e_o              position and orientation error [m; rad]
+    b                     barriers at limits of position and speed, times limit_weight
+    w_*, s_*              weights and shares, see :class:`ReachParameters`
+    tau_lim               effort_share times the effort limits       [N m]
+    k_p, k_v              gains of (3), KP and KV                    [1/s^2; 1/s]
+    s, t_k, dt            time since the start, time of knot k, step [s]
 """
 
 from __future__ import annotations
@@ -32,7 +41,7 @@ from arm_control.planning.residuals import ControlError, LimitDistance, Orientat
 KP, KV = 100.0, 20.0
 """Gains of (3) [1/s^2], [1/s]."""
 ZONES = 0.2, 0.5
-"""How far from a joint's limits of position [rad or m] and speed [rad/s or m/s] their cost begins."""
+"""Widths of the zones before limits of position [rad or m] and speed [rad/s or m/s] in which the barriers act."""
 
 
 @dataclass(frozen=True)
@@ -75,12 +84,12 @@ class PlanTorque(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A motion over N steps, and the gains that hold on to it.
+    """A motion over N steps, and the gains that keep the arm on it.
 
     Attributes
     ----------
     stamp_ns : int
-        When its first state was measured [ns].
+        Stamp of its first state [ns].
     dt : float
         Length of a step [s].
     xs, us, K : ndarray, shape (N + 1, 2 nv), (N, nv) and (N, nv, 2 nv)
@@ -88,13 +97,15 @@ class Plan:
     limit : ndarray, shape (nv,)
         Largest torque [N m or N].
     is_continuous : ndarray of bool, shape (nv,)
-        Joints that may turn on and on.
+        Joints without limits of position.
     cost : float
+        Cost of the plan.
     iterations : int
+        Iterations of the solver.
     reason : str
         Why the solver stopped.
-    goes_on : bool
-        Whether the target is farther away than the plan goes.
+    is_partial : bool
+        Whether the target is farther away than the plan leads.
     """
 
     stamp_ns: int
@@ -107,19 +118,27 @@ class Plan:
     cost: float
     iterations: int
     reason: str
-    goes_on: bool = False
+    is_partial: bool = False
 
     @property
     def duration(self) -> float:
-        """How long it lasts [s]."""
+        """Duration [s]."""
         return len(self.us) * self.dt
 
     def state(self, seconds: float) -> Array:
-        """Where the arm should be so long after the start: x(s) of equation (2), shape (2 nv,); x_N after the end."""
+        """Desired state x(s) of equation (2), shape (2 nv,), so many seconds after the start; x_N after the end."""
         return self._between(self._knot(seconds), seconds)
 
     def error(self, seconds: float, x: Array) -> Array:
-        """``x - x(s)``, shape (2 nv,), the short way round for continuous joints."""
+        """``x - x(s)``, shape (2 nv,), the short way round for continuous joints.
+
+        Parameters
+        ----------
+        seconds : float
+            Time since the plan's first state [s].
+        x : ndarray, shape (2 nv,)
+            Measured state.
+        """
         n = self.us.shape[1]
         e = x - self.state(seconds)
         e[:n] = np.where(self.is_continuous, wrap_angle(e[:n]), e[:n])
@@ -139,11 +158,11 @@ class Plan:
         e = self.error(seconds, x)
         if k == len(self.us):
             return hold(t, t.q - e[: len(t.q)], self.limit)
-        wanted = self.us[k] + self.K[k] @ e  # (2)
-        return PlanTorque(self.us[k], np.clip(wanted, -self.limit, self.limit) - self.us[k])
+        tau = np.clip(self.us[k] + self.K[k] @ e, -self.limit, self.limit)  # (2)
+        return PlanTorque(self.us[k], tau - self.us[k])
 
     def _knot(self, seconds: float) -> int:
-        """Number of the last knot that is not later; N after the end."""
+        """Number of the last knot up to this time; N after the end."""
         return min(max(int(seconds / self.dt + 1e-6), 0), len(self.us))
 
     def _between(self, k: int, seconds: float) -> Array:
@@ -155,19 +174,31 @@ class Plan:
 
 
 def hold(t: Terms, q: Array, limit: Array) -> PlanTorque:
-    """Torque that holds an arm at q, shape (nv,): equation (3), with the limits of a plan."""
+    """Torque that holds an arm at a position, equation (3).
+
+    Parameters
+    ----------
+    t : Terms
+        The arm in the measured state.
+    q : ndarray, shape (nv,)
+        The position [rad or m].
+    limit : ndarray, shape (nv,)
+        Largest torque [N m or N].
+    """
     bias = np.clip(t.h, -limit, limit)
-    return PlanTorque(bias, np.clip(t.h + t.M @ (KP * (q - t.q) - KV * t.v), -limit, limit) - bias)
+    tau = np.clip(t.h + t.M @ (KP * (q - t.q) - KV * t.v), -limit, limit)  # (3)
+    return PlanTorque(bias, tau - bias)
 
 
 class ReachPlanner:
-    """Plans reaches of one arm; what is compiled is compiled here, once.
+    """The planner of reaches of one arm; it compiles its solver once.
 
     Parameters
     ----------
     model : RobotModel
         The arm.
     parameters : ReachParameters
+        Horizon, weights and limits.
 
     Examples
     --------
@@ -200,30 +231,30 @@ class ReachPlanner:
         Parameters
         ----------
         stamp_ns : int
-            When the start was measured [ns].
+            Stamp of the first state [ns].
         x0 : array_like, shape (2 nv,)
-            Positions and velocities to start from.
+            Positions and velocities of the first state.
         X_WT : Pose
             Pose to reach, in the world.
         warm : Plan, optional
-            An earlier plan to begin with: what is left of it now.
+            An earlier plan, the rest of which the solver starts from.
 
         Raises
         ------
         InputError
-            When start or target are not finite, or no plan was found.
+            When the first state or the target is not finite, or the solver has no plan.
         """
         x0 = np.array(x0, dtype=float)
         if x0.shape != (2 * self.model.nv,) or not np.isfinite(x0).all():
             raise InputError(f"the start is {x0.tolist()}: {2 * self.model.nv} finite numbers are needed")
         p = self.model.pose(x0[: self.model.nv]).p
-        way = X_WT.p - p
-        near = Pose(X_WT.R, p + limit_magnitude(way, self.parameters.far))
+        distance = X_WT.p - p
+        near = Pose(X_WT.R, p + limit_magnitude(distance, self.parameters.far))
         self._costs.numbers[:] = self._costs_of(x0[: self.model.nv], near).numbers
         result = self._solved(stamp_ns, x0, warm)
         if not result.K.any():
             raise InputError(f"no plan was found: {result.reason}")
-        return self._plan(stamp_ns, result, float(np.linalg.norm(way)) > self.parameters.far)
+        return self._plan(stamp_ns, result, float(np.linalg.norm(distance)) > self.parameters.far)
 
     def _solved(self, stamp_ns: int, x0: Array, warm: Plan | None) -> IlqrResult:
         if warm is not None:
@@ -231,23 +262,23 @@ class ReachPlanner:
             if 0 <= shift < len(warm.us):
                 try:
                     return self._solver.solve(x0, *_shifted(warm, shift))
-                except InputError:  # what was left of it leads astray from here
+                except InputError:  # from this state the rest of the plan has no finite cost
                     pass
         return self._solver.solve(x0, *self._staying(x0))
 
     def _staying(self, x0: Array) -> tuple[Array, tuple[Array, Array]]:
-        """Controls, and states and gains to hold on to, by which the arm stays where it is: equation (3)."""
+        """Controls, and states and gains, that hold the arm at its position: equation (3)."""
         n, N = self.model.nv, self.parameters.horizon
         M = self.model.mass_matrix(x0[:n])
         xs = np.concatenate([x0[:n], np.zeros(n)])
         K = np.hstack([-KP * M, -KV * M])
         return np.tile(self.model.gravity(x0[:n]), (N, 1)), (np.tile(xs, (N + 1, 1)), np.tile(K, (N, 1, 1)))
 
-    def _plan(self, stamp_ns: int, result: IlqrResult, goes_on: bool) -> Plan:
+    def _plan(self, stamp_ns: int, result: IlqrResult, is_partial: bool) -> Plan:
         is_continuous = np.isinf(self.model.q_max)
         solved = result.xs, result.us, result.K
         outcome = result.cost, result.iterations, result.reason
-        return Plan(stamp_ns, self.parameters.step, *solved, self.limit, is_continuous, *outcome, goes_on)
+        return Plan(stamp_ns, self.parameters.step, *solved, self.limit, is_continuous, *outcome, is_partial)
 
     def _costs_of(self, q0: Array, X_WT: Pose) -> Costs:
         """Equation (1)."""
@@ -273,7 +304,7 @@ class ReachPlanner:
 
 
 def _shifted(plan: Plan, shift: int) -> tuple[Array, tuple[Array, Array]]:
-    """What is left of a plan after some steps: controls, and states and gains; the last ones go on."""
+    """The rest of a plan after some steps: controls, and states and gains; the last ones are repeated."""
 
     def later(rows: Array) -> Array:
         return np.concatenate([rows[shift:], np.repeat(rows[-1:], shift, axis=0)])

@@ -1,9 +1,9 @@
-"""Following plans while new ones are made: when to plan anew, and which torque until then.
+"""Following plans while new ones are computed: when to plan again, and the torque until then.
 
-A plan is asked for on a new target, when the arm has left the tube about its plan, after a solve that failed, in the
-middle of a plan that does not go all the way, and, as long as there is a target, ``replan_rate`` times a second. The
-plan in hand counts until the answer is there: that starts in a state that was measured, so nothing jumps far. Before
-the first one the arm is held where it was.
+A plan is requested for a new target, when the arm has left the tube about its plan, after a failed solve, in the
+middle of a partial plan, and, as long as there is a target, ``replan_rate`` times a second. The present plan is
+followed until the answer arrives; the new plan starts from a measured state, so the torque jumps little. Before the
+first plan the arm holds its position.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from arm_control.core.parameters import parameter
 from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel, Terms
 from arm_control.planning.reach import Plan, PlanTorque, ReachParameters, hold
-from arm_control.planning.worker import Answer, Planning, Request
+from arm_control.planning.worker import Answer, PlannerClient, Request
 
 RETRY = 0.1
-"""Time after which a solve that failed is tried again [s]."""
+"""Time after which a failed solve is repeated [s]."""
 EARLY = 1e-6
-"""Stamps so much before a new plan is due count as due [s]."""
+"""Tolerance of the time at which a new plan is due [s]."""
 
 
 @dataclass(frozen=True)
 class RecedingParameters(ReachParameters):
-    """A reach, and when to plan it anew."""
+    """A reach, and when to plan it again."""
 
     tube: float = parameter(
         0.1, "distance of a joint from its plan at which a new one is made", unit="rad or m", lower=1e-6, live=True
@@ -37,43 +37,47 @@ class RecedingParameters(ReachParameters):
 
 
 class PlanFollower:
-    """Torque state by state, from plans that somebody else makes.
+    """Torque state by state, from plans of a planner.
 
     Parameters
     ----------
     model : RobotModel
         The arm.
     parameters : RecedingParameters
-        May be replaced by others at any time.
-    planner : Planning
-        Who is asked.
+        May be replaced at any time.
+    planner : PlannerClient
+        Computes the plans.
     waits : bool
-        Whether an answer is waited for, so that it counts from the state it starts in.
+        Whether each answer is waited for, so that a plan is followed from its first state on.
 
     Attributes
     ----------
     plan : Plan or None
-        What is followed; None: the arm is held.
-    newest : Answer or None
+        The present plan; None: the arm holds its position.
+    last_answer : Answer or None
         The last answer.
-    trouble : str
+    failure : str
         Why the last solve failed; empty when it did not.
     """
 
-    def __init__(self, model: RobotModel, parameters: RecedingParameters, planner: Planning, waits: bool) -> None:
-        self.parameters, self._planner, self._waits = parameters, planner, waits
+    def __init__(self, model: RobotModel, parameters: RecedingParameters, planner: PlannerClient, waits: bool) -> None:
+        self.parameters = parameters
+        self._planner = planner
+        self._waits = waits
         self._limit = parameters.effort_share * model.tau_max
-        self._held = np.zeros(model.nv)
-        self._number, self._oldest, self._is_waiting = 0, 1, False
-        self.plan: Plan | None = None
-        self.newest: Answer | None = None
-        self.let_go(self._held)
+        self._number = 0
+        self._is_waiting = False
+        self.last_answer: Answer | None = None
+        self.hold(np.zeros(model.nv))
 
-    def let_go(self, q: Array) -> None:
-        """Forget every plan, also the one that was asked for, and hold the arm at q, shape (nv,) [rad or m]."""
-        self.plan, self._held, self._oldest = None, q.copy(), self._number + 1
-        self._asked_ns, self.trouble = 0, ""
-        self._asked_for: object = None
+    def hold(self, q: Array) -> None:
+        """Drop every plan, also the requested one, and hold the arm at q, shape (nv,) [rad or m]."""
+        self.plan: Plan | None = None
+        self.failure = ""
+        self._q_hold = q.copy()
+        self._first_valid = self._number + 1
+        self._requested_ns = 0
+        self._requested_target: object = None
 
     def tick(self, stamp_ns: int, t: Terms, target: object, X_WT: Pose) -> PlanTorque:
         """Torque in a state.
@@ -85,52 +89,65 @@ class PlanFollower:
         t : Terms
             The arm in it.
         target : object
-            What is to be reached: where it is another object than before, that is a new target. None: nothing.
+            Identity of the target: another object than before is a new target. None: no target.
         X_WT : Pose
-            Where that is, in the world.
+            Its pose in the world.
         """
         self._take()
         if target is not None and not self._is_waiting and self._is_due(stamp_ns, t, target):
-            self._ask(stamp_ns, t, target, X_WT)
+            self._request(stamp_ns, t, target, X_WT)
         if self.plan is None:
-            return hold(t, self._held, self._limit)
+            return hold(t, self._q_hold, self._limit)
         return self.plan.command(1e-9 * (stamp_ns - self.plan.stamp_ns), t)
 
     def tube_error(self, stamp_ns: int, t: Terms) -> float:
-        """Largest distance of a joint from where it should be [rad or m]."""
+        """Largest distance of a joint from its desired position [rad or m].
+
+        Parameters
+        ----------
+        stamp_ns : int
+            Stamp of the state [ns].
+        t : Terms
+            The arm in it.
+        """
         if self.plan is None:
-            return float(np.abs(self._held - t.q).max())
+            return float(np.abs(self._q_hold - t.q).max())
         e = self.plan.error(1e-9 * (stamp_ns - self.plan.stamp_ns), np.concatenate([t.q, t.v]))
         return float(np.abs(e[: len(t.q)]).max())
 
     def _is_due(self, stamp_ns: int, t: Terms, target: object) -> bool:
         p = self.parameters
-        if target is not self._asked_for or (p.replan_rate and self._is_next(stamp_ns, round(1e9 / p.replan_rate))):
+        if target is not self._requested_target or (
+            p.replan_rate and self._is_next(stamp_ns, round(1e9 / p.replan_rate))
+        ):
             return True
-        since = 1e-9 * (stamp_ns - self._asked_ns) + EARLY
-        if self.trouble:
+        since = 1e-9 * (stamp_ns - self._requested_ns) + EARLY
+        if self.failure:
             return since >= RETRY
-        if self.plan is not None and self.plan.goes_on and since >= 0.5 * self.plan.duration:
+        if self.plan is not None and self.plan.is_partial and since >= 0.5 * self.plan.duration:
             return True
         return since >= p.step and self.tube_error(stamp_ns, t) > p.tube
 
     def _is_next(self, stamp_ns: int, period_ns: int) -> bool:
-        """Whether a period has begun since the last plan was asked for: of a fixed grid: delays do not add up."""
-        return stamp_ns // period_ns > self._asked_ns // period_ns
+        """Whether a period has begun since the last request; periods lie on a fixed grid, so delays do not add up."""
+        return stamp_ns // period_ns > self._requested_ns // period_ns
 
-    def _ask(self, stamp_ns: int, t: Terms, target: object, X_WT: Pose) -> None:
-        self._number, self._is_waiting = self._number + 1, True
-        self._asked_ns, self._asked_for = stamp_ns, target
+    def _request(self, stamp_ns: int, t: Terms, target: object, X_WT: Pose) -> None:
+        self._number += 1
+        self._is_waiting = True
+        self._requested_ns = stamp_ns
+        self._requested_target = target
         x0 = np.concatenate([t.q, t.v])
-        self._planner.ask(Request(self._number, stamp_ns, x0, X_WT, self.plan is not None))
+        self._planner.request(Request(self._number, stamp_ns, x0, X_WT, self.plan is not None))
         self._take()
 
     def _take(self) -> None:
-        """Take an answer, if one has come; one to a question from before :meth:`let_go` is dropped."""
+        """Take an answer, if there is one; an answer to a request from before :meth:`hold` is dropped."""
         answer = self._planner.poll(self._waits) if self._is_waiting else None
         if answer is None:
             return
         self._is_waiting = False
-        if answer.number >= self._oldest:
-            self.newest, self.trouble = answer, answer.trouble
+        if answer.number >= self._first_valid:
+            self.last_answer = answer
+            self.failure = answer.failure
             self.plan = answer.plan or self.plan

@@ -25,10 +25,10 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control.exceptions import InputError
-from arm_control.maths.linalg import is_numeric, mirrored
+from arm_control.maths.linalg import Cholesky, cholesky, is_numeric, mirrored
 from arm_control.maths.poses import Array
 from arm_control.maths.scalars import Scalar, select
-from arm_control.planning.box_qp import active_set_step, box_qp, cholesky, cholesky_solve
+from arm_control.planning.box_qp import active_set_step, box_qp
 
 PASSES = 4
 """Sets of held controls that compiled code tries at a knot before it returns NOT_SETTLED."""
@@ -188,8 +188,8 @@ def step(
     n = len(Q.Q_u)
     Q_uu = Q.Q_uu + lambda_ * np.eye(n) if regularized is None else regularized.Q_uu
     Q_ux = Q.Q_ux if regularized is None else regularized.Q_ux
-    k, L, held, status = _controls(Q_uu, Q.Q_u, bounds)
-    K = -cholesky_solve(L, (1.0 - held * held)[:, None] * Q_ux if bounds else Q_ux)  # (3)
+    k, factors, held, status = _controls(Q_uu, Q.Q_u, bounds)
+    K = -factors.solve((1.0 - held * held)[:, None] * Q_ux if bounds else Q_ux)  # (3)
     Q_k = Q.Q_uu @ k
     V_x = Q.Q_x + K.T @ (Q_k + Q.Q_u) + Q.Q_ux.T @ k  # (4)
     if regularized is None:
@@ -200,30 +200,31 @@ def step(
     return Step(k, K, V_x, V_xx, k @ Q.Q_u, 0.5 * (k @ Q_k), held, status)
 
 
-def _controls(Q_uu: Array, Q_u: Array, bounds: ControlBounds | None) -> tuple[Array, Array, Array, Scalar]:
-    """Equation (3): k, the Cholesky factor for K, the held controls, and the status."""
+def _controls(Q_uu: Array, Q_u: Array, bounds: ControlBounds | None) -> tuple[Array, Cholesky, Array, Scalar]:
+    """Equation (3): k, Cholesky's factors for K, the held controls, and the status."""
     if bounds is None:
-        L, pivot = cholesky(Q_uu)
-        return -cholesky_solve(L, Q_u), L, np.zeros(len(Q_u)), select(pivot, DONE, NOT_POSITIVE)
+        factors = cholesky(Q_uu)
+        status = select(factors.smallest_pivot, DONE, NOT_POSITIVE)
+        return -factors.solve(Q_u), factors, np.zeros(len(Q_u)), status
     if is_numeric(Q_uu):
         return _solved(Q_uu, Q_u, bounds)
     held = bounds.held
     for _ in range(PASSES):
         before = held
-        k, held, L, pivot = active_set_step(Q_uu, Q_u, bounds.low, bounds.high, before)
+        k, held, factors = active_set_step(Q_uu, Q_u, bounds.low, bounds.high, before)
     changed = 0.0
     for old, new in zip(before, held, strict=True):
         changed = changed + (old - new) * (old - new)
-    return k, L, held, select(changed, NOT_SETTLED, select(pivot, DONE, NOT_POSITIVE))
+    return k, factors, held, select(changed, NOT_SETTLED, select(factors.smallest_pivot, DONE, NOT_POSITIVE))
 
 
-def _solved(Q_uu: Array, Q_u: Array, bounds: ControlBounds) -> tuple[Array, Array, Array, Scalar]:
+def _solved(Q_uu: Array, Q_u: Array, bounds: ControlBounds) -> tuple[Array, Cholesky, Array, Scalar]:
     """Equation (3) on floats; see :func:`_controls`."""
     try:
         solution = box_qp(Q_uu, Q_u, *bounds)
     except InputError:
-        return np.zeros_like(Q_u), np.eye(len(Q_u)), bounds.held, NOT_POSITIVE
-    return solution.x, solution.factor, solution.held, DONE
+        return np.zeros_like(Q_u), cholesky(np.eye(len(Q_u))), bounds.held, NOT_POSITIVE
+    return solution.x, solution.factors, solution.held, DONE
 
 
 def symmetric_product(*factors: Array) -> Array:

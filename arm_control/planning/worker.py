@@ -1,7 +1,7 @@
-"""Planning in a process of its own: the one who asks never waits, and learns when the planner has died.
+"""Planning in a process of its own: the control loop never waits, and notices when the planner has died.
 
-One request at a time. The planner keeps its last plan, which is what a warm start begins with. What goes wrong in a
-solve comes back as a sentence, and the next request is answered all the same.
+One request at a time. The planner keeps its last plan for a warm start. A failed solve is answered with a message, and
+the planner goes on with the next request.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from arm_control.model import RobotModel
 from arm_control.planning.reach import Plan, ReachParameters, ReachPlanner
 
 START_TIME = 60.0
-"""Within this the planner must have compiled [s]."""
+"""Time within which the planner must have compiled [s]."""
 NICENESS = 5
-"""How much a planner's process stands back behind those that must not wait."""
+"""Nice level of the planner's process."""
 
 
 class Request(NamedTuple):
-    """A start measured at a stamp [ns], states (2 nv,), and the target; whether the last plan is to begin with."""
+    """Request for a plan: stamp of the first state [ns], the state (2 nv,), the target; whether to start warm."""
 
     number: int
     stamp_ns: int
@@ -36,30 +36,30 @@ class Request(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """A plan, or a sentence why there is none; and how long it took [s]."""
+    """A plan, or the message of a failure; and the time of the solve [s]."""
 
     number: int
     plan: Plan | None
-    trouble: str
+    failure: str
     seconds: float
 
 
-class Planning(Protocol):
-    """Who is asked for plans."""
+class PlannerClient(Protocol):
+    """A planner, in this process or another one."""
 
     @property
     def alive(self) -> bool:
-        """Whether it can still answer."""
+        """Whether the planner can still answer."""
 
-    def ask(self, request: Request) -> None:
-        """Ask for a plan, when the last answer has come."""
+    def request(self, request: Request) -> None:
+        """Request a plan; the answer to the last request must have been taken."""
 
     def poll(self, wait: bool = False) -> Answer | None:
-        """Return the answer, once; None where it is not there yet, or never will be."""
+        """Return the answer, once; None while there is none, or when the planner has died."""
 
 
 class InlinePlanner:
-    """Answers at once, in the caller's own process."""
+    """A planner in the caller's own process: it answers at once."""
 
     alive = True
 
@@ -68,36 +68,37 @@ class InlinePlanner:
         self._last: Plan | None = None
         self._answer: Answer | None = None
 
-    def ask(self, request: Request) -> None:
-        """See :class:`Planning`."""
+    def request(self, request: Request) -> None:
+        """See :class:`PlannerClient`."""
         start = time.perf_counter()
         warm = self._last if request.is_warm else None
         try:
             self._last = plan = self._planner.plan(request.stamp_ns, request.x0, request.X_WT, warm)
             self._answer = Answer(request.number, plan, "", time.perf_counter() - start)
-        except Exception as error:  # whatever it is: a planner that ends would brake the arm
-            kind = "" if isinstance(error, ArmControlError) else f"{type(error).__name__}: "
-            self._answer = Answer(request.number, None, f"{kind}{error}", time.perf_counter() - start)
+        except Exception as error:  # any error: if the planner's process ended, the arm would brake
+            type_name = "" if isinstance(error, ArmControlError) else f"{type(error).__name__}: "
+            self._answer = Answer(request.number, None, f"{type_name}{error}", time.perf_counter() - start)
 
     def poll(self, wait: bool = False) -> Answer | None:
-        """See :class:`Planning`."""
+        """See :class:`PlannerClient`."""
         answer, self._answer = self._answer, None
         return answer
 
 
 class PlannerProcess:
-    """A planner in a process of its own, which ends when this one does, however it does.
+    """A planner in a process of its own, which ends whenever this process ends.
 
     Parameters
     ----------
     model : RobotModel
         The arm; the process makes the same one from its description.
     parameters : ReachParameters
+        Horizon, weights and limits.
 
     Raises
     ------
     ArmControlError
-        When the planner could not be made.
+        When the planner cannot be made.
     """
 
     def __init__(self, model: RobotModel, parameters: ReachParameters) -> None:
@@ -106,12 +107,12 @@ class PlannerProcess:
         arguments = (theirs, _recipe(model), parameters)
         self._process = context.Process(target=_serve, args=arguments, name="planner", daemon=True)
         self._process.start()
-        theirs.close()  # else its end would never be seen
+        theirs.close()  # else the end of the process would go unnoticed
         self._wait_for_start()
 
     @property
     def pid(self) -> int | None:
-        """Number of the process."""
+        """Process id."""
         return self._process.pid
 
     @property
@@ -119,13 +120,13 @@ class PlannerProcess:
         """Whether the process runs."""
         return self._process.is_alive()
 
-    def ask(self, request: Request) -> None:
-        """See :class:`Planning`; nothing happens where the process has died."""
+    def request(self, request: Request) -> None:
+        """See :class:`PlannerClient`; nothing happens where the process has died."""
         with contextlib.suppress(OSError):
             self._pipe.send(request)
 
     def poll(self, wait: bool = False) -> Answer | None:
-        """See :class:`Planning`."""
+        """See :class:`PlannerClient`."""
         return self._received(None if wait else 0.0)
 
     def close(self) -> None:
@@ -137,7 +138,7 @@ class PlannerProcess:
             self._process.join()
 
     def _received(self, seconds: float | None) -> Any:
-        """What has come within a time [s]; None where nothing has, or never will."""
+        """Object received within a time [s]; None where there is none, or the process has ended."""
         try:
             return self._pipe.recv() if self._pipe.poll(seconds) else None
         except (EOFError, OSError):
@@ -145,21 +146,21 @@ class PlannerProcess:
             return None
 
     def _wait_for_start(self) -> None:
-        trouble = self._received(START_TIME)
-        if trouble != "":
+        failure = self._received(START_TIME)
+        if failure != "":
             self.close()
-            raise ArmControlError(f"the planner did not start: {trouble or 'its process has ended'}")
+            raise ArmControlError(f"the planner did not start: {failure or 'its process has ended'}")
 
 
 def _recipe(model: RobotModel) -> dict[str, Any]:
-    """Arguments by which the same model is made again; a model itself holds what no other process can use."""
+    """Arguments that make the same model again; compiled code of the model itself is of no use to another process."""
     choices = {"tip": model.tip, "joints": "all", "armature": model.armature, "gravity": model.gravity_W}
     return {"source": model.urdf.text, "backend": model.backend, **choices}
 
 
 def _serve(pipe: Connection, recipe: dict[str, Any], parameters: ReachParameters) -> None:
-    """The process: make the planner, say so, and answer until nobody asks any more."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started us ends us
+    """The process: make the planner, confirm, and answer requests until the pipe is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one ends it
     os.nice(NICENESS)
     try:
         planner = InlinePlanner(ReachPlanner(RobotModel.from_urdf(**recipe), parameters))
@@ -169,5 +170,5 @@ def _serve(pipe: Connection, recipe: dict[str, Any], parameters: ReachParameters
     pipe.send("")
     with contextlib.suppress(EOFError, OSError):
         while True:
-            planner.ask(pipe.recv())
+            planner.request(pipe.recv())
             pipe.send(planner.poll())

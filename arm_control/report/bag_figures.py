@@ -18,8 +18,8 @@ from arm_control.messages.fields import nanoseconds
 from arm_control.messages.goal_messages import POSE_GOALS, pose_goal_of
 from arm_control.messages.obstacle_tracker import HeardObstacles
 from arm_control.model import RobotModel
-from arm_control.motion.pose_follower import PoseFollower, PoseMotion
-from arm_control.motion.references import Target
+from arm_control.motion.goals import PoseMotion, Target
+from arm_control.motion.pose_follower import PoseFollower
 from arm_control.simulation.recording import Recording
 
 LOOKS = 1500

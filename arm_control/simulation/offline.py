@@ -19,11 +19,9 @@ from arm_control.core.progress import progress_bar
 from arm_control.exceptions import SimulationDiverged
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
-from arm_control.motion.goals import Goal, JointGoal
-from arm_control.motion.pose_follower import PoseMotion
-from arm_control.motion.references import Target
+from arm_control.motion.goals import Goal, JointGoal, PoseMotion, Target
+from arm_control.motion.joint_trajectory import Waypoints
 from arm_control.motion.target_files import load_trajectory
-from arm_control.motion.waypoints import Waypoints
 from arm_control.simulation.mujoco_simulator import MujocoSimulator
 from arm_control.simulation.recording import Trace
 from arm_control.simulation.scenario import Scenario

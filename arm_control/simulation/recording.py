@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array, Pose
-from arm_control.motion.references import Target
+from arm_control.motion.goals import Target
 
 Stamps = npt.NDArray[np.int64]
 

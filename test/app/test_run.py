@@ -16,7 +16,7 @@ from arm_control.app.display import Console, live_table, print_summary
 from arm_control.app.run import ARRIVAL_TIME, RunEnd
 from arm_control.app.run_options import RunOptions
 from arm_control.exceptions import ArmControlError
-from arm_control.motion.references import Target
+from arm_control.motion.goals import Target
 from arm_control.nodes.tools.run_monitor import FIGURES, MonitorNode
 from arm_control.simulation.recording import Recording
 from arm_control.simulation.scenario import Scenario

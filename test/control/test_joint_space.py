@@ -11,7 +11,7 @@ from arm_control.control.joint_space import JointParameters, JointSpaceControlle
 from arm_control.exceptions import ParameterError
 from arm_control.maths.poses import Array, wrap_angle
 from arm_control.model import RobotModel
-from arm_control.motion.joint_follower import Follower, FollowingParameters
+from arm_control.motion.joint_follower import FollowingParameters, JointFollower
 from arm_control.motion.references import JointReference
 from arm_control.motion.target_files import load_trajectory
 from arm_control.simulation.mujoco_simulator import MujocoSimulator
@@ -130,7 +130,7 @@ def test_a_law_that_is_none_is_refused():
 def follow_tour(model: RobotModel, law: str) -> tuple[Array, str]:
     """Errors along the tour of ur5_joint, shape (n, 6), and how it ended."""
     controller, simulator = JointSpaceController(model, JointParameters(law=law)), MujocoSimulator(model, HOME)
-    follower, errors = Follower(model, FollowingParameters(), HOME), []
+    follower, errors = JointFollower(model, FollowingParameters(), HOME), []
     follower.follow(load_trajectory("ur5_tour")[1], 0)
     for k in range(9500):
         reference = follower.tick(k * MS, simulator.q)

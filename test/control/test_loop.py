@@ -38,7 +38,7 @@ class HoldingLaw:
     def tick(self, measurement: Measurement, is_braked: bool, tau_dist: Array | None) -> LawOutput:
         self.calls.append((is_braked, tau_dist))
         t = self.model.evaluate(measurement.q, measurement.v)
-        return LawOutput(t, t.g + self.extra, {"task": self.extra, "bias": t.g}, t.X_WE, dict, self.fault)
+        return LawOutput(t, t.g + self.extra, lambda: {"task": self.extra, "bias": t.g}, t.X_WE, dict, self.fault)
 
 
 def state(k: int, dt: float = 1e-3, v: float = 0.0) -> Measurement:
@@ -126,10 +126,10 @@ def test_the_terms_add_up_with_avoidance_also_where_it_takes_over(ur5: RobotMode
 def test_the_posture_nobody_gives_is_that_of_the_first_restart(ur5: RobotModel):
     controller = OscController(ur5, OscTuning())
     controller.restart(Q)
-    held = controller.tick(state(0), False, None).torque_terms
+    held = controller.tick(state(0), False, None).split()
     controller.restart(Q + 0.1)
     controller.configure(OscTuning())
-    np.testing.assert_allclose(controller.tick(state(1), False, None).torque_terms["posture"], held["posture"])
+    np.testing.assert_allclose(controller.tick(state(1), False, None).split()["posture"], held["posture"])
 
 
 def test_a_controller_refuses_goals_of_the_other_sort(ur5: RobotModel):

@@ -150,19 +150,19 @@ def make_directory(path: Path) -> None:
 
 
 SPOILS = {
-    truncate: "bytes, its header says",
-    lengthen: "bytes, its header says",
+    truncate: "bytes; its header states",
+    lengthen: "bytes; its header states",
     damage: "it is damaged",
-    exchange: "it holds the data of another key",
+    exchange: "it has the data of another key",
     lambda path: path.write_bytes(b""): "not an entry of this version",
     lambda path: path.write_bytes(b"arm_control cache 0\n" + path.read_bytes()[20:]): "not an entry of this version",
-    lambda path: os.truncate(path, 2**40): "1099511627776 bytes, allowed: 268435456",
+    lambda path: os.truncate(path, 2**40): "1099511627776 bytes; allowed: 268435456",
     link_symbolically: "it is a symbolic link",
-    lambda path: os.link(path, path.parent / "second name"): r"it has 2 names \(hard links\), allowed: 1",
+    lambda path: os.link(path, path.parent / "second name"): "it has 2 hard links; allowed: 1",
     make_fifo: "it is not a regular file",
     make_directory: "it is not a regular file",
-    lambda path: path.chmod(0o620): "others may write to it: mode 0620",
-    lambda path: path.chmod(0o602): "others may write to it: mode 0602",
+    lambda path: path.chmod(0o620): "other users may write to it: its mode is 0620",
+    lambda path: path.chmod(0o602): "other users may write to it: its mode is 0602",
 }
 
 
@@ -229,7 +229,7 @@ def test_an_entry_of_another_user_is_refused(cache: Cache, entry: Path, monkeypa
     with monkeypatch.context() as patch:
         pretend(patch, stat.S_ISREG, st_uid=os.geteuid() + 1)
         assert cache.load(KEY) is None
-    assert f"it belongs to user {os.geteuid() + 1}, allowed: {os.geteuid()}" in warnings()[0]
+    assert f"it belongs to user {os.geteuid() + 1}; allowed: {os.geteuid()}" in warnings()[0]
     assert not entry.exists()
     cache.store(KEY, DATA)
     assert cache.load(KEY) == DATA
@@ -248,7 +248,7 @@ def test_what_really_belongs_to_another_user_is_refused(cache: Cache, entry: Pat
 def test_a_directory_that_others_may_write_is_refused(cache: Cache, entry: Path, bits: int, warnings):
     cache.directory.chmod(bits)
     unused(cache, entry)
-    assert f"mode 0{bits:o}, allowed: 0755 or less" in warnings()[0]
+    assert f"its mode is 0{bits:o}; allowed: 0755 or less" in warnings()[0]
     cache.directory.chmod(0o755)
     repaired(cache.directory)
 
@@ -258,14 +258,14 @@ def test_a_directory_of_another_user_is_refused(cache: Cache, entry: Path, monke
     with monkeypatch.context() as patch:
         patch.setattr(os, "geteuid", lambda: euid + 1)
         unused(cache, entry)
-    assert f"it belongs to user {euid}, allowed: {euid + 1}" in warnings()[0]
+    assert f"it belongs to user {euid}; allowed: {euid + 1}" in warnings()[0]
     repaired(cache.directory)
 
 
 def test_a_directory_that_is_a_symbolic_link_is_refused(cache: Cache, entry: Path, tmp_path: Path, warnings):
     (tmp_path / "link").symlink_to(cache.directory)
     unused(Cache(tmp_path / "link"), entry)
-    assert "it is a symbolic link, or no directory" in warnings()[0]
+    assert "it is a symbolic link, or not a directory" in warnings()[0]
     repaired(cache.directory)
 
 
@@ -275,7 +275,7 @@ def test_a_file_in_place_of_the_directory_only_means_no_cache(tmp_path: Path, pl
     cache = Cache(tmp_path / place)
     cache.store(KEY, DATA)
     assert cache.load(KEY) is None
-    assert place != "file" or warnings()[-1].endswith("is not used: it is a symbolic link, or no directory")
+    assert place != "file" or warnings()[-1].endswith("is not used: it is a symbolic link, or not a directory")
     assert (tmp_path / "file").read_text() == "text"
 
 
@@ -337,7 +337,7 @@ def test_an_entry_that_is_replaced_while_it_is_read_is_still_good(cache: Cache, 
 def test_an_entry_whose_size_changes_while_it_is_read_is_refused(cache: Cache, entry: Path, monkeypatch, warnings):
     pretend(monkeypatch, stat.S_ISREG, st_size=entry.stat().st_size - 10)
     assert cache.load(KEY) is None
-    assert "bytes, its header says" in warnings()[0]
+    assert "bytes; its header states" in warnings()[0]
 
 
 @given(st.data())

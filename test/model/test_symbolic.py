@@ -221,7 +221,7 @@ def test_a_formula_that_another_version_left_is_made_again(tmp_path: Path, caplo
 
 
 def test_unknown_names_are_refused(ur5_formulas: Symbolic):
-    with pytest.raises(InputError, match="no formula 'mass'; there are C, "):
+    with pytest.raises(InputError, match="there is no formula 'mass'; allowed: C, "):
         ur5_formulas.formula("mass")
     with pytest.raises(InputError, match="no formula 'J_point'"):
         ur5_formulas.formula("J_point")

@@ -9,7 +9,7 @@ import pytest
 
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array, Pose, rotation_from_vector
-from arm_control.motion.generators import FONT, between_corners, circle, curve, digits, polyline, strokes_of
+from arm_control.motion.generators import FONT, circle, curve, digits, polyline, split_at_corners, strokes_of
 from arm_control.motion.pose_trajectory import PosePoints, PoseTrajectory
 
 X = Pose(rotation_from_vector([0.4, -0.7, 0.2]), np.array([0.3, -0.1, 0.5]))
@@ -90,7 +90,7 @@ def test_every_stroke_is_drawn_to_its_end():
 
 
 def test_digits_have_corners_where_they_should():
-    corners = {digit: sum(len(between_corners(s)) - 1 for s in strokes_of(digit, 1.0)) for digit in FONT}
+    corners = {digit: sum(len(split_at_corners(s)) - 1 for s in strokes_of(digit, 1.0)) for digit in FONT}
     assert corners == {"0": 0, "1": 1, "2": 1, "3": 1, "4": 1, "5": 2, "6": 0, "7": 1, "8": 0, "9": 0}
 
 
@@ -98,7 +98,7 @@ def test_digits_have_corners_where_they_should():
     ("make", "message"),
     [
         (lambda: digits("1a", X, 0.1, 0.2), "'a' is neither a digit nor a space"),
-        (lambda: digits("  ", X, 0.1, 0.2), "holds no digit"),
+        (lambda: digits("  ", X, 0.1, 0.2), "has no digit"),
         (lambda: digits("1", X, -0.1, 0.2), "height = -0.1: a positive number"),
         (lambda: circle(X, 0.1, 0.0), "period = 0.0: a positive number"),
         (lambda: polyline(X, [[0, 0, 0]], 0.1), "at least two different points"),

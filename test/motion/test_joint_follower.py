@@ -8,15 +8,15 @@ import pytest
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
-from arm_control.motion.joint_follower import Follower, FollowingParameters
-from arm_control.motion.waypoints import Waypoints
+from arm_control.motion.joint_follower import FollowingParameters, JointFollower
+from arm_control.motion.joint_trajectory import Waypoints
 
 MS = 1_000_000
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 
 
-def follower(model: RobotModel, q: Array = HOME, **tolerances: float) -> Follower:
-    return Follower(model, FollowingParameters(**tolerances), q)
+def follower(model: RobotModel, q: Array = HOME, **tolerances: float) -> JointFollower:
+    return JointFollower(model, FollowingParameters(**tolerances), q)
 
 
 def somewhere(seed: int, times: list[float]) -> Waypoints:
@@ -79,7 +79,7 @@ def test_a_trajectory_that_is_refused_leaves_the_present_one_alone(ur5: RobotMod
     hasty, elsewhere = somewhere(2, [0.01]), Waypoints(np.array([0.0, 1.0]), np.array([HOME + 0.5, HOME]))
     with pytest.raises(InputError, match="velocity beyond the limit"):
         f.follow(hasty, 500 * MS)
-    with pytest.raises(InputError, match="the point at time 0 is elsewhere"):
+    with pytest.raises(InputError, match="the point at time 0 is"):
         f.follow(elsewhere, 500 * MS)
     with pytest.raises(InputError, match="position beyond the limit: elbow_joint"):
         f.go_to(np.array([0, 0, 3.3, 0, 0, 0]), 500 * MS)
@@ -89,7 +89,7 @@ def test_a_trajectory_that_is_refused_leaves_the_present_one_alone(ur5: RobotMod
 def test_the_start_tolerance_is_a_parameter(ur5: RobotModel):
     near = Waypoints(np.array([0.0, 1.0]), np.array([HOME + 0.05, HOME + 0.1]))
     follower(ur5, start_tolerance=0.06).follow(near, 0)
-    with pytest.raises(InputError, match="elsewhere"):
+    with pytest.raises(InputError, match="the point at time 0 is"):
         follower(ur5, start_tolerance=0.04).follow(near, 0)
 
 
@@ -113,7 +113,7 @@ def test_an_arm_off_the_path_is_held_where_it_is(ur5: RobotModel):
     assert not now.v_des.any()
     assert (f.outcome.state, f.outcome.joint) == ("off the path", "wrist_2_joint")
     assert f.outcome.error == pytest.approx(0.11, abs=1e-4)
-    assert str(f.outcome) == "off the path: wrist_2_joint is 0.1100 away"
+    assert str(f.outcome) == "off the path: wrist_2_joint has an error of 0.1100"
     np.testing.assert_array_equal(f.tick(900 * MS, HOME).q_des, arm)
     assert f.outcome.failed
 

@@ -9,7 +9,14 @@ import pytest
 
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array, Pose, rotation_from_vector, rotation_vector
-from arm_control.motion.pose_trajectory import SERIES, PosePoints, PoseTrajectory, _coefficients, joined, seen_from
+from arm_control.motion.pose_trajectory import (
+    SERIES,
+    PosePoints,
+    PoseTrajectory,
+    _coefficients,
+    join_points,
+    transform_reference,
+)
 from arm_control.motion.references import Reference
 
 TIMES = np.array([0.5, 1.0, 1.8, 2.5, 3.5])
@@ -113,7 +120,7 @@ def test_the_series_meets_the_closed_form_and_nothing_is_lost_at_small_angles():
 
 def test_a_frame_at_rest_turns_everything():
     X, there = draw(2, seed=3)
-    seen = seen_from(X, Reference(there, np.arange(6.0), -np.arange(6.0)))
+    seen = transform_reference(X, Reference(there, np.arange(6.0), -np.arange(6.0)))
     np.testing.assert_array_equal(seen.X_WT.p, X.R @ there.p + X.p)
     np.testing.assert_allclose(seen.V_des, np.concatenate([X.R @ [0, 1, 2], X.R @ [3, 4, 5]]), rtol=1e-12)
     np.testing.assert_array_equal(seen.A_des, -seen.V_des)
@@ -121,9 +128,9 @@ def test_a_frame_at_rest_turns_everything():
 
 def test_joined_motions_follow_each_other():
     a, b = (PosePoints(np.array([0.0, k]), draw(2, seed=5), np.zeros((2, 6)), np.zeros((2, 6))) for k in (1.0, 2.0))
-    whole = joined(a, b)
+    whole = join_points(a, b)
     np.testing.assert_array_equal(whole.times, [0.0, 1.0, 3.0])
-    np.testing.assert_array_equal(whole.later(2.0).times, [2.0, 3.0, 5.0])
+    np.testing.assert_array_equal(whole.delayed(2.0).times, [2.0, 3.0, 5.0])
     assert len(whole.poses) == len(whole.Vs) == len(whole.As) == 3
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from arm_control.maths.poses import Pose
-from arm_control.motion.references import Reference, Target, TargetQueue
+from arm_control.motion.goals import GoalQueue, Target
+from arm_control.motion.references import Reference
 
 HERE = Pose(np.eye(3), np.zeros(3))
 
@@ -15,20 +16,20 @@ def target(stamp_ns: int, frame: str = "base") -> Target:
     return Target(stamp_ns, frame, HERE)
 
 
-def queue_of(*stamps: int, capacity: int = 100) -> TargetQueue:
-    queue = TargetQueue(capacity)
+def queue_of(*stamps: int, capacity: int = 100) -> GoalQueue:
+    queue = GoalQueue(capacity)
     for stamp in stamps:
         queue.add(target(stamp))
     return queue
 
 
-def active(queue: TargetQueue, now_ns: int) -> int | None:
+def active(queue: GoalQueue, now_ns: int) -> int | None:
     found = queue.active(now_ns)
     return None if found is None else found.stamp_ns
 
 
 def test_nothing_is_active_before_the_first_target():
-    assert TargetQueue().active(10**18) is None
+    assert GoalQueue().active(10**18) is None
     assert active(queue_of(10), 9) is None
     assert active(queue_of(10), 10) == 10
 

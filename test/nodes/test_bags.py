@@ -80,7 +80,7 @@ def test_a_run_with_a_parameter_file_replays_with_its_values(rig: Rig):
     assert rig.finish("run", *command, "--params-file", str(file)) in (0, 1), rig.log("run")
     bag = read_bag(path)
     model, parameters = controller_of(bag, Choice())
-    assert parameters.control.kp_linear == 120.0
+    assert parameters.control.law.kp_linear == 120.0
     assert np.array_equal(replayed_commands(bag, model, parameters).tau, recorded_commands(bag, model).tau)
 
 
@@ -305,7 +305,7 @@ def test_ros_1_is_played_as_ros_2_and_the_clock_with_it(rig: Rig):
 
 def test_offline_and_report_need_no_ros(tmp_path: Path):
     code = (
-        "import sys; sys.modules['rclpy'] = None; from arm_control import cli;"
+        "import sys; sys.modules['rclpy'] = None; from arm_control.app import cli;"
         f"a = cli.main(['replay', {str(GOLDEN / 'ur5_osc')!r}, '--offline']);"
         f"b = cli.main(['report', {str(GOLDEN / 'ur5_osc')!r}, '-o', {str(tmp_path)!r}]); sys.exit(a + b)"
     )

@@ -75,7 +75,7 @@ class Expected:
         given = RecedingParameters(**parameters)
         self.model, self.X_WT, self.at, self.ms = model, X_WT, at, 0
         self.follower = PlanFollower(model, given, InlinePlanner(ReachPlanner(model, given)), True)
-        self.follower.let_go(START)
+        self.follower.hold(START)
         self.gate = EffortGate(model, GateParameters())
 
     def answers(self, states: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
@@ -124,7 +124,7 @@ def test_a_failed_solve_keeps_the_last_plan_and_says_so(rig: Rig, ur5: RobotMode
     driver.send(goal(ur5), 0)
     sent = [*states(20), (START, WILD), *states(10)]
     np.testing.assert_array_equal(driver.answers(sent), expected.answers(sent))
-    assert expected.follower.trouble
+    assert expected.follower.failure
     assert expected.follower.plan.stamp_ns == 0, "the plan from before"
     driver.log("plan refused: ")
     rig.spin(lambda: heard and heard[-1].status[0].message.startswith("no plan: "), what="the diagnosis")

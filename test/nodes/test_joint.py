@@ -17,9 +17,9 @@ from arm_control import RobotModel, urdf_path
 from arm_control.control.effort_gate import EffortGate, GateParameters
 from arm_control.control.joint_space import JointParameters, JointSpaceController
 from arm_control.messages.fields import waypoints_from_message
-from arm_control.motion.joint_follower import Follower, FollowingParameters
+from arm_control.motion.joint_follower import FollowingParameters, JointFollower
+from arm_control.motion.joint_trajectory import Waypoints
 from arm_control.motion.target_files import load_trajectory
-from arm_control.motion.waypoints import Waypoints
 from arm_control.nodes.support.conversions import ros
 
 MS = 1_000_000
@@ -59,7 +59,7 @@ class Driver:
 def expected(model: RobotModel, steps: int, order: Waypoints | np.ndarray, at: int) -> np.ndarray:
     """The same ticks without ROS, the order from step ``at`` on."""
     controller, gate = JointSpaceController(model, JointParameters()), EffortGate(model, GateParameters())
-    follower, taus = Follower(model, FollowingParameters(), HOME), []
+    follower, taus = JointFollower(model, FollowingParameters(), HOME), []
     for step in range(steps):
         if step == at:
             (follower.follow if isinstance(order, Waypoints) else follower.go_to)(order, step * MS)
@@ -199,7 +199,7 @@ def test_the_scenario_follows_its_trajectory(rig: Rig, ur5: RobotModel, seconds:
     assert rig.finish("run", "-m", "arm_control.app.cli", "run", "ur5_joint", *options) == 0, rig.log("run")
     assert news in rig.log("run")
     recorded = np.load(record)
-    follower = Follower(ur5, FollowingParameters(), HOME)
+    follower = JointFollower(ur5, FollowingParameters(), HOME)
     follower.follow(load_trajectory("ur5_tour")[1], 0)
     desired = np.array([follower.desired(int(stamp)).q_des for stamp in recorded["state_stamps"]])
     assert len(desired) == round(1000 * seconds) + 1

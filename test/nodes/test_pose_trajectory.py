@@ -19,7 +19,8 @@ from arm_control.control.osc.proposal import propose
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Pose, rotation_from_vector
 from arm_control.messages.fields import pose_points_from_message
-from arm_control.motion.pose_follower import PoseFollower, PoseMotion
+from arm_control.motion.goals import PoseMotion
+from arm_control.motion.pose_follower import PoseFollower
 from arm_control.motion.pose_trajectory import PosePoints
 from arm_control.nodes.support.conversions import ros
 from arm_control.simulation.offline import Simulation

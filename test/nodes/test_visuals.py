@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -167,7 +167,7 @@ def test_the_frame_world_is_left_to_who_knows_where_it_is(node: VisualsNode):
     node.take_model(text.replace('"base_link"', '"world"'))
     assert not node.world(), "the URDF has a link of that name"
     node.take_model(text)
-    node.parameters = replace(node.parameters, base="base_link")
+    node.parameters = node.parameters.replace(base="base_link")
     assert not node.world(), "what carries a chosen base may have a link of that name, or a place in the world"
 
 

@@ -74,7 +74,7 @@ def test_a_tool_is_known(ur5):
     assert abs(a.cost - without.cost) > 1e-3
 
 
-def test_boxes_that_compiled_code_leaves_are_solved_to_the_end(ur5, monkeypatch):
+def test_boxes_that_compiled_code_leaves_are_solved_to_the_end(ur5, load_robot, monkeypatch):
     """One set only is tried in compiled code: nearly every knot at a limit is finished on floats."""
     limit = np.array([30.0, 60.0, 25.0, 5.0, 2.0, 0.3])
     costs = everything(ur5, "wrist_1_link")
@@ -84,8 +84,8 @@ def test_boxes_that_compiled_code_leaves_are_solved_to_the_end(ur5, monkeypatch)
     monkeypatch.setattr(CompiledPasses, "_solve_knot", lambda self, row: solved.append(row) or whole(self, row))
     monkeypatch.setattr(riccati_module, "PASSES", 1)
     monkeypatch.setattr(passes_module, "TRIES", 1)
-    monkeypatch.setattr("arm_control.planning.arm_laws._sources", lambda: b"one pass")
-    (found, _), _ = both(ur5, costs, limit=limit)
+    monkeypatch.setattr("arm_control.model.arm.source_digest", lambda: "one pass")
+    (found, _), _ = both(load_robot("ur5"), costs, limit=limit)
     assert len(solved) > 10
     equal(found, expected)
 

@@ -169,7 +169,7 @@ def test_out_of_reach_it_stretches_towards_the_target_and_stays_there(planner: R
     model, direction = planner.model, np.array([0.6, -0.5, 0.3])
     X_WT = Pose(model.pose(UR5_HOME).R, 5.0 * direction)
     plans = receding(planner, START, X_WT, 9)
-    assert all(plan.goes_on and (np.abs(plan.us) <= planner.limit).all() for plan in plans)
+    assert all(plan.is_partial and (np.abs(plan.us) <= planner.limit).all() for plan in plans)
     along = [X_WT.p @ model.pose(plan.xs[-1, :6]).p / np.linalg.norm(X_WT.p) for plan in plans]
     assert along[0] < along[-2] == pytest.approx(along[-1], abs=2e-3)
     assert along[-1] > 0.88
@@ -226,9 +226,9 @@ def test_a_planar_arm_needs_no_orientation():
 
 def test_a_target_far_away_is_planned_for_in_pieces(planner: ReachPlanner):
     near, start = goal(planner.model, -0.3, -0.4, 0.0), planner.model.pose(UR5_HOME)
-    assert not planner.plan(0, START, near).goes_on
+    assert not planner.plan(0, START, near).is_partial
     short = ReachPlanner(planner.model, ReachParameters(far=0.2)).plan(0, START, near)
-    assert short.goes_on
+    assert short.is_partial
     way = planner.model.pose(short.xs[-1, :6]).p - start.p
     np.testing.assert_allclose(way, 0.4 * (near.p - start.p), atol=0.003)
 

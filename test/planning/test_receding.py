@@ -27,13 +27,13 @@ class Slow:
         self.inline, self.asked, self.sentence = InlinePlanner(ReachPlanner(MODEL, PARAMETERS)), list[Request](), ""
         self._answer: Answer | None = None
 
-    def ask(self, request: Request) -> None:
+    def request(self, request: Request) -> None:
         self.asked.append(request)
 
-    def answer(self, trouble: str = "") -> None:
-        self.inline.ask(self.asked[-1])
+    def answer(self, failure: str = "") -> None:
+        self.inline.request(self.asked[-1])
         answer = self.inline.poll()
-        self._answer = answer._replace(plan=None, trouble=trouble) if trouble else answer
+        self._answer = answer._replace(plan=None, failure=failure) if failure else answer
 
     def poll(self, wait: bool = False) -> Answer | None:
         answer, self._answer = self._answer, None
@@ -46,7 +46,7 @@ class Case:
     def __init__(self, **changes: float) -> None:
         self.planner = Slow()
         self.follower = PlanFollower(MODEL, PARAMETERS.replace(**changes), self.planner, False)
-        self.follower.let_go(START)
+        self.follower.hold(START)
 
     def tick(self, ms: int, target: object = GOAL, q=START, v=(0.0, 0.0)) -> PlanTorque:
         return self.follower.tick(ms * MS, terms(q, v), target, target)
@@ -152,14 +152,14 @@ def test_a_failed_solve_keeps_the_plan_says_why_and_is_tried_again():
     for ms in range(21, 120):
         torque = case.tick(ms, OTHER)
         np.testing.assert_allclose(torque.tau, plan.command(ms * 1e-3, terms()).tau, atol=1e-9)
-    assert case.follower.trouble == "no way"
+    assert case.follower.failure == "no way"
     assert case.stamps == [0, 20]
     case.tick(120, OTHER)
     assert case.stamps == [0, 20, 120]
     case.planner.answer()
     case.tick(121, OTHER)
     assert case.follower.plan.stamp_ns == 120 * MS
-    assert case.follower.trouble == ""
+    assert case.follower.failure == ""
 
 
 def test_a_plan_that_does_not_go_all_the_way_is_renewed_in_its_middle():
@@ -173,11 +173,11 @@ def test_a_plan_that_does_not_go_all_the_way_is_renewed_in_its_middle():
     assert case.stamps == [0, 500]
 
 
-def test_let_go_an_answer_to_an_old_question_is_dropped():
+def test_after_hold_an_answer_to_an_old_request_is_dropped():
     case = Case()
     case.tick(0)
     case.planner.answer()
-    case.follower.let_go(START + 0.1)
+    case.follower.hold(START + 0.1)
     case.tick(0, None)
     assert case.follower.plan is None
     assert_holds(case.tick(1, None), START + 0.1)
@@ -189,7 +189,7 @@ def test_let_go_an_answer_to_an_old_question_is_dropped():
 def test_one_that_waits_follows_the_plan_from_the_state_it_starts_in():
     inline = InlinePlanner(ReachPlanner(MODEL, PARAMETERS))
     follower = PlanFollower(MODEL, PARAMETERS, inline, True)
-    follower.let_go(START)
+    follower.hold(START)
     torque = follower.tick(0, terms(), GOAL, GOAL)
     np.testing.assert_array_equal(torque.tau, follower.plan.us[0])
 

@@ -38,7 +38,7 @@ def test_it_answers_as_the_planner_in_this_process(process: PlannerProcess):
     for number, (stamp_ns, is_warm) in enumerate([(0, False), (40_000_000, True), (40_000_000, False)]):
         answers = []
         for planner in (process, inline):
-            planner.ask(request(number, START, stamp_ns, is_warm))
+            planner.request(request(number, START, stamp_ns, is_warm))
             answers.append(planner.poll(wait=True))
             assert planner.poll() is None
         ours, theirs = answers
@@ -47,7 +47,7 @@ def test_it_answers_as_the_planner_in_this_process(process: PlannerProcess):
         assert ours.plan.iterations == theirs.plan.iterations
         np.testing.assert_array_equal(ours.plan.us, theirs.plan.us)
         np.testing.assert_array_equal(ours.plan.K, theirs.plan.K)
-        assert ours.trouble == ""
+        assert ours.failure == ""
         assert ours.seconds > 0.0
 
 
@@ -55,21 +55,21 @@ def test_the_last_plan_is_what_a_warm_start_begins_with():
     inline = InlinePlanner(ReachPlanner(planar(2), PARAMETERS))
     iterations = []
     for number, is_warm in enumerate((False, False, True)):
-        inline.ask(request(number, is_warm=is_warm))
+        inline.request(request(number, is_warm=is_warm))
         iterations.append(inline.poll().plan.iterations)
     assert iterations[0] == iterations[1] > iterations[2]
 
 
 def test_an_error_is_a_sentence_and_the_next_request_is_answered(process: PlannerProcess):
-    process.ask(request(1, START * np.nan))
+    process.request(request(1, START * np.nan))
     answer = process.poll(wait=True)
     assert (answer.number, answer.plan) == (1, None)
-    assert answer.trouble.startswith("the start is [nan")
-    process.ask(request(2, "nonsense"))
-    assert process.poll(wait=True).trouble.startswith("ValueError: could not convert")
-    process.ask(Request(3, 0, START, None, False))
-    assert process.poll(wait=True).trouble.startswith("AttributeError: ")
-    process.ask(request(4))
+    assert answer.failure.startswith("the start is [nan")
+    process.request(request(2, "nonsense"))
+    assert process.poll(wait=True).failure.startswith("ValueError: could not convert")
+    process.request(Request(3, 0, START, None, False))
+    assert process.poll(wait=True).failure.startswith("AttributeError: ")
+    process.request(request(4))
     assert process.poll(wait=True).plan is not None
     assert process.alive
 
@@ -78,7 +78,7 @@ def test_a_failed_solve_leaves_the_last_plan_for_the_next_warm_start():
     inline = InlinePlanner(ReachPlanner(planar(2), PARAMETERS))
     iterations = []
     for number, x0 in enumerate((START, START * np.nan, START)):
-        inline.ask(request(number, x0, is_warm=True))
+        inline.request(request(number, x0, is_warm=True))
         answer = inline.poll()
         iterations.append(answer.plan.iterations if answer.plan else -1)
     assert iterations[1] == -1
@@ -88,10 +88,10 @@ def test_a_failed_solve_leaves_the_last_plan_for_the_next_warm_start():
 def test_a_killed_planner_is_dead_and_nobody_waits_for_it(process: PlannerProcess):
     assert process.alive
     os.kill(process.pid, signal.SIGKILL)
-    process.ask(request(1))
+    process.request(request(1))
     assert process.poll(wait=True) is None
     assert not process.alive
-    process.ask(request(2))
+    process.request(request(2))
     assert process.poll(wait=True) is None
 
 
@@ -99,7 +99,7 @@ def test_closing_ends_the_process(process: PlannerProcess):
     process.close()
     assert not process.alive
     process.close()
-    process.ask(request(1))
+    process.request(request(1))
     assert process.poll() is None
 
 

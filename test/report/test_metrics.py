@@ -10,8 +10,8 @@ import pytest
 from arm_control.exceptions import ParameterError
 from arm_control.maths.poses import Pose
 from arm_control.model import RobotModel
+from arm_control.motion.goals import Target
 from arm_control.motion.pose_trajectory import PosePoints
-from arm_control.motion.references import Target
 from arm_control.motion.target_files import Motion, TargetList
 from arm_control.report.metrics import MEANING, failures, figures_of, table
 from arm_control.simulation.recording import Trace

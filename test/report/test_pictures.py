@@ -17,7 +17,7 @@ from arm_control import OscParameters, RobotModel, urdf_path
 from arm_control.control.effort_gate import GateParameters
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array, rotation_vector
-from arm_control.motion.references import Target
+from arm_control.motion.goals import Target
 from arm_control.motion.target_files import TargetList
 from arm_control.report.pictures import animation, draw_overview, draw_report, rendering
 from arm_control.report.pictures.track import MAX_SAMPLES, make_track

@@ -13,7 +13,7 @@ from arm_control.control.effort_gate import GateParameters
 from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.maths.poses import Array, Pose, rotation_from_vector, rotation_vector
 from arm_control.model import RobotModel
-from arm_control.motion.references import Target
+from arm_control.motion.goals import Target
 from arm_control.motion.target_files import TargetList
 from arm_control.report.run_figures import Figure, Report, make_report
 from arm_control.simulation.recording import Recording

@@ -10,7 +10,7 @@ import pytest
 
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Pose
-from arm_control.motion.references import Target
+from arm_control.motion.goals import Target
 from arm_control.simulation.recording import Recording
 
 MS = 1_000_000

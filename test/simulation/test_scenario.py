@@ -16,8 +16,8 @@ from arm_control.core.files import read_yaml, urdf_path
 from arm_control.exceptions import ArmControlError, ParameterError
 from arm_control.maths.poses import Array, Pose, rotation_from_vector, rotation_vector
 from arm_control.model import RobotModel
+from arm_control.motion.joint_trajectory import Waypoints
 from arm_control.motion.target_files import Motion, TargetList, load_trajectory, target_entry
-from arm_control.motion.waypoints import Waypoints
 from arm_control.simulation.scenario import NODES, Scenario, check_parameter_file, merged, scenario_names, world_of
 from arm_control.simulation.world import World
 

@@ -1,39 +1,50 @@
-"""Obstacle avoidance with the whole arm: every link is pushed away from what is near it.
+"""Obstacle avoidance with the whole arm: every link is pushed away from near obstacles and other links.
 
-For each link and obstacle (and each two links) let rho be the distance between their surfaces, n the unit
-vector from the obstacle to the nearest point of the link, J_n = n^T J_p the Jacobian of that point along n, and
-``rho_dot = J_n v - n^T V_O`` how fast the distance grows. With the threshold rho0,
+For each pair of a link and an obstacle (and of two links) let rho be the distance between their surfaces, n the unit
+vector from the obstacle to the nearest point of the link, ``J_n = n^T J_p`` the Jacobian of that point along n, and
+``rho_dot = J_n v - n^T V_O`` the rate of the distance. Within the threshold rho_0,
 
-    (1)  m = 1 / (J_n M^-1 J_n^T + 1/m_max)                       mass felt along n, bounded
-    (2)  f = eta (1/rho - 1/rho0) / rho^2                         acceleration away, with rho >= rho_min
-    (3)  d = k (1 - rho/rho0) max(0, -rho_dot)                    damping, of an approach only
-    (4)  tau_avoid = nu sum J_n^T m (f + d)                       over links and obstacles
+    (1)  m = 1 / (mu + 1/m_max),   mu = J_n M^-1 J_n^T           mass felt along n, bounded
+    (2)  f = eta (1/rho - 1/rho_0) / rho^2,   rho >= rho_min     acceleration away
+    (3)  d = k (1 - rho/rho_0) max(0, -rho_dot)                  damping, of an approach only
+    (4)  tau_avoid = nu sum J_n^T m (f + d)                      over all pairs; nu <= 1: no joint above tau_max
 
-and nothing beyond rho0; nu shortens the whole torque, so that no joint needs more than its effort limit and the
-direction stays. Sums over the near pairs have no order. The torque is added to that of the task as it
-is, not filtered by a null space: what is near may pre-empt the task. Where it is nearer still, the task goes:
-with the share s, which falls from 1 to 0 between twice the takeover distance and the takeover distance,
+and nothing beyond rho_0. The torque is added to that of the task as it is, not filtered by a null space: a near
+obstacle may pre-empt the task. Nearer still, the task's torque fades,
 
-    (5)  tau = s tau_task + (1 - s) (h - P d0 M v) + tau_avoid
+    (5)  tau = s tau_task + (1 - s) (h - P d_0 M v) + tau_avoid
+    (6)  s = min 1 - c (1 - y^2 (3 - 2 y))                       over all pairs; share of the task, 1 to 0
+         y = clamp((rho - rho_t) / rho_t, 0, 1)                  0 below the takeover distance, 1 above twice that
+         c = clamp(2 mu m_max - 1, 0, 1)                         0 where the arm cannot move along n
+    (7)  P = 1 - J_e^T (J_e M^-1 J_e^T)^+ J_e M^-1               J_e: rows J_n of the pairs with rho_dot > 0
 
 so that below the takeover distance only avoidance, compensation of gravity (and Coriolis terms) and damping
-remain. P takes out of the damping what would slow an escape,
+remain. P takes the part out of the damping that would slow an escape.
 
-    (6)  P = 1 - J_e^T (J_e M^-1 J_e^T)^+ J_e M^-1               J_e: rows J_n of the pairs with rho_dot > 0
+A single pair accelerates by f + d away, whatever the arm's posture, where the arm can move along n with less than
+m_max. Where it cannot (a link that only turns on the spot), (1) lets the push fade, ``|J_n^T m| <= sqrt(m_max
+lambda_max(M)) / 2`` bounds it, and (5) does not take over for it. Inside an obstacle rho_min holds, so the push stays
+finite, and n points out of it.
 
-The unit of (2) is an acceleration: a lone pair accelerates by f + d away, whatever the arm's posture, where
-the arm can move along n with less than m_max. Where it cannot (a link that only turns on the spot), (1) lets
-the push fade, ``|J_n^T m| <= sqrt(m_max lambda_max(M)) / 2`` bounds it, and (5) does not take over for it.
-Inside an obstacle rho_min holds, so that nothing explodes, and n points out of it.
+With ``M = L L^T`` and ``B = L^-1 J_n^T``, ``mu = B^T B``, and
 
-With ``M = L L^T`` and ``B = L^-1 J_n^T`` the mobility of (1) is ``B^T B``, and the damping of (5) and (6) is
-``d0 L (1 - Pi) L^T v``, where Pi projects on the span of the rows' B that (6) names. So one pair is a few dozen
-numbers, the sum over pairs may run in any order, and all is written over any scalar: :func:`push` for one pair,
-compiled for several at once.
+    (8)  P d_0 M v = d_0 L (1 - Pi) L^T v,   Pi: projection on the range of E = sum B B^T   over rho_dot > 0
 
-Sources: O. Khatib, "Real-time obstacle avoidance for manipulators and mobile robots", 1986, for the potential
-of (2), without its n-ellipsoids, which cut corners; the gradient is the unit vector, the link has a radius, and
-the takeover acts on the sum.
+So a pair is a few dozen numbers, and the sums may run in any order. :func:`pair_repulsion` is (1) to (4) and (6) for
+one pair over any scalar, compiled for several at once.
+
+    rho, rho_0, rho_min, rho_t    distance, threshold, smallest_distance, takeover_distance    [m]
+    J_p, J_n, n                   Jacobians of the nearest point, and its direction            [m or 1; -]
+    V_O                           velocity of the obstacle's nearest point                     [m/s]
+    M, h, v                       mass matrix, bias, joint velocities                          [kg m^2; N m; rad/s]
+    m, m_max, mu                  mass, mass_limit, mobility                                   [kg; kg; 1/kg]
+    f, d                          acceleration away, and by damping                            [m/s^2]
+    eta, k, d_0                   strength, approach_damping, takeover_damping                 [m^4/s^2; 1/s; 1/s]
+    tau_task, tau_avoid           torque of the task and of avoidance                          [N m]
+
+Source: O. Khatib, "Real-time obstacle avoidance for manipulators and mobile robots", 1986, for the potential of (2),
+without its n-ellipsoids, which cut corners; the gradient is the unit vector, the link has a radius, and the takeover
+acts on the sum.
 """
 
 from __future__ import annotations
@@ -48,52 +59,99 @@ import numpy as np
 
 from arm_control.compiler.column_law import ColumnLaw
 from arm_control.compiler.kernels import Kernel
-from arm_control.control.avoidance.avoidance_parameters import AvoidanceParameters
 from arm_control.control.avoidance.obstacles import Obstacle
-from arm_control.control.avoidance.pair_table import NEAR, NORMAL, POINT, RHO, Scene
+from arm_control.control.avoidance.pair_table import NEAR, NORMAL, POINT, RHO, PairTable
 from arm_control.control.avoidance.proximity import Pairs, Proximity
 from arm_control.control.text_kernel import text_kernel
+from arm_control.core.parameters import Parameters, parameter
+from arm_control.exceptions import ParameterError
 from arm_control.maths.linalg import cholesky, eigen_symmetric, lower_triangle
 from arm_control.maths.poses import Array
 from arm_control.maths.scalars import clamp, maximum, minimum, select
 from arm_control.maths.vectors import MIN_LENGTH, cross
 from arm_control.model import RobotModel, Terms
 
-__all__ = ["Avoidance", "AvoidanceOutput", "AvoidanceParameters", "push"]
+__all__ = ["Avoidance", "AvoidanceOutput", "AvoidanceParameters", "pair_repulsion"]
 
 
-def push(x: Mapping[str, Array], gear: Array) -> dict[str, Any]:
-    """What one pair gives, over any scalar: equations (1) to (4), its share s of (5), and ``B B^T`` for (6).
+@dataclass(frozen=True)
+class AvoidanceParameters(Parameters):
+    """Reach and strength of obstacle avoidance."""
+
+    eta: float = parameter(5e-4, "strength of the push", unit="m^4/s^2", lower=0.0, live=True)
+    threshold: float = parameter(0.1, "distance from an obstacle at which it begins", unit="m", lower=1e-3, live=True)
+    self_threshold: float = parameter(
+        0.03, "the same between two links of the arm; 0: they do not avoid each other", unit="m", lower=0.0, live=True
+    )
+    smallest_distance: float = parameter(
+        0.015, "the push grows no more below this distance", unit="m", lower=1e-4, live=True
+    )
+    takeover_distance: float = parameter(
+        0.01,
+        "below it avoidance acts alone; the task fades from twice this distance on",
+        unit="m",
+        lower=0.0,
+        live=True,
+    )
+    approach_damping: float = parameter(
+        30.0, "damping of the approach to an obstacle", unit="1/s", lower=0.0, upper=200.0, live=True
+    )
+    takeover_damping: float = parameter(
+        10.0,
+        "damping of all joints where avoidance acts alone, times M(q)",
+        unit="1/s",
+        lower=0.0,
+        upper=200.0,
+        live=True,
+    )
+    mass_limit: float = parameter(
+        100.0, "mass above which an arm counts as unable to move a point away", unit="kg", lower=0.1, live=True
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.smallest_distance >= self.threshold or 2.0 * self.takeover_distance >= self.threshold:
+            raise ParameterError(
+                f"threshold = {self.threshold} must be larger than smallest_distance = {self.smallest_distance}"
+                f" and than twice takeover_distance = {self.takeover_distance}"
+            )
+
+
+def pair_repulsion(x: Mapping[str, Array], joint_coupling: Array) -> dict[str, Any]:
+    """Torque, share and mobility of one pair, equations (1) to (4), (6) and the term of E in (8).
 
     Parameters
     ----------
     x : mapping
-        The pair, the arm, and the law's numbers.
-    gear : ndarray, shape (n_bodies, nv)
-        How each body's joint follows the joint positions.
+        Numbers of the pair, of the arm and of the law.
+    joint_coupling : ndarray, shape (n_bodies, nv)
+        Motion of each body's joint per motion of each joint of the arm.
     """
-    eta, threshold, self_threshold, smallest, takeover, damping, mass_limit = x["numbers"]
-    n, moment, axes, n_v = x["n"], cross(x["p"], x["n"]), x["axes"].reshape(6, -1), gear.shape[1]
-    J_n = (x["sign"] * (n @ axes[:3] + moment @ axes[3:])) @ gear
+    eta, threshold, self_threshold, rho_min, rho_t, k, m_max = x["numbers"]
+    n, v, twist = x["n"], x["v"], x["twist"]
+    moment = cross(x["p"], n)
+    axes, n_v = x["axes"].reshape(6, -1), joint_coupling.shape[1]
+    J_n = (x["sign"] * (n @ axes[:3] + moment @ axes[3:])) @ joint_coupling
     B = lower_triangle(x["L_inv"], n_v) @ J_n
-    rho_dot = J_n @ x["v"] - n @ x["twist"][:3] - moment @ x["twist"][3:]
-    rho0 = maximum(select(x["is_self"][0], self_threshold, threshold), MIN_LENGTH)
-    rho = maximum(x["rho"][0], minimum(smallest, rho0))
-    mobility = B @ B
-    m = 1.0 / (mobility + 1.0 / mass_limit)  # (1)
-    f = eta * (1.0 / rho - 1.0 / rho0) / (rho * rho)  # (2)
-    d = damping * (1.0 - rho / rho0) * maximum(0.0, -rho_dot)  # (3)
-    can_move = clamp(2.0 * mobility * mass_limit - 1.0, 0.0, 1.0)
-    y = clamp((x["rho"][0] - takeover) / maximum(takeover, 1e-6), 0.0, 1.0)
-    share = 1.0 - can_move * (1.0 - y * y * (3.0 - 2.0 * y))
-    is_other = x["key"][0] - x["best"][0]  # another capsule of the link is nearer
-    tau = J_n * select(is_other, 0.0, m * (f + d))
-    escape = select(is_other, 0.0, select(rho_dot, 1.0, 0.0)) * np.outer(B, B)[np.tril_indices(n_v)]
-    shares = select(is_other, 1.0, share), select(is_other, np.inf, x["rho"][0])
-    return {"tau": tau, "escape": escape, "share": np.array(shares[:1]), "nearest": np.array(shares[1:])}
+    rho_dot = J_n @ v - n @ twist[:3] - moment @ twist[3:]
+    rho_0 = maximum(select(x["is_self"][0], self_threshold, threshold), MIN_LENGTH)
+    rho = maximum(x["rho"][0], minimum(rho_min, rho_0))
+    mu = B @ B
+    m = 1.0 / (mu + 1.0 / m_max)  # (1)
+    f = eta * (1.0 / rho - 1.0 / rho_0) / (rho * rho)  # (2)
+    d = k * (1.0 - rho / rho_0) * maximum(0.0, -rho_dot)  # (3)
+    c = clamp(2.0 * mu * m_max - 1.0, 0.0, 1.0)
+    y = clamp((x["rho"][0] - rho_t) / maximum(rho_t, 1e-6), 0.0, 1.0)
+    s = 1.0 - c * (1.0 - y * y * (3.0 - 2.0 * y))  # (6)
+    is_farther = x["key"][0] - x["best"][0]  # above zero: another capsule of the same link is nearer
+    tau = J_n * select(is_farther, 0.0, m * (f + d))  # (4)
+    escape = select(is_farther, 0.0, select(rho_dot, 1.0, 0.0)) * np.outer(B, B)[np.tril_indices(n_v)]  # (8)
+    share = np.array([select(is_farther, 1.0, s)])
+    nearest = np.array([select(is_farther, np.inf, x["rho"][0])])
+    return {"tau": tau, "escape": escape, "share": share, "nearest": nearest}
 
 
-def shortened(x: Mapping[str, Array]) -> dict[str, Any]:
+def shorten_torque(x: Mapping[str, Array]) -> dict[str, Any]:
     """``nu sum`` of (4): no joint needs more than ``tau_max``."""
     longest = 1.0
     for tau, tau_max in zip(x["sum"], x["tau_max"], strict=True):
@@ -101,50 +159,50 @@ def shortened(x: Mapping[str, Array]) -> dict[str, Any]:
     return {"tau": x["sum"] * (1.0 / longest)}
 
 
-def alone(x: Mapping[str, Array]) -> dict[str, Any]:
-    """What takes the place of the task in (5), with (6), over any scalar."""
+def takeover_torque(x: Mapping[str, Array]) -> dict[str, Any]:
+    """``h - P d_0 M v`` of (5), by (8), over any scalar."""
     n = len(x["v"])
     L = cholesky(x["M"].reshape(n, n)).L
     y = L.T @ x["v"]
-    A = lower_triangle(x["escape"], n)
-    A = A + np.tril(A, -1).T
-    values, U = eigen_symmetric(A)
+    E = lower_triangle(x["escape"], n)
+    E = E + np.tril(E, -1).T
+    values, U = eigen_symmetric(E)
     threshold = values[0]
     for value in values[1:]:
         threshold = maximum(threshold, value)
     threshold = maximum(1e-9 * threshold, MIN_LENGTH**2)
     for value, u in zip(values, U.T, strict=True):
-        y = y - u * select(value - threshold, u @ (L.T @ x["v"]), 0.0)  # (6)
-    return {"alone": x["h"] - x["damping"][0] * (L @ y)}
+        y = y - u * select(value - threshold, u @ (L.T @ x["v"]), 0.0)  # (8)
+    return {"takeover": x["h"] - x["damping"][0] * (L @ y)}
 
 
 @dataclass(frozen=True)
 class AvoidanceOutput:
-    """What one tick gives.
+    """Result of one tick.
 
     Attributes
     ----------
     tau : ndarray, shape (nv,)
         ``tau_avoid`` of equation (4) [N m or N].
     task_share : float
-        s of equation (5).
+        s of equation (6).
     distance : float
         Distance of the nearest pair [m]; infinite when nothing is near.
     takeover : bool
-        Whether the task has no share any more.
+        Whether the share of the task is 0.
     """
 
     tau: Array
     task_share: float
     distance: float
     takeover: bool
-    _alone: Callable[[], Array]
+    _takeover_torque: Callable[[], Array]
     _pairs: Callable[[], Pairs]
 
     @cached_property
-    def alone(self) -> Array:
-        """What takes the place of the task's torque in (5), shape (nv,) [N m or N]."""
-        return self._alone()
+    def takeover_torque(self) -> Array:
+        """``h - P d_0 M v``, which takes the place of the task's torque in (5), shape (nv,) [N m or N]."""
+        return self._takeover_torque()
 
     @cached_property
     def pairs(self) -> Pairs:
@@ -161,11 +219,11 @@ class AvoidanceOutput:
         """
         if self.task_share == 1.0:
             return tau_task + self.tau
-        return self.task_share * tau_task + (1.0 - self.task_share) * self.alone + self.tau
+        return self.task_share * tau_task + (1.0 - self.task_share) * self.takeover_torque + self.tau
 
 
 class Avoidance:
-    """The law of this module for one arm. Nothing in it changes from tick to tick.
+    """The law of this module for one arm; a tick does not depend on those before.
 
     Parameters
     ----------
@@ -177,7 +235,7 @@ class Avoidance:
     Attributes
     ----------
     proximity : Proximity
-        What finds the near pairs; its ``notes`` tell of shapes that could not be read.
+        The near pairs; its ``notes`` name shapes that could not be read.
 
     Examples
     --------
@@ -194,86 +252,94 @@ class Avoidance:
     def __init__(self, model: RobotModel, parameters: AvoidanceParameters) -> None:
         self.parameters = parameters
         self.proximity = Proximity(model)
-        n, example = model.nv, np.eye(model.nv).ravel() + 0.1
+        n = model.nv
+        example = np.eye(n).ravel() + 0.1
         self._factor = _kernel(model, _factors, M=example)
-        self._shorten = _kernel(model, shortened, sum=np.linspace(1.0, 2.0, n), tau_max=np.ones(n))
-        below = np.ones(n * (n + 1) // 2)
-        given = {"M": example, "v": np.linspace(1.0, 2.0, n), "h": np.ones(n), "escape": below, "damping": np.ones(1)}
-        self._end = _kernel(model, alone, **given)
-        self._push = model.compile_columns(*_push_law(self.proximity.gear))
+        self._shorten = _kernel(model, shorten_torque, sum=np.linspace(1.0, 2.0, n), tau_max=np.ones(n))
+        triangle = np.ones(n * (n + 1) // 2)
+        state = {"M": example, "v": np.linspace(1.0, 2.0, n), "h": np.ones(n)}
+        self._takeover = _kernel(model, takeover_torque, **state, escape=triangle, damping=np.ones(1))
+        self._repulsion = model.compile_columns(*_repulsion_law(self.proximity.joint_coupling))
         self._shorten.inputs["tau_max"][:] = model.tau_max
         self._numbers = np.zeros(7)
         self._parameters: AvoidanceParameters | None = None
-        self._scene: Scene | None = None
-        self._v, self._escape, self._share, self._nearest = np.zeros(n), np.zeros(len(below)), np.zeros(1), np.zeros(1)
+        self._table: PairTable | None = None
+        self._v = np.zeros(n)
+        self._escape = np.zeros(len(triangle))
+        self._share = np.zeros(1)
+        self._nearest = np.zeros(1)
         self._M, self._tau = self._factor.inputs["M"].reshape(n, n), self._shorten.outputs["tau"]
 
-    def tick(self, t: Terms, obstacles: Sequence[Obstacle]) -> AvoidanceOutput:
-        """Avoidance in one state, equations (1) to (6).
+    def tick(self, terms: Terms, obstacles: Sequence[Obstacle]) -> AvoidanceOutput:
+        """Avoidance in one state, equations (1) to (8).
 
         Parameters
         ----------
-        t : Terms
+        terms : Terms
             The arm in the measured state.
         obstacles : sequence of Obstacle
-            What is around now.
+            Obstacles in this state.
 
         Returns
         -------
         AvoidanceOutput
         """
-        p, near = self.parameters, self.proximity
+        p, proximity = self.parameters, self.proximity
         if p is not self._parameters:
-            self._parameters, self._numbers[:] = p, _numbers(p)
-        scene = near.measure(t.q, obstacles, p.threshold, p.self_threshold)
-        if scene is not self._scene:
-            self._scene, self._sum = scene, self._bound(scene)
-        self._M[...], self._v[...] = t.M, t.v
+            self._parameters = p
+            self._numbers[:] = _numbers(p)
+        table = proximity.measure(terms.q, obstacles, p.threshold, p.self_threshold)
+        if table is not self._table:
+            self._table = table
+            self._sum = self._bind(table)
+        self._M[...] = terms.M
+        self._v[...] = terms.v
         self._factor.call()
         self._sum()
         self._shorten.call()
-        share, nearest, escape = min(1.0, self._share.item()), self._nearest.item(), self._escape.copy()
-        snapshot = near.snapshot(scene, obstacles)
+        share = min(1.0, self._share.item())
+        escape = self._escape.copy()
+        snapshot = proximity.snapshot(table, obstacles)
         return AvoidanceOutput(
             self._tau.copy(),
             share,
-            nearest,
+            self._nearest.item(),
             share == 0.0,
-            lambda: self._alone(t, escape, p.takeover_damping),
-            lambda: near.pairs(snapshot),
+            lambda: self._takeover_torque(terms, escape, p.takeover_damping),
+            lambda: proximity.pairs(snapshot),
         )
 
-    def _bound(self, scene: Scene) -> Callable[[], object]:
-        """Return what sums up the pushes of a scene's pairs."""
-        found, arm = scene.found, {"v": self._v, "axes": self.proximity.axes.reshape(-1), "numbers": self._numbers}
-        pair = {"rho": found[RHO], "near": found[NEAR], "n": found[NORMAL], "p": found[POINT]}
-        pair |= {
-            "sign": scene.sign,
-            "twist": scene.twist,
-            "is_self": scene.is_self,
-            "key": scene.key,
-            "best": scene.best,
-        }
+    def _bind(self, table: PairTable) -> Callable[[], object]:
+        """Return a function that sums up the repulsion of all pairs of a table."""
+        nearest = table.nearest
+        arm = {"v": self._v, "axes": self.proximity.axes.reshape(-1), "numbers": self._numbers}
+        pair = {"rho": nearest[RHO], "near": nearest[NEAR], "n": nearest[NORMAL], "p": nearest[POINT]}
+        pair |= {"sign": table.sign, "twist": table.twist, "is_self": table.is_self}
+        pair |= {"key": table.key, "best": table.best}
         totals = {"tau": self._shorten.inputs["sum"], "escape": self._escape, "share": self._share}
         L_inv = self._factor.outputs["L_inv"]
-        return self._push.bind({**pair, **arm, **totals, "L_inv": L_inv, "nearest": self._nearest})
+        return self._repulsion.bind({**pair, **arm, **totals, "L_inv": L_inv, "nearest": self._nearest})
 
-    def _alone(self, t: Terms, escape: Array, damping: float) -> Array:
-        """What takes the place of the task in (5)."""
-        inputs = self._end.inputs
-        inputs["M"][:], inputs["v"][:], inputs["h"][:] = t.M.ravel(), t.v, t.h
-        inputs["escape"][:], inputs["damping"][:] = escape, damping
-        self._end.call()
-        return self._end.outputs["alone"].copy()
+    def _takeover_torque(self, terms: Terms, escape: Array, damping: float) -> Array:
+        """``h - P d_0 M v`` of (5), shape (nv,) [N m or N]."""
+        inputs = self._takeover.inputs
+        inputs["M"][:] = terms.M.ravel()
+        inputs["v"][:] = terms.v
+        inputs["h"][:] = terms.h
+        inputs["escape"][:] = escape
+        inputs["damping"][:] = damping
+        self._takeover.call()
+        return self._takeover.outputs["takeover"].copy()
 
 
 def _numbers(p: AvoidanceParameters) -> list[float]:
-    """What :func:`push` takes as ``numbers``."""
+    """Numbers of the law, in the order of :func:`pair_repulsion`."""
     reach = [p.threshold, p.self_threshold, p.smallest_distance, p.takeover_distance]
     return [p.eta, *reach, p.approach_damping, p.mass_limit]
 
 
 def _factors(x: Mapping[str, Array]) -> dict[str, Any]:
+    """``L^-1`` of (8), its lower triangle row by row."""
     n = math.isqrt(len(x["M"]))
     return {"L_inv": cholesky(x["M"].reshape(n, n)).inverse()[np.tril_indices(n)]}
 
@@ -282,16 +348,17 @@ def _kernel(model: RobotModel, text: Callable[[Mapping[str, Array]], dict[str, A
     return text_kernel(model, f"avoidance, {text.__name__}", text, samples)
 
 
-def _push_law(gear: Array) -> tuple[ColumnLaw, dict[str, Array]]:
-    """:func:`push` as a law for many columns, and random pairs to compare it with its text on."""
-    n_bodies, n = gear.shape
+def _repulsion_law(joint_coupling: Array) -> tuple[ColumnLaw, dict[str, Array]]:
+    """:func:`pair_repulsion` as a law for many columns, and random pairs to compare it with its text on."""
+    n_bodies, n = joint_coupling.shape
     pair = {"rho": 1, "near": 1, "n": 3, "p": 3, "key": 1, "best": 1, "sign": n_bodies, "twist": 6, "is_self": 1}
     arm = {"axes": 6 * n_bodies, "L_inv": n * (n + 1) // 2, "v": n, "numbers": 7}
     totals = {"tau": "sum", "escape": "sum", "share": "min", "nearest": "min"}
-    name = "avoidance"
-    law = ColumnLaw(name, partial(push, gear=gear), {**pair, **arm}, tuple(arm), totals, "near")  # type: ignore[arg-type]
+    text = partial(pair_repulsion, joint_coupling=joint_coupling)
+    law = ColumnLaw("avoidance", text, {**pair, **arm}, tuple(arm), totals, "near")  # type: ignore[arg-type]
     rng = np.random.default_rng(0)
     samples = {key: rng.uniform(-1.0, 1.0, (size, 16)) for key, size in pair.items()}
-    samples["rho"], samples["is_self"] = 0.05 * samples["rho"], np.maximum(0.0, np.sign(samples["is_self"]))
+    samples["rho"] = 0.05 * samples["rho"]
+    samples["is_self"] = np.maximum(0.0, np.sign(samples["is_self"]))
     shared = {key: rng.uniform(0.1, 1.0, size) for key, size in arm.items()}
     return law, {**samples, **shared, "numbers": np.array([5e-4, 0.1, 0.03, 0.015, 0.01, 30.0, 100.0])}

@@ -1,4 +1,4 @@
-"""Obstacles: a shape, where it is and how it moves; and the numbers the distances need of it."""
+"""Obstacles: shape, pose and velocity; and their numbers in the laws of distance."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from arm_control.maths.shapes import Box, Capsule, Cone, Shape, Sphere
 KINDS = ("sphere", "box", "turned", "capsule")
 PLACE, CENTRE, SIZE, EXTENT, TWIST = slice(0, 9), slice(9, 12), slice(12, 15), slice(15, 16), slice(16, 22)
 N_NUMBERS = 22
-"""Numbers of an obstacle: R_WO, or the ends of a capsule's segment; its origin; its sizes (radius and half length,
+"""Numbers of an obstacle: its R_WO, or the ends of a capsule's segment; its origin; its sizes (radius and half length,
 half edges, or radii below and above and half length); its extent; the twist of the point at the world's origin."""
 
 
 @dataclass(frozen=True)
 class Obstacle:
-    """Something to keep away from.
+    """An obstacle in the world.
 
     Attributes
     ----------
     shape : Shape
-        What it looks like.
+        Its shape.
     X_WO : Pose
-        Where it is.
+        Its pose.
     V_WO : ndarray, shape (6,)
-        How its origin moves: linear [m/s], angular [rad/s], world axes; at rest by default.
+        Twist of its origin, linear [m/s] and angular [rad/s], world axes; at rest by default.
     """
 
     shape: Shape
@@ -43,7 +43,7 @@ class Obstacle:
 
     @property
     def kind(self) -> str:
-        """One of KINDS: how its distance is computed."""
+        """One of KINDS: the law of its distance."""
         match self.shape:
             case Sphere():
                 return "sphere"
@@ -55,7 +55,7 @@ class Obstacle:
 
     @cached_property
     def numbers(self) -> Array:
-        """What the distances need, shape (N_NUMBERS,)."""
+        """Numbers in the laws of distance, shape (N_NUMBERS,)."""
         R, (x, y, z) = self.X_WO.R, self.X_WO.p
         vx, vy, vz, wx, wy, wz = (float(value) for value in self.V_WO)
         place = np.ravel(R)

@@ -1,8 +1,8 @@
-"""A scene: all pairs of an arm's capsules with obstacles, and of its links with each other, as columns.
+"""A table of all pairs of an arm's capsules with obstacles, and of its links with each other: a column is a pair.
 
-They lie in this order, each part filled up to a multiple of eight with pairs that are never near: spheres,
-boxes, cylinders and cones, capsules, links. What belongs to an obstacle is written when it comes; a tick moves
-the arm's capsules only.
+The columns lie in this order, each part filled up to a multiple of eight with pairs that are never near: spheres,
+boxes, cylinders and cones, capsules, links. Numbers of an obstacle are written when it changes; a tick moves the arm's
+capsules only.
 """
 
 from __future__ import annotations
@@ -18,12 +18,16 @@ from arm_control.control.avoidance.obstacles import CENTRE, EXTENT, KINDS, N_NUM
 from arm_control.maths.poses import Array
 
 BLOCK, NEVER = 8, -1e6
-"""Columns that are computed together, and the radius of what is never near [m]."""
+"""Columns computed together, and the radius of a filling pair, which is never near [m]."""
 RHO, NEAR, NORMAL, POINT = slice(0, 1), slice(1, 2), slice(2, 5), slice(5, 8)
+"""Rows of :attr:`PairTable.nearest`."""
 
 
 class Capsules(NamedTuple):
-    """An arm's: numbers of link and body, radius, (C,) each; pairs that are watched, (n, 2). The last one fills up."""
+    """Capsules of an arm: numbers of link and body, and radius [m], shape (C,) each; pairs of links, shape (n, 2).
+
+    The last capsule stands for filling pairs.
+    """
 
     link: Array
     body: Array
@@ -31,37 +35,38 @@ class Capsules(NamedTuple):
     pairs: Array
 
 
-class Scene:
-    """The columns for one arm and these kinds of obstacles.
+class PairTable:
+    """The pairs of one arm and obstacles of given types.
 
     Parameters
     ----------
     capsules : Capsules
+        Those of the arm.
     carries : ndarray, shape (n_bodies + 1, n_bodies)
         1 where the second body carries the first; the last row is the world.
     kinds : sequence of str
-        Of each obstacle; see :data:`~arm_control.control.avoidance.obstacles.KINDS`.
+        Type of each obstacle; see :data:`~arm_control.control.avoidance.obstacles.KINDS`.
     with_links : bool
-        Whether pairs of links belong to it.
+        Whether pairs of links are in the table.
     laws : mapping of str to Columns
         Those of :mod:`~arm_control.control.avoidance.pair_distances`.
     ends : ndarray, shape (6, C)
-        Where the ends of all capsules are going to be.
+        Ends of all capsules, written before each measurement [m].
     reach : ndarray, shape (2,)
-        What counts as near: of obstacles, of links [m].
+        Distances that count as near: of obstacles, of links [m].
 
     Attributes
     ----------
-    found : ndarray, shape (8, N)
+    nearest : ndarray, shape (8, N)
         Rows RHO, NEAR, NORMAL, POINT: see :mod:`~arm_control.control.avoidance.pair_distances`.
     sign : ndarray, shape (n_bodies, N)
-        1 where a body carries the first link, -1 the second one, 0 neither or both.
+        1 where a body carries the first link, -1 where it carries the second one, 0 for neither or both.
     twist : ndarray, shape (6, N)
         Twist of the obstacle, of its point at the world's origin.
     is_self : ndarray, shape (1, N)
         1 for two links.
     key, best : ndarray, shape (1, N)
-        A pair counts when its key is not above the best: of several capsules of a link, one counts.
+        A pair counts when its key is not above the best: of several capsules of a link, the nearest one.
     i, other : ndarray, shape (N,)
         The capsule, and the number of the obstacle, or -1 less that of the second capsule.
     order : ndarray, shape (N,)
@@ -92,7 +97,7 @@ class Scene:
         radius = capsules.radius[self.i] + np.where(is_link, capsules.radius[second], 0.0)
         self._radius = np.where(self.other == len(kinds), NEVER, radius)[None]
         self._numbers, self._maybe = np.zeros((N_NUMBERS, n)), np.ones((1, n))
-        self.found, self.twist = np.zeros((8, n)), self._numbers[TWIST]
+        self.nearest, self.twist = np.zeros((8, n)), self._numbers[TWIST]
         self._take = ends.take
         links = self._parts["links"]
         self._index = np.concatenate([self.i, second[links]])
@@ -101,7 +106,7 @@ class Scene:
         self._group()
 
     def _lay_out(self, with_links: bool) -> None:
-        """Which pair is in which column."""
+        """Assign a column to each pair."""
         n, fill, last, (first, second) = 0, len(self.kinds), len(self._capsules.link) - 1, self._capsules.pairs.T
         parts, i, other = {}, [np.zeros(0, int)], [np.zeros(0, int)]
         self._first = dict.fromkeys(range(len(self.kinds)), 0)
@@ -133,19 +138,19 @@ class Scene:
         ):
             if columns.start == columns.stop:
                 continue
-            numbers, found, ends = (x[:, columns] for x in (self._numbers, self.found, self._ends))
+            numbers, nearest, ends = (x[:, columns] for x in (self._numbers, self.nearest, self._ends))
             c, d = numbers[0:3], numbers[3:6]
             if columns is part["links"]:
                 c, d = self._ends[:3, len(self.i) :], self._ends[3:, len(self.i) :]
             arrays = {"a": ends[:3], "b": ends[3:], "c": c, "d": d, "radius": self._radius[:, columns]}
             arrays |= {"place": numbers[PLACE], "centre": numbers[CENTRE], "size": numbers[SIZE]}
             arrays |= {"extent": numbers[EXTENT], "reach": reach[1:] if columns is part["links"] else reach[:1]}
-            arrays |= {"maybe": self._maybe[:, columns], "rho": found[RHO], "near": found[NEAR]}
-            calls.append(laws[law].bind({**arrays, "n": found[NORMAL], "p": found[POINT]}))
+            arrays |= {"maybe": self._maybe[:, columns], "rho": nearest[RHO], "near": nearest[NEAR]}
+            calls.append(laws[law].bind({**arrays, "n": nearest[NORMAL], "p": nearest[POINT]}))
         return calls
 
     def _group(self) -> None:
-        """Which columns are about the same link and the same other one."""
+        """Group the columns of the same link and the same obstacle or other link."""
         link = self._capsules.link
         other = np.where(self.other < 0, -1 - link[np.where(self.other < 0, -1 - self.other, 0)], self.other)
         other = np.where(self.other == len(self.kinds), len(self.kinds) + np.arange(len(self.i)), other)
@@ -161,10 +166,10 @@ class Scene:
         self._bias = 1e-12 * rank[None]
         self.key, self.best = (np.zeros((1, len(self.i))) for _ in range(2))
         if not self._has_groups:
-            self.key = self.best = self.found[RHO]
+            self.key = self.best = self.nearest[RHO]
 
     def place(self, obstacles: Sequence[Obstacle]) -> bool:
-        """Write down those of as many obstacles that were not there before; False where their kinds are others."""
+        """Write the numbers of new obstacles; return False where the types of obstacles differ from the table's."""
         if all(map(is_, obstacles, self._obstacles)):
             return True
         if any(obstacle.kind != kind for obstacle, kind in zip(obstacles, self.kinds, strict=True)):
@@ -178,15 +183,15 @@ class Scene:
 
     @property
     def counts(self) -> Array:
-        """Which columns count among those of the same two, shape (N,)."""
+        """Columns that count: the nearest of each group, shape (N,)."""
         return (self.key <= self.best)[0]
 
     def measure(self) -> None:
-        """Measure all pairs."""
+        """Compute the nearest points of all pairs."""
         self._take(self._index, 1, self._ends, "clip")
         for call in self._calls:
             call()
         if self._has_groups:
-            np.add(self.found[RHO], self._bias, out=self.key)
+            np.add(self.nearest[RHO], self._bias, out=self.key)
             best = np.minimum.reduceat(self.key[0].take(self.order), self._starts)
             best.take(self._member, 0, self.best[0], "clip")

@@ -1,7 +1,7 @@
-"""What is near an arm: for each link and obstacle, and each two links, the nearest points and how they move.
+"""Proximity: for each link and obstacle, and each two links, the nearest points and their motion.
 
-The arm is the capsules of :mod:`arm_control.model.urdf.capsules`. For nearest points p on the arm and p_O on
-the other side, with the unit vector n from p_O to p,
+The shape of the arm is the capsules of :mod:`arm_control.model.urdf.capsules`. For nearest points p on the arm and p_O
+on the other side, with the unit vector n from p_O to p,
 
     rho = |p - p_O| - radii,     d(rho)/dt = n^T (J_p v - V_O),     J_n = n^T J_p,
 
@@ -22,7 +22,7 @@ import numpy as np
 
 from arm_control.control.avoidance.obstacles import TWIST, Obstacle
 from arm_control.control.avoidance.pair_distances import LAWS, distance_law, samples
-from arm_control.control.avoidance.pair_table import NEAR, NORMAL, POINT, RHO, Capsules, Scene
+from arm_control.control.avoidance.pair_table import NEAR, NORMAL, POINT, RHO, Capsules, PairTable
 from arm_control.control.text_kernel import text_kernel
 from arm_control.maths.poses import Array
 from arm_control.maths.vectors import cross
@@ -33,7 +33,7 @@ from arm_control.model.urdf.capsules import link_capsules
 __all__ = ["Obstacle", "Pairs", "Proximity"]
 
 SAMPLES, CLOSE_BY_DESIGN = 200, 0.05
-"""Two links that are nearer than this [m] in half of so many postures are not watched."""
+"""Two links that are nearer than this [m] in half of so many postures are not monitored."""
 CLEARANCE_REACH = 2.0
 """Largest distance that :func:`clearance` measures [m]."""
 
@@ -70,19 +70,19 @@ class Pairs(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """What was measured in one tick, kept: nothing of it changes any more."""
+    """Nearest points of one tick; unlike the table, it does not change any more."""
 
-    scene: Scene
-    found: Array
+    table: PairTable
+    nearest: Array
     counts: Array | None
     axes: Array
     obstacles: tuple[Obstacle, ...]
 
 
 class Proximity:
-    """Finds the near pairs of one arm.
+    """The near pairs of one arm.
 
-    Two links are watched unless one joint connects them, or they are close by design: nearer than
+    Two links are monitored unless one joint connects them, or they are close by design: nearer than
     :data:`CLOSE_BY_DESIGN` in at least half of :data:`SAMPLES` random postures, as are the ends of a wrist.
 
     Parameters
@@ -93,17 +93,17 @@ class Proximity:
     Attributes
     ----------
     capsules : tuple of LinkCapsule
-        The arm.
+        Shape of the arm.
     notes : tuple of str
-        Collision shapes that were left out, and why.
+        Collision shapes left out, with the reason of each.
     link_pairs : tuple of tuple of str
-        The pairs of links that are watched.
+        The monitored pairs of links.
     capsule_pairs : ndarray, shape (n, 2)
         Numbers of their capsules.
     axes : ndarray, shape (6, n_bodies)
-        Of each body's joint, as :meth:`measure` found them last: what is multiplied by n and by p x n in J_n.
-    gear : ndarray, shape (n_bodies, nv)
-        How each body's joint follows the joint positions.
+        Of each body's joint, in the state of the last :meth:`measure`: factors of n and of p x n in J_n.
+    joint_coupling : ndarray, shape (n_bodies, nv)
+        Motion of each body's joint per motion of each joint of the arm.
     """
 
     def __init__(self, model: RobotModel) -> None:
@@ -113,10 +113,10 @@ class Proximity:
         link = np.array([list(names).index(capsule.link) for capsule in self.capsules], dtype=int)
         body = np.array([tree.frames[capsule.link].body for capsule in self.capsules], dtype=int)
         radius = np.array([capsule.radius for capsule in self.capsules])
-        self.gear = np.zeros((len(tree.bodies), model.nv))
+        self.joint_coupling = np.zeros((len(tree.bodies), model.nv))
         self._carries = np.zeros((len(tree.bodies) + 1, len(tree.bodies)))  # the last row: the world
         for i, b in enumerate(tree.bodies):
-            self.gear[i, b.coordinate] = b.ratio
+            self.joint_coupling[i, b.coordinate] = b.ratio
             self._carries[i, tree.path(i)] = 1.0
         made_from = f"{[(c.link, *c.a, *c.b) for c in self.capsules]}"
         kernel = text_kernel(
@@ -128,9 +128,9 @@ class Proximity:
         self._reach = np.zeros(2)
         pairs = _link_pairs(body, [b.parent for b in tree.bodies])
         self._set = Capsules(np.append(link, -1), np.append(body, -1), np.append(radius, 0.0), pairs)
-        self._scene = self._new_scene((), True)
-        self._set = self._set._replace(pairs=self._set.pairs[self._apart(model)])
-        self._scene = self._new_scene((), True)
+        self._table = self._new_table((), True)
+        self._set = self._set._replace(pairs=self._set.pairs[self._not_close_by_design(model)])
+        self._table = self._new_table((), True)
         self.capsule_pairs = self._set.pairs
         links = [(self.capsules[i].link, self.capsules[j].link) for i, j in self.capsule_pairs.tolist()]
         self.link_pairs = tuple(dict.fromkeys(links))
@@ -149,30 +149,30 @@ class Proximity:
             axes.append([z, np.zeros(3)] if body.is_prismatic else [cross(X_W.p, z), z])
         return {"ends": np.array(ends[::-1]).reshape(-1, 6).T, "axes": np.array(axes).reshape(-1, 6).T}
 
-    def measure(self, q: Array, obstacles: Sequence[Obstacle], reach: float, reach_self: float) -> Scene:
-        """Distances of all pairs; parameters as for :meth:`near`. What comes back is used again in the next call."""
-        scene = self._scene
+    def measure(self, q: Array, obstacles: Sequence[Obstacle], reach: float, reach_self: float) -> PairTable:
+        """Measure all pairs; parameters of :meth:`near`. The table is overwritten by the next call."""
+        table = self._table
         with_links = reach_self > 0.0
-        if len(obstacles) != len(scene.kinds) or scene.with_links != with_links or not scene.place(obstacles):
-            scene = self._scene = self._new_scene(obstacles, with_links)
-            scene.place(obstacles)
+        if len(obstacles) != len(table.kinds) or table.with_links != with_links or not table.place(obstacles):
+            table = self._table = self._new_table(obstacles, with_links)
+            table.place(obstacles)
         self._q[...] = q
         self._reach[0], self._reach[1] = reach, reach_self
         self._call()
-        scene.measure()
-        return scene
+        table.measure()
+        return table
 
     def near(self, q: Array, obstacles: Sequence[Obstacle], reach: float, reach_self: float) -> Pairs:
-        """Pairs that are nearer than ``reach`` (obstacles) or ``reach_self`` (two links).
+        """Return the pairs nearer than ``reach`` (obstacles) or ``reach_self`` (two links).
 
-        Of several capsules of a link the nearest counts.
+        Of several capsules of a link only the nearest is among them.
 
         Parameters
         ----------
         q : ndarray, shape (nq,)
             Joint positions.
         obstacles : sequence of Obstacle
-            What is around.
+            The obstacles.
         reach, reach_self : float
             Distances [m]; 0 for the second leaves pairs of links out.
 
@@ -182,20 +182,31 @@ class Proximity:
         """
         return self.pairs(self.snapshot(self.measure(q, obstacles, reach, reach_self), obstacles))
 
-    def snapshot(self, scene: Scene, obstacles: Sequence[Obstacle]) -> Snapshot:
-        """Keep what was measured last."""
-        counts = None if scene.key is scene.best else scene.counts
-        return Snapshot(scene, scene.found.copy(), counts, self.axes.copy(), tuple(obstacles))
+    def snapshot(self, table: PairTable, obstacles: Sequence[Obstacle]) -> Snapshot:
+        """Copy the nearest points of the last measurement.
+
+        Parameters
+        ----------
+        table : PairTable
+            Result of :meth:`measure`.
+        obstacles : sequence of Obstacle
+            The obstacles of that call.
+        """
+        counts = None if table.key is table.best else table.counts
+        return Snapshot(table, table.nearest.copy(), counts, self.axes.copy(), tuple(obstacles))
 
     def pairs(self, snapshot: Snapshot) -> Pairs:
         """Return the near pairs of a snapshot."""
-        scene, found, counts, axes, obstacles = snapshot
-        near = (found[NEAR][0] > 0.0) & (True if counts is None else counts)
-        keep = scene.order[np.flatnonzero(near[scene.order])]
-        rho, n, p, i = found[RHO][0, keep], found[NORMAL][:, keep].T, found[POINT][:, keep].T, scene.i[keep]
+        table, nearest, counts, axes, obstacles = snapshot
+        near = (nearest[NEAR][0] > 0.0) & (True if counts is None else counts)
+        keep = table.order[np.flatnonzero(near[table.order])]
+        rho = nearest[RHO][0, keep]
+        n = nearest[NORMAL][:, keep].T
+        p = nearest[POINT][:, keep].T
+        i = table.i[keep]
         moment = np.cross(p, n)
-        J_n = (scene.sign[:, keep].T * (n @ axes[:3] + moment @ axes[3:])) @ self.gear
-        other = scene.other[keep].tolist()
+        J_n = (table.sign[:, keep].T * (n @ axes[:3] + moment @ axes[3:])) @ self.joint_coupling
+        other = table.other[keep].tolist()
         twist = np.array([np.zeros(6) if k < 0 else obstacles[k].numbers[TWIST] for k in other]).reshape(-1, 6)
         v_n = np.einsum("ij,ij->i", n, twist[:, :3]) + np.einsum("ij,ij->i", moment, twist[:, 3:])
         p = p - self._set.radius[i][:, None] * n
@@ -203,18 +214,18 @@ class Proximity:
             (self.capsules[a].link, self.capsules[-1 - b].link if b < 0 else f"obstacle {b}")
             for a, b in zip(i.tolist(), other, strict=True)
         ]
-        return Pairs(names, rho, n, J_n, v_n, scene.other[keep] < 0, p, p - rho[:, None] * n)
+        return Pairs(names, rho, n, J_n, v_n, table.other[keep] < 0, p, p - rho[:, None] * n)
 
-    def _new_scene(self, obstacles: Sequence[Obstacle], with_links: bool) -> Scene:
+    def _new_table(self, obstacles: Sequence[Obstacle], with_links: bool) -> PairTable:
         kinds = [obstacle.kind for obstacle in obstacles]
-        return Scene(self._set, self._carries, kinds, with_links, self._laws, self._ends, self._reach)
+        return PairTable(self._set, self._carries, kinds, with_links, self._laws, self._ends, self._reach)
 
-    def _apart(self, model: RobotModel) -> Array:
-        """Which of the pairs of capsules are not close by design, shape (n,)."""
+    def _not_close_by_design(self, model: RobotModel) -> Array:
+        """Pairs of capsules that are not close by design, shape (n,)."""
         low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
         n = len(self._set.pairs)
         rho = [
-            self.measure(q, (), 0.0, 1.0).found[RHO][0, :n].copy()
+            self.measure(q, (), 0.0, 1.0).nearest[RHO][0, :n].copy()
             for q in np.random.default_rng(0).uniform(low, high, (SAMPLES, model.nq))
         ]
         return np.median(rho, axis=0) >= CLOSE_BY_DESIGN

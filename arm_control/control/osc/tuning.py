@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from arm_control.control.avoidance.avoidance_parameters import AvoidanceParameters
+from arm_control.control.avoidance.avoidance_law import AvoidanceParameters
 from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.control.osc.proposal import propose
 from arm_control.core.parameters import Parameters, group, parameter

@@ -29,10 +29,8 @@ from arm_control.messages.build import (
 from arm_control.messages.goal_messages import goal_of
 from arm_control.messages.obstacle_tracker import HeardObstacles
 from arm_control.model.urdf.load import read_source
-from arm_control.motion.goals import Goal
-from arm_control.motion.pose_follower import PoseMotion
-from arm_control.motion.references import Target
-from arm_control.motion.waypoints import Waypoints
+from arm_control.motion.goals import Goal, PoseMotion, Target
+from arm_control.motion.joint_trajectory import Waypoints
 from arm_control.simulation.obstacle_schedule import ObstacleSchedule
 from arm_control.simulation.offline import Simulation
 from arm_control.simulation.scenario import Scenario, scenario_names

@@ -170,7 +170,13 @@ def numbers(element: Element | None, attribute: str) -> tuple[float, ...] | None
 
 
 def number(element: Element | None, attribute: str) -> float | None:
-    """Return the single number of an attribute, or None; parameters as for :func:`numbers`."""
+    """Return the single number of an attribute, or None.
+
+    Parameters
+    ----------
+    element, attribute
+        As for :func:`numbers`.
+    """
     values = numbers(element, attribute)
     return None if values is None else values[0]
 

@@ -79,12 +79,22 @@ class Durations:
         self._bins = [0] * 1001
         self.count = 0
         self.longest = 0.0
+        self._read_count = 0
+        self._read_at = time.monotonic()
 
     def add(self, seconds: float) -> None:
         """Count one duration [s]."""
         self._bins[min(max(int(seconds / self.BIN), 0), 1000)] += 1
         self.count += 1
         self.longest = max(self.longest, seconds)
+
+    def rate(self) -> float:
+        """Return the durations per second of wall time since the last call [Hz]."""
+        now = time.monotonic()
+        rate = (self.count - self._read_count) / max(now - self._read_at, 1e-9)
+        self._read_count = self.count
+        self._read_at = now
+        return rate
 
     def share_within(self, seconds: float) -> float:
         """Return the share of the durations of at most so many seconds; 1 when there are none."""

@@ -17,11 +17,11 @@ from arm_control.control.controllers import Measurement
 from arm_control.control.effort_gate import EffortGate, GateParameters
 from arm_control.control.loop import ControlLoop, TickResult
 from arm_control.core.parameters import group, parameter
-from arm_control.messages.fields import nanoseconds
+from arm_control.core.time import NANOSECONDS
 from arm_control.messages.joint_states import JointStateReader, Refused
 from arm_control.nodes.support.arm_node import LATCHED, STATE, ArmNode, ArmNodeParameters
 from arm_control.nodes.support.conversions import ros
-from arm_control.nodes.support.diagnostics import OK, WARN, Durations, Rate
+from arm_control.nodes.support.diagnostics import OK, WARN, Durations
 
 Telemetry = list[tuple[Publisher, Any]]
 """Messages beside the torque, each with its publisher."""
@@ -53,9 +53,9 @@ class Tap(NamedTuple):
         Returns more messages beside the torque.
     """
 
-    obstacles: Callable[[Measurement], Sequence[Obstacle]] = lambda _: ()
-    after: Callable[[TickResult], None] = lambda _: None
-    telemetry: Callable[[TickResult], Telemetry] = lambda _: []
+    obstacles: Callable[[Measurement], Sequence[Obstacle]] | None = None
+    after: Callable[[TickResult], None] | None = None
+    telemetry: Callable[[TickResult], Telemetry] | None = None
 
 
 class TorquePipeline:
@@ -89,10 +89,10 @@ class TorquePipeline:
         self._n_goals = n_goals
         self.loop: ControlLoop | None = None
         self._tap = Tap()
-        self._answer: JointState | None = None
+        self._answer = JointState()
+        self._now_ns: int | None = None
         self._telemetry: Telemetry = []
         self._duration = Durations()
-        self._rate = Rate()
         self._states = 0
         self._commands = node.create_publisher(JointState, "joint_commands", node.state_qos())
         self._array = node.create_publisher(Float64MultiArray, "effort_controller/commands", STATE)
@@ -121,6 +121,7 @@ class TorquePipeline:
         self._reader = JointStateReader(self._node.model, 0.0 if p.lock_step else p.gate.max_age)
         self.loop = loop
         self._tap = tap
+        self._answer = JointState(name=list(self._node.model.joint_names))
         if is_first:
             self._node.control_path.subscribe(JointState, "joint_states", self._on_joint_state, STATE)
         self.publish_goal_count()
@@ -128,7 +129,7 @@ class TorquePipeline:
     @property
     def now_ns(self) -> int:
         """Stamp of the newest state [ns]; 0 before the first."""
-        return nanoseconds(self._answer.header.stamp) if self._answer is not None else 0
+        return self._now_ns or 0
 
     def publish_goal_count(self) -> None:
         """Publish the number of goals: a run waits for that before it starts."""
@@ -147,9 +148,9 @@ class TorquePipeline:
             return
         if isinstance(reading, Measurement):
             assert self.loop is not None
-            result = self.loop.tick(reading, self._tap.obstacles(reading))
-            self._publish(result)
-        else:
+            obstacles = () if self._tap.obstacles is None else self._tap.obstacles(reading)
+            self._publish(self.loop.tick(reading, obstacles))
+        elif self._now_ns is not None:
             self._commands.publish(self._answer)
         if self._telemetry:
             publisher, report = self._telemetry.pop()
@@ -158,19 +159,22 @@ class TorquePipeline:
 
     def _publish(self, result: TickResult) -> None:
         """Publish the torque; the rest may wait."""
-        names, tau = self._node.model.joint_names, result.gate.tau
-        self._answer = ros.joint_state(names, result.measurement.stamp_ns, effort=tau)
+        stamp, effort = self._answer.header.stamp, ros.doubles(result.gate.tau)
+        stamp.sec, stamp.nanosec = divmod(result.measurement.stamp_ns, NANOSECONDS)
+        self._answer.effort = effort
+        self._now_ns = result.measurement.stamp_ns
         self._commands.publish(self._answer)
         if self._node.parameters.publish_effort_array:
-            self._array.publish(Float64MultiArray(data=ros.doubles(tau)))
-        self._rate.tick()
+            self._array.publish(Float64MultiArray(data=effort))
         if result.refused is not None:
             self._node.rejections.add("torque", result.refused)
         if result.law.refused is not None:
             self._node.rejections.add("start", result.law.refused)
-        self._tap.after(result)
+        if self._tap.after is not None:
+            self._tap.after(result)
         if self._states % self._node.parameters.telemetry_every == 0:
-            self._telemetry = [*self._telemetry_of(result), *self._tap.telemetry(result)]
+            more = [] if self._tap.telemetry is None else self._tap.telemetry(result)
+            self._telemetry = [*self._telemetry_of(result), *more]
         self._states += 1
 
     # -- what goes out beside the torque ---------------------------------------------------------
@@ -196,7 +200,7 @@ class TorquePipeline:
         loop = self.loop
         reason = "no robot_description yet" if loop is None else loop.gate.reason
         figures: dict[str, object] = {
-            "rate [Hz]": self._rate.read(),
+            "rate [Hz]": self._duration.rate(),
             "tick p50 [ms]": 1e3 * self._duration.quantile(0.5),
             "tick p99 [ms]": 1e3 * self._duration.quantile(0.99),
             "tick longest [ms]": 1e3 * self._duration.longest,

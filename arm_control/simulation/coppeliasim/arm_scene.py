@@ -1,4 +1,4 @@
-"""A robot in a scene of CoppeliaSim: built from our model, or found there.
+"""A robot in a scene of CoppeliaSim: built from the model, or found in the scene.
 
 CoppeliaSim's joints move about (or along) the z axis of their own frame, as the bodies of
 :mod:`arm_control.model.tree` do, so a scene is that tree: a joint at ``X_WB(0)`` of each body, and one shape with
@@ -6,7 +6,7 @@ the body's mass, centre ``c = h / m`` and inertia about it,
 
     (1)  J_c = J - m (c^T c 1 - c c^T),
 
-which reaches to the next joint, so that one sees an arm. Nothing collides: contacts are no part of the model.
+drawn up to the next joint. The shapes do not collide: contacts are not part of the model.
 """
 
 from __future__ import annotations
@@ -24,37 +24,53 @@ from arm_control.model import RobotModel
 from arm_control.model.spatial_vectors import Inertia
 from arm_control.model.tree import Body
 
-THICKNESS, SMALLEST = 0.06, 0.04
-"""Of the shapes that stand for links, and of the shortest of them [m]."""
+THICKNESS = 0.06
+"""Thickness of the shapes of links [m]."""
+MIN_LENGTH = 0.04
+"""Length of the shortest shape [m]."""
 
 
 def alias(name: str) -> str:
-    """What CoppeliaSim makes of a name: letters, digits and underscores."""
+    """Return a name as CoppeliaSim allows it: letters, digits and underscores."""
     return re.sub(r"[^A-Za-z0-9_]", "_", name)
 
 
 def find(sim: Any, path: str) -> int:
-    """Handle of an object, -1 where there is none."""
+    """Return the handle of an object by its path; -1 when there is none."""
     return int(sim.getObject(path, {"noError": True}))
 
 
-def joint_paths(model: RobotModel, given: Sequence[str]) -> dict[str, str]:
-    """Path of each joint in the scene: ``/name``, unless ``given`` says otherwise, as ``name:path``.
+def joint_paths(model: RobotModel, exceptions: Sequence[str]) -> dict[str, str]:
+    """Return the path of each joint in the scene, by default ``/name``.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    exceptions : sequence of str
+        Other paths, as ``name:path``.
 
     Raises
     ------
     JointNotFound
-        When it says so of a joint that the model does not have.
+        When the model has no joint of that name.
     """
-    told = dict(entry.partition(":")[::2] for entry in given)
-    for name in told:
+    paths = dict(entry.partition(":")[::2] for entry in exceptions)
+    for name in paths:
         if name not in model.joint_names:
             raise JointNotFound(name, model.joint_names)
-    return {name: told.get(name) or f"/{alias(name)}" for name in model.joint_names}
+    return {name: paths.get(name) or f"/{alias(name)}" for name in model.joint_names}
 
 
 def find_joints(sim: Any, paths: Mapping[str, str]) -> list[int]:
-    """Handles of the joints.
+    """Return the handles of joints.
+
+    Parameters
+    ----------
+    sim : object
+        CoppeliaSim's API.
+    paths : mapping of str to str
+        Path of each joint in the scene.
 
     Raises
     ------
@@ -69,10 +85,20 @@ def find_joints(sim: Any, paths: Mapping[str, str]) -> list[int]:
 
 
 def build(sim: Any, model: RobotModel, q: Array) -> None:
-    """Build the arm in the open scene, at zero, and a dummy ``/target`` where its end effector is at ``q``."""
+    """Build the arm in the open scene, and a dummy ``/target``.
+
+    Parameters
+    ----------
+    sim : object
+        CoppeliaSim's API.
+    model : RobotModel
+        The arm; it is built at zero.
+    q : ndarray, shape (nq,)
+        Joint positions [rad or m] at which the end effector is at the dummy.
+    """
     tree = model.tree
     sim.setArrayParam(sim.arrayparam_gravity, model.gravity_W.tolist())
-    base = sim.createPrimitiveShape(sim.primitiveshape_cuboid, [2 * THICKNESS, 2 * THICKNESS, SMALLEST])
+    base = sim.createPrimitiveShape(sim.primitiveshape_cuboid, [2 * THICKNESS, 2 * THICKNESS, MIN_LENGTH])
     sim.setObjectAlias(base, alias(model.base))
     _make_shape(sim, base, static=True)
     carriers, places, joints = [base], [Pose.identity()], list[int]()  # of the world, then of each body
@@ -86,28 +112,28 @@ def build(sim: Any, model: RobotModel, q: Array) -> None:
         carriers.append(shape)
         places.append(X_WB)
         joints.append(joint)
-    for joint, body in zip(joints, tree.bodies, strict=True):  # now: an interval without zero moves what hangs on it
+    for joint, body in zip(joints, tree.bodies, strict=True):  # last: an interval without zero moves the children
         low, high = model.q_min[body.coordinate], model.q_max[body.coordinate]
         is_free = not (np.isfinite(low) and np.isfinite(high))
         sim.setJointInterval(joint, is_free, [-np.pi, 2 * np.pi] if is_free else [float(low), float(high - low)])
     if find(sim, "/target") < 0:
-        target = sim.createDummy(SMALLEST)
+        target = sim.createDummy(MIN_LENGTH)
         sim.setObjectAlias(target, "target")
         X_WE = model.pose(q)
         sim.setObjectMatrix(target, _rows(X_WE), sim.handle_world)
 
 
 def _joint(sim: Any, body: Body, X_WB: Pose) -> int:
-    kind = sim.joint_prismatic_subtype if body.is_prismatic else sim.joint_revolute_subtype
-    joint = int(sim.createJoint(kind, sim.jointmode_dynamic, 0, [2 * THICKNESS, THICKNESS / 2]))
+    joint_type = sim.joint_prismatic_subtype if body.is_prismatic else sim.joint_revolute_subtype
+    joint = int(sim.createJoint(joint_type, sim.jointmode_dynamic, 0, [2 * THICKNESS, THICKNESS / 2]))
     sim.setObjectAlias(joint, alias(body.name))
     sim.setObjectMatrix(joint, _rows(X_WB), sim.handle_world)
-    sim.setJointTargetForce(joint, 0.0)  # a new one has some
+    sim.setJointTargetForce(joint, 0.0)  # the default is not zero
     return joint
 
 
 def _end(model: RobotModel, i: int) -> Array:
-    """Where a body's shape reaches to, in the body's frame: the first joint it carries, or the end effector."""
+    """Return the end of a body's shape in its frame: the first joint on it, the end effector, or its centre of mass."""
     tree = model.tree
     carried = [body.X_PJ.p for body in tree.bodies if body.parent == i]
     if carried:
@@ -116,11 +142,11 @@ def _end(model: RobotModel, i: int) -> Array:
 
 
 def _link(sim: Any, inertia: Inertia, X_WB: Pose, end: Array) -> int:
-    """A shape from a body's origin to ``end``, with the body's inertia."""
+    """Create a shape from a body's origin to ``end``, with the body's inertia; return its handle."""
     length = float(np.linalg.norm(end))
     R = rotation_with_z(end / length) if length > 1e-6 else np.eye(3)
     X_BS = Pose(R, np.asarray(end, dtype=float) / 2)
-    shape = int(sim.createPrimitiveShape(sim.primitiveshape_cylinder, [THICKNESS, THICKNESS, max(length, SMALLEST)]))
+    shape = int(sim.createPrimitiveShape(sim.primitiveshape_cylinder, [THICKNESS, THICKNESS, max(length, MIN_LENGTH)]))
     sim.setObjectMatrix(shape, _rows(X_WB @ X_BS), sim.handle_world)
     own = inertia.in_parent(X_BS.inverse())
     c = own.h / own.m
@@ -134,16 +160,25 @@ def _link(sim: Any, inertia: Inertia, X_WB: Pose, end: Array) -> int:
 def _make_shape(sim: Any, shape: int, static: bool) -> None:
     sim.setObjectInt32Param(shape, sim.shapeintparam_static, int(static))
     sim.setObjectInt32Param(shape, sim.shapeintparam_respondable, 0)
-    sim.setObjectInt32Param(shape, sim.shapeintparam_kinematic, 0)  # else MuJoCo holds the base by a soft weld
+    sim.setObjectInt32Param(shape, sim.shapeintparam_kinematic, 0)  # otherwise MuJoCo holds the base by a soft weld
 
 
 def _rows(X: Pose) -> list[float]:
-    """A transform as CoppeliaSim takes it: three rows of four."""
+    """Return a transform in CoppeliaSim's form: three rows of four numbers."""
     return [float(x) for x in np.column_stack([X.R, X.p]).ravel()]
 
 
 def shape_of(sim: Any, path: str, handle: int) -> Shape:
-    """The shape of an object, from the scene.
+    """Return the shape of an object in the scene.
+
+    Parameters
+    ----------
+    sim : object
+        CoppeliaSim's API.
+    path : str
+        Path of the object, for the message.
+    handle : int
+        Its handle.
 
     Raises
     ------
@@ -151,16 +186,16 @@ def shape_of(sim: Any, path: str, handle: int) -> Shape:
         When it is no primitive shape.
     """
     is_shape = sim.getObjectType(handle) == sim.object_shape_type
-    _, kind, size = sim.getShapeGeomInfo(handle) if is_shape else (0, 0, (0.0,) * 3)
+    _, shape_type, size = sim.getShapeGeomInfo(handle) if is_shape else (0, 0, (0.0,) * 3)
     x, y, z = (float(edge) for edge in size[:3])
-    if kind == sim.primitiveshape_cuboid:
+    if shape_type == sim.primitiveshape_cuboid:
         return Box((x, y, z))
-    if kind == sim.primitiveshape_spheroid:
+    if shape_type == sim.primitiveshape_spheroid:
         return Sphere(max(x, y, z) / 2)
-    if kind == sim.primitiveshape_cylinder:
+    if shape_type == sim.primitiveshape_cylinder:
         return Cylinder(max(x, y) / 2, z)
-    if kind == sim.primitiveshape_cone:
+    if shape_type == sim.primitiveshape_cone:
         return Cone(max(x, y) / 2, z)
-    if kind == sim.primitiveshape_capsule:
+    if shape_type == sim.primitiveshape_capsule:
         return Capsule(max(x, y) / 2, z - max(x, y))
     raise ModelError(f"the obstacle {path} is no cuboid, sphere, cylinder, cone or capsule")

@@ -1,4 +1,4 @@
-"""Our script inside CoppeliaSim, ``coppeliasim/bridge.lua``: put there, found again, and whose simulation it is."""
+"""The script ``coppeliasim/bridge.lua`` inside CoppeliaSim: creation, removal, start and stop of a simulation."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from arm_control.simulation.coppeliasim.coppeliasim_client import Connection
 
 SCRIPT = "arm_control_bridge"
 SETTLING_TIME = 5.0
-"""Wall time in which a simulation starts or stops [s]."""
+"""Longest wall time in which a simulation starts or stops [s]."""
 KEEP_ALIVE = 0.1
-"""Wall time after which the watchdog hears of us although there is nothing to do [s]."""
+"""Longest wall time between two requests, for the watchdog [s]."""
 
 
 def create_script(sim: Any) -> int:
-    """Put the script into the open scene, and return its handle."""
+    """Create the script in the open scene; return its handle."""
     text = share_path("coppeliasim", "bridge.lua").read_text(encoding="utf-8")
     script = int(sim.createScript(sim.scripttype_customization, text))
     sim.setObjectAlias(script, SCRIPT)
@@ -27,28 +27,28 @@ def create_script(sim: Any) -> int:
     return script
 
 
-def end_what_runs(connection: Connection) -> None:
-    """Stop a simulation that an earlier bridge has left, and take its script away.
+def end_earlier_bridge(connection: Connection) -> None:
+    """Stop the simulation of an earlier bridge, and remove its script.
 
     Raises
     ------
     ModelError
-        When the simulation is somebody else's, which is not touched.
+        When the simulation belongs to another program or to a running bridge; it is left alone.
     """
     sim = connection.sim
-    old = find(sim, f"/{SCRIPT}")
+    script = find(sim, f"/{SCRIPT}")
     if sim.getSimulationState() != sim.simulation_stopped:
-        if old < 0:
+        if script < 0:
             raise ModelError("a simulation is running in CoppeliaSim: stop it first")
-        if _is_in_use(connection, old):
+        if _is_in_use(connection, script):
             raise ModelError("another bridge moves an arm in this CoppeliaSim: end it first")
         stop(sim)
-    if old >= 0:
-        sim.removeObjects([old])
+    if script >= 0:
+        sim.removeObjects([script])
 
 
 def _is_in_use(connection: Connection, script: int) -> bool:
-    """Whether a bridge that lives speaks to a script."""
+    """Return whether a running bridge sends requests to a script."""
     try:
         before = connection.call(script, "arm_heard")
         time.sleep(3 * KEEP_ALIVE)
@@ -58,27 +58,34 @@ def _is_in_use(connection: Connection, script: int) -> bool:
 
 
 def stop(sim: Any) -> None:
-    """Stop the simulation, if it is not stopped.
+    """Stop the simulation, if it is running or paused.
 
     Raises
     ------
     SimulatorLost
-        When it goes on.
+        When it does not stop.
     """
     if sim.getSimulationState() != sim.simulation_stopped:
         sim.stopSimulation()
-        until(lambda: sim.getSimulationState() == sim.simulation_stopped, "stop")
+        wait_until(lambda: sim.getSimulationState() == sim.simulation_stopped, "stop")
 
 
-def until(done: Callable[[], bool], what: str) -> None:
-    """Ask until it is so; each answer comes when CoppeliaSim has gone round its loop.
+def wait_until(condition: Callable[[], bool], verb: str) -> None:
+    """Poll a condition of CoppeliaSim, which answers once in each cycle of its main loop.
+
+    Parameters
+    ----------
+    condition : callable
+        Returns whether the wait is over.
+    verb : str
+        The awaited change, for the message.
 
     Raises
     ------
     SimulatorLost
-        When it is not so within :data:`SETTLING_TIME`.
+        When the condition does not hold within :data:`SETTLING_TIME`.
     """
     end = time.monotonic() + SETTLING_TIME
-    while not done():
+    while not condition():
         if time.monotonic() > end:
-            raise SimulatorLost(f"the simulation in CoppeliaSim does not {what} within {SETTLING_TIME:g} s")
+            raise SimulatorLost(f"the simulation in CoppeliaSim does not {verb} within {SETTLING_TIME:g} s")

@@ -1,8 +1,8 @@
-"""The connection to CoppeliaSim: its ZMQ remote API, with a silence that is an error instead of a hang.
+"""The connection to CoppeliaSim by its ZMQ remote API, with a timeout for every request.
 
-The client waits for ever when the server is gone. Here a request that is not answered within :data:`PATIENCE`
-raises :class:`SimulatorLost`, the socket may then be closed at once, and whoever leaves says so, as the server
-otherwise keeps a stepping client's simulation waiting until that client's time is over.
+The original client waits forever for a server that is gone. Here a request without a response within
+:data:`REQUEST_TIMEOUT` raises :class:`SimulatorLost`, and the socket can be closed at once. A client that leaves must
+say so: otherwise the server keeps its simulation waiting until the client's timeout.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from arm_control.exceptions import MissingExtra, ModelError, SimulatorLost
 try:
     import zmq
     from coppeliasim_zmqremoteapi_client import RemoteAPIClient
-except ImportError:  # said when somebody wants a connection: nodes are imported together
+except ImportError:  # an error of the first connection: nodes are imported together
     RemoteAPIClient = None
 
-PATIENCE = 1.0
-"""Time that a request may take [s]."""
-LONG_PATIENCE = 20.0
-"""Time that loading a scene may take [s]."""
+REQUEST_TIMEOUT = 1.0
+"""Longest time of a request [s]."""
+LONG_TIMEOUT = 20.0
+"""Longest time to load a scene [s]."""
 CLIENT_TIMEOUT = 1
-"""Time after which the server forgets a client that says nothing [s]; until then it keeps the simulation waiting."""
+"""Time after which the server drops a silent client [s]; until then it keeps the simulation waiting."""
 
 
 class Connection:
@@ -32,20 +32,22 @@ class Connection:
 
     Parameters
     ----------
-    host, port : str, int
-        Where its ZMQ remote API server listens.
+    host : str
+        Host of its ZMQ remote API server.
+    port : int
+        Port of the server.
 
     Attributes
     ----------
     sim : object
-        CoppeliaSim's API, as its manual has it.
+        CoppeliaSim's API, as in its manual.
     is_silent : bool
-        Whether it has left a request without an answer.
+        Whether a request had no response.
 
     Raises
     ------
     SimulatorLost
-        When nobody answers there.
+        When there is no response.
     MissingExtra
         When the client is not installed.
     """
@@ -53,12 +55,13 @@ class Connection:
     def __init__(self, host: str, port: int) -> None:
         if RemoteAPIClient is None:
             raise MissingExtra("coppeliasim-zmqremoteapi-client", "coppeliasim")
-        self._where, self.is_silent = f"{host}:{port}", False
+        self._address = f"{host}:{port}"
+        self.is_silent = False
         self._client = RemoteAPIClient(host, port)
         self._client.timeout = CLIENT_TIMEOUT
         for option, value in ((zmq.LINGER, 0), (zmq.REQ_RELAXED, 1), (zmq.REQ_CORRELATE, 1)):
             self._client.socket.setsockopt(option, value)
-        self._wait_at_most(PATIENCE)
+        self._set_timeout(REQUEST_TIMEOUT)
         try:
             with self.errors():
                 self.sim: Any = self._client.require("sim")
@@ -68,61 +71,81 @@ class Connection:
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """Turn what calls of ``sim`` raise in this block into errors of this package.
+        """Convert exceptions of ``sim`` in this block to errors of this package.
 
         Raises
         ------
         SimulatorLost
-            When the server did not answer in time.
+            When there is no response in time.
         ModelError
-            When it answered with an error.
+            When the response is an error.
         """
         try:
             yield
         except zmq.ZMQError as error:
             self.is_silent = True
-            waited = self._client.socket.getsockopt(zmq.RCVTIMEO) / 1e3
-            said = f"no answer within {waited:g} s" if isinstance(error, zmq.Again) else str(error)
-            raise SimulatorLost(f"CoppeliaSim at {self._where}: {said}") from None
+            timeout = self._client.socket.getsockopt(zmq.RCVTIMEO) / 1e3
+            reason = f"no answer within {timeout:g} s" if isinstance(error, zmq.Again) else str(error)
+            raise SimulatorLost(f"CoppeliaSim at {self._address}: {reason}") from None
         except Exception as error:
-            if type(error) is not Exception:  # the client raises plain ones with what the server said
+            if type(error) is not Exception:  # the client raises plain ones with the server's message
                 raise
-            raise ModelError(f"CoppeliaSim at {self._where}: {_first_line(str(error))}") from None
+            raise ModelError(f"CoppeliaSim at {self._address}: {_first_line(str(error))}") from None
 
     @contextmanager
-    def patience(self) -> Iterator[None]:
-        """Wait longer for what is asked in this block."""
-        self._wait_at_most(LONG_PATIENCE)
+    def long_timeout(self) -> Iterator[None]:
+        """Allow requests in this block :data:`LONG_TIMEOUT`."""
+        self._set_timeout(LONG_TIMEOUT)
         try:
             yield
         finally:
-            self._wait_at_most(PATIENCE)
+            self._set_timeout(REQUEST_TIMEOUT)
 
     def call(self, script: int, function: str, *arguments: Any) -> Any:
-        """Call a function of our script in CoppeliaSim, which tells its errors as it tells results."""
+        """Call a function of the bridge's script in CoppeliaSim.
+
+        Parameters
+        ----------
+        script : int
+            Handle of the script.
+        function : str
+            Name of the function.
+        *arguments
+            Its arguments.
+
+        Returns
+        -------
+        object
+            The result, or the list of results.
+
+        Raises
+        ------
+        SimulatorLost, ModelError
+            When there is no response, or the response is an error.
+        """
         with self.errors():
-            told = self.sim.callScriptFunction("arm_call", script, function, *arguments)
-        done, *results = told if isinstance(told, (list, tuple)) else (told,)
-        if not done:
-            raise ModelError(f"CoppeliaSim at {self._where}: {function}: {_first_line(results[0])}")
+            response = self.sim.callScriptFunction("arm_call", script, function, *arguments)
+        is_ok, *results = response if isinstance(response, (list, tuple)) else (response,)
+        if not is_ok:
+            raise ModelError(f"CoppeliaSim at {self._address}: {function}: {_first_line(results[0])}")
         return results[0] if len(results) == 1 else results
 
     def close(self) -> None:
-        """Say that this client leaves, if anybody listens, and close the socket."""
+        """Announce the end of this client, if the server responds, and close the socket."""
         try:
             if not self.is_silent:
                 self._client._send({"func": "_*end*_", "args": []})
                 self._client._recv()
         except zmq.ZMQError:
-            pass  # the server is gone: it has nobody to forget
+            pass  # the server is gone, too
         finally:
             self._client.socket.close()
 
-    def _wait_at_most(self, seconds: float) -> None:
+    def _set_timeout(self, seconds: float) -> None:
         for option in (zmq.RCVTIMEO, zmq.SNDTIMEO):
             self._client.socket.setsockopt(option, round(1e3 * seconds))
 
 
 def _first_line(text: str) -> str:
-    """What a server's error says, without where in its scripts it happened."""
+    """Return the message of a server's error, without the place in its scripts."""
     return text.replace("_=TB=_", " ").split("_=NL=_")[0].strip()

@@ -1,11 +1,11 @@
-"""An arm in CoppeliaSim, under torque and step by step, with the interface of the simulator of our own.
+"""An arm in CoppeliaSim under torque control, step by step, with the interface of the MuJoCo simulator.
 
-A step is three requests: one script call that writes every torque, ``sim.step``, one script call that reads the whole
-state. The script is ``coppeliasim/bridge.lua``; it also watches whether we are still there. Simulated time must
-go on by exactly one step: when it does not, somebody else has a hand in it, and the simulator counts as lost.
+A step is three requests: one script call that writes all torques, ``sim.step``, one script call that reads the whole
+state. The script is ``coppeliasim/bridge.lua``; its watchdog pauses the simulation when this client is silent.
+Simulated time must advance by exactly one step: otherwise another client steps it, and the simulator counts as lost.
 
-Nothing that decides about the physics is taken on trust. What can be set is set and read back, what cannot is compared
-with the model, and a difference is an error that says what and how much.
+All settings that affect the physics are written and read back, or compared with the model; a difference is an error
+with both values.
 """
 
 from __future__ import annotations
@@ -13,19 +13,27 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from arm_control.core.parameters import Parameters, parameter
 from arm_control.exceptions import ModelError, SimulationDiverged, SimulatorLost
 from arm_control.maths.poses import Array, Pose, rotation_from_quaternion
 from arm_control.maths.shapes import Shape
 from arm_control.model import RobotModel
 from arm_control.simulation.coppeliasim.arm_scene import build, find, find_joints, joint_paths, shape_of
-from arm_control.simulation.coppeliasim.bridge_script import KEEP_ALIVE, create_script, end_what_runs, stop, until
+from arm_control.simulation.coppeliasim.bridge_script import (
+    KEEP_ALIVE,
+    create_script,
+    end_earlier_bridge,
+    stop,
+    wait_until,
+)
 from arm_control.simulation.coppeliasim.coppeliasim_client import Connection
-from arm_control.simulation.coppeliasim.coppeliasim_parameters import CoppeliasimParameters
 from arm_control.simulation.coppeliasim.physics_checks import (
+    ENGINES,
     ROUNDING,
     SIGNED_TORQUE,
     check_gravity,
@@ -37,11 +45,35 @@ from arm_control.simulation.coppeliasim.physics_checks import (
 )
 
 SERVING_TIME = 2e-4
-"""Time in which the server waits for another request before it goes on; its own 2 ms halve the rate [s]."""
+"""Time for which the server waits for another request before it goes on [s]; its default of 2 ms halves the rate."""
+
+
+@dataclass(frozen=True)
+class CoppeliasimParameters(Parameters):
+    """Address of CoppeliaSim, and the objects of its scene."""
+
+    host: str = parameter("127.0.0.1", "host of CoppeliaSim; its ZMQ remote API has no password")
+    port: int = parameter(23000, "port of its ZMQ remote API", lower=1, upper=65535)
+    scene: str = parameter(
+        "",
+        "scene to load (.ttt), a path on its machine; empty: the open one, the arm is built if missing",
+    )
+    engine: str = parameter("mujoco", "physics engine", choices=ENGINES)
+    joint_paths: tuple[str, ...] = parameter((), "paths of joint objects other than '/name', as 'name:path'")
+    base_object: str = parameter("", "object at the arm's base frame; empty: the origin of the scene")
+    target_object: str = parameter("/target", "object whose pose is published as target when it moves; empty: none")
+    obstacle_objects: tuple[str, ...] = parameter((), "paths of primitive shapes that are obstacles")
+    watchdog_time: float = parameter(
+        0.5,
+        "wall time without a request after which CoppeliaSim pauses itself",
+        unit="s",
+        lower=0.2,
+        upper=10.0,
+    )
 
 
 class CoppeliasimSimulator:
-    """A torque-controlled arm in a CoppeliaSim that runs already; :meth:`connect` before anything else.
+    """A torque-controlled arm in a running CoppeliaSim; call :meth:`connect` first.
 
     Parameters
     ----------
@@ -52,20 +84,21 @@ class CoppeliasimSimulator:
     timestep : float
         Duration of one step [s].
     parameters : CoppeliasimParameters
-        Where it is.
+        Address and objects.
 
     Attributes
     ----------
     q, v, effort : ndarray, shape (nv,)
-        Joint positions, velocities, and what the motors give, minus ``getJointForce`` [N m or N].
+        Joint positions [rad or m], velocities [rad/s or m/s], and torques of the motors, minus ``getJointForce``
+        [N m or N].
     steps : int
         Steps since the start or the last :meth:`reset`.
     version : int
-        CoppeliaSim's, such as 40900.
+        Version of CoppeliaSim, such as 40900.
     obstacles : tuple of (str, Shape)
         Path and shape of each obstacle.
     is_paused, is_stopped : bool
-        Whether somebody has paused or stopped the simulation there: no step is made then.
+        Whether the simulation was paused or stopped in CoppeliaSim: no step is made then.
     """
 
     def __init__(
@@ -73,14 +106,16 @@ class CoppeliasimSimulator:
     ) -> None:
         if q_initial is not None and np.shape(q_initial) != (model.nq,):
             raise ModelError(f"{np.size(q_initial)} initial positions for {model.nq} joints")
-        if model.tree.has_mimic:  # it couples only joints that are not torque-controlled
+        if model.tree.has_mimic:  # CoppeliaSim couples only joints that are not torque-controlled
             raise ModelError("CoppeliaSim cannot simulate mimic joints under torque: leave them locked")
         self.timestep, self.parameters = timestep, parameters
         self._robot = model
         self._q_initial = None if q_initial is None else np.array(q_initial, dtype=float)
         self._connection: Connection | None = None
-        self._is_ours = False
-        self.version, self.steps, self._spoke_at = 0, 0, 0.0
+        self._has_started = False
+        self.version = 0
+        self.steps = 0
+        self._request_time = 0.0
         self.q, self.v, self.effort, self._load = np.zeros((4, model.nv))
         self.is_paused = self.is_stopped = False
         self.obstacles: tuple[tuple[str, Shape], ...] = ()
@@ -89,14 +124,14 @@ class CoppeliasimSimulator:
     # -- connecting ------------------------------------------------------------------------------
 
     def connect(self) -> None:
-        """Connect, find or build the arm, check everything, and start: at rest, at time zero.
+        """Connect, find or build the arm, check it, and start at rest, at time zero.
 
         Raises
         ------
         SimulatorLost
-            When nobody answers.
+            When CoppeliaSim does not answer.
         ModelError
-            When what is there is not what is wanted; the message says what.
+            When the scene or a setting differs from the model.
         """
         self.close()
         self._connection = Connection(self.parameters.host, self.parameters.port)
@@ -111,9 +146,9 @@ class CoppeliasimSimulator:
     def _prepare(self, connection: Connection) -> None:
         sim = connection.sim
         self.version = checked_version(sim)
-        end_what_runs(connection)
+        end_earlier_bridge(connection)
         if self.parameters.scene:
-            with connection.patience():
+            with connection.long_timeout():
                 sim.loadScene(self.parameters.scene)
         paths = joint_paths(self._robot, self.parameters.joint_paths)
         if not self.parameters.scene and all(find(sim, path) < 0 for path in paths.values()):
@@ -132,7 +167,7 @@ class CoppeliasimSimulator:
         self._watch(sim, frame)
 
     def _watch(self, sim: Any, frame: int) -> None:
-        """Note what is read with every state: the target, if there is one, then the obstacles."""
+        """Set the objects that are read with every state: the target, if there is one, then the obstacles."""
         p = self.parameters
         target = find(sim, p.target_object) if p.target_object else -1
         handles = {path: self._object(sim, path) for path in p.obstacle_objects}
@@ -150,12 +185,12 @@ class CoppeliasimSimulator:
 
     @property
     def X_BT(self) -> Pose | None:
-        """Where the target is, in the arm's base; None where there is none."""
+        """Pose of the target in the arm's base; None when there is none."""
         return self._poses[0] if self._poses and self._has_target else None
 
     @property
     def X_BO(self) -> list[Pose]:
-        """Where the obstacles are, in the arm's base."""
+        """Poses of the obstacles in the arm's base."""
         return self._poses[self._has_target :] if self._poses else []
 
     def step(self, tau: Array) -> None:
@@ -169,83 +204,91 @@ class CoppeliasimSimulator:
         Raises
         ------
         SimulatorLost
-            When CoppeliaSim does not answer, or its time did not go on by one step.
+            When CoppeliaSim does not answer, or its time did not advance by one step.
         SimulationDiverged
             When the state is no longer finite.
         """
-        connection = self._here()
+        connection = self._connected()
         with connection.errors():
             connection.call(self._script, "arm_write", (np.asarray(tau, dtype=float) + self._load).tolist())
             connection.sim.step()
         self._read(self.steps + 1)
 
     def load(self, tau: Array) -> None:
-        """Let something else than the motors act on the joints, (nv,) [N m or N], until told otherwise."""
+        """Set a torque on the joints beside that of the motors, shape (nv,) [N m or N], until the next call."""
         self._load = np.asarray(tau, dtype=float)
 
     def keep_alive(self) -> None:
-        """Tell the watchdog that we are there, if it has not heard of us for a while."""
-        if time.monotonic() - self._spoke_at > KEEP_ALIVE:
+        """Send a request if the last one was long ago, for the watchdog."""
+        if time.monotonic() - self._request_time > KEEP_ALIVE:
             self._read(self.steps)
 
     def reset(self, q: Sequence[float] | Array | None = None) -> None:
-        """Start again at rest, at ``q`` or the initial positions, at time zero.
+        """Start again at rest, at time zero.
+
+        Parameters
+        ----------
+        q : array_like, shape (nq,), optional
+            Joint positions [rad or m]; the initial ones by default.
 
         Raises
         ------
         SimulatorLost
             When CoppeliaSim does not answer, or does not stop and start.
         ModelError
-            When the arm does not start where it should.
+            When the arm does not start at these positions.
         """
-        connection = self._here()
-        wanted = self._q_initial if q is None else np.asarray(q, dtype=float)
+        connection = self._connected()
+        q_start = self._q_initial if q is None else np.asarray(q, dtype=float)
         with connection.errors():
             sim = connection.sim
             stop(sim)
-            if wanted is not None:
-                for handle, x in zip(self._handles, wanted.tolist(), strict=True):
+            if q_start is not None:
+                for handle, x in zip(self._handles, q_start.tolist(), strict=True):
                     sim.setJointPosition(handle, x)
             sim.setStepping(True)
             sim.startSimulation()
-            self._is_ours = True
-            until(lambda: sim.getSimulationState() != sim.simulation_stopped, "start")
+            self._has_started = True
+            wait_until(lambda: sim.getSimulationState() != sim.simulation_stopped, "start")
             sim.setThreadSwitchTiming(SERVING_TIME)
             signed = self.version >= SIGNED_TORQUE
             setup = (self._handles, *self._watched, signed, self.parameters.watchdog_time)
             connection.call(self._script, "arm_setup", *setup)
-        self.steps, self._load, self.is_stopped = 0, np.zeros(self._robot.nv), False
+        self.steps = 0
+        self._load = np.zeros(self._robot.nv)
+        self.is_stopped = False
         self._read(0)
-        if wanted is not None and np.abs(self.q - wanted).max() > ROUNDING:
-            raise ModelError(f"the arm starts at {self.q.round(6).tolist()} in CoppeliaSim, not at {list(wanted)}")
+        if q_start is not None and np.abs(self.q - q_start).max() > ROUNDING:
+            raise ModelError(f"the arm starts at {self.q.round(6).tolist()} in CoppeliaSim, not at {list(q_start)}")
 
     def close(self) -> None:
-        """Stop the simulation, if it is ours, and leave; one that does not answer is left as it is."""
+        """Stop the simulation, if this client has started it, and disconnect."""
         connection, self._connection = self._connection, None
         if connection is None:
             return
         with suppress(SimulatorLost, ModelError), connection.errors():
-            if self._is_ours and not connection.is_silent:
+            if self._has_started and not connection.is_silent:
                 connection.sim.stopSimulation()
         connection.close()
-        self._is_ours = False
+        self._has_started = False
 
-    def _here(self) -> Connection:
+    def _connected(self) -> Connection:
         if self._connection is None:
             raise SimulatorLost(f"CoppeliaSim at {self.parameters.host}:{self.parameters.port}: not connected")
         return self._connection
 
     def _read(self, steps: int) -> None:
-        """Read the state, which is the one after so many steps."""
-        connection = self._here()
+        """Read the state after a number of steps."""
+        connection = self._connected()
         t, q, v, effort, poses, ended, state = connection.call(self._script, "arm_read")
-        self._spoke_at = time.monotonic()
+        self._request_time = time.monotonic()
         if ended:
-            raise SimulatorLost("CoppeliaSim did not hear of us for too long: its watchdog has paused the simulation")
-        was_stopped, sim = self.is_stopped, connection.sim
+            raise SimulatorLost("CoppeliaSim got no request for too long: its watchdog has paused the simulation")
+        was_stopped = self.is_stopped
+        sim = connection.sim
         self.is_paused = state == sim.simulation_paused
-        about_to = sim.simulation_advancing_abouttostop, sim.simulation_advancing_lastbeforestop
-        self.is_stopped = state in (sim.simulation_stopped, *about_to)
+        stopping = sim.simulation_advancing_abouttostop, sim.simulation_advancing_lastbeforestop
+        self.is_stopped = state in (sim.simulation_stopped, *stopping)
         if self.is_stopped:
             return
         if was_stopped:
@@ -253,14 +296,14 @@ class CoppeliasimSimulator:
         if not self._is_at(t, steps):
             if not (self.is_paused and self._is_at(t, self.steps)):
                 due = steps * self.timestep
-                raise SimulatorLost(f"CoppeliaSim is at {t:.4f} s, not at {due:.4f} s: somebody else has stepped it")
-            steps = self.steps  # it was paused before this one
+                raise SimulatorLost(f"CoppeliaSim is at {t:.4f} s, not at {due:.4f} s: another client has stepped it")
+            steps = self.steps  # it was paused before this step
         values = np.array([q, v, effort], dtype=float)
         if not np.isfinite(values).all():
             raise SimulationDiverged(t, self.q, self.v)
         self.steps = steps
-        self.q, self.v, given = values
-        self.effort = given - self._load
+        self.q, self.v, total_effort = values
+        self.effort = total_effort - self._load
         self._poses = [_pose(pose) for pose in poses or ()]  # an empty table comes as an empty map
 
     def _is_at(self, t: float, steps: int) -> bool:

@@ -1,6 +1,6 @@
-"""What decides about the physics in CoppeliaSim: set, read back, compared with the model.
+"""Settings of CoppeliaSim that affect the physics: written, read back, compared with the model.
 
-Every refusal is a sentence that says what was found and what is wanted.
+Every error has both values.
 """
 
 from __future__ import annotations
@@ -16,15 +16,23 @@ from arm_control.model import RobotModel
 from arm_control.model.spatial_vectors import Inertia
 from arm_control.model.tree import Body
 
-OLDEST, SIGNED_TORQUE = 40300, 40400
-"""Versions of CoppeliaSim: the oldest whose joints are these; the first whose torque has a sign."""
+MIN_VERSION = 40300
+"""Oldest version of CoppeliaSim with the joint modes used here."""
+SIGNED_TORQUE = 40400
+"""First version whose joint torque has a sign."""
 ENGINES = ("bullet", "ode", "vortex", "newton", "mujoco")
 ROUNDING = 1e-6
-"""How much a time, a time step or a joint position that was set may differ when it is read back."""
-MASS_TOLERANCE, GRAVITY_TOLERANCE = 1e-3, 1e-3
-"""How much a mass may differ, relative; and gravity [m/s^2]."""
-PLACE_TOLERANCE, DIRECTION_TOLERANCE, INERTIA_TOLERANCE = 1e-3, 1e-3, 1e-2
-"""How much a centre of mass and an axis may be aside [m]; an axis turned; an inertia differ, of its trace."""
+"""Largest difference of a time [s], a time step [s] or a joint position [rad or m] that is read back."""
+MASS_TOLERANCE = 1e-3
+"""Largest relative difference of a mass."""
+GRAVITY_TOLERANCE = 1e-3
+"""Largest difference of gravity [m/s^2]."""
+POSITION_TOLERANCE = 1e-3
+"""Largest difference of a centre of mass or the position of an axis [m]."""
+DIRECTION_TOLERANCE = 1e-3
+"""Largest difference of an axis' unit vector."""
+INERTIA_TOLERANCE = 1e-2
+"""Largest difference of an inertia, as a share of its trace."""
 
 
 def checked_version(sim: Any) -> int:
@@ -36,8 +44,8 @@ def checked_version(sim: Any) -> int:
         When it is too old, or cannot create scripts.
     """
     version = int(sim.getInt32Param(sim.intparam_program_version))
-    if version < OLDEST:
-        raise ModelError(f"this is CoppeliaSim {_dotted(version)}; {_dotted(OLDEST)} or later is needed")
+    if version < MIN_VERSION:
+        raise ModelError(f"this is CoppeliaSim {_dotted(version)}; {_dotted(MIN_VERSION)} or later is needed")
     if not hasattr(sim, "createScript"):
         raise ModelError(
             f"CoppeliaSim {_dotted(version)} cannot create the script that moves the arm:"
@@ -47,75 +55,102 @@ def checked_version(sim: Any) -> int:
 
 
 def set_engine(sim: Any, name: str, joints: Sequence[int], armature: Array) -> None:
-    """Choose the physics engine, and give the joints their armature.
+    """Set the physics engine, and the armature of the joints.
+
+    Parameters
+    ----------
+    sim : object
+        CoppeliaSim's API.
+    name : str
+        The engine, one of :data:`ENGINES`.
+    joints : sequence of int
+        Handles of the joints.
+    armature : ndarray, shape (nv,)
+        Armature of the joints [kg m^2 or kg].
 
     Raises
     ------
     ModelError
-        When CoppeliaSim does not have the engine, or the engine no armature, or keeps another one.
+        When CoppeliaSim does not have the engine, the engine has no armature, or another value is read back.
     """
     engines = {getattr(sim, f"physics_{engine}", None): engine for engine in ENGINES}
-    wanted = getattr(sim, f"physics_{name}")
-    sim.setInt32Param(sim.intparam_dynamic_engine, wanted)
-    found = sim.getInt32Param(sim.intparam_dynamic_engine)
-    if found != wanted:
-        raise ModelError(f"CoppeliaSim stays with the engine {engines.get(found, found)}; {name} is wanted")
+    number = getattr(sim, f"physics_{name}")
+    sim.setInt32Param(sim.intparam_dynamic_engine, number)
+    active = sim.getInt32Param(sim.intparam_dynamic_engine)
+    if active != number:
+        raise ModelError(f"CoppeliaSim keeps the engine {engines.get(active, active)}; needed: {name}")
     if name != "mujoco":
         if armature.any():
-            raise ModelError(f"the engine {name} knows no armature: use mujoco, or a model without")
+            raise ModelError(f"the engine {name} has no armature: use mujoco, or a model without armature")
         return
     for joint, inertia in zip(joints, armature.tolist(), strict=True):
         sim.setEngineFloatParam(sim.mujoco_joint_armature, joint, inertia)
         kept = float(sim.getEngineFloatParam(sim.mujoco_joint_armature, joint))
         if abs(kept - inertia) > ROUNDING * max(1.0, inertia):
-            raise ModelError(f"CoppeliaSim keeps an armature of {kept:g} kg m^2; {inertia:g} kg m^2 is wanted")
+            raise ModelError(f"CoppeliaSim keeps an armature of {kept:g} kg m^2; needed: {inertia:g} kg m^2")
 
 
 def set_timestep(sim: Any, seconds: float) -> None:
-    """Make a step of the simulation, and one of the engine, this long [s]; not tied to the wall clock.
+    """Set the time step of the simulation and of the engine, and switch real time off.
+
+    Parameters
+    ----------
+    sim : object
+        CoppeliaSim's API.
+    seconds : float
+        Time step [s].
 
     Raises
     ------
     ModelError
-        When CoppeliaSim keeps another one.
+        When another value is read back.
     """
     sim.setBoolParam(sim.boolparam_realtime_simulation, False)
     for name in ("simulation_time_step", "dynamic_step_size"):
-        place = getattr(sim, f"floatparam_{name}")
-        sim.setFloatParam(place, seconds)
-        found = float(sim.getFloatParam(place))
-        if abs(found - seconds) > ROUNDING:
-            raise ModelError(f"CoppeliaSim keeps {name} at {found:g} s; {seconds:g} s is wanted")
+        parameter = getattr(sim, f"floatparam_{name}")
+        sim.setFloatParam(parameter, seconds)
+        kept = float(sim.getFloatParam(parameter))
+        if abs(kept - seconds) > ROUNDING:
+            raise ModelError(f"CoppeliaSim keeps {name} at {kept:g} s; needed: {seconds:g} s")
 
 
 def set_torque_mode(sim: Any, joints: Mapping[str, int], version: int) -> None:
-    """Put joints under torque; before 4.4 under velocity, with the torque as its limit.
+    """Put joints under torque control; before 4.4 under velocity control, with the torque as its limit.
+
+    Parameters
+    ----------
+    sim : object
+        CoppeliaSim's API.
+    joints : mapping of str to int
+        Handles by name.
+    version : int
+        Version of CoppeliaSim, such as 40900.
 
     Raises
     ------
     ModelError
-        When one of them stays as it is.
+        When another mode is read back.
     """
     mode = sim.jointdynctrl_force if version >= SIGNED_TORQUE else sim.jointdynctrl_velocity
     for name, joint in joints.items():
         sim.setJointMode(joint, sim.jointmode_dynamic, 0)
-        found = sim.getJointMode(joint)
-        if (found[0] if isinstance(found, (tuple, list)) else found) != sim.jointmode_dynamic:
+        kept = sim.getJointMode(joint)
+        if (kept[0] if isinstance(kept, (tuple, list)) else kept) != sim.jointmode_dynamic:
             raise ModelError(f"the joint {name} is not dynamic in CoppeliaSim")
         sim.setObjectInt32Param(joint, sim.jointintparam_dynctrlmode, mode)
         if sim.getObjectInt32Param(joint, sim.jointintparam_dynctrlmode) != mode:
             raise ModelError(f"the joint {name} is not under torque in CoppeliaSim")
 
 
-def check_links(model: RobotModel, found: Sequence[Any], q: Sequence[float]) -> None:
-    """Compare each joint's axis and what it carries with the model, all seen from the arm's frame F.
+def check_links(model: RobotModel, links: Sequence[Any], q: Sequence[float]) -> None:
+    """Compare each joint's axis, and the inertia of its link, with the model, in the arm's frame F.
 
     Parameters
     ----------
     model : RobotModel
         The arm.
-    found : sequence
-        Of each joint what ``arm_links`` of ``coppeliasim/bridge.lua`` tells.
+    links : sequence
+        Result of ``arm_links`` of ``coppeliasim/bridge.lua`` for each joint.
     q : sequence of float
         Joint positions in CoppeliaSim [rad or m].
 
@@ -124,24 +159,24 @@ def check_links(model: RobotModel, found: Sequence[Any], q: Sequence[float]) -> 
     ModelError
         When an axis, a mass, a centre of mass or an inertia differs by more than is allowed.
     """
-    places: list[Pose] = []
-    for body, (joint, *shapes) in zip(model.tree.bodies, found, strict=True):
-        X_FP = places[body.parent] if body.parent >= 0 else Pose.identity()
-        places.append(X_FP @ body.X_PB(np.asarray(q, dtype=float)))
-        _check_axis(body, _transform(joint), places[-1])
+    X_FBs: list[Pose] = []
+    for body, (joint, *shapes) in zip(model.tree.bodies, links, strict=True):
+        X_FP = X_FBs[body.parent] if body.parent >= 0 else Pose.identity()
+        X_FBs.append(X_FP @ body.X_PB(np.asarray(q, dtype=float)))
+        _check_axis(body, _transform(joint), X_FBs[-1])
         theirs = sum((_inertia(*shape) for shape in shapes), Inertia.zero())
-        _check_inertia(f"what {body.name} carries", theirs, body.inertia.in_parent(places[-1]))
+        _check_inertia(f"what {body.name} carries", theirs, body.inertia.in_parent(X_FBs[-1]))
 
 
 def _check_axis(body: Body, theirs: Pose, ours: Pose) -> None:
     z = ours.R[:, 2]
     aside = np.zeros(3) if body.is_prismatic else np.cross(theirs.p - ours.p, z)
-    if np.abs(theirs.R[:, 2] - z).max() < DIRECTION_TOLERANCE and np.abs(aside).max() < PLACE_TOLERANCE:
+    if np.abs(theirs.R[:, 2] - z).max() < DIRECTION_TOLERANCE and np.abs(aside).max() < POSITION_TOLERANCE:
         return
     motion = "slides along" if body.is_prismatic else "turns about"
     raise ModelError(
-        f"{body.name} {motion} {_said(theirs.R[:, 2])} through {_said(theirs.p)} m in CoppeliaSim,"
-        f" {_said(z)} through {_said(ours.p)} m in the URDF: another arm, or another base_object is meant"
+        f"{body.name} {motion} {_rounded(theirs.R[:, 2])} through {_rounded(theirs.p)} m in CoppeliaSim,"
+        f" {_rounded(z)} through {_rounded(ours.p)} m in the URDF: is it another arm, or is base_object wrong?"
     )
 
 
@@ -152,10 +187,11 @@ def _check_inertia(what: str, theirs: Inertia, ours: Inertia) -> None:
             f" (allowed: {100 * MASS_TOLERANCE:g} %)"
         )
     (c_theirs, J_theirs), (c_ours, J_ours) = _about_centre(theirs), _about_centre(ours)
-    if np.abs(c_theirs - c_ours).max() > PLACE_TOLERANCE:
+    if np.abs(c_theirs - c_ours).max() > POSITION_TOLERANCE:
         raise ModelError(
-            f"{what} has its centre of mass at {_said(c_theirs)} m in CoppeliaSim and at {_said(c_ours)} m in the URDF"
-            f" (allowed: {1e3 * PLACE_TOLERANCE:g} mm)"
+            f"{what} has its centre of mass at {_rounded(c_theirs)} m in CoppeliaSim"
+            f" and at {_rounded(c_ours)} m in the URDF"
+            f" (allowed: {1e3 * POSITION_TOLERANCE:g} mm)"
         )
     if np.abs(J_theirs - J_ours).max() > INERTIA_TOLERANCE * np.trace(J_ours):
         raise ModelError(
@@ -165,13 +201,23 @@ def _check_inertia(what: str, theirs: Inertia, ours: Inertia) -> None:
 
 
 def _inertia(m: float, J_c: Sequence[float], centre: Sequence[float], place: Sequence[float]) -> Inertia:
-    """Inertia of a shape, seen from the frame in which it is at ``place``."""
+    """Return the inertia of a shape in the frame F.
+
+    Parameters
+    ----------
+    m : float
+        Mass [kg].
+    J_c : sequence of float
+        Inertia about the centre of mass, 3 x 3, row by row [kg m^2].
+    centre, place : sequence of float
+        Pose of the centre of mass in the shape's frame, and of the shape in F: three rows of four numbers.
+    """
     own = Inertia(m, np.zeros(3), np.reshape(np.array(J_c, dtype=float), (3, 3)))
     return own.in_parent(_transform(place) @ _transform(centre))
 
 
 def _about_centre(inertia: Inertia) -> tuple[Array, Array]:
-    """Centre of mass, and inertia about it."""
+    """Return the centre of mass, shape (3,) [m], and the inertia about it, shape (3, 3) [kg m^2]."""
     c = inertia.h / inertia.m
     return c, inertia.in_parent(Pose(np.eye(3), -c)).J
 
@@ -181,7 +227,7 @@ def _transform(rows: Sequence[float]) -> Pose:
     return Pose(matrix[:, :3], matrix[:, 3])
 
 
-def _said(values: Array) -> list[float]:
+def _rounded(values: Array) -> list[float]:
     return (values.round(4) + 0.0).tolist()
 
 
@@ -191,17 +237,26 @@ def _six(J: Array) -> str:
 
 
 def check_gravity(model: RobotModel, g: Sequence[float], R_WF: Array) -> None:
-    """Compare gravity, seen from the arm's frame F, with the model's.
+    """Compare gravity in the arm's frame F with the model's.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    g : sequence of float
+        Gravity in CoppeliaSim's world [m/s^2].
+    R_WF : ndarray, shape (3, 3)
+        Orientation of F in that world.
 
     Raises
     ------
     ModelError
         When it differs by more than :data:`GRAVITY_TOLERANCE`.
     """
-    seen = R_WF.T @ np.array(g, dtype=float)
-    if np.abs(seen - model.gravity_W).max() > GRAVITY_TOLERANCE:
+    g_F = R_WF.T @ np.array(g, dtype=float)
+    if np.abs(g_F - model.gravity_W).max() > GRAVITY_TOLERANCE:
         raise ModelError(
-            f"gravity is {seen.round(4).tolist()} m/s^2 in CoppeliaSim and {model.gravity_W.tolist()} in the model"
+            f"gravity is {g_F.round(4).tolist()} m/s^2 in CoppeliaSim and {model.gravity_W.tolist()} in the model"
         )
 
 

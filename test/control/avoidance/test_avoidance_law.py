@@ -160,7 +160,7 @@ def test_of_each_link_and_what_it_is_near_the_nearest_capsule_counts(ur5: RobotM
                 and proximity.capsules[i].link == link
                 and other == (f"obstacle {k}" if k >= 0 else proximity.capsules[-1 - k].link)
             ]
-            assert rho == scene.found[0, columns].min()
+            assert rho == scene.nearest[0, columns].min()
 
 
 # -- the law --------------------------------------------------------------------------------------------
@@ -279,11 +279,11 @@ def test_an_output_keeps_what_it_is_about(ur5: RobotModel, around: list[Obstacle
     (q, other), v = postures(2), np.linspace(-1.0, 1.0, 6)
     t = ur5.evaluate(q, v)
     first, wanted = law.tick(t, around), law.tick(t, around)
-    alone, pairs = wanted.alone, wanted.pairs
+    takeover_torque, pairs = wanted.takeover_torque, wanted.pairs
     law.tick(ur5.evaluate(other, -v), [moved(o, 0.1) for o in around[::-1]])
     law.parameters = AvoidanceParameters()
     law.tick(ur5.evaluate(other, -v), [moved(o, 0.1) for o in around])
-    np.testing.assert_array_equal(first.alone, alone)
+    np.testing.assert_array_equal(first.takeover_torque, takeover_torque)
     for x, y in zip(first.pairs, pairs, strict=True):
         np.testing.assert_array_equal(x, y)
 
@@ -366,15 +366,16 @@ def test_the_compiled_law_is_the_text(name: str, load_robot):
             t = compiled.evaluate(q, v)
             found, wanted = law.tick(t, obstacles), page.tick(t, obstacles)
             for x, y in (
-                (found.tau, wanted.tau), (found.alone, wanted.alone), (found.task_share, wanted.task_share),
-                (found.distance, wanted.distance), (found.pairs.rho, wanted.pairs.rho),
+                (found.tau, wanted.tau), (found.takeover_torque, wanted.takeover_torque),
+                (found.task_share, wanted.task_share), (found.distance, wanted.distance),
+                (found.pairs.rho, wanted.pairs.rho),
             ):  # fmt: skip
                 np.testing.assert_allclose(x, y, rtol=0, atol=1e-9 * max(1.0, np.abs(y).max(initial=0.0)))
             assert found.pairs.names == wanted.pairs.names
 
 
 def test_the_law_is_the_one_of_the_page_written_with_matrices(ur5: RobotModel):
-    """Equations (1) to (6) once more, straight from the pairs."""
+    """Equations (1) to (7) once more, straight from the pairs."""
     p = AvoidanceParameters(threshold=0.2, self_threshold=0.1, takeover_distance=0.05)
     law, shares = Avoidance(ur5, p), []
     for q, v, obstacles in scenes(ur5, 30):
@@ -395,7 +396,7 @@ def test_the_law_is_the_one_of_the_page_written_with_matrices(ur5: RobotModel):
         J_e = pairs.J_n[(rho_dot > 0.0) & (mobility > 1e-9)]
         damping = 10.0 * t.M @ v
         damping = damping - J_e.T @ np.linalg.pinv(J_e @ M_inv @ J_e.T, rcond=1e-9) @ J_e @ M_inv @ damping
-        np.testing.assert_allclose(output.alone, t.h - damping, rtol=0, atol=1e-6)
+        np.testing.assert_allclose(output.takeover_torque, t.h - damping, rtol=0, atol=1e-6)
         shares.append(output.task_share)
     assert min(shares) == 0.0
     assert any(0.0 < share < 1.0 for share in shares)

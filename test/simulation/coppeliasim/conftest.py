@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from stand_in import REAL, StandIn, empty_the_scene, world_with
 
-from arm_control.simulation.coppeliasim.coppeliasim_parameters import CoppeliasimParameters
-from arm_control.simulation.coppeliasim.coppeliasim_simulator import CoppeliasimSimulator
+from arm_control.simulation.coppeliasim.coppeliasim_simulator import CoppeliasimParameters, CoppeliasimSimulator
 
 
 @pytest.fixture

@@ -170,13 +170,16 @@ def test_an_arm_without_a_wanted_start_stays_where_it_is(ur5, simulate):
 REFUSALS = {
     "version": ({"version": 40200}, "this is CoppeliaSim 4.2.0; 4.3.0 or later is needed"),
     "script": ({"without": ["createScript"]}, "4.9.0 cannot create the script that moves the arm"),
-    "engine": ({"fixed": {"intparam_dynamic_engine": C.physics_ode}}, "stays with the engine ode; mujoco is wanted"),
+    "engine": ({"fixed": {"intparam_dynamic_engine": C.physics_ode}}, "keeps the engine ode; needed: mujoco"),
     "simulation step": ({"fixed": {"floatparam_simulation_time_step": 0.05}}, "keeps simulation_time_step at 0.05 s"),
-    "dynamic step": ({"fixed": {"floatparam_dynamic_step_size": 0.01}}, "keeps dynamic_step_size at 0.01 s; 0.005 s"),
+    "dynamic step": (
+        {"fixed": {"floatparam_dynamic_step_size": 0.01}},
+        "keeps dynamic_step_size at 0.01 s; needed: 0.005 s",
+    ),
     "joint mode": ({"joint_mode": "jointmode_kinematic"}, "shoulder_pan_joint is not dynamic"),
     "control mode": ({"stubborn": "jointintparam_dynctrlmode"}, "shoulder_pan_joint is not under torque"),
     "mass": ({"mass_factor": 1.002}, "what shoulder_pan_joint carries weighs 3.707.* kg in CoppeliaSim and 3.7 kg in"),
-    "armature": ({"armature_error": 0.1}, "CoppeliaSim keeps an armature of 0.1 kg m\\^2; 0 kg m\\^2 is wanted"),
+    "armature": ({"armature_error": 0.1}, "CoppeliaSim keeps an armature of 0.1 kg m\\^2; needed: 0 kg m\\^2"),
     "gravity": ({"fixed": {"arrayparam_gravity": [0, 0, -1.6]}}, r"gravity is \[0.0, 0.0, -1.6\] m/s\^2 in"),
     "position": ({"position_error": 1e-3}, "the arm starts at .* in CoppeliaSim, not at"),
 }
@@ -249,7 +252,7 @@ def _moved_joint(world) -> None:
             _turned_joint,
             r"elbow_joint turns about \[0.0, -1.0, 0.0\] through .*, \[0.0, 1.0, 0.0\] through .* in the URDF",
         ),
-        (_moved_joint, "elbow_joint turns about .* another arm, or another base_object is meant"),
+        (_moved_joint, "elbow_joint turns about .* is it another arm, or is base_object wrong"),
     ],
 )
 def test_an_arm_that_only_weighs_the_same_is_refused(change, sentence: str, ur5, simulate, stand_in):
@@ -277,7 +280,7 @@ def test_a_bridge_that_lives_is_not_pushed_aside(ur5, simulate, stand_in, monkey
     first.connect()
 
     def pause(_: float) -> None:
-        first._spoke_at = 0.0
+        first._request_time = 0.0
         first.keep_alive()
 
     monkeypatch.setattr(coppeliasim_script, "time", SimpleNamespace(sleep=pause, monotonic=time.monotonic))
@@ -310,7 +313,7 @@ def test_a_scene_that_is_loaded_has_to_have_the_arm(ur5, simulate):
 
 
 def test_only_mujoco_knows_armature(load_robot, simulate):
-    with pytest.raises(ModelError, match="the engine bullet knows no armature"):
+    with pytest.raises(ModelError, match="the engine bullet has no armature"):
         simulate(load_robot("ur5", armature=0.1), HOME, engine="bullet").connect()
 
 
@@ -381,9 +384,9 @@ def test_a_server_that_dies_is_an_error_and_the_next_one_is_found(ur5, simulate,
 def test_time_that_goes_on_by_itself_is_an_error(ur5, simulate):
     simulator = simulate(ur5, HOME)
     simulator.connect()
-    with simulator._here().errors():
-        simulator._here().sim.step()
-    with pytest.raises(SimulatorLost, match=r"is at 0.0100 s, not at 0.0050 s: somebody else has stepped it"):
+    with simulator._connected().errors():
+        simulator._connected().sim.step()
+    with pytest.raises(SimulatorLost, match=r"is at 0.0100 s, not at 0.0050 s: another client has stepped it"):
         simulator.step(np.zeros(6))
 
 
@@ -394,14 +397,14 @@ def test_an_error_in_our_script_is_told_and_its_watchdog_lives(ur5, simulate, st
     simulator = simulate(ur5, HOME, server)
     simulator.connect()
     with pytest.raises(ModelError, match=r"arm_write: .*got 2 torques for 6 joints"):
-        simulator._here().call(simulator._script, "arm_write", [1.0, 2.0])
+        simulator._connected().call(simulator._script, "arm_write", [1.0, 2.0])
     gone = simulator._handles[2]
     del server.world.items[gone]
     with pytest.raises(ModelError, match=r"CoppeliaSim at 127.0.0.1:\d+: arm_write: "):
         simulator.step(ur5.gravity(HOME))
     world, now = server.world, [time.monotonic() + 60.0]
     world.clock = lambda: now[0]
-    simulator._here().sim.step()
+    simulator._connected().sim.step()
     assert "the arm's bridge is gone" in world.log[-1]
     assert world.sim_getJointTargetForce(simulator._handles[0]) == 0.0
 
@@ -409,7 +412,7 @@ def test_an_error_in_our_script_is_told_and_its_watchdog_lives(ur5, simulate, st
 def test_nothing_moves_while_somebody_has_paused_it(ur5, simulate):
     simulator = simulate(ur5, HOME)
     simulator.connect()
-    tau, sim = ur5.gravity(HOME) + 1.0, simulator._here().sim
+    tau, sim = ur5.gravity(HOME) + 1.0, simulator._connected().sim
     simulator.step(tau)
     q = simulator.q
     sim.pauseSimulation()
@@ -428,13 +431,13 @@ def test_nothing_moves_while_somebody_has_paused_it(ur5, simulate):
 
 def look(simulator) -> None:
     """What the node does while nothing is to do."""
-    simulator._spoke_at = 0.0
+    simulator._request_time = 0.0
     simulator.keep_alive()
 
 
 def stopped_by_hand(model: RobotModel, simulator) -> None:
     """A simulation that somebody stops after its first step."""
-    sim = simulator._here().sim
+    sim = simulator._connected().sim
     simulator.step(model.gravity(HOME))
     sim.stopSimulation()
     while sim.getSimulationState() != sim.simulation_stopped:
@@ -459,7 +462,7 @@ def test_play_after_a_stop_is_a_simulation_to_be_checked_anew(ur5, simulate):
     simulator = simulate(ur5, HOME)
     simulator.connect()
     stopped_by_hand(ur5, simulator)
-    sim = simulator._here().sim
+    sim = simulator._connected().sim
     sim.startSimulation()
     while sim.getSimulationState() == sim.simulation_stopped:
         pass
@@ -478,7 +481,7 @@ def test_an_arm_that_leaves_the_numbers_is_an_error(ur5, simulate, stand_in):
     simulator = simulate(ur5, HOME, server)
     simulator.connect()
     server.world.items[simulator._handles[0]].v = float("nan")
-    simulator._spoke_at = 0.0
+    simulator._request_time = 0.0
     with pytest.raises(SimulationDiverged):
         simulator.keep_alive()
 
@@ -497,8 +500,8 @@ def test_the_watchdog_takes_the_torque_away_and_pauses(ur5, simulate, stand_in):
     assert world.state == C.simulation_advancing_running
     now[0] += 0.51
     for _ in range(3):
-        simulator._here().sim.step()
-    simulator._spoke_at = 0.0
+        simulator._connected().sim.step()
+    simulator._request_time = 0.0
     with pytest.raises(SimulatorLost, match="watchdog has paused the simulation"):
         simulator.keep_alive()
     assert world.state == C.simulation_paused
@@ -517,7 +520,7 @@ def test_a_silent_wait_is_heard_by_the_watchdog(ur5, simulate, stand_in):
     del server.asked[:]
     simulator.keep_alive()
     assert server.asked == [], "it was heard just now"
-    simulator._spoke_at -= 1.0
+    simulator._request_time -= 1.0
     simulator.keep_alive()
     assert server.asked == ["sim.callScriptFunction"]
 
@@ -569,7 +572,7 @@ def test_the_target_is_at_the_end_effector_first_and_then_where_it_is_put(ur5, s
     simulator = simulate(ur5, HOME)
     simulator.connect()
     start = ur5.pose(HOME)
-    sim = simulator._here().sim
+    sim = simulator._connected().sim
     target = sim.getObject("/target")
     if not REAL:
         assert np.allclose(simulator.X_BT.p, start.p)
@@ -594,7 +597,7 @@ def test_poses_are_seen_from_the_arm_s_base(ur5, simulate, stand_in):
     simulator.connect()
     assert np.allclose(simulator.X_BT.p, [0.0, -1.0, 0.0])
     simulator.close()
-    with pytest.raises(ModelError, match="another arm, or another base_object is meant"):
+    with pytest.raises(ModelError, match="is it another arm, or is base_object wrong"):
         simulate(ur5, HOME, server).connect()
     world.sim_setObjectMatrix(frame, [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, -1.0, 0.0, 0.0, 1.0, 0.0, 0.0], -1)
     with pytest.raises(ModelError, match="gravity is"):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from arm_control.exceptions import InputError
-from arm_control.motion.patterns import grid, random, star
+from arm_control.motion.generators import grid, random, star
 
 CENTER = np.array([0.5, 0.1, 0.3])
 

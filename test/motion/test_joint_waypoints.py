@@ -9,9 +9,8 @@ import pytest
 
 from arm_control.exceptions import InputError
 from arm_control.model import RobotModel
-from arm_control.motion.joint_trajectory import JointTrajectory
+from arm_control.motion.joint_trajectory import JointTrajectory, Waypoints, check_limits, identification_sweep
 from arm_control.motion.references import JointReference
-from arm_control.motion.waypoints import Waypoints, identification_sweep, refuse_beyond
 
 ZERO = [0.0] * 6
 GOOD: dict[str, Any] = {"times": [1.0, 2.0], "positions": [[0.1] * 6, [0.2] * 6]}
@@ -71,12 +70,12 @@ def test_a_start_beyond_a_limit_may_stay_there_and_go_no_further(ur5: RobotModel
     fast = np.zeros((1, 6))
     fast[0, 2] = ur5.v_max[2] + 0.2
     start = JointReference(q[0], fast[0], np.zeros(6))
-    refuse_beyond(ur5, q, fast, t, start)
+    check_limits(ur5, q, fast, t, start)
     for what, values in (("position", (q + 0.01, fast)), ("velocity", (q, fast + 0.01))):
         with pytest.raises(InputError, match=f"{what} beyond the limit: elbow_joint"):
-            refuse_beyond(ur5, *values, t, start)
+            check_limits(ur5, *values, t, start)
     with pytest.raises(InputError, match="position beyond"):
-        refuse_beyond(ur5, q, None, t)
+        check_limits(ur5, q, None, t)
 
 
 def test_the_sweep_turns_one_joint_after_the_other_by_45_degrees_in_a_second():
