@@ -45,8 +45,8 @@ class IlqrNode(ArmNode[IlqrNodeParameters]):
     """Plans and follows reaches; the laws are in ``arm_control.planning``."""
 
     def __init__(self) -> None:
+        self._planner: PlannerProcess | None = None  # first: a node whose parameters are refused is destroyed, too
         super().__init__("ilqr", IlqrNodeParameters)
-        self._planner: PlannerProcess | None = None
         self._goals: PoseGoals | None = None
         self._last_answer = 0
         self._published: Plan | None = None

@@ -110,7 +110,8 @@ class ViewerNode(ArmNode[ViewerParameters]):
 
     def destroy_node(self) -> None:
         """Close the page, too."""
-        self.page.close()
+        if "page" in vars(self):  # not when the parameters were refused
+            self.page.close()
         super().destroy_node()
 
     def on_model(self, first: bool) -> None:

@@ -1,6 +1,7 @@
 """The nodes' interfaces: what they publish, what they accept, how they end."""
 
 import os
+import pkgutil
 import signal
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, Float64MultiArray, String
 
-from arm_control import OscParameters, RobotModel, urdf_path
+from arm_control import OscParameters, RobotModel, nodes, urdf_path
 from arm_control.control.osc.task_inertia import task_inertia
 from arm_control.messages.fields import pose_from_message
 from arm_control.nodes.support.conversions import ros
@@ -230,3 +231,16 @@ run(lambda: exit("a node was made"), arguments=[])
 
 def test_a_signal_before_ros_listens_ends_the_node_too(rig):
     assert rig.finish("early", "-c", EARLY) == 0, rig.log("early")
+
+
+def test_every_executable_starts_as_a_module_of_its_own(rig):
+    """By a new interpreter, as ``ros2 run`` starts it; other tests fork theirs."""
+    names = [module.name for module in pkgutil.iter_modules(nodes.__path__) if not module.ispkg]
+    assert {"osc", "joint", "ilqr", "simulator", "gate"} <= set(names)
+    for name in set(names) - {"compose"}:
+        options = ["--ros-args", "-p", "no_such_parameter:=1"]
+        rig.run(name, "-m", f"{nodes.__name__}.{name}", *options, is_forked=False)
+    rig.run("compose", "-m", f"{nodes.__name__}.compose", "osc", *options, is_forked=False)
+    for name in names:
+        assert rig.wait(name) == 2, rig.log(name)
+        assert "unknown no_such_parameter" in rig.log(name)
