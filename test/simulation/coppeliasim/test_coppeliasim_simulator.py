@@ -172,7 +172,10 @@ REFUSALS = {
     "script": ({"without": ["createScript"]}, "4.9.0 cannot create the script that moves the arm"),
     "engine": ({"fixed": {"intparam_dynamic_engine": C.physics_ode}}, "keeps the engine ode; needed: mujoco"),
     "simulation step": ({"fixed": {"floatparam_simulation_time_step": 0.05}}, "keeps simulation_time_step at 0.05 s"),
-    "dynamic step": ({"fixed": {"floatparam_dynamic_step_size": 0.01}}, "keeps dynamic_step_size at 0.01 s; needed: 0.005 s"),
+    "dynamic step": (
+        {"fixed": {"floatparam_dynamic_step_size": 0.01}},
+        "keeps dynamic_step_size at 0.01 s; needed: 0.005 s",
+    ),
     "joint mode": ({"joint_mode": "jointmode_kinematic"}, "shoulder_pan_joint is not dynamic"),
     "control mode": ({"stubborn": "jointintparam_dynctrlmode"}, "shoulder_pan_joint is not under torque"),
     "mass": ({"mass_factor": 1.002}, "what shoulder_pan_joint carries weighs 3.707.* kg in CoppeliaSim and 3.7 kg in"),
