@@ -215,4 +215,4 @@ def test_the_scenario_follows_its_trajectory_from_end_to_end(rig: Rig, ur5: Robo
 def test_a_file_and_a_trajectory_together_are_refused(rig: Rig):
     process = rig.start("targets", file="ur5_reach", trajectory="ur5_tour")
     assert process.wait(30.0) == 2
-    assert "file, trajectory and motion: one of them is needed, not more" in rig.log("targets")
+    assert "file, trajectory and motion: only one of them is allowed" in rig.log("targets")
