@@ -1,7 +1,7 @@
 """Launch descriptions of the scenarios, for the files in ``launch/``.
 
 This is the only module that imports ``launch`` and ``launch_ros``; both are part of a ROS 2
-installation. What a scenario consists of is in ``config/scenarios``, so that ``ros2 launch`` and
+installation. The nodes of a scenario are in ``config/scenarios``, so that ``ros2 launch`` and
 ``arm_control run`` start the same nodes with the same parameters.
 """
 
@@ -22,21 +22,21 @@ from arm_control.model.urdf.load import read_source
 from arm_control.simulation.scenario import SIMULATORS, Scenario, check_parameter_file
 
 _BOOLEAN = ("true", "false", "True", "False")
-_SHOWN = ("robot_description", "markers", "obstacles", "plan_markers", "planned_path", "dynamics/pose")
-"""Topics of the package's own RViz file."""
+_RVIZ_TOPICS = ("robot_description", "markers", "obstacles", "plan_markers", "planned_path", "dynamics/pose")
+"""Topics in the package's RViz file."""
 
 
 def scenario_launch_description(name: str = "") -> LaunchDescription:
-    """Return the launch description that starts a scenario, each node as a process of its own.
+    """Return the launch description of a scenario, with a process for each node.
 
-    What is wrong with the arguments is said before anything starts. A node that ends by itself ends
-    the launch, which then says the node's name and returns an exit status that is not 0.
+    Invalid arguments are an error before anything starts. A node that ends by itself ends the launch,
+    which then names the node and returns an exit status other than 0.
 
     Parameters
     ----------
     name : str
-        Name of the scenario (``config/scenarios/<name>.yaml``), or its path; empty: the launch argument
-        ``scenario`` says which.
+        Name of the scenario (``config/scenarios/<name>.yaml``), or its path; empty: from the launch argument
+        ``scenario``.
 
     Returns
     -------
@@ -48,7 +48,7 @@ def scenario_launch_description(name: str = "") -> LaunchDescription:
     Raises
     ------
     ArmControlError
-        When there is no such scenario, or its file is not in order.
+        When there is no such scenario, or its file is invalid.
 
     Notes
     -----
@@ -60,9 +60,11 @@ def scenario_launch_description(name: str = "") -> LaunchDescription:
 
 
 def _arguments(scenario: Scenario | None) -> list[DeclareLaunchArgument]:
-    which = DeclareLaunchArgument("scenario", description="Scenario: a name below config/scenarios, or a YAML file.")
+    scenario_argument = DeclareLaunchArgument(
+        "scenario", description="Scenario: a name below config/scenarios, or a YAML file."
+    )
     return [
-        *([which] if scenario is None else []),
+        *([scenario_argument] if scenario is None else []),
         DeclareLaunchArgument(
             "robot",
             default_value=scenario.robot if scenario is not None else "",
@@ -76,14 +78,13 @@ def _arguments(scenario: Scenario | None) -> list[DeclareLaunchArgument]:
             "simulator",
             default_value="mujoco",
             choices=SIMULATORS,
-            description="coppeliasim: one that runs already, in lock step. none: joint_states and "
-            "robot_description come from a robot's driver and "
-            "robot_state_publisher, or from another simulator.",
+            description="coppeliasim: a running one, in lock step. none: joint_states and robot_description come from "
+            "a robot's driver and robot_state_publisher, or from another simulator.",
         ),
         DeclareLaunchArgument(
             "params_file",
             default_value="",
-            description="ROS parameter file whose values replace the scenario's, such as config/osc.yaml; empty: none.",
+            description="ROS parameter file, such as config/osc.yaml; it replaces the scenario's values. Empty: none.",
         ),
         DeclareLaunchArgument("namespace", default_value="", description="Namespace of all nodes; empty: none."),
         DeclareLaunchArgument(
@@ -96,66 +97,70 @@ def _arguments(scenario: Scenario | None) -> list[DeclareLaunchArgument]:
             "targets",
             default_value="true",
             choices=_BOOLEAN,
-            description="Whether the scenario's own targets are published. false: the arm holds until somebody "
-            "publishes a target_pose.",
+            description="Whether the scenario's own targets are published. false: the arm holds until a target_pose is "
+            "published.",
         ),
         DeclareLaunchArgument(
             "real_time_factor",
             default_value="",
             description="Simulated time per wall time: 0.25 is slow motion. Empty: the scenario's own.",
         ),
-        _switch("paced", "a late controller slows simulated time, in place of a brake: for busy machines."),
+        _switch("paced", "a late controller slows simulated time instead of braking the arm: for busy machines."),
         _switch("rviz", "to start RViz, robot_state_publisher, and the markers of the node visuals."),
         _switch("viewer", "to start the page in the browser; the node viewer prints the address."),
-        _switch("control", "that page may do more than look: targets, gains, buttons."),
+        _switch("control", "the page may control the arm: targets, obstacles, gains, buttons."),
     ]
 
 
-def _switch(name: str, what: str) -> DeclareLaunchArgument:
-    return DeclareLaunchArgument(name, default_value="false", choices=_BOOLEAN, description=f"Whether {what}")
+def _switch(name: str, purpose: str) -> DeclareLaunchArgument:
+    return DeclareLaunchArgument(name, default_value="false", choices=_BOOLEAN, description=f"Whether {purpose}")
 
 
 def _nodes(context: LaunchContext, scenario: Scenario | None) -> list[Node]:
-    """The scenario's nodes as the launch arguments want them."""
-    given = context.launch_configurations
-    scenario = scenario or Scenario.load(given["scenario"])
-    wanted = scenario.with_options(
-        variant=given["variant"],
-        robot=given["robot"],
-        simulator=given["simulator"],
-        targets=_is_true(given["targets"]),
-        real_time_factor=float(given["real_time_factor"] or 0.0),
-        paced=_is_true(given["paced"]),
+    """Return the scenario's nodes, with the launch arguments."""
+    values = context.launch_configurations
+    scenario = scenario or Scenario.load(values["scenario"])
+    scenario = scenario.with_options(
+        variant=values["variant"],
+        robot=values["robot"],
+        simulator=values["simulator"],
+        targets=_is_true(values["targets"]),
+        real_time_factor=float(values["real_time_factor"] or 0.0),
+        paced=_is_true(values["paced"]),
     )
-    if given["params_file"]:
-        check_parameter_file(given["params_file"], wanted.nodes, given["namespace"])
-    if wanted.simulator:
-        urdf_path(wanted.robot)  # says what is wrong before a process does
-    own_time = {"use_sim_time": _is_true(given["use_sim_time"])}
+    if values["params_file"]:
+        check_parameter_file(values["params_file"], scenario.nodes, values["namespace"])
+    if scenario.simulator:
+        urdf_path(scenario.robot)  # an error before the first process
+    clock = {"use_sim_time": _is_true(values["use_sim_time"])}
+    files = [values["params_file"]] if values["params_file"] else []
     nodes = [
-        _own_node(node, given["namespace"], values | own_time, *filter(None, [given["params_file"]]), on_exit=_on_exit)
-        for node, values in wanted.nodes.items()
+        _own_node(node, values["namespace"], parameters | clock, *files, on_exit=_on_exit)
+        for node, parameters in scenario.nodes.items()
     ]
-    return [*nodes, *_spectators(wanted, given, own_time)]
+    return [*nodes, *_display_nodes(scenario, values, clock)]
 
 
-def _spectators(scenario: Scenario, given: Mapping[str, str], own_time: dict[str, Any]) -> list[Node]:
-    """What only looks on: it may end without ending the launch."""
-    namespace, arm = given["namespace"], scenario.arm()
-    shown, nodes = _is_true(given["rviz"]), []
-    if shown and given["simulator"] != "none":
+def _display_nodes(scenario: Scenario, values: Mapping[str, str], clock: dict[str, Any]) -> list[Node]:
+    """Return the nodes that show the arm; the launch goes on when they end."""
+    namespace = values["namespace"]
+    arm = scenario.arm()
+    has_rviz = _is_true(values["rviz"])
+    has_viewer = _is_true(values["viewer"])
+    nodes = []
+    if has_rviz and values["simulator"] != "none":
         nodes += _robot_state_publisher(scenario.robot, namespace, {"use_sim_time": True})
-    if shown or _is_true(given["viewer"]):
-        nodes.append(_own_node("visuals", namespace, arm | own_time))
-    if shown:
-        nodes.append(_rviz(namespace, {"use_sim_time": given["simulator"] != "none"}))
-    if _is_true(given["viewer"]):
-        nodes.append(_own_node("viewer", namespace, arm | {"control": _is_true(given["control"])} | own_time))
+    if has_rviz or has_viewer:
+        nodes.append(_own_node("visuals", namespace, arm | clock))
+    if has_rviz:
+        nodes.append(_rviz(namespace, {"use_sim_time": values["simulator"] != "none"}))
+    if has_viewer:
+        nodes.append(_own_node("viewer", namespace, arm | {"control": _is_true(values["control"])} | clock))
     return nodes
 
 
 def view_launch_description() -> LaunchDescription:
-    """Return the launch description that shows a robot with sliders for its joints: RViz as in urdf_launch.
+    """Return the launch description that shows a robot with sliders for its joints, in RViz as in urdf_launch.
 
     Returns
     -------
@@ -173,24 +178,25 @@ def view_launch_description() -> LaunchDescription:
             description="Whether joint_state_publisher_gui shows sliders; false: joint_state_publisher, no window.",
         ),
         DeclareLaunchArgument(
-            "rviz", default_value="true", choices=_BOOLEAN, description="Whether to start RViz, and what it needs."
+            "rviz", default_value="true", choices=_BOOLEAN, description="Whether to start RViz and the nodes it needs."
         ),
-        DeclareLaunchArgument("rviz_config", default_value="", description="RViz file; empty: the package's own."),
+        DeclareLaunchArgument("rviz_config", default_value="", description="RViz file; empty: that of the package."),
         DeclareLaunchArgument("namespace", default_value="", description="Namespace of all nodes; empty: none."),
-        _switch("viewer", "to start the page in the browser; without RViz it has the sliders itself."),
+        _switch("viewer", "to start the page in the browser, which has sliders when RViz is off."),
     ]
-    return LaunchDescription([*arguments, OpaqueFunction(function=_viewing)])
+    return LaunchDescription([*arguments, OpaqueFunction(function=_view_nodes)])
 
 
-def _viewing(context: LaunchContext) -> list[Node]:
-    given = context.launch_configurations
-    namespace, nodes = given["namespace"], _robot_state_publisher(given["robot"], given["namespace"], {})
-    if _is_true(given["rviz"]):
-        sliders = "joint_state_publisher_gui" if _is_true(given["jsp_gui"]) else "joint_state_publisher"
+def _view_nodes(context: LaunchContext) -> list[Node]:
+    values = context.launch_configurations
+    namespace = values["namespace"]
+    nodes = _robot_state_publisher(values["robot"], namespace, {})
+    if _is_true(values["rviz"]):
+        sliders = "joint_state_publisher_gui" if _is_true(values["jsp_gui"]) else "joint_state_publisher"
         nodes.append(Node(package=sliders, executable=sliders, name=sliders, namespace=namespace))
         nodes.append(_own_node("visuals", namespace, {}))
-        nodes.append(_rviz(namespace, {}, given["rviz_config"]))
-    if _is_true(given["viewer"]):
+        nodes.append(_rviz(namespace, {}, values["rviz_config"]))
+    if _is_true(values["viewer"]):
         nodes.append(_own_node("viewer", namespace, {"control": True}))
     return nodes
 
@@ -198,7 +204,7 @@ def _viewing(context: LaunchContext) -> list[Node]:
 def _own_node(
     name: str, namespace: str, values: dict[str, Any], *files: str, on_exit: Callable[..., Any] | None = None
 ) -> Node:
-    """A node of this package, with its parameters and files of more."""
+    """Return a node of this package, with its parameters and parameter files."""
     return Node(
         package="arm_control",
         executable=name,
@@ -218,7 +224,7 @@ def _robot_state_publisher(robot: str, namespace: str, values: dict[str, Any]) -
 
 
 def _rviz(namespace: str, values: dict[str, Any], config: str = "") -> Node:
-    """RViz; an ``.rviz`` file names topics without a namespace, so they are renamed into this one."""
+    """Return RViz; the topics of an ``.rviz`` file have no namespace, so they are remapped into this one."""
     return Node(
         package="rviz2",
         executable="rviz2",
@@ -226,7 +232,7 @@ def _rviz(namespace: str, values: dict[str, Any], config: str = "") -> Node:
         namespace=namespace,
         arguments=["-d", config or str(share_path("rviz", "arm.rviz"))],
         parameters=[values],
-        remappings=[(f"/{topic}", topic) for topic in _SHOWN],
+        remappings=[(f"/{topic}", topic) for topic in _RVIZ_TOPICS],
     )
 
 
@@ -235,7 +241,7 @@ def _is_true(text: str) -> bool:
 
 
 def _launch_parameters(values: dict[str, Any]) -> dict[str, Any]:
-    """Parameters as launch_ros takes them: it cannot pass an empty list, and reads bare text as YAML."""
+    """Return parameters for launch_ros, which cannot pass an empty list and reads plain text as YAML."""
     return {
         key: ParameterValue(value, value_type=str) if isinstance(value, str) else value
         for key, value in values.items()
@@ -244,6 +250,6 @@ def _launch_parameters(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _on_exit(event: ProcessExited, context: LaunchContext) -> None:
-    """End the launch when a node has ended by itself; an exception, because only that gives an exit status."""
+    """End the launch when a node has ended by itself; only an exception gives an exit status."""
     if not context.is_shutdown:
         raise NodeDied(f"{event.action.node_name} ended with exit status {event.returncode}")

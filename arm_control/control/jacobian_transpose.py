@@ -1,6 +1,7 @@
 """Stepping towards a target by the transposed Jacobian, for arms that take positions only.
 
-With the position p of the end effector and its linear Jacobian ``J_p``,
+With the position p of the end effector [m], its linear Jacobian ``J_p`` [m or 1], the step size alpha [-] and the
+stiffness k_p [rad/m^2],
 
     (1)  dx = p_target - p(q)
     (2)  q <- q + alpha k_p J_p^T dx
@@ -32,7 +33,7 @@ from arm_control.model import RobotModel
 
 @dataclass(frozen=True)
 class JacobianTransposeParameters(Parameters):
-    """Gains and ends of the stepping."""
+    """Gains of a step, and when stepping ends."""
 
     alpha: float = parameter(1e-3, "size of a step", lower=1e-9)
     kp: float = parameter(1000.0, "stiffness", unit="rad/m^2", lower=1e-3)
@@ -51,7 +52,7 @@ class Step:
     q_des : ndarray, shape (nq,)
         Joint positions to command [rad or m].
     distance : float
-        From the end effector to the target before the step [m].
+        Distance of the end effector from the target before the step [m].
     limited : bool
         Whether the gain was lowered to keep (3).
     """
@@ -63,7 +64,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Stepping:
-    """Where the steps led.
+    """Result of stepping.
 
     Attributes
     ----------
@@ -72,9 +73,9 @@ class Stepping:
     converged : bool
         Whether the target was reached.
     steps : int
-        Steps made.
+        Number of steps.
     distance : float
-        What is left [m].
+        Remaining distance [m].
     """
 
     q: Array
@@ -110,16 +111,16 @@ def step(model: RobotModel, q: npt.ArrayLike, p_target: npt.ArrayLike, p: Jacobi
     if p_target.shape != (3,) or not np.isfinite(p_target).all():
         raise InputError(f"target {p_target.tolist()}: three finite numbers are needed")
     dx = p_target - model.pose(q).p  # (1)
-    J = model.jacobian(q)[:3]
-    wanted, stiffest = p.alpha * p.kp, float(np.linalg.eigvalsh(J @ J.T)[-1])
-    gain = min(wanted, p.stability / max(stiffest, 1e-12))  # (3)
-    dq = gain * J.T @ dx  # (2)
+    J_p = model.jacobian(q)[:3]
+    lambda_max = float(np.linalg.eigvalsh(J_p @ J_p.T)[-1])
+    gain = min(p.alpha * p.kp, p.stability / max(lambda_max, 1e-12))  # (3)
+    dq = gain * J_p.T @ dx  # (2)
     dq *= min(1.0, p.largest_step / max(float(np.abs(dq).max()), 1e-12))
-    return Step(np.clip(q + dq, model.q_min, model.q_max), float(np.linalg.norm(dx)), gain < wanted)
+    return Step(np.clip(q + dq, model.q_min, model.q_max), float(np.linalg.norm(dx)), gain < p.alpha * p.kp)
 
 
 def solve(model: RobotModel, q: npt.ArrayLike, p_target: npt.ArrayLike, p: JacobianTransposeParameters) -> Stepping:
-    """Step until the target is reached or ``max_steps`` are made; arguments as in :func:`step`.
+    """Step until the target is reached or ``max_steps`` are made; parameters of :func:`step`.
 
     Returns
     -------
@@ -133,9 +134,11 @@ def solve(model: RobotModel, q: npt.ArrayLike, p_target: npt.ArrayLike, p: Jacob
     >>> result.converged, result.distance < 1e-3
     (True, True)
     """
-    q, steps = np.asarray(q, dtype=float), 0
-    now = step(model, q, p_target, p)
-    while now.distance >= p.tolerance and steps < p.max_steps:
-        q, steps = now.q_des, steps + 1
-        now = step(model, q, p_target, p)
-    return Stepping(q, now.distance < p.tolerance, steps, now.distance)
+    q = np.asarray(q, dtype=float)
+    steps = 0
+    latest = step(model, q, p_target, p)
+    while latest.distance >= p.tolerance and steps < p.max_steps:
+        q = latest.q_des
+        steps += 1
+        latest = step(model, q, p_target, p)
+    return Stepping(q, latest.distance < p.tolerance, steps, latest.distance)

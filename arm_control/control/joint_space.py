@@ -13,7 +13,17 @@ others do, so two gains serve any arm. PD needs less of the model, only g, and a
 
 ``D - M`` is diagonally dominant, so D is at least M in every direction, and every mode of (3) is damped at least
 as (1) is. Its price is speed: a light wrist sees a ``D`` far above its own inertia, and torque that is held for a
-time ``dt`` is stable only while ``k_v lambda_max(M^-1 D) dt < 2``. (4) keeps it at 1 and lowers ``k_p`` for that.
+time ``dt`` is stable only while
+
+    (5)  k_v lambda_max(M^-1 D) dt < 2
+
+(4) keeps it at 1 and lowers ``k_p`` for that.
+
+    q, v, a              joint positions, velocities, accelerations   [rad, rad/s, rad/s^2; m if prismatic]
+    M, h, g              mass matrix, bias, gravity torque            [kg m^2; N m; N m]
+    k_p, k_v             gains of a unit mass                         [1/s^2; 1/s]
+    K_p, K_v, D          gains of each joint, its bound of inertia    [N m/rad; N m s/rad; kg m^2]
+    dt                   time between two states (``period``)         [s]
 
 Sources: B. Siciliano et al., "Robotics: modelling, planning and control", 2009, sections 8.5.1 and 8.5.2.
 """
@@ -32,10 +42,10 @@ from arm_control.model import RobotModel, Terms
 from arm_control.motion.references import JointReference
 
 POSES = 256
-"""Seeded random poses that stand for all poses in (4)."""
+"""Number of random poses over which (4) takes its maximum."""
 
 HELD = 1.0
-"""Largest ``k_v lambda_max(M^-1 D) dt`` of proposed gains; 2 would be the edge of stability."""
+"""Value of (5) for proposed gains; 2 would be the edge of stability."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +73,7 @@ class JointParameters(Parameters):
 
 @dataclass(frozen=True)
 class JointOutput:
-    """What one tick gives.
+    """Result of one tick.
 
     Attributes
     ----------
@@ -81,19 +91,19 @@ class JointOutput:
 
 
 class JointSpaceController:
-    """The laws of this module for one arm. Nothing in it changes from tick to tick.
+    """The laws of this module for one arm; without state.
 
     Parameters
     ----------
     model : RobotModel
         The arm.
     parameters : JointParameters
-        Which law, and gains.
+        Choice of the law, and gains.
 
     Raises
     ------
     ParameterError
-        When there are not as many PD gains as joints, or only one kind of them is given.
+        When there are not as many PD gains as joints, or only one of stiffness and damping is set.
 
     Examples
     --------
@@ -120,7 +130,7 @@ class JointSpaceController:
         t : Terms
             The arm in the measured state.
         reference : JointReference
-            The motion wanted.
+            Desired motion of the joints.
 
         Returns
         -------
@@ -138,13 +148,21 @@ class JointSpaceController:
 
 
 def joint_error(q: Array, q_des: Array, continuous: Array) -> Array:
-    """Return ``q_des - q``, the short way round where ``continuous`` is true, shape (nv,) [rad or m]."""
+    """Return ``q_des - q``, shape (nv,) [rad or m], the short way round for continuous joints.
+
+    Parameters
+    ----------
+    q, q_des : ndarray, shape (nv,)
+        Measured and desired positions [rad or m].
+    continuous : ndarray of bool, shape (nv,)
+        Joints without limits of position.
+    """
     e = q_des - q
     return np.where(continuous, wrap_angle(e), e)
 
 
 def pd_gains(model: RobotModel, parameters: JointParameters) -> tuple[Array, Array]:
-    """PD gains, those given or those of equation (4).
+    """PD gains: those of the parameters, or those of equation (4).
 
     Parameters
     ----------
@@ -161,11 +179,11 @@ def pd_gains(model: RobotModel, parameters: JointParameters) -> tuple[Array, Arr
     Raises
     ------
     ParameterError
-        When there are not as many as joints, or only one kind of them is given.
+        When there are not as many as joints, or only one of stiffness and damping is set.
     """
-    given = parameters.stiffness, parameters.damping
-    if any(given):
-        for name, gains in zip(("stiffness", "damping"), given, strict=True):
+    stated = parameters.stiffness, parameters.damping
+    if any(stated):
+        for name, gains in zip(("stiffness", "damping"), stated, strict=True):
             if len(gains) != model.nv:
                 raise ParameterError(f"{name} has {len(gains)} gains, the arm {model.nv} joints")
         return np.array(parameters.stiffness), np.array(parameters.damping)
@@ -176,7 +194,7 @@ def pd_gains(model: RobotModel, parameters: JointParameters) -> tuple[Array, Arr
 
 
 def _dominating_diagonal(model: RobotModel) -> tuple[Array, float]:
-    """``D`` of (4), shape (nv,), and the largest ``lambda_max(M^-1 D)``."""
+    """``D`` of (4), shape (nv,) [kg m^2], and the largest ``lambda_max(M^-1 D)`` over all poses."""
     low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
     qs = np.random.default_rng(0).uniform(low, high, (POSES, model.nq))
     Ms = np.array([model.mass_matrix(q) for q in qs])

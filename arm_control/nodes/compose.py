@@ -1,4 +1,4 @@
-"""Several nodes in one process with one single-threaded executor: ``compose NODE... [--ros-args ...]``."""
+"""Several nodes in one process, with one single-threaded executor: ``compose NODE... [--ros-args ...]``."""
 
 from __future__ import annotations
 

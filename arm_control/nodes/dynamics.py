@@ -1,4 +1,4 @@
-"""The node ``dynamics``: joint states in; Jacobian, mass matrix and all that, out."""
+"""The node ``dynamics``: Jacobian, mass matrix, task inertia, pose and twist of the measured state."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class DynamicsNode(ArmNode[DynamicsParameters]):
         self.find_model()
 
     def on_model(self, first: bool) -> None:
-        """Read the states of this robot from now on."""
+        """Read the states of this robot from now on; ``first``: it is the first one."""
         self._reader = JointStateReader(self.model, max_age=0.0)
         if first and self.parameters.rate:
             self._states = self.create_subscription(
@@ -85,7 +85,7 @@ class DynamicsNode(ArmNode[DynamicsParameters]):
         self._rate.tick()
 
     def health(self) -> tuple[bytes, str, dict[str, object]]:
-        """Level, sentence and figures for ``/diagnostics``."""
+        """Return level, message and figures for ``/diagnostics``."""
         figures: dict[str, object] = {"rate [Hz]": self._rate.read()}
         figures.update(self.rejections.figures())
         return (OK, "publishing", figures) if self.ready else (WARN, "no robot_description yet", figures)

@@ -1,8 +1,8 @@
-"""The node ``targets``: publishes a file's targets, each with the moment it acts from.
+"""The node ``targets``: publishes the targets of a file, each with the stamp from which it acts.
 
 Poses go to ``target_pose``, one after the other; a motion of the end effector goes to ``pose_trajectory``, and a
-joint trajectory to ``joint_trajectory``, once. What is in the way is published on ``obstacles``, as
-:mod:`arm_control.nodes.support.obstacle_publisher` tells.
+joint trajectory to ``joint_trajectory``, once. Obstacles of a scenario go to ``obstacles``
+(:mod:`arm_control.nodes.support.obstacle_publisher`).
 """
 
 from __future__ import annotations
@@ -37,21 +37,22 @@ class TargetsParameters(ArmNodeParameters):
     motion: str = parameter(
         "", "motion of the end effector instead: a name below config/motions, or the path of a YAML file"
     )
-    world: str = parameter("", "scenario whose obstacles are published: a name, or the path of its file; empty: none")
-    lead: float = parameter(LEAD, "how far ahead of the states obstacles are told", unit="s", lower=0.0, upper=5.0)
-    count: int = parameter(0, "targets to publish, going round the list; 0: go on for ever", lower=0)
+    world: str = parameter("", "scenario whose obstacles are published: a name or the path of its file; empty: none")
+    lead: float = parameter(LEAD, "time by which obstacles are ahead of the states", unit="s", lower=0.0, upper=5.0)
+    count: int = parameter(0, "number of targets to publish, with repetitions of the list; 0: without end", lower=0)
 
 
 class TargetsNode(ArmNode[TargetsParameters]):
-    """Publishes targets ahead of their time, latched, so that a controller has them when they are due."""
+    """Publishes targets ahead of their time, latched, so that a controller has them in time."""
 
     AHEAD = 5
+    """Targets that are published ahead of their time."""
 
     def __init__(self) -> None:
         super().__init__("targets", TargetsParameters)
         p = self.parameters
         if sum(map(bool, (p.file, p.trajectory, p.motion))) > 1:
-            raise ParameterError("file, trajectory and motion: one of them is needed, not more")
+            raise ParameterError("file, trajectory and motion: only one of them is allowed")
         if p.trajectory:
             self._publish_trajectory()
         elif p.motion:
@@ -62,9 +63,9 @@ class TargetsNode(ArmNode[TargetsParameters]):
             self.find_model()
 
     def on_model(self, first: bool) -> None:
-        """Publish the obstacles in the robot's world."""
+        """Publish the obstacles in the robot's world, once the first robot is known."""
         if first:
-            self._scenery = ObstaclePublisher(self, world_of(self.parameters.world), self.parameters.lead)
+            self._obstacles = ObstaclePublisher(self, world_of(self.parameters.world), self.parameters.lead)
 
     def _publish_motion(self) -> None:
         motion = Motion.load(self.parameters.motion)
@@ -85,10 +86,11 @@ class TargetsNode(ArmNode[TargetsParameters]):
             self._publish(self.parameters.count)
         else:
             self._publish(self.AHEAD)
-            refill = Clock(clock_type=ClockType.STEADY_TIME)
-            self.create_timer(self._list.period, lambda: self._publish(1), clock=refill)
+            steady = Clock(clock_type=ClockType.STEADY_TIME)
+            self.create_timer(self._list.period, lambda: self._publish(1), clock=steady)
 
     def _publish(self, count: int) -> None:
+        """Publish the next targets."""
         for number in itertools.islice(self._numbers, count):
             target = self._list.targets[number % len(self._list.targets)]
             stamp_ns = round(number * self._list.period * NANOSECONDS)

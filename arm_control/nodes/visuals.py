@@ -1,19 +1,19 @@
-"""The node ``visuals``: what RViz and the page show beside the arm, as markers; and transforms where nobody sends any.
+"""The node ``visuals``: markers for RViz and the page, and transforms when no other node publishes them.
 
 ``markers`` has, in the frame of the robot's base,
 
-| namespace | what |
+| namespace | content |
 |---|---|
-| `target` | where the end effector should be now: a frame of three axes |
-| `distance` | the shortest line from the arm to each obstacle within `reach`; red where it is short |
-| `force` | the force with which the task's torque acts at the end effector: the F that explains J^T F best |
-| `trace` | the way of the end effector in the last `trace_time` |
+| `target` | the desired pose of the end effector, as three axes |
+| `distance` | the shortest line from the arm to each obstacle within `reach`; red when it is short |
+| `force` | the force of the task's torque at the end effector: the least-squares solution F of J^T F = tau |
+| `trace` | the path of the end effector in the last `trace_time` |
 
 Obstacles and plans have topics of their own (``obstacles``, ``plan_markers``, ``planned_path``).
 
-The transforms are those of robot_state_publisher, joint by joint: what a fixed joint holds on ``/tf_static``, what a
-movable one moves on ``/tf``. So each can take over from the other: a link that was fixed, and is then sent on ``/tf``
-but once, is lost to every listener when its sender stops.
+The transforms are those of robot_state_publisher, joint by joint: links behind fixed joints on ``/tf_static``, links
+behind movable joints on ``/tf``. So each of the two nodes can take over from the other: a fixed link that is sent on
+``/tf`` only once is lost to every listener when its publisher stops.
 """
 
 from __future__ import annotations
@@ -47,13 +47,16 @@ try:
 except ImportError:  # it is not among the wheels on PyPI
     TFMessage = None
 
-AXIS, AXIS_WIDTH = 0.12, 0.012
-"""Length and width of the target's axes [m]."""
+AXIS_LENGTH = 0.12
+"""Length of the target's axes [m]."""
+AXIS_WIDTH = 0.012
+"""Width of the target's axes [m]."""
 ARROW_WIDTH = 0.01
+"""Width of an arrow's shaft [m]."""
 RED, GREEN, BLUE = (0.9, 0.2, 0.2), (0.2, 0.7, 0.2), (0.2, 0.4, 0.9)
 ORANGE, GREY = (0.95, 0.55, 0.1), (0.5, 0.5, 0.5)
-SMALL_FORCE = 0.5
-"""A force below this [N] is not drawn."""
+MIN_FORCE = 0.5
+"""A smaller force is not drawn [N]."""
 
 
 @dataclass(frozen=True)
@@ -61,17 +64,17 @@ class VisualsParameters(ArmNodeParameters):
     """Parameters of the node ``visuals``."""
 
     rate: float = parameter(20.0, "sets of markers per second", unit="Hz", lower=0.1, upper=100.0)
-    trace_time: float = parameter(5.0, "how much of the end effector's way is shown", unit="s", lower=0.0, live=True)
-    reach: float = parameter(0.3, "obstacles farther away have no line", unit="m", lower=0.0, live=True)
-    near: float = parameter(0.05, "lines shorter than this are red", unit="m", lower=0.0, live=True)
-    force_scale: float = parameter(0.005, "length of an arrow per newton", unit="m/N", lower=0.0, live=True)
+    trace_time: float = parameter(5.0, "time span of the end effector's trace", unit="s", lower=0.0, live=True)
+    reach: float = parameter(0.3, "largest distance of an obstacle with a line", unit="m", lower=0.0, live=True)
+    near: float = parameter(0.05, "distance below which a line is red", unit="m", lower=0.0, live=True)
+    force_scale: float = parameter(0.005, "length of the force's arrow per newton", unit="m/N", lower=0.0, live=True)
     publish_transforms: bool = parameter(
-        True, "with tf2_msgs: publish the frame world, and every link's where robot_state_publisher is absent"
+        True, "with tf2_msgs: publish the frame world, and those of all links unless robot_state_publisher does"
     )
 
 
 class VisualsNode(ArmNode[VisualsParameters]):
-    """Draws, at a rate that eyes need; it decides about nothing."""
+    """Publishes markers and transforms at a low rate; it affects no other node."""
 
     NICE = 10  # the control loop comes first
     _goals: PoseGoals
@@ -91,19 +94,19 @@ class VisualsNode(ArmNode[VisualsParameters]):
         self.find_model()
 
     def on_model(self, first: bool) -> None:
-        """Read the states of this robot from now on."""
+        """Read the states of this robot from now on; ``first``: it is the first one."""
         self._reader, self._state = JointStateReader(self.model, max_age=0.0), None
         self._proximity = Proximity(self.model)
         if not first:
             self._goals.on_model()
             self._obstacles.on_model()
         else:
-            self._listen()
+            self._subscribe()
         self._sent = None
         if self._tf_static is not None:
             self._tf_static.publish(TFMessage(transforms=self.world()))
 
-    def _listen(self) -> None:
+    def _subscribe(self) -> None:
         self._goals = PoseGoals(self, lambda: self._state.stamp_ns if self._state is not None else 0)
         self._obstacles = ObstacleSubscription(self)
         self._joint_states, self._task = (
@@ -118,7 +121,7 @@ class VisualsNode(ArmNode[VisualsParameters]):
             if isinstance(reading, Refused):
                 self.rejections.add("joint_states", reading.error)
             elif isinstance(reading, Measurement):
-                self._take(reading)
+                self._on_state(reading)
         if self._state is not None:
             force = self._force([message for message, _ in poll(self._task)])
             self._markers.publish(MarkerArray(markers=self.markers(self._state, force)))
@@ -126,7 +129,7 @@ class VisualsNode(ArmNode[VisualsParameters]):
                 self._send_transforms(self._state)
 
     def _send_transforms(self, state: Measurement) -> None:
-        """Send each state once, and once a second while it stays, for who joins late; others go before."""
+        """Send each state once, and an unchanged one once a second for late subscribers; yield to another publisher."""
         if self.count_publishers(self._tf.topic_name) > 1:
             self._sent = None
             return
@@ -138,7 +141,7 @@ class VisualsNode(ArmNode[VisualsParameters]):
             self._tf.publish(TFMessage(transforms=self.transforms(state, fixed=False)))
         self._sent = now
 
-    def _take(self, state: Measurement) -> None:
+    def _on_state(self, state: Measurement) -> None:
         if state.is_restart:
             self._trace.clear()
             self._goals.follower.restart(state.q)
@@ -149,7 +152,7 @@ class VisualsNode(ArmNode[VisualsParameters]):
             self._trace.popleft()
 
     def _force(self, terms: Sequence[JointState]) -> Array:
-        """Force of the newest torque of the task, shape (3,) [N]; zero without any."""
+        """Return the force of the newest torque of the task, shape (3,) [N]; zero without a message."""
         if not terms or self._state is None:
             return np.zeros(3)
         try:
@@ -159,23 +162,32 @@ class VisualsNode(ArmNode[VisualsParameters]):
             return np.zeros(3)
         return force_of(self.model.jacobian(self._state.q), tau)
 
-    # -- what is drawn -----------------------------------------------------------------------------
+    # -- markers and transforms -----------------------------------------------------------------------------
 
     def markers(self, state: Measurement, force: Array) -> list[Marker]:
-        """Return the markers of a state, with the force [N] at the end effector."""
+        """Return the markers of a state.
+
+        Parameters
+        ----------
+        state : Measurement
+            The newest state.
+        force : ndarray, shape (3,)
+            Force at the end effector [N].
+        """
         p_E = self.model.pose(state.q).p
         X_WT = self._goals.follower.reference(state.stamp_ns, state.q).X_WT
-        way = np.array([p for _, p in self._trace])
+        trace = np.array([p for _, p in self._trace])
         drawn = [*axes(X_WT), *self._distances(state)]
-        if np.linalg.norm(force) >= SMALL_FORCE:
+        if np.linalg.norm(force) >= MIN_FORCE:
             drawn.append(arrow("force", p_E, force * self.parameters.force_scale, ORANGE))
-        if len(way) > 1:
-            drawn.append(ros.line_marker(way, "", 0))
+        if len(trace) > 1:
+            drawn.append(ros.line_marker(trace, "", 0))
             drawn[-1].ns = "trace"
-        gone = Marker(action=Marker.DELETEALL)  # what is not drawn any more must not stay
-        for marker in (gone, *drawn):
-            marker.header.frame_id, marker.header.stamp = self.model.base, ros.time(state.stamp_ns)
-        return [gone, *drawn]
+        clear = Marker(action=Marker.DELETEALL)  # earlier markers must not stay
+        for marker in (clear, *drawn):
+            marker.header.frame_id = self.model.base
+            marker.header.stamp = ros.time(state.stamp_ns)
+        return [clear, *drawn]
 
     def _distances(self, state: Measurement) -> list[Marker]:
         obstacles = self._obstacles.at(state)
@@ -190,13 +202,21 @@ class VisualsNode(ArmNode[VisualsParameters]):
         return lines
 
     def world(self) -> list[TransformStamped]:
-        """Return where the base is in ``world``: nothing where the URDF may say so itself."""
+        """Return the transform of the base in ``world``; none when the URDF may have it."""
         if self.parameters.arm.base or "world" in self.model.frames:
             return []
         return [ros.transform_stamped(Pose.identity(), "world", self.model.base, 0)]
 
     def transforms(self, state: Measurement, fixed: bool) -> list[TransformStamped]:
-        """Return where the links behind the fixed, or else the movable, joints are, seen from their parents."""
+        """Return the transforms of links in their parents.
+
+        Parameters
+        ----------
+        state : Measurement
+            The state.
+        fixed : bool
+            Whether to return the links behind fixed joints, or those behind movable joints.
+        """
         X = {link: self.model.pose(state.q, link) for link in self.model.frames}
         joints = [joint for joint in self.model.urdf.robot.joints if (joint.type == "fixed") is fixed]
         return [
@@ -206,21 +226,41 @@ class VisualsNode(ArmNode[VisualsParameters]):
 
 
 def force_of(J: Array, tau: Array) -> Array:
-    """The force [N], shape (3,), of the wrench F that explains ``tau = J^T F`` best."""
+    """Return the force of the wrench F with the least error of ``tau = J^T F``, shape (3,) [N].
+
+    Parameters
+    ----------
+    J : ndarray, shape (6, nv)
+        Jacobian.
+    tau : ndarray, shape (nv,)
+        Joint torque [N m or N].
+    """
     return np.asarray(np.linalg.lstsq(J.T, tau, rcond=1e-6)[0][:3])
 
 
 def axes(X: Pose) -> list[Marker]:
-    """A frame as three arrows: x red, y green, z blue."""
+    """Return a frame as three arrows: x red, y green, z blue."""
     colours = (RED, GREEN, BLUE)
-    drawn = [arrow("target", X.p, AXIS * X.R[:, i], colours[i], AXIS_WIDTH) for i in range(3)]
+    drawn = [arrow("target", X.p, AXIS_LENGTH * X.R[:, i], colours[i], AXIS_WIDTH) for i in range(3)]
     for i, marker in enumerate(drawn):
         marker.id = i
     return drawn
 
 
 def arrow(namespace: str, start: Array, along: Array, colour: Sequence[float], width: float = ARROW_WIDTH) -> Marker:
-    """An arrow from a point, shape (3,) [m]."""
+    """Return an arrow.
+
+    Parameters
+    ----------
+    namespace : str
+        Namespace of the marker.
+    start, along : ndarray, shape (3,)
+        Start of the arrow, and vector to its end [m].
+    colour : sequence of float
+        Red, green and blue, 0 to 1.
+    width : float
+        Width of the shaft [m].
+    """
     marker = Marker(ns=namespace, type=Marker.ARROW, action=Marker.ADD, color=_colour(colour))
     marker.pose.orientation.w = 1.0
     marker.scale.x, marker.scale.y = width, 2.0 * width

@@ -117,9 +117,9 @@ class PlanFollower:
 
     def _is_due(self, stamp_ns: int, t: Terms, target: object) -> bool:
         p = self.parameters
-        if target is not self._requested_target or (
-            p.replan_rate and self._is_next(stamp_ns, round(1e9 / p.replan_rate))
-        ):
+        if target is not self._requested_target:
+            return True
+        if p.replan_rate and self._is_next(stamp_ns, round(1e9 / p.replan_rate)):
             return True
         since = 1e-9 * (stamp_ns - self._requested_ns) + EARLY
         if self.failure:

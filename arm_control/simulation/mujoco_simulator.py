@@ -1,9 +1,8 @@
 """An arm in MuJoCo, built from the same URDF as the model that controls it.
 
-MuJoCo reads a URDF in its own way: it drops the mass of what is fixed to the world, lumps links that fixed
-joints connect, and invents mass for a link without an inertial. So the joints' armature and damping are set
-here, explicitly, and the mass matrix MuJoCo ends up with is compared with the model's before a simulation may
-start.
+MuJoCo reads a URDF in its own way: it drops the mass of links fixed to the world, merges links that fixed joints
+connect, and invents mass for a link without an inertial. So the joints' armature and damping are set here explicitly,
+and MuJoCo's mass matrix is compared with the model's before a simulation starts.
 """
 
 from __future__ import annotations
@@ -25,21 +24,22 @@ except ImportError as error:
     raise MissingExtra("mujoco", "mujoco") from error
 
 MASS_TOLERANCE = 1e-6
+"""Largest difference of the mass matrices, as a share of the largest entry."""
 
 
 class MujocoSimulator:
-    """A torque-controlled arm: motors without friction or delay, cut at their effort limits; no contacts.
+    """A torque-controlled arm: motors without friction or delay, saturated at their effort limits; no contacts.
 
     Parameters
     ----------
     model : RobotModel
-        The arm; its armature is the simulator's.
+        The arm; the simulation has its armature.
     q_initial : array_like, shape (nq,), optional
         Joint positions at the start [rad or m]; zero by default.
     timestep : float
         Duration of one step [s].
     damping : float
-        Viscous damping of every joint [N m s/rad]; none in the model.
+        Viscous damping of every joint [N m s/rad]; the model has none.
 
     Attributes
     ----------
@@ -68,9 +68,9 @@ class MujocoSimulator:
         self.mujoco_model = build_mujoco_model(model, timestep, damping)
         self.mujoco_data = mujoco.MjData(self.mujoco_model)
         joints = [self.mujoco_model.joint(name) for name in model.joint_names]
-        self._qpos = _places([joint.qposadr[0] for joint in joints])
-        self._dof = _places([joint.dofadr[0] for joint in joints])
-        self._motor = _places([self.mujoco_model.actuator(name).id for name in model.joint_names])
+        self._qpos = _index([joint.qposadr[0] for joint in joints])
+        self._dof = _index([joint.dofadr[0] for joint in joints])
+        self._motor = _index([self.mujoco_model.actuator(name).id for name in model.joint_names])
         self._bind()
         self._compare_mass_matrix()
         self.reset()
@@ -96,7 +96,7 @@ class MujocoSimulator:
         Raises
         ------
         SimulationDiverged
-            When the state, or the torque, is no longer finite or beyond all measure.
+            When the state or the torque is not finite, or too large for MuJoCo.
         """
         q, v = self._read_q(), self._read_v()
         self._ctrl[self._motor] = tau
@@ -106,18 +106,18 @@ class MujocoSimulator:
             raise SimulationDiverged((self.steps - 1) * self.timestep, q, v)
 
     def load(self, tau: Array) -> None:
-        """Let something else than the motors act on the joints, (nv,) [N m or N], until told otherwise."""
+        """Set a torque on the joints beside that of the motors, shape (nv,) [N m or N], until the next call."""
         self._load[self._dof] = tau
 
     def reset(self, q: Sequence[float] | Array | None = None) -> None:
-        """Start again at rest, at ``q`` or the initial positions, at time zero."""
+        """Start again at rest, at time zero, at ``q``, shape (nq,) [rad or m], or the initial positions."""
         mujoco.mj_resetData(self.mujoco_model, self.mujoco_data)
         self.mujoco_data.qpos[self._qpos] = self._q_initial if q is None else q
         mujoco.mj_forward(self.mujoco_model, self.mujoco_data)
         self.steps = 0
 
     def mass_matrix(self, q: Array) -> Array:
-        """MuJoCo's mass matrix at ``q``, shape (nv, nv) [kg m^2 or kg]."""
+        """Return MuJoCo's mass matrix at ``q``, shape (nv, nv) [kg m^2 or kg]."""
         data = mujoco.MjData(self.mujoco_model)
         data.qpos[self._qpos] = q
         mujoco.mj_forward(self.mujoco_model, data)
@@ -127,11 +127,13 @@ class MujocoSimulator:
         return columns[self._dof][:, self._dof]
 
     def _bind(self) -> None:
-        """Keep MuJoCo's arrays, which stay where they are: to look one up takes as long as to read it."""
+        """Keep views of MuJoCo's arrays, whose addresses stay: a lookup takes as long as the access itself."""
         data = self.mujoco_data
-        self._ctrl, self._load = data.ctrl, data.qfrc_applied
-        self._read_q, self._read_v = _reader(data.qpos, self._qpos), _reader(data.qvel, self._dof)
-        self._warnings = data.warning.number[_BAD]
+        self._ctrl = data.ctrl
+        self._load = data.qfrc_applied
+        self._read_q = _reader(data.qpos, self._qpos)
+        self._read_v = _reader(data.qvel, self._dof)
+        self._warnings = data.warning.number[_DIVERGENCE_WARNINGS]
         self._step = partial(mujoco.mj_step, self.mujoco_model, data)
 
     def _compare_mass_matrix(self) -> None:
@@ -146,26 +148,26 @@ class MujocoSimulator:
                 )
 
 
-Places: TypeAlias = "slice | Array"
+Index: TypeAlias = "slice | Array"
 
 
-def _places(numbers: Sequence[int]) -> Places:
-    """Where a joint's entries are in an array of MuJoCo's: a slice, which is quicker, if they are in a row."""
+def _index(numbers: Sequence[int]) -> Index:
+    """Return the index of some entries of an array: a slice, which is faster, if they are consecutive."""
     first, n = int(numbers[0]), len(numbers)
     return slice(first, first + n) if [*numbers] == [*range(first, first + n)] else np.array(numbers)
 
 
-def _reader(array: Array, places: Places) -> Callable[[], Array]:
-    """Return what copies these entries."""
-    return array[places].copy if isinstance(places, slice) else partial(array.__getitem__, places)
+def _reader(array: Array, index: Index) -> Callable[[], Array]:
+    """Return a function that copies these entries."""
+    return array[index].copy if isinstance(index, slice) else partial(array.__getitem__, index)
 
 
-_BAD = slice(int(mujoco.mjtWarning.mjWARN_BADQPOS), int(mujoco.mjtWarning.mjWARN_BADCTRL) + 1)  # and QVEL, QACC
-"""Warnings after which MuJoCo goes on with a state or a torque of its own: the initial one, or zero."""
+_DIVERGENCE_WARNINGS = slice(int(mujoco.mjtWarning.mjWARN_BADQPOS), int(mujoco.mjtWarning.mjWARN_BADCTRL) + 1)
+"""Warnings (QPOS, QVEL, QACC, CTRL) after which MuJoCo goes on with the initial state, or without torque."""
 
 
 def build_mujoco_model(model: RobotModel, timestep: float, damping: float = 0.0) -> mujoco.MjModel:
-    """MuJoCo's model of the arm: its joints with one motor each, no contacts.
+    """Return MuJoCo's model of the arm: one motor for each joint, no contacts.
 
     Parameters
     ----------
@@ -179,18 +181,20 @@ def build_mujoco_model(model: RobotModel, timestep: float, damping: float = 0.0)
     Raises
     ------
     ModelError
-        When MuJoCo refuses the arm, such as for a moving link without mass, or a joint mimics another one:
-        MuJoCo's own coupling gives way.
+        When MuJoCo refuses the arm, for example for a moving link without mass, or when a joint mimics another one:
+        MuJoCo's own coupling is soft.
     """
-    followers = sorted({*model.urdf.movable_joints} - {*model.joint_names})
-    if followers:
-        raise ModelError(f"MuJoCo cannot simulate the mimic joints {', '.join(followers)} as rigid: leave them locked")
+    mimic_joints = sorted({*model.urdf.movable_joints} - {*model.joint_names})
+    if mimic_joints:
+        raise ModelError(
+            f"MuJoCo cannot simulate the mimic joints {', '.join(mimic_joints)} as rigid: leave them locked"
+        )
     compiler = '<mujoco><compiler inertiafromgeom="false" balanceinertia="false" fusestatic="true"/></mujoco>'
     text = model.urdf.without_meshes().replace("</robot>", compiler + "</robot>")
     spec = mujoco.MjSpec.from_string(text)
     spec.option.timestep = timestep
-    for nothing in ("CONTACT", "LIMIT", "CONSTRAINT"):  # nothing is left for the solver
-        spec.option.disableflags |= getattr(mujoco.mjtDisableBit, f"mjDSBL_{nothing}")
+    for feature in ("CONTACT", "LIMIT", "CONSTRAINT"):  # the constraint solver is not needed
+        spec.option.disableflags |= getattr(mujoco.mjtDisableBit, f"mjDSBL_{feature}")
     spec.option.gravity = model.gravity_W
     for name in model.joint_names:
         spec.add_actuator(name=name, target=name, trntype=mujoco.mjtTrn.mjTRN_JOINT).set_to_motor()
@@ -199,6 +203,8 @@ def build_mujoco_model(model: RobotModel, timestep: float, damping: float = 0.0)
     except ValueError as error:
         raise ModelError(f"MuJoCo cannot simulate this arm: {' '.join(str(error).split())}") from None
     dof = [compiled.joint(name).dofadr[0] for name in model.joint_names]
-    compiled.dof_armature[dof], compiled.dof_damping[dof], compiled.dof_frictionloss[dof] = model.armature, damping, 0.0
+    compiled.dof_armature[dof] = model.armature
+    compiled.dof_damping[dof] = damping
+    compiled.dof_frictionloss[dof] = 0.0
     mujoco.mj_setConst(compiled, mujoco.MjData(compiled))
     return compiled

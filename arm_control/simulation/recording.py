@@ -1,4 +1,4 @@
-"""A recorded run as arrays: states, commands and targets, each with its stamps. No ROS here."""
+"""A recorded run as arrays: states, commands and targets with their stamps. No ROS here."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Stamps = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Recording:
-    """What went over the topics.
+    """States, commands and targets of a run.
 
     Attributes
     ----------
     state_stamps : ndarray of int64, shape (n,)
-        Stamp of each state, repeated ones left out [ns].
+        Stamp of each state, without repeated ones [ns].
     q, v : ndarray, shape (n, nv)
         Joint positions [rad or m] and velocities [rad/s or m/s].
     command_stamps : ndarray of int64, shape (m,)
@@ -30,7 +30,7 @@ class Recording:
     tau : ndarray, shape (m, nv)
         Commanded torque [N m or N].
     targets : tuple of Target
-        Targets, by the moment they act from.
+        Targets in the order of their stamps.
     """
 
     state_stamps: Stamps
@@ -42,7 +42,7 @@ class Recording:
 
     @property
     def timestep_ns(self) -> int:
-        """Smallest time between two states [ns]."""
+        """Shortest time between two states [ns]."""
         if self.state_stamps.size < 2:
             raise InputError("a recording with fewer than two states has no time step")
         return int(np.diff(self.state_stamps).min())
@@ -53,8 +53,9 @@ class Recording:
         return float(self.state_stamps[-1] - self.state_stamps[0]) * 1e-9 if self.state_stamps.size else 0.0
 
     def until(self, stamp_ns: int) -> Recording:
-        """The part up to a stamp, itself included [ns]."""
-        states, commands = self.state_stamps <= stamp_ns, self.command_stamps <= stamp_ns
+        """Return the part up to and including a stamp [ns]."""
+        states = self.state_stamps <= stamp_ns
+        commands = self.command_stamps <= stamp_ns
         return Recording(
             self.state_stamps[states],
             self.q[states],
@@ -65,40 +66,40 @@ class Recording:
         )
 
     def save(self, path: str) -> None:
-        """Write everything but the targets to a NumPy file."""
+        """Write the arrays, without the targets, to a NumPy file."""
         np.savez(path, **self.arrays())
 
     def arrays(self) -> dict[str, Any]:
-        """What is saved, by name."""
+        """Return the arrays of the NumPy file by name."""
         return {name: getattr(self, name) for name in ("state_stamps", "q", "v", "command_stamps", "tau")}
 
 
 @dataclass(frozen=True)
 class Trace(Recording):
-    """A simulated run, with what does not go over topics in every tick.
+    """A simulated run, with quantities that the topics do not have in every tick.
 
     Attributes
     ----------
     p, p_des : ndarray, shape (n, 3)
-        Where the end effector was and should have been in the world [m].
+        Position and desired position of the end effector in the world [m].
     error : ndarray, shape (n, 6)
         Position error [m] and rotation vector of the orientation error [rad], world axes.
     terms : dict of str to ndarray, shape (n, nv)
-        What the law's torque was made of [N m or N].
+        Terms of the law's torque [N m or N].
     coarse_stamps : ndarray of int64, shape (m,)
-        Moments of what is only looked at now and then [ns].
+        Stamps of the quantities with a lower rate [ns].
     condition : ndarray, shape (m,)
         Condition number of the Jacobian.
     distance : ndarray, shape (m,)
-        From the arm's capsules to the nearest obstacle [m], negative inside, infinite without obstacles.
+        Distance from the arm's capsules to the nearest obstacle [m], negative inside, infinite without obstacles.
     goals : tuple of Pose
         The targets in the world, in the order of ``targets``.
     tau_asked : ndarray, shape (n, nv)
-        Torque that the law asked for, before the gate [N m or N].
+        Torque of the law, before the gate [N m or N].
     braking : ndarray of bool, shape (n,)
         Whether the gate braked.
     trouble : str
-        Why the run ended early; empty when it did not.
+        Reason for an early end; empty without one.
     """
 
     p: Array
@@ -115,11 +116,11 @@ class Trace(Recording):
 
     @property
     def t(self) -> Array:
-        """Time of each state, from the first one on, shape (n,) [s]."""
+        """Time of each state from the first one, shape (n,) [s]."""
         return (self.state_stamps - self.state_stamps[0]) * 1e-9
 
     def arrays(self) -> dict[str, Any]:
-        """What is saved, by name; the torque's terms as ``tau_<term>``."""
+        """Return the arrays of the NumPy file by name; the torque's terms as ``tau_<term>``."""
         names = ("p", "p_des", "error", "coarse_stamps", "condition", "distance", "tau_asked", "braking")
         own = {name: getattr(self, name) for name in names}
         return {**super().arrays(), **own, **{f"tau_{name}": tau for name, tau in self.terms.items()}}

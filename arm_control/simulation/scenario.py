@@ -1,11 +1,11 @@
-"""Scenarios: which nodes, with which parameters and targets, make up a run. Data, read from YAML.
+"""Scenarios: the nodes of a run, with their parameters and targets, from YAML.
 
 A scenario is one file below ``config/scenarios``; the launch files, ``arm_control run`` and ``arm_control
-simulate`` all read it here. What there is to do is in files of their own (:mod:`arm_control.motion.target_files`).
+simulate`` read it here. Targets and motions have files of their own (:mod:`arm_control.motion.target_files`).
 
-Variants of a scenario differ in parameters of the nodes; the first one is what runs unless another is asked for.
-Checks are figures of :mod:`arm_control.report.metrics` that must hold: ``name: true`` or ``false``,
-``name: {most: 0.01}`` or ``{least: 0.01}``, below the name of a variant or below ``all``.
+Variants of a scenario differ in parameters of the nodes; the default is the first one. Checks are bounds on figures of
+:mod:`arm_control.report.metrics`: ``name: true`` or ``false``, ``name: {most: 0.01}`` or ``{least: 0.01}``, below the
+name of a variant or below ``all``.
 """
 
 from __future__ import annotations
@@ -40,35 +40,35 @@ NODES = (
 """The package's executables; each is also the name of its node."""
 
 CONTROLLERS = ("osc", "joint", "ilqr")
-"""Those of them that control an arm; a scenario has one."""
+"""The nodes that control an arm; a scenario has one of them."""
 
 SIMULATORS = ("mujoco", "coppeliasim", "none")
 BRIDGE_RATE = 200.0
-"""Rate of the states of a CoppeliaSim [Hz]: 5 ms are the longest step it may take."""
+"""Rate of the states with CoppeliaSim [Hz]; its steps are 5 ms."""
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """Which nodes make up a run.
+    """The nodes of a run.
 
     Attributes
     ----------
     name, description : str
-        What it is called, and one sentence about it.
+        Name, and one sentence.
     robot : str
         Name of the robot's URDF, or its path.
     nodes : dict of str to dict
         Parameters of each node, by the node's name, before any variant.
     variants : dict of str to dict
-        By name what is different: parameters by node. Empty when there is one way only.
+        Changed parameters by node, for each variant by its name; empty without variants.
     world : World
         Obstacles and pushes.
     duration : float
-        How long it takes [s]; 0: until somebody ends it.
+        Simulated time [s]; 0: without end.
     checks : dict of str to dict
-        By the name of a variant, or ``all``, the figures that must hold.
+        Bounds on figures, by the name of a variant or ``all``.
     source : str
-        The file it was read from: nodes that need its world read it there.
+        Path of its file; nodes read the world from there.
     """
 
     name: str
@@ -113,7 +113,7 @@ class Scenario:
         )
 
     def variant(self, name: str) -> Scenario:
-        """Return the scenario with the parameters of one of its variants; of the first one for an empty name.
+        """Return the scenario with the parameters of a variant; of the first one for an empty name.
 
         Raises
         ------
@@ -124,12 +124,12 @@ class Scenario:
         if not name:
             return self
         if name not in self.variants:
-            there = ", ".join(self.variants) or "none"
-            raise ParameterError(f"no variant '{name}' of {self.name}; there are: {there}")
+            known = ", ".join(self.variants) or "none"
+            raise ParameterError(f"no variant '{name}' of {self.name}; there are: {known}")
         return replace(self, nodes=merged(self.nodes, self.variants[name]), variants={})
 
     def required(self, variant: str) -> dict[str, Any]:
-        """Figures that must hold for a variant."""
+        """Return the bounds on figures for a variant."""
         return {**self.checks.get("all", {}), **self.checks.get(variant, {})}
 
     def with_options(
@@ -144,21 +144,21 @@ class Scenario:
         real_time_factor: float = 0.0,
         paced: bool = False,
     ) -> Scenario:
-        """Return the scenario as the command line or a launch file wants it.
+        """Return the scenario with options of the command line or a launch file.
 
         Parameters
         ----------
         variant : str
             One of the scenario's variants; empty: the first.
         robot : str
-            Another robot than the scenario's; empty: the scenario's own.
+            Another robot; empty: the scenario's own.
         simulator : str
-            ``mujoco``, ``coppeliasim`` for one that runs already, in lock step, or ``none`` where a real robot (or
-            another simulator) publishes the joint states.
+            ``mujoco``; ``coppeliasim`` for a running one, in lock step; or ``none`` when a real robot or another
+            simulator publishes the joint states.
         lock_step : bool
             Whether each state waits for its command.
         start_paused : bool
-            Whether the simulator waits until somebody calls its ``~/pause`` with false.
+            Whether the simulator waits for a call of its ``~/pause`` with false.
         targets : bool
             Whether the scenario's own targets are published.
         real_time_factor : float
@@ -173,23 +173,21 @@ class Scenario:
         """
         if simulator not in SIMULATORS:
             raise ParameterError(f"simulator = {simulator!r}, allowed {', '.join(SIMULATORS)}")
-        other = bool(robot) and robot != self.robot
-        if other and targets and "targets" in self.nodes:
+        is_other_robot = bool(robot) and robot != self.robot
+        if is_other_robot and targets and "targets" in self.nodes:
             raise ParameterError(f"the targets of {self.name} are for {self.robot}: leave them out (--no-targets)")
+        chosen = self.variant(variant)
         left_out = {"simulator"} if simulator == "none" else set()
         left_out |= set() if targets else {"targets"}
-        chosen = self.variant(variant)
-        given = {node: {**chosen.arm(), **parameters} for node, parameters in chosen.nodes.items()}
-        nodes = {node: parameters for node, parameters in given.items() if node not in left_out}
-        if self.world.movers:
-            nodes["targets"] = {**chosen.arm(), **nodes.get("targets", {}), "world": self.source}
-            nodes["targets"] |= {"lead": 1.0} if lock_step else {}  # whose time goes faster than the clock
-        if self.world.pushes and "simulator" in nodes:
-            nodes["simulator"]["world"] = self.source
-        for name in ("initial_position", *OF_ONE_ARM) if other else ():
+        nodes = {
+            node: {**chosen.arm(), **parameters} for node, parameters in chosen.nodes.items() if node not in left_out
+        }
+        self._add_world(nodes, chosen, lock_step)
+        if is_other_robot:
             for parameters in nodes.values():
-                parameters.pop(name, None)
-        paced = paced and simulator != "none"  # a robot's time does not wait
+                for name in ("initial_position", *OF_ONE_ARM):
+                    parameters.pop(name, None)
+        paced = paced and simulator != "none"  # the time of a robot does not wait
         if lock_step or paced:
             for parameters in nodes.values():
                 parameters["lock_step"] = True
@@ -201,35 +199,43 @@ class Scenario:
             nodes = _with_bridge(nodes)
         return replace(chosen, robot=robot or self.robot, nodes=nodes)
 
+    def _add_world(self, nodes: dict[str, dict[str, Any]], chosen: Scenario, lock_step: bool) -> None:
+        """Let the node ``targets`` publish the obstacles, and the simulator apply the pushes."""
+        if self.world.movers:
+            nodes["targets"] = {**chosen.arm(), **nodes.get("targets", {}), "world": self.source}
+            nodes["targets"] |= {"lead": 1.0} if lock_step else {}  # simulated time may be faster than the clock
+        if self.world.pushes and "simulator" in nodes:
+            nodes["simulator"]["world"] = self.source
+
     @property
     def simulator(self) -> str:
-        """The node that simulates the arm; empty where none does."""
+        """Name of the node that simulates the arm; empty without one."""
         return next((node for node in ("simulator", "coppeliasim_bridge") if node in self.nodes), "")
 
     def arm(self) -> dict[str, Any]:
-        """What the controller's parameters say of the arm: it is the same arm for every node."""
+        """Return the controller's parameters about the arm, which all nodes share."""
         controllers = [self.nodes[node] for node in ("osc", "joint", "ilqr") if node in self.nodes]
         choices = {name: x for given in controllers for name, x in given.items() if name in ArmParameters.types()}
-        return deepcopy(choices)  # ROS reads no YAML in which two nodes share a list
+        return deepcopy(choices)  # ROS does not read YAML aliases of a shared list
 
     @property
     def controller(self) -> str:
-        """The node that controls the arm; empty where none does."""
+        """Name of the node that controls the arm; empty without one."""
         return next((node for node in CONTROLLERS if node in self.nodes), "")
 
     def targets(self) -> TargetList | None:
-        """The list of targets this scenario goes through, or None."""
+        """Return the scenario's list of targets, or None."""
         name = self.nodes.get("targets", {}).get("file")
         return TargetList.load(name) if name else None
 
     def motion(self) -> Motion | None:
-        """The motion of the end effector in this scenario, or None."""
+        """Return the scenario's motion of the end effector, or None."""
         name = self.nodes.get("targets", {}).get("motion")
         return Motion.load(name) if name else None
 
 
 def _with_bridge(nodes: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """The same nodes with CoppeliaSim in the simulator's place: in lock step, with gains for its rate."""
+    """Return the nodes with CoppeliaSim instead of the simulator: in lock step, with gains for its rate."""
     given = nodes.get("simulator", {})
     own = {key: value for key, value in given.items() if key not in ("timestep", "damping")} | {"lock_step": True}
     others = {node: {**parameters, "lock_step": True} for node, parameters in nodes.items() if node != "simulator"}
@@ -242,12 +248,20 @@ def _with_bridge(nodes: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 def world_of(name: str) -> World:
-    """What is around in a scenario, by its name or path; nothing for an empty name."""
+    """Return the world of a scenario, by its name or path; an empty one for an empty name."""
     return Scenario.load(name).world if name else World()
 
 
 def merged(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values with changes, mappings in them entry by entry."""
+    """Return values with changes; nested mappings are merged entry by entry.
+
+    Parameters
+    ----------
+    values : mapping
+        The values.
+    changes : mapping
+        Entries that replace values.
+    """
     result = dict(values)
     for key, change in changes.items():
         old = result.get(key)
@@ -256,15 +270,24 @@ def merged(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
 
 
 def scenario_names() -> tuple[str, ...]:
-    """Names of the scenarios that come with the package."""
+    """Return the names of the scenarios that come with the package."""
     return file_names("config/scenarios", ".yaml")
 
 
 def check_parameter_file(path: str | Path, nodes: Mapping[str, Any], namespace: str = "") -> None:
-    """Refuse a ROS parameter file that names a node which the scenario does not have.
+    """Refuse a ROS parameter file that names a node outside the scenario.
 
-    ROS ignores such an entry without a word, and a misspelt name then does nothing. A name without a
-    slash means the node at the root: with a namespace, ``/**/osc`` means it wherever it is.
+    ROS ignores such an entry silently, so a misspelt name would have no effect. A name without a slash
+    means the node at the root; ``/**/osc`` means the node in any namespace.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    nodes : mapping
+        The scenario's nodes.
+    namespace : str
+        Namespace of the nodes; empty for the root.
 
     Raises
     ------
@@ -274,7 +297,7 @@ def check_parameter_file(path: str | Path, nodes: Mapping[str, Any], namespace: 
     for key, content in read_yaml(Path(path)).items():
         place, _, name = str(key).rpartition("/")
         if key != "/**" and name not in (*nodes, "*", "**"):
-            raise ParameterError(f"{path}: '{key}' is no node of the scenario; allowed: /**, {', '.join(nodes)}")
+            raise ParameterError(f"{path}: '{key}' is not a node of the scenario; allowed: /**, {', '.join(nodes)}")
         if namespace.strip("/") and key != "/**" and place not in ("/**", "/" + namespace.strip("/")):
             raise ParameterError(f"{path}: '{key}' is not in the namespace {namespace}: write '/**/{name}'")
         refuse_unknown(as_mapping(content, f"{path}: {key}"), ("ros__parameters",), f"{path}: {key}")
@@ -282,9 +305,9 @@ def check_parameter_file(path: str | Path, nodes: Mapping[str, Any], namespace: 
 
 
 def _mappings(content: Mapping[str, Any], key: str, path: Path) -> dict[str, dict[str, Any]]:
-    """A mapping of mappings, such as parameters by node."""
-    found = as_mapping(content.get(key), f"{path}: {key}")
-    return {str(name): as_mapping(inner, f"{path}: {name}") for name, inner in found.items()}
+    """Return a mapping of mappings, such as parameters by node."""
+    outer = as_mapping(content.get(key), f"{path}: {key}")
+    return {str(name): as_mapping(inner, f"{path}: {name}") for name, inner in outer.items()}
 
 
 def _duration(value: Any, path: Path) -> float:

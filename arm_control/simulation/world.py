@@ -1,4 +1,4 @@
-"""What is around an arm in a scenario: obstacles that move and come and go, and pushes. Read from YAML."""
+"""The surroundings of an arm in a scenario: obstacles, which may move, appear and vanish, and pushes. From YAML."""
 
 from __future__ import annotations
 
@@ -22,40 +22,63 @@ SHAPES: dict[str, Callable[..., Shape]] = {
     "cone": Cone,
     "capsule": Capsule,
 }
-"""By name; ``size`` in a file is what they are made with: radius; three edges; radius and length [m]."""
+"""Shapes by name; their arguments are ``size`` in a file: radius; three edges; radius and length [m]."""
 
 
 @dataclass(frozen=True)
 class Span:
-    """From when to when something is there [s]; it moves from ``begin`` on."""
+    """Time from the begin to the end of an obstacle or a push.
+
+    Attributes
+    ----------
+    begin, end : float
+        Begin, included, and end, excluded [s]; a moving obstacle starts at ``begin``.
+    """
 
     begin: float = 0.0
     end: float = math.inf
 
     def holds(self, t: float) -> bool:
-        """Whether it is there at a time [s]."""
+        """Return whether a time [s] is in the span."""
         return self.begin <= t < self.end
 
 
 @dataclass(frozen=True)
 class Mover:
-    """An obstacle with the pose that it has when it appears, and a velocity that stays."""
+    """An obstacle with constant velocity.
+
+    Attributes
+    ----------
+    obstacle : Obstacle
+        The obstacle when it appears.
+    span : Span
+        The time in which it is present.
+    """
 
     obstacle: Obstacle
     span: Span
 
     def at(self, t: float) -> Obstacle:
-        """Where it is at a time [s]."""
+        """Return the obstacle at a time [s]."""
         V = np.asarray(self.obstacle.V_WO)
         if not V.any():
             return self.obstacle
-        moved, X = (t - self.span.begin) * V, self.obstacle.X_WO
-        return Obstacle(self.obstacle.shape, Pose(rotation_from_vector(moved[3:]) @ X.R, X.p + moved[:3]), V)
+        motion = (t - self.span.begin) * V
+        X = self.obstacle.X_WO
+        return Obstacle(self.obstacle.shape, Pose(rotation_from_vector(motion[3:]) @ X.R, X.p + motion[:3]), V)
 
 
 @dataclass(frozen=True)
 class Push:
-    """A force [N] and a moment [N m] on the end effector, in world axes."""
+    """A wrench on the end effector.
+
+    Attributes
+    ----------
+    wrench : ndarray, shape (6,)
+        Force [N] and moment [N m], in world axes.
+    span : Span
+        The time in which it acts.
+    """
 
     wrench: Array
     span: Span
@@ -63,7 +86,7 @@ class Push:
 
 @dataclass(frozen=True)
 class World:
-    """All of it; empty by default.
+    """The surroundings; empty by default.
 
     Attributes
     ----------
@@ -78,12 +101,19 @@ class World:
 
     @classmethod
     def from_mapping(cls, content: Mapping[str, Any], where: str) -> World:
-        """Read what stands below ``world`` in a scenario.
+        """Return the surroundings of a scenario.
+
+        Parameters
+        ----------
+        content : mapping
+            The entry ``world`` of the scenario.
+        where : str
+            The file and the entry, for the error message.
 
         Raises
         ------
         ParameterError
-            When it has an unknown key, or something in it makes no sense.
+            When it has an unknown key or an invalid value.
         """
         refuse_unknown(content, ("obstacles", "pushes"), where)
         try:
@@ -96,11 +126,11 @@ class World:
         return bool(self.movers or self.pushes)
 
     def obstacles(self, t: float) -> list[Obstacle]:
-        """Return the obstacles that are there at a time [s], where they are then."""
+        """Return the obstacles that are present at a time [s], with their poses then."""
         return [mover.at(t) for mover in self.movers if mover.span.holds(t)]
 
     def wrench(self, t: float) -> Array:
-        """Force and moment on the end effector at a time [s], shape (6,) [N, N m]."""
+        """Return force and moment on the end effector at a time [s], shape (6,) [N, N m]."""
         return sum((push.wrench for push in self.pushes if push.span.holds(t)), np.zeros(6))
 
 
@@ -123,7 +153,7 @@ def _push(entry: Mapping[str, Any]) -> Push:
 def _span(entry: Mapping[str, Any]) -> Span:
     span = Span(float(entry.get("from", 0.0)), float(entry.get("until", math.inf)))
     if not 0.0 <= span.begin < span.end:
-        raise ParameterError(f"from {span.begin} until {span.end}: the end must be later than the begin")
+        raise ParameterError(f"from {span.begin} until {span.end}: 0 <= from < until is needed")
     return span
 
 

@@ -396,7 +396,7 @@ def test_a_bad_argument_is_refused_before_anything_starts(arguments: dict[str, s
 def test_a_parameter_file_for_a_node_that_is_not_there_is_refused(launched, tmp_path: Path):
     file = tmp_path / "user.yaml"
     file.write_text(USER_FILE.replace("osc", "ocs"))
-    with pytest.raises(ParameterError, match="'ocs' is no node of the scenario"):
+    with pytest.raises(ParameterError, match="'ocs' is not a node of the scenario"):
         launched(params_file=str(file))
 
 

@@ -210,4 +210,4 @@ def test_the_scenario_follows_its_trajectory(rig: Rig, ur5: RobotModel, seconds:
 def test_a_file_and_a_trajectory_together_are_refused(rig: Rig):
     rig.start("targets", file="ur5_reach", trajectory="ur5_tour")
     assert rig.wait("targets") == 2
-    assert "file, trajectory and motion: one of them is needed, not more" in rig.log("targets")
+    assert "file, trajectory and motion: only one of them is allowed" in rig.log("targets")

@@ -208,7 +208,7 @@ def test_run_refuses_a_parameter_file_with_an_unknown_node_or_key(rig):
     wrong_node.write_text("ocs:\n  ros__parameters:\n    kp_linear: 100.0\n")
     status = rig.finish("node", "-m", "arm_control.app.cli", "run", "ur5_osc", "--params-file", str(wrong_node))
     assert status == 2
-    assert "'ocs' is no node of the scenario" in rig.log("node")
+    assert "'ocs' is not a node of the scenario" in rig.log("node")
     wrong_key = rig.folder / "key.yaml"
     wrong_key.write_text("osc:\n  ros__parameters:\n    kp_liner: 100.0\n")
     status = rig.finish("key", "-m", "arm_control.app.cli", "run", "ur5_osc", "--params-file", str(wrong_key))

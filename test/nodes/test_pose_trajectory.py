@@ -140,4 +140,4 @@ def test_a_scenario_with_a_motion_does_as_nodes_what_it_does_in_the_simulation(r
 def test_one_thing_to_do_is_enough(rig: Rig):
     rig.start("targets", file="ur5_reach", motion="ur5_circle")
     assert rig.wait("targets") == 2
-    assert "file, trajectory and motion: one of them is needed, not more" in rig.log("targets")
+    assert "file, trajectory and motion: only one of them is allowed" in rig.log("targets")

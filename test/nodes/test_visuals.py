@@ -257,7 +257,7 @@ def test_transforms_reach_who_joins_late_and_stop_beside_others(watched: Watched
 
 
 def test_a_small_force_is_not_drawn(node: VisualsNode):
-    node._take(Measurement(0, Q, np.zeros(6), 0.0))
+    node._on_state(Measurement(0, Q, np.zeros(6), 0.0))
     state = Measurement(0, Q, np.zeros(6), 0.0)
     assert "force" in {marker.ns for marker in node.markers(state, np.array([0.0, 0.0, 0.6]))}
     assert "force" not in {marker.ns for marker in node.markers(state, np.array([0.0, 0.0, 0.4]))}

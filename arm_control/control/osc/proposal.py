@@ -1,14 +1,14 @@
-"""Gains and limits that suit an arm: from its mass matrix, its effort and speed limits and the rate of its states.
+"""Gains and limits proposed for an arm, from its mass matrix, its effort limits and the rate of its states.
 
-In postures all over the arm's range, away from singularities, with the torque that the weight leaves,
-``tau_left = tau_max - |g|``,
+In postures all over the arm's range, away from singularities, with the torque left beside gravity, ``tau_left =
+tau_max - |g|`` [N m], for position and orientation, i, each
 
-    (1)  a_i = min_j tau_left_j / |(J^T Lambda)_j|_i         largest acceleration in the worst direction
-    (2)  k_v = min(k_v0, rate / 10),  k_p = (k_v / (2 zeta))^2
-    (3)  v <= 2 zeta a / k_p^(1/2) / 1.25                     what can be stopped from, with something to spare
+    (1)  a_i = 1/2 Q_0.2 min_j tau_left_j / |(J^T Lambda)_j|_i    acceleration in the worst direction  [m/s^2, rad/s^2]
+    (2)  k_v = min(k_v0, rate / 10),  k_p = (k_v / (2 zeta))^2    damping and stiffness                [1/s], [1/s^2]
+    (3)  v = 2 zeta a / sqrt(k_p) / 1.25                          speed that can be stopped from       [m/s, rad/s]
 
-for position and orientation, i, each. A fast sampled loop takes high gains; ``k_v0`` is where more would only be
-heard as noise. Half of what four postures in five allow is proposed.
+Q_0.2 is the quantile over postures: half of the acceleration that four postures in five allow is proposed. A fast
+sampled loop allows high gains; above ``k_v0`` they would only amplify noise. zeta is the damping ratio.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ from arm_control.model import RobotModel
 
 SAMPLES, QUANTILE, SHARE = 100, 0.2, 0.5
 SMALLEST_REACH = 0.05
-"""Of an arm that turns its tip on the spot [m]."""
+"""Reach of an arm that turns its tip on the spot [m]."""
 REACH_PER_LENGTH, REACH_PER_SINGULAR_VALUE = 0.35, 0.08
 """Characteristic length and threshold of a singular value, as shares of the reach."""
 POSTURE_DAMPING = 60.0
-"""Damping of the posture and of what fades, where the rate allows it [1/s]; with less, directions fade sooner."""
+"""Damping of the posture, where the rate allows it [1/s]; with less, directions fade sooner out of the task."""
 HIGHEST_DAMPING = 2.0 * math.sqrt(200.0)
-"""k_v of (2) that no rate raises any more [1/s]."""
+"""k_v0 of (2) [1/s]."""
 LIVELY = (6.0, 12.0)
-"""Acceleration that needs no more: per reach [1/s^2], and of the orientation [rad/s^2]."""
+"""Largest proposed acceleration: per reach [1/s^2], and of the orientation [rad/s^2]."""
 QUICK = (0.6, 1.0)
-"""Speed that needs no more: per reach [1/s], and of the orientation [rad/s]."""
+"""Largest proposed speed: per reach [1/s], and of the orientation [rad/s]."""
 
 
 class Capability(NamedTuple):
-    """What an arm can do: how far it reaches [m], and how fast it can turn a task round [m/s^2, rad/s^2]."""
+    """Reach of an arm [m], and its acceleration by (1), linear and angular [m/s^2, rad/s^2]."""
 
     reach: float
     acceleration: tuple[float, float]
 
 
-def propose(model: RobotModel, rate: float = 1000.0, **given: Any) -> OscParameters:
-    """Return parameters for an arm, with proposals for those that are not given.
+def propose(model: RobotModel, rate: float = 1000.0, **overrides: Any) -> OscParameters:
+    """Return parameters for an arm: overrides, and proposals for the rest.
 
     Parameters
     ----------
@@ -54,13 +54,13 @@ def propose(model: RobotModel, rate: float = 1000.0, **given: Any) -> OscParamet
         The arm.
     rate : float
         Rate of the states [Hz].
-    **given
-        Parameters that are known.
+    **overrides
+        Parameters that are not proposed but set.
 
     Raises
     ------
     ParameterError
-        When what is given cannot work.
+        When the overrides cannot work together.
 
     Examples
     --------
@@ -69,50 +69,50 @@ def propose(model: RobotModel, rate: float = 1000.0, **given: Any) -> OscParamet
     >>> p.kp_linear, round(p.kp_angular), round(p.speed_limit_linear, 1)
     (100.0, 200, 0.5)
     """
-    reach, possible = capability(model)
-    zeta = float(given.get("damping_ratio", 1.0))
-    kv, kv_posture = (min(k_v, rate / 10.0) for k_v in (HIGHEST_DAMPING, POSTURE_DAMPING))
+    reach, accelerations = capability(model)
+    zeta = float(overrides.get("damping_ratio", 1.0))
+    kv, kv_posture = (min(k_v, rate / 10.0) for k_v in (HIGHEST_DAMPING, POSTURE_DAMPING))  # (2)
     values: dict[str, Any] = {
         "characteristic_length": REACH_PER_LENGTH * reach,
         "singular_value": REACH_PER_SINGULAR_VALUE * reach * math.sqrt(POSTURE_DAMPING / kv_posture),
         "kp_posture": kv_posture,
         "kv_posture": kv_posture,
     }
-    for part, able, lively, quick in zip(("linear", "angular"), possible, LIVELY, QUICK, strict=True):
+    for part, able, lively, quick in zip(("linear", "angular"), accelerations, LIVELY, QUICK, strict=True):
         size = reach if part == "linear" else 1.0
-        kp = float(given.get(f"kp_{part}", (kv / (2.0 * zeta)) ** 2))
-        a = float(given.get(f"acceleration_limit_{part}", min(able, lively * size)))
+        kp = float(overrides.get(f"kp_{part}", (kv / (2.0 * zeta)) ** 2))
+        a = float(overrides.get(f"acceleration_limit_{part}", min(able, lively * size)))
         v = min(quick * size, 2.0 * zeta * a / math.sqrt(kp) / 1.25)  # (3)
-        v = float(given.get(f"speed_limit_{part}", v))
-        a = max(a, 1.001 * v * math.sqrt(kp) / (2.0 * zeta))  # a speed that was given must be stopped from
+        v = float(overrides.get(f"speed_limit_{part}", v))
+        a = max(a, 1.001 * v * math.sqrt(kp) / (2.0 * zeta))  # an overridden speed must be stopped from
         values |= {f"kp_{part}": kp, f"acceleration_limit_{part}": a, f"speed_limit_{part}": v}
     rounded = {name: float(f"{value:.4g}") for name, value in values.items()}
-    return OscParameters.from_mapping({**rounded, **given})
+    return OscParameters.from_mapping({**rounded, **overrides})
 
 
 def propose_rate_limit(model: RobotModel) -> float:
-    """Largest change of a joint's torque that suits an arm [N m/s]: a tenth of a second to the largest effort limit.
+    """Proposed rate limit of a gate [N m/s]: the largest effort limit within a tenth of a second.
 
-    A gate that is slower than that in a heavy arm is a delay in its loop.
+    In a heavy arm a slower gate would be a delay in the control loop.
     """
     return max(1000.0, 10.0 * float(model.tau_max.max()))
 
 
 @lru_cache(maxsize=8)
 def capability(model: RobotModel) -> Capability:
-    """What an arm can do, from SAMPLES postures."""
+    """Reach and acceleration of an arm, equation (1), from SAMPLES random postures."""
     rng = np.random.default_rng(0)
     low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
     states = [model.evaluate(q, np.zeros(model.nv)) for q in rng.uniform(low, high, (SAMPLES, model.nv))]
     reach = max(float(np.ptp([t.X_WE.p for t in states], axis=0).max() / 2.0), SMALLEST_REACH)
     length, threshold = REACH_PER_LENGTH * reach, REACH_PER_SINGULAR_VALUE * reach
-    found = []
+    accelerations = []
     for t in states:
         per_newton = np.abs(t.J.T @ task_inertia(t.J, t.M, length, threshold))
-        left = np.maximum(model.tau_max - np.abs(t.g), 0.0)
+        tau_left = np.maximum(model.tau_max - np.abs(t.g), 0.0)
         regular = np.linalg.svd(scaled_jacobian(t.J, length), compute_uv=False)[min(6, model.nv) - 1] > threshold
         parts = [np.linalg.norm(per_newton[:, part], axis=1) for part in (slice(0, 3), slice(3, 6))]
         if regular:
-            found.append([float((left / np.maximum(part, 1e-9)).min()) for part in parts])  # (1)
-    linear, angular = SHARE * np.quantile(found or [[1.0, 1.0]], QUANTILE, axis=0)
+            accelerations.append([float((tau_left / np.maximum(part, 1e-9)).min()) for part in parts])  # (1)
+    linear, angular = SHARE * np.quantile(accelerations or [[1.0, 1.0]], QUANTILE, axis=0)
     return Capability(reach, (float(linear), float(angular)))
