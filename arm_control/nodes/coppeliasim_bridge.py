@@ -27,8 +27,7 @@ from arm_control.maths.poses import Array, Pose, rotation_vector
 from arm_control.model import Terms
 from arm_control.nodes.support.arm_node import EVENTS, LATCHED, run
 from arm_control.nodes.support.conversions import ros
-from arm_control.nodes.support.plant_node import PlantNode
-from arm_control.nodes.support.plant_parameters import PlantParameters
+from arm_control.nodes.support.plant_node import PlantNode, PlantParameters
 from arm_control.simulation.coppeliasim.coppeliasim_simulator import CoppeliasimParameters, CoppeliasimSimulator
 
 RETRY = 1.0

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 from arm_control.core.parameters import parameter
 from arm_control.nodes.support.arm_node import run
-from arm_control.nodes.support.plant_node import PlantNode
-from arm_control.nodes.support.plant_parameters import PlantParameters
+from arm_control.nodes.support.plant_node import PlantNode, PlantParameters
 from arm_control.simulation.mujoco_simulator import MujocoSimulator
 
 

@@ -82,7 +82,7 @@ def figures_of(trace: Trace, model: RobotModel, targets: TargetList | None, moti
         "excursion": float(np.abs(trace.q - trace.q[0]).max()),
         "last_excursion": float(np.abs(trace.q[-1] - trace.q[0]).max()),
         "condition_number": float(trace.condition.max()),
-        "diverged": float(bool(trace.trouble)),
+        "diverged": float(bool(trace.end_reason)),
     }
     figures |= _speeds(trace)
     if is_late.any():

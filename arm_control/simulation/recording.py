@@ -98,7 +98,7 @@ class Trace(Recording):
         Torque of the law, before the gate [N m or N].
     braking : ndarray of bool, shape (n,)
         Whether the gate braked.
-    trouble : str
+    end_reason : str
         Reason for an early end; empty without one.
     """
 
@@ -112,7 +112,7 @@ class Trace(Recording):
     goals: tuple[Pose, ...]
     tau_asked: Array
     braking: npt.NDArray[np.bool_]
-    trouble: str = ""
+    end_reason: str = ""
 
     @property
     def t(self) -> Array:

@@ -215,7 +215,7 @@ class Scenario:
     def arm(self) -> dict[str, Any]:
         """Return the controller's parameters about the arm, which all nodes share."""
         controllers = [self.nodes[node] for node in ("osc", "joint", "ilqr") if node in self.nodes]
-        choices = {name: x for given in controllers for name, x in given.items() if name in ArmParameters.types()}
+        choices = {name: x for values in controllers for name, x in values.items() if name in ArmParameters.types()}
         return deepcopy(choices)  # ROS does not read YAML aliases of a shared list
 
     @property
@@ -236,15 +236,17 @@ class Scenario:
 
 def _with_bridge(nodes: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return the nodes with CoppeliaSim instead of the simulator: in lock step, with gains for its rate."""
-    given = nodes.get("simulator", {})
-    own = {key: value for key, value in given.items() if key not in ("timestep", "damping")} | {"lock_step": True}
+    simulator = nodes.get("simulator", {})
+    bridge = {key: value for key, value in simulator.items() if key not in ("timestep", "damping")} | {
+        "lock_step": True
+    }
     others = {node: {**parameters, "lock_step": True} for node, parameters in nodes.items() if node != "simulator"}
     if "osc" in others:
         kept = {key: value for key, value in others["osc"].items() if key not in PROPOSED}
         others["osc"] = {**kept, "rate": BRIDGE_RATE}
     if "joint" in others:
         others["joint"]["period"] = 1.0 / BRIDGE_RATE
-    return {"coppeliasim_bridge": own, **others}
+    return {"coppeliasim_bridge": bridge, **others}
 
 
 def world_of(name: str) -> World:

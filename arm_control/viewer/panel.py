@@ -288,7 +288,15 @@ class Panel:
                 self.gains[name] = slider
 
     def show_gain(self, name: str, value: float) -> None:
-        """Show the value of a gain; an unknown name is ignored."""
+        """Show the value of a gain.
+
+        Parameters
+        ----------
+        name : str
+            Name of the gain; an unknown one is ignored.
+        value : float
+            Its present value.
+        """
         slider = self.gains.get(name)
         if slider is not None:
             self._show_extended(slider, value)

@@ -87,7 +87,15 @@ def close_server(server: Any) -> None:
 
 
 def address(server: Any, guard: Guard) -> str:
-    """Return the address of the page with the token, which gives access to it."""
+    """Return the address of the page, with the token that gives access to it.
+
+    Parameters
+    ----------
+    server : viser.ViserServer
+        The server of the page.
+    guard : Guard
+        Has the token.
+    """
     return f"http://{HOST}:{server.get_port()}/?token={guard.token}"
 
 

@@ -100,7 +100,7 @@ def test_a_motion_is_judged_after_it_has_settled_and_at_its_end(trace: Trace, ur
     figures = figures_of(trace, ur5, None, motion)
     assert figures["following_error"] == pytest.approx(late)
     assert figures["reached"] == 0.0
-    still = replace(trace, error=0 * trace.error, trouble="it flew away", distance=trace.distance - 0.2)
+    still = replace(trace, error=0 * trace.error, end_reason="it flew away", distance=trace.distance - 0.2)
     figures = figures_of(still, ur5, None, motion)
     assert [figures[name] for name in ("reached", "diverged", "touches")] == [1.0, 1.0, 1.0]
 

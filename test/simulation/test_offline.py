@@ -69,7 +69,7 @@ def test_a_run_that_goes_astray_ends_and_says_so():
     world = World.from_mapping({"pushes": [{"force": [1e8, 0.0, 1e8]}]}, "world")
     simulation = Simulation(replace(Scenario.load("ur5_push"), world=world))
     trace = simulation.run(1.0)
-    assert trace.trouble
+    assert trace.end_reason
     assert len(trace.t) < 1000
     assert figures_of(trace, simulation.model, simulation.targets, None)["diverged"] == 1.0
 

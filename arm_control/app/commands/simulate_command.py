@@ -40,7 +40,7 @@ def _simulate(options: argparse.Namespace) -> int:
         trace = traces[name] = _run(simulation, scenario, name, options)
         figures[name] = figures_of(trace, simulation.model, simulation.targets, simulation.motion)
         failed += [f"{name}: {text}".lstrip(": ") for text in failures(figures[name], scenario.required(name))]
-        failed += [trace.trouble] if trace.trouble and "diverged" not in scenario.required(name) else []
+        failed += [trace.end_reason] if trace.end_reason and "diverged" not in scenario.required(name) else []
     print(f"{scenario.description}\n\n{table(figures)}\n")
     if options.report:
         _draw_comparison(scenario, traces, simulation, options.report)

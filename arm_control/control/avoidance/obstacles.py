@@ -11,7 +11,7 @@ from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array, Pose
 from arm_control.maths.shapes import Box, Capsule, Cone, Shape, Sphere
 
-KINDS = ("sphere", "box", "turned", "capsule")
+TYPES = ("sphere", "box", "turned", "capsule")
 PLACE, CENTRE, SIZE, EXTENT, TWIST = slice(0, 9), slice(9, 12), slice(12, 15), slice(15, 16), slice(16, 22)
 N_NUMBERS = 22
 """Numbers of an obstacle: its R_WO, or the ends of a capsule's segment; its origin; its sizes (radius and half length,
@@ -42,8 +42,8 @@ class Obstacle:
                 raise InputError(f"obstacle: {name} is {values}; {shape} finite numbers are needed")
 
     @property
-    def kind(self) -> str:
-        """One of KINDS: the law of its distance."""
+    def type(self) -> str:
+        """One of TYPES: the law of its distance."""
         match self.shape:
             case Sphere():
                 return "sphere"

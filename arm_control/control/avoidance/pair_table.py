@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control.compiler.column_law import Columns
-from arm_control.control.avoidance.obstacles import CENTRE, EXTENT, KINDS, N_NUMBERS, PLACE, SIZE, TWIST, Obstacle
+from arm_control.control.avoidance.obstacles import CENTRE, EXTENT, N_NUMBERS, PLACE, SIZE, TWIST, TYPES, Obstacle
 from arm_control.maths.poses import Array
 
 BLOCK, NEVER = 8, -1e6
@@ -44,8 +44,8 @@ class PairTable:
         Those of the arm.
     carries : ndarray, shape (n_bodies + 1, n_bodies)
         1 where the second body carries the first; the last row is the world.
-    kinds : sequence of str
-        Type of each obstacle; see :data:`~arm_control.control.avoidance.obstacles.KINDS`.
+    types : sequence of str
+        Type of each obstacle; see :data:`~arm_control.control.avoidance.obstacles.TYPES`.
     with_links : bool
         Whether pairs of links are in the table.
     laws : mapping of str to Columns
@@ -77,15 +77,16 @@ class PairTable:
         self,
         capsules: Capsules,
         carries: Array,
-        kinds: Sequence[str],
+        types: Sequence[str],
         with_links: bool,
         laws: Mapping[str, Columns],
         ends: Array,
         reach: Array,
     ) -> None:
-        self.kinds, self.with_links = tuple(kinds), with_links
+        self.types = tuple(types)
+        self.with_links = with_links
         self._capsules = capsules
-        self._obstacles: list[Obstacle | None] = [None] * len(kinds)
+        self._obstacles: list[Obstacle | None] = [None] * len(types)
         self._moving = np.flatnonzero(capsules.body >= 0)
         self._lay_out(with_links)
         n = len(self.i)
@@ -95,7 +96,7 @@ class PairTable:
         self.sign = carries[capsules.body[self.i]].T - carries[np.where(is_link, capsules.body[second], -1)].T
         self.sign = np.ascontiguousarray(self.sign)
         radius = capsules.radius[self.i] + np.where(is_link, capsules.radius[second], 0.0)
-        self._radius = np.where(self.other == len(kinds), NEVER, radius)[None]
+        self._radius = np.where(self.other == len(types), NEVER, radius)[None]
         self._numbers, self._maybe = np.zeros((N_NUMBERS, n)), np.ones((1, n))
         self.nearest, self.twist = np.zeros((8, n)), self._numbers[TWIST]
         self._take = ends.take
@@ -107,20 +108,26 @@ class PairTable:
 
     def _lay_out(self, with_links: bool) -> None:
         """Assign a column to each pair."""
-        n, fill, last, (first, second) = 0, len(self.kinds), len(self._capsules.link) - 1, self._capsules.pairs.T
+        first, second = self._capsules.pairs.T
+        no_capsule = len(self._capsules.link) - 1
+        no_obstacle = len(self.types)
         parts, i, other = {}, [np.zeros(0, int)], [np.zeros(0, int)]
-        self._first = dict.fromkeys(range(len(self.kinds)), 0)
-        for part in (*KINDS, "links"):
+        self._first = dict.fromkeys(range(len(self.types)), 0)
+        n = 0
+        for part in (*TYPES, "links"):
             begin = n
-            for k in (k for k, kind in enumerate(self.kinds) if kind == part):
+            for k in (k for k, of_type in enumerate(self.types) if of_type == part):
                 self._first[k] = n
                 n += len(self._moving)
-                i, other = [*i, self._moving], [*other, np.full(len(self._moving), k)]
+                i.append(self._moving)
+                other.append(np.full(len(self._moving), k))
             if part == "links" and with_links:
                 n += len(first)
-                i, other = [*i, first], [*other, -1 - second]
+                i.append(first)
+                other.append(-1 - second)
             filling = -n % BLOCK if n or part != "links" else BLOCK
-            i, other = [*i, np.full(filling, last)], [*other, np.full(filling, fill)]
+            i.append(np.full(filling, no_capsule))
+            other.append(np.full(filling, no_obstacle))
             n += filling
             parts[part] = slice(begin, n)
         self._parts, self.i, self.other = parts, np.concatenate(i), np.concatenate(other)
@@ -153,7 +160,7 @@ class PairTable:
         """Group the columns of the same link and the same obstacle or other link."""
         link = self._capsules.link
         other = np.where(self.other < 0, -1 - link[np.where(self.other < 0, -1 - self.other, 0)], self.other)
-        other = np.where(self.other == len(self.kinds), len(self.kinds) + np.arange(len(self.i)), other)
+        other = np.where(self.other == len(self.types), len(self.types) + np.arange(len(self.i)), other)
         _, self._member, count = np.unique(
             np.stack([link[self.i], other]), axis=1, return_inverse=True, return_counts=True
         )
@@ -172,7 +179,7 @@ class PairTable:
         """Write the numbers of new obstacles; return False where the types of obstacles differ from the table's."""
         if all(map(is_, obstacles, self._obstacles)):
             return True
-        if any(obstacle.kind != kind for obstacle, kind in zip(obstacles, self.kinds, strict=True)):
+        if any(obstacle.type != of_type for obstacle, of_type in zip(obstacles, self.types, strict=True)):
             return False
         m = len(self._moving)
         for k, obstacle in enumerate(obstacles):

@@ -153,7 +153,7 @@ class Proximity:
         """Measure all pairs; parameters of :meth:`near`. The table is overwritten by the next call."""
         table = self._table
         with_links = reach_self > 0.0
-        if len(obstacles) != len(table.kinds) or table.with_links != with_links or not table.place(obstacles):
+        if len(obstacles) != len(table.types) or table.with_links != with_links or not table.place(obstacles):
             table = self._table = self._new_table(obstacles, with_links)
             table.place(obstacles)
         self._q[...] = q
@@ -217,8 +217,8 @@ class Proximity:
         return Pairs(names, rho, n, J_n, v_n, table.other[keep] < 0, p, p - rho[:, None] * n)
 
     def _new_table(self, obstacles: Sequence[Obstacle], with_links: bool) -> PairTable:
-        kinds = [obstacle.kind for obstacle in obstacles]
-        return PairTable(self._set, self._carries, kinds, with_links, self._laws, self._ends, self._reach)
+        types = [obstacle.type for obstacle in obstacles]
+        return PairTable(self._set, self._carries, types, with_links, self._laws, self._ends, self._reach)
 
     def _not_close_by_design(self, model: RobotModel) -> Array:
         """Pairs of capsules that are not close by design, shape (n,)."""

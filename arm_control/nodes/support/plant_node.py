@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from rclpy.qos import QoSProfile, ReliabilityPolicy
@@ -19,24 +20,46 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool, Trigger
 
-from arm_control.control.effort_gate import EffortGate, GateOutput
+from arm_control.control.effort_gate import EffortGate, GateOutput, GateParameters
 from arm_control.core.files import urdf_path
+from arm_control.core.parameters import group, parameter
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import ArmControlError, InputError, SimulationDiverged
 from arm_control.maths.poses import Array
 from arm_control.messages.fields import nanoseconds
 from arm_control.model import Terms
 from arm_control.model.urdf.load import read_source
-from arm_control.nodes.support.arm_node import LATCHED, STATE, ArmNode
+from arm_control.nodes.support.arm_node import LATCHED, STATE, ArmNode, ArmNodeParameters
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.diagnostics import ERROR, OK, WARN, AnswerLatency, Diagnostics, Rate
-from arm_control.nodes.support.plant_parameters import PlantParameters
 from arm_control.nodes.support.polling import StepPacer
 from arm_control.nodes.support.publisher_lock import PublisherLock
 from arm_control.simulation.scenario import world_of
 
 COMMANDS = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
 """A few may wait, so that none is lost from the count; the newest one acts."""
+
+
+@dataclass(frozen=True)
+class PlantParameters(ArmNodeParameters):
+    """Parameters of a node that simulates an arm."""
+
+    gate: GateParameters = group(GateParameters)
+    robot: str = parameter(
+        "", "robot to simulate and publish as robot_description: a name, or a URDF or xacro file; empty: see there"
+    )
+    initial_position: tuple[float, ...] = parameter((), "joint positions at the start; empty: zero", unit="rad")
+    timestep: float = parameter(0.001, "simulated time of one step", unit="s", lower=1e-5, upper=0.02)
+    real_time_factor: float = parameter(
+        1.0, "simulated time per wall time: 0.25 is slow motion", lower=0.001, upper=10.0, live=True
+    )
+    paced: bool = parameter(
+        False, "lock step at the pace of the clock: a late command slows simulated time, and nothing else"
+    )
+    world: str = parameter("", "scenario with pushes on the end effector: a name, or the path of its file; empty: none")
+    start_paused: bool = parameter(False, "publish no state until ~/pause is called with false")
+    resend_period: float = parameter(0.1, "lock step: wall time until a state is sent again", unit="s", lower=1e-3)
+    loss_time: float = parameter(1.0, "lock step: wall time after which the controller is lost", unit="s", lower=0.01)
 
 
 P_co = TypeVar("P_co", bound=PlantParameters, covariant=True)

@@ -36,7 +36,15 @@ def alias(name: str) -> str:
 
 
 def find(sim: Any, path: str) -> int:
-    """Return the handle of an object by its path; -1 when there is none."""
+    """Return the handle of an object; -1 when there is none.
+
+    Parameters
+    ----------
+    sim : object
+        CoppeliaSim's API.
+    path : str
+        Path of the object in the scene.
+    """
     return int(sim.getObject(path, {"noError": True}))
 
 
