@@ -134,6 +134,15 @@ def test_joined_motions_follow_each_other():
     assert len(whole.poses) == len(whole.Vs) == len(whole.As) == 3
 
 
+@pytest.mark.parametrize("missing", ["Vs", "As"])
+def test_parts_without_velocities_or_accelerations_are_refused(missing: str):
+    rows = {"Vs": np.zeros((1, 6)), "As": np.zeros((1, 6))}
+    part = PosePoints(np.array([1.0]), (Pose.identity(),), **rows)
+    incomplete = PosePoints(np.array([1.0]), (Pose.identity(),), **{**rows, missing: None})
+    with pytest.raises(InputError, match="need velocities and accelerations"):
+        join_points(part, incomplete)
+
+
 BEND = Pose(rotation_from_vector([0, 0, 3.1]), np.zeros(3))
 
 

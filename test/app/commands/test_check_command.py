@@ -25,7 +25,7 @@ from arm_control.model.urdf.load import load_urdf
 from arm_control.model.urdf.warnings import find_warnings, mesh_warnings
 from arm_control.model.urdf.xml import printable, read_robot
 
-REPO = Path(__file__).parents[2]
+REPO = Path(__file__).parents[3]
 UR5 = REPO / "urdf" / "ur5" / "ur5.urdf"
 UR5_TEXT = UR5.read_text()
 
