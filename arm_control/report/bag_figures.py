@@ -20,6 +20,7 @@ from arm_control.messages.obstacle_tracker import HeardObstacles
 from arm_control.model import RobotModel
 from arm_control.motion.goals import PoseMotion, Target
 from arm_control.motion.pose_follower import PoseFollower
+from arm_control.report.figures import linear_angular_norms
 from arm_control.simulation.recording import Recording
 
 LOOKS = 1500
@@ -162,7 +163,7 @@ def task(bag: Bag, series: JointSeries, model: RobotModel) -> Task:
     p, p_des = (np.array([pair[i].p for pair in rows]) for i in range(2))
     starts = np.array(sorted({max(order.stamp_ns, int(series.times[0])) for order in orders}), dtype=np.int64)
     goal_times = (starts[starts <= series.times[-1]] - series.times[0]) * 1e-9
-    position, orientation = (np.linalg.norm(error[:, part], axis=1) for part in (slice(3), slice(3, 6)))
+    position, orientation = linear_angular_norms(error)
     p_des = p_des if orders else p_des * np.nan
     return Task(series.t[chosen], p, p_des, position, orientation, condition, distance, goal_times)
 

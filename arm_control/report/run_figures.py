@@ -1,7 +1,8 @@
-"""Figures of a run, from what went over the topics: was every target reached, every limit kept?
+"""Figures of a live run, or of a bag, from its messages: targets reached, limits kept.
 
-Nothing here trusts the controller's own words: poses come from the recorded joint positions, torque
-and its steps from the recorded commands.
+Nothing comes from the controller's own figures: poses are computed from the recorded joint positions, torque and its
+rate are those of the recorded commands. :mod:`arm_control.report.figures` has what simulations share, and says where
+they differ.
 """
 
 from __future__ import annotations
@@ -12,15 +13,26 @@ import numpy as np
 
 from arm_control.control.effort_gate import GateParameters
 from arm_control.control.osc.osc_parameters import OscParameters
-from arm_control.maths.poses import Array, Pose, rotation_vector
+from arm_control.control.osc.task import pose_error
+from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel
 from arm_control.motion.target_files import TargetList
+from arm_control.report.figures import (
+    end_effector_motion,
+    goal_pose,
+    linear_angular_norms,
+    straightness,
+    text_table,
+    torque_shares,
+)
 from arm_control.simulation.recording import Recording
 
 LIMIT_TOLERANCE = 1.005
 """How far a speed may overshoot its limit."""
 STRAIGHTNESS = 0.02
 """How far a path may leave the straight line, as a share of its length."""
+COLUMN_WIDTHS = (6, 9, 6, 11, 9, 10, 13, 8)
+"""Of the table of targets."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +61,19 @@ class Reach:
     deviation: float
     speed: float
     angular_speed: float
+
+    def cells(self) -> tuple[str, ...]:
+        """Return the row of the report's table."""
+        return (
+            str(self.number),
+            f"{self.length:.3f}",
+            f"{np.degrees(self.angle):.1f}",
+            f"{1e3 * self.position_error:.5f}",
+            f"{np.degrees(self.orientation_error):.5f}",
+            f"{100 * self.deviation:.2f} %",
+            f"{self.speed:.4f}",
+            f"{self.angular_speed:.4f}",
+        )
 
 
 @dataclass(frozen=True)
@@ -92,14 +117,10 @@ class Report:
         return bool(self.reaches) and all(figure.kept for figure in self.figures if figure.required)
 
     def __str__(self) -> str:
-        head = "target   way [m]  [deg]   left [mm]     [deg]   off line   speed [m/s]  [rad/s]"
-        rows = [
-            f"{r.number:6d} {r.length:9.3f} {np.degrees(r.angle):6.1f} {1e3 * r.position_error:11.5f}"
-            f" {np.degrees(r.orientation_error):9.5f} {100 * r.deviation:8.2f} % {r.speed:13.4f} {r.angular_speed:8.4f}"
-            for r in self.reaches
-        ]
+        head = ("target", "way [m]", "[deg]", "left [mm]", "[deg]", "off line", "speed [m/s]", "[rad/s]")
+        reaches = text_table([head, *(reach.cells() for reach in self.reaches)], COLUMN_WIDTHS, gap=" ", n_left=0)
         known = [str(figure) for figure in self.figures if np.isfinite(figure.value)]
-        return "\n".join([head, *rows, "", *known])
+        return "\n".join([reaches, "", *known])
 
 
 def make_report(
@@ -125,36 +146,31 @@ def make_report(
     Report
     """
     period_ns = round(targets.period * 1e9)
-    poses = [model.pose(q) for q in recording.q]
-    twists = np.array([model.evaluate(q, v).V_WE for q, v in zip(recording.q, recording.v, strict=True)])
+    poses, twists = end_effector_motion(recording.q, recording.v, model)
     reaches = []
     for number, target in enumerate(recording.targets, start=1):
         begin, end = np.searchsorted(recording.state_stamps, (target.stamp_ns, target.stamp_ns + period_ns))
         if end < recording.state_stamps.size:
-            goal = model.pose(recording.q[begin], target.frame) @ target.X_FT
+            goal = goal_pose(target, recording, model)
             reaches.append(_reach(number, poses[begin : end + 1], twists[begin : end + 1], goal))
-    return Report(tuple(reaches), (*_reach_figures(reaches, targets, osc), *_torque_figures(recording, model, gate)))
+    figures = (*_reach_figures(reaches, targets, osc), *_torque_figures(recording, model, gate))
+    return Report(tuple(reaches), figures)
 
 
 def _reach(number: int, poses: list[Pose], twists: Array, goal: Pose) -> Reach:
-    start, last, points = poses[0], poses[-1], np.array([X.p for X in poses])
-    length, angle = float(np.linalg.norm(goal.p - start.p)), _angle(start, goal)
-    straight = (goal.p - start.p) / max(length, 1e-12)
-    away = (points - start.p) - np.outer((points - start.p) @ straight, straight)
+    errors = np.array([pose_error(poses[0], goal), pose_error(poses[-1], goal)])
+    (length, position_error), (angle, orientation_error) = linear_angular_norms(errors)
+    speeds, angular_speeds = linear_angular_norms(twists)
     return Reach(
         number,
-        length,
-        angle,
-        float(np.linalg.norm(goal.p - last.p)),
-        _angle(last, goal),
-        float(np.max(np.linalg.norm(away, axis=1))) / max(length, 1e-12),
-        float(np.max(np.linalg.norm(twists[:, :3], axis=1))),
-        float(np.max(np.linalg.norm(twists[:, 3:], axis=1))),
+        float(length),
+        float(angle),
+        float(position_error),
+        float(orientation_error),
+        straightness(np.array([X.p for X in poses]), goal.p),
+        float(speeds.max()),
+        float(angular_speeds.max()),
     )
-
-
-def _angle(a: Pose, b: Pose) -> float:
-    return float(np.linalg.norm(rotation_vector(b.R @ a.R.T)))
 
 
 def _reach_figures(reaches: list[Reach], targets: TargetList, osc: OscParameters | None) -> list[Figure]:
@@ -189,7 +205,7 @@ def _torque_figures(recording: Recording, model: RobotModel, gate: GateParameter
     missing = (stamps[-1] - stamps[0]) // np.diff(stamps).min() + 1 - stamps.size
     disordered = np.count_nonzero(np.diff(recording.state_stamps) <= 0)
     return [
-        Figure("torque, share of the joint's limit", float(np.max(np.abs(recording.tau) / model.tau_max)), 1.0, ""),
+        Figure("torque, share of the joint's limit", float(torque_shares(recording.tau, model).max()), 1.0, ""),
         Figure("change of torque", float(np.max(rate)), gate.rate_limit * (1 + 1e-9), "N m/s"),
         Figure("first torque, away from gravity compensation", float(start), 1.0 + 1e-9, "N m"),
         Figure("states without a command", unanswered / recording.state_stamps.size * 100, 1.0, "%"),

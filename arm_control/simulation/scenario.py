@@ -4,8 +4,8 @@ A scenario is one file below ``config/scenarios``; the launch files, ``arm_contr
 simulate`` read it here. Targets and motions have files of their own (:mod:`arm_control.motion.target_files`).
 
 Variants of a scenario differ in parameters of the nodes; the default is the first one. Checks are bounds on figures of
-:mod:`arm_control.report.metrics`: ``name: true`` or ``false``, ``name: {most: 0.01}`` or ``{least: 0.01}``, below the
-name of a variant or below ``all``.
+:mod:`arm_control.report.simulation_figures`: ``name: true`` or ``false``, ``name: {most: 0.01}`` or
+``{least: 0.01}``, below the name of a variant or below ``all``.
 """
 
 from __future__ import annotations

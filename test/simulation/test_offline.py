@@ -16,7 +16,7 @@ from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.control.osc.proposal import propose
 from arm_control.exceptions import ParameterError
 from arm_control.motion.references import Reference
-from arm_control.report.metrics import figures_of
+from arm_control.report.simulation_figures import figures_of
 from arm_control.simulation.mujoco_simulator import MujocoSimulator
 from arm_control.simulation.offline import Simulation
 from arm_control.simulation.recording import Trace

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from arm_control.report.metrics import Figures, failures, figures_of
+from arm_control.report.simulation_figures import Figures, failures, figures_of
 from arm_control.simulation.offline import Simulation
 from arm_control.simulation.scenario import Scenario, scenario_names
 

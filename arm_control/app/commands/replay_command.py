@@ -117,9 +117,12 @@ def _replay_offline(bag: Bag, options: argparse.Namespace) -> int:
 
 
 def _comparison_table(comparison: Comparison, model: RobotModel, tolerance: float) -> str:
-    lines = [f"{'joint':28}{'largest difference':>20}{'of its limit':>16}"]
+    from arm_control.report.figures import text_table
+
+    rows = [("joint", "largest difference", "of its limit")]
     for name, share, limit in zip(model.joint_names, comparison.largest, model.tau_max, strict=True):
-        lines.append(f"{name:28}{share * limit:20.3g}{share:16.3g}")
+        rows.append((name, f"{share * limit:.3g}", f"{share:.3g}"))
+    lines = [text_table(rows, (28, 20, 16), gap="")]
     same = "the same to the last bit" if comparison.identical else f"largest {comparison.largest.max():.3g} of a limit"
     lines.append(f"{comparison.compared} commands compared: {same}")
     if comparison.missing:
@@ -144,11 +147,12 @@ def _write_commands(path: str, model: RobotModel, commands: Any) -> None:
 def _replay_model(bag: Bag, options: argparse.Namespace) -> int:
     from arm_control.messages.bags.contents import joint_series, need
     from arm_control.messages.bags.replay_setup import arm_of
+    from arm_control.report.figures import text_table
     from arm_control.report.inverse_dynamics import WINDOW, inverse_dynamics, summary
 
     series = need(joint_series(bag, options.topic), options.topic, bag).increasing()
     model = arm_of(bag, arm_choice(options), series.names)
     print(f"{len(series.stamps)} states; accelerations from lines fitted to the velocities within {WINDOW:g} s\n")
-    for name, *cells in summary(inverse_dynamics(series, model), model):
-        print(f"{name:28}" + "".join(f"{cell:>14}" for cell in cells))
+    rows = summary(inverse_dynamics(series, model), model)
+    print(text_table(rows, (28, *[14] * len(rows[0][1:])), gap=""))
     return 0

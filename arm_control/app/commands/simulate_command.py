@@ -28,7 +28,7 @@ def add_command(commands: Any) -> None:
 
 def _simulate(options: argparse.Namespace) -> int:
     """Simulate every variant of a scenario, and compare. Exit status: 0 when every check of the scenario holds."""
-    from arm_control.report.metrics import failures, figures_of, table
+    from arm_control.report.simulation_figures import failures, figures_of, table
     from arm_control.simulation.offline import Simulation
 
     scenario = Scenario.load(options.scenario)

@@ -13,6 +13,7 @@ from arm_control.control.osc.task import rows_of
 from arm_control.control.osc.task_inertia import scaled_jacobian
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
+from arm_control.report.figures import linear_angular_norms, torque_shares
 from arm_control.report.pictures.in_space import draw_run, draw_runs, same_frame, views
 from arm_control.report.pictures.style import (
     BLUE,
@@ -123,7 +124,7 @@ def _over_time(
 def _error(axes: Any, scenario: Scenario, runs: Mapping[str, Trace], _: Any, colours: Mapping[str, str]) -> None:
     highest, todo = 0.0, scenario.targets() or scenario.motion()
     for name, trace in runs.items():
-        error = 1e3 * np.linalg.norm(trace.error[:, :3], axis=1)
+        error = 1e3 * linear_angular_norms(trace.error)[0]
         highest = max(highest, float(error.max()))
         axes.plot(trace.t, np.maximum(error, 1e-6), color=colours[name], linewidth=1.3, label=name or None)
     style(axes, "Distance to where it should be", ylabel="[mm]")
@@ -157,7 +158,7 @@ def _torque(axes: Any, _: Any, runs: Mapping[str, Trace], model: RobotModel, col
 
 def _share(tau: Array, model: RobotModel) -> Array:
     """Largest share of the limit, shape (n,); what is no number counts as a million."""
-    return np.nan_to_num(np.abs(tau) / model.tau_max, nan=1e6, posinf=1e6).max(axis=1)
+    return np.nan_to_num(torque_shares(tau, model), nan=1e6, posinf=1e6).max(axis=1)
 
 
 def _distance(axes: Any, _: Any, runs: Mapping[str, Trace], __: Any, colours: Mapping[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""What the pictures show of a recording: where the end effector was, where it should have been."""
+"""Actual and desired motion of the end effector in a recording, for the pictures."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from arm_control.control.osc.task import pose_error
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array, Pose, rotation_vector
+from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel
-from arm_control.simulation.recording import Recording
+from arm_control.report.figures import end_effector_motion, goal_pose, linear_angular_norms
+from arm_control.simulation.recording import Recording, Stamps
 
 MAX_SAMPLES = 25_000
 """States a picture is drawn from; of a longer recording every second, third ... one is taken."""
@@ -78,38 +80,23 @@ def make_track(recording: Recording, model: RobotModel) -> Track:
     if not recording.state_stamps.size:
         raise InputError("a recording without a state cannot be drawn")
     stride = -(-recording.state_stamps.size // MAX_SAMPLES)
-    stamps, q, v = recording.state_stamps[::stride], recording.q[::stride], recording.v[::stride]
-    terms = [model.evaluate(*state) for state in zip(q, v, strict=True)]
-    poses, twists = [term.X_WE for term in terms], np.array([term.V_WE for term in terms])
+    stamps = recording.state_stamps[::stride]
+    q = recording.q[::stride]
+    poses, twists = end_effector_motion(q, recording.v[::stride], model)
     goals, goal_stamps = _goals(recording, model)
     active = np.searchsorted(goal_stamps, stamps, side="right") - 1
-    errors = [_error(goals[i], X) if i >= 0 else (np.nan, np.nan) for i, X in zip(active, poses, strict=True)]
-    position_error, orientation_error = np.array(errors).T
-    speed, angular_speed = (np.linalg.norm(twists[:, part], axis=1) for part in (slice(3), slice(3, 6)))
-    seconds, goal_seconds = ((s - stamps[0]) * 1e-9 for s in (stamps, goal_stamps))
-    return Track(
-        seconds,
-        q,
-        np.array([X.p for X in poses]),
-        position_error,
-        orientation_error,
-        speed,
-        angular_speed,
-        goals,
-        np.maximum(goal_seconds, 0.0),
-        active,
-    )
+    errors = [pose_error(X, goals[i]) if i >= 0 else np.full(6, np.nan) for i, X in zip(active, poses, strict=True)]
+    position_error, orientation_error = linear_angular_norms(np.array(errors))
+    speed, angular_speed = linear_angular_norms(twists)
+    goal_times = np.maximum((goal_stamps - stamps[0]) * 1e-9, 0.0)
+    p = np.array([X.p for X in poses])
+    t = (stamps - stamps[0]) * 1e-9
+    return Track(t, q, p, position_error, orientation_error, speed, angular_speed, goals, goal_times, active)
 
 
-def _goals(recording: Recording, model: RobotModel) -> tuple[tuple[Pose, ...], npt.NDArray[np.int64]]:
+def _goals(recording: Recording, model: RobotModel) -> tuple[tuple[Pose, ...], Stamps]:
     """Targets that became active, in the world, and their stamps [ns]."""
     last = recording.state_stamps[-1]
     targets = [target for target in recording.targets if target.stamp_ns <= last]
     stamps = np.array([target.stamp_ns for target in targets], dtype=np.int64)
-    states = recording.q[np.searchsorted(recording.state_stamps, stamps)]
-    return tuple(model.pose(q, target.frame) @ target.X_FT for q, target in zip(states, targets, strict=True)), stamps
-
-
-def _error(goal: Pose, actual: Pose) -> tuple[float, float]:
-    angle = np.linalg.norm(rotation_vector(goal.R @ actual.R.T))
-    return float(np.linalg.norm(goal.p - actual.p)), float(angle)
+    return tuple(goal_pose(target, recording, model) for target in targets), stamps

@@ -13,7 +13,7 @@ from arm_control.model import RobotModel
 from arm_control.motion.goals import Target
 from arm_control.motion.pose_trajectory import PosePoints
 from arm_control.motion.target_files import Motion, TargetList
-from arm_control.report.metrics import MEANING, failures, figures_of, table
+from arm_control.report.simulation_figures import MEANING, failures, figures_of, table
 from arm_control.simulation.recording import Trace
 
 MS = 1_000_000

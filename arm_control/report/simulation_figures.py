@@ -1,4 +1,7 @@
-"""Figures of simulated runs, side by side for the variants of a scenario, and whether they are what they must be."""
+"""Figures of simulated runs, side by side for the variants of a scenario, and the requirements they fail.
+
+:mod:`arm_control.report.figures` has what live runs and bags share, and says where they differ.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,20 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from arm_control.core.parameters import refuse_unknown
 from arm_control.exceptions import ParameterError
-from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.motion.target_files import Motion, TargetList
+from arm_control.report.figures import linear_angular_norms, straightness, text_table, torque_shares
 from arm_control.simulation.recording import Trace
 
 Figures = dict[str, float]
 SETTLED = 1.0
 """A motion's error counts for ``following_error`` from so long after its first point on [s]."""
-SHORT = 0.01
-"""Ways shorter than this [m] have no straightness."""
+SHORTEST = 0.01
+"""Ways shorter than this [m] count as straight."""
 
 MEANING = {
     "reached": ("", "every target within its tolerances at the end of its period, or the motion's end"),
@@ -58,16 +62,16 @@ def figures_of(trace: Trace, model: RobotModel, targets: TargetList | None, moti
     model : RobotModel
         The arm.
     targets : TargetList or None
-        What was to be reached.
+        Its targets.
     motion : Motion or None
-        What was to be followed.
+        Its motion of the end effector.
 
     Returns
     -------
     dict of str to float
         By the names of :data:`MEANING`.
     """
-    distance = np.linalg.norm(trace.error[:, :3], axis=1)
+    distance, _ = linear_angular_norms(trace.error)
     is_late = trace.t >= (motion.points.times[0] + SETTLED if motion else np.inf)
     nearest = float(trace.distance.min(initial=np.inf))
     figures = dict.fromkeys(MEANING, float("nan"))
@@ -75,7 +79,7 @@ def figures_of(trace: Trace, model: RobotModel, targets: TargetList | None, moti
         "rms_error": float(np.sqrt(np.mean(distance**2))),
         "largest_error": float(distance.max()),
         "final_error": float(distance[-1]),
-        "torque_share": float(np.max(np.abs(trace.tau) / model.tau_max)),
+        "torque_share": float(torque_shares(trace.tau, model).max()),
         "law_torque_share": _law_torque_share(trace, model),
         "braked": float(trace.braking.sum()) * 1e-9 * trace.timestep_ns,
         "torque_step": float(np.abs(np.diff(trace.tau, axis=0)).max(initial=0.0)),
@@ -92,19 +96,21 @@ def figures_of(trace: Trace, model: RobotModel, targets: TargetList | None, moti
     if targets is not None:
         figures |= _of_targets(trace, targets)
     elif motion is not None:
-        figures["reached"] = float(bool(_within(trace, motion)[-1]))
+        figures["reached"] = float(bool(_within_tolerances(trace, motion)[-1]))
     return figures
 
 
 def failures(figures: Figures, required: Mapping[str, Any], where: str = "checks") -> list[str]:
-    """Sentences about the figures that are not as required; none when all are.
+    """Return a sentence for each figure that does not meet its requirement.
 
     Parameters
     ----------
     figures : dict of str to float
-        Those of a run.
+        Figures of a run.
     required : mapping
-        By name true, false, or a mapping of ``most`` and ``least``.
+        Requirements by name of the figure: true, false, or a mapping of ``most`` and ``least``.
+    where : str
+        Place of the requirements, for the message of an error.
 
     Raises
     ------
@@ -112,12 +118,12 @@ def failures(figures: Figures, required: Mapping[str, Any], where: str = "checks
         When a requirement names no figure, or is of another form.
     """
     refuse_unknown(required, MEANING, where)
-    found = []
+    sentences = []
     for name, rule in required.items():
         value = figures[name]
         if isinstance(rule, bool):
             if value != float(rule):
-                found.append(f"{name} is {_shown(name, value)}, required is {'yes' if rule else 'no'}")
+                sentences.append(f"{name} is {_formatted(name, value)}, required is {'yes' if rule else 'no'}")
             continue
         if not isinstance(rule, Mapping) or not rule:
             raise ParameterError(f"{where}: {name}: true, false, or most and least are needed, not {rule!r}")
@@ -125,26 +131,22 @@ def failures(figures: Figures, required: Mapping[str, Any], where: str = "checks
         low, high = float(rule.get("least", -np.inf)), float(rule.get("most", np.inf))
         if not low <= value <= high:
             bounds = " and ".join(f"at {key} {bound:g}" for key, bound in rule.items())
-            found.append(f"{name} is {_shown(name, value)}, required is {bounds}")
-    return found
+            sentences.append(f"{name} is {_formatted(name, value)}, required is {bounds}")
+    return sentences
 
 
 def table(by_variant: Mapping[str, Figures]) -> str:
     """The figures as text, a column for each variant; rows in which nobody has a figure are left out."""
-    heads = [name or "figure" for name in by_variant]
-    rows = [["", *heads]]
-    for name in MEANING:
+    rows = [["", *(name or "figure" for name in by_variant)]]
+    for name, (unit, _) in MEANING.items():
         values = [figures[name] for figures in by_variant.values()]
         if not np.isnan(values).all():
-            unit = MEANING[name][0]
             label = name.replace("_", " ") + (f" [{unit}]" if unit else "")
-            rows.append([label, *(_shown(name, value) for value in values)])
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [[cells[0].ljust(widths[0]), *map(str.rjust, cells[1:], widths[1:])] for cells in rows]
-    return "\n".join("  ".join(line).rstrip() for line in lines)
+            rows.append([label, *(_formatted(name, value) for value in values)])
+    return text_table(rows)
 
 
-def _shown(name: str, value: float) -> str:
+def _formatted(name: str, value: float) -> str:
     if np.isnan(value):
         return "-"
     if name in ("reached", "touches", "diverged"):
@@ -154,28 +156,32 @@ def _shown(name: str, value: float) -> str:
 
 def _of_targets(trace: Trace, targets: TargetList) -> Figures:
     """Whether, how fast and how straight targets were reached; only those whose period ended."""
-    good, t = _within(trace, targets), trace.t
-    reached, times, off = [], [], [0.0]
+    good = _within_tolerances(trace, targets)
+    t = trace.t
+    reached = []
+    times = []
+    off_line = [0.0]
     for target in trace.targets:
-        begin, end = target.stamp_ns * 1e-9, target.stamp_ns * 1e-9 + targets.period
+        begin = target.stamp_ns * 1e-9
+        end = begin + targets.period
         if end > t[-1] + 2e-3:
             continue
         mine = np.flatnonzero((t >= begin - 1e-9) & (t < end - 1e-9))
         bad = np.flatnonzero(~good[mine])
         reached.append(bool(good[mine[-1]]))
         times.append(float(t[mine[bad[-1]]] - begin) if bad.size else 0.0)
-        off.append(_off_line(trace.p[mine], trace.p_des[mine[0]]))
+        off_line.append(straightness(trace.p[mine], trace.p_des[mine[0]], SHORTEST))
     done = bool(reached) and all(reached)
     return {
         "reached": float(done),
         "reached_share": sum(reached) / max(len(reached), 1),
         "time_to_reach": max(times) if done else float("nan"),
-        "straightness": max(off),
+        "straightness": max(off_line),
     }
 
 
 def _law_torque_share(trace: Trace, model: RobotModel) -> float:
-    share = np.abs(trace.tau_asked) / model.tau_max
+    share = torque_shares(trace.tau_asked, model)
     return float(np.where(np.isfinite(share), share, np.inf).max())
 
 
@@ -188,16 +194,6 @@ def _speeds(trace: Trace) -> Figures:
     }
 
 
-def _within(trace: Trace, wanted: TargetList | Motion) -> Array:
-    position, orientation = (np.linalg.norm(trace.error[:, part], axis=1) for part in (slice(3), slice(3, 6)))
-    return (position <= wanted.position_tolerance) & (orientation <= wanted.orientation_tolerance)
-
-
-def _off_line(p: Array, goal: Array) -> float:
-    """Largest distance from the straight line, as a share of its length."""
-    way = goal - p[0]
-    length = float(np.linalg.norm(way))
-    if length < SHORT:
-        return 0.0
-    along = (p - p[0]) @ way / length
-    return float(np.linalg.norm(p - p[0] - np.outer(along, way / length), axis=1).max()) / length
+def _within_tolerances(trace: Trace, goal: TargetList | Motion) -> npt.NDArray[np.bool_]:
+    distance, angle = linear_angular_norms(trace.error)
+    return (distance <= goal.position_tolerance) & (angle <= goal.orientation_tolerance)
