@@ -11,8 +11,7 @@ from arm_control.control.osc.task import pose_error
 from arm_control.control.osc.task_inertia import condition_number
 from arm_control.exceptions import ArmControlError, cause_of
 from arm_control.maths.poses import Array
-from arm_control.messages.bags.contents import JointSeries, joint_series
-from arm_control.messages.bags.reader import Bag, Topic
+from arm_control.messages.bags.bag import Bag, JointSeries, Topic, joint_series
 from arm_control.messages.bags.replay import Commands
 from arm_control.messages.fields import nanoseconds
 from arm_control.messages.goal_messages import POSE_GOALS, pose_goal_of
@@ -219,7 +218,7 @@ def power(series: JointSeries, effort: Array) -> Power:
 
 def torque_terms(bag: Bag, topic: str = "torque_terms/") -> dict[str, JointSeries]:
     """What torque was made of, by name; terms without a message are left out."""
-    names = [t.name.strip("/") for t in bag.topics if topic in t.name and t.kind.endswith("/JointState")]
+    names = [t.name.strip("/") for t in bag.topics if topic in t.name and t.type_name.endswith("/JointState")]
     found = {name.rpartition("/")[2]: joint_series(bag, name) for name in names}
     return {name: series for name, series in found.items() if len(series.stamps)}
 

@@ -17,8 +17,7 @@ import numpy as np
 from arm_control.control.loop import OscLoopParameters
 from arm_control.exceptions import ArmControlError, BagError
 from arm_control.maths.poses import Array
-from arm_control.messages.bags.contents import JointSeries, joint_series, need
-from arm_control.messages.bags.reader import Bag
+from arm_control.messages.bags.bag import Bag, JointSeries, joint_series, require_states
 from arm_control.messages.bags.replay import Commands, recorded_commands
 from arm_control.messages.bags.replay_setup import Choice, arm_of, controller_of, scenario_of
 from arm_control.model import RobotModel
@@ -92,7 +91,7 @@ def write_report(bag: Bag, folder: Path, choice: Choice, topic: str = "joint_sta
     BagError
         When the bag has no joint states that can be read, or the folder cannot be written.
     """
-    everything = need(joint_series(bag, topic), topic, bag)
+    everything = require_states(joint_series(bag, topic), topic, bag)
     series = everything.increasing()
     model, why = _arm(bag, choice, series)
     draft = _Draft(bag, folder, series, model, choice)
@@ -288,9 +287,9 @@ def _add_contents(draft: _Draft) -> None:
     head = ("topic", "type", "messages", "rate [Hz]", "longest gap [s]", "stamps 0", "not increasing", "malformed", "")
     rows = [head]
     for f in analysis.topic_figures(draft.bag):
-        note = f.topic.trouble or ("latched" if f.topic.latched else "")
+        note = f.topic.error or ("latched" if f.topic.latched else "")
         counts = (str(f.no_stamp), str(f.not_increasing), str(f.malformed))
-        rows.append((f.topic.name, f.topic.kind, str(f.count), _number(f.rate), _number(f.gap), *counts, note))
+        rows.append((f.topic.name, f.topic.type_name, str(f.count), _number(f.rate), _number(f.gap), *counts, note))
     causes = "; ".join(f"{name}: {cause} ({n})" for (name, cause), n in draft.bag.malformed.items())
     draft.add("What is in the bag", f"Malformed: {causes}." if causes else "", rows)
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from arm_control.exceptions import BagError
 from arm_control.maths.poses import Array
-from arm_control.messages.bags.contents import JointSeries
+from arm_control.messages.bags.bag import JointSeries
 from arm_control.model import RobotModel
 
 WINDOW = 0.1

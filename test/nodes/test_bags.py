@@ -21,7 +21,7 @@ from std_msgs.msg import Bool, String
 from arm_control import RobotModel, urdf_path
 from arm_control.app import cli
 from arm_control.exceptions import BagError
-from arm_control.messages.bags.contents import joint_series
+from arm_control.messages.bags.bag import joint_series
 from arm_control.messages.bags.message_definitions import plain
 from arm_control.messages.bags.reader import read_bag
 from arm_control.messages.bags.replay import compare, recorded_commands, replayed_commands

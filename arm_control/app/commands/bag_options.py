@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from arm_control.exceptions import ArmControlError
 
 if TYPE_CHECKING:
-    from arm_control.messages.bags.reader import Bag
+    from arm_control.messages.bags.bag import Bag
     from arm_control.messages.bags.replay_setup import Choice
 
 ARM_OPTIONS = ("namespace", "scenario", "variant", "params_file", "urdf", "tip", "base")
@@ -65,7 +65,7 @@ def open_bag(options: argparse.Namespace) -> Bag:
 def print_unread(bag: Bag) -> None:
     """Print the topics that could not be read, and the count of malformed messages."""
     for topic in bag.topics:
-        if topic.trouble:
-            print(f"not read: {topic.name}: {topic.trouble}")
+        if topic.error:
+            print(f"not read: {topic.name}: {topic.error}")
     for (topic_name, cause), count in bag.malformed.items():
         print(f"malformed: {topic_name}: {count} messages: {cause}")

@@ -18,7 +18,7 @@ from arm_control.app.commands.bag_options import (
 from arm_control.exceptions import ArmControlError
 
 if TYPE_CHECKING:
-    from arm_control.messages.bags.reader import Bag
+    from arm_control.messages.bags.bag import Bag
     from arm_control.messages.bags.replay import Comparison
     from arm_control.model import RobotModel
 
@@ -145,12 +145,12 @@ def _write_commands(path: str, model: RobotModel, commands: Any) -> None:
 
 
 def _replay_model(bag: Bag, options: argparse.Namespace) -> int:
-    from arm_control.messages.bags.contents import joint_series, need
+    from arm_control.messages.bags.bag import joint_series, require_states
     from arm_control.messages.bags.replay_setup import arm_of
     from arm_control.report.figures import text_table
     from arm_control.report.inverse_dynamics import WINDOW, inverse_dynamics, summary
 
-    series = need(joint_series(bag, options.topic), options.topic, bag).increasing()
+    series = require_states(joint_series(bag, options.topic), options.topic, bag).increasing()
     model = arm_of(bag, arm_choice(options), series.names)
     print(f"{len(series.stamps)} states; accelerations from lines fitted to the velocities within {WINDOW:g} s\n")
     rows = summary(inverse_dynamics(series, model), model)

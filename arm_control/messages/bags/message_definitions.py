@@ -1,4 +1,9 @@
-"""Types of messages in bags: how their bytes are read, by the definitions that a bag brings along."""
+"""Types of messages in bags: decoders by the definitions in a bag, and messages to fill without ROS.
+
+``rosbags`` parses definitions and generates the decoders. Written here is the check that a bag's definitions of the
+types that this package reads (:data:`READ_HERE`) have the fields of ROS: a damaged or hostile definition would give
+messages with other fields.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +21,7 @@ from arm_control.maths.poses import Array
 from arm_control.messages.build import MessageBuilder
 
 NEWEST = "kilted"
-"""The ROS whose types are meant where nothing says another one."""
+"""The ROS release of types without a definition."""
 READ_HERE = (
     *("builtin_interfaces/msg/Time", "builtin_interfaces/msg/Duration", "std_msgs/msg/Header", "std_msgs/msg/String"),
     *("std_msgs/msg/Float64", "sensor_msgs/msg/JointState", "trajectory_msgs/msg/JointTrajectory"),
@@ -25,66 +30,68 @@ READ_HERE = (
     *("geometry_msgs/msg/Twist", "trajectory_msgs/msg/MultiDOFJointTrajectoryPoint"),
     *("visualization_msgs/msg/Marker", "visualization_msgs/msg/MarkerArray"),
 )
-"""Types whose fields are used: a bag must define them as they are here."""
-LATER = {"visualization_msgs/msg/Marker": ("texture", "uv_coordinates", "mesh_file", "texture_resource")}
-"""Fields that older ROS does not have."""
-IDL = "=" * 80 + "\n"
+"""Types whose fields are read: a bag must define them as ROS does."""
+LATER_FIELDS = {"visualization_msgs/msg/Marker": ("texture", "uv_coordinates", "mesh_file", "texture_resource")}
+"""Fields that older releases of ROS do not have."""
+IDL_SEPARATOR = "=" * 80 + "\n"
 
 
-class Reading:
-    """How messages of one type are read.
+class Decoder:
+    """Decodes the messages of one type.
 
     Parameters
     ----------
     store : Typestore
-        Knows the type.
-    kind : str
+        Definitions, that of the type among them.
+    type_name : str
         The type.
     is_ros1 : bool
         Whether the bytes are those of ROS 1.
     """
 
-    def __init__(self, store: Typestore, kind: str, is_ros1: bool) -> None:
-        self._store, self._kind, self._is_ros1 = store, kind, is_ros1
+    def __init__(self, store: Typestore, type_name: str, is_ros1: bool) -> None:
+        self._store = store
+        self._type_name = type_name
+        self._is_ros1 = is_ros1
 
     def content(self, raw: bytes) -> Any:
-        """Return a message with the fields of its type.
+        """Return the message with the fields of its type.
 
         Raises
         ------
         BagError
-            When the bytes are not those of such a message.
+            When the bytes are not a message of the type.
         """
         try:
             if self._is_ros1:
-                return self._store.deserialize_ros1(raw, self._kind)
-            return self._store.deserialize_cdr(raw, self._kind)
+                return self._store.deserialize_ros1(raw, self._type_name)
+            return self._store.deserialize_cdr(raw, self._type_name)
         except Exception as error:  # generated code raises what its bytes make it raise
-            raise BagError(f"not readable as {self._kind}: {type(error).__name__}") from error
+            raise BagError(f"not readable as {self._type_name}: {type(error).__name__}") from error
 
     def cdr(self, raw: bytes) -> bytes:
-        """Return the bytes as ROS 2 puts them on the wire.
+        """Return the bytes in the encoding of ROS 2.
 
         Raises
         ------
         BagError
-            When the bytes are not those of such a message.
+            When the bytes are not a message of the type.
         """
         if not self._is_ros1:
             return raw
         try:
-            return bytes(known_types(NEWEST).ros1_to_cdr(raw, self._kind))
+            return bytes(known_types(NEWEST).ros1_to_cdr(raw, self._type_name))
         except Exception as error:
-            raise BagError(f"not readable as {self._kind}: {type(error).__name__}") from error
+            raise BagError(f"not readable as {self._type_name}: {type(error).__name__}") from error
 
 
-def reading_of(connection: Connection) -> Reading:
-    """Return how messages of a connection are read.
+def decoder_of(connection: Connection) -> Decoder:
+    """Return the decoder of a connection's messages.
 
     Raises
     ------
     BagError
-        When its type is unknown, here and in the bag.
+        When its type is unknown, here and in the bag, or defined otherwise than by ROS.
     """
     is_ros1 = isinstance(connection.ext, ConnectionExtRosbag1)
     definition = connection.msgdef
@@ -93,46 +100,53 @@ def reading_of(connection: Connection) -> Reading:
         is_idl = definition.format == MessageDefinitionFormat.IDL
         store = _own_types(definition.data, connection.msgtype, is_idl, is_ros1) or store
     known = known_types("ros1_noetic" if is_ros1 else NEWEST)
-    for kind in READ_HERE:
-        if kind in store.types and store is not known and _fields(store, kind) != _fields(known, kind):
-            raise BagError(f"{connection.msgtype} is damaged, or another type of that name: see {kind}")
+    for name in READ_HERE:
+        if name in store.types and store is not known and _fields(store, name) != _fields(known, name):
+            raise BagError(f"{connection.msgtype} is damaged, or another type of that name: see {name}")
     if connection.msgtype not in store.types:
         raise BagError(f"unknown type {connection.msgtype}")
-    return Reading(store, connection.msgtype, is_ros1)
+    return Decoder(store, connection.msgtype, is_ros1)
 
 
-def _fields(store: Typestore, kind: str) -> list[Any]:
-    """Names and types of the fields of a type, but for those that came later."""
-    return [field for field in store.fielddefs[kind][1] if field[0] not in LATER.get(kind, ())]
+def _fields(store: Typestore, type_name: str) -> list[Any]:
+    """Names and types of the fields that all releases of ROS have."""
+    return [field for field in store.fielddefs[type_name][1] if field[0] not in LATER_FIELDS.get(type_name, ())]
 
 
 @cache
 def known_types(name: str) -> Typestore:
-    """Return the types of a ROS by its name; those of :data:`NEWEST` where there are none of that name."""
+    """Return the types of a release of ROS, by its name; those of :data:`NEWEST` for an unknown name."""
     stores = {store.value.removeprefix("ros2_"): store for store in Stores}
     return get_typestore(stores.get(name, Stores.ROS2_KILTED))
 
 
 def local_types() -> Typestore:
-    """Return the types of the ROS that this process runs with."""
+    """Return the types of the release of ROS in this process's environment."""
     return known_types(os.environ.get("ROS_DISTRO") or NEWEST)
 
 
 @cache
-def _own_types(text: str, kind: str, is_idl: bool, is_ros1: bool) -> Typestore | None:
-    """The types a definition brings along; None where it cannot be used."""
+def _own_types(text: str, type_name: str, is_idl: bool, is_ros1: bool) -> Typestore | None:
+    """Types of a definition in a bag; None where it cannot be parsed, and the type may be known without it."""
     try:
         known = known_types("ros1_noetic" if is_ros1 else NEWEST)
-        if not is_ros1 and kind in known.types and known.generate_msgdef(kind, ros_version=2)[0] == text:
+        if not is_ros1 and type_name in known.types and known.generate_msgdef(type_name, ros_version=2)[0] == text:
             return known
         store = get_typestore(Stores.EMPTY)
         if not is_idl:
-            store.register(get_types_from_msg(text, kind))
-        for part in text.split(IDL)[1:] if text.startswith(f"{IDL}IDL: ") else [f"\n{text}"] if is_idl else ():
-            store.register(get_types_from_idl(part.partition("\n")[2]))
+            store.register(get_types_from_msg(text, type_name))
+        for part in _idl_parts(text) if is_idl else ():
+            store.register(get_types_from_idl(part))
         return store
-    except Exception:  # a definition that cannot be parsed: the type may be known without it
+    except Exception:  # the parser raises anything for a damaged text
         return None
+
+
+def _idl_parts(text: str) -> list[str]:
+    """Texts of the types in one IDL definition, as a recorder joins them."""
+    if not text.startswith(f"{IDL_SEPARATOR}IDL: "):
+        return [text]
+    return [part.partition("\n")[2] for part in text.split(IDL_SEPARATOR)[1:]]
 
 
 def new_message(type_name: str) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 from arm_control.control.loop import LoopParameters
 from arm_control.core.files import file_parameters, urdf_path
 from arm_control.exceptions import BagError
-from arm_control.messages.bags.reader import Bag
+from arm_control.messages.bags.bag import Bag
 from arm_control.model import RobotModel
 from arm_control.model.arm_parameters import ArmParameters
 from arm_control.model.urdf.load import read_source

@@ -23,7 +23,7 @@ from rosgraph_msgs.msg import Clock
 from arm_control.core.progress import progress_bar
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import BagError
-from arm_control.messages.bags.reader import Bag, Message, Topic
+from arm_control.messages.bags.bag import Bag, Message, Topic
 from arm_control.model.urdf.xml import printable
 from arm_control.nodes.support.arm_node import LOSSLESS, STATE, check_environment
 from arm_control.nodes.support.conversions import message_class, ros
@@ -163,10 +163,10 @@ class PlayerNode(Node):
 
     def _trouble(self, topic: Topic) -> str:
         """Why a topic is not played; empty when it is."""
-        if topic.trouble:
-            return topic.trouble
+        if topic.error:
+            return topic.error
         try:
-            message_class(topic.kind)
+            message_class(topic.type_name)
             validate_full_topic_name(_absolute(topic.name))
         except (BagError, InvalidTopicNameException) as error:
             return printable(str(error))
@@ -212,7 +212,7 @@ class PlayerNode(Node):
             reliability=ReliabilityPolicy.RELIABLE if topic.reliable else ReliabilityPolicy.BEST_EFFORT,
             durability=DurabilityPolicy.TRANSIENT_LOCAL if topic.latched else DurabilityPolicy.VOLATILE,
         )
-        return self.create_publisher(message_class(topic.kind), _absolute(topic.name), qos)
+        return self.create_publisher(message_class(topic.type_name), _absolute(topic.name), qos)
 
     def _sorted_out(self) -> tuple[list[Message], list[Message]]:
         """What was latched before the part that is played, and that part."""
@@ -245,11 +245,11 @@ class PlayerNode(Node):
                 yield message
 
     def _send(self, message: Message) -> None:
-        assert message.topic.reading is not None
+        assert message.topic.decoder is not None
         if not self._may_go_on(message):
             return
         try:
-            raw = message.topic.reading.cdr(message.raw)
+            raw = message.topic.decoder.cdr(message.raw)
         except BagError as error:
             self._bag.malformed[message.topic.name, str(error)] += 1
             return

@@ -17,8 +17,9 @@ import pytest
 from arm_control.app import cli
 from arm_control.control.controllers import Measurement
 from arm_control.control.loop import control_loop
+from arm_control.messages.bags.bag import Bag
 from arm_control.messages.bags.message_definitions import known_types
-from arm_control.messages.bags.reader import Bag, read_bag
+from arm_control.messages.bags.reader import read_bag
 from arm_control.messages.bags.replay import Commands, compare, recorded_commands, replayed_commands
 from arm_control.messages.bags.replay_setup import Choice, controller_of
 from arm_control.messages.bags.simulated_bag import SimulatedBag
@@ -181,7 +182,7 @@ def test_a_recording_in_which_time_starts_over_is_followed():
 def test_what_the_node_would_refuse_is_counted_and_passed_over():
     bag = beginning(read_bag(GOLDEN / "ur5_osc"), 10)
     target = next(m for m in bag.messages if m.topic.name == "/target_pose")
-    message = target.topic.reading.content(target.raw)
+    message = target.topic.decoder.content(target.raw)
     message.header.frame_id = "nowhere"
     wrong = known_types("kilted").serialize_cdr(message, POSE_STAMPED)
     bag.messages.insert(0, target._replace(raw=bytes(wrong)))

@@ -21,7 +21,7 @@ from arm_control import urdf_path
 from arm_control.app import cli
 from arm_control.control.avoidance.proximity import Proximity, clearance
 from arm_control.exceptions import BagError
-from arm_control.messages.bags.contents import joint_series
+from arm_control.messages.bags.bag import joint_series
 from arm_control.messages.bags.message_definitions import plain
 from arm_control.messages.bags.reader import read_bag
 from arm_control.messages.bags.replay import Commands, compare
@@ -84,7 +84,7 @@ def test_a_ubr1_is_read_from_ros_1(capsys: pytest.CaptureFixture[str], tmp_path:
     assert (bag.storage, len(series.stamps), len(series.names)) == ("ROS 1", 61, 15)
     assert bag.duration == pytest.approx(617.3, abs=0.1)
     assert np.isfinite(series.effort).all()
-    converted = bag.messages[0].topic.reading.cdr(bag.messages[0].raw)
+    converted = bag.messages[0].topic.decoder.cdr(bag.messages[0].raw)
     message = get_typestore(Stores.ROS2_KILTED).deserialize_cdr(converted, JOINT_STATE)
     np.testing.assert_array_equal(message.position, series.position[0])
     assert cli.main(["report", str(path), "--topic", "/calibration_joint_states", "-o", str(tmp_path)]) == 0
@@ -343,7 +343,7 @@ def test_whose_topics_are_meant_can_be_said(tmp_path: Path, capsys: pytest.Captu
     path, page = two_arms(tmp_path / "bag"), tmp_path / "page"
     assert cli.main(["report", str(path), "-o", str(page)]) == 2
     error = capsys.readouterr().err
-    assert "more than one topic: /left/joint_states, /right/joint_states; --namespace says whose" in error
+    assert "more than one topic: /left/joint_states, /right/joint_states; --namespace selects one" in error
     assert cli.main(["report", str(path), "-o", str(page), "--namespace", "/right"]) == 0
     text = (page / "index.html").read_text()
     assert "<dd>right_joint&nbsp;</dd>" in text
@@ -429,7 +429,7 @@ def test_what_unpacks_into_more_than_is_free_is_refused(
     if not is_whole:
         file.write_bytes(file.read_bytes()[:-20])
     bounds = resource.getrlimit(resource.RLIMIT_AS)
-    monkeypatch.setattr("arm_control.messages.bags.memory.free_memory", lambda: 1 << 24)
+    monkeypatch.setattr("arm_control.messages.bags.reader.free_memory", lambda: 1 << 24)
     with pytest.raises(BagError, match="takes more memory than is free" if is_whole else "more memory|can be read"):
         read_bag(file)
     assert resource.getrlimit(resource.RLIMIT_AS) == bounds
@@ -466,7 +466,7 @@ def test_a_topic_of_two_types_is_two_topics(tmp_path: Path):
             writer.add("/x", kind)
             writer.put("/x", 0, message)
     figures = topic_figures(read_bag(tmp_path / "bag"))
-    assert {(f.topic.kind, f.count, f.malformed) for f in figures} == {
+    assert {(f.topic.type_name, f.count, f.malformed) for f in figures} == {
         (STRING, 1, 0),
         (FLOAT64, 1, 0),
     }
@@ -488,6 +488,25 @@ def test_what_is_damaged_in_every_message_is_said_once(tmp_path: Path):
     bag = read_bag(tmp_path / "damaged.mcap")
     assert [(topic.name, len(bag.messages)) for topic in bag.topics] == [("/good", 50)]
     assert len(bag.damage) == 3, "why it is read so, the channel, and its messages"
+
+
+def test_a_damaged_chunk_costs_its_own_messages(tmp_path: Path):
+    writer = BagWriter(tmp_path / "bag", compressed=True)
+    writer.add("/x", STRING)
+    for chunk in range(3):
+        for k in range(20):
+            writer.put("/x", 20 * chunk + k, plain.string(f"{chunk} of 3, {k} " * 20))
+        writer.flush()
+    writer.close()
+    file = tmp_path / "bag" / "bag.mcap"
+    content = bytearray(file.read_bytes())
+    starts = [match.start() for match in re.finditer(re.escape(b"\x28\xb5\x2f\xfd"), content)]
+    assert len(starts) == 3, "each chunk begins with the magic number of zstd"
+    content[starts[1]] = 0
+    file.write_bytes(content)
+    bag = read_bag(tmp_path / "bag")
+    assert [message.log_ns for message in bag.messages] == [*range(20), *range(40, 60)]
+    assert any("a chunk of" in text for text in bag.damage)
 
 
 # -- what is computed -----------------------------------------------------------------------------
