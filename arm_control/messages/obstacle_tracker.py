@@ -1,10 +1,10 @@
-"""The obstacles that hold now, by the markers that came. No ROS here.
+"""Current obstacles from ``visualization_msgs/MarkerArray`` messages. No ROS here.
 
-The pose of a marker is that in ``header.frame_id`` at the moment it arrives. The velocity is the difference to the
-marker's last pose by the difference of their stamps, where both have one. A marker acts from its stamp on, on the
-clock of the states: who knows where an obstacle is going to be says so ahead of time, and then it does not matter when
-exactly the message came, nor whether it comes again. One whose stamp is past or empty, or so far ahead that it must be
-of another clock, acts at once, unless it was told before, with this stamp; what was foreseen does not come then.
+The pose of a marker is that in ``header.frame_id`` at the moment of its arrival. Its velocity is the difference to the
+marker's last pose by the difference of their stamps, where both have one. A marker takes effect at its stamp, on the
+clock of the states, so that a publisher may send poses ahead of time, and neither late nor repeated messages matter. A
+marker takes effect at once when its stamp is past or 0, or so far ahead that it belongs to another clock; it cancels
+the poses sent ahead. A repeated pose of the past, with the same stamp, cancels nothing.
 """
 
 from __future__ import annotations
@@ -23,183 +23,209 @@ from arm_control.messages.fields import link_of, nanoseconds, pose_from_message
 from arm_control.messages.markers import ADD, DELETE, DELETEALL, MOST, name_of, shapes_of
 from arm_control.model import RobotModel
 
-FASTEST = 5.0
-"""Above this speed [m/s] a new pose is a jump, not a motion."""
+TOP_SPEED = 5.0
+"""Speed [m/s] above which a new pose is a jump, not a motion."""
 AHEAD_NS = 10 * NANOSECONDS
-"""Stamps that are further apart than this are of two clocks [ns]."""
-REMEMBERED_NS = NANOSECONDS
-"""For so long a marker that is deleted stays so, when what was told of it before is told again [ns]."""
+"""Difference of stamps above which they are of two clocks [ns]."""
+DELETED_NS = NANOSECONDS
+"""Time for which repeated older poses do not bring a deleted marker back [ns]."""
 MOMENT_NS = 1000
-"""Stamps that are closer than this are the same moment [ns]."""
+"""Difference of stamps below which they are the same moment [ns]."""
 
-Key = tuple[str, int]
+MarkerKey = tuple[str, int]
 """Namespace and number of a marker."""
 
 
 @dataclass(frozen=True)
-class Seen:
-    """A marker: obstacles, none where it is deleted; its stamp, from when it acts, for how long (0: for ever) [ns]."""
+class MarkerState:
+    """A marker from one moment on.
+
+    Attributes
+    ----------
+    obstacles : tuple of Obstacle
+        Its obstacles; none when it is deleted.
+    stamp_ns : int
+        Its stamp [ns].
+    begin_ns : int
+        Moment at which it takes effect [ns].
+    lifetime_ns : int
+        Time for which it holds [ns]; 0: until the next state of the marker.
+    """
 
     obstacles: tuple[Obstacle, ...]
     stamp_ns: int
-    acts_ns: int
+    begin_ns: int
     lifetime_ns: int
 
     def holds(self, now_ns: int) -> bool:
         """Whether its lifetime is not over [ns]."""
-        return not self.lifetime_ns or now_ns - self.acts_ns <= self.lifetime_ns
+        return not self.lifetime_ns or now_ns - self.begin_ns <= self.lifetime_ns
 
 
 @dataclass
-class Track:
-    """What is known of one marker: what acts now, what is coming by its stamp [ns], and what was told so far."""
+class MarkerTrack:
+    """The states of one marker.
 
-    now: Seen | None = None
-    coming: dict[int, Seen] = field(default_factory=dict)
-    told: dict[int, tuple[Obstacle, ...]] = field(default_factory=dict)
+    Attributes
+    ----------
+    current : MarkerState or None
+        The state in effect.
+    ahead : dict of int to MarkerState
+        States that take effect later, by their stamps [ns].
+    past : dict of int to tuple of Obstacle
+        Obstacles of the states that have taken effect, by their stamps [ns].
+    """
+
+    current: MarkerState | None = None
+    ahead: dict[int, MarkerState] = field(default_factory=dict)
+    past: dict[int, tuple[Obstacle, ...]] = field(default_factory=dict)
 
     @property
-    def is_known(self) -> bool:
-        """Whether there is anything to know of it: what acts, or is coming."""
-        return self.now is not None or bool(self.coming)
+    def is_empty(self) -> bool:
+        """Whether no state is in effect or ahead."""
+        return self.current is None and not self.ahead
 
     @property
-    def most(self) -> int:
-        """Obstacles of it, now or later."""
-        return max((len(seen.obstacles) for seen in (self.now, *self.coming.values()) if seen is not None), default=0)
+    def size(self) -> int:
+        """Largest number of obstacles, now or later."""
+        states = (self.current, *self.ahead.values())
+        return max((len(state.obstacles) for state in states if state is not None), default=0)
 
-    def take(self, seen: Seen) -> None:
-        """Take what acts at once, unless it was told before: then only its lifetime begins anew, if it acts still."""
-        if not seen.stamp_ns or not self._told_before(seen):
-            self.coming.clear()
-            self._act(seen)
-        elif self.now is not None and seen.stamp_ns == self.now.stamp_ns:
-            self.now = replace(self.now, acts_ns=seen.acts_ns, lifetime_ns=seen.lifetime_ns)
+    def set_current(self, state: MarkerState) -> None:
+        """Let a state take effect at once; a repeated one only renews the lifetime, if it is in effect."""
+        if not state.stamp_ns or not self._is_repeated(state):
+            self.ahead.clear()
+            self._take_effect(state)
+        elif self.current is not None and state.stamp_ns == self.current.stamp_ns:
+            self.current = replace(self.current, begin_ns=state.begin_ns, lifetime_ns=state.lifetime_ns)
 
-    def foresee(self, seen: Seen) -> None:
-        """Take what acts from its stamp on."""
-        self.coming[seen.stamp_ns] = seen
+    def add_ahead(self, state: MarkerState) -> None:
+        """Add a state that takes effect at its stamp."""
+        self.ahead[state.stamp_ns] = state
 
     def advance(self, now_ns: int) -> None:
-        """Let what is due act, and forget what is over [ns]."""
-        for stamp_ns in sorted(stamp_ns for stamp_ns in self.coming if stamp_ns < now_ns + MOMENT_NS):
-            self._act(self.coming.pop(stamp_ns))
-        if self.now is not None and not self.now.holds(now_ns):
-            self.now = None
-        if not self.is_known:
-            self.told = {}
+        """Let the states that are due take effect, and end the one whose lifetime is over [ns]."""
+        for stamp_ns in sorted(stamp_ns for stamp_ns in self.ahead if stamp_ns < now_ns + MOMENT_NS):
+            self._take_effect(self.ahead.pop(stamp_ns))
+        if self.current is not None and not self.current.holds(now_ns):
+            self.current = None
+        if self.is_empty:
+            self.past = {}
 
     def begin(self, now_ns: int) -> None:
-        """The first state is here [ns]: what acts already does so from now on."""
-        self.now = None if self.now is None else replace(self.now, acts_ns=now_ns)
+        """Let the current state begin with the first joint state [ns]."""
+        self.current = None if self.current is None else replace(self.current, begin_ns=now_ns)
 
     def restart(self, now_ns: int) -> None:
-        """Time has started over: what is there has come just now, and what was ahead of the old time is not coming."""
-        self.now = None if self.now is None else replace(self.now, stamp_ns=now_ns, acts_ns=now_ns)
-        self.coming, self.told = {}, {}
+        """Let the current state begin anew when time has started over [ns]; drop the states ahead of the old time."""
+        self.current = None if self.current is None else replace(self.current, stamp_ns=now_ns, begin_ns=now_ns)
+        self.ahead = {}
+        self.past = {}
 
-    def _told_before(self, seen: Seen) -> bool:
-        told = self.told.get(seen.stamp_ns)
-        return told is not None and _are_equal(told, seen.obstacles)
+    def _is_repeated(self, state: MarkerState) -> bool:
+        obstacles = self.past.get(state.stamp_ns)
+        return obstacles is not None and _are_equal(obstacles, state.obstacles)
 
-    def _act(self, seen: Seen) -> None:
-        last, obstacles = self.now, seen.obstacles
-        if last is not None and len(last.obstacles) == len(obstacles) and (last.stamp_ns or not seen.stamp_ns):
-            seconds, pairs = (seen.stamp_ns - last.stamp_ns) / NANOSECONDS, zip(obstacles, last.obstacles, strict=True)
-            obstacles = tuple(_moving(obstacle, before, seconds) for obstacle, before in pairs)
-        self.now = replace(seen, obstacles=obstacles)
-        self.told = dict([*self.told.items(), (seen.stamp_ns, seen.obstacles)][-MOST:])
+    def _take_effect(self, state: MarkerState) -> None:
+        last = self.current
+        obstacles = state.obstacles
+        if last is not None and len(last.obstacles) == len(obstacles) and (last.stamp_ns or not state.stamp_ns):
+            seconds = (state.stamp_ns - last.stamp_ns) / NANOSECONDS
+            pairs = zip(obstacles, last.obstacles, strict=True)
+            obstacles = tuple(_with_velocity(obstacle, before, seconds) for obstacle, before in pairs)
+        self.current = replace(state, obstacles=obstacles)
+        self.past = dict([*self.past.items(), (state.stamp_ns, state.obstacles)][-MOST:])
 
 
-class ObstacleBook:
-    """The obstacles that hold now.
+class MarkerTracks:
+    """The tracks of all markers.
 
     Parameters
     ----------
     pose_of : callable
-        Pose in the world of a frame, by its name; raises when there is no such frame.
+        Returns the pose in the world of a frame, by its name; raises when there is no such frame.
     """
 
     def __init__(self, pose_of: Callable[[str], Pose]) -> None:
         self._pose_of = pose_of
-        self._tracks: dict[Key, Track] = {}
+        self._tracks: dict[MarkerKey, MarkerTrack] = {}
 
-    def take(self, message: Any, now_ns: int) -> list[ArmControlError]:
-        """Take an array of markers; a wrong one is left out and its error returned.
+    def update(self, message: Any, now_ns: int) -> list[ArmControlError]:
+        """Apply an array of markers; leave wrong ones out, and return their errors.
 
         Parameters
         ----------
         message : visualization_msgs/MarkerArray
-            What came.
+            The markers.
         now_ns : int
-            When, on the clock of the states [ns].
+            Stamp of the newest joint state [ns].
         """
         errors = []
         for marker in message.markers:
             try:
-                self._take(marker, now_ns)
+                self._apply(marker, now_ns)
             except ArmControlError as error:
                 errors.append(error)
         return errors
 
     def obstacles(self, now_ns: int) -> list[Obstacle]:
-        """Obstacles that act and whose lifetime is not over; the others are dropped."""
+        """Return the obstacles in effect at a time [ns]; tracks that are over are dropped."""
         for track in self._tracks.values():
             track.advance(now_ns)
-        self._tracks = {key: track for key, track in self._tracks.items() if track.is_known}
-        acting = [track.now for track in self._tracks.values() if track.now is not None]
-        return [obstacle for seen in acting for obstacle in seen.obstacles]
+        self._tracks = {key: track for key, track in self._tracks.items() if not track.is_empty}
+        states = [track.current for track in self._tracks.values() if track.current is not None]
+        return [obstacle for state in states for obstacle in state.obstacles]
 
     @property
-    def known(self) -> int:
-        """Obstacles, now or later."""
-        return sum(track.most for track in self._tracks.values())
+    def n_obstacles(self) -> int:
+        """Number of obstacles, now or later."""
+        return sum(track.size for track in self._tracks.values())
 
     def begin(self, now_ns: int) -> None:
-        """The first state is here, with this stamp [ns]: nothing that was told before knew the time."""
+        """Take the stamp of the first joint state [ns]: markers before it had no time to begin at."""
         for track in self._tracks.values():
             track.begin(now_ns)
 
     def restart(self, now_ns: int) -> None:
-        """Time has started over, with this stamp [ns]."""
+        """Take the stamp with which time has started over [ns]."""
         for track in self._tracks.values():
             track.restart(now_ns)
 
-    def _take(self, marker: Any, now_ns: int) -> None:
+    def _apply(self, marker: Any, now_ns: int) -> None:
         if marker.action == DELETEALL:
             self._tracks = {key: track for key, track in self._tracks.items() if marker.ns and key[0] != marker.ns}
             return
         if marker.action not in (ADD, DELETE):
             raise InputError(f"action {marker.action} of marker {name_of(marker)}: ADD, DELETE or DELETEALL is needed")
-        obstacles, stamp_ns = self._placed(marker) if marker.action == ADD else (), nanoseconds(marker.header.stamp)
-        is_ahead = now_ns + MOMENT_NS <= stamp_ns <= now_ns + AHEAD_NS
-        lifetime_ns = nanoseconds(marker.lifetime) if obstacles else REMEMBERED_NS
+        obstacles = self._obstacles_of(marker) if marker.action == ADD else ()
+        stamp_ns = nanoseconds(marker.header.stamp)
+        lifetime_ns = nanoseconds(marker.lifetime) if obstacles else DELETED_NS
         track = self._track(marker, len(obstacles), now_ns)
-        if is_ahead:
-            track.foresee(Seen(obstacles, stamp_ns, stamp_ns, lifetime_ns))
+        if now_ns + MOMENT_NS <= stamp_ns <= now_ns + AHEAD_NS:
+            track.add_ahead(MarkerState(obstacles, stamp_ns, stamp_ns, lifetime_ns))
         else:
-            track.take(Seen(obstacles, stamp_ns, now_ns, lifetime_ns))
+            track.set_current(MarkerState(obstacles, stamp_ns, now_ns, lifetime_ns))
 
-    def _placed(self, marker: Any) -> tuple[Obstacle, ...]:
+    def _obstacles_of(self, marker: Any) -> tuple[Obstacle, ...]:
         shapes = shapes_of(marker)
         X_WM = self._pose_of(marker.header.frame_id) @ pose_from_message(marker)
         return tuple(Obstacle(shape, X_WM @ X_MO) for shape, X_MO in shapes)
 
-    def _track(self, marker: Any, n: int, now_ns: int) -> Track:
-        """The track, as it is now [ns], that is to take n obstacles, where there is room for them."""
+    def _track(self, marker: Any, n: int, now_ns: int) -> MarkerTrack:
+        """The track of a marker at a time [ns], with room for n obstacles."""
         key = marker.ns, marker.id
-        track = self._tracks.get(key) or Track()
+        track = self._tracks.get(key) or MarkerTrack()
         track.advance(now_ns)
-        if n + sum(other.most for other in self._tracks.values() if other is not track) > MOST:
+        if n + sum(other.size for other in self._tracks.values() if other is not track) > MOST:
             raise InputError(f"too many obstacles: at most {MOST} at a time")
-        if len(track.coming) >= MOST:
-            raise InputError(f"marker {name_of(marker)} is told too often ahead of time: at most {MOST} times")
+        if len(track.ahead) >= MOST:
+            raise InputError(f"too many poses ahead of time of marker {name_of(marker)}: at most {MOST}")
         self._tracks[key] = track
         return track
 
 
-class HeardObstacles:
-    """Obstacles from messages, with the arm where it was in the newest state.
+class ObstacleTracker:
+    """Obstacles from messages, in the frames of an arm in its newest state.
 
     Parameters
     ----------
@@ -208,39 +234,56 @@ class HeardObstacles:
     """
 
     def __init__(self, model: RobotModel) -> None:
-        self._book = ObstacleBook(self._pose_of)
+        self._tracks = MarkerTracks(self._pose_of)
         self._now_ns: int | None = None
-        self.on_model(model)
+        self.set_model(model)
 
-    def on_model(self, model: RobotModel) -> None:
-        """The arm is another one from now on."""
+    def set_model(self, model: RobotModel) -> None:
+        """Replace the arm; its state is unknown until the next one."""
         self._model = model
         self._q: Array | None = None
 
-    def at(self, stamp_ns: int, q: Array) -> list[Obstacle]:
-        """What is there in a state: its stamp [ns] and positions (nv,) [rad or m]."""
-        self.on_state(stamp_ns, q)
-        return self._book.obstacles(stamp_ns)
+    def set_state(self, stamp_ns: int, q: Array) -> None:
+        """Take the newest state.
 
-    def on_state(self, stamp_ns: int, q: Array) -> None:
-        """The newest state: markers may be in the frame of a link."""
+        Parameters
+        ----------
+        stamp_ns : int
+            Its stamp [ns].
+        q : ndarray, shape (nv,)
+            Joint positions [rad or m].
+        """
         if self._now_ns is None:
-            self._book.begin(stamp_ns)
-        self._now_ns, self._q = stamp_ns, q
+            self._tracks.begin(stamp_ns)
+        self._now_ns = stamp_ns
+        self._q = q
 
-    def take(self, message: Any) -> list[ArmControlError]:
-        """Take an array of markers; return what is wrong with those that are left out."""
-        return self._book.take(message, self._now_ns or 0)
+    def obstacles(self, stamp_ns: int, q: Array) -> list[Obstacle]:
+        """Take the newest state, and return the obstacles in effect.
+
+        Parameters
+        ----------
+        stamp_ns : int
+            Its stamp [ns].
+        q : ndarray, shape (nv,)
+            Joint positions [rad or m].
+        """
+        self.set_state(stamp_ns, q)
+        return self._tracks.obstacles(stamp_ns)
+
+    def update(self, message: Any) -> list[ArmControlError]:
+        """Apply an array of markers; leave wrong ones out, and return their errors."""
+        return self._tracks.update(message, self._now_ns or 0)
 
     def restart(self, stamp_ns: int) -> None:
-        """Time has started over, with this stamp [ns]; a first state is no such thing."""
+        """Take the stamp with which time has started over [ns]; nothing happens before the first state."""
         if self._now_ns is not None:
-            self._book.restart(stamp_ns)
+            self._tracks.restart(stamp_ns)
 
     @property
-    def known(self) -> int:
-        """Obstacles, now or later."""
-        return self._book.known
+    def n_obstacles(self) -> int:
+        """Number of obstacles, now or later."""
+        return self._tracks.n_obstacles
 
     def _pose_of(self, frame: str) -> Pose:
         """Pose of a link in the newest state; an empty name is the base."""
@@ -248,22 +291,22 @@ class HeardObstacles:
         if self._q is None:
             if frame == self._model.base:
                 return self._model.pose([0.0] * self._model.nq, frame)
-            raise InputError(f"no state yet, so link '{frame}' is nowhere: send the marker again")
+            raise InputError(f"no state yet, so the pose of link '{frame}' is unknown: send the marker again")
         return self._model.pose(self._q, frame)
 
 
 def _are_equal(some: tuple[Obstacle, ...], others: tuple[Obstacle, ...]) -> bool:
-    """Whether they are the same shapes in the same places."""
+    """Whether shapes and poses are the same."""
     return len(some) == len(others) and all(
         a.shape == b.shape and np.array_equal(a.X_WO.p, b.X_WO.p) and np.array_equal(a.X_WO.R, b.X_WO.R)
         for a, b in zip(some, others, strict=True)
     )
 
 
-def _moving(obstacle: Obstacle, before: Obstacle, seconds: float) -> Obstacle:
-    """The obstacle with the velocity that it had since before; the old one where no time has gone by."""
+def _with_velocity(obstacle: Obstacle, before: Obstacle, seconds: float) -> Obstacle:
+    """The obstacle with its mean velocity since a pose before; with the velocity before where no time has passed."""
     if seconds <= 0.0:
         return replace(obstacle, V_WO=before.V_WO)
     X, X_before = obstacle.X_WO, before.X_WO
     V = np.concatenate([X.p - X_before.p, rotation_vector(X.R @ X_before.R.T)]) / seconds
-    return replace(obstacle, V_WO=V) if np.linalg.norm(V[:3]) <= FASTEST else obstacle
+    return replace(obstacle, V_WO=V) if np.linalg.norm(V[:3]) <= TOP_SPEED else obstacle

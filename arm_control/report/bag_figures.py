@@ -1,7 +1,8 @@
-"""What a report says of a recording: timing, tracking, torque, conditioning, distances, power; arrays over time."""
+"""Figures of a recording: timing, tracking, torque, conditioning, distances and power, as arrays over time."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,35 +16,37 @@ from arm_control.messages.bags.bag import Bag, JointSeries, Topic, joint_series
 from arm_control.messages.bags.replay import Commands
 from arm_control.messages.fields import nanoseconds
 from arm_control.messages.goal_messages import POSE_GOALS, pose_goal_of
-from arm_control.messages.obstacle_tracker import HeardObstacles
+from arm_control.messages.obstacle_tracker import ObstacleTracker
 from arm_control.model import RobotModel
 from arm_control.motion.goals import PoseMotion, Target
 from arm_control.motion.pose_follower import PoseFollower
 from arm_control.report.figures import linear_angular_norms
 from arm_control.simulation.recording import Recording
 
-LOOKS = 1500
-"""Most states of which poses, condition numbers and distances are computed."""
+MAX_SAMPLES = 1500
+"""Largest number of states whose poses, condition numbers and distances are computed."""
 
 
 @dataclass(frozen=True)
 class TopicFigures:
-    """A topic in figures.
+    """Figures of a topic.
 
     Attributes
     ----------
     topic : Topic
         The topic.
     count : int
-        Messages.
+        Number of messages.
     rate : float
         Median rate by the times at which they were written [Hz]; NaN for fewer than two.
     gap : float
         Longest time between two of them [s].
-    no_stamp, not_increasing : int
-        Messages whose header's stamp is 0 although time goes on, or not later than the one before; 0 without header.
+    no_stamp : int
+        Messages with stamp 0, where there are several; 0 without headers.
+    not_increasing : int
+        Messages with a stamp that is not later than that of the message before; 0 without headers.
     malformed : int
-        Messages that cannot be read, or make no sense.
+        Messages that cannot be read, or have wrong values.
     """
 
     topic: Topic
@@ -56,7 +59,7 @@ class TopicFigures:
 
 
 def topic_figures(bag: Bag) -> list[TopicFigures]:
-    """Count, rate and stamps of every topic."""
+    """Return the figures of every topic."""
     logs: dict[int, list[int]] = {id(topic): [] for topic in bag.topics}
     stamps: dict[int, list[int]] = {id(topic): [] for topic in bag.topics}
     for message in bag.messages:
@@ -70,31 +73,33 @@ def topic_figures(bag: Bag) -> list[TopicFigures]:
 
 def _figures(bag: Bag, topic: Topic, log: list[int], stamps: list[int]) -> TopicFigures:
     steps = np.diff(np.array(log, dtype=np.int64)) * 1e-9
-    own = np.array(stamps, dtype=np.int64)
-    middle = float(np.median(steps)) if len(steps) else 0.0
+    median = float(np.median(steps)) if len(steps) else 0.0
+    n_zero = stamps.count(0)
     return TopicFigures(
         topic,
         len(log),
-        1.0 / middle if middle > 0.0 else float("nan"),
+        1.0 / median if median > 0.0 else float("nan"),
         float(steps.max(initial=0.0)),
-        int((own == 0).sum()) if len(own) > 1 and (own == 0).sum() > 1 else 0,
-        int((np.diff(own) <= 0).sum()),
+        n_zero if n_zero > 1 else 0,
+        int((np.diff(np.array(stamps, dtype=np.int64)) <= 0).sum()),
         sum(count for (name, _), count in bag.malformed.items() if name == topic.name),
     )
 
 
 @dataclass(frozen=True)
 class Timing:
-    """When states and commands were written.
+    """Times of states and commands.
 
     Attributes
     ----------
-    t, steps : ndarray, shape (n - 1,)
-        Time of each state [s] and the time since the one before it [s], by when they were written.
+    t : ndarray, shape (n - 1,)
+        Time at which each state but the first was written, since the first one [s].
+    steps : ndarray, shape (n - 1,)
+        Time since the state before, by when they were written [s].
     stamp_steps : ndarray, shape (n - 1,)
-        The same by their stamps [s].
+        Time since the state before, by their stamps [s].
     answers : ndarray, shape (m,)
-        From a state to the command that answers it, by when they were written [s].
+        Time from a state to the command that answers it, by when they were written [s].
     """
 
     t: Array
@@ -104,36 +109,44 @@ class Timing:
 
 
 def timing(bag: Bag, series: JointSeries) -> Timing:
-    """Compute rate and jitter of states, and of the commands that answer them."""
-    written = dict(zip(series.stamps.tolist()[::-1], series.log.tolist()[::-1], strict=True))
-    answered: dict[int, float] = {}
+    """Compute the times of states, and of the commands that answer them.
+
+    Parameters
+    ----------
+    bag : Bag
+        The recording.
+    series : JointSeries
+        Its joint states.
+    """
+    written_ns = dict(zip(series.stamps.tolist()[::-1], series.log.tolist()[::-1], strict=True))
+    answers: dict[int, float] = {}
     for _, log_ns, message in bag.contents("joint_commands"):
         stamp_ns = nanoseconds(message.header.stamp)
-        if stamp_ns in written:
-            answered.setdefault(stamp_ns, (log_ns - written[stamp_ns]) * 1e-9)
+        if stamp_ns in written_ns:
+            answers.setdefault(stamp_ns, (log_ns - written_ns[stamp_ns]) * 1e-9)
     start = series.log[0] if len(series.log) else 0
     t = (series.log[1:] - start) * 1e-9
-    return Timing(t, np.diff(series.log) * 1e-9, np.diff(series.stamps) * 1e-9, np.array(list(answered.values())))
+    return Timing(t, np.diff(series.log) * 1e-9, np.diff(series.stamps) * 1e-9, np.array(list(answers.values())))
 
 
 @dataclass(frozen=True)
 class Task:
-    """What the end effector did.
+    """Motion of the end effector.
 
     Attributes
     ----------
     t : ndarray, shape (n,)
         Time since the first state [s].
     p, p_des : ndarray, shape (n, 3)
-        Where it was and should have been [m]; the latter NaN where nothing was asked.
+        Actual and desired position [m]; the latter NaN without goals.
     position_error, orientation_error : ndarray, shape (n,)
-        Distance [m] and angle [rad] to where it should have been.
+        Distance [m] and angle [rad] to the desired pose.
     condition : ndarray, shape (n,)
         Condition number of the Jacobian.
     distance : ndarray, shape (n,)
-        From the arm's capsules to the nearest obstacle [m]; infinite where there is none.
+        Distance from the arm's capsules to the nearest obstacle [m]; infinite where there is none.
     goal_times : ndarray, shape (k,)
-        When something new was to be done [s].
+        Times at which a goal takes effect [s].
     """
 
     t: Array
@@ -147,45 +160,94 @@ class Task:
 
 
 def task(bag: Bag, series: JointSeries, model: RobotModel) -> Task:
-    """Follow the end effector, its orders and the obstacles through a recording of this arm."""
-    q, chosen = series.of(model, "position"), _chosen(len(series.stamps))
-    follower, orders = PoseFollower(model), pose_orders(bag, series, model)
+    """Compute the motion of the end effector, its goals and its distance to obstacles.
+
+    Parameters
+    ----------
+    bag : Bag
+        The recording.
+    series : JointSeries
+        Joint states with increasing times.
+    model : RobotModel
+        The arm.
+    """
+    q = series.of(model, "position")
+    samples = _samples(len(series.stamps))
+    goals = pose_goals(bag, series, model)
+    follower = PoseFollower(model)
     follower.restart(q[0])
-    for order in orders:
-        follower.queue.add(order)
-    distance = _distances(bag, series, model, q, chosen)
-    rows = [(model.pose(q[k]), follower.reference(int(series.times[k]), q[k]).X_WT) for k in chosen]
-    error = np.array([pose_error(X, X_WT) for X, X_WT in rows])
-    if not orders:
+    for goal in goals:
+        follower.queue.add(goal)
+    distance = _distances(bag, series, model, q, samples)
+    poses = [model.pose(q[k]) for k in samples]
+    desired = [follower.reference(int(series.times[k]), q[k]).X_WT for k in samples]
+    error = np.array([pose_error(X, X_des) for X, X_des in zip(poses, desired, strict=True)])
+    p_des = np.array([X.p for X in desired])
+    if not goals:
         error = np.full_like(error, np.nan)
-    condition = np.array([condition_number(model.jacobian(q[k])) for k in chosen])
-    p, p_des = (np.array([pair[i].p for pair in rows]) for i in range(2))
-    starts = np.array(sorted({max(order.stamp_ns, int(series.times[0])) for order in orders}), dtype=np.int64)
-    goal_times = (starts[starts <= series.times[-1]] - series.times[0]) * 1e-9
-    position, orientation = linear_angular_norms(error)
-    p_des = p_des if orders else p_des * np.nan
-    return Task(series.t[chosen], p, p_des, position, orientation, condition, distance, goal_times)
+        p_des = np.full_like(p_des, np.nan)
+    position_error, orientation_error = linear_angular_norms(error)
+    return Task(
+        series.t[samples],
+        np.array([X.p for X in poses]),
+        p_des,
+        position_error,
+        orientation_error,
+        np.array([condition_number(model.jacobian(q[k])) for k in samples]),
+        distance,
+        _goal_times(goals, series),
+    )
 
 
-def pose_orders(bag: Bag, series: JointSeries, model: RobotModel) -> list[Target | PoseMotion]:
-    """Targets and motions of the end effector beside these states; one that a node would refuse is counted."""
-    orders: list[Target | PoseMotion] = []
+def pose_goals(bag: Bag, series: JointSeries, model: RobotModel) -> list[Target | PoseMotion]:
+    """Return the targets and motions of the end effector; those that a node would refuse are counted as malformed.
+
+    Parameters
+    ----------
+    bag : Bag
+        The recording.
+    series : JointSeries
+        Its joint states: a goal with stamp 0 takes effect at the state before it.
+    model : RobotModel
+        The arm.
+    """
+    goals: list[Target | PoseMotion] = []
     for topic, log_ns, message in bag.contents(*POSE_GOALS):
-        states_before = int(np.searchsorted(series.log, log_ns))
-        now_ns = int(series.stamps[states_before - 1]) if states_before else 0
+        n_before = int(np.searchsorted(series.log, log_ns))
+        now_ns = int(series.stamps[n_before - 1]) if n_before else 0
         try:
-            orders.append(pose_goal_of(topic, message, model, now_ns))
+            goals.append(pose_goal_of(topic, message, model, now_ns))
         except ArmControlError as error:
             bag.refuse(topic, cause_of(error), log_ns)
-    return orders
+    return goals
+
+
+def _goal_times(goals: Sequence[Target | PoseMotion], series: JointSeries) -> Array:
+    """Times since the first state at which goals take effect, each once [s]."""
+    first_ns = int(series.times[0])
+    starts = np.array(sorted({max(goal.stamp_ns, first_ns) for goal in goals}), dtype=np.int64)
+    return (starts[starts <= series.times[-1]] - first_ns) * 1e-9
 
 
 def recording_of(bag: Bag, series: JointSeries, commands: Commands, model: RobotModel) -> Recording:
-    """A bag as a run is recorded: states, commands, targets, in the model's joint order."""
-    targets = tuple(order for order in pose_orders(bag, series, model) if isinstance(order, Target))
-    q, v = (series.of(model, field) for field in ("position", "velocity"))
-    ordered = tuple(sorted(targets, key=lambda target: target.stamp_ns))
-    return Recording(series.times, q, np.nan_to_num(v), commands.stamps, commands.tau, ordered)
+    """Return states, commands and targets as a recorded run, in the model's joint order.
+
+    Parameters
+    ----------
+    bag : Bag
+        The recording.
+    series : JointSeries
+        Its joint states.
+    commands : Commands
+        Its commands.
+    model : RobotModel
+        The arm.
+    """
+    targets = [goal for goal in pose_goals(bag, series, model) if isinstance(goal, Target)]
+    targets.sort(key=lambda target: target.stamp_ns)
+    q = series.of(model, "position")
+    v = np.nan_to_num(series.of(model, "velocity"))
+    return Recording(series.times, q, v, commands.stamps, commands.tau, tuple(targets))
 
 
 @dataclass(frozen=True)
@@ -208,7 +270,15 @@ class Power:
 
 
 def power(series: JointSeries, effort: Array) -> Power:
-    """Compute power and energy from recorded speeds and torque, shape (n, nj); a state without either counts as 0."""
+    """Compute power and energy; a state without speed or torque counts as 0.
+
+    Parameters
+    ----------
+    series : JointSeries
+        Recorded speeds.
+    effort : ndarray, shape (n, nj)
+        Torque [N m or N].
+    """
     watts = np.nan_to_num(effort * series.velocity)
     steps = np.diff(series.t)
     total = watts.sum(axis=1)
@@ -216,42 +286,66 @@ def power(series: JointSeries, effort: Array) -> Power:
     return Power(series.t, watts, energy)
 
 
-def torque_terms(bag: Bag, topic: str = "torque_terms/") -> dict[str, JointSeries]:
-    """What torque was made of, by name; terms without a message are left out."""
-    names = [t.name.strip("/") for t in bag.topics if topic in t.name and t.type_name.endswith("/JointState")]
-    found = {name.rpartition("/")[2]: joint_series(bag, name) for name in names}
-    return {name: series for name, series in found.items() if len(series.stamps)}
+def torque_terms(bag: Bag, prefix: str = "torque_terms/") -> dict[str, JointSeries]:
+    """Return the terms of the torque by name; terms without a message are left out.
+
+    Parameters
+    ----------
+    bag : Bag
+        The recording.
+    prefix : str
+        Part of the topics' names before the name of the term.
+    """
+    topics = [
+        topic.name.strip("/")
+        for topic in bag.topics
+        if prefix in topic.name and topic.type_name.endswith("/JointState")
+    ]
+    terms = {name.rpartition("/")[2]: joint_series(bag, name) for name in topics}
+    return {name: series for name, series in terms.items() if len(series.stamps)}
 
 
-def aligned(series: JointSeries, commands: Commands, model: RobotModel) -> Array:
-    """Commanded torque of each state in the order of the series' joints, shape (n, nj); NaN where there is none."""
+def commanded_torque(series: JointSeries, commands: Commands, model: RobotModel) -> Array:
+    """Return the commanded torque of each state, shape (n, nj) [N m or N]; NaN where there is none.
+
+    Parameters
+    ----------
+    series : JointSeries
+        States; the columns are in the order of its joints.
+    commands : Commands
+        Commands in the model's joint order.
+    model : RobotModel
+        The arm.
+    """
     rows = np.full(series.position.shape, np.nan)
-    at = {stamp: k for k, stamp in enumerate(commands.stamps.tolist())}
+    index_of = {stamp: k for k, stamp in enumerate(commands.stamps.tolist())}
     columns = [series.names.index(name) for name in model.joint_names]
     for i, stamp in enumerate(series.stamps.tolist()):
-        if stamp in at:
-            rows[i, columns] = commands.tau[at[stamp]]
+        if stamp in index_of:
+            rows[i, columns] = commands.tau[index_of[stamp]]
     return rows
 
 
-def _chosen(n: int) -> Array:
-    return np.unique(np.linspace(0, n - 1, min(n, LOOKS)).round().astype(int))
+def _samples(n: int) -> Array:
+    """Indices of at most :data:`MAX_SAMPLES` of n states, evenly spread."""
+    return np.unique(np.linspace(0, n - 1, min(n, MAX_SAMPLES)).round().astype(int))
 
 
-def _distances(bag: Bag, series: JointSeries, model: RobotModel, q: Array, chosen: Array) -> Array:
-    """Distance in every chosen state, with the obstacles told until then; each was heard in the state before it."""
-    result = np.full(len(chosen), np.inf)
+def _distances(bag: Bag, series: JointSeries, model: RobotModel, q: Array, samples: Array) -> Array:
+    """Distance in every sampled state to the obstacles known by then; a node takes markers in the state before them."""
+    result = np.full(len(samples), np.inf)
     if bag.named("obstacles") is None:
         return result
-    proximity, heard = Proximity(model), HeardObstacles(model)
-    told = bag.contents("obstacles")
-    following = next(told, None)
-    for i, k in enumerate(chosen):
-        while following is not None and following[1] <= series.log[k]:
-            before = int(np.searchsorted(series.log, following[1])) - 1
+    proximity = Proximity(model)
+    tracker = ObstacleTracker(model)
+    messages = bag.contents("obstacles")
+    upcoming = next(messages, None)
+    for i, k in enumerate(samples):
+        while upcoming is not None and upcoming[1] <= series.log[k]:
+            before = int(np.searchsorted(series.log, upcoming[1])) - 1
             if before >= 0:
-                heard.on_state(int(series.stamps[before]), q[before])
-            heard.take(following[2])
-            following = next(told, None)
-        result[i] = clearance(proximity, q[k], heard.at(int(series.stamps[k]), q[k]))
+                tracker.set_state(int(series.stamps[before]), q[before])
+            tracker.update(upcoming[2])
+            upcoming = next(messages, None)
+        result[i] = clearance(proximity, q[k], tracker.obstacles(int(series.stamps[k]), q[k]))
     return result

@@ -56,7 +56,7 @@ class _Draft:
     def torque(self) -> tuple[Array, str, str]:
         """Torque of each state, what it is, and its unit: what was commanded, or else what was measured."""
         if self.model is not None and self.commands is not None:
-            return analysis.aligned(self.series, self.commands, self.model), "commanded torque", "[N m]"
+            return analysis.commanded_torque(self.series, self.commands, self.model), "commanded torque", "[N m]"
         return self.series.effort, "recorded effort", AS_RECORDED
 
     def picture(self, name: str) -> Path:

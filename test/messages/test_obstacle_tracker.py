@@ -1,4 +1,4 @@
-"""Obstacles by the messages that came, without ROS: beside a model that only has the written rules, and a scenario."""
+"""Obstacles from messages, without ROS: compared with a model of the written rules, and in a scenario."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from arm_control.control.avoidance.proximity import Obstacle
 from arm_control.maths.poses import Pose
 from arm_control.maths.shapes import Sphere
 from arm_control.messages.bags.message_definitions import plain
-from arm_control.messages.obstacle_tracker import AHEAD_NS, REMEMBERED_NS, HeardObstacles, ObstacleBook
+from arm_control.messages.obstacle_tracker import AHEAD_NS, DELETED_NS, MarkerTracks, ObstacleTracker
 from arm_control.simulation.obstacle_schedule import PERIOD_NS, ObstacleSchedule, ObstacleUpdate
 from arm_control.simulation.world import World
 
@@ -29,11 +29,11 @@ def word(x: float | None, stamp_ns: int, lifetime_ns: int = 0, number: int = 0):
     return plain.markers([ObstacleUpdate(number, None if x is None else ball(x), lifetime)], "", stamp_ns)
 
 
-def new_book() -> ObstacleBook:
-    return ObstacleBook(lambda _: HERE)
+def new_book() -> MarkerTracks:
+    return MarkerTracks(lambda _: HERE)
 
 
-def xs(book: ObstacleBook, now_ns: int) -> list[float]:
+def xs(book: MarkerTracks, now_ns: int) -> list[float]:
     return [float(obstacle.X_WO.p[0]) for obstacle in book.obstacles(now_ns)]
 
 
@@ -99,10 +99,10 @@ def test_a_marker_does_what_the_rules_say(seed: int):
             case _:
                 stamp = int(rng.choice([0, max(MS, t + int(rng.integers(-5, 12)) * 10 * MS)], p=[0.1, 0.9]))
                 is_gone = rng.random() < 0.2
-                lifetime = REMEMBERED_NS if is_gone else int(rng.choice([0, 25, 45])) * MS
+                lifetime = DELETED_NS if is_gone else int(rng.choice([0, 25, 45])) * MS
                 heard = Word(None if is_gone else float(rng.integers(1, 5)), stamp, lifetime)
         told.append(heard)
-        assert book.take(word(heard.x, heard.stamp, heard.lifetime), t) == []
+        assert book.update(word(heard.x, heard.stamp, heard.lifetime), t) == []
         rules.hear(heard, t)
         t += int(rng.integers(3)) * 10 * MS
         if rng.random() < 0.6:
@@ -126,7 +126,7 @@ def test_states_that_come_again_change_nothing(seed: int):
         for t in range(0, 500 * MS, 3 * MS):
             for _ in range(1 + int(rng.random() < again)):
                 for stamp_ns, updates in schedule.updates(t):
-                    assert book.take(plain.markers(updates, "", stamp_ns), t) == []
+                    assert book.update(plain.markers(updates, "", stamp_ns), t) == []
             found.append([[*o.X_WO.p, *np.asarray(o.V_WO)] for o in book.obstacles(t)])
         return found
 
@@ -138,7 +138,7 @@ def test_who_hears_late_of_an_obstacle_sees_it_go_in_time():
     world, late = World.from_mapping({"obstacles": [obstacle]}, "world"), new_book()
     for stamp_ns, updates in ObstacleSchedule(world).updates(52 * MS)[:1]:
         assert stamp_ns == 2 * PERIOD_NS
-        late.take(plain.markers(updates, "", stamp_ns), 52 * MS)
+        late.update(plain.markers(updates, "", stamp_ns), 52 * MS)
     assert xs(late, 55 * MS) == [1.0]
     assert xs(late, 56 * MS) == []
     assert ObstacleSchedule(world).updates(57 * MS)[0] == (2 * PERIOD_NS, []), "gone before it is told"
@@ -147,29 +147,29 @@ def test_who_hears_late_of_an_obstacle_sees_it_go_in_time():
 def test_an_obstacle_without_a_stamp_has_no_speed_by_it():
     """An empty stamp says now; it is no time to reckon from."""
     book = new_book()
-    book.take(word(0.1, 0), 100 * MS)
-    book.take(word(0.2, 100 * MS), 100 * MS)
+    book.update(word(0.1, 0), 100 * MS)
+    book.update(word(0.2, 100 * MS), 100 * MS)
     (obstacle,) = book.obstacles(100 * MS)
     assert not np.any(obstacle.V_WO)
 
 
 def test_a_lifetime_begins_with_the_first_state_where_none_has_come_before(ur5):
     """An arm whose states have the system's time: what was heard before its first one did not act at time 0."""
-    heard, now_ns = HeardObstacles(ur5), 1_700_000_000 * SECOND
+    tracker, now_ns = ObstacleTracker(ur5), 1_700_000_000 * SECOND
     for number, stamp_ns in enumerate((0, now_ns - MS)):
-        heard.take(word(0.5, stamp_ns, 500 * MS, number=number))
-    heard.on_state(now_ns, np.zeros(6))
-    assert len(heard.at(now_ns, np.zeros(6))) == 2
-    assert len(heard.at(now_ns + 501 * MS, np.zeros(6))) == 0
+        tracker.update(word(0.5, stamp_ns, 500 * MS, number=number))
+    tracker.set_state(now_ns, np.zeros(6))
+    assert len(tracker.obstacles(now_ns, np.zeros(6))) == 2
+    assert len(tracker.obstacles(now_ns + 501 * MS, np.zeros(6))) == 0
 
 
 def test_a_first_state_is_no_new_beginning_for_what_was_told_ahead(ur5):
     """A controller begins with its first state; what a scenario has told before time starts still comes."""
-    heard, q = HeardObstacles(ur5), np.zeros(6)
-    heard.take(word(0.5, 20 * MS))
-    heard.restart(0)
-    assert heard.at(0, q) == []
-    assert len(heard.at(20 * MS, q)) == 1
-    heard.take(word(0.6, 40 * MS))
-    heard.restart(0)
-    assert heard.at(40 * MS, q)[0].X_WO.p[0] == 0.5, "but a second beginning is one"
+    tracker, q = ObstacleTracker(ur5), np.zeros(6)
+    tracker.update(word(0.5, 20 * MS))
+    tracker.restart(0)
+    assert tracker.obstacles(0, q) == []
+    assert len(tracker.obstacles(20 * MS, q)) == 1
+    tracker.update(word(0.6, 40 * MS))
+    tracker.restart(0)
+    assert tracker.obstacles(40 * MS, q)[0].X_WO.p[0] == 0.5, "but a second beginning is one"

@@ -13,7 +13,7 @@ from arm_control.exceptions import FrameNotFound, InputError
 from arm_control.maths.poses import Pose, rotation_from_rpy, rotation_from_vector
 from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Sphere
 from arm_control.messages.markers import MOST
-from arm_control.messages.obstacle_tracker import ObstacleBook
+from arm_control.messages.obstacle_tracker import MarkerTracks
 from arm_control.nodes.support.conversions import ros
 
 SECOND = 1_000_000_000
@@ -51,9 +51,9 @@ def cone_triangles(R: np.ndarray, p: np.ndarray, with_base: bool, n: int = 24) -
     return np.array([corner for tip in tips for a, b in itertools.pairwise(ring) for corner in (tip, a, b)]) @ R.T + p
 
 
-def take(*markers: Marker, book: ObstacleBook | None = None, now: float = 0.0):
-    book = book or ObstacleBook(pose_of)
-    errors = book.take(MarkerArray(markers=list(markers)), round(now * SECOND))
+def take(*markers: Marker, book: MarkerTracks | None = None, now: float = 0.0):
+    book = book or MarkerTracks(pose_of)
+    errors = book.update(MarkerArray(markers=list(markers)), round(now * SECOND))
     return book.obstacles(round(now * SECOND)), errors
 
 
@@ -100,7 +100,7 @@ def test_lines_are_capsules():
 
 
 def test_the_velocity_is_the_difference_of_stamped_poses():
-    book = ObstacleBook(pose_of)
+    book = MarkerTracks(pose_of)
     take(marker(stamp=1.0), book=book, now=1.0)
     turned = marker(stamp=1.5, at=(0.6, 0.0, 0.2))
     turned.pose.orientation.z, turned.pose.orientation.w = np.sin(0.1), np.cos(0.1)
@@ -114,7 +114,7 @@ def test_the_velocity_is_the_difference_of_stamped_poses():
 
 
 def test_a_marker_is_dropped_after_its_lifetime_and_time_may_start_over():
-    book = ObstacleBook(pose_of)
+    book = MarkerTracks(pose_of)
     take(marker(lifetime=0.5), marker(id=1), book=book, now=10.0)
     assert len(book.obstacles(round(10.5 * SECOND))) == 2
     book.restart(0)
@@ -123,12 +123,12 @@ def test_a_marker_is_dropped_after_its_lifetime_and_time_may_start_over():
     assert len(book.obstacles(0)) == 1, "dropped is dropped"
 
 
-def xs(book: ObstacleBook, now: float) -> list[float]:
+def xs(book: MarkerTracks, now: float) -> list[float]:
     return [obstacle.X_WO.p[0] for obstacle in book.obstacles(round(now * SECOND))]
 
 
 def test_a_marker_acts_from_its_stamp_on():
-    book = ObstacleBook(pose_of)
+    book = MarkerTracks(pose_of)
     take(marker(stamp=1.0), marker(stamp=1.2, at=(0.7, 0, 0)), marker(stamp=1.1, at=(0.6, 0, 0)), book=book, now=1.0)
     take(marker(stamp=1.3, action=Marker.DELETE), marker(stamp=1.15, id=1, lifetime=0.2), book=book, now=1.0)
     assert xs(book, 1.099) == [0.5]
@@ -142,7 +142,7 @@ def test_a_marker_acts_from_its_stamp_on():
 
 def test_what_acts_at_once_is_what_holds():
     """Somebody has moved it: what was foreseen of it is not true any more."""
-    book = ObstacleBook(pose_of)
+    book = MarkerTracks(pose_of)
     take(marker(stamp=1.0), marker(stamp=1.1, at=(0.6, 0, 0)), book=book, now=1.0)
     take(marker(at=(0.9, 0, 0)), book=book, now=1.05)
     assert xs(book, 1.2) == [0.9]
@@ -151,7 +151,7 @@ def test_what_acts_at_once_is_what_holds():
 
 
 def test_what_is_told_again_or_late_changes_nothing():
-    book = ObstacleBook(pose_of)
+    book = MarkerTracks(pose_of)
     series = [marker(stamp=1.0 + 0.1 * k, at=(0.5 + 0.1 * k, 0, 0), lifetime=1.0) for k in range(4)]
     take(*series, book=book, now=1.0)
     assert xs(book, 1.1) == [0.6]
@@ -172,7 +172,7 @@ def test_what_is_told_again_or_late_changes_nothing():
 
 
 def test_a_lifetime_begins_anew_when_the_marker_comes_again():
-    book = ObstacleBook(pose_of)
+    book = MarkerTracks(pose_of)
     for now in (1.0, 1.4):
         take(marker(stamp=1.0, lifetime=0.5), book=book, now=now)
     assert xs(book, 1.8) == [0.5]
@@ -180,7 +180,7 @@ def test_a_lifetime_begins_anew_when_the_marker_comes_again():
 
 
 def test_what_is_foreseen_ends_with_its_time_and_has_an_end():
-    book = ObstacleBook(pose_of)
+    book = MarkerTracks(pose_of)
     take(marker(stamp=20.0), marker(stamp=20.1, at=(0.6, 0, 0)), book=book, now=20.0)
     book.restart(0)
     assert xs(book, 21.0) == [0.5], "time has started over"
@@ -194,7 +194,7 @@ def test_what_is_foreseen_ends_with_its_time_and_has_an_end():
 
 
 def test_delete_and_delete_all():
-    book = ObstacleBook(pose_of)
+    book = MarkerTracks(pose_of)
     take(marker(), marker(id=1), marker(ns="a"), book=book)
     assert len(take(marker(id=1, action=Marker.DELETE), book=book)[0]) == 2
     assert len(take(marker(id=7, action=Marker.DELETE), book=book)[0]) == 2

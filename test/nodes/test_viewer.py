@@ -24,7 +24,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 from arm_control import RobotModel, urdf_path
 from arm_control.maths.poses import Pose
 from arm_control.messages.fields import pose_from_message
-from arm_control.messages.obstacle_tracker import ObstacleBook
+from arm_control.messages.obstacle_tracker import MarkerTracks
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.service_clients import may_be_braked, status_line
 from arm_control.nodes.viewer import ViewerNode
@@ -399,11 +399,11 @@ def test_obstacles_are_added_moved_told_again_and_removed(node: Recorder, clock:
 @pytest.mark.parametrize("factor", [0.0, 0.05, 1.0, 10.0], ids=["paused", "slow", "as it is", "fast"])
 def test_an_obstacle_that_was_added_is_there_as_long_as_this_node(node: Recorder, clock: list[float], factor: float):
     """As controllers hear it, whose time is that of the states."""
-    heard = ObstacleBook(lambda frame: node.model.pose(HOME, frame))
+    heard = MarkerTracks(lambda frame: node.model.pose(HOME, frame))
     node.do(PageCommand("add", "ball"))
     for _ in range(600):  # 20 s, in the node's rounds
         for message in node.sent.pop("obstacles", []):
-            assert not heard.take(message, node.now_ns)
+            assert not heard.update(message, node.now_ns)
         assert len(heard.obstacles(node.now_ns)) == 1
         clock[0] += 1 / 30
         node.now_ns += round(1e9 * factor / 30)

@@ -22,7 +22,7 @@ from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
 from arm_control.messages.bags.simulated_bag import SimulatedBag
 from arm_control.messages.fields import nanoseconds
 from arm_control.messages.markers import shapes_of
-from arm_control.messages.obstacle_tracker import ObstacleBook
+from arm_control.messages.obstacle_tracker import MarkerTracks
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.obstacle_publisher import ObstaclePublisher
 from arm_control.simulation.mujoco_simulator import MujocoSimulator
@@ -53,8 +53,8 @@ def test_an_obstacle_survives_the_way_through_a_marker(shape: Shape):
     X = Pose(rotation_from_rpy([0.3, -0.4, 2.0]), np.array([0.1, 0.2, 0.3]))
     obstacle = Obstacle(shape, X)
     message = ros.marker(obstacle)
-    book = ObstacleBook(pose_of)
-    assert book.take(MarkerArray(markers=[message]), 0) == []
+    book = MarkerTracks(pose_of)
+    assert book.update(MarkerArray(markers=[message]), 0) == []
     (found,) = book.obstacles(0)
     points = np.random.default_rng(0).uniform(-0.5, 0.5, (200, 3)) + X.p
     for p in points:
@@ -95,14 +95,14 @@ def state_at(ms: int, names: tuple[str, ...] = ()) -> JointState:
 
 def test_who_hears_the_markers_knows_the_world_at_any_time_however_late_they_come():
     """Poses, velocities, what comes and goes: as a simulation has them, every 20 ms."""
-    world, book, rng = World.from_mapping(WORLD, "world"), ObstacleBook(pose_of), np.random.default_rng(0)
+    world, book, rng = World.from_mapping(WORLD, "world"), MarkerTracks(pose_of), np.random.default_rng(0)
     scene, told = obstacle_publisher(world)
     on_the_way: list[tuple[int, MarkerArray]] = []
     for ms in range(700):
         scene._on_state(state_at(ms), {})
         on_the_way += [(ms + int(rng.integers(80)) if ms else 0, told.pop(0)) for _ in range(len(told))]
         while on_the_way and on_the_way[0][0] <= ms:
-            assert book.take(on_the_way.pop(0)[1], ms * MS) == []
+            assert book.update(on_the_way.pop(0)[1], ms * MS) == []
         then = ms // 20 * 20
         wanted, found = world.obstacles(then * 1e-3), book.obstacles(ms * MS)
         assert len(found) == len(wanted), ms
@@ -113,8 +113,8 @@ def test_who_hears_the_markers_knows_the_world_at_any_time_however_late_they_com
             )
     late, told = obstacle_publisher(world)
     late._on_state(state_at(250), {})
-    fresh = ObstacleBook(pose_of)
-    fresh.take(told[0], 250 * MS)
+    fresh = MarkerTracks(pose_of)
+    fresh.update(told[0], 250 * MS)
     assert len(fresh.obstacles(299 * MS)) == 3
     assert len(fresh.obstacles(500 * MS)) == 2, "a lifetime ends by itself, when nothing more is heard"
 
@@ -156,9 +156,9 @@ def test_the_markers_follow_the_time_of_the_states(rig: Rig, ur5: RobotModel):
     heard.clear()
     rig.publisher(MarkerArray, "obstacles").publish(MarkerArray(markers=[moved]))
     rig.spin(lambda: len(heard) == 2, what="it, and the scenario's last word")
-    book = ObstacleBook(pose_of)
+    book = MarkerTracks(pose_of)
     for message in heard:
-        book.take(message, 1 * MS)
+        book.update(message, 1 * MS)
     assert [nanoseconds(message.markers[0].header.stamp) for message in heard] == [1 * MS, 0]
     assert book.obstacles(2 * MS)[0].X_WO.p.tolist() == [0.7, 0.0, 0.0]
     assert tell(20, [120]) == [[1]], "who has moved it has it from then on"

@@ -26,7 +26,7 @@ from arm_control.messages.bags.bag import Bag
 from arm_control.messages.fields import nanoseconds
 from arm_control.messages.goal_messages import GOAL_TOPICS, goal_of
 from arm_control.messages.joint_states import JointStateReader, Refused
-from arm_control.messages.obstacle_tracker import HeardObstacles
+from arm_control.messages.obstacle_tracker import ObstacleTracker
 from arm_control.model import RobotModel
 from arm_control.simulation.recording import Stamps
 
@@ -207,7 +207,7 @@ class _Player:
 
     def __post_init__(self) -> None:
         self._reader = JointStateReader(self.model, 0.0)
-        self._obstacles = HeardObstacles(self.model)
+        self._obstacles = ObstacleTracker(self.model)
         self._loop = control_loop(self.model, self.parameters)
 
     def take(self, topic: str, log_ns: int, message: object) -> None:
@@ -218,7 +218,7 @@ class _Player:
             if isinstance(reading, Measurement):
                 self._answer(reading)
         elif topic == "obstacles":
-            for error in self._obstacles.take(message):
+            for error in self._obstacles.update(message):
                 self.bag.refuse(topic, cause_of(error), log_ns)
         else:
             now_ns = self.answers[-1][0] if self.answers else 0
@@ -228,7 +228,7 @@ class _Player:
         stamp_ns = measurement.stamp_ns
         if measurement.is_restart and self.answers:
             self._obstacles.restart(stamp_ns)
-        obstacles = self._obstacles.at(stamp_ns, measurement.q)
+        obstacles = self._obstacles.obstacles(stamp_ns, measurement.q)
         self.answers.append((stamp_ns, self._loop.tick(measurement, obstacles).gate.tau))
 
 

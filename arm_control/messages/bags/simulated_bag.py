@@ -27,7 +27,7 @@ from arm_control.messages.build import (
     STRING,
 )
 from arm_control.messages.goal_messages import goal_of
-from arm_control.messages.obstacle_tracker import HeardObstacles
+from arm_control.messages.obstacle_tracker import ObstacleTracker
 from arm_control.model.urdf.load import read_source
 from arm_control.motion.goals import Goal, PoseMotion, Target
 from arm_control.motion.joint_trajectory import Waypoints
@@ -70,7 +70,7 @@ class SimulatedBag:
         self._effort: Array | None = None
         self._count = 0
         self._schedule = ObstacleSchedule(simulation.world) if simulation.world.movers else None
-        self._obstacles = HeardObstacles(simulation.model)
+        self._obstacles = ObstacleTracker(simulation.model)
         reference = scenario.name if scenario.name in scenario_names() else scenario.source
         custom = {"scenario": reference, "variant": variant or next(iter(scenario.variants), "")}
         self._bag = BagWriter(path, storage, {**custom, "recorded": "simulation"}, compressed=storage == "mcap")
@@ -93,8 +93,8 @@ class SimulatedBag:
         for time_ns, updates in self._schedule.updates(stamp_ns) if self._schedule is not None else ():
             message = plain.markers(updates, self._model.base, time_ns)
             self._bag.put("/obstacles", stamp_ns, message)
-            self._obstacles.take(message)
-        return self._obstacles.at(stamp_ns, q)
+            self._obstacles.update(message)
+        return self._obstacles.obstacles(stamp_ns, q)
 
     def see(self, result: TickResult) -> None:
         """See :class:`arm_control.simulation.offline.Witness`."""

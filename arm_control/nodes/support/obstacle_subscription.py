@@ -10,7 +10,7 @@ from visualization_msgs.msg import MarkerArray
 from arm_control.control.avoidance.avoidance_law import Avoidance
 from arm_control.control.avoidance.obstacles import Obstacle
 from arm_control.control.controllers import Measurement
-from arm_control.messages.obstacle_tracker import HeardObstacles
+from arm_control.messages.obstacle_tracker import ObstacleTracker
 from arm_control.nodes.support.arm_node import EVENTS, LATCHED, ArmNode, ArmNodeParameters
 
 
@@ -25,22 +25,22 @@ class ObstacleSubscription:
 
     def __init__(self, node: ArmNode[ArmNodeParameters]) -> None:
         self._node = node
-        self._tracker = HeardObstacles(node.model)
+        self._tracker = ObstacleTracker(node.model)
         node.control_path.subscribe(MarkerArray, "obstacles", self.on_obstacles, EVENTS)
 
     def on_model(self) -> None:
         """Take the node's robot anew."""
-        self._tracker.on_model(self._node.model)
+        self._tracker.set_model(self._node.model)
 
     def on_measurement(self, measurement: Measurement) -> None:
         """Take the newest state: markers may be in the frame of a link, and time may have started over."""
         if measurement.is_restart:
             self._tracker.restart(measurement.stamp_ns)
-        self._tracker.on_state(measurement.stamp_ns, measurement.q)
+        self._tracker.set_state(measurement.stamp_ns, measurement.q)
 
     def newest(self, measurement: Measurement) -> list[Obstacle]:
         """Return the obstacles in the state that :meth:`on_measurement` took last."""
-        return self._tracker.at(measurement.stamp_ns, measurement.q)
+        return self._tracker.obstacles(measurement.stamp_ns, measurement.q)
 
     def at(self, measurement: Measurement) -> list[Obstacle]:
         """Take the newest state, and return the obstacles in it."""
@@ -50,7 +50,7 @@ class ObstacleSubscription:
 
     def on_obstacles(self, message: MarkerArray, _: dict[str, Any]) -> None:
         """Take markers."""
-        for error in self._tracker.take(message):
+        for error in self._tracker.update(message):
             self._node.rejections.add("obstacles", error)
 
 
@@ -65,8 +65,8 @@ class CountedObstacles(ObstacleSubscription):
     def on_obstacles(self, message: MarkerArray, info: dict[str, Any]) -> None:
         """Take markers, and publish the number of obstacles when it has changed."""
         super().on_obstacles(message, info)
-        if self._published != self._tracker.known:
-            self._published = self._tracker.known
+        if self._published != self._tracker.n_obstacles:
+            self._published = self._tracker.n_obstacles
             self._count.publish(Float64(data=float(self._published)))
 
 

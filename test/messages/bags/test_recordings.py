@@ -35,7 +35,7 @@ from arm_control.messages.build import (
 )
 from arm_control.model import RobotModel
 from arm_control.report import bag_figures as analysis
-from arm_control.report.bag_figures import pose_orders, timing, topic_figures
+from arm_control.report.bag_figures import pose_goals, timing, topic_figures
 from arm_control.report.inverse_dynamics import correlation, fitted, inverse_dynamics
 from arm_control.report.pictures import bag_charts as recorded
 from arm_control.report.pictures.style import new_figure
@@ -322,7 +322,7 @@ def test_a_cause_has_nothing_that_a_terminal_acts_upon(tmp_path: Path, ur5: Robo
         writer.add("/target_pose", POSE_STAMPED)
         writer.put("/target_pose", 0, plain.pose_stamped(ur5.pose(np.zeros(6)), "\x1b[2J", 0))
     bag = read_bag(tmp_path / "bag")
-    assert pose_orders(bag, joint_series(bag, "joint_states"), ur5) == []
+    assert pose_goals(bag, joint_series(bag, "joint_states"), ur5) == []
     ((_, cause),) = bag.malformed
     assert "\\x1b[2J" in cause
     assert cause.isprintable()
@@ -456,7 +456,7 @@ def test_an_order_without_a_stamp_acts_from_the_state_before_it(tmp_path: Path, 
             writer.put("/joint_states", k * MS, state)
         writer.put("/target_pose", 5 * MS + 1, plain.pose_stamped(ur5.pose(np.zeros(6)), "", 0))
     bag = read_bag(tmp_path / "bag")
-    (order,) = pose_orders(bag, joint_series(bag, "joint_states"), ur5)
+    (order,) = pose_goals(bag, joint_series(bag, "joint_states"), ur5)
     assert order.stamp_ns == 10**9 + 5 * MS
 
 
@@ -659,7 +659,7 @@ def test_distances_are_those_to_what_was_known_then_however_few_states_are_looke
     tmp_path: Path, ur5: RobotModel, monkeypatch: pytest.MonkeyPatch
 ):
     """An obstacle is told for every 20 ms; between two states that are looked at there may be any number of them."""
-    monkeypatch.setattr(analysis, "LOOKS", 3)
+    monkeypatch.setattr(analysis, "MAX_SAMPLES", 3)
     obstacle = {"shape": "sphere", "size": 0.1, "position": [0.3, 1.0, 0.5], "velocity": [0.0, -0.05, 0.0]}
     world = World.from_mapping({"obstacles": [obstacle]}, "world")
     schedule = ObstacleSchedule(world)
