@@ -198,7 +198,7 @@ class EffortGate:
             When the command must not pass: braked, or not finite.
         """
         if self.state is GateState.BRAKED or not isfinite(tau.sum()):
-            self.offer(self._model.joint_names, tau)
+            self.offer(self._model.joint_names, tau)  # raises the error
         self._command = tau
 
     def tick(self, t: Terms, dt: float) -> GateOutput:

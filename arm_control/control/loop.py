@@ -163,7 +163,8 @@ class GapWatch:
 
     def fault(self, dt: float) -> str:
         """Return why the gate must brake after ``dt`` seconds without a state; empty when it need not."""
-        self._period = min(self._period or dt, dt or self._period)
+        periods = [period for period in (self._period, dt) if period > 0.0]  # 0: unknown
+        self._period = min(periods, default=0.0)
         if not self._period or dt <= GAP * self._period:
             return ""
         self.skipped += round(dt / self._period) - 1
@@ -273,6 +274,8 @@ def control_loop(model: RobotModel, parameters: LoopParameters) -> ControlLoop:
     elif isinstance(parameters, IlqrLoopParameters):
         planner = InlinePlanner(ReachPlanner(model, parameters.control))
         controller = IlqrController(model, parameters.control, planner, waits=True)
-    else:
+    elif isinstance(parameters, JointLoopParameters):
         controller = JointController(model, parameters.control)
+    else:
+        raise TypeError(f"{type(parameters).__name__} are parameters of no control loop")
     return ControlLoop(model, controller, parameters.gate, avoidance, waits_for_commands=True)

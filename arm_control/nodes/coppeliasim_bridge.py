@@ -25,9 +25,10 @@ from arm_control.core.parameters import group, parameter
 from arm_control.exceptions import ModelError, SimulationDiverged, SimulatorLost
 from arm_control.maths.poses import Array, Pose, rotation_vector
 from arm_control.model import Terms
-from arm_control.nodes.support.arm_node import EVENTS, LATCHED, run
+from arm_control.nodes.support.arm_node import run
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.plant_node import PlantNode, PlantParameters
+from arm_control.nodes.support.qos import EVENTS, LATCHED
 from arm_control.simulation.coppeliasim.coppeliasim_simulator import CoppeliasimParameters, CoppeliasimSimulator
 
 RETRY = 1.0
@@ -114,7 +115,7 @@ class CoppeliasimBridgeNode(PlantNode[CoppeliasimBridgeParameters]):
         self.get_logger().info(f"connected with CoppeliaSim {self.simulator.version}")
         if self._was_connected:
             self.gate.brake("CoppeliaSim was lost")
-            self.say_braking()
+            self.log_brake()
         self._is_lost, self._was_connected = False, True
 
     def _lose(self, error: Exception) -> None:

@@ -14,10 +14,11 @@ from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.control.osc.task_inertia import task_inertia
 from arm_control.core.parameters import parameter
 from arm_control.messages.joint_states import JointStateReader, Refused
-from arm_control.nodes.support.arm_node import STATE, ArmNode, ArmNodeParameters, run
+from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters, run
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.diagnostics import OK, WARN, Diagnostics, Rate
 from arm_control.nodes.support.polling import PolledGroup, poll
+from arm_control.nodes.support.qos import STATE
 
 _OSC = OscParameters()
 

@@ -22,10 +22,11 @@ from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
 from arm_control.messages.fields import nanoseconds
 from arm_control.messages.joint_states import JointStateReader, Refused, Repeated
-from arm_control.nodes.support.arm_node import STATE, ArmNode, ArmNodeParameters, run
+from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters, run
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.diagnostics import OK, WARN, Diagnostics, Rate
 from arm_control.nodes.support.publisher_lock import PublisherLock
+from arm_control.nodes.support.qos import STATE
 
 
 @dataclass(frozen=True)

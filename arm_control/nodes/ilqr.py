@@ -17,10 +17,11 @@ from arm_control.control.loop import ControlLoop, TickResult
 from arm_control.core.parameters import group
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
-from arm_control.nodes.support.arm_node import STATE, ArmNode, run
+from arm_control.nodes.support.arm_node import ArmNode, run
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.diagnostics import WARN, Diagnostics, Durations
 from arm_control.nodes.support.goal_subscription import PoseGoals
+from arm_control.nodes.support.qos import STATE
 from arm_control.nodes.support.torque_pipeline import ControllerNodeParameters, Health, Tap, Telemetry, TorquePipeline
 from arm_control.planning.reach import Plan
 from arm_control.planning.receding import RecedingParameters

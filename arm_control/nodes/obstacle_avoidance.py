@@ -20,10 +20,11 @@ from arm_control.exceptions import ArmControlError, InputError
 from arm_control.messages.fields import nanoseconds
 from arm_control.messages.joint_states import JointStateReader, Refused
 from arm_control.model import Terms
-from arm_control.nodes.support.arm_node import STATE, ArmNode, ArmNodeParameters, run
+from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters, run
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.diagnostics import OK, WARN, Diagnostics, Rate
 from arm_control.nodes.support.obstacle_subscription import CountedObstacles, warn_about_capsules
+from arm_control.nodes.support.qos import STATE
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,11 @@ from arm_control.control.osc.tuning import OscTuning, describe_proposals, resolv
 from arm_control.core.parameters import group, parameter
 from arm_control.exceptions import InputError
 from arm_control.model import RobotModel
-from arm_control.nodes.support.arm_node import STATE, ArmNode, run
+from arm_control.nodes.support.arm_node import ArmNode, run
 from arm_control.nodes.support.diagnostics import Diagnostics
 from arm_control.nodes.support.goal_subscription import PoseGoals
 from arm_control.nodes.support.obstacle_subscription import CountedObstacles, warn_about_capsules
+from arm_control.nodes.support.qos import STATE
 from arm_control.nodes.support.torque_pipeline import ControllerNodeParameters, Health, Tap, TorquePipeline
 
 FIGURES = ("position_error", "orientation_error", "condition_number", "nearest_distance", "task_share")

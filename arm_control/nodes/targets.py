@@ -19,9 +19,10 @@ from arm_control.core.parameters import parameter
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import ParameterError
 from arm_control.motion.target_files import Motion, TargetList, load_trajectory
-from arm_control.nodes.support.arm_node import LATCHED_EVENTS, ArmNode, ArmNodeParameters, run
+from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters, run
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.obstacle_publisher import ObstaclePublisher
+from arm_control.nodes.support.qos import LATCHED_EVENTS
 from arm_control.simulation.obstacle_schedule import LEAD
 from arm_control.simulation.scenario import world_of
 

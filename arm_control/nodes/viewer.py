@@ -27,11 +27,12 @@ from arm_control.exceptions import InputError
 from arm_control.maths.poses import Pose
 from arm_control.messages.fields import link_of, nanoseconds
 from arm_control.model.urdf.load import read_source
-from arm_control.nodes.support.arm_node import EVENTS, LATCHED, ArmNode, ArmNodeParameters, run
+from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters, run
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.goal_subscription import PoseGoals
 from arm_control.nodes.support.page_command_runner import PageCommandRunner
 from arm_control.nodes.support.polling import LatestMessages
+from arm_control.nodes.support.qos import EVENTS, LATCHED
 from arm_control.nodes.support.service_clients import ServiceClients, may_be_braked, status_line
 
 if TYPE_CHECKING:

@@ -36,11 +36,12 @@ from arm_control.core.parameters import parameter
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array, Pose
 from arm_control.messages.joint_states import JointStateReader, Refused
-from arm_control.nodes.support.arm_node import LATCHED, STATE, ArmNode, ArmNodeParameters, run
+from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters, run
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.goal_subscription import PoseGoals
 from arm_control.nodes.support.obstacle_subscription import ObstacleSubscription
 from arm_control.nodes.support.polling import PolledGroup, poll
+from arm_control.nodes.support.qos import LATCHED, STATE
 
 try:
     from tf2_msgs.msg import TFMessage

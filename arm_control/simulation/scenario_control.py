@@ -46,3 +46,8 @@ def arm_and_parameters(scenario: Scenario, description: str = "") -> tuple[Robot
             model = resolve_parameters(parameter_class, values, None, where).arm.model(description)
             return model, resolve_parameters(parameter_class, values, model, where)
     raise ParameterError(f"{scenario.name} has no controller: a node osc, joint or ilqr is needed")
+
+
+def node_of(parameters: LoopParameters) -> str:
+    """Return the name of the controller's node that has these parameters."""
+    return next(node for node, parameter_class in LOOPS.items() if isinstance(parameters, parameter_class))

@@ -26,9 +26,9 @@ from std_srvs.srv import SetBool
 
 from arm_control import Pose
 from arm_control.messages.fields import nanoseconds
-from arm_control.nodes.support.arm_node import LOSSLESS
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.polling import PolledGroup, poll
+from arm_control.nodes.support.qos import LOSSLESS
 
 PATIENCE = 240.0
 """Longest wait for a process or a message [s]: a safety limit, far beyond what a busy machine needs."""

@@ -31,8 +31,8 @@ from arm_control.messages.build import (
     JOINT_STATE,
     STRING,
 )
-from arm_control.nodes.support.arm_node import LOSSLESS
 from arm_control.nodes.support.conversions import message_class, ros
+from arm_control.nodes.support.qos import LOSSLESS
 from arm_control.nodes.tools import bag_recorder as recorder
 from arm_control.nodes.tools.bag_player import PlayerNode, Playing, is_effort
 from arm_control.nodes.tools.bag_recorder import RecorderNode, Wanted

@@ -20,8 +20,8 @@ from visualization_msgs.msg import MarkerArray
 
 from arm_control import RobotModel
 from arm_control.messages.fields import nanoseconds
-from arm_control.nodes.support.arm_node import LOSSLESS
 from arm_control.nodes.support.conversions import ros
+from arm_control.nodes.support.qos import LOSSLESS
 
 only_stand_in = pytest.mark.skipif(bool(REAL), reason="a running CoppeliaSim is not killed")
 BRIDGE = {"robot": "ur5", "initial_position": HOME, "watchdog_time": 10.0}

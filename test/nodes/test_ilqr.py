@@ -23,8 +23,8 @@ from visualization_msgs.msg import Marker, MarkerArray
 from arm_control import Pose, RobotModel, urdf_path
 from arm_control.control.effort_gate import EffortGate, GateParameters
 from arm_control.messages.fields import pose_from_message
-from arm_control.nodes.support.arm_node import LOSSLESS
 from arm_control.nodes.support.conversions import ros
+from arm_control.nodes.support.qos import LOSSLESS
 from arm_control.planning.reach import ReachPlanner
 from arm_control.planning.receding import PlanFollower, RecedingParameters
 from arm_control.planning.worker import InlinePlanner

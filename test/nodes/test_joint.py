@@ -123,7 +123,7 @@ def test_what_it_must_not_follow_is_refused_with_the_reason(rig: Rig, ur5: Robot
     trajectory.publish(ros.joint_trajectory(names, Waypoints(np.array([0.01]), GOAL[None]), 0))
     driver.wait_for_targets(1)
     taus = driver.answers(5)
-    driver.refused("start refused: velocity beyond the limit")
+    driver.refused("goal refused: velocity beyond the limit")
     assert np.abs(taus - ur5.gravity(HOME)).max() < 1e-9
 
 

@@ -99,13 +99,14 @@ def _replay_offline(bag: Bag, options: argparse.Namespace) -> int:
     from arm_control.messages.bags.replay import compare, recorded_commands, replayed_commands
     from arm_control.messages.bags.replay_setup import controller_of
     from arm_control.messages.bags.writer import refuse_existing
+    from arm_control.simulation.scenario_control import node_of
 
     if options.output:
         refuse_existing(options.output)
     model, parameters = controller_of(bag, arm_choice(options))
     recorded = recorded_commands(bag, model)
     replayed = replayed_commands(bag, model, parameters)
-    print(f"{len(replayed.stamps)} states answered by {type(parameters).__name__.removesuffix('Simulation').lower()}")
+    print(f"{len(replayed.stamps)} states answered by the controller {node_of(parameters)}")
     if options.output:
         _write_commands(options.output, model, replayed)
     if not len(recorded.stamps):

@@ -27,7 +27,9 @@ limits are heavier, takes the place of M in (1).)
     A_des, A_cmd        its derivative: desired, commanded             [m/s^2, rad/s^2]
     V_max, A_max        limits of (2) and (3)                          [m/s, rad/s; m/s^2, rad/s^2]
     k_p, k_v            stiffness and damping                          [1/s^2; 1/s]
-    nu, s_v             shortening; joint_speed_share                  [-]
+    nu, s_v, v_max      shortening; joint_speed_share; speed limits    [-; -; rad/s, m/s]
+    tau, tau_dist       torque: of the law, of the disturbance         [N m, N]
+    Lambda, J#, N       task inertia; inverse of J; null space         [kg, kg m^2; operators]
 
 All twists and J are along the axes of the task's frame. Pages that this one rests on:
 
@@ -130,7 +132,7 @@ class Law(Protocol):
 def torque(
     terms: Terms, reference: Reference, tau_dist: Array, gains: Gains, limits: JointBounds, structure: LawStructure
 ) -> Torque:
-    """Joint torque for one state, equations (1) to (5).
+    """Joint torque for one state, equations (1) to (8).
 
     Parameters
     ----------
@@ -159,7 +161,8 @@ def torque(
 
     J_sharp, N, N_fade = dynamically_consistent_inverse(J, M_w, gains, structure.tasks, structure.inertia)  # (1), (4)
     V_0 = limit(k_p / k_v * e, gains.V_max, structure.limit_speed) + V_des
-    V_cmd = V_0 * shortening(J_sharp @ V_0, gains, limits)  # (2)
+    nu = shortening(J_sharp @ V_0, gains, limits)  # (6)
+    V_cmd = V_0 * nu  # (2)
     A_cmd = limit(select_rows(k_v * (V_cmd - V), structure.rows), gains.A_max) + A_des  # (3)
     tau_task = M @ (J_sharp @ (A_cmd - Jdot_v))
     tau_posture = M @ (N @ a_spring + N_fade @ a_damper)  # (7)

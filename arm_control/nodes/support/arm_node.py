@@ -16,7 +16,7 @@ from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import QoSProfile
 from std_msgs.msg import String
 from std_srvs.srv import SetBool
 
@@ -27,15 +27,8 @@ from arm_control.model import RobotModel
 from arm_control.model.arm_parameters import ArmParameters
 from arm_control.nodes.support.polling import ControlPath, SpinLoop
 from arm_control.nodes.support.publisher_lock import Rejections
+from arm_control.nodes.support.qos import LATCHED, LOSSLESS, STATE
 
-STATE = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
-LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-LOSSLESS = QoSProfile(depth=20_000, reliability=ReliabilityPolicy.RELIABLE)
-"""For streams of which nothing may be missing: what is lost is sent again after up to 3 s, and so much waits for it."""
-EVENTS = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
-LATCHED_EVENTS = QoSProfile(
-    depth=1000, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
-)
 MAX_DOMAIN = 232
 ROS_OWN = ("use_sim_time", "start_type_description_service", "qos_overrides.")
 """How parameters begin that every node has by itself."""

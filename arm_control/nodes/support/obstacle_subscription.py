@@ -11,7 +11,8 @@ from arm_control.control.avoidance.avoidance_law import Avoidance
 from arm_control.control.avoidance.obstacles import Obstacle
 from arm_control.control.controllers import Measurement
 from arm_control.messages.obstacle_tracker import ObstacleTracker
-from arm_control.nodes.support.arm_node import EVENTS, LATCHED, ArmNode, ArmNodeParameters
+from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters
+from arm_control.nodes.support.qos import EVENTS, LATCHED
 
 
 class ObstacleSubscription:

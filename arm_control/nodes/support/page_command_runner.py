@@ -16,8 +16,6 @@ from typing import Any, Protocol
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped
-from rclpy.duration import Duration
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import Marker, MarkerArray
 
@@ -27,19 +25,12 @@ from arm_control.maths.poses import Array, Pose
 from arm_control.maths.shapes import Box, Shape, Sphere
 from arm_control.messages.fields import pose_from_message
 from arm_control.model import RobotModel
-from arm_control.nodes.support.arm_node import EVENTS, STATE
 from arm_control.nodes.support.conversions import ros
+from arm_control.nodes.support.qos import EVENTS, STATE, TARGETS
 from arm_control.nodes.support.service_clients import ServiceClients
 from arm_control.viewer.drawings import MarkerStore
 from arm_control.viewer.page_commands import PageCommand
 
-TARGETS = QoSProfile(
-    depth=1,
-    reliability=ReliabilityPolicy.RELIABLE,
-    durability=DurabilityPolicy.TRANSIENT_LOCAL,
-    lifespan=Duration(seconds=1.0),
-)
-"""Matches subscribers that request latched targets; the lifespan keeps an old target from a late subscriber."""
 MIN_PERIOD = 0.05
 """Least time between two targets, and between two poses of an obstacle [s]."""
 REPEAT_PERIOD = 0.5

@@ -14,7 +14,6 @@ import time
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock as ClockMessage
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
@@ -29,15 +28,13 @@ from arm_control.maths.poses import Array
 from arm_control.messages.fields import nanoseconds
 from arm_control.model import Terms
 from arm_control.model.urdf.load import read_source
-from arm_control.nodes.support.arm_node import LATCHED, STATE, ArmNode, ArmNodeParameters
+from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.diagnostics import ERROR, OK, WARN, AnswerLatency, Diagnostics, Rate
 from arm_control.nodes.support.polling import StepPacer
 from arm_control.nodes.support.publisher_lock import PublisherLock
+from arm_control.nodes.support.qos import COMMANDS, LATCHED, STATE
 from arm_control.simulation.scenario import world_of
-
-COMMANDS = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
-"""A few may wait, so that none is lost from the count; the newest one acts."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +43,7 @@ class PlantParameters(ArmNodeParameters):
 
     gate: GateParameters = group(GateParameters)
     robot: str = parameter(
-        "", "robot to simulate and publish as robot_description: a name, or a URDF or xacro file; empty: see there"
+        "", "robot to simulate and publish as robot_description: a name, or a URDF or xacro file; empty: the topic's"
     )
     initial_position: tuple[float, ...] = parameter((), "joint positions at the start; empty: zero", unit="rad")
     timestep: float = parameter(0.001, "simulated time of one step", unit="s", lower=1e-5, upper=0.02)
@@ -232,11 +229,11 @@ class PlantNode(ArmNode[P_co]):
             self.stop(error)
             return
         if self.gate.is_braked and not was_latched:
-            self.say_braking()
+            self.log_brake()
         self._rate.tick()
         self.publish_state()
 
-    def say_braking(self) -> None:
+    def log_brake(self) -> None:
         """Say why the gate brakes, and what helps."""
         helps = f"`arm_control enable`, or the service {self.get_name()}/enable, to go on"
         self.get_logger().error(f"braking: {self.gate.reason}; {helps}")

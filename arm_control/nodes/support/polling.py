@@ -21,12 +21,11 @@ from rclpy.callback_groups import CallbackGroup
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
-from rclpy.qos import QoSProfile, ReliabilityPolicy
+
+from arm_control.nodes.support.qos import LATEST
 
 EXECUTOR_PERIOD = 0.05
 """Time between two turns of the executor [s]."""
-LATEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
-"""No publisher waits for this subscriber, and nothing is sent again."""
 
 Callback = Callable[[Any, dict[str, Any]], None]
 """Takes a message and its info: source and reception time stamps."""

@@ -19,9 +19,10 @@ from arm_control.control.loop import ControlLoop, TickResult
 from arm_control.core.parameters import group, parameter
 from arm_control.core.time import NANOSECONDS
 from arm_control.messages.joint_states import JointStateReader, Refused
-from arm_control.nodes.support.arm_node import LATCHED, STATE, ArmNode, ArmNodeParameters
+from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.diagnostics import OK, WARN, Durations
+from arm_control.nodes.support.qos import LATCHED, STATE
 
 Telemetry = list[tuple[Publisher, Any]]
 """Messages beside the torque, each with its publisher."""
@@ -169,7 +170,7 @@ class TorquePipeline:
         if result.refused is not None:
             self._node.rejections.add("torque", result.refused)
         if result.law.refused is not None:
-            self._node.rejections.add("start", result.law.refused)
+            self._node.rejections.add("goal", result.law.refused)
         if self._tap.after is not None:
             self._tap.after(result)
         if self._states % self._node.parameters.telemetry_every == 0:

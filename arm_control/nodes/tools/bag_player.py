@@ -25,8 +25,9 @@ from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import BagError
 from arm_control.messages.bags.bag import Bag, Message, Topic
 from arm_control.model.urdf.xml import printable
-from arm_control.nodes.support.arm_node import LOSSLESS, STATE, check_environment
+from arm_control.nodes.support.arm_node import check_environment
 from arm_control.nodes.support.conversions import message_class, ros
+from arm_control.nodes.support.qos import LOSSLESS, STATE
 
 DISCOVERY = 1.0
 """Wall time in which nodes find each other [s]."""

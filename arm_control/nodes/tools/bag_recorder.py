@@ -25,10 +25,11 @@ from std_msgs.msg import Bool
 from arm_control.exceptions import ArmControlError, BagError
 from arm_control.messages.bags.message_definitions import local_types
 from arm_control.messages.bags.writer import STORAGES, BagWriter, Published
-from arm_control.nodes.support.arm_node import LATCHED, LOSSLESS, check_environment, die_with_parent
+from arm_control.nodes.support.arm_node import check_environment, die_with_parent
 from arm_control.nodes.support.conversions import message_class
 from arm_control.nodes.support.goal_subscription import DuplicateFilter
 from arm_control.nodes.support.polling import poll, polled_subscription
+from arm_control.nodes.support.qos import LATCHED, LOSSLESS
 from arm_control.nodes.tools.command_line_node import StopRequest
 from arm_control.nodes.tools.run_monitor import RECORDER_READY
 

@@ -28,8 +28,8 @@ from arm_control.exceptions import InputError
 from arm_control.messages.fields import nanoseconds, pose_from_message
 from arm_control.model import RobotModel
 from arm_control.motion.goals import Target
-from arm_control.nodes.support.arm_node import EVENTS, LATCHED, LATCHED_EVENTS, LOSSLESS
 from arm_control.nodes.support.polling import poll, polled_subscription
+from arm_control.nodes.support.qos import EVENTS, LATCHED, LATCHED_EVENTS, LOSSLESS
 from arm_control.simulation.recording import Recording
 
 RECORDER_READY = "recorder/ready"
