@@ -17,7 +17,7 @@ from arm_control.core.cache import Cache
 from arm_control.core.progress import progress_bar
 from arm_control.model.arm import describe
 from arm_control.model.engine import TERMS
-from arm_control.model.quantities import trace
+from arm_control.model.quantities import quantity_law
 
 JOINT = """
   <joint name="joint{i}" type="revolute">
@@ -83,8 +83,8 @@ def _costs(n: int, repeats: int) -> dict[str, float]:
         ready.append(time.perf_counter() - begin)
     tree = describe(urdf, tip=tip).tree
     return {
-        "operations": trace(tree, TERMS).n_operations,
-        "operations_forward_dynamics": trace(tree, ("a",)).n_operations,
+        "operations": quantity_law(tree, TERMS).program().n_operations,
+        "operations_forward_dynamics": quantity_law(tree, ("a",)).program().n_operations,
         "compile_s": median(ready),
     }
 

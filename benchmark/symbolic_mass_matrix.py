@@ -21,7 +21,7 @@ from arm_control import RobotModel, urdf_path
 from arm_control.compiler import llvm_compiler as llvm
 from arm_control.compiler.llvm_code import scalar_code
 from arm_control.model.arm import describe
-from arm_control.model.quantities import reference, trace
+from arm_control.model.quantities import quantity_law, reference
 from arm_control.model.tree import Tree
 
 
@@ -40,7 +40,7 @@ def mass_matrix_study(n: int, limit: float) -> dict[str, Any]:
     shared = sp.lambdify(q, M, "numpy", cse=True)
     found["mass_matrix.sympy_lambdify_cse_s"] = time.perf_counter() - begin
     begin = time.perf_counter()
-    program = trace(tree, ["M"])
+    program = quantity_law(tree, ["M"]).program()
     found["mass_matrix.trace_s"] = time.perf_counter() - begin
     found["mass_matrix.operations"] = program.n_operations
     begin = time.perf_counter()

@@ -12,7 +12,7 @@ from arm_control import RobotModel, urdf_path
 from arm_control.core.cache import Cache
 from arm_control.core.parameters import Parameters
 from arm_control.model import recursions
-from arm_control.model.quantities import reference, trace
+from arm_control.model.quantities import quantity_law, reference
 from arm_control.nodes.coppeliasim_bridge import CoppeliasimBridgeParameters
 from arm_control.nodes.dynamics import DynamicsParameters
 from arm_control.nodes.gate import GateNodeParameters
@@ -102,7 +102,7 @@ def one_algorithm() -> dict[str, str]:
     text = head + rest.partition('"""\n')[2]
     M = reference(model.tree, ["M"], {"q": [0.5, 1.0]})["M"]
     floats = f'>>> reference(model.tree, ["M"], {{"q": [0.5, 1.0]}})["M"]\n{M.round(6)!r}'
-    operations = str(trace(model.tree, ["M"]).n_operations)
+    operations = str(quantity_law(model.tree, ["M"]).program().n_operations)
     latex = model.symbolic().formula("M").latex()
     return {"TEXT": text.strip(), "FLOATS": floats, "LATEX": latex, "OPERATIONS": operations}
 

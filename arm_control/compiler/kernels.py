@@ -1,29 +1,26 @@
-"""Kernels: functions with a work space of their own, for one state or for many.
+"""Kernels: laws that are compiled, or run as they stand, with the same interface.
 
-Who makes them is a back end (:mod:`arm_control.model.engine`); how they are used is the same for all.
+A :class:`Kernel` is for one case: write inputs, call, read outputs, all in a work space of its own. A
+:class:`LoopKernel` is for many cases: bound once to arrays of the caller, then called. A :class:`Batch` is for many
+states: the arrays differ from call to call, and every input is checked.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
 
-from arm_control.compiler.column_law import ColumnLaw, Columns
-from arm_control.compiler.program import Program
-from arm_control.compiler.scan_law import Scan, ScanLaw
+from arm_control.compiler.law import Law, Loop
 from arm_control.maths.poses import Array
-
-SHARED = ("tool",)
-"""Inputs that are the same for all states of a batch."""
 
 Shapes = Mapping[str, tuple[int, ...]]
 
 
 class Kernel:
-    """Computes quantities of one state: write ``inputs``, call, read ``outputs``.
+    """Computes a law in one case: write ``inputs``, call, read ``outputs``.
 
     Parameters
     ----------
@@ -32,8 +29,10 @@ class Kernel:
     outputs : mapping of str to shape
         Name and shape of each output.
     bind : callable
-        Is given the inputs' and the outputs' part of the work space, and returns the function that
-        computes one from the other. That returns whether an input is not finite.
+        Takes the inputs' and the outputs' part of the work space, and returns the function that computes one from
+        the other. That function returns whether an input is not finite.
+    is_compiled : bool
+        Whether it is machine code.
 
     Attributes
     ----------
@@ -41,11 +40,18 @@ class Kernel:
         Views of the work space.
     call : callable
         The function.
+    is_compiled : bool
+        Whether it is machine code.
     """
 
     def __init__(
-        self, inputs: Mapping[str, int], outputs: Shapes, bind: Callable[[Array, Array], Callable[[], bool]]
+        self,
+        inputs: Mapping[str, int],
+        outputs: Shapes,
+        bind: Callable[[Array, Array], Callable[[], bool]],
+        is_compiled: bool = False,
     ) -> None:
+        self.is_compiled = is_compiled
         n_inputs = sum(inputs.values())
         work = np.zeros(n_inputs + sum(math.prod(shape) for shape in outputs.values()))
         self.inputs = split(work[:n_inputs], {name: (size,) for name, size in inputs.items()})
@@ -53,26 +59,76 @@ class Kernel:
         self.call = bind(work[:n_inputs], work[n_inputs:])
 
 
+class LoopKernel(Protocol):
+    """Computes a law in many cases."""
+
+    width: int
+    """The number of cases is a multiple of it."""
+    outputs: Mapping[str, int]
+    """Name and size of every output."""
+    is_compiled: bool
+    """Whether it is machine code."""
+
+    def bind(self, arrays: Mapping[str, Array], n: int | None = None) -> Callable[[], float]:
+        """Return a function that computes the outputs among some arrays from the inputs among them.
+
+        Parameters
+        ----------
+        arrays : mapping of str to ndarray
+            Every input and output by name, float64, in the layout of the loop (:mod:`arm_control.compiler.law`);
+            others are passed over. Columns, and the entries of a row, lie side by side in memory; an array may be
+            part of a larger one. The arrays are read and written in every call, and must stay.
+        n : int, optional
+            Number of cases; by default all there are.
+
+        Returns
+        -------
+        callable
+            Without arguments; returns the number of cases before the run ended.
+
+        Raises
+        ------
+        ValueError
+            When an array, or the number of cases, does not fit.
+        """
+
+
+class Compiler(Protocol):
+    """Makes kernels of the laws of one robot."""
+
+    def kernel(self, law: Law, check: Callable[[Kernel], None]) -> Kernel:
+        """Return the kernel of a law; ``check`` raises when a new one is wrong."""
+
+    def loop(self, loop: Loop, check: Callable[[LoopKernel], None]) -> LoopKernel:
+        """Return the kernel of a loop; likewise."""
+
+
 class NotFinite(Exception):
     """An input is nan or infinite; the caller knows which."""
 
 
 class Batch:
-    """Computes quantities of many states.
+    """Computes a law for many states.
 
     Parameters
     ----------
     inputs, outputs
         As for a :class:`Kernel`.
+    shared : collection of str
+        Inputs that are the same for all states.
     run : callable
-        Is given the inputs, a row per state (one row for all when shared), the rows of the outputs, and
-        whether these are memory that has never been touched. Returns nan when an input is not finite.
+        Takes the inputs, a row per state (one row for all when shared), the rows of the outputs, and whether these
+        are memory that has never been touched. Returns nan when an input is not finite.
     """
 
     def __init__(
-        self, inputs: Mapping[str, int], outputs: Shapes, run: Callable[[list[Array], Array, bool], float]
+        self,
+        inputs: Mapping[str, int],
+        outputs: Shapes,
+        shared: Collection[str],
+        run: Callable[[list[Array], Array, bool], float],
     ) -> None:
-        self.inputs, self.outputs, self._run = dict(inputs), dict(outputs), run
+        self.inputs, self.outputs, self.shared, self._run = dict(inputs), dict(outputs), frozenset(shared), run
 
     @property
     def n_results(self) -> int:
@@ -80,7 +136,21 @@ class Batch:
         return sum(math.prod(shape) for shape in self.outputs.values())
 
     def __call__(self, arrays: Sequence[Array], out: Array, is_new: bool) -> dict[str, Array]:
-        """Fill ``out``, shape (N, n_results), and return its parts by name, each of shape (N, ...).
+        """Compute the outputs of N states.
+
+        Parameters
+        ----------
+        arrays : sequence of ndarray, shape (N, size) or (size,)
+            The inputs, in order; those that are shared have one row.
+        out : ndarray, shape (N, n_results)
+            Filled with the outputs.
+        is_new : bool
+            Whether ``out`` is memory that has never been touched.
+
+        Returns
+        -------
+        dict of str to ndarray, shape (N, ...)
+            Views of ``out`` by name.
 
         Raises
         ------
@@ -93,7 +163,15 @@ class Batch:
 
 
 def split(rows: Array, shapes: Shapes) -> dict[str, Array]:
-    """Views of the pieces of an array's last axis, by name and in their shapes."""
+    """Views of the pieces of an array's last axis, by name and in their shapes.
+
+    Parameters
+    ----------
+    rows : ndarray, shape (..., sum of sizes)
+        The array.
+    shapes : mapping of str to shape
+        Names and shapes of the pieces, in order.
+    """
     views, first = {}, 0
     for name, shape in shapes.items():
         size = math.prod(shape)
@@ -102,37 +180,22 @@ def split(rows: Array, shapes: Shapes) -> dict[str, Array]:
     return views
 
 
-class BackEnd(Protocol):
-    """Makes kernels of the quantities named in :mod:`arm_control.model.quantities`."""
+def batch_of(kernel: Kernel, shared: Collection[str]) -> Batch:
+    """Return a batch that calls a kernel for each state.
 
-    def kernel(self, quantities: Sequence[str], frame: str | None, check: Callable[[Kernel], None]) -> Kernel:
-        """Return a kernel.
-
-        ``frame`` is the link that ``J_point`` is about; ``check`` raises when a new kernel is wrong. One from a
-        cache was checked before it was kept.
-        """
-
-    def law(self, name: str, write: Callable[[], Program], check: Callable[[Kernel], None]) -> Kernel:
-        """Return a kernel of a program that somebody else writes; its name must say all it is made from."""
-
-    def columns(self, law: ColumnLaw, check: Callable[[Columns], None]) -> Columns:
-        """Return a law for many columns, made ready to run."""
-
-    def scan(self, law: ScanLaw, check: Callable[[Scan], None]) -> Scan:
-        """Return a law for rows, made ready to run."""
-
-    def batch(self, quantities: Sequence[str], has_tool: bool, check: Callable[[Batch], None]) -> Batch:
-        """Return what computes these for many states; without a tool it may be simpler."""
-
-
-def batch_of(kernel: Kernel) -> Batch:
-    """Return what calls a kernel for each state."""
+    Parameters
+    ----------
+    kernel : Kernel
+    shared : collection of str
+        Inputs that are the same for all states.
+    """
 
     def run(arrays: list[Array], out: Array, _: bool) -> float:
-        for name, array in zip(kernel.inputs, arrays, strict=True):
-            if name in SHARED:
-                kernel.inputs[name][:] = array
-        own = [(kernel.inputs[name], a) for name, a in zip(kernel.inputs, arrays, strict=True) if name not in SHARED]
+        inputs = list(zip(kernel.inputs.items(), arrays, strict=True))
+        for (name, view), array in inputs:
+            if name in shared:
+                view[:] = array
+        own = [(view, array) for (name, view), array in inputs if name not in shared]
         for i, row in enumerate(out):
             for view, array in own:
                 view[:] = array[i]
@@ -142,4 +205,4 @@ def batch_of(kernel: Kernel) -> Batch:
         return 0.0
 
     shapes = {name: view.shape for name, view in kernel.outputs.items()}
-    return Batch({name: len(view) for name, view in kernel.inputs.items()}, shapes, run)
+    return Batch({name: len(view) for name, view in kernel.inputs.items()}, shapes, shared, run)

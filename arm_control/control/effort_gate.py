@@ -26,8 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.control.compiled_limits import compiled
-from arm_control.control.joint_limits import JointLimits, LimitParameters
+from arm_control.control.joint_limits import JointLimits, LimitParameters, compile_limits
 from arm_control.core.parameters import parameter
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
@@ -130,7 +129,7 @@ class EffortGate:
     def __init__(self, model: RobotModel, parameters: GateParameters) -> None:
         self.parameters = parameters
         self._model = model
-        self._pass = compiled(model, JointLimits(model, parameters, parameters.rate_limit))
+        self._pass = compile_limits(model, JointLimits(model, parameters, parameters.rate_limit))
         self._are_joint_limits_on = float(parameters.joint_limits)
         self._max_age = parameters.max_age or np.inf
         self._command: Array | None = None

@@ -1,6 +1,6 @@
 """Columns: a scalar type with one float for each of many cases, so that a law runs on all cases at once.
 
-A law can also be compiled for many cases (:meth:`arm_control.RobotModel.compile_columns`); columns need NumPy only, and
+A law can also be compiled for many cases (:meth:`arm_control.RobotModel.compile_law`); columns need NumPy only, and
 are the reference that a compiled law is compared with.
 """
 

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from math import isfinite
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.compiler.column_law import ColumnLaw, Columns
-from arm_control.compiler.kernels import SHARED, Batch, Kernel, NotFinite
-from arm_control.compiler.program import Program
-from arm_control.compiler.scan_law import Scan, ScanLaw
+from arm_control.compiler.compile_law import Samples, compile_law
+from arm_control.compiler.kernels import Batch, Kernel, LoopKernel, NotFinite
+from arm_control.compiler.law import Law, Loop
 from arm_control.core.progress import progress_bar
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array, Pose
 from arm_control.model.engine import KERNELS, TERMS, Engine
-from arm_control.model.quantities import INPUTS
+from arm_control.model.quantities import INPUTS, SHARED
 from arm_control.model.terms import Terms
 
 
@@ -38,13 +37,13 @@ class Calls:
         self._tool = self._no_tool = tool
         self._kernels: dict[tuple[tuple[str, ...], str | None], Kernel] = {}
         self._functions: dict[tuple[tuple[str, ...], str | None], Callable[..., list[Array]]] = {}
-        self._columns: dict[str, Columns] = {}
-        self._scans: dict[str, Scan] = {}
+        self._laws: dict[str, Kernel] = {}
+        self._loops: dict[str, LoopKernel] = {}
 
     def set_tool(self, tool: Array) -> None:
         """Compute with this tool from now on."""
         self._tool = tool
-        for kernel in self._kernels.values():
+        for kernel in (*self._kernels.values(), *self._laws.values()):
             if "tool" in kernel.inputs:
                 kernel.inputs["tool"][:] = tool
 
@@ -126,28 +125,32 @@ class Calls:
 
         return terms
 
-    def law(self, name: str, write: Callable[[], Program], check: Callable[[Kernel], None]) -> Kernel | None:
-        """See :meth:`arm_control.RobotModel.compile`."""
-        key = ((name,), None)
-        if key not in self._kernels:
-            kernel = self.engine.law(name, write, check)
-            if kernel is None:
-                return None
-            self._kernels[key] = kernel
+    def law(self, law: Law, samples: Samples) -> Kernel:
+        """Return the kernel of a law, with the tool in it; made when it is first needed.
+
+        Parameters
+        ----------
+        law : Law
+        samples : mapping of str to ndarray
+            See :func:`~arm_control.compiler.compile_law.compile_law`.
+        """
+        if law.key not in self._laws:
+            self._laws[law.key] = compile_law(self.engine.compiler, law, samples)
             self.set_tool(self._tool)
-        return self._kernels[key]
+        return self._laws[law.key]
 
-    def columns(self, law: ColumnLaw, samples: Mapping[str, Array]) -> Columns:
-        """See :meth:`arm_control.RobotModel.compile_columns`."""
-        if law.name not in self._columns:
-            self._columns[law.name] = self.engine.columns(law, samples)
-        return self._columns[law.name]
+    def loop(self, loop: Loop, samples: Samples) -> LoopKernel:
+        """Return the kernel of a loop; likewise, but a tool is an input like any other.
 
-    def scan(self, law: ScanLaw, samples: Mapping[str, Array]) -> Scan:
-        """See :meth:`arm_control.RobotModel.compile_scan`."""
-        if law.name not in self._scans:
-            self._scans[law.name] = self.engine.scan(law, samples)
-        return self._scans[law.name]
+        Parameters
+        ----------
+        loop : Loop
+        samples : mapping of str to ndarray
+            See :func:`~arm_control.compiler.compile_law.compile_law`.
+        """
+        if loop.key not in self._loops:
+            self._loops[loop.key] = compile_law(self.engine.compiler, loop, samples)
+        return self._loops[loop.key]
 
     def batch(self, quantities: tuple[str, ...]) -> BatchFunction:
         """Return what computes these quantities for many states, with the tool there is now."""

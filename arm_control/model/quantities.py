@@ -1,7 +1,7 @@
 """What can be computed of an arm, each from the recursions, and what it needs to know.
 
 :class:`State` computes every quantity once, and only when it is asked for. On floats it is the readable
-reference; on the nodes of a tape it writes the program of a kernel (:func:`trace`).
+reference; on the nodes of a tape it writes the program of a kernel (:func:`quantity_law`).
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.compiler.program import Program
-from arm_control.compiler.tape import Tape
+from arm_control.compiler.law import Law
 from arm_control.maths.linalg import inverse
 from arm_control.maths.poses import Array, Pose
 from arm_control.maths.scalars import Scalar
@@ -30,6 +29,11 @@ from arm_control.model.tree import Tree
 TOOL = 22
 """Numbers of a tool on the last body B: R_BE (9), p_BE (3), then its mass, first moment (3) and second
 moment xx, xy, xz, yy, yz, zz (6) in B; see :func:`tool_numbers`."""
+
+SHARED = ("tool",)
+"""Inputs that are the same for all states of a batch."""
+N_SAMPLES = 9
+"""Random states that new kernels are compared on: a block of any width and one more."""
 
 INPUTS: dict[str, tuple[str, ...]] = {
     "R_WE": ("q", "tool"),
@@ -251,7 +255,17 @@ def _tool(values: Array) -> tuple[Pose, Inertia]:
 
 
 def tool_numbers(tree: Tree, X_ET: Pose | None = None, load: Inertia | None = None) -> Array:
-    """Return the input ``tool``, shape (22,): what is at the tip, its load given in E; by default nothing."""
+    """Return the input ``tool``, shape (22,), for a tool and its load; by default for none.
+
+    Parameters
+    ----------
+    tree : Tree
+        The arm.
+    X_ET : Pose, optional
+        Pose of the tool's tip in the frame of the arm's tip, E.
+    load : Inertia, optional
+        Mass, first and second moment of the load in E.
+    """
     X_BE, inertia = tree.tip.X_BF, load or Inertia.zero()
     held, X_BT = inertia.in_parent(X_BE), X_BE @ (X_ET or Pose.identity())
     upper = held.J[np.triu_indices(3)]
@@ -263,26 +277,80 @@ def input_sizes(n: int) -> dict[str, int]:
     return {"q": n, "v": n, "a": n, "tau": n, "F_E": 6, "point": 3, "tool": TOOL}
 
 
-def trace(tree: Tree, quantities: Sequence[str], frame: str | None = None, fixed: Collection[str] = ()) -> Program:
-    """Return the program that computes these quantities together; ``fixed`` inputs are left out of it."""
-    needed = {name for quantity in quantities for name in INPUTS[quantity] if name not in fixed}
-    return write_down(tree, needed, lambda s: {name: getattr(s, name) for name in quantities}, frame)
+def quantity_law(tree: Tree, quantities: Sequence[str], frame: str | None = None, has_tool: bool = True) -> Law:
+    """Return the law that computes some quantities together.
+
+    Parameters
+    ----------
+    tree : Tree
+        The arm.
+    quantities : sequence of str
+        Names of :data:`INPUTS`.
+    frame : str, optional
+        The link that ``J_point`` is about.
+    has_tool : bool
+        Whether the tool is an input; without it there is none.
+    """
+    needed = {name for quantity in quantities for name in INPUTS[quantity] if has_tool or name != "tool"}
+    name = ", ".join([*quantities, *([] if frame is None else [f"of {frame}"])])
+    return state_law(tree, name, needed, lambda s: {name: getattr(s, name) for name in quantities}, frame)
 
 
-def write_down(
-    tree: Tree, needed: Collection[str], compute: Callable[[State], Mapping[str, Any]], frame: str | None = None
-) -> Program:
-    """Return the program that computes something of a state with these inputs."""
-    tape = Tape()
-    sizes = {name: size for name, size in input_sizes(tree.n).items() if name in needed}
-    inputs = {name: tape.inputs(name, size) for name, size in sizes.items()}
-    return tape.program(compute(State(tree, inputs, frame)))
+def state_law(
+    tree: Tree, name: str, needed: Collection[str], compute: Callable[[State], Mapping[str, Any]], frame: str | None
+) -> Law:
+    """Return a law of the arm's state.
+
+    Parameters
+    ----------
+    tree : Tree
+        The arm.
+    name : str
+        Everything the law is made from besides the arm.
+    needed : collection of str
+        Its inputs, names of :func:`input_sizes`.
+    compute : callable
+        From the state to outputs by name.
+    frame : str or None
+        The link that ``J_point`` is about.
+    """
+    sizes = {key: size for key, size in input_sizes(tree.n).items() if key in needed}
+    return Law(name, lambda inputs: compute(State(tree, inputs, frame)), sizes)
+
+
+def sample_states(tree: Tree, law: Law) -> dict[str, Array]:
+    """Random states, with a tool, to compare a kernel of :func:`quantity_law` on: rows, shape (N_SAMPLES, size).
+
+    Parameters
+    ----------
+    tree : Tree
+        The arm.
+    law : Law
+        What the states are for: they have its inputs.
+    """
+    rng = np.random.default_rng(0)
+    samples = {name: rng.uniform(-1.0, 1.0, (N_SAMPLES, size)) for name, size in law.inputs.items()}
+    load = Inertia(0.5, np.array([0.01, -0.02, 0.03]), 0.01 * np.eye(3))
+    tool = tool_numbers(tree, Pose(np.eye(3), np.array([0.1, 0.2, -0.3])), load)
+    return {name: np.tile(tool, (N_SAMPLES, 1)) if name == "tool" else x for name, x in samples.items()}
 
 
 def reference(
     tree: Tree, quantities: Sequence[str], inputs: Mapping[str, Any], frame: str | None = None
 ) -> dict[str, Array]:
-    """Compute the same on floats, step by step: what every back end is compared with."""
+    """Compute quantities on floats, step by step: what every back end is compared with.
+
+    Parameters
+    ----------
+    tree : Tree
+        The arm.
+    quantities : sequence of str
+        Names of :data:`INPUTS`.
+    inputs : mapping of str to array_like
+        Inputs by name; without ``tool`` there is none.
+    frame : str, optional
+        The link that ``J_point`` is about.
+    """
     arrays = {name: np.asarray(values, dtype=float) for name, values in inputs.items()}
     state = State(tree, {"tool": tool_numbers(tree), **arrays}, frame)
     return {quantity: np.asarray(getattr(state, quantity), dtype=float) for quantity in quantities}

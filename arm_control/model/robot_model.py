@@ -13,18 +13,17 @@ recursions of :mod:`arm_control.model.recursions`, compiled for this robot when 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.compiler.column_law import ColumnLaw, Columns
-from arm_control.compiler.kernels import Kernel
-from arm_control.compiler.program import Program
-from arm_control.compiler.scan_law import Scan, ScanLaw
+from arm_control.compiler.compile_law import Samples
+from arm_control.compiler.kernels import Kernel, LoopKernel
+from arm_control.compiler.law import Law, Loop
 from arm_control.core.cache import Cache, default_directory
 from arm_control.exceptions import FrameNotFound
 from arm_control.maths.poses import Array, Pose
@@ -264,20 +263,38 @@ class RobotModel:
         """Make kernels of :data:`arm_control.model.engine.KERNELS` now (all when none is named); with a bar."""
         self._calls.prepare(kernels, progress)
 
-    def compile(self, name: str, write: Callable[[], Program], check: Callable[[Kernel], None]) -> Kernel | None:
-        """Compile a law that uses the model's terms; None where it can only run as it stands.
+    @overload
+    def compile_law(self, law: Law, samples: Samples) -> Kernel: ...
 
-        ``name`` says all that it is made from besides the robot; ``check`` raises when the kernel is wrong.
+    @overload
+    def compile_law(self, law: Loop, samples: Samples) -> LoopKernel: ...
+
+    def compile_law(self, law: Law | Loop, samples: Samples) -> Kernel | LoopKernel:
+        """Return the kernel of a law of this arm, or of a loop; equal laws share one.
+
+        An input ``tool`` of a law holds the tool that is attached. Where the law cannot be compiled it runs as it
+        stands.
+
+        Parameters
+        ----------
+        law : Law or Loop
+            See :mod:`arm_control.compiler.law`.
+        samples : mapping of str to ndarray
+            Inputs to compare a new kernel on: of a law in rows, shape (n, size), of a loop in its own layout.
+
+        Examples
+        --------
+        >>> from arm_control import urdf_path
+        >>> from arm_control.compiler.law import Law
+        >>> model = RobotModel.from_urdf(urdf_path("ur5"))
+        >>> twice = model.compile_law(Law("twice", lambda x: {"y": 2.0 * x["a"]}, {"a": 3}), {"a": np.ones((1, 3))})
+        >>> twice.inputs["a"][:] = 1.0, 2.0, 3.0
+        >>> twice.call()
+        False
+        >>> twice.outputs["y"]
+        array([2., 4., 6.])
         """
-        return self._calls.law(name, write, check)
-
-    def compile_columns(self, law: ColumnLaw, samples: Mapping[str, Array]) -> Columns:
-        """Compile a law for many columns, compared with its text on samples; where it cannot be, the text runs."""
-        return self._calls.columns(law, samples)
-
-    def compile_scan(self, law: ScanLaw, samples: Mapping[str, Array]) -> Scan:
-        """Compile a law for rows, each of which finds what the one before left; likewise."""
-        return self._calls.scan(law, samples)
+        return self._calls.law(law, samples) if isinstance(law, Law) else self._calls.loop(law, samples)
 
     def symbolic(self) -> Symbolic:
         """Return the arm's formulas, as SymPy expressions."""

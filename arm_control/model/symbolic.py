@@ -22,7 +22,7 @@ from arm_control.core.cache import Cache
 from arm_control.exceptions import FrameNotFound, InputError
 from arm_control.maths.poses import Pose
 from arm_control.maths.scalars import cos, sin
-from arm_control.model.quantities import INPUTS, State, input_sizes, write_down
+from arm_control.model.quantities import INPUTS, State, input_sizes, state_law
 from arm_control.model.recursions import relative_pose
 from arm_control.model.tree import Tree
 
@@ -199,7 +199,8 @@ class Symbolic:
                 return cloudpickle.loads(stored)
             except Exception as error:
                 LOG.warning("%s: the stored formula '%s' cannot be read (%s)", self._title, title, error)
-        formula = self._make(write_down(self._tree, inputs, lambda state: {title: compute(state)}, frame))
+        law = state_law(self._tree, title, inputs, lambda state: {title: compute(state)}, frame)
+        formula = self._make(law.program())
         self._cache.store(key, cloudpickle.dumps(formula), title=f"{self._title}: {title} (formula)")
         return formula
 

@@ -1,4 +1,4 @@
-"""The three passes of :mod:`arm_control.planning.ilqr` for an arm, as laws for rows: each one text over any scalar.
+"""The three passes of :mod:`arm_control.planning.ilqr` for an arm, as loops over rows: each one text over any scalar.
 
 A row is a knot. Row N, the last, has a state only: its control is without effect and has no weight.
 """
@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import Any
 
 import numpy as np
 
-from arm_control.compiler.scan_law import ScanLaw
+from arm_control.compiler.law import Function, Law, Loop
 from arm_control.maths.linalg import mirrored
 from arm_control.maths.poses import Array
 from arm_control.maths.scalars import clamp, maximum
@@ -35,15 +34,14 @@ class ArmLaws:
     has_box: bool
     by_state: bool = False
 
-    def rollout(self) -> ScanLaw:
+    def rollout(self) -> Loop:
         """Equations (1) and (5): the states that changed controls lead to, and their cost."""
         n = self.tree.n
         limits = {"u_min": n, "u_max": n} if self.has_limits else {}
         rows = {"x_old": 2 * n, "u_old": n, "k": n, "K": 2 * n * n, "weights": len(self.costs.terms)}
         shared = {"alpha": 1, "dt": 1, "tool": TOOL, "numbers": len(self.costs.numbers), **limits}
-        return self._law(
-            "rollout", self._roll, {"x": 2 * n, "total": 1, **rows, **shared}, tuple(shared), ("x", "total")
-        )
+        law = self._law("rollout", self._roll, {"x": 2 * n, "total": 1, **rows, **shared})
+        return Loop(law, "rows", tuple(shared), carried=("x", "total"))
 
     def _roll(self, i: Inputs) -> dict[str, Any]:
         n, x, dt = self.tree.n, i["x"], i["dt"][0]
@@ -55,12 +53,12 @@ class ArmLaws:
         cost = self.costs.value(Knot(x, u, arm), i["weights"], i["numbers"])
         return {"x": np.concatenate([x[:n] + dt * v, v]), "total": [i["total"][0] + cost], "x_new": x, "u_new": u}
 
-    def expansion(self) -> ScanLaw:
+    def expansion(self) -> Loop:
         """Derivatives of dynamics and cost."""
         n = self.tree.n
         rows = {"x": 2 * n, "u": n, "weights": len(self.costs.terms)}
         shared = {"dt": 1, "tool": TOOL, "numbers": len(self.costs.numbers)}
-        return self._law("expansion", self._expand, {**rows, **shared}, tuple(shared))
+        return Loop(self._law("expansion", self._expand, {**rows, **shared}), "rows", tuple(shared))
 
     def _expand(self, i: Inputs) -> dict[str, Any]:
         n, x, dt = self.tree.n, i["x"], i["dt"][0]
@@ -76,16 +74,15 @@ class ArmLaws:
             "l_uu": upper(cost.l_uu),
         }
 
-    def backward(self) -> ScanLaw:
+    def backward(self) -> Loop:
         """Equations (2) to (4); ``sums`` are those of dV_1 and dV_2 and of the largest relative k."""
         n = self.tree.n
         box = {"u_min": n, "u_max": n} if self.has_box else {}
         carried = {"V_x": 2 * n, "V_xx": n * (2 * n + 1), "sums": 3}
         rows = {"G_x": 2 * n * n, "G_u": n * (n + 1) // 2, "l_x": 2 * n, "l_u": n, "l_xx": n * (2 * n + 1)}
         rows |= {"l_uu": n * (n + 1) // 2, "u": n, **({"held": n} if self.has_box else {})}
-        inputs = {**carried, **rows, "dt": 1, "lamb": 1, **box}
-        shared = ("dt", "lamb", *box)
-        return self._law("backward", self._backward, inputs, shared, tuple(carried), True, "status")
+        law = self._law("backward", self._backward, {**carried, **rows, "dt": 1, "lamb": 1, **box})
+        return Loop(law, "rows", ("dt", "lamb", *box), carried=tuple(carried), goes_on="status", backwards=True)
 
     def _backward(self, i: Inputs) -> dict[str, Any]:
         n, u = self.tree.n, i["u"]
@@ -105,10 +102,9 @@ class ArmLaws:
         rows = {"k": found.k, "K": found.K, "status": [found.status], **held}
         return {"V_x": found.V_x, "V_xx": upper(found.V_xx), "sums": sums, **rows}
 
-    def _law(self, name: str, text: Any, inputs: Mapping[str, int], *rest: Any) -> ScanLaw:
-        made_from = repr([self.costs.structure, self.has_limits, self.has_box, self.by_state])
-        digest = sha256(made_from.encode()).hexdigest()
-        return ScanLaw(f"iLQR, {name} {digest}", text, inputs, *rest)
+    def _law(self, name: str, function: Function, inputs: Mapping[str, int]) -> Law:
+        structure = [self.costs.structure, self.has_limits, self.has_box, self.by_state]
+        return Law(f"iLQR, {name}", function, inputs, structure)
 
 
 def upper(S: Array) -> Array:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from arm_control.compiler.scan_law import Scan, ScanLaw
+from arm_control.compiler.law import Loop
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.model.quantities import tool_numbers
@@ -50,10 +50,11 @@ class CompiledPasses:
         self._has_box = has_limits and not clamps
         laws = ArmLaws(dynamics.model.tree, costs, has_limits, self._has_box, by_state)
         self._n, self._n_x, self._n_u = n, dynamics.n_x, dynamics.n_u
-        self._laws = {"rollout": laws.rollout(), "expansion": laws.expansion(), "backward": laws.backward()}
-        self._scans = {name: _compiled(dynamics.model, law) for name, law in self._laws.items()}
-        self.is_compiled = all(type(scan).__name__ != "TextScan" for scan in self._scans.values())
-        width = self._scans["expansion"].width
+        self._loops = {"rollout": laws.rollout(), "expansion": laws.expansion(), "backward": laws.backward()}
+        model = dynamics.model
+        self._kernels = {name: model.compile_law(loop, _samples(model, loop)) for name, loop in self._loops.items()}
+        self.is_compiled = all(kernel.is_compiled for kernel in self._kernels.values())
+        width = self._kernels["expansion"].width
         self._rows = n + 1 + -(n + 1) % width
         self._arrays = self._memory(dynamics, costs, u_min, u_max)
         self._side = 0
@@ -65,14 +66,14 @@ class CompiledPasses:
         shared = {"dt": np.array([dynamics.dt]), "tool": dynamics.tool, "numbers": costs.numbers}
         arrays |= shared | {"u_min": u_min.copy(), "u_max": u_max.copy(), "alpha": np.zeros(1), "lamb": np.zeros(1)}
         sizes = {"k": self._n_u, "K": self._n_u * self._n_x, "held": self._n_u, "status": 1}
-        sizes |= self._scans["expansion"].outputs
+        sizes |= self._kernels["expansion"].outputs
         for name, size in sizes.items():
             arrays[name] = np.zeros((self._rows, size))
         sides = {f"{name}{side}": size for name, size in (("x", self._n_x), ("u", self._n_u)) for side in (0, 1)}
         for name, size in sides.items():
             arrays[name] = np.zeros((self._rows, size))
-        law = {**self._laws["rollout"].inputs, **self._laws["backward"].inputs}
-        arrays |= {name: np.zeros(law[name]) for name in ("total", "V_x", "V_xx", "sums")}
+        carried = {**self._loops["rollout"].law.inputs, **self._loops["backward"].law.inputs}
+        arrays |= {name: np.zeros(carried[name]) for name in ("total", "V_x", "V_xx", "sums")}
         return {**arrays, "x": np.zeros(self._n_x)}
 
     def _bound(self, side: int) -> dict[str, Callable[[], float]]:
@@ -81,14 +82,14 @@ class CompiledPasses:
         x, u, x_new, u_new = a[f"x{side}"], a[f"u{side}"], a[f"x{other}"], a[f"u{other}"]
         roll = {**a, "x_old": x, "u_old": u, "x_new": x_new, "u_new": u_new}
         return {
-            "rollout": self._scans["rollout"].bind(roll, self._n + 1),
-            "expansion": self._scans["expansion"].bind({**a, "x": x, "u": u}, self._rows),
+            "rollout": self._kernels["rollout"].bind(roll, self._n + 1),
+            "expansion": self._kernels["expansion"].bind({**a, "x": x, "u": u}, self._rows),
             "backward": self._bind_backward(side, self._n),
         }
 
     def _bind_backward(self, side: int, n: int) -> Callable[[], float]:
         a = self._arrays
-        return self._scans["backward"].bind({**a, "u": a[f"u{side}"], "held_new": a["held"]}, n)
+        return self._kernels["backward"].bind({**a, "u": a[f"u{side}"], "held_new": a["held"]}, n)
 
     @property
     def _now(self) -> str:
@@ -166,29 +167,24 @@ class CompiledPasses:
 
     def _solve_knot(self, row: int) -> bool:
         """One step on floats, where the box is solved to the end; whether that could be done."""
-        a, law = {**self._arrays, "u": self._arrays["u" + self._now]}, self._laws["backward"]
-        whole = law.shared + law.carried
-        a["held"][row] = np.nan_to_num(np.clip(a["held"][row], -1.0, 1.0))
-        found = law.text({name: a[name] if name in whole else a[name][row] for name in law.inputs})
-        if not found["status"][0] > 0.0:
+        arrays = {**self._arrays, "u": self._arrays["u" + self._now]}
+        held, loop = arrays["held"], self._loops["backward"]
+        held[row] = np.nan_to_num(np.clip(held[row], -1.0, 1.0))
+        outputs = loop.law.function({name: loop.case(arrays, name, row) for name in loop.law.inputs})
+        if not outputs["status"][0] > 0.0:
             return False
-        for name, values in found.items():
-            target = a[name.removesuffix("_new")]
-            (target if name in law.carried else target[row])[:] = np.ravel(values)
+        for name, values in outputs.items():
+            target = arrays[name.removesuffix("_new")]
+            (target if name in loop.whole else target[row])[:] = np.ravel(values)
         return True
 
 
-def _compiled(model: RobotModel, law: ScanLaw) -> Scan:
-    return model.compile_scan(law, _samples(model, law))
-
-
-def _samples(model: RobotModel, law: ScanLaw) -> Mapping[str, Array]:
-    """Two rows to compare a compiled law on: symmetric matrices positive definite, the tool a real one."""
+def _samples(model: RobotModel, loop: Loop) -> Mapping[str, Array]:
+    """Two rows to compare a kernel on: symmetric matrices positive definite, the tool a real one."""
     rng = np.random.default_rng(0)
     found: dict[str, Array] = {}
-    for name, size in law.inputs.items():
-        shape = (size,) if name in law.shared + law.carried else (2, size)
-        found[name] = rng.uniform(-0.5, 0.5, shape)
+    for name, size in loop.law.inputs.items():
+        found[name] = rng.uniform(-0.5, 0.5, loop.shape(name, size, 2))
         if name in ("V_xx", "l_xx", "l_uu", "G_u"):
             n = int(np.sqrt(2 * size))
             A = rng.uniform(-1.0, 1.0, (n, n))

@@ -1,19 +1,20 @@
-"""Laws for many columns: compiled and as they stand, against NumPy on whole arrays."""
+"""Loops over columns: compiled and as they stand, against NumPy on whole arrays."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from arm_control.compiler.column_law import ColumnLaw, TextColumns
+from arm_control.compiler.compile_law import check_loop, compile_law
+from arm_control.compiler.law import Law, Loop
 from arm_control.exceptions import ModelError
 from arm_control.maths.columns import Column
 from arm_control.maths.poses import Array
 from arm_control.maths.scalars import atan2, cos, maximum, nearest, select, sin, sqrt
-from arm_control.model.engine import check_columns
 
 
 def text(x: Mapping[str, Array]) -> dict[str, Any]:
@@ -22,7 +23,8 @@ def text(x: Mapping[str, Array]) -> dict[str, Any]:
     return {"y": np.array([y, -a]), "total": np.array([y]), "least": np.array([1.0 - y])}
 
 
-LAW = ColumnLaw("of a test", text, {"a": 2, "on": 1, "c": 1}, ("c",), {"total": "sum", "least": "min"}, "on")
+LAW = Law("of a test", text, {"a": 2, "on": 1, "c": 1})
+LOOP = Loop(LAW, "columns", ("c",), totals={"total": "sum", "least": "min"}, where="on")
 
 
 def arrays(n: int, seed: int = 0) -> dict[str, Array]:
@@ -38,12 +40,12 @@ def outputs(n: int) -> dict[str, Array]:
 
 @pytest.mark.parametrize("backend", ["llvm", "python", "pinocchio"])
 def test_it_computes_what_numpy_does(backend: str, load_robot):
-    columns = load_robot("ur5", backend=backend).compile_columns(LAW, arrays(16))
-    assert isinstance(columns, TextColumns) == (backend != "llvm")
+    columns = load_robot("ur5", backend=backend).compile_law(LOOP, arrays(16))
+    assert columns.is_compiled == (backend == "llvm")
     given, found = arrays(64, 1), outputs(64)
     call = columns.bind({**given, **found})
     for _ in range(2):  # totals begin anew
-        call()
+        assert call() == 64
         (a, b), on = given["a"], given["on"][0] > 0.0
         y = np.where(a > b, np.sqrt(np.maximum(a, 0)) + np.sin(b) * np.cos(a), np.arctan2(a, b) - np.rint(3 * b)) / 2.25
         np.testing.assert_allclose(found["y"][:, on], np.array([y, -a])[:, on], rtol=0, atol=1e-12)
@@ -57,12 +59,12 @@ def test_it_computes_what_numpy_does(backend: str, load_robot):
 def test_where_nothing_is_to_do_totals_are_empty(backend: str, load_robot):
     given, found = arrays(16), outputs(16)
     given["on"][:] = 0.0
-    load_robot("ur5", backend=backend).compile_columns(LAW, arrays(16)).bind({**given, **found})()
+    load_robot("ur5", backend=backend).compile_law(LOOP, arrays(16)).bind({**given, **found})()
     assert (found["total"].item(), found["least"].item()) == (0.0, np.inf)
 
 
 def test_columns_may_be_part_of_a_larger_array(ur5):
-    columns, given, whole = ur5.compile_columns(LAW, arrays(16)), arrays(16), np.zeros((5, 48))
+    columns, given, whole = ur5.compile_law(LOOP, arrays(16)), arrays(16), np.zeros((5, 48))
     part = {**outputs(16), "y": whole[2:4, 16:32]}
     columns.bind({**given, **part})()
     wanted = outputs(16)
@@ -71,18 +73,35 @@ def test_columns_may_be_part_of_a_larger_array(ur5):
     assert not whole[:, :16].any()
     assert not whole[:, 32:].any()
     assert not whole[[0, 1, 4]].any()
-    for wrong in ({"y": np.zeros((16, 2)).T}, {"a": np.zeros((2, 12))}, {"a": np.zeros((2, 16), int)}):
-        with pytest.raises(ValueError, match="side by side"):
-            columns.bind({**given, **outputs(16), **wrong})
+
+
+@pytest.mark.parametrize("backend", ["llvm", "python"])
+def test_arrays_that_do_not_fit_are_refused(backend: str, load_robot):
+    columns, arrays_16 = load_robot("ur5", backend=backend).compile_law(LOOP, arrays(16)), {**arrays(16), **outputs(16)}
+    message = r"of a test: 'y' has shape .*; columns of 2 floats side by side are needed"
+    for wrong in (np.zeros((16, 2)).T, np.zeros((2, 16), int), np.zeros((3, 16)), np.zeros(2)):
+        with pytest.raises(ValueError, match=message):
+            columns.bind({**arrays_16, "y": wrong})
+    with pytest.raises(ValueError, match="needed is the same number in each"):
+        columns.bind({**arrays_16, "a": np.zeros((2, 8))})
+    with pytest.raises(ValueError, match="'total' has shape"):
+        columns.bind({**arrays_16, "total": np.zeros((1, 16))})
+    with pytest.raises(ValueError, match="'on' is missing"):
+        columns.bind({name: x for name, x in arrays_16.items() if name != "on"})
 
 
 def test_what_computes_something_else_is_refused():
-    other = TextColumns(
-        ColumnLaw(LAW.name, lambda x: {**text(x), "least": x["c"]}, LAW.inputs, ("c",), LAW.totals, "on")
-    )
-    check_columns(LAW, TextColumns(LAW), arrays(16))
+    wrong = replace(LOOP, law=replace(LAW, function=lambda x: {**text(x), "least": x["c"]}))
+    check_loop(LOOP, arrays(16), compile_law(None, LOOP, arrays(16)))
     with pytest.raises(ModelError, match="'least' is"):
-        check_columns(LAW, other, arrays(16))
+        check_loop(LOOP, arrays(16), compile_law(None, wrong, arrays(16)))
+
+
+@pytest.mark.parametrize("n", [1, 5, 11])
+def test_samples_fill_all_lanes(n: int, ur5):
+    """Any number of them is enough."""
+    samples = {**arrays(16), "a": arrays(16)["a"][:, :n], "on": np.ones((1, n))}
+    assert ur5.compile_law(replace(LOOP, law=replace(LAW, name=f"{n} samples")), samples).is_compiled
 
 
 def test_a_column_is_a_float_for_each_case():

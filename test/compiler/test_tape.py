@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from arm_control.compiler.llvm_code import WORK, scalar_code
 from arm_control.compiler.llvm_compiler import Library, compile_code
 from arm_control.compiler.program import Operation, Program, run
+from arm_control.compiler.python_kernels import python_function
 from arm_control.compiler.tape import Node, Tape
 from arm_control.maths.scalars import cos, sin
-from arm_control.model.backends.python_backend import python_function
 
 CONSTANTS = [0.0, 1.0, -1.0, 2.0, 0.5, -3.0, 4.0]
 BINARY = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}

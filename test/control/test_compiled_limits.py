@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +13,11 @@ import numpy as np
 import pytest
 
 from arm_control.compiler import llvm_compiler
-from arm_control.control import compiled_limits
-from arm_control.control.compiled_limits import Run, compiled
+from arm_control.compiler.law import Law
+from arm_control.compiler.program import Program
+from arm_control.control import joint_limits
 from arm_control.control.effort_gate import EffortGate, GateParameters
-from arm_control.control.joint_limits import JointLimits, LimitedTorque
+from arm_control.control.joint_limits import JointLimits, LimitedTorque, LimitFunction, compile_limits
 from arm_control.core.cache import Cache
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel, Terms
@@ -30,15 +33,15 @@ def limits(model: RobotModel, **changes: Any) -> JointLimits:
     return JointLimits(model, p, p.rate_limit)
 
 
-def is_compiled(run: Run) -> bool:
-    return run.__name__ == "run"
+def is_compiled(run: LimitFunction) -> bool:
+    return run.__name__ == "limit"
 
 
 def flags(found: LimitedTorque) -> list[bool]:
     return [x > 0.0 for x in found[1:]]
 
 
-def assert_same(law: JointLimits, run: Run, *arguments: Any) -> list[bool]:
+def assert_same(law: JointLimits, run: LimitFunction, *arguments: Any) -> list[bool]:
     """The text and its kernel; returns the flags."""
     found, wanted = run(*arguments), law.limit_torque(*arguments)
     np.testing.assert_allclose(found.tau, wanted.tau, rtol=0, atol=1e-9 * (1.0 + np.abs(wanted.tau).max()))
@@ -57,7 +60,7 @@ def near_limits(law: JointLimits, model: RobotModel, rng: np.random.Generator) -
 def test_it_computes_what_the_text_says(name: str, load_robot: Load):
     model = load_robot(name)
     law, rng = limits(model), np.random.default_rng(0)
-    run = compiled(model, law)
+    run = compile_limits(model, law)
     assert is_compiled(run)
     seen = []
     for _ in range(500):
@@ -90,7 +93,7 @@ def test_it_computes_what_numpy_and_lapack_do(name: str, load_robot: Load, monke
 @pytest.mark.parametrize("size", [1e3, 1e100, 1e200, 1e300, 1.7e308])
 def test_it_does_so_in_absurd_states(size: float, ur5: RobotModel):
     law, rng = limits(ur5), np.random.default_rng(1)
-    run, t = compiled(ur5, law), ur5.evaluate(HOME, np.zeros(6))
+    run, t = compile_limits(ur5, law), ur5.evaluate(HOME, np.zeros(6))
     for what in ("q", "v", "g", "h", "tau"):
         for _ in range(20):
             x = {"tau": t.g, what: size * rng.uniform(-1.0, 1.0, 6)}
@@ -100,7 +103,7 @@ def test_it_does_so_in_absurd_states(size: float, ur5: RobotModel):
 
 def test_a_state_that_is_no_state_gives_the_weight(ur5: RobotModel):
     law, t = limits(ur5, rate_limit=1e9), ur5.evaluate(HOME, np.zeros(6))
-    run = compiled(ur5, law)
+    run = compile_limits(ur5, law)
     for absurd in (
         t._replace(h=np.full(6, np.inf)),
         t._replace(h=np.array([1.7e308, -1.7e308] * 3)),
@@ -115,7 +118,7 @@ def test_a_state_that_is_no_state_gives_the_weight(ur5: RobotModel):
 
 def test_what_nothing_is_cut_from_passes_to_the_last_bit(ur5: RobotModel):
     law, rng = limits(ur5), np.random.default_rng(2)
-    run, low, high = compiled(ur5, law), 0.4 * law.q_soft[0], 0.4 * law.q_soft[1]
+    run, low, high = compile_limits(ur5, law), 0.4 * law.q_soft[0], 0.4 * law.q_soft[1]
     for _ in range(200):
         t = ur5.evaluate(rng.uniform(low, high), rng.uniform(-0.5, 0.5, 6))
         tau = t.h + t.M @ rng.uniform(-10.0, 10.0, 6)
@@ -126,7 +129,7 @@ def test_what_nothing_is_cut_from_passes_to_the_last_bit(ur5: RobotModel):
 
 def test_a_torque_just_at_its_bounds_is_not_cut(ur5: RobotModel):
     law, t = limits(ur5), ur5.evaluate(HOME, np.zeros(6))
-    for passed in (compiled(ur5, law), law.limit_torque):
+    for passed in (compile_limits(ur5, law), law.limit_torque):
         found = passed(t, t.g, t.g, 0.0, 1.0)
         np.testing.assert_array_equal(found.tau, t.g)
         assert flags(found) == [False] * 3
@@ -135,7 +138,7 @@ def test_a_torque_just_at_its_bounds_is_not_cut(ur5: RobotModel):
 
 def test_switched_off_the_joints_limits_cut_nothing(ur5: RobotModel):
     law, t = limits(ur5), ur5.evaluate(HOME + 10.0, np.full(6, 5.0))
-    run, tau = compiled(ur5, law), np.full(6, 20.0)
+    run, tau = compile_limits(ur5, law), np.full(6, 20.0)
     assert flags(run(t, tau, tau, MS, 1.0))[0]
     found = run(t, tau, tau, MS, 0.0)
     np.testing.assert_array_equal(found.tau, tau)
@@ -145,9 +148,9 @@ def test_switched_off_the_joints_limits_cut_nothing(ur5: RobotModel):
 def test_two_gates_of_one_arm_keep_their_own_numbers(ur5: RobotModel, monkeypatch: pytest.MonkeyPatch):
     t = ur5.evaluate(HOME, np.zeros(6))
     laws = [limits(ur5, rate_limit=rate, limit_margin=margin) for rate, margin in ((500.0, 0.1), (2e3, 0.01))]
-    compiled(ur5, laws[0])
+    compile_limits(ur5, laws[0])
     monkeypatch.setattr(llvm_compiler, "compile_code", None)  # other numbers need no compilation
-    runs = [compiled(ur5, law) for law in laws]
+    runs = [compile_limits(ur5, law) for law in laws]
     for _ in range(2):
         for run, step in zip(runs, (0.5, 2.0), strict=True):
             np.testing.assert_allclose(run(t, t.g + 5.0, t.g, MS, 0.0).tau, t.g + step, rtol=0, atol=1e-12)
@@ -157,7 +160,7 @@ def test_two_gates_of_one_arm_keep_their_own_numbers(ur5: RobotModel, monkeypatc
 def test_where_nothing_compiles_the_text_runs(backend: str, load_robot: Load):
     model = load_robot("ur5", backend=backend)
     law = limits(model)
-    run = compiled(model, law)
+    run = compile_limits(model, law)
     assert not is_compiled(run)
     t = model.evaluate(HOME, np.zeros(6))
     assert run(t, t.g + 5.0, t.g, MS, 0.0)[1:] == (0.0, 0.0, 6.0)
@@ -166,32 +169,33 @@ def test_where_nothing_compiles_the_text_runs(backend: str, load_robot: Load):
 def test_a_kernel_that_is_wrong_is_refused(
     load_robot: Load, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
-    write = compiled_limits.write_down
+    write = Law.program
 
-    def spoilt(is_unlimited: Array) -> object:
-        program = write(is_unlimited)
+    def spoilt(law: Law) -> Program:
+        program = write(law)
+        if not law.name.startswith("limits"):
+            return program
         less = [line._replace(a=1.01 * line.a) if line.kind == "constant" else line for line in program.lines]
-        return type(program)(program.inputs, program.outputs, tuple(less), program.results)
+        return replace(program, lines=tuple(less))
 
-    monkeypatch.setattr(compiled_limits, "write_down", spoilt)
+    monkeypatch.setattr(Law, "program", spoilt)
+    monkeypatch.delenv("ARM_CONTROL_STRICT")
     model = load_robot("ur5", cache=Cache(None))
-    assert not is_compiled(compiled(model, limits(model)))
-    assert "off the law as it stands" in caplog.text
+    assert not is_compiled(compile_limits(model, limits(model)))
+    assert "off the float run" in caplog.text
 
 
 def test_the_check_of_a_kernel_meets_every_case():
     """What it compares must not all be passed, or all be cut."""
-    rng, n = np.random.default_rng(0), 6
-    x = {name: np.zeros(size) for name, size in compiled_limits._sizes(n).items()}
-    cuts = []
-    for sizes in compiled_limits._SAMPLES:
-        compiled_limits._fill(x, sizes, n, rng)
-        cuts.append(np.array(compiled_limits._everything(np.zeros(n, bool), x)["cut"]) > 0.0)
+    samples = joint_limits._samples(6)
+    law = partial(joint_limits._limit_by_name, np.zeros(6, bool))
+    cases = [{name: x[i] for name, x in samples.items()} for i in range(len(samples["q"]))]
+    cuts = np.array([law(case)["cut"] for case in cases]) > 0.0
     assert (np.any(cuts, axis=0) & ~np.all(cuts, axis=0)).all()
 
 
 def test_results_are_the_callers_to_keep(ur5: RobotModel):
-    run, t = compiled(ur5, limits(ur5)), ur5.evaluate(HOME, np.zeros(6))
+    run, t = compile_limits(ur5, limits(ur5)), ur5.evaluate(HOME, np.zeros(6))
     tau = run(t, t.g + 0.5, t.g, MS, 1.0).tau
     kept = tau.copy()
     run(Terms(*t), t.g - 0.5, t.g, MS, 1.0)

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from arm_control.compiler import llvm_kernels
 from arm_control.core.cache import Cache
 from arm_control.exceptions import InputError
 from arm_control.model import RobotModel
 from arm_control.model.arm import Arm
-from arm_control.model.backends import llvm_backend
 from arm_control.model.calls import BatchFunction
 from arm_control.model.engine import BACKENDS, KERNELS
 from arm_control.model.quantities import INPUTS, reference
@@ -75,10 +75,10 @@ def test_a_batch_is_many_single_calls(
 
 def test_machine_code_reads_and_writes_whole_blocks_of_memory_that_is_there():
     """It cannot be seen in a result that a block beyond the end was read, so it is looked at here."""
-    np.testing.assert_array_equal(llvm_backend._filled(3, 8, 4), [3, 4, 5, 6, 7, 7, 7, 7])
-    np.testing.assert_array_equal(llvm_backend._filled(8, 9, 8), [8] * 8)
-    np.testing.assert_array_equal(llvm_backend._filled(0, 8, 8), range(8))
-    assert llvm_backend.STAGE % 8 == 0
+    np.testing.assert_array_equal(llvm_kernels._filled(3, 8, 4), [3, 4, 5, 6, 7, 7, 7, 7])
+    np.testing.assert_array_equal(llvm_kernels._filled(8, 9, 8), [8] * 8)
+    np.testing.assert_array_equal(llvm_kernels._filled(0, 8, 8), range(8))
+    assert llvm_kernels.STAGE % 8 == 0
 
 
 def test_every_quantity_but_a_point_of_a_link_is_there(model: RobotModel):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from arm_control import urdf_path
-from arm_control.compiler import llvm_compiler
+from arm_control.compiler import compile_law, llvm_compiler, llvm_kernels, python_kernels
 from arm_control.core import cache as cache_module
 from arm_control.core.cache import Cache
 from arm_control.exceptions import ModelError
@@ -59,10 +59,9 @@ def test_machine_code_is_the_first_choice(expected: np.ndarray, warnings: Callab
 
 
 def test_without_llvmlite_python_answers(expected: np.ndarray, monkeypatch: Patch, warnings: Callable[[], list[str]]):
-    for name in [name for name in sys.modules if name.startswith("arm_control.model.backends.llvm_")]:
+    for name in [name for name in sys.modules if name.startswith("arm_control.") and ".llvm_" in name]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.delattr("arm_control.model.backends.llvm_backend")
-    monkeypatch.delattr("arm_control.compiler.llvm_compiler")
+        monkeypatch.delattr(name)
     monkeypatch.setitem(sys.modules, "llvmlite", None)
     robot = model()
     assert robot.backend == "python"
@@ -86,7 +85,7 @@ def test_when_tracing_fails_pinocchio_answers(
     expected: np.ndarray, monkeypatch: Patch, warnings: Callable[[], list[str]]
 ):
     for module in (llvm_backend, python_backend):
-        monkeypatch.setattr(module, "trace", fail)
+        monkeypatch.setattr(module, "quantity_law", fail)
     robot = model()
     assert_right(robot, expected)
     assert robot.backend == "pinocchio"
@@ -107,7 +106,7 @@ def test_what_was_made_stays_when_a_later_kernel_fails(expected: np.ndarray, mon
 @pytest.mark.parametrize("backend", engine.BACKENDS[:2])
 def test_a_back_end_that_was_asked_for_is_not_replaced(backend: str, monkeypatch: Patch):
     for module in (llvm_backend, python_backend):
-        monkeypatch.setattr(module, "trace", fail)
+        monkeypatch.setattr(module, "quantity_law", fail)
     robot = model(backend=backend)
     message = rf"no kernel for ur5\w*; back end {backend}: RuntimeError: on purpose$"
     with pytest.raises(ModelError, match=message):
@@ -118,7 +117,7 @@ def test_a_back_end_that_was_asked_for_is_not_replaced(backend: str, monkeypatch
 
 def test_when_all_fail_all_reasons_are_told(monkeypatch: Patch):
     for module in (llvm_backend, python_backend):
-        monkeypatch.setattr(module, "trace", fail)
+        monkeypatch.setattr(module, "quantity_law", fail)
     monkeypatch.setattr("arm_control.model.backends.pinocchio_backend.PinocchioBackEnd.kernel", fail)
     with pytest.raises(ModelError, match=r"back end llvm: .*; back end python: .*; back end pinocchio: "):
         model().gravity(Q)
@@ -144,8 +143,8 @@ def spoil(code: str) -> str:
 
 def spoil_writers(monkeypatch: Patch) -> None:
     for name in ("scalar_code", "batch_code"):
-        write = getattr(llvm_backend, name)
-        monkeypatch.setattr(llvm_backend, name, lambda *arguments, write=write: spoil(write(*arguments)))
+        write = getattr(llvm_kernels, name)
+        monkeypatch.setattr(llvm_kernels, name, lambda *arguments, write=write: spoil(write(*arguments)))
 
 
 def test_a_kernel_with_wrong_code_is_noticed_and_never_kept(
@@ -175,33 +174,34 @@ def test_a_batch_with_wrong_code_is_noticed_and_never_kept(expected: np.ndarray,
 
 @pytest.mark.parametrize("ask", [lambda robot: robot.gravity(Q), lambda robot: robot.batch("g")])
 def test_a_python_function_that_is_wrong_is_noticed(ask: Callable[[RobotModel], object], monkeypatch: Patch):
-    write = python_backend.python_source
-    monkeypatch.setattr(python_backend, "python_source", lambda program: write(program).replace(" - ", " + ", 1))
+    write = python_kernels.python_source
+    monkeypatch.setattr(python_kernels, "python_source", lambda program: write(program).replace(" - ", " + ", 1))
     with pytest.raises(ModelError, match=r"back end python: ModelError: 'g' is \S+ off the float run"):
         ask(model(backend="python"))
 
 
 def test_a_kernel_that_finds_good_input_not_finite_is_noticed(monkeypatch: Patch):
-    write = llvm_backend.scalar_code
-    monkeypatch.setattr(llvm_backend, "scalar_code", lambda *x: re.sub("zext i1 %[a-z0-9]+", "zext i1 true", write(*x)))
+    write = llvm_kernels.scalar_code
+    monkeypatch.setattr(llvm_kernels, "scalar_code", lambda *x: re.sub("zext i1 %[a-z0-9]+", "zext i1 true", write(*x)))
     with pytest.raises(ModelError, match="finds its input not finite"):
         model(backend="llvm").gravity(Q)
 
 
 def test_a_batch_whose_last_block_is_wrong_is_noticed(monkeypatch: Patch):
-    run_blocks = llvm_backend._run_blocks
+    make = llvm_kernels._block_runner
 
-    def without_rest(call: object, arrays: list, shared: list[bool], out: np.ndarray, *rest: int) -> float:
-        return run_blocks(call, arrays, shared, out[:-1], *rest)
+    def without_rest(*arguments: object) -> Callable[..., float]:
+        run = make(*arguments)
+        return lambda arrays, out, is_new: run(arrays, out[:-1], is_new)
 
-    monkeypatch.setattr(llvm_backend, "_run_blocks", without_rest)
+    monkeypatch.setattr(llvm_kernels, "_block_runner", without_rest)
     with pytest.raises(ModelError, match="'g' is nan off the float run"):
         model(backend="llvm").batch("g")
 
 
 @pytest.mark.parametrize("name", ["g", "M", "p_WE"])
 def test_a_kernel_that_forgets_the_tool_is_noticed(name: str, monkeypatch: Patch, small_arm: Callable[[str], Arm]):
-    write = llvm_backend.scalar_code
+    write = llvm_kernels.scalar_code
     arm = small_arm("branches")
 
     def without_tool(program: object, title: str) -> str:
@@ -211,7 +211,7 @@ def test_a_kernel_that_forgets_the_tool_is_noticed(name: str, monkeypatch: Patch
             code = code.replace(f"ptr %w, i64 {place}\n", f"ptr %w, i64 {n_q + 1}\n")
         return code
 
-    monkeypatch.setattr(llvm_backend, "scalar_code", without_tool)
+    monkeypatch.setattr(llvm_kernels, "scalar_code", without_tool)
     with pytest.raises(ModelError, match=f"'{name}' is .* off the float run"):
         Engine(arm.tree, arm.urdf.text, "r", arm.identity, Cache(None), "llvm").kernel((name,))
 
@@ -224,7 +224,9 @@ def test_a_second_model_compiles_nothing(expected: np.ndarray, cache: Cache, mon
     first.prepare(progress=False)
     first.batch("M", "p_WE")
     monkeypatch.setattr(llvm_compiler, "compile_code", fail)
-    monkeypatch.setattr(engine, "reference", fail)
+    for check in ("check_kernel", "check_loop"):
+        monkeypatch.setattr(compile_law, check, fail)
+    monkeypatch.setattr(llvm_backend, "check_batch", fail)
     second = model(cache, backend="llvm")
     second.prepare(progress=False)
     assert_right(second, expected)

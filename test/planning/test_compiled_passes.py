@@ -119,7 +119,7 @@ def test_targets_and_weights_are_not_compiled(ur5):
     for target in ([0.4, 0.2, 0.3], [0.1, 0.5, 0.2]):
         costs = Costs(Term(PositionError(target), terminal=target[0]), Term(ControlError(np.zeros(6)), running=0.1))
         solver = Ilqr(ArmDynamics(ur5, 0.02), costs, 5)
-        names.append([law.name for law in solver.passes._laws.values()])
+        names.append([loop.key for loop in solver.passes._loops.values()])
     assert names[0] == names[1]
 
 

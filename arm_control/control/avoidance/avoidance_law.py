@@ -53,16 +53,15 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from arm_control.compiler.column_law import ColumnLaw
 from arm_control.compiler.kernels import Kernel
+from arm_control.compiler.law import Law, Loop
 from arm_control.control.avoidance.obstacles import Obstacle
 from arm_control.control.avoidance.pair_table import NEAR, NORMAL, POINT, RHO, PairTable
 from arm_control.control.avoidance.proximity import Pairs, Proximity
-from arm_control.control.text_kernel import text_kernel
 from arm_control.core.parameters import Parameters, parameter
 from arm_control.exceptions import ParameterError
 from arm_control.maths.linalg import cholesky, eigen_symmetric, lower_triangle
@@ -259,7 +258,7 @@ class Avoidance:
         triangle = np.ones(n * (n + 1) // 2)
         state = {"M": example, "v": np.linspace(1.0, 2.0, n), "h": np.ones(n)}
         self._takeover = _kernel(model, takeover_torque, **state, escape=triangle, damping=np.ones(1))
-        self._repulsion = model.compile_columns(*_repulsion_law(self.proximity.joint_coupling))
+        self._repulsion = model.compile_law(*_repulsion_loop(self.proximity.joint_coupling))
         self._shorten.inputs["tau_max"][:] = model.tau_max
         self._numbers = np.zeros(7)
         self._parameters: AvoidanceParameters | None = None
@@ -344,21 +343,23 @@ def _factors(x: Mapping[str, Array]) -> dict[str, Any]:
     return {"L_inv": cholesky(x["M"].reshape(n, n)).inverse()[np.tril_indices(n)]}
 
 
-def _kernel(model: RobotModel, text: Callable[[Mapping[str, Array]], dict[str, Any]], **samples: Array) -> Kernel:
-    return text_kernel(model, f"avoidance, {text.__name__}", text, samples)
+def _kernel(model: RobotModel, function: Callable[[Mapping[str, Array]], dict[str, Any]], **sample: Array) -> Kernel:
+    law = Law(f"avoidance, {function.__name__}", function, {name: len(x) for name, x in sample.items()})
+    return model.compile_law(law, {name: x[None] for name, x in sample.items()})
 
 
-def _repulsion_law(joint_coupling: Array) -> tuple[ColumnLaw, dict[str, Array]]:
-    """:func:`pair_repulsion` as a law for many columns, and random pairs to compare it with its text on."""
+def _repulsion_loop(joint_coupling: Array) -> tuple[Loop, dict[str, Array]]:
+    """:func:`pair_repulsion` over all pairs, and random pairs to compare its kernel on."""
     n_bodies, n = joint_coupling.shape
     pair = {"rho": 1, "near": 1, "n": 3, "p": 3, "key": 1, "best": 1, "sign": n_bodies, "twist": 6, "is_self": 1}
     arm = {"axes": 6 * n_bodies, "L_inv": n * (n + 1) // 2, "v": n, "numbers": 7}
-    totals = {"tau": "sum", "escape": "sum", "share": "min", "nearest": "min"}
-    text = partial(pair_repulsion, joint_coupling=joint_coupling)
-    law = ColumnLaw("avoidance", text, {**pair, **arm}, tuple(arm), totals, "near")  # type: ignore[arg-type]
+    totals: dict[str, Literal["sum", "min"]] = {"tau": "sum", "escape": "sum", "share": "min", "nearest": "min"}
+    function = partial(pair_repulsion, joint_coupling=joint_coupling)
+    law = Law("avoidance", function, {**pair, **arm}, joint_coupling.tolist())
     rng = np.random.default_rng(0)
     samples = {key: rng.uniform(-1.0, 1.0, (size, 16)) for key, size in pair.items()}
     samples["rho"] = 0.05 * samples["rho"]
     samples["is_self"] = np.maximum(0.0, np.sign(samples["is_self"]))
     shared = {key: rng.uniform(0.1, 1.0, size) for key, size in arm.items()}
-    return law, {**samples, **shared, "numbers": np.array([5e-4, 0.1, 0.03, 0.015, 0.01, 30.0, 100.0])}
+    numbers = np.array([5e-4, 0.1, 0.03, 0.015, 0.01, 30.0, 100.0])
+    return Loop(law, "columns", tuple(arm), totals=totals, where="near"), {**samples, **shared, "numbers": numbers}

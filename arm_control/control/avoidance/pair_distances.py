@@ -1,4 +1,4 @@
-"""Distance between a link's capsule and a near obstacle or link, as laws for many columns: a column is a pair.
+"""Distance between a link's capsule and a near obstacle or link, as loops over columns: a column is a pair.
 
 Each law takes the ends a, b of the link's segment and its ``radius`` [m], and returns the distance ``rho`` between the
 surfaces [m], the point ``p`` on the segment [m], the unit vector ``n`` towards the link, and ``near``, the reach less
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.compiler.column_law import ColumnLaw
+from arm_control.compiler.law import Law, Loop
 from arm_control.maths.poses import Array
 from arm_control.maths.scalars import Scalar
 from arm_control.maths.segments import Nearest, between_segments, segment_to_shape, to_point
@@ -66,14 +66,22 @@ LAWS = {
 }
 
 
-def distance_law(name: str) -> ColumnLaw:
-    """Return one of LAWS."""
-    text, inputs, where = LAWS[name]
-    return ColumnLaw(f"distance, {name}", text, inputs, ("reach",), where=where)
+def distance_loop(name: str) -> Loop:
+    """Return one of LAWS over all its pairs."""
+    function, inputs, where = LAWS[name]
+    return Loop(Law(f"distance, {name}", function, inputs), "columns", shared=("reach",), where=where)
 
 
 def samples(name: str, n: int = 16) -> dict[str, Array]:
-    """Random pairs to compare a compiled law with its text on: the inputs of LAWS, n columns."""
+    """Random pairs to compare a kernel on: the inputs of one of LAWS.
+
+    Parameters
+    ----------
+    name : str
+        Its name there.
+    n : int
+        Number of columns.
+    """
     rng = np.random.default_rng(0)
     inputs = {key: rng.uniform(-1.0, 1.0, (size, n)) for key, size in LAWS[name][1].items()}
     for key in inputs.keys() & {"size", "radius", "extent", "maybe"}:

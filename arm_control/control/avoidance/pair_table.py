@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.compiler.column_law import Columns
+from arm_control.compiler.kernels import LoopKernel
 from arm_control.control.avoidance.obstacles import CENTRE, EXTENT, N_NUMBERS, PLACE, SIZE, TWIST, TYPES, Obstacle
 from arm_control.maths.poses import Array
 
@@ -48,7 +48,7 @@ class PairTable:
         Type of each obstacle; see :data:`~arm_control.control.avoidance.obstacles.TYPES`.
     with_links : bool
         Whether pairs of links are in the table.
-    laws : mapping of str to Columns
+    laws : mapping of str to LoopKernel
         Those of :mod:`~arm_control.control.avoidance.pair_distances`.
     ends : ndarray, shape (6, C)
         Ends of all capsules, written before each measurement [m].
@@ -79,7 +79,7 @@ class PairTable:
         carries: Array,
         types: Sequence[str],
         with_links: bool,
-        laws: Mapping[str, Columns],
+        laws: Mapping[str, LoopKernel],
         ends: Array,
         reach: Array,
     ) -> None:
@@ -132,7 +132,7 @@ class PairTable:
             parts[part] = slice(begin, n)
         self._parts, self.i, self.other = parts, np.concatenate(i), np.concatenate(other)
 
-    def _bind(self, laws: Mapping[str, Columns], reach: Array) -> list[Callable[[], object]]:
+    def _bind(self, laws: Mapping[str, LoopKernel], reach: Array) -> list[Callable[[], float]]:
         """Bind each law to its columns."""
         first, last, part = 0, self._parts["capsule"].stop, self._parts
         calls = []

@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from arm_control.compiler.law import Law
 from arm_control.control.avoidance.obstacles import TWIST, Obstacle
-from arm_control.control.avoidance.pair_distances import LAWS, distance_law, samples
+from arm_control.control.avoidance.pair_distances import LAWS, distance_loop, samples
 from arm_control.control.avoidance.pair_table import NEAR, NORMAL, POINT, RHO, Capsules, PairTable
-from arm_control.control.text_kernel import text_kernel
 from arm_control.maths.poses import Array
 from arm_control.maths.vectors import cross
 from arm_control.model import RobotModel
@@ -118,13 +118,12 @@ class Proximity:
         for i, b in enumerate(tree.bodies):
             self.joint_coupling[i, b.coordinate] = b.ratio
             self._carries[i, tree.path(i)] = 1.0
-        made_from = f"{[(c.link, *c.a, *c.b) for c in self.capsules]}"
-        kernel = text_kernel(
-            model, f"capsules and axes {made_from}", self._arm, {"q": np.linspace(-1.0, 1.0, model.nq)}
-        )
+        made_from = [(c.link, *c.a.tolist(), *c.b.tolist()) for c in self.capsules]
+        law = Law("capsules and axes", self._arm, {"q": model.nq}, made_from)
+        kernel = model.compile_law(law, {"q": np.linspace(-1.0, 1.0, model.nq)[None]})
         self._call, self._q = kernel.call, kernel.inputs["q"]
         self._ends, self.axes = kernel.outputs["ends"], kernel.outputs["axes"]
-        self._laws = {name: model.compile_columns(distance_law(name), samples(name)) for name in LAWS}
+        self._laws = {name: model.compile_law(distance_loop(name), samples(name)) for name in LAWS}
         self._reach = np.zeros(2)
         pairs = _link_pairs(body, [b.parent for b in tree.bodies])
         self._set = Capsules(np.append(link, -1), np.append(body, -1), np.append(radius, 0.0), pairs)

@@ -1,33 +1,29 @@
-"""Operational space control, compiled: the law's own text on a tape, together with the model's terms.
+"""Operational space control, compiled: the law's own text together with the model's terms, one call a tick.
 
-There are two kernels. One is for states in which no direction fades; it says so by a number above zero
-(:func:`~arm_control.control.osc.task_inertia.regularity`). Where that is not so the other one, which computes
-eigenvalues too, has its turn. Where nothing can be compiled the law runs as it stands.
+There are two kernels. The first is for states in which no direction fades, which its output ``regularity`` certifies
+by a number above zero (:func:`~arm_control.control.osc.task_inertia.regularity`). In all other states the second one
+counts, which computes eigenvalues, too. Where nothing can be compiled the law runs as it stands.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
-from hashlib import sha256
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from arm_control.compiler.kernels import Kernel
-from arm_control.compiler.program import Program
-from arm_control.compiler.tape import Tape
+from arm_control.compiler.law import Law
 from arm_control.control.osc.null_space import smallest_regularity
 from arm_control.control.osc.osc_controller import OperationalSpaceController, OscOutput
-from arm_control.control.osc.osc_law import Law, LawStructure
+from arm_control.control.osc.osc_law import LawStructure
 from arm_control.control.osc.osc_parameters import Gains, OscParameters
-from arm_control.control.osc.posture import JointBounds
 from arm_control.control.osc.task_inertia import task_inertia
-from arm_control.exceptions import InputError, ModelError
+from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array, Pose, rotation_from_vector
 from arm_control.model import RobotModel, Terms
-from arm_control.model.engine import AGREEMENT, TERMS
+from arm_control.model.engine import TERMS
 from arm_control.model.quantities import State, input_sizes, tool_numbers
 from arm_control.model.tree import Tree
 from arm_control.motion.references import Reference
@@ -68,9 +64,12 @@ class CompiledOsc:
     def __init__(self, model: RobotModel, parameters: OscParameters) -> None:
         self._page = OperationalSpaceController(model, parameters)
         self.parameters, self.structure, self._model = parameters, self._page.structure, model
-        kernels = [_kernel(model, self._page, is_regular) for is_regular in _cases(self.structure, model.nv)]
-        self.is_compiled = all(kernel is not None for kernel in kernels)
-        self._runs = [_bound(k, self._page.numbers, parameters.characteristic_length) for k in kernels if k is not None]
+        samples = _samples(model.tree, self._page.numbers)
+        laws = [_law(model.tree, self._page, is_regular) for is_regular in _cases(self.structure, model.nv)]
+        kernels = [model.compile_law(law, samples) for law in laws]
+        self.is_compiled = all(kernel.is_compiled for kernel in kernels)
+        length = parameters.characteristic_length
+        self._runs = [_bind(kernel, self._page.numbers, length) for kernel in kernels if kernel.is_compiled]
 
     def tick(
         self, q: npt.ArrayLike, v: npt.ArrayLike, reference: Reference, tau_dist: npt.ArrayLike | None = None
@@ -113,61 +112,39 @@ def _disturbance(tau_dist: npt.ArrayLike, n: int) -> Array:
     return tau
 
 
-def _kernel(model: RobotModel, page: OperationalSpaceController, is_regular: bool) -> Kernel | None:
+def _law(tree: Tree, page: OperationalSpaceController, is_regular: bool) -> Law:
+    """The model's terms and the torque as one law."""
     structure = page.structure.regular if is_regular else page.structure
-    law = page.law, page.limits, structure, is_regular
-    limits = [*map(np.ndarray.tolist, page.limits)]
-    made_from = sha256(repr([page.law.__name__, limits, structure, is_regular]).encode()).hexdigest()
-    name = f"operational space control{', regular' if is_regular else ''} {made_from}"
-    return model.compile(name, partial(write_down, model.tree, *law), partial(_compare, model.tree, page, law))
+
+    def compute(x: Mapping[str, Array]) -> dict[str, Any]:
+        state = State(tree, {name: x[name] for name in ("q", "v", "tool")})
+        s = {name: getattr(state, name) for name in TERMS}
+        t = Terms(x["q"], x["v"], Pose(s["R_WE"], s["p_WE"]), *(s[name] for name in TERMS[2:]))
+        r = x["reference"]
+        reference = Reference(Pose(r[:9].reshape(3, 3), r[9:12]), r[12:18], r[18:])
+        gains = Gains.of(x["numbers"])
+        result = page.law(t, reference, x["tau_dist"], gains, page.limits, structure)
+        parts = np.array([result.task, result.posture, result.disturbance, t.h])
+        certificate = {"regularity": smallest_regularity(result.J_sharp.levels, gains)} if is_regular else {}
+        return {**s, "tau": result.tau, "parts": parts, "error": result.error, **certificate}
+
+    sizes = {name: input_sizes(tree.n)[name] for name in ("q", "v", "tool")}
+    sizes |= {"reference": REFERENCE, "tau_dist": tree.n, "numbers": len(page.numbers)}
+    name = f"operational space control{', regular' if is_regular else ''}"
+    return Law(name, compute, sizes, [page.law.__name__, [x.tolist() for x in page.limits], structure])
 
 
-def write_down(tree: Tree, law: Law, limits: JointBounds, structure: LawStructure, is_regular: bool) -> Program:
-    """Return the program of the model's terms and the law."""
-    tape, n = Tape(), tree.n
-    sizes = {name: input_sizes(n)[name] for name in ("q", "v", "tool")}
-    sizes |= {"reference": REFERENCE, "tau_dist": n, "numbers": 16 + 2 * n}
-    inputs = {name: tape.inputs(name, k) for name, k in sizes.items()}
-    return tape.program(_everything(tree, law, limits, structure, is_regular, inputs))
-
-
-def _everything(
-    tree: Tree, law: Law, limits: JointBounds, structure: LawStructure, is_regular: bool, x: Mapping[str, Array]
-) -> dict[str, Any]:
-    """Terms and torque, of any scalars."""
-    state = State(tree, {name: x[name] for name in ("q", "v", "tool")})
-    s = {name: getattr(state, name) for name in TERMS}
-    t = Terms(x["q"], x["v"], Pose(s["R_WE"], s["p_WE"]), *(s[name] for name in TERMS[2:]))
-    r = x["reference"]
-    reference = Reference(Pose(r[:9].reshape(3, 3), r[9:12]), r[12:18], r[18:])
-    gains = Gains.of(x["numbers"])
-    result = law(t, reference, x["tau_dist"], gains, limits, structure)
-    parts = np.array([result.task, result.posture, result.disturbance, t.h])
-    certificate = {"regularity": smallest_regularity(result.J_sharp.levels, gains)} if is_regular else {}
-    return {**s, "tau": result.tau, "parts": parts, "error": result.error, **certificate}
-
-
-def _compare(
-    tree: Tree, page: OperationalSpaceController, law: tuple[Law, JointBounds, LawStructure, bool], kernel: Kernel
-) -> None:
-    """Refuse a kernel that does not compute what the law's text says."""
+def _samples(tree: Tree, numbers: Array) -> dict[str, Array]:
+    """One state and reference to compare a kernel on, with these gains."""
     rng = np.random.default_rng(0)
-    for name in ("q", "v", "tau_dist"):
-        kernel.inputs[name][:] = rng.uniform(-1.0, 1.0, tree.n)
-    turn = rotation_from_vector(rng.uniform(-1.0, 1.0, 3)).ravel()
-    kernel.inputs["reference"][:] = [*turn, *rng.uniform(-0.5, 0.5, REFERENCE - 9)]
-    kernel.inputs["tool"][:], kernel.inputs["numbers"][:] = tool_numbers(tree), page.numbers
-    if kernel.call():
-        raise ModelError("the kernel finds its input not finite")
-    expected = _everything(tree, *law, kernel.inputs)
-    for name in ("tau", "parts", "error", "M", "h"):
-        error = np.max(np.abs(kernel.outputs[name] - expected[name]))
-        if not error <= AGREEMENT * max(1.0, np.max(np.abs(expected[name]))):
-            raise ModelError(f"'{name}' is {error:.1e} off the law as it stands")
+    samples = {name: rng.uniform(-1.0, 1.0, (1, tree.n)) for name in ("q", "v", "tau_dist")}
+    R_WT = rotation_from_vector(rng.uniform(-1.0, 1.0, 3))
+    reference = np.concatenate([R_WT.ravel(), rng.uniform(-0.5, 0.5, REFERENCE - 9)])
+    return samples | {"reference": reference[None], "tool": tool_numbers(tree)[None], "numbers": numbers[None]}
 
 
-def _bound(kernel: Kernel, numbers: Array, length: float) -> Callable[..., OscOutput | None]:
-    """Return a function of q, v and a reference; it returns None where the kernel is not the one to ask."""
+def _bind(kernel: Kernel, numbers: Array, length: float) -> Callable[..., OscOutput | None]:
+    """Return a function of q, v and a reference; it returns None in a state that the kernel is not for."""
     call, inputs, outputs = kernel.call, kernel.inputs, kernel.outputs
     q_in, v_in, tau_dist_in, n = inputs["q"], inputs["v"], inputs["tau_dist"], len(inputs["q"])
     R_in, p_in = inputs["reference"][:9].reshape(3, 3), inputs["reference"][9:12]

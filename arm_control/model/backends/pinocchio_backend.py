@@ -8,19 +8,17 @@ from functools import cached_property
 import numpy as np
 import pinocchio as pin
 
-from arm_control.compiler.column_law import Columns
 from arm_control.compiler.kernels import Batch, Kernel, batch_of
-from arm_control.compiler.scan_law import Scan
 from arm_control.exceptions import ModelError
 from arm_control.maths.poses import Array
-from arm_control.model.quantities import INPUTS, input_sizes, tool_numbers
+from arm_control.model.quantities import INPUTS, SHARED, input_sizes, tool_numbers
 from arm_control.model.tree import Tree
 
 _AXES = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 
 
 class PinocchioBackEnd:
-    """Pinocchio's model of an arm.
+    """Pinocchio's model of an arm. It computes quantities only; other laws run as they stand.
 
     Its joints are the tree's bodies, one number each; with the joint coordinates q of the tree they are
     ``G q + offset``, which puts together what mimics one another.
@@ -31,6 +29,8 @@ class PinocchioBackEnd:
     urdf_text : str
         The URDF the tree was made from.
     """
+
+    compiler = None
 
     def __init__(self, tree: Tree, urdf_text: str) -> None:
         self.tree = tree
@@ -51,8 +51,8 @@ class PinocchioBackEnd:
             at = self.model.joints[joint].idx_v
             self.G[at, body.coordinate], self.offset[at] = body.ratio, body.offset
 
-    def kernel(self, quantities: Sequence[str], frame: str | None, _: object = None) -> Kernel:
-        """See :class:`~arm_control.compiler.kernels.BackEnd`; what Pinocchio computes is not checked."""
+    def kernel(self, quantities: Sequence[str], frame: str | None) -> Kernel:
+        """See :class:`~arm_control.model.engine.BackEnd`; what Pinocchio computes is not checked."""
         needed = {name for quantity in quantities for name in INPUTS[quantity]}
         sizes = {name: size for name, size in input_sizes(self.tree.n).items() if name in needed}
         ends = np.cumsum(list(sizes.values()))
@@ -77,21 +77,9 @@ class PinocchioBackEnd:
         shapes = {name: result.shape for name, result in zip(quantities, compute(sample), strict=True)}
         return Kernel(sizes, shapes, bind)
 
-    def law(self, name: str, write: object, check: object) -> Kernel:
-        """See :class:`~arm_control.compiler.kernels.BackEnd`; there is nothing to compile with."""
-        raise NotImplementedError(f"no kernel of {name}: it runs as it stands")
-
-    def columns(self, law: object, check: object) -> Columns:
-        """See :class:`~arm_control.compiler.kernels.BackEnd`; likewise."""
-        raise NotImplementedError("the text runs on whole columns")
-
-    def scan(self, law: object, check: object) -> Scan:
-        """See :class:`~arm_control.compiler.kernels.BackEnd`; likewise."""
-        raise NotImplementedError("the text runs row after row")
-
-    def batch(self, quantities: Sequence[str], has_tool: bool, check: object = None) -> Batch:
-        """See :class:`~arm_control.compiler.kernels.BackEnd`; likewise."""
-        return batch_of(self.kernel(quantities, None))
+    def batch(self, quantities: Sequence[str], has_tool: bool) -> Batch:
+        """See :class:`~arm_control.model.engine.BackEnd`."""
+        return batch_of(self.kernel(quantities, None), SHARED)
 
     def attach(self, tool: Array) -> None:
         """Put the end effector and its load on the body that carries them."""

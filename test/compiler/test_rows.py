@@ -1,4 +1,4 @@
-"""Laws for rows: compiled and as they stand, against a loop in NumPy."""
+"""Loops over rows: compiled and as they stand, against a loop in NumPy."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arm_control.compiler.llvm_scans import CompiledScan
-from arm_control.compiler.scan_law import ScanLaw, TextScan
+from arm_control.compiler.compile_law import check_loop, compile_law
+from arm_control.compiler.law import Law, Loop
 from arm_control.exceptions import ModelError
 from arm_control.maths.poses import Array
 from arm_control.maths.scalars import atan2, cos, select, sin, sqrt
-from arm_control.model.engine import check_scan
 
 
 def text(x: Mapping[str, Array]) -> dict[str, Any]:
@@ -36,7 +35,8 @@ def expected(a: Array, s: Array, c: float, rows: Any) -> tuple[Array, Array, int
     return ys, s, done
 
 
-LAW = ScanLaw("of a test", text, {"a": 3, "s": 2, "c": 1}, ("c",), ("s",), goes_on="on")
+LAW = Law("of a test", text, {"a": 3, "s": 2, "c": 1})
+LOOP = Loop(LAW, "rows", ("c",), carried=("s",), goes_on="on")
 
 
 def arrays(n: int, seed: int = 0) -> dict[str, Array]:
@@ -52,9 +52,9 @@ def outputs(n: int) -> dict[str, Array]:
 @pytest.mark.parametrize("backwards", [False, True])
 @pytest.mark.parametrize("backend", ["llvm", "python", "pinocchio"])
 def test_it_does_what_a_loop_does(backend: str, backwards: bool, load_robot):
-    law = replace(LAW, backwards=backwards)
-    scan = load_robot("ur5", backend=backend).compile_scan(law, arrays(2))
-    assert isinstance(scan, CompiledScan if backend == "llvm" else TextScan)
+    loop = replace(LOOP, backwards=backwards)
+    scan = load_robot("ur5", backend=backend).compile_law(loop, arrays(2))
+    assert scan.is_compiled == (backend == "llvm")
     for ends_at in (None, 5):
         given, found = arrays(13, 1), outputs(13)
         if ends_at is not None:
@@ -67,9 +67,9 @@ def test_it_does_what_a_loop_does(backend: str, backwards: bool, load_robot):
 
 @pytest.mark.parametrize("backend", ["llvm", "python"])
 def test_rows_that_carry_nothing_are_done_at_once(backend: str, load_robot):
-    law = ScanLaw("rows of a test", lambda x: {k: v for k, v in text(x).items() if k == "y"}, LAW.inputs, ("c",))
+    law = Law("rows of a test", lambda x: {k: v for k, v in text(x).items() if k == "y"}, LAW.inputs)
     samples = {**arrays(2), "s": np.array([[0.3, -0.2], [0.1, 0.9]])}
-    scan = load_robot("ur5", backend=backend).compile_scan(law, samples)
+    scan = load_robot("ur5", backend=backend).compile_law(Loop(law, "rows", ("c",)), samples)
     n = 5 * scan.width
     given, y = {**arrays(n, 2), "s": np.random.default_rng(3).uniform(-1, 1, (n, 2))}, np.zeros((n, 3))
     assert scan.bind({**given, "y": y}, n)() == n
@@ -80,35 +80,37 @@ def test_rows_that_carry_nothing_are_done_at_once(backend: str, load_robot):
 
 
 def test_a_wrong_one_is_refused():
-    wrong = replace(LAW, text=lambda x: {**text(x), "y": 1.0001 * np.array(text(x)["y"])})
-    check_scan(LAW, TextScan(LAW), arrays(2))
+    def with_outputs(**outputs: Any) -> Loop:
+        return replace(LOOP, law=replace(LAW, function=lambda x: {**text(x), **outputs}))
+
+    check_loop(LOOP, arrays(2), compile_law(None, LOOP, arrays(2)))
     with pytest.raises(ModelError, match=r"'y' is .* off the float run"):
-        check_scan(LAW, TextScan(wrong), arrays(2))
-    early = replace(LAW, text=lambda x: {**text(x), "on": [-1.0]})
-    with pytest.raises(ModelError, match="ends after 0 rows"):
-        check_scan(LAW, TextScan(early), arrays(2))
+        check_loop(LOOP, arrays(2), compile_law(None, with_outputs(y=np.ones(3)), arrays(2)))
+    with pytest.raises(ModelError, match="ends after 0 cases, the float run after 2"):
+        check_loop(LOOP, arrays(2), compile_law(None, with_outputs(on=[-1.0]), arrays(2)))
 
 
-def test_a_text_that_divides_by_zero_ends_the_scan():
-    law = ScanLaw("1 / x", lambda x: {"s": x["s"] / x["a"]}, {"a": 1, "s": 1}, (), ("s",))
+def test_a_text_that_divides_by_zero_ends_the_loop():
+    loop = Loop(Law("1 / x", lambda x: {"s": x["s"] / x["a"]}, {"a": 1, "s": 1}), "rows", carried=("s",))
     s = np.array([3.0])
-    assert TextScan(law).bind({"a": np.array([[2.0], [0.0], [1.0]]), "s": s}, 3)() == 1
+    kernel = compile_law(None, loop, {"a": np.ones((2, 1)), "s": s})
+    assert kernel.bind({"a": np.array([[2.0], [0.0], [1.0]]), "s": s}, 3)() == 1
     assert s == 1.5
 
 
 def test_rows_come_in_whole_vectors(ur5):
-    law = ScanLaw("twice", lambda x: {"y": 2.0 * x["a"]}, {"a": 1})
-    scan = ur5.compile_scan(law, {"a": np.array([[1.0], [2.0]])})
-    n = scan.width + 1
-    with pytest.raises(ValueError, match=f"{n} rows, a multiple of {scan.width}"):
-        scan.bind({"a": np.zeros((n, 1)), "y": np.zeros((n, 1))}, n)
+    loop = Loop(Law("twice", lambda x: {"y": 2.0 * x["a"]}, {"a": 1}), "rows")
+    kernel = ur5.compile_law(loop, {"a": np.array([[1.0], [2.0]])})
+    n = kernel.width + 1
+    with pytest.raises(ValueError, match=f"needed is {n}, a multiple of {kernel.width}"):
+        kernel.bind({"a": np.zeros((n, 1)), "y": np.zeros((n, 1))})
 
 
 @pytest.mark.parametrize("name", ["a", "s", "y"])
 def test_arrays_that_do_not_fit_are_refused(name: str, ur5):
-    scan = ur5.compile_scan(LAW, arrays(2))
+    kernel = ur5.compile_law(LOOP, arrays(2))
     given = {**arrays(4), **outputs(4)}
     with pytest.raises(ValueError, match=f"'{name}' has"):
-        scan.bind({**given, name: given[name][..., :-1]}, 4)
-    with pytest.raises(ValueError, match="'a' has 4 rows, 5 are scanned"):
-        scan.bind(given, 5)
+        kernel.bind({**given, name: given[name][..., :-1]}, 4)
+    with pytest.raises(ValueError, match="needed is 5, a multiple of 1"):
+        kernel.bind(given, 5)

@@ -1,0 +1,181 @@
+"""The way from a law to its kernel: compiled, compared with the float run once, kept in the cache, bound once.
+
+    law = Law("twice", lambda x: {"y": 2.0 * x["a"]}, {"a": 3})
+    kernel = compile_law(compiler, law, {"a": np.ones((1, 3))})
+    kernel.inputs["a"][:] = 1.0, 2.0, 3.0
+    kernel.call()
+    kernel.outputs["y"]
+
+A new kernel is compared with the law's own function, run on floats, on samples. A wrong one, or a law that cannot be
+compiled, is reported, and the function runs as it stands instead: slower, and right. With ``ARM_CONTROL_STRICT=1`` in
+the environment it is an error: a mistake in a law's function should not hide behind a warning where laws are written
+and tested.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import overload
+
+import numpy as np
+
+from arm_control.compiler.kernels import Batch, Compiler, Kernel, LoopKernel, split
+from arm_control.compiler.law import Law, Loop
+from arm_control.exceptions import ModelError
+from arm_control.maths.poses import Array
+
+LOG = logging.getLogger("arm_control.compiler")
+STRICT = "ARM_CONTROL_STRICT"
+"""Environment variable: ``1`` makes a law that cannot be compiled an error."""
+AGREEMENT = 1e-9
+"""Largest difference of a new kernel from the float run, relative to the largest entry."""
+
+Samples = Mapping[str, Array]
+"""Inputs to compare a new kernel on: those of a law in rows, shape (n, size); those of a loop in its own layout."""
+
+
+@overload
+def compile_law(compiler: Compiler | None, law: Law, samples: Samples) -> Kernel: ...
+
+
+@overload
+def compile_law(compiler: Compiler | None, law: Loop, samples: Samples) -> LoopKernel: ...
+
+
+def compile_law(compiler: Compiler | None, law: Law | Loop, samples: Samples) -> Kernel | LoopKernel:
+    """Return the kernel of a law, or of a loop; on floats where it cannot be compiled.
+
+    Parameters
+    ----------
+    compiler : Compiler or None
+        The robot's compiler; None where there is none.
+    law : Law or Loop
+        What to compile.
+    samples : mapping of str to ndarray
+        Inputs to compare a new kernel on: of a law in rows, shape (n, size), of a loop in its own layout. All cases
+        that the law distinguishes should be among them.
+
+    Raises
+    ------
+    Exception
+        With ``ARM_CONTROL_STRICT=1``, whatever was raised; without it that is a warning.
+    """
+    name = law.name if isinstance(law, Law) else law.law.name
+    if compiler is not None:
+        try:
+            if isinstance(law, Law):
+                return compiler.kernel(law, partial(check_kernel, law, samples))
+            return compiler.loop(law, partial(check_loop, law, samples))
+        except Exception as error:
+            if os.environ.get(STRICT) == "1":
+                raise
+            LOG.warning("%s is not compiled: %s: %s", name, type(error).__name__, error)
+    return _float_kernel(law, samples) if isinstance(law, Law) else _FloatLoop(law, samples)
+
+
+def _float_kernel(law: Law, samples: Samples) -> Kernel:
+    """A law as it stands, with a kernel's work space."""
+    results = law.run({name: samples[name][0] for name in law.inputs})
+
+    def bind(inputs: Array, outputs: Array) -> Callable[[], bool]:
+        views = split(inputs, {name: (size,) for name, size in law.inputs.items()})
+
+        def call() -> bool:
+            outputs[:] = np.concatenate([np.ravel(values) for values in law.run(views).values()])
+            return False
+
+        return call
+
+    return Kernel(law.inputs, {name: values.shape for name, values in results.items()}, bind)
+
+
+class _FloatLoop:
+    """A loop as it stands, with NumPy; see :class:`~arm_control.compiler.kernels.LoopKernel`."""
+
+    is_compiled, width = False, 1
+
+    def __init__(self, loop: Loop, samples: Samples) -> None:
+        self._loop = loop
+        results = loop.law.run({name: loop.case(samples, name, 0) for name in loop.law.inputs})
+        self.outputs: Mapping[str, int] = {name: values.size for name, values in results.items()}
+
+    def bind(self, arrays: Mapping[str, Array], n: int | None = None) -> Callable[[], float]:
+        """See :class:`~arm_control.compiler.kernels.LoopKernel`."""
+        count = self._loop.count(arrays, self.outputs, self.width, n)
+        return lambda: self._loop.run(arrays, count)
+
+
+def check_kernel(law: Law, samples: Samples, kernel: Kernel) -> None:
+    """Raise a ModelError where a kernel does not compute on samples what the law's function does on floats.
+
+    Parameters
+    ----------
+    law : Law
+    samples : mapping of str to ndarray, shape (n, size)
+        Inputs, one case a row.
+    kernel : Kernel
+        Its inputs and outputs are overwritten.
+    """
+    for i in range(min(len(samples[name]) for name in law.inputs)):
+        for name in law.inputs:
+            kernel.inputs[name][:] = samples[name][i]
+        if kernel.call():
+            raise ModelError("a kernel finds its input not finite")
+        _compare(kernel.outputs, law.run({name: samples[name][i] for name in law.inputs}))
+
+
+def check_loop(loop: Loop, samples: Samples, kernel: LoopKernel) -> None:
+    """The same for a loop; as many samples as fill its lanes, the first ones again where there are too few.
+
+    Parameters
+    ----------
+    loop : Loop
+    samples : mapping of str to ndarray
+        Inputs in the layout of the loop.
+    kernel : LoopKernel
+    """
+    n_samples = loop.count(samples, {}, 1)
+    n = n_samples + -n_samples % kernel.width
+    cases, axis = np.arange(n) % n_samples, loop.axis
+    found, expected = (
+        {name: np.zeros(loop.shape(name, size, n)) for name, size in kernel.outputs.items()}
+        | {name: samples[name].copy() if name in loop.whole else samples[name].take(cases, axis) for name in samples}
+        for _ in range(2)
+    )
+    n_done, n_expected = kernel.bind(found, n)(), loop.run(expected, n)
+    if n_done != n_expected:
+        raise ModelError(f"a kernel ends after {n_done:.0f} cases, the float run after {n_expected}")
+    active = np.flatnonzero(found[loop.where][0] > 0.0) if loop.where else np.arange(n)
+    results = (
+        {name: arrays[name] if name in loop.whole else arrays[name].take(active, axis) for name in kernel.outputs}
+        for arrays in (found, expected)
+    )
+    _compare(*results)
+
+
+def check_batch(law: Law, samples: Samples, batch: Batch) -> None:
+    """The same for a batch: the first state of a block and the last one of an incomplete block.
+
+    Parameters
+    ----------
+    law : Law
+    samples : mapping of str to ndarray, shape (n, size)
+        Inputs; of shared ones the first row counts. n is one more than a multiple of the number of lanes.
+    batch : Batch
+    """
+    arrays = [samples[name][0] if name in batch.shared else samples[name] for name in law.inputs]
+    n = min(len(samples[name]) for name in law.inputs)
+    results = batch(arrays, np.full((n, batch.n_results), np.nan), False)
+    for i in (0, n - 1):
+        expected = law.run({name: samples[name][0 if name in batch.shared else i] for name in law.inputs})
+        _compare({name: rows[i] for name, rows in results.items()}, expected)
+
+
+def _compare(outputs: Mapping[str, Array], expected: Mapping[str, Array]) -> None:
+    for name, values in expected.items():
+        error = float(np.max(np.abs(outputs[name] - values), initial=0.0))
+        if not error <= AGREEMENT * max(1.0, float(np.max(np.abs(values), initial=0.0))):
+            raise ModelError(f"'{name}' is {error:.1e} off the float run")

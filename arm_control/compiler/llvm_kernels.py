@@ -1,0 +1,181 @@
+"""Laws as machine code for this processor: made, checked, kept in the cache, and bound to their arrays."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from arm_control.compiler import llvm_compiler as llvm
+from arm_control.compiler.kernels import Batch, Kernel, LoopKernel
+from arm_control.compiler.law import Law, Loop
+from arm_control.compiler.llvm_code import WORK, batch_code, scalar_code
+from arm_control.compiler.llvm_loops import loop_code
+from arm_control.compiler.program import Program
+from arm_control.core.cache import Cache
+from arm_control.maths.poses import Array
+
+Shapes = dict[str, tuple[int, ...]]
+
+
+class _Function(NamedTuple):
+    """A loaded function; ``keep`` stores it in the cache, None for one that is from there."""
+
+    inputs: dict[str, int]
+    outputs: Shapes
+    library: llvm.Library
+    keep: Callable[[], None] | None
+
+
+class LlvmCompiler:
+    """Compiles the laws of one robot.
+
+    Each method takes a check that raises when a new kernel is wrong. It is called before the kernel is stored; one
+    from the cache has passed it.
+
+    Parameters
+    ----------
+    identity : str
+        All the robot's numbers come from, and the digest of the package's sources: with the processor and the law's
+        own key it is the key of a kernel in the cache.
+    title : str
+        The robot's name, for the list of what is in the cache.
+    cache : Cache
+    """
+
+    def __init__(self, identity: str, title: str, cache: Cache) -> None:
+        self._title, self._cache = title, cache
+        self._identity = "\n".join([identity, llvm.processor()])
+
+    def kernel(self, law: Law, check: Callable[[Kernel], None]) -> Kernel:
+        """Return the kernel of a law for one case."""
+        function = self._function(law.key, f"{law.name} (one)", law.program, scalar_code)
+
+        def bind(inputs: Array, _: Array) -> Callable[[], bool]:
+            return function.library.builtin("kernel", WORK, inputs.ctypes.data)  # the outputs lie behind the inputs
+
+        kernel = Kernel(function.inputs, function.outputs, bind, is_compiled=True)
+        _check_and_keep(function, partial(check, kernel))
+        return kernel
+
+    def loop(self, loop: Loop, check: Callable[[LoopKernel], None]) -> LoopKernel:
+        """Return the kernel of a law for many cases."""
+        width, layout = llvm.lanes(), loop.layout
+        function = self._function(
+            f"{width} {loop.key}",
+            f"{loop.law.name} ({width} {layout})",
+            loop.law.flat_program,
+            lambda program, name: loop_code(program, name, width, loop),
+        )
+        kernel = _CompiledLoop(function, loop, 1 if loop.carried else width)
+        _check_and_keep(function, partial(check, kernel))
+        return kernel
+
+    def batch(self, law: Law, shared: Collection[str], check: Callable[[Batch], None]) -> Batch:
+        """Return the kernel of a law for many states, the shared inputs in one row for all."""
+        width = llvm.lanes()
+        function = self._function(
+            f"{width} at once, shared {sorted(shared)} {law.key}",
+            f"{law.name} ({width} at once)",
+            law.program,
+            lambda program, name: batch_code(program, name, width, shared),
+        )
+        batch = Batch(function.inputs, function.outputs, shared, _block_runner(function, shared))
+        _check_and_keep(function, partial(check, batch))
+        return batch
+
+    def _function(
+        self, key: str, title: str, write: Callable[[], Program], generate: Callable[[Program, str], str]
+    ) -> _Function:
+        key = f"{self._identity}\n{key}"
+        data, keep = self._cache.load(key), None
+        if data is None:
+            program = write()
+            layout = json.dumps([program.inputs, program.outputs]).encode()
+            data = layout + b"\n" + llvm.compile_code(generate(program, "kernel"))
+            keep = partial(self._cache.store, key, data, title=f"{self._title}: {title}")
+        layout, _, code = data.partition(b"\n")
+        inputs, shapes = json.loads(layout)
+        outputs = {name: tuple(shape) for name, shape in shapes.items()}
+        return _Function(inputs, outputs, llvm.Library(code), keep)
+
+
+def _check_and_keep(function: _Function, check: Callable[[], None]) -> None:
+    if function.keep:
+        check()
+        function.keep()
+
+
+class _CompiledLoop:
+    """Machine code of a loop; see :class:`~arm_control.compiler.kernels.LoopKernel`."""
+
+    is_compiled = True
+
+    def __init__(self, function: _Function, loop: Loop, width: int) -> None:
+        self._call = function.library.function("kernel", ctypes.c_void_p)
+        self._names = [*function.inputs, *function.outputs]
+        self._loop, self.width = loop, width
+        self.outputs: Mapping[str, int] = {name: shape[0] for name, shape in function.outputs.items()}
+
+    def bind(self, arrays: Mapping[str, Array], n: int | None = None) -> Callable[[], float]:
+        """See :class:`~arm_control.compiler.kernels.LoopKernel`."""
+        n = self._loop.count(arrays, self.outputs, self.width, n)
+        table = [n]
+        for name in self._names:
+            array = arrays[name]
+            table += [array.ctypes.data, 0 if name in self._loop.whole else array.strides[0] // 8]
+        return _BoundLoop(self._call, np.array(table, dtype=np.int64), list(arrays.values()))
+
+
+class _BoundLoop:
+    """Calls the function with its table; keeps the arrays that the table points to."""
+
+    __slots__ = ("_address", "_call", "_keep")
+
+    def __init__(self, call: Callable[[int], float], table: Array, arrays: list[Array]) -> None:
+        self._call, self._address, self._keep = call, table.ctypes.data, (table, arrays)
+
+    def __call__(self) -> float:
+        return self._call(self._address)
+
+
+STAGE = 3072
+"""States computed in the processor's cache before their rows are copied to where they belong: eight rows at
+once written to memory take a third longer. (Not to new memory: its first touch brings it into the cache.)"""
+
+
+def _block_runner(function: _Function, shared: Collection[str]) -> Callable[[list[Array], Array, bool], float]:
+    """Return a function that calls compiled code on all states, a stage at a time."""
+    call = function.library.function("kernel", ctypes.c_int64, *[ctypes.c_void_p] * (len(function.inputs) + 1))
+    is_shared = [name in shared for name in function.inputs]
+    width = llvm.lanes()
+    stage = np.empty((STAGE, sum(int(np.prod(shape)) for shape in function.outputs.values())))
+
+    def run(arrays: list[Array], out: Array, is_new: bool) -> float:
+        n, status = len(out), 0.0
+        for first in range(0, n, STAGE):
+            last = min(first + STAGE, n)
+            is_whole = (last - first) % width == 0
+            rows = slice(first, last) if is_whole else _filled(first, last, width)
+            parts = [
+                array if one else np.ascontiguousarray(array[rows])
+                for array, one in zip(arrays, is_shared, strict=True)
+            ]
+            target = out[first:last] if is_new and is_whole else stage
+            size = last - first + (first - last) % width
+            status += call(size, *[part.ctypes.data for part in parts], target.ctypes.data)
+            if target is stage:
+                out[first:last] = stage[: last - first]
+        return status
+
+    return run
+
+
+def _filled(first: int, last: int, width: int) -> Array:
+    """Numbers of the rows from first to last, the last one repeated up to a multiple of the width."""
+    count = last - first
+    return np.minimum(np.arange(first, first + count + -count % width), last - 1)
