@@ -1,0 +1,177 @@
+"""The way from a law to its kernel: what is compared, what is refused, what is kept, what runs instead."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from arm_control.compiler.compile_law import STRICT, check_kernel, compile_law
+from arm_control.compiler.law import Law, Loop
+from arm_control.compiler.llvm_kernels import LlvmCompiler
+from arm_control.core.cache import Cache
+from arm_control.exceptions import ModelError
+from arm_control.maths.poses import Array
+from arm_control.maths.scalars import sqrt
+
+SAMPLES = {"a": np.array([[1.0, 2.0, 2.0], [0.5, -1.0, 3.0]]), "s": np.array([[2.0], [-1.0]])}
+Inputs = Mapping[str, Array]
+
+
+def text(x: Inputs) -> dict[str, Any]:
+    return {"length": sqrt(x["a"] @ x["a"]), "scaled": x["s"][0] * x["a"], "outer": np.outer(x["a"], x["a"])}
+
+
+LAW = Law("of a test", text, {"a": 3, "s": 1})
+
+
+def mistaken(x: Inputs) -> dict[str, Any]:
+    """A text with a mistake that shows on a tape only: a comparison of scalars."""
+    return {"larger": max(x["a"].tolist())}
+
+
+def rounded(x: Inputs) -> dict[str, Any]:
+    """A text that takes a path of its own on floats."""
+    return {"y": x["a"] * (1.0 if x["a"].dtype == object else 1.0 + 1e-8)}
+
+
+@pytest.fixture
+def compiler() -> LlvmCompiler:
+    return LlvmCompiler("a robot", "robot", Cache(None))
+
+
+@pytest.fixture(params=["compiled", "on floats"])
+def some_compiler(request: pytest.FixtureRequest, compiler: LlvmCompiler) -> LlvmCompiler | None:
+    return compiler if request.param == "compiled" else None
+
+
+def test_a_kernel_has_a_work_space_of_named_inputs_and_outputs(some_compiler: LlvmCompiler | None):
+    kernel = compile_law(some_compiler, LAW, SAMPLES)
+    assert kernel.is_compiled == (some_compiler is not None)
+    shapes = {name: view.shape for name, view in kernel.outputs.items()}
+    assert shapes == {"length": (), "scaled": (3,), "outer": (3, 3)}
+    kernel.inputs["a"][:], kernel.inputs["s"][:] = (3.0, 0.0, 4.0), 2.0
+    assert kernel.call() is False
+    assert kernel.outputs["length"] == 5.0
+    np.testing.assert_array_equal(kernel.outputs["scaled"], [6.0, 0.0, 8.0])
+    np.testing.assert_array_equal(kernel.outputs["outer"], [[9.0, 0.0, 12.0], [0.0, 0.0, 0.0], [12.0, 0.0, 16.0]])
+
+
+@pytest.mark.parametrize(
+    ("function", "message"), [(mistaken, "TypeError"), (rounded, r"ModelError: 'y' is \S+ off the float run")]
+)
+def test_a_mistake_is_a_warning_or_where_strict_an_error(
+    function: Callable[[Inputs], dict[str, Any]],
+    message: str,
+    compiler: LlvmCompiler,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+):
+    law = Law("of a test", function, {"a": 3})
+    with pytest.raises((TypeError, ModelError)):
+        compile_law(compiler, law, SAMPLES)
+    assert not caplog.records
+    monkeypatch.delenv(STRICT)
+    kernel = compile_law(compiler, law, SAMPLES)
+    (record,) = caplog.records
+    assert record.levelno == logging.WARNING
+    assert re.match(f"of a test is not compiled: {message}", record.message)
+    kernel.inputs["a"][:] = 3.0, 1.0, 2.0
+    kernel.call()
+    (output,) = kernel.outputs.values()
+    np.testing.assert_array_equal(output, function(kernel.inputs)[next(iter(kernel.outputs))])
+
+
+def test_every_sample_is_compared(compiler: LlvmCompiler):
+    def wrong_in_the_second(x: Inputs) -> dict[str, Any]:
+        return {"y": x["a"] * (2.0 if x["a"].dtype != object and x["a"][0] == 0.5 else 1.0)}
+
+    with pytest.raises(ModelError, match="'y' is"):
+        compile_law(compiler, Law("of a test", wrong_in_the_second, {"a": 3}), SAMPLES)
+    first = {name: x[:1] for name, x in SAMPLES.items()}
+    assert compile_law(compiler, Law("of a test", wrong_in_the_second, {"a": 3}), first).is_compiled
+
+
+def test_an_output_that_is_nan_is_not_the_float_run():
+    other = Law("of a test", lambda x: {"length": np.nan * x["s"][0], "scaled": x["a"], "outer": x["a"]}, LAW.inputs)
+    with pytest.raises(ModelError, match="'length' is nan off the float run"):
+        check_kernel(LAW, SAMPLES, compile_law(None, other, SAMPLES))
+
+
+def variant(name: str = "of a test", scale: float = 1.0, structure: object = (), size: int = 3) -> Law:
+    return Law(name, lambda x: {"y": scale * x["a"]}, {"a": size}, structure)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        variant("another"),
+        variant(structure=[1.0]),
+        variant(size=2),
+        Loop(variant(), "rows"),
+        Loop(variant(), "columns"),
+    ],
+    ids=["name", "structure", "inputs", "rows", "columns"],
+)
+def test_other_laws_share_no_kernel(other: Law | Loop, tmp_path):
+    cache = Cache(tmp_path)
+    samples = {"a": np.ones((3, 3))[:, : other.inputs["a"] if isinstance(other, Law) else 3]}
+    for n, law in enumerate((variant(), other)):
+        data = {"a": np.ones((1, 3))} if n == 0 else samples
+        for _ in range(2):
+            compile_law(LlvmCompiler("a robot", "robot", cache), law, data)
+            assert len(cache.entries()) == n + 1
+
+
+def test_loops_that_differ_share_no_kernel():
+    law = Law("of a test", lambda x: {"a": x["a"] + x["s"][0], "on": [1.0]}, {"a": 3, "s": 1, "w": 1})
+    loops = [
+        Loop(law, "rows"),
+        Loop(law, "rows", shared=("s",)),
+        Loop(law, "rows", carried=("a",)),
+        Loop(law, "rows", carried=("a",), backwards=True),
+        Loop(law, "rows", carried=("a",), goes_on="on"),
+        Loop(law, "columns"),
+        Loop(law, "columns", where="w"),
+        Loop(law, "columns", totals={"on": "sum"}),
+        Loop(law, "columns", totals={"on": "min"}),
+    ]
+    assert len({loop.key for loop in loops}) == len(loops)
+
+
+def test_a_kernel_from_the_cache_is_not_compared_again(tmp_path, monkeypatch: pytest.MonkeyPatch):
+    compile_law(LlvmCompiler("a robot", "robot", Cache(tmp_path)), LAW, SAMPLES)
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("compared again")
+
+    monkeypatch.setattr("arm_control.compiler.compile_law.check_kernel", fail)
+    assert compile_law(LlvmCompiler("a robot", "robot", Cache(tmp_path)), LAW, SAMPLES).is_compiled
+    with pytest.raises(RuntimeError, match="compared again"):
+        compile_law(LlvmCompiler("another robot", "robot", Cache(tmp_path)), LAW, SAMPLES)
+
+
+@pytest.mark.parametrize("structure", [np.ones(3), [object()], [lambda x: x]])
+def test_a_structure_without_a_lasting_text_is_refused(structure: object, compiler: LlvmCompiler):
+    with pytest.raises(ValueError, match="of a test: the structure has arrays, or objects without a text"):
+        compile_law(compiler, variant(structure=structure), SAMPLES)
+
+
+@pytest.mark.parametrize(
+    ("layout", "choices", "message"),
+    [
+        ("rows", {"shared": ("b",)}, "has no input b"),
+        ("columns", {"where": "w"}, "has no input w"),
+        ("columns", {"carried": ("a",)}, "columns carry nothing"),
+        ("columns", {"backwards": True}, "columns carry nothing"),
+        ("rows", {"totals": {"y": "sum"}}, "rows have no totals"),
+        ("rows", {"where": "a"}, "rows have no totals and no condition"),
+    ],
+)
+def test_a_loop_that_cannot_be_is_refused(layout: Any, choices: dict[str, Any], message: str):
+    with pytest.raises(ValueError, match=message):
+        Loop(variant(), layout, **choices)

@@ -1,0 +1,111 @@
+"""The digest of the sources: every module that a kernel may be made from counts, to the last byte."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+
+import numpy as np
+import pytest
+
+from arm_control import CompiledOsc, OscParameters, RobotModel, urdf_path
+from arm_control.compiler.law import Law
+from arm_control.compiler.sources import FOLDERS, PACKAGE, source_digest
+from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceParameters
+from arm_control.control.effort_gate import EffortGate, GateParameters
+from arm_control.core.cache import Cache
+from arm_control.planning import ArmDynamics, ControlError, Costs, Ilqr, PositionError, Term
+
+MODULES = [path.relative_to(PACKAGE) for folder in FOLDERS for path in sorted((PACKAGE / folder).rglob("*.py"))]
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """A copy of the package's sources."""
+    ignore = shutil.ignore_patterns("__pycache__")
+    for folder in FOLDERS:
+        shutil.copytree(PACKAGE / folder, tmp_path / "arm_control" / folder, ignore=ignore)
+    return tmp_path / "arm_control"
+
+
+def change_one_byte(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+
+
+def test_one_byte_in_any_module_changes_the_digest(copy: Path):
+    digest = source_digest.__wrapped__
+    before = digest(copy)
+    assert before == source_digest()
+    digests = {before}
+    for module in MODULES:
+        content = (copy / module).read_bytes()
+        if content:
+            change_one_byte(copy / module)
+            digests.add(digest(copy))
+            (copy / module).write_bytes(content)
+    assert len(digests) == 1 + sum(bool((PACKAGE / module).read_bytes()) for module in MODULES)
+    assert digest(copy) == before
+
+
+def test_a_module_that_moves_changes_the_digest(copy: Path):
+    before = source_digest.__wrapped__(copy)
+    (copy / MODULES[0]).rename(copy / MODULES[0].with_name("elsewhere.py"))
+    assert source_digest.__wrapped__(copy) != before
+
+
+def planar_plan(cache: Cache) -> None:
+    model = RobotModel.from_urdf(urdf_path("planar2"), cache=cache)
+    assert Ilqr(ArmDynamics(model, 0.02), Costs(Term(ControlError(np.zeros(2)), running=0.01)), 5).passes.is_compiled
+
+
+@pytest.mark.parametrize("module", [module for module in MODULES if module.parts[0] == "maths"], ids=str)
+def test_a_change_in_maths_outdates_the_kernels_of_a_plan(
+    module: Path, copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """A list of files kept by hand left out one that the passes of iLQR use: an old kernel went on to run."""
+    cache = Cache(tmp_path / "cache")
+    planar_plan(cache)
+    n = len(cache.entries())
+    planar_plan(cache)
+    assert len(cache.entries()) == n > 0
+    change_one_byte(copy / module)
+    monkeypatch.setattr("arm_control.model.arm.source_digest", lambda: source_digest(copy))
+    planar_plan(cache)
+    assert len(cache.entries()) == 2 * n
+
+
+@pytest.fixture
+def folders_of_laws(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """Folders of this package of which code runs while a law is written down."""
+    folders: set[str] = set()
+    write = Law._program
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code.co_filename.startswith(str(PACKAGE)):
+            folders.add(Path(frame.f_code.co_filename).relative_to(PACKAGE).parts[0])
+
+    def watched(law: Law, function: Callable[..., object]) -> object:
+        before = sys.getprofile()
+        sys.setprofile(note)
+        try:
+            return write(law, function)
+        finally:
+            sys.setprofile(before)
+
+    monkeypatch.setattr(Law, "_program", watched)
+    return folders
+
+
+def test_laws_are_made_from_these_folders_only(folders_of_laws: set[str]):
+    model = RobotModel.from_urdf(urdf_path("planar2"), cache=Cache(None))
+    CompiledOsc(model, OscParameters(posture=(0.0,) * 2))
+    EffortGate(model, GateParameters())
+    Avoidance(model, AvoidanceParameters())
+    costs = Costs(Term(ControlError(np.zeros(2)), running=1e-4), Term(PositionError([0.6, 0.2, 0.3]), terminal=10.0))
+    Ilqr(ArmDynamics(model, 0.02), costs, 5, -np.full(2, 30.0), np.full(2, 30.0))
+    assert {"maths", "compiler", "model", "control", "planning"} <= folders_of_laws <= set(FOLDERS)
