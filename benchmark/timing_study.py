@@ -31,10 +31,10 @@ from symbolic_mass_matrix import mass_matrix_study
 from arm_control.compiler import llvm_compiler as llvm
 from arm_control.compiler.llvm_code import WORK, batch_code, scalar_code
 from arm_control.compiler.program import Program
+from arm_control.compiler.python_kernels import python_function
 from arm_control.compiler.tape import Tape
 from arm_control.core.progress import progress_bar
 from arm_control.maths.scalars import cos, sin
-from arm_control.model.backends.python_backend import python_function
 
 CALLS, BLOCKS = 1_000_000, 20
 Figures = dict[str, Any]

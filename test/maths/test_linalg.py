@@ -10,11 +10,11 @@ import pytest
 from arm_control.compiler.llvm_code import WORK, batch_code, scalar_code
 from arm_control.compiler.llvm_compiler import Library, compile_code
 from arm_control.compiler.program import run
+from arm_control.compiler.python_kernels import python_function
 from arm_control.compiler.tape import Tape
 from arm_control.maths.linalg import cholesky, eigen_symmetric, inverse, lower_triangle, mirrored, smallest_pivot, solve
 from arm_control.maths.poses import Array
 from arm_control.maths.scalars import atan2, maximum, nearest, select, sqrt
-from arm_control.model.backends.python_backend import python_function
 
 
 def random_symmetric(rng: np.random.Generator, n: int, spread: float) -> Array:
