@@ -1,6 +1,6 @@
-"""What messages say, as the numbers that the mathematics works with.
+"""Values and goals from messages.
 
-Fields are read by their names, so a message of ROS and one out of a bag, which needs no ROS, are read alike.
+Fields are read by their names, so messages of ROS and those of a bag, which needs no ROS, are read alike.
 """
 
 from __future__ import annotations
@@ -14,15 +14,27 @@ from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import FrameNotFound, InputError
 from arm_control.maths.poses import Pose, rotation_from_quaternion
 from arm_control.model import RobotModel
+from arm_control.motion.goals import Goal, JointGoal, PoseMotion, Target
 from arm_control.motion.joint_trajectory import Waypoints
 from arm_control.motion.pose_trajectory import PosePoints
 
 HORIZON_NS = 24 * 3600 * NANOSECONDS
-"""A message that is to act later than this [ns] after the newest state has a wrong stamp."""
+"""Time after the newest state above which a stamp is wrong [ns]."""
+POSE_GOALS = ("target_pose", "pose_trajectory")
+JOINT_GOALS = ("joint_trajectory", "target_joint")
+GOAL_TOPICS = (*POSE_GOALS, *JOINT_GOALS)
+"""Topics with goals."""
 
 
 def link_of(frame_id: str, model: RobotModel) -> str:
-    """The link that a ``frame_id`` names; empty: the base.
+    """Return the link of a ``frame_id``.
+
+    Parameters
+    ----------
+    frame_id : str
+        Name of a link; empty: the base.
+    model : RobotModel
+        The arm.
 
     Raises
     ------
@@ -36,12 +48,19 @@ def link_of(frame_id: str, model: RobotModel) -> str:
 
 
 def nanoseconds(stamp: Any) -> int:
-    """Stamp of a message [ns]."""
+    """Return a ``Time`` or ``Duration`` in nanoseconds."""
     return int(stamp.sec) * NANOSECONDS + int(stamp.nanosec)
 
 
-def acting_stamp(stamp: Any, now_ns: int) -> int:
-    """When a message with this stamp acts from: then, but not before now [ns].
+def effective_stamp(stamp: Any, now_ns: int) -> int:
+    """Return the moment at which a message takes effect: its stamp, but not before now [ns].
+
+    Parameters
+    ----------
+    stamp : builtin_interfaces/Time
+        Stamp of the message; 0: now.
+    now_ns : int
+        Stamp of the newest state [ns].
 
     Raises
     ------
@@ -56,14 +75,15 @@ def acting_stamp(stamp: Any, now_ns: int) -> int:
 
 
 def pose_from_message(message: Any) -> Pose:
-    """Pose of a message; its quaternion is normalised.
+    """Return the pose of a message, with a normalised quaternion.
 
     Raises
     ------
     InputError
         When a number is not finite or the quaternion has no length.
     """
-    position, o = message.pose.position, message.pose.orientation
+    position = message.pose.position
+    o = message.pose.orientation
     p = np.array([position.x, position.y, position.z])
     if not np.isfinite(p).all():
         raise InputError(f"position {p.tolist()} is not finite")
@@ -71,37 +91,96 @@ def pose_from_message(message: Any) -> Pose:
 
 
 def waypoints_from_message(model: RobotModel, message: Any) -> Waypoints:
-    """Points of a message in the model's joint order, checked.
+    """Return the points of a ``JointTrajectory`` in the model's joint order, checked.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    message : trajectory_msgs/JointTrajectory
+        The message.
 
     Raises
     ------
     InputError
-        When no arm should follow them; see :meth:`arm_control.motion.joint_trajectory.Waypoints.checked`.
+        When they must not be followed; see :meth:`arm_control.motion.joint_trajectory.Waypoints.checked`.
     """
     if any(len(point.effort) for point in message.points):
-        raise InputError("effort in a trajectory: it is computed here; leave it out")
+        raise InputError("effort in a trajectory: the controller computes it; leave it out")
     times = _times_of(message)
     positions = [point.positions for point in message.points]
-    rows = (_of_all_points(message, "velocities"), _of_all_points(message, "accelerations"))
-    return Waypoints.checked(model, message.joint_names, times, positions, *rows)
+    velocities = _rows(message, "velocities")
+    accelerations = _rows(message, "accelerations")
+    return Waypoints.checked(model, message.joint_names, times, positions, velocities, accelerations)
 
 
 def pose_points_from_message(message: Any, tip: str) -> PosePoints:
-    """Poses of the end effector ``tip``, checked.
+    """Return the points of a ``MultiDOFJointTrajectory``, checked.
+
+    Parameters
+    ----------
+    message : trajectory_msgs/MultiDOFJointTrajectory
+        The message.
+    tip : str
+        The end effector.
 
     Raises
     ------
     InputError
-        When it is about another link, or no arm should follow it; see
+        When it moves another link, or must not be followed; see
         :meth:`arm_control.motion.pose_trajectory.PosePoints.checked`.
     """
     if list(message.joint_names) not in ([], [tip]):
-        raise InputError(f"joint_names = {list(message.joint_names)}: it is ['{tip}'] that is moved; empty means that")
+        raise InputError(f"joint_names = {list(message.joint_names)}: the end effector is ['{tip}']; empty means it")
     if any(len(point.transforms) != 1 for point in message.points):
-        raise InputError("one transform at each point is needed")
+        raise InputError("one transform per point is needed")
     poses = [_pose_of(point.transforms[0]) for point in message.points]
-    rows = [_of_all_points(message, field) for field in ("velocities", "accelerations")]
-    return PosePoints.checked(_times_of(message), poses, *(x and [_twist_of(twists) for twists in x] for x in rows))
+    velocities = _rows(message, "velocities")
+    accelerations = _rows(message, "accelerations")
+    Vs = velocities and [_twist_of(twists) for twists in velocities]
+    As = accelerations and [_twist_of(twists) for twists in accelerations]
+    return PosePoints.checked(_times_of(message), poses, Vs, As)
+
+
+def goal_of(topic: str, message: Any, model: RobotModel, now_ns: int) -> Goal:
+    """Return the goal of a message on one of :data:`GOAL_TOPICS`.
+
+    Parameters
+    ----------
+    topic : str
+        The topic.
+    message : message of the topic's type
+        The message.
+    model : RobotModel
+        The arm.
+    now_ns : int
+        Stamp of the newest state [ns].
+
+    Raises
+    ------
+    ArmControlError
+        When its values are wrong, or not those of this arm.
+    """
+    if topic in JOINT_GOALS:
+        return joint_goal_of(topic, message, model, now_ns)
+    return pose_goal_of(topic, message, model, now_ns)
+
+
+def pose_goal_of(topic: str, message: Any, model: RobotModel, now_ns: int) -> Target | PoseMotion:
+    """Return the goal of a message on one of :data:`POSE_GOALS`; the arguments are those of :func:`goal_of`."""
+    stamp_ns = effective_stamp(message.header.stamp, now_ns)
+    frame = link_of(message.header.frame_id, model)
+    if topic == "target_pose":
+        return Target(stamp_ns, frame, pose_from_message(message))
+    return PoseMotion(stamp_ns, frame, pose_points_from_message(message, model.tip))
+
+
+def joint_goal_of(topic: str, message: Any, model: RobotModel, now_ns: int) -> JointGoal:
+    """Return the goal of a message on one of :data:`JOINT_GOALS`; the arguments are those of :func:`goal_of`."""
+    stamp_ns = effective_stamp(message.header.stamp, now_ns)
+    if topic == "target_joint":
+        return JointGoal(stamp_ns, model.in_joint_order(message.name, message.position))
+    return JointGoal(stamp_ns, waypoints_from_message(model, message))
 
 
 def _pose_of(transform: Any) -> Pose:
@@ -120,9 +199,10 @@ def _times_of(message: Any) -> list[float]:
     return [point.time_from_start.sec + point.time_from_start.nanosec / NANOSECONDS for point in message.points]
 
 
-def _of_all_points(message: Any, field: str) -> list[Sequence[Any]] | None:
+def _rows(message: Any, field: str) -> list[Sequence[Any]] | None:
+    """A field of all points; None where no point has it."""
     rows = [getattr(point, field) for point in message.points]
-    given = sum(len(row) > 0 for row in rows)
-    if 0 < given < len(rows):
-        raise InputError(f"{field} at {given} of {len(rows)} points: give them at all, or at none")
-    return rows if given else None
+    n_filled = sum(len(row) > 0 for row in rows)
+    if 0 < n_filled < len(rows):
+        raise InputError(f"{field} at {n_filled} of {len(rows)} points: all points need them, or none")
+    return rows if n_filled else None

@@ -1,4 +1,4 @@
-"""Markers as obstacles: what ``visualization_msgs/MarkerArray`` can say that avoidance can use. No ROS here.
+"""Shapes of obstacles in ``visualization_msgs/Marker`` messages. No ROS here.
 
 | marker | obstacle |
 |---|---|
@@ -6,7 +6,7 @@
 | TRIANGLE_LIST | a cone: one point above a round, flat base |
 | LINE_LIST, LINE_STRIP | capsules, ``scale.x`` thick |
 
-What becomes of them is in :mod:`arm_control.messages.obstacle_tracker`.
+:mod:`arm_control.messages.obstacle_tracker` keeps the obstacles of many markers over time.
 """
 
 from __future__ import annotations
@@ -21,35 +21,35 @@ from arm_control.maths.poses import Array, Pose, rotation_with_z
 from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
 
 CUBE, SPHERE, CYLINDER, LINE_STRIP, LINE_LIST, TRIANGLE_LIST = 1, 2, 3, 4, 5, 11
-"""Kinds of markers, as the message numbers them."""
+"""Types of markers, by the numbers in the message."""
 ADD, DELETE, DELETEALL = 0, 2, 3
-"""What a marker asks for, as the message numbers it."""
-ROUND = 0.02
-"""How much diameters that should be equal may differ, relative."""
+"""Actions of markers, by the numbers in the message."""
+ROUND_TOLERANCE = 0.02
+"""Relative difference of diameters that count as equal."""
 MOST = 200
-"""Obstacles at a time, lines of one marker, and what may be known ahead of time of one obstacle."""
+"""Bound on the obstacles at a time, the lines of one marker, and the poses ahead of time of one marker."""
 CORNERS = 24
-"""Of the ring that stands for a cone's base."""
+"""Number of corners of the ring that represents a cone's base."""
 
 
 def shapes_of(marker: Any) -> list[tuple[Shape, Pose]]:
-    """Shapes of a marker, and where they are in its own frame.
+    """Return the shapes of a marker, and their poses in its own frame.
 
     Raises
     ------
     InputError
-        When it is of a kind that is no obstacle, or its numbers do not fit its kind.
+        When its type is no obstacle, or its values do not fit its type.
     """
     scale = np.array([marker.scale.x, marker.scale.y, marker.scale.z])
-    here = Pose.identity()
+    identity = Pose.identity()
     if marker.type == SPHERE:
         _check_equal(marker, scale)
-        return [(Sphere(float(scale.max()) / 2), here)]
+        return [(Sphere(float(scale.max()) / 2), identity)]
     if marker.type == CUBE:
-        return [(Box(tuple(scale.tolist())), here)]
+        return [(Box(tuple(scale.tolist())), identity)]
     if marker.type == CYLINDER:
         _check_equal(marker, scale[:2])
-        return [(Cylinder(float(scale[:2].max()) / 2, float(scale[2])), here)]
+        return [(Cylinder(float(scale[:2].max()) / 2, float(scale[2])), identity)]
     points = np.array([(p.x, p.y, p.z) for p in marker.points]).reshape(-1, 3)
     if not np.isfinite(points).all():
         raise InputError(f"points of marker {name_of(marker)} are not finite")
@@ -58,21 +58,21 @@ def shapes_of(marker: Any) -> list[tuple[Shape, Pose]]:
     if marker.type in (LINE_LIST, LINE_STRIP):
         return _capsules(marker, points, float(scale[0]) / 2)
     raise InputError(
-        f"type {marker.type} of marker {name_of(marker)} is no obstacle: there are SPHERE, CUBE, CYLINDER,"
+        f"type {marker.type} of marker {name_of(marker)} is no obstacle; allowed: SPHERE, CUBE, CYLINDER,"
         " TRIANGLE_LIST (a cone), LINE_LIST and LINE_STRIP (capsules)"
     )
 
 
 def marker_form(shape: Shape) -> tuple[int, tuple[float, float, float], Array]:
-    """Kind, scale [m] and points (N, 3) [m] of the marker that :func:`shapes_of` reads back as this shape."""
-    none = np.zeros((0, 3))
+    """Return type, scale [m] and points (n, 3) [m] of a marker with this shape, the inverse of :func:`shapes_of`."""
+    no_points = np.zeros((0, 3))
     match shape:
         case Sphere(radius):
-            return SPHERE, (2 * radius, 2 * radius, 2 * radius), none
+            return SPHERE, (2 * radius, 2 * radius, 2 * radius), no_points
         case Box(edges):
-            return CUBE, edges, none
+            return CUBE, edges, no_points
         case Cylinder(radius, length):
-            return CYLINDER, (2 * radius, 2 * radius, length), none
+            return CYLINDER, (2 * radius, 2 * radius, length), no_points
         case Capsule(radius, length):
             return LINE_LIST, (2 * radius, 0.0, 0.0), np.array([[0.0, 0.0, -length / 2], [0.0, 0.0, length / 2]])
         case Cone(radius, length):
@@ -104,27 +104,28 @@ def _capsules(marker: Any, points: Array, radius: float) -> list[tuple[Shape, Po
 def _capsule(a: Array, b: Array, radius: float) -> tuple[Shape, Pose]:
     length = float(np.linalg.norm(b - a))
     shape: Shape = Capsule(radius, length) if length > 0.0 else Sphere(radius)
-    return shape, Pose(_turned(b - a), (a + b) / 2)
+    return shape, Pose(_rotation_to(b - a), (a + b) / 2)
 
 
 def _cone(marker: Any, points: Array) -> tuple[Shape, Pose]:
-    """The cone whose triangles these points are: an apex, a ring, and perhaps the ring's centre."""
+    """The cone with these corners of triangles: an apex, a ring, and perhaps the ring's centre."""
     corners = np.unique(points.round(9), axis=0)
     if 4 <= len(corners) <= MOST:
         for apex in corners:
             base = corners[(corners != apex).any(axis=1)]
             centre = (base.min(0) + base.max(0)) / 2 if len(base) < 3 else base.mean(0)
-            axis, height = apex - centre, float(np.linalg.norm(apex - centre))
+            axis = apex - centre
+            height = float(np.linalg.norm(axis))
             r = np.linalg.norm(base - centre, axis=1)
-            ring = r[r > ROUND * r.max()]
-            flat = np.abs((base - centre) @ axis).max() <= ROUND * height * r.max()
-            if height > 0.0 and flat and len(ring) >= 3 and np.ptp(ring) <= ROUND * r.max():
-                return Cone(float(r.max()), height), Pose(_turned(axis), (apex + centre) / 2)
+            ring = r[r > ROUND_TOLERANCE * r.max()]
+            flat = np.abs((base - centre) @ axis).max() <= ROUND_TOLERANCE * height * r.max()
+            if height > 0.0 and flat and len(ring) >= 3 and np.ptp(ring) <= ROUND_TOLERANCE * r.max():
+                return Cone(float(r.max()), height), Pose(_rotation_to(axis), (apex + centre) / 2)
     raise InputError(f"TRIANGLE_LIST {name_of(marker)} is no cone: one point above a flat, round base is needed")
 
 
-def _turned(axis: Array) -> Array:
-    """A rotation whose z is this axis; the identity for one without length."""
+def _rotation_to(axis: Array) -> Array:
+    """A rotation of z to this axis; the identity for one without length."""
     length = float(np.linalg.norm(axis))
     if length == 0.0:
         return np.eye(3)
@@ -132,12 +133,12 @@ def _turned(axis: Array) -> Array:
 
 
 def _check_equal(marker: Any, diameters: Sequence[float] | Array) -> None:
-    if np.ptp(diameters) > ROUND * np.max(diameters):
+    if np.ptp(diameters) > ROUND_TOLERANCE * np.max(diameters):
         raise InputError(
             f"diameters of marker {name_of(marker)} differ: {np.asarray(diameters).tolist()}; it must be round"
         )
 
 
 def name_of(marker: Any) -> str:
-    """Return namespace and number of a marker, for sentences."""
+    """Return namespace and number of a marker, for messages."""
     return f"'{marker.ns}' {marker.id}"

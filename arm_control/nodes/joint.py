@@ -11,7 +11,7 @@ from trajectory_msgs.msg import JointTrajectory
 from arm_control.control.controllers import JointController, JointControlParameters
 from arm_control.control.loop import ControlLoop, TickResult
 from arm_control.core.parameters import group
-from arm_control.messages.goal_messages import joint_goal_of
+from arm_control.messages.fields import joint_goal_of
 from arm_control.motion.goals import GoalQueue, JointGoal
 from arm_control.motion.joint_follower import HOLDING, REACHED
 from arm_control.nodes.support.arm_node import ArmNode, run

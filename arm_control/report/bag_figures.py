@@ -14,8 +14,7 @@ from arm_control.exceptions import ArmControlError, cause_of
 from arm_control.maths.poses import Array
 from arm_control.messages.bags.bag import Bag, JointSeries, Topic, joint_series
 from arm_control.messages.bags.replay import Commands
-from arm_control.messages.fields import nanoseconds
-from arm_control.messages.goal_messages import POSE_GOALS, pose_goal_of
+from arm_control.messages.fields import POSE_GOALS, nanoseconds, pose_goal_of
 from arm_control.messages.obstacle_tracker import ObstacleTracker
 from arm_control.model import RobotModel
 from arm_control.motion.goals import PoseMotion, Target

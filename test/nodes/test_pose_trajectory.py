@@ -85,7 +85,7 @@ def test_what_it_must_not_follow_is_refused_with_the_reason(rig: Rig, ur5: Robot
     some = ros.pose_trajectory("tool0", points(ur5), "base_link", 0)
     some.points[0].velocities = []
     for message, reason in (
-        (other, "joint_names = ['forearm_link']: it is ['tool0'] that is moved"),
+        (other, "joint_names = ['forearm_link']: the end effector is ['tool0']"),
         (nowhere, "unknown frame 'nowhere'"),
         (far, "stamp too far ahead"),
         (some, "velocities at 1 of 2 points"),

@@ -23,8 +23,7 @@ from arm_control.control.loop import LoopParameters, control_loop
 from arm_control.exceptions import ArmControlError, BagError, InputError, cause_of
 from arm_control.maths.poses import Array
 from arm_control.messages.bags.bag import Bag
-from arm_control.messages.fields import nanoseconds
-from arm_control.messages.goal_messages import GOAL_TOPICS, goal_of
+from arm_control.messages.fields import GOAL_TOPICS, goal_of, nanoseconds
 from arm_control.messages.joint_states import JointStateReader, Refused
 from arm_control.messages.obstacle_tracker import ObstacleTracker
 from arm_control.model import RobotModel

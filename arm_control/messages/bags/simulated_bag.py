@@ -26,7 +26,7 @@ from arm_control.messages.build import (
     POSE_TRAJECTORY,
     STRING,
 )
-from arm_control.messages.goal_messages import goal_of
+from arm_control.messages.fields import goal_of
 from arm_control.messages.obstacle_tracker import ObstacleTracker
 from arm_control.model.urdf.load import read_source
 from arm_control.motion.goals import Goal, PoseMotion, Target
