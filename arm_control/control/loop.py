@@ -163,8 +163,8 @@ class GapWatch:
 
     def fault(self, dt: float) -> str:
         """Return why the gate must brake after ``dt`` seconds without a state; empty when it need not."""
-        periods = [period for period in (self._period, dt) if period > 0.0]  # 0: unknown
-        self._period = min(periods, default=0.0)
+        if dt > 0.0:
+            self._period = min(self._period, dt) if self._period > 0.0 else dt  # 0: unknown
         if not self._period or dt <= GAP * self._period:
             return ""
         self.skipped += round(dt / self._period) - 1

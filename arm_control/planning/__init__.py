@@ -4,7 +4,7 @@ from arm_control.planning.arm_dynamics import ArmDynamics
 from arm_control.planning.costs import Barrier, Costs, SmoothAbs, Square, Term
 from arm_control.planning.generic.user_costs import UserCosts
 from arm_control.planning.generic.user_dynamics import UserDynamics
-from arm_control.planning.ilqr import Ilqr, IlqrParameters, IlqrResult
+from arm_control.planning.ilqr_solver import Ilqr, IlqrParameters, IlqrResult
 from arm_control.planning.residuals import (
     ControlError,
     LimitDistance,

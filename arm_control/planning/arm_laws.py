@@ -1,4 +1,4 @@
-"""The three passes of :mod:`arm_control.planning.ilqr` for an arm, as loops over rows: each one text over any scalar.
+"""The three passes of :mod:`arm_control.planning.ilqr_solver` for an arm, as loops over rows and any scalar.
 
 A row is a knot. Row N, the last, has a state only: its control is without effect and has no weight.
 """

@@ -35,7 +35,7 @@ from arm_control.maths.poses import Array, Pose, limit_magnitude, wrap_angle
 from arm_control.model import RobotModel, Terms
 from arm_control.planning.arm_dynamics import ArmDynamics
 from arm_control.planning.costs import Barrier, Costs, Term
-from arm_control.planning.ilqr import Ilqr, IlqrParameters, IlqrResult
+from arm_control.planning.ilqr_solver import Ilqr, IlqrParameters, IlqrResult
 from arm_control.planning.residuals import ControlError, LimitDistance, OrientationError, PositionError, StateError
 
 KP, KV = 100.0, 20.0

@@ -1,4 +1,4 @@
-"""One step of the backward pass, equations (2) to (4) of :mod:`arm_control.planning.ilqr`, over any scalar.
+"""One step of the backward pass, equations (2) to (4) of :mod:`arm_control.planning.ilqr_solver`, over any scalar.
 
 With semi-implicit Euler steps, ``v' = v + dt a``, ``q' = q + dt v'``, the derivatives of the next state are
 

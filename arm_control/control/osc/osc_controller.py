@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.control.osc.comparison import INERTIAS, LAWS, SPEED_LIMITS
+from arm_control.control.osc.law_variants import INERTIAS, LAWS, SPEED_LIMITS
 from arm_control.control.osc.osc_law import LawStructure
 from arm_control.control.osc.osc_parameters import Gains, OscParameters
 from arm_control.control.osc.posture import JointBounds, limit_zones, posture_acceleration

@@ -18,7 +18,7 @@ from arm_control.maths.scalars import Scalar
 SPEED_LIMIT_FORMS = ("magnitude", "scaled", "per_axis")
 SINGULARITIES = ("fade", "truncate", "damp", "none")
 NULL_SPACES = ("consistent", "pseudo_inverse")
-"""Names of variants, the law's own first; :mod:`arm_control.control.osc.comparison` has the others."""
+"""Names of variants, the law's own first; :mod:`arm_control.control.osc.law_variants` has the others."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ task without the direction. (A mobility taken from ``v_i^T M^-1 v_i`` would be m
 carry each other: the task would give up where it still can move.) An arm with fewer joints than the task has rows
 lacks some directions for good; for them ``sigma_i = 0``.
 
-Other ways to bound Lambda, to compare with, are in :mod:`arm_control.control.osc.comparison`.
+Other ways to bound Lambda, to compare with, are in :mod:`arm_control.control.osc.law_variants`.
 
 Source: O. Khatib, "A unified approach for motion and force control of robot manipulators", 1987, eq. 45, for Lambda
 without (2) and (3), which are ours.

@@ -1,4 +1,4 @@
-"""The three passes of :mod:`arm_control.planning.ilqr` in NumPy, for any dynamics and costs."""
+"""The three passes of :mod:`arm_control.planning.ilqr_solver` in NumPy, for any dynamics and costs."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class NumpyPasses:
         self._tried = self.xs, self.us
 
     def start(self, x0: Array, us: Array, plan: tuple[Array, Array] | None) -> float:
-        """See :class:`~arm_control.planning.ilqr.Passes`."""
+        """See :class:`~arm_control.planning.ilqr_solver.Passes`."""
         self.held[:], self.k[:], self.K[:] = 0.0, 0.0, 0.0
         self.us, self.xs = us.copy(), np.tile(x0, (self._n + 1, 1))
         if plan is not None:
@@ -67,11 +67,11 @@ class NumpyPasses:
         return cost
 
     def accept(self) -> None:
-        """See :class:`~arm_control.planning.ilqr.Passes`."""
+        """See :class:`~arm_control.planning.ilqr_solver.Passes`."""
         self.xs, self.us = self._tried
 
     def rollout(self, alpha: float, x0: Array | None = None) -> float:
-        """See :class:`~arm_control.planning.ilqr.Passes`."""
+        """See :class:`~arm_control.planning.ilqr_solver.Passes`."""
         xs, us = np.empty_like(self.xs), np.empty_like(self.us)
         xs[0] = self.xs[0] if x0 is None else x0
         self._tried = xs, us
@@ -86,7 +86,7 @@ class NumpyPasses:
         return cost if np.isfinite(cost) else np.inf
 
     def expand(self) -> None:
-        """See :class:`~arm_control.planning.ilqr.Passes`."""
+        """See :class:`~arm_control.planning.ilqr_solver.Passes`."""
         xs, us = self.xs[:-1], self.us
         self._f = _named("the dynamics' derivatives", self._dynamics.derivatives, xs, us)
         self._f_xx = _named("the dynamics' second derivatives", self._dynamics.curvature, xs, us)
@@ -98,7 +98,7 @@ class NumpyPasses:
                 raise PassFailed(f"{name} are not finite")
 
     def backward(self, lambda_: float) -> Backward:
-        """See :class:`~arm_control.planning.ilqr.Passes`."""
+        """See :class:`~arm_control.planning.ilqr_solver.Passes`."""
         V_x, V_xx, dV_1, dV_2, largest = self._l.l_x[-1], self._l.l_xx[-1], 0.0, 0.0, 0.0
         for i in reversed(range(self._n)):
             Q = self._expansion(i, V_x, V_xx)

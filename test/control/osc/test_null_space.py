@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from arm_control.control.effort_gate import EffortGate, GateParameters
-from arm_control.control.osc.comparison import project_by_pseudo_inverse
 from arm_control.control.osc.compiled_osc import CompiledOsc
+from arm_control.control.osc.law_variants import project_by_pseudo_inverse
 from arm_control.control.osc.null_space import NullSpace, TaskInverse, dynamically_consistent_inverse
 from arm_control.control.osc.osc_controller import OperationalSpaceController, structure_of
 from arm_control.control.osc.osc_parameters import Gains, OscParameters

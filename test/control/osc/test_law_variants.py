@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arm_control.control.osc.comparison import INERTIAS, LAWS, SPEED_LIMITS, damped_inertia
+from arm_control.control.osc.law_variants import INERTIAS, LAWS, SPEED_LIMITS, damped_inertia
 from arm_control.control.osc.osc_law import LawStructure
 from arm_control.control.osc.osc_parameters import NULL_SPACES, SINGULARITIES, SPEED_LIMIT_FORMS
 
