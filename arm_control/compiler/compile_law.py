@@ -140,18 +140,18 @@ def check_loop(loop: Loop, samples: Samples, kernel: LoopKernel) -> None:
     n_samples = loop.count(samples, {}, 1)
     n = n_samples + -n_samples % kernel.width
     cases, axis = np.arange(n) % n_samples, loop.axis
-    found, expected = (
+    computed, expected = (
         {name: np.zeros(loop.shape(name, size, n)) for name, size in kernel.outputs.items()}
         | {name: samples[name].copy() if name in loop.whole else samples[name].take(cases, axis) for name in samples}
         for _ in range(2)
     )
-    n_done, n_expected = kernel.bind(found, n)(), loop.run(expected, n)
+    n_done, n_expected = kernel.bind(computed, n)(), loop.run(expected, n)
     if n_done != n_expected:
         raise ModelError(f"a kernel ends after {n_done:.0f} cases, the float run after {n_expected}")
-    active = np.flatnonzero(found[loop.where][0] > 0.0) if loop.where else np.arange(n)
+    active = np.flatnonzero(computed[loop.where][0] > 0.0) if loop.where else np.arange(n)
     results = (
         {name: arrays[name] if name in loop.whole else arrays[name].take(active, axis) for name in kernel.outputs}
-        for arrays in (found, expected)
+        for arrays in (computed, expected)
     )
     _compare(*results)
 

@@ -206,8 +206,8 @@ class Loop:
                 counts[name] = x.shape[self.axis]
         n = min(counts.values()) if n is None and len(set(counts.values())) == 1 else n
         if n is None or n % width or min(counts.values()) < n:
-            wanted = "the same number in each" if n is None else f"{n}, a multiple of {width}"
-            raise ValueError(f"{self.law.name}: numbers of {self.layout} are {counts}; needed is {wanted}")
+            needed = "the same number in each" if n is None else f"{n}, a multiple of {width}"
+            raise ValueError(f"{self.law.name}: numbers of {self.layout} are {counts}; needed is {needed}")
         return n
 
     def run(self, arrays: Mapping[str, Array], n: int) -> int:

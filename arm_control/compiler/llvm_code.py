@@ -21,7 +21,7 @@ from arm_control.compiler.program import Operation, Program
 
 LANES = 8
 WORK = "arm_control_work"
-_WAVES = ("sin", "cos")
+_SINES = ("sin", "cos")
 _ARITHMETIC = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 
 
@@ -32,7 +32,14 @@ class Entries(Protocol):
 
 
 def scalar_code(program: Program, name: str) -> str:
-    """Intermediate code for one state."""
+    """Intermediate code for one state.
+
+    Parameters
+    ----------
+    program : Program
+    name : str
+        Name of the function.
+    """
     code = Writer(1)
     n_inputs = sum(program.inputs.values())
     code.line(f"%w = load ptr, ptr @{WORK}")
@@ -47,7 +54,18 @@ def scalar_code(program: Program, name: str) -> str:
 
 
 def batch_code(program: Program, name: str, width: int, shared: Collection[str] = ()) -> str:
-    """Intermediate code for many states, ``width`` at a time: 2, 4 or 8; shared inputs have one row for all."""
+    """Intermediate code for many states.
+
+    Parameters
+    ----------
+    program : Program
+    name : str
+        Name of the function.
+    width : int
+        States computed at a time: 2, 4 or 8.
+    shared : collection of str
+        Inputs that have one row for all states.
+    """
     code = Writer(width)
     arguments = [f"ptr noalias %in{k}" for k in range(len(program.inputs))]
     lanes = [code.op(f"add i64 %first, {lane}") for lane in range(width)]
@@ -82,17 +100,25 @@ def batch_code(program: Program, name: str, width: int, shared: Collection[str] 
 
 
 def body(code: Writer, program: Program, inputs: Entries) -> list[str]:
-    """The program's lines; returns where its results are.
+    """Write the program's lines; returns the names of its results.
 
-    Lines are sorted by how many sines lie one behind the other in them, so that all angles of a kind can
-    be computed at once.
+    Lines are sorted by how many sines lie one behind the other in them, so that the sines of all angles of one depth
+    are computed at once.
+
+    Parameters
+    ----------
+    code : Writer
+        Takes the lines.
+    program : Program
+    inputs : Entries
+        Entries of all inputs.
     """
     values = [""] * len(program.lines)
     depths = _sine_depths(program)
     for depth in range(max(depths, default=0) + 1):
         here = [number for number, d in enumerate(depths) if d == depth]
-        waves = [number for number in here if program.lines[number].kind in _WAVES]
-        _sines(code, program, waves, values)
+        sine_lines = [number for number in here if program.lines[number].name in _SINES]
+        _sines(code, program, sine_lines, values)
         for number in here:
             if not values[number]:
                 values[number] = _line(code, program.lines[number], values, inputs)
@@ -102,35 +128,35 @@ def body(code: Writer, program: Program, inputs: Entries) -> list[str]:
 def _sine_depths(program: Program) -> list[int]:
     depths: list[int] = []
     for line in program.lines:
-        depths.append(max((depths[k] for k in line.operands), default=0) + (line.kind in _WAVES))
+        depths.append(max((depths[k] for k in line.operands), default=0) + (line.name in _SINES))
     return depths
 
 
 def _line(code: Writer, line: Operation, values: list[str], inputs: Entries) -> str:  # noqa: PLR0911
-    kind, a = line.kind, line.a
-    if kind == "constant":
+    name, a = line.name, line.a
+    if name == "constant":
         return code.constant(a)
-    if kind == "input":
+    if name == "input":
         return inputs[int(a)]
     x = [values[k] for k in line.operands]
-    if kind == "neg":
+    if name == "neg":
         return code.op(f"fneg {code.type} {x[0]}")
-    if kind == "sqrt":
+    if name == "sqrt":
         return code.op(f"call {code.type} @llvm.sqrt.{code.suffix}({code.type} {x[0]})")
-    if kind == "round":
+    if name == "round":
         return code.op(f"call {code.type} @llvm.roundeven.{code.suffix}({code.type} {x[0]})")
-    if kind == "atan2":
+    if name == "atan2":
         return code.each_lane("atan2", *x)
-    if kind in ("max", "select"):
-        above, chosen, other = (x[1], x[0], x[1]) if kind == "max" else (code.constant(0.0), x[1], x[2])
+    if name in ("max", "select"):
+        above, chosen, other = (x[1], x[0], x[1]) if name == "max" else (code.constant(0.0), x[1], x[2])
         flag = code.op(f"fcmp ogt {code.type} {x[0]}, {above}")
         return code.op(f"select {code.flags} {flag}, {code.type} {chosen}, {code.type} {other}")
-    return code.op(f"{_ARITHMETIC[kind]} contract {code.type} {x[0]}, {x[1]}")
+    return code.op(f"{_ARITHMETIC[name]} contract {code.type} {x[0]}, {x[1]}")
 
 
-def _sines(code: Writer, program: Program, waves: list[int], values: list[str]) -> None:
+def _sines(code: Writer, program: Program, sine_lines: list[int], values: list[str]) -> None:
     """Sine and cosine of every angle these lines ask for."""
-    angles = list(dict.fromkeys(int(program.lines[number].a) for number in waves))
+    angles = list(dict.fromkeys(int(program.lines[number].a) for number in sine_lines))
     pairs = {}
     if code.width > 1:
         for angle in angles:
@@ -138,9 +164,9 @@ def _sines(code: Writer, program: Program, waves: list[int], values: list[str]) 
     else:
         for first in range(0, len(angles), LANES):
             pairs.update(_packed_sines(code, angles[first : first + LANES], values))
-    for number in waves:
+    for number in sine_lines:
         line = program.lines[number]
-        values[number] = pairs[int(line.a)][line.kind == "cos"]
+        values[number] = pairs[int(line.a)][line.name == "cos"]
 
 
 def _packed_sines(code: Writer, angles: list[int], values: list[str]) -> dict[int, tuple[str, str]]:
@@ -171,7 +197,19 @@ def _finite(code: Writer, inputs: list[str]) -> str:
 
 
 def store_rows(code: Writer, results: list[str], rows: list[str], base: str) -> None:
-    """Write a row for each lane: squares of width x width entries are transposed in registers."""
+    """Write a row for each lane: squares of width x width entries are transposed in registers.
+
+    Parameters
+    ----------
+    code : Writer
+        Takes the lines.
+    results : list of str
+        Entries of the rows.
+    rows : list of str
+        Distance of each lane's row from the base [numbers].
+    base : str
+        Address.
+    """
     if code.width == 1:
         for k, result in enumerate(results):
             code.line(f"store double {result}, ptr {code.address(base, str(k))}, align 8")

@@ -214,14 +214,14 @@ def _late(program: Program) -> Program:
     order: list[int] = []
     seen: set[int] = set()
     for number, line in enumerate(program.lines):
-        if line.kind not in LEAVES:
-            order += [k for k in dict.fromkeys(line.operands) if program.lines[k].kind in LEAVES and k not in seen]
+        if line.name not in LEAVES:
+            order += [k for k in dict.fromkeys(line.operands) if program.lines[k].name in LEAVES and k not in seen]
             seen.update(line.operands)
             order.append(number)
-    order += [k for k in dict.fromkeys(program.results) if k not in seen and program.lines[k].kind in LEAVES]
+    order += [k for k in dict.fromkeys(program.results) if k not in seen and program.lines[k].name in LEAVES]
     new = {old: number for number, old in enumerate(order)}
     lines = tuple(
-        line if line.kind in LEAVES else Operation(line.kind, *(new[k] for k in line.operands))
+        line if line.name in LEAVES else Operation(line.name, *(new[k] for k in line.operands))
         for line in map(program.lines.__getitem__, order)
     )
     return Program(program.inputs, program.outputs, lines, tuple(new[k] for k in program.results))
@@ -232,24 +232,24 @@ class _Totals:
 
     def __init__(self, code: Writer, active: str) -> None:
         self._code, self._active = code, active
-        self._kinds: list[str] = []
+        self._reductions: list[str] = []
         self._gathered: list[str] = []
         self._targets: list[tuple[str, int]] = []
 
-    def add(self, kind: str, values: list[str], base: str) -> None:
+    def add(self, reduction: str, values: list[str], base: str) -> None:
         """Gather an output, which goes to this address."""
         for i, value in enumerate(values):
-            self._gathered.append(self._gather(kind, f"%total{len(self._kinds)}", value))
-            self._kinds.append(kind)
+            self._gathered.append(self._gather(reduction, f"%total{len(self._reductions)}", value))
+            self._reductions.append(reduction)
             self._targets.append((base, i))
 
-    def _gather(self, kind: str, total: str, value: str) -> str:
+    def _gather(self, reduction: str, total: str, value: str) -> str:
         """The total of all cases so far and these."""
         code = self._code
         if self._active:
-            nothing = code.constant(_START[kind])
+            nothing = code.constant(_START[reduction])
             value = code.op(f"select {code.flags} {self._active}, {code.type} {value}, {code.type} {nothing}")
-        if kind == "sum":
+        if reduction == "sum":
             return code.op(f"fadd {code.type} {total}, {value}")
         flag = code.op(f"fcmp olt {code.type} {value}, {total}")
         return code.op(f"select {code.flags} {flag}, {code.type} {value}, {code.type} {total}")
@@ -258,13 +258,13 @@ class _Totals:
         """Lines at the beginning of the loop."""
         code = self._code
         return [
-            f"  %total{k} = phi {code.type} [{code.constant(_START[kind])}, %entry], [%kept{k}, %latch]"
-            for k, kind in enumerate(self._kinds)
+            f"  %total{k} = phi {code.type} [{code.constant(_START[reduction])}, %entry], [%kept{k}, %latch]"
+            for k, reduction in enumerate(self._reductions)
         ]
 
     def ends(self, last: str) -> list[str]:
         """Lines at the end of the loop, which comes from the block ``last`` or was jumped to."""
-        skipped = [f", [%total{k}, %loop]" if self._active else "" for k in range(len(self._kinds))]
+        skipped = [f", [%total{k}, %loop]" if self._active else "" for k in range(len(self._reductions))]
         return [
             f"  %kept{k} = phi {self._code.type} [{gathered}, %{last}]{skipped[k]}"
             for k, gathered in enumerate(self._gathered)
@@ -272,9 +272,9 @@ class _Totals:
 
     def store(self, code: Writer) -> None:
         """Write each total: one number from a lane each."""
-        for k, (kind, (base, i)) in enumerate(zip(self._kinds, self._targets, strict=True)):
+        for k, (reduction, (base, i)) in enumerate(zip(self._reductions, self._targets, strict=True)):
             vector, suffix = f"{code.type} %kept{k}", f"v{code.width}f64"
-            if kind == "sum":
+            if reduction == "sum":
                 reduced = code.op(f"call double @llvm.vector.reduce.fadd.{suffix}(double -0.0, {vector})")
             else:
                 reduced = code.op(f"call nnan double @llvm.vector.reduce.fmin.{suffix}({vector})")

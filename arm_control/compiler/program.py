@@ -17,14 +17,14 @@ LEAVES = ("constant", "input")
 
 
 class Operation(NamedTuple):
-    """One line: its ``kind`` and the numbers of the lines it works on.
+    """One line: its ``name`` and the numbers of the lines it works on.
 
     ``constant`` holds its value, ``input`` its place among all entries of the inputs; add, sub, mul, div, max
     and atan2 (of y and x) have two operands; neg, sin, cos, sqrt and round (to a whole number) have one;
     select has three: b where a > 0, else c.
     """
 
-    kind: str
+    name: str
     a: float | int
     b: int = -1
     c: int = -1
@@ -32,7 +32,7 @@ class Operation(NamedTuple):
     @property
     def operands(self) -> tuple[int, ...]:
         """The lines it works on."""
-        return () if self.kind in LEAVES else tuple(k for k in (int(self.a), self.b, self.c) if k >= 0)
+        return () if self.name in LEAVES else tuple(k for k in (int(self.a), self.b, self.c) if k >= 0)
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Program:
     @property
     def n_operations(self) -> int:
         """How much arithmetic it is."""
-        return sum(line.kind not in LEAVES for line in self.lines)
+        return sum(line.name not in LEAVES for line in self.lines)
 
 
 def run(program: Program, inputs: Mapping[str, Any], functions: Mapping[str, Any] | None = None) -> dict[str, Array]:
@@ -82,9 +82,9 @@ def run(program: Program, inputs: Mapping[str, Any], functions: Mapping[str, Any
     entries = [entry for name in program.inputs for entry in list(inputs[name])]
     values: list[Any] = []
     for line in program.lines:
-        kind, a = line.kind, line.a
+        name, a = line.name, line.a
         x = [values[k] for k in line.operands]
-        match kind:
+        match name:
             case "constant":
                 values.append(a)
             case "input":
@@ -92,9 +92,9 @@ def run(program: Program, inputs: Mapping[str, Any], functions: Mapping[str, Any
             case "neg":
                 values.append(-x[0])
             case "add" | "sub" | "mul" | "div":
-                values.append(getattr(operator, _NAMES[kind])(*x))
+                values.append(getattr(operator, _NAMES[name])(*x))
             case _:
-                values.append(functions[kind](*x))
+                values.append(functions[name](*x))
     return shaped(program, [values[result] for result in program.results])
 
 

@@ -47,8 +47,8 @@ def python_source(program: Program, name: str = "kernel") -> str:
 
 
 def _expression(line: Operation) -> str:  # noqa: PLR0911 - a table
-    kind, a, b, c = line
-    match kind:
+    name, a, b, c = line
+    match name:
         case "constant":
             return repr(a)
         case "input":
@@ -56,13 +56,13 @@ def _expression(line: Operation) -> str:  # noqa: PLR0911 - a table
         case "neg":
             return f"-t{a}"
         case "sin" | "cos" | "sqrt" | "round":
-            return f"{kind}(t{a})"
+            return f"{name}(t{a})"
         case "max" | "atan2":
-            return f"{kind}(t{a}, t{b})"
+            return f"{name}(t{a}, t{b})"
         case "select":
             return f"t{b} if t{a} > 0.0 else t{c}"
         case _:
-            return f"t{a} {_SIGNS[kind]} t{b}"
+            return f"t{a} {_SIGNS[name]} t{b}"
 
 
 def python_function(program: Program) -> Callable[[Sequence[float]], tuple[float, ...]]:

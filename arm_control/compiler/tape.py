@@ -115,9 +115,9 @@ class Tape:
         nodes[:] = [self.write("input", first + i) for i in range(size)]
         return nodes
 
-    def write(self, kind: str, a: float | int, b: int = -1, c: int = -1) -> Node:
+    def write(self, name: str, a: float | int, b: int = -1, c: int = -1) -> Node:
         """Return the line that computes this, which may be there already."""
-        operation = Operation(kind, a, b, c)
+        operation = Operation(name, a, b, c)
         number = self._numbers.get(operation)
         if number is None:
             number = self._numbers[operation] = len(self.lines)
@@ -167,8 +167,8 @@ class Tape:
         """The y of which ``x = -y``, where x is a negation or a constant below zero; else None."""
         if not isinstance(x, Node):
             return -x if x < 0.0 else None
-        kind, a, *_ = self.lines[x.index]
-        return Node(self, int(a)) if kind == "neg" else None
+        name, a, *_ = self.lines[x.index]
+        return Node(self, int(a)) if name == "neg" else None
 
     def _difference(self, x: Any, y: Node) -> Value:
         if x.index == y.index:
@@ -176,8 +176,8 @@ class Tape:
         opposite = self._numbers.get(Operation("sub", y.index, x.index))
         return self.write("sub", x.index, y.index) if opposite is None else self.neg(Node(self, opposite))
 
-    def _commutative(self, kind: str, x: Value, y: Value) -> Node:
-        return self.write(kind, *sorted((self.line(x), self.line(y))))
+    def _commutative(self, name: str, x: Value, y: Value) -> Node:
+        return self.write(name, *sorted((self.line(x), self.line(y))))
 
     def line(self, x: Value) -> int:
         """Number of the line that holds a value."""
@@ -189,7 +189,7 @@ class Tape:
         results = [self.line(entry) for array in arrays.values() for entry in array.ravel().tolist()]
         new = {old: number for number, old in enumerate(self._needed(results))}
         lines = tuple(
-            line if line.kind in LEAVES else Operation(line.kind, *(new[k] for k in line.operands))
+            line if line.name in LEAVES else Operation(line.name, *(new[k] for k in line.operands))
             for line in map(self.lines.__getitem__, new)
         )
         shapes = {name: array.shape for name, array in arrays.items()}

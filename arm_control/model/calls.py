@@ -57,7 +57,16 @@ class Calls:
         return kernel
 
     def compute(self, quantities: tuple[str, ...], *values: npt.ArrayLike, frame: str | None = None) -> list[Array]:
-        """Return these quantities; the values are the kernel's inputs in order, without the tool.
+        """Return quantities of one state.
+
+        Parameters
+        ----------
+        quantities : tuple of str
+            Names of :data:`arm_control.model.quantities.INPUTS`.
+        *values : array_like
+            The kernel's inputs in order, without the tool.
+        frame : str, optional
+            The link that ``J_point`` is about.
 
         Raises
         ------
@@ -242,8 +251,8 @@ class BatchFunction:
         if out.shape != (n, self.n_results) or out.dtype != float or not out.flags.carray:
             raise InputError(f"out has shape {out.shape}, allowed ({n}, {self.n_results}), writeable contiguous floats")
         try:
-            given = [self.tool if name in SHARED else arrays[name] for name in self._batch.inputs]
-            return self._batch(given, out, is_new)
+            inputs = [self.tool if name in SHARED else arrays[name] for name in self._batch.inputs]
+            return self._batch(inputs, out, is_new)
         except NotFinite:
             bad = {name: np.argwhere(~np.isfinite(array)) for name, array in arrays.items()}
             first = next(f"{name} is not finite in state {places[0, 0]}" for name, places in bad.items() if len(places))

@@ -303,7 +303,7 @@ class RobotModel:
         return Symbolic(self.tree, self.urdf.robot.name, self._identity, self._cache)
 
     def in_joint_order(self, names: Sequence[str], values: Sequence[float] | Array, what: str = "position") -> Array:
-        """Values given by joint name, as in a ``JointState``, in the model's order; others are passed over.
+        """Values by joint name, as in a ``JointState``, in the model's order; other joints are passed over.
 
         Raises an InputError when lengths differ, a name comes twice or is missing, or a value is not finite.
         """

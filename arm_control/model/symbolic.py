@@ -219,7 +219,7 @@ def _expressions(program: Program, symbols: Sequence[Any]) -> tuple[list[tuple[A
     shared: list[tuple[Any, Any]] = []
     values: list[Any] = []
     for number, line in enumerate(program.lines):
-        operation = line.kind
+        operation = line.name
         if operation == "constant":
             a = line.a
             values.append(sympy.Integer(int(a)) if float(a).is_integer() else sympy.Float(a))

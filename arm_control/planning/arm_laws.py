@@ -26,7 +26,7 @@ Inputs = Mapping[str, Array]
 
 @dataclass(frozen=True)
 class ArmLaws:
-    """The passes of one arm, costs and kind of limits; semi-implicit Euler steps."""
+    """The passes of one arm, costs and limits; semi-implicit Euler steps."""
 
     tree: Tree
     costs: Costs
@@ -93,14 +93,14 @@ class ArmLaws:
         near = i["lamb"][0] * np.eye(2 * n)
         state = expand_semi_implicit(cost, G_x, G_u, i["dt"][0], i["V_x"], V_xx + near) if self.by_state else None
         limits = ControlBounds(i["u_min"] - u, i["u_max"] - u, i["held"]) if self.has_box else None
-        found = step(Q, i["lamb"][0], limits, state)
+        knot = step(Q, i["lamb"][0], limits, state)
         largest: Any = 0.0
-        for k_i, u_i in zip(found.k, u, strict=True):
+        for k_i, u_i in zip(knot.k, u, strict=True):
             largest = maximum(largest, abs(k_i) / (abs(u_i) + 1.0))
-        sums = i["sums"] + np.array([found.dV_1, found.dV_2, largest])
-        held = {"held_new": found.held} if self.has_box else {}
-        rows = {"k": found.k, "K": found.K, "status": [found.status], **held}
-        return {"V_x": found.V_x, "V_xx": upper(found.V_xx), "sums": sums, **rows}
+        sums = i["sums"] + np.array([knot.dV_1, knot.dV_2, largest])
+        held = {"held_new": knot.held} if self.has_box else {}
+        rows = {"k": knot.k, "K": knot.K, "status": [knot.status], **held}
+        return {"V_x": knot.V_x, "V_xx": upper(knot.V_xx), "sums": sums, **rows}
 
     def _law(self, name: str, function: Function, inputs: Mapping[str, int]) -> Law:
         structure = [self.costs.structure, self.has_limits, self.has_box, self.by_state]

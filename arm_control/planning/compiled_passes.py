@@ -182,16 +182,16 @@ class CompiledPasses:
 def _samples(model: RobotModel, loop: Loop) -> Mapping[str, Array]:
     """Two rows to compare a kernel on: symmetric matrices positive definite, the tool a real one."""
     rng = np.random.default_rng(0)
-    found: dict[str, Array] = {}
+    samples: dict[str, Array] = {}
     for name, size in loop.law.inputs.items():
-        found[name] = rng.uniform(-0.5, 0.5, loop.shape(name, size, 2))
+        samples[name] = rng.uniform(-0.5, 0.5, loop.shape(name, size, 2))
         if name in ("V_xx", "l_xx", "l_uu", "G_u"):
             n = int(np.sqrt(2 * size))
             A = rng.uniform(-1.0, 1.0, (n, n))
-            found[name][:] = (A @ A.T / n + np.eye(n))[np.triu_indices(n)]
+            samples[name][:] = (A @ A.T / n + np.eye(n))[np.triu_indices(n)]
         if name in ("held", "lamb"):
-            found[name][:] = 0.0
+            samples[name][:] = 0.0
     fixed = {"tool": tool_numbers(model.tree)} | {
         key: np.full(model.nv, s) for key, s in (("u_min", -9.0), ("u_max", 9.0))
     }
-    return found | {name: values for name, values in fixed.items() if name in found}
+    return samples | {name: values for name, values in fixed.items() if name in samples}

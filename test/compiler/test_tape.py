@@ -33,7 +33,7 @@ def tape() -> Tape:
 
 def kinds(tape: Tape, output: Any) -> list[str]:
     """Operations of the program of one output, without constants and inputs."""
-    return [line.kind for line in tape.program({"y": output}).lines if line.kind not in ("constant", "input")]
+    return [line.name for line in tape.program({"y": output}).lines if line.name not in ("constant", "input")]
 
 
 def test_products_with_zero_and_one_vanish(tape: Tape):
@@ -80,7 +80,7 @@ def test_what_no_output_needs_is_dropped_and_counted_out(tape: Tape):
     x, y = tape.inputs("x", 2)
     unused = sin(x) * y
     program = tape.program({"y": x + 1.0})
-    assert [line.kind for line in program.lines] == ["input", "constant", "add"]
+    assert [line.name for line in program.lines] == ["input", "constant", "add"]
     assert program.n_operations == 1
     assert program.inputs == {"x": 2}
     assert unused.index < len(tape.lines)
@@ -192,7 +192,7 @@ def test_machine_code_gives_what_python_gives():
     tape = Tape()
     x, y = tape.inputs("in", 2)
     program = tape.program({"out": [value(random_expression(rng, 4), x, y) for _ in range(60)]})
-    assert {line.kind for line in program.lines} >= {"add", "sub", "mul", "div", "neg", "sin", "cos", "sqrt"}
+    assert {line.name for line in program.lines} >= {"add", "sub", "mul", "div", "neg", "sin", "cos", "sqrt"}
     function, generated = machine(program), python_function(program)
     for _ in range(20):
         values = rng.uniform(-1.0, 1.0, 2).tolist()

@@ -175,7 +175,7 @@ def test_a_kernel_that_is_wrong_is_refused(
         program = write(law)
         if not law.name.startswith("limits"):
             return program
-        less = [line._replace(a=1.01 * line.a) if line.kind == "constant" else line for line in program.lines]
+        less = [line._replace(a=1.01 * line.a) if line.name == "constant" else line for line in program.lines]
         return replace(program, lines=tuple(less))
 
     monkeypatch.setattr(Law, "program", spoilt)

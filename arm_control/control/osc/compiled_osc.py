@@ -81,7 +81,7 @@ class CompiledOsc:
         q, v : array_like, shape (nv,)
             Joint positions [rad or m] and velocities [rad/s or m/s].
         reference : Reference
-            The motion wanted.
+            Desired motion of the end effector.
         tau_dist : array_like, shape (nv,), optional
             Torque that a known disturbance exerts on the joints [N m or N]; none by default.
 

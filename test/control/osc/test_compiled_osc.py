@@ -165,7 +165,7 @@ def test_a_law_compiled_wrongly_runs_as_it_stands(
         program = write(law)
         if not law.name.startswith("operational"):
             return program
-        heavier = [line._replace(a=1.01 * line.a) if line.kind == "constant" else line for line in program.lines]
+        heavier = [line._replace(a=1.01 * line.a) if line.name == "constant" else line for line in program.lines]
         return replace(program, lines=tuple(heavier))
 
     monkeypatch.setattr(Law, "program", spoilt)
