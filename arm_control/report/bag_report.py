@@ -19,7 +19,7 @@ from arm_control.exceptions import ArmControlError, BagError
 from arm_control.maths.poses import Array
 from arm_control.messages.bags.bag import Bag, JointSeries, joint_series, require_states
 from arm_control.messages.bags.replay import Commands, recorded_commands
-from arm_control.messages.bags.replay_setup import Choice, arm_of, controller_of, scenario_of
+from arm_control.messages.bags.replay_setup import ReplayOptions, arm_of, controller_of, scenario_of
 from arm_control.model import RobotModel
 from arm_control.report import bag_figures as analysis
 from arm_control.report.html_page import Section, page
@@ -42,7 +42,7 @@ class _Draft:
     folder: Path
     series: JointSeries
     model: RobotModel | None
-    choice: Choice
+    choice: ReplayOptions
     sections: list[Section] = field(default_factory=list)
     written: list[Path] = field(default_factory=list)
 
@@ -67,7 +67,7 @@ class _Draft:
         self.sections.append(Section(title, text, tuple(map(tuple, table)), image))
 
 
-def write_report(bag: Bag, folder: Path, choice: Choice, topic: str = "joint_states") -> list[Path]:
+def write_report(bag: Bag, folder: Path, choice: ReplayOptions, topic: str = "joint_states") -> list[Path]:
     """Write the page and its pictures.
 
     Parameters
@@ -76,7 +76,7 @@ def write_report(bag: Bag, folder: Path, choice: Choice, topic: str = "joint_sta
         The recording.
     folder : Path
         Where to; made when it does not exist.
-    choice : Choice
+    choice : ReplayOptions
         What is known of the arm.
     topic : str
         Where the joints are.
@@ -122,7 +122,7 @@ def _written(draft: _Draft, everything: JointSeries, why: str) -> list[Path]:
     return [path, *draft.written]
 
 
-def _arm(bag: Bag, choice: Choice, series: JointSeries) -> tuple[RobotModel | None, str]:
+def _arm(bag: Bag, choice: ReplayOptions, series: JointSeries) -> tuple[RobotModel | None, str]:
     """The arm, or why there is none. What the command line asks for must be there."""
     try:
         model = arm_of(bag, choice, series.names)

@@ -25,8 +25,8 @@ from arm_control.messages.bags.bag import joint_series
 from arm_control.messages.bags.message_definitions import plain
 from arm_control.messages.bags.reader import read_bag
 from arm_control.messages.bags.replay import compare, recorded_commands, replayed_commands
-from arm_control.messages.bags.replay_setup import Choice, controller_of
-from arm_control.messages.bags.writer import BagWriter, Published
+from arm_control.messages.bags.replay_setup import ReplayOptions, controller_of
+from arm_control.messages.bags.writer import BagWriter, Publication
 from arm_control.messages.build import (
     JOINT_STATE,
     STRING,
@@ -60,7 +60,7 @@ def test_a_run_in_lock_step_replays_to_the_same_bits(rig: Rig, scenario: str, se
     assert rig.finish("run", *command) in (0, 1), rig.log("run")
     bag = read_bag(path)
     assert not bag.damage
-    model, parameters = controller_of(bag, Choice())
+    model, parameters = controller_of(bag, ReplayOptions())
     recorded, replayed = recorded_commands(bag, model), replayed_commands(bag, model, parameters)
     n = round(seconds * 1000)
     assert recorded.stamps[:n].tolist() == [k * MS for k in range(n)], f"something was lost: {rig.log('run')}"
@@ -79,7 +79,7 @@ def test_a_run_with_a_parameter_file_replays_with_its_values(rig: Rig):
     command = ["-m", "arm_control.app.cli", "run", "ur5_osc", "--duration", "0.2", "--headless", "--bag", str(path)]
     assert rig.finish("run", *command, "--params-file", str(file)) in (0, 1), rig.log("run")
     bag = read_bag(path)
-    model, parameters = controller_of(bag, Choice())
+    model, parameters = controller_of(bag, ReplayOptions())
     assert parameters.control.law.kp_linear == 120.0
     assert np.array_equal(replayed_commands(bag, model, parameters).tau, recorded_commands(bag, model).tau)
 
@@ -205,7 +205,7 @@ def made(rig: Rig) -> Path:
     """A bag of states every 5 ms, a latched description of before, and torque."""
     path = rig.folder / "made"
     with BagWriter(path) as bag:
-        bag.add("/robot_description", STRING, Published(latched=True, depth=1))
+        bag.add("/robot_description", STRING, Publication(latched=True, depth=1))
         bag.add("/joint_states", JOINT_STATE)
         bag.add("/joint_commands", JOINT_STATE)
         bag.add("/effort_controller/commands", "std_msgs/msg/Float64MultiArray")

@@ -9,7 +9,7 @@ from arm_control.exceptions import ArmControlError
 
 if TYPE_CHECKING:
     from arm_control.messages.bags.bag import Bag
-    from arm_control.messages.bags.replay_setup import Choice
+    from arm_control.messages.bags.replay_setup import ReplayOptions
 
 ARM_OPTIONS = ("namespace", "scenario", "variant", "params_file", "urdf", "tip", "base")
 """Names of the options of :func:`add_arm_options`."""
@@ -34,7 +34,7 @@ def add_arm_options(parser: argparse.ArgumentParser) -> None:
     arm.add_argument("--base", default="", metavar="LINK", help="start of the chain")
 
 
-def arm_choice(options: argparse.Namespace) -> Choice:
+def replay_options(options: argparse.Namespace) -> ReplayOptions:
     """Return the arm, scenario and controller that the options name.
 
     Raises
@@ -42,13 +42,13 @@ def arm_choice(options: argparse.Namespace) -> Choice:
     ArmControlError
         When a scenario and a controller are both named.
     """
-    from arm_control.messages.bags.replay_setup import Choice
+    from arm_control.messages.bags.replay_setup import ReplayOptions
 
     controller = getattr(options, "controller", "")
     if options.scenario and controller:
         raise ArmControlError("--scenario and --controller: only one of them is allowed")
     changes = {name: getattr(options, name) for name in ("tip", "base") if getattr(options, name)}
-    return Choice(options.scenario, options.variant, controller, options.params_file, options.urdf, changes)
+    return ReplayOptions(options.scenario, options.variant, controller, options.params_file, options.urdf, changes)
 
 
 def open_bag(options: argparse.Namespace) -> Bag:

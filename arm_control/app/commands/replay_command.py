@@ -11,9 +11,9 @@ from arm_control.app.commands.bag_options import (
     ARM_OPTIONS,
     add_arm_options,
     add_bag_argument,
-    arm_choice,
     open_bag,
     print_unread,
+    replay_options,
 )
 from arm_control.exceptions import ArmControlError
 
@@ -103,7 +103,7 @@ def _replay_offline(bag: Bag, options: argparse.Namespace) -> int:
 
     if options.output:
         refuse_existing(options.output)
-    model, parameters = controller_of(bag, arm_choice(options))
+    model, parameters = controller_of(bag, replay_options(options))
     recorded = recorded_commands(bag, model)
     replayed = replayed_commands(bag, model, parameters)
     print(f"{len(replayed.stamps)} states answered by the controller {node_of(parameters)}")
@@ -152,7 +152,7 @@ def _replay_model(bag: Bag, options: argparse.Namespace) -> int:
     from arm_control.report.inverse_dynamics import WINDOW, inverse_dynamics, summary
 
     series = require_states(joint_series(bag, options.topic), options.topic, bag).increasing()
-    model = arm_of(bag, arm_choice(options), series.names)
+    model = arm_of(bag, replay_options(options), series.names)
     print(f"{len(series.stamps)} states; accelerations from lines fitted to the velocities within {WINDOW:g} s\n")
     rows = summary(inverse_dynamics(series, model), model)
     print(text_table(rows, (28, *[14] * len(rows[0][1:])), gap=""))

@@ -9,9 +9,9 @@ from typing import Any
 from arm_control.app.commands.bag_options import (
     add_arm_options,
     add_bag_argument,
-    arm_choice,
     open_bag,
     print_unread,
+    replay_options,
 )
 
 
@@ -34,7 +34,7 @@ def _report(options: argparse.Namespace) -> int:
     path = path if path.name not in ("", "..") else path.resolve()
     name = path.stem if path.is_file() else path.name
     folder = Path(options.output or path.with_name(f"{name}_report"))
-    for file in write_report(bag, folder, arm_choice(options), options.topic):
+    for file in write_report(bag, folder, replay_options(options), options.topic):
         print(f"wrote {file}")
     print_unread(bag)
     return 0

@@ -1,12 +1,12 @@
 """Replay without ROS: recorded states through a controller, stepping on their stamps; and the comparison of torques.
 
-The bag's messages go through the parts that the controller's node is made of, in the order in which they were written:
-orders wait for their stamps, obstacles are believed, each state is answered (:mod:`arm_control.control.loop`). Where
-the bag has commands, only states that were answered count, since the node saw no other. So what was recorded in lock
-step, or simulated, comes out the same to the last bit on the same machine.
+The messages of the bag go through the parts of the controller's node, in the order in which they were written: goals
+wait for their stamps, obstacles for theirs, and each state is answered (:mod:`arm_control.control.loop`). Where the bag
+has commands, the replay leaves out the states without one: the node did not read them. So a recording in lock step, or
+of a simulation, is replayed to the last bit on the same machine.
 
-What no message tells is not replayed: calls of services, changed parameters, when a plan was ready in real time, a
-``disturbance``. An order with stamp 0 acts from the first state after the one it was written behind.
+Not in a bag, and not replayed: service calls, changed parameters, the moment at which a plan was ready in real time, a
+``disturbance``. A goal with stamp 0 takes effect with the first state after the one that it was written behind.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from arm_control.model import RobotModel
 from arm_control.simulation.recording import Stamps
 
 COMMANDS = "joint_commands"
-Which = tuple[int, int]
-"""A state: its stamp [ns], and how often that has come by then, since time may start over."""
+StateKey = tuple[int, int]
+"""A state: its stamp [ns], and the number of states with that stamp by then, since time may start over."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Commands:
     Attributes
     ----------
     stamps : ndarray of int64, shape (n,)
-        Stamp of each: that of the state it answers [ns]. Where time starts over, stamps come again.
+        Stamp of each: that of the state it answers [ns]. Where time starts over, stamps are repeated.
     tau : ndarray, shape (n, nv)
         Torque [N m or N], in the model's joint order.
     """
@@ -49,18 +49,18 @@ class Commands:
     stamps: Stamps
     tau: Array
 
-    def which(self) -> list[Which]:
-        """Which state each answers."""
+    def states(self) -> list[StateKey]:
+        """Return the state that each command answers."""
         counts: Counter[int] = Counter()
-        found = []
+        states = []
         for stamp_ns in self.stamps.tolist():
             counts[stamp_ns] += 1
-            found.append((stamp_ns, counts[stamp_ns]))
-        return found
+            states.append((stamp_ns, counts[stamp_ns]))
+        return states
 
     def once(self) -> Commands:
-        """The first of each stamp."""
-        first = [k for k, (_, times) in enumerate(self.which()) if times == 1]
+        """Return the first command of each stamp."""
+        first = [k for k, (_, count) in enumerate(self.states()) if count == 1]
         return Commands(self.stamps[first], self.tau[first])
 
 
@@ -71,11 +71,11 @@ class Difference:
     Attributes
     ----------
     topic, field : str
-        Where it is.
+        Its place.
     stamp_ns : int
         Stamp of its message [ns].
     recorded, replayed : float
-        What it was, and what it is.
+        Its two values.
     """
 
     topic: str
@@ -93,20 +93,20 @@ class Difference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two streams of commands side by side.
+    """Differences of two streams of commands.
 
     Attributes
     ----------
     compared : int
-        Stamps that both have.
+        Number of states that both streams answer.
     missing : int
-        Recorded commands that nothing in the replay stands against.
+        Number of recorded commands without a replayed one.
     largest : ndarray, shape (nv,)
         Largest difference by joint, as a share of its torque limit.
     first : Difference or None
         The first field that differs by more than the tolerance.
     identical : bool
-        Whether all that was compared is the same to the last bit.
+        Whether all compared commands are the same to the last bit.
     """
 
     compared: int
@@ -117,51 +117,60 @@ class Comparison:
 
 
 def recorded_commands(bag: Bag, model: RobotModel) -> Commands:
-    """Commands in a bag; a second one for a state is passed over, one that makes no sense is counted."""
-    which, tau = _recorded(bag, model)
-    return Commands(np.array([stamp_ns for stamp_ns, _ in which], dtype=np.int64), tau)
+    """Return the commands in a bag, the first one for each state; those with wrong values are counted as malformed.
+
+    Parameters
+    ----------
+    bag : Bag
+        The recording.
+    model : RobotModel
+        The arm.
+    """
+    states, tau = _recorded(bag, model)
+    return Commands(np.array([stamp_ns for stamp_ns, _ in states], dtype=np.int64), tau)
 
 
-def _recorded(bag: Bag, model: RobotModel) -> tuple[Collection[Which], Array]:
-    """Which states were answered, and with which torque, shape (n, nv) [N m or N]."""
-    answered: dict[Which, None] = {}
-    rows, times = array("d"), _Times()
+def _recorded(bag: Bag, model: RobotModel) -> tuple[Collection[StateKey], Array]:
+    """States with a command, and its torque, shape (n, nv) [N m or N]."""
+    answered: dict[StateKey, None] = {}
+    rows = array("d")
+    stamp_counts = _StampCounts()
     for topic, log_ns, message in bag.contents("joint_states", COMMANDS):
         stamp_ns = nanoseconds(message.header.stamp)
         if topic == "joint_states":
-            times.see(stamp_ns)
+            stamp_counts.add(stamp_ns)
             continue
         try:
             tau = model.in_joint_order(message.name, message.effort, "effort")
         except InputError as error:
             bag.refuse(COMMANDS, cause_of(error), log_ns)
             continue
-        which = stamp_ns, times.of(stamp_ns)
-        if which not in answered:
-            answered[which] = None
+        state = stamp_ns, stamp_counts.of(stamp_ns)
+        if state not in answered:
+            answered[state] = None
             rows.extend(tau)
     return answered.keys(), np.array(rows).reshape(-1, model.nv)
 
 
-class _Times:
-    """How often each stamp has come in a stream of states: again where time has started over; a repeated one is one."""
+class _StampCounts:
+    """Number of states with each stamp: several where time has started over; a repeated state counts once."""
 
     def __init__(self) -> None:
         self._counts: Counter[int] = Counter()
         self._last: int | None = None
 
-    def see(self, stamp_ns: int) -> None:
+    def add(self, stamp_ns: int) -> None:
         if stamp_ns != self._last:
             self._counts[stamp_ns] += 1
             self._last = stamp_ns
 
     def of(self, stamp_ns: int) -> int:
-        """At least once: a recorder may write an answer before what it answers."""
+        """At least 1: a recorder may write a command before the state it answers."""
         return max(1, self._counts[stamp_ns])
 
 
 def replayed_commands(bag: Bag, model: RobotModel, parameters: LoopParameters) -> Commands:
-    """Answer the states of a bag anew.
+    """Answer the states of a bag again.
 
     Parameters
     ----------
@@ -170,20 +179,21 @@ def replayed_commands(bag: Bag, model: RobotModel, parameters: LoopParameters) -
     model : RobotModel
         The arm.
     parameters : OscLoopParameters, JointLoopParameters or IlqrLoopParameters
-        They say which controller.
+        Parameters of the controller; their class selects it.
 
     Raises
     ------
     BagError
         When the bag has no state of this arm.
     """
-    answered, times = _recorded(bag, model)[0], _Times()
+    answered, _ = _recorded(bag, model)
+    stamp_counts = _StampCounts()
     player = _Player(bag, model, parameters)
     for topic, log_ns, message in bag.contents("joint_states", "obstacles", *GOAL_TOPICS):
         if topic == "joint_states":
             stamp_ns = nanoseconds(message.header.stamp)
-            times.see(stamp_ns)
-            if answered and (stamp_ns, times.of(stamp_ns)) not in answered:
+            stamp_counts.add(stamp_ns)
+            if answered and (stamp_ns, stamp_counts.of(stamp_ns)) not in answered:
                 continue
         try:
             player.take(topic, log_ns, message)
@@ -197,7 +207,7 @@ def replayed_commands(bag: Bag, model: RobotModel, parameters: LoopParameters) -
 
 @dataclass
 class _Player:
-    """The parts of a controller's node, fed with messages."""
+    """The parts of a controller's node, with messages from a bag."""
 
     bag: Bag
     model: RobotModel
@@ -232,31 +242,34 @@ class _Player:
 
 
 def compare(recorded: Commands, replayed: Commands, model: RobotModel, tolerance: float) -> Comparison:
-    """Compare two streams, stamp by stamp.
+    """Compare two streams of commands, state by state.
 
     Parameters
     ----------
     recorded, replayed : Commands
+        The streams.
     model : RobotModel
         Names and torque limits of the joints.
     tolerance : float
-        What may differ, as a share of a joint's torque limit.
+        Allowed difference, as a share of a joint's torque limit.
     """
-    at = {which: j for j, which in enumerate(replayed.which())}
-    both = [(i, at[which]) for i, which in enumerate(recorded.which()) if which in at]
-    i, j = np.array(both, dtype=int).reshape(-1, 2).T
-    before, after = recorded.tau[i], replayed.tau[j]
+    index_of = {state: j for j, state in enumerate(replayed.states())}
+    pairs = [(i, index_of[state]) for i, state in enumerate(recorded.states()) if state in index_of]
+    i, j = np.array(pairs, dtype=int).reshape(-1, 2).T
+    before = recorded.tau[i]
+    after = replayed.tau[j]
     share = np.abs(after - before) / model.tau_max
-    bad = np.argwhere(~(share <= tolerance))
+    too_large = np.argwhere(~(share <= tolerance))  # NaN is too large
     first = None
-    if len(bad):
-        k, joint = bad[0]
+    if len(too_large):
+        k, joint = too_large[0]
         name = f"effort[{model.joint_names[joint]}]"
         first = Difference(COMMANDS, name, int(recorded.stamps[i[k]]), float(before[k, joint]), float(after[k, joint]))
     largest = share.max(axis=0, initial=0.0)
-    return Comparison(len(both), len(recorded.stamps) - len(both), largest, first, bool((before == after).all()))
+    n_missing = len(recorded.stamps) - len(pairs)
+    return Comparison(len(pairs), n_missing, largest, first, bool((before == after).all()))
 
 
 def _causes(bag: Bag) -> str:
-    said = "; ".join(f"{topic}: {cause} ({count})" for (topic, cause), count in bag.malformed.items())
-    return f"; {said}" if said else ""
+    causes = "; ".join(f"{topic}: {cause} ({count})" for (topic, cause), count in bag.malformed.items())
+    return f"; {causes}" if causes else ""

@@ -1,4 +1,4 @@
-"""Which arm and controller a replay is for: what the bag says of its scenario, or what the command line says."""
+"""Arm and controller of a replay: from the scenario that a bag names, or from the command line."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from arm_control.simulation.scenario_control import arm_and_parameters
 
 
 @dataclass(frozen=True)
-class Choice:
-    """What is asked for; what is empty is what the bag says.
+class ReplayOptions:
+    """Arm and controller by the command line; the bag has what is empty here.
 
     Attributes
     ----------
     scenario, variant : str
         Name or path of a scenario, and of its variant.
     controller : str
-        A controller instead of a scenario's.
+        Name of a controller, in place of a scenario's.
     params_file : str
-        ROS parameter file; its values come last.
+        ROS parameter file; its values override the scenario's.
     urdf : str
         Name of a robot, or path of a URDF or xacro file.
     changes : dict
-        Parameters of the controller that come after all others.
+        Parameters of the controller that override all others.
     """
 
     scenario: str = ""
@@ -46,7 +46,15 @@ class Choice:
 
 
 def description_in(bag: Bag, urdf: str = "") -> str:
-    """Text of the URDF that is asked for, or that the bag brings along; empty where there is none."""
+    """Return the text of a URDF; empty where there is none.
+
+    Parameters
+    ----------
+    bag : Bag
+        The recording.
+    urdf : str
+        Name of a robot, or path of a URDF or xacro file; empty: the description in the bag.
+    """
     if urdf:
         return read_source(urdf_path(urdf))[0]
     for _, _, message in bag.contents("robot_description"):
@@ -54,72 +62,103 @@ def description_in(bag: Bag, urdf: str = "") -> str:
     return ""
 
 
-def scenario_of(bag: Bag, choice: Choice) -> Scenario | None:
-    """The scenario that is asked for, or that the bag was recorded in, as it ran; None where there is none."""
-    name = choice.scenario or bag.custom.get("scenario", "")
-    if not name or choice.controller:
-        return None
-    if not choice.scenario and name not in scenario_names() and not Path(name).is_file():
-        raise BagError(f"{bag.path} was recorded in the scenario {name}, which is not here: --scenario names another")
-    own = bag.custom if not choice.scenario else {}
-    scenario, robot = Scenario.load(name), own.get("robot", "")
-    is_other = bool(robot) and robot != scenario.robot
-    chosen = scenario.with_options(variant=choice.variant or own.get("variant", ""), robot=robot, targets=not is_other)
-    return _with(chosen, _parameters_in(bag, own.get("parameters", "{}")))
+def scenario_of(bag: Bag, options: ReplayOptions) -> Scenario | None:
+    """Return the scenario of a recording, with the variant, robot and parameters of the run; None where there is none.
 
-
-def controller_of(bag: Bag, choice: Choice) -> tuple[RobotModel, LoopParameters]:
-    """Return arm and parameters of the controller that a replay is for.
+    Parameters
+    ----------
+    bag : Bag
+        The recording.
+    options : ReplayOptions
+        They override what the bag names.
 
     Raises
     ------
     BagError
-        When neither the bag nor the choice says which.
+        When the bag names a scenario that is not on this machine.
+    """
+    name = options.scenario or bag.custom.get("scenario", "")
+    if not name or options.controller:
+        return None
+    if not options.scenario and name not in scenario_names() and not Path(name).is_file():
+        raise BagError(f"{bag.path} was recorded in the scenario {name}, which is not here: --scenario names another")
+    notes = bag.custom if not options.scenario else {}
+    scenario = Scenario.load(name)
+    robot = notes.get("robot", "")
+    variant = options.variant or notes.get("variant", "")
+    is_other_robot = bool(robot) and robot != scenario.robot
+    scenario = scenario.with_options(variant=variant, robot=robot, targets=not is_other_robot)
+    return _with_parameters(scenario, _recorded_parameters(bag, notes.get("parameters", "{}")))
+
+
+def controller_of(bag: Bag, options: ReplayOptions) -> tuple[RobotModel, LoopParameters]:
+    """Return arm and parameters of the controller of a replay.
+
+    Parameters
+    ----------
+    bag : Bag
+        The recording.
+    options : ReplayOptions
+        They override what the bag names.
+
+    Raises
+    ------
+    BagError
+        When neither the bag nor the options name a controller.
     ParameterError
         When a parameter is unknown or not allowed.
     """
-    scenario = scenario_of(bag, choice)
-    if scenario is None and not choice.controller:
+    scenario = scenario_of(bag, options)
+    if scenario is None and not options.controller:
         raise BagError(f"{bag.path} names no scenario: --scenario NAME or --controller, or --model, is needed")
-    scenario = scenario or Scenario(choice.controller, "", "", {choice.controller: {}})
-    description = description_in(bag, choice.urdf)
+    scenario = scenario or Scenario(options.controller, "", "", {options.controller: {}})
+    description = description_in(bag, options.urdf)
     if not description and not scenario.robot:
         raise BagError(f"{bag.path} has no robot_description: --urdf FILE is needed")
-    given = {node: {**file_parameters(choice.params_file, node), **choice.changes} for node in CONTROLLERS}
-    return arm_and_parameters(_with(scenario, given), description)
+    overrides = {node: {**file_parameters(options.params_file, node), **options.changes} for node in CONTROLLERS}
+    return arm_and_parameters(_with_parameters(scenario, overrides), description)
 
 
-def arm_of(bag: Bag, choice: Choice, names: Sequence[str]) -> RobotModel:
-    """Return the arm that a recording of these joints is about, whether or not a controller is known.
+def arm_of(bag: Bag, options: ReplayOptions, names: Sequence[str]) -> RobotModel:
+    """Return the arm of a recording, whether or not its controller is known.
+
+    Parameters
+    ----------
+    bag : Bag
+        The recording.
+    options : ReplayOptions
+        They override what the bag names.
+    names : sequence of str
+        The recorded joints, for the message of an error.
 
     Raises
     ------
     BagError
         When there is no description of it.
     """
-    scenario = None if choice.urdf else scenario_of(bag, choice)
+    scenario = None if options.urdf else scenario_of(bag, options)
     if scenario is not None:
-        return controller_of(bag, choice)[0]
-    description = description_in(bag, choice.urdf)
+        return controller_of(bag, options)[0]
+    description = description_in(bag, options.urdf)
     if not description:
         raise BagError(f"{bag.path} has no robot_description of {', '.join(names)}: --urdf FILE is needed")
-    return ArmParameters.from_mapping(choice.changes).model(description)
+    return ArmParameters.from_mapping(options.changes).model(description)
 
 
-def _parameters_in(bag: Bag, text: str) -> dict[str, dict[str, Any]]:
-    """Parameters by node, as a recorder has written them."""
+def _recorded_parameters(bag: Bag, text: str) -> dict[str, dict[str, Any]]:
+    """Parameters by node, as a recorder writes them."""
     try:
-        found = json.loads(text)
+        parameters = json.loads(text)
     except ValueError:
-        found = None
-    if not isinstance(found, dict) or not all(isinstance(values, dict) for values in found.values()):
+        parameters = None
+    if not isinstance(parameters, dict) or not all(isinstance(values, dict) for values in parameters.values()):
         raise BagError(f"{bag.path}: its parameters are not those of nodes: {text[:60]!r}")
-    return found
+    return parameters
 
 
-def _with(scenario: Scenario, given: dict[str, dict[str, Any]]) -> Scenario:
+def _with_parameters(scenario: Scenario, overrides: dict[str, dict[str, Any]]) -> Scenario:
     """The scenario with other parameters of its controllers."""
-    for node, values in given.items():
+    for node, values in overrides.items():
         if node in scenario.nodes:
             scenario.nodes[node].update(values)
     return scenario

@@ -1,7 +1,7 @@
-"""A simulated run as a bag, in the form that the nodes' topics have; two runs give the same bytes.
+"""A simulated run as a bag, with the topics of the nodes; two runs give the same bytes.
 
-Times in the bag are the states' stamps. Orders and obstacles reach the controller as messages say them, as they do
-among nodes: a quaternion stands for a rotation, an obstacle is told for every 20 ms, ahead of time.
+Times in the bag are the stamps of the states. Goals and obstacles reach the controller as their messages have them, as
+they do among nodes: a quaternion stands for a rotation, an obstacle is sent for every 20 ms, ahead of time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from arm_control.control.loop import TickResult
 from arm_control.core.files import urdf_path
 from arm_control.maths.poses import Array
 from arm_control.messages.bags.message_definitions import plain
-from arm_control.messages.bags.writer import BagWriter, Published
+from arm_control.messages.bags.writer import BagWriter, Publication
 from arm_control.messages.build import (
     FLOAT64,
     JOINT_STATE,
@@ -36,22 +36,22 @@ from arm_control.simulation.offline import Simulation
 from arm_control.simulation.scenario import Scenario, scenario_names
 
 TELEMETRY = 20
-"""States between two sets of torque terms and figures, as the nodes' ``telemetry_every``."""
-LATCHED = Published(latched=True)
-STATIC = Published(latched=True, depth=1)
+"""Number of states between two sets of torque terms and figures, as the nodes' ``telemetry_every``."""
+LATCHED = Publication(latched=True)
+STATIC = Publication(latched=True, depth=1)
 
 
 class SimulatedBag:
-    """Writes what happens in a simulation; a context manager, and the simulation's witness.
+    """Writes the messages of a simulation; a context manager, and the simulation's witness.
 
     Parameters
     ----------
     path : str or Path
         The bag's folder; it must not be there yet.
     simulation : Simulation
-        What is going to run; its orders are changed for what messages say of them.
+        The simulation before it runs; its goals are replaced by those that their messages give.
     scenario : Scenario
-        Where it comes from.
+        The scenario of the simulation.
     variant : str
         Name of its variant; empty for the only one.
     storage : str
@@ -66,7 +66,8 @@ class SimulatedBag:
     def __init__(
         self, path: str | Path, simulation: Simulation, scenario: Scenario, variant: str = "", storage: str = "mcap"
     ) -> None:
-        self._model, self._names = simulation.model, simulation.model.joint_names
+        self._model = simulation.model
+        self._names = simulation.model.joint_names
         self._effort: Array | None = None
         self._count = 0
         self._schedule = ObstacleSchedule(simulation.world) if simulation.world.movers else None
@@ -76,7 +77,7 @@ class SimulatedBag:
         self._bag = BagWriter(path, storage, {**custom, "recorded": "simulation"}, compressed=storage == "mcap")
         self._bag.add("/robot_description", STRING, STATIC)
         self._bag.put("/robot_description", 0, plain.string(read_source(urdf_path(scenario.robot))[0]))
-        simulation.queue = [self._told(goal) for goal in simulation.queue]
+        simulation.queue = [self._written(goal) for goal in simulation.queue]
         for topic in ("/joint_states", "/joint_commands"):
             self._bag.add(topic, JOINT_STATE)
         if self._schedule is not None:
@@ -85,7 +86,9 @@ class SimulatedBag:
     def __enter__(self) -> SimulatedBag:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+    def __exit__(
+        self, error_type: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
         self._bag.close()
 
     def obstacles(self, stamp_ns: int, q: Array) -> list[Obstacle]:
@@ -98,26 +101,27 @@ class SimulatedBag:
 
     def see(self, result: TickResult) -> None:
         """See :class:`arm_control.simulation.offline.Witness`."""
-        stamp_ns, state = result.measurement.stamp_ns, result.measurement
+        state = result.measurement
+        stamp_ns = state.stamp_ns
         effort = {} if self._effort is None else {"effort": self._effort}
-        self._joints("/joint_states", stamp_ns, position=state.q, velocity=state.v, **effort)
-        self._joints("/joint_commands", stamp_ns, effort=result.gate.tau)
+        self._write_joints("/joint_states", stamp_ns, position=state.q, velocity=state.v, **effort)
+        self._write_joints("/joint_commands", stamp_ns, effort=result.gate.tau)
         self._effort = result.gate.tau
         if self._count % TELEMETRY == 0:
-            self._tell(stamp_ns, result)
+            self._write_telemetry(stamp_ns, result)
         self._count += 1
 
-    def _joints(self, topic: str, stamp_ns: int, **values: Array) -> None:
+    def _write_joints(self, topic: str, stamp_ns: int, **values: Array) -> None:
         self._bag.put(topic, stamp_ns, plain.joint_state(self._names, stamp_ns, **values))
 
-    def _tell(self, stamp_ns: int, result: TickResult) -> None:
+    def _write_telemetry(self, stamp_ns: int, result: TickResult) -> None:
         """Torque by terms, and figures, as a controller's node publishes them."""
-        law, gate = result.law, result.gate
+        law = result.law
+        gate = result.gate
         for name, tau in {**result.torque_terms, "gate": gate.tau - result.tau}.items():
             topic = f"/torque_terms/{name}"
-            if not self._bag.knows(topic):
-                self._bag.add(topic, JOINT_STATE)
-            self._joints(topic, stamp_ns, effort=tau)
+            self._bag.add(topic, JOINT_STATE)
+            self._write_joints(topic, stamp_ns, effort=tau)
         figures = {
             "position_error": float(np.linalg.norm(law.X_WT.p - law.terms.X_WE.p)),
             "saturation": float(np.abs(result.tau / self._model.tau_max).max()),
@@ -125,23 +129,21 @@ class SimulatedBag:
         }
         for name, value in figures.items():
             topic = f"/controller_state/{name}"
-            if not self._bag.knows(topic):
-                self._bag.add(topic, FLOAT64)
+            self._bag.add(topic, FLOAT64)
             self._bag.put(topic, stamp_ns, plain.float64(value))
 
-    def _told(self, goal: Goal) -> Goal:
-        """Write an goal, and return what a controller that hears of it takes it for."""
+    def _written(self, goal: Goal) -> Goal:
+        """Write a goal, and return the goal that its message gives."""
         if isinstance(goal, Target):
-            topic, kind = "target_pose", POSE_STAMPED
+            topic, type_name = "target_pose", POSE_STAMPED
             message = plain.pose_stamped(goal.X_FT, goal.frame, goal.stamp_ns)
         elif isinstance(goal, PoseMotion):
-            topic, kind = "pose_trajectory", POSE_TRAJECTORY
+            topic, type_name = "pose_trajectory", POSE_TRAJECTORY
             message = plain.pose_trajectory("", goal.points, goal.frame, goal.stamp_ns)
         else:
             assert isinstance(goal.destination, Waypoints)
-            topic, kind = "joint_trajectory", JOINT_TRAJECTORY
+            topic, type_name = "joint_trajectory", JOINT_TRAJECTORY
             message = plain.joint_trajectory(self._names, goal.destination, goal.stamp_ns)
-        if not self._bag.knows(f"/{topic}"):
-            self._bag.add(f"/{topic}", kind, LATCHED)
+        self._bag.add(f"/{topic}", type_name, LATCHED)
         self._bag.put(f"/{topic}", 0, message)
         return goal_of(topic, message, self._model, 0)

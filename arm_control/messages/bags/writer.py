@@ -1,8 +1,8 @@
-"""Writing bags that ``ros2 bag`` opens: a folder with ``metadata.yaml`` and a MCAP or sqlite3 file.
+"""Writing bags for ``ros2 bag``: a folder with ``metadata.yaml`` and a MCAP or sqlite3 file.
 
-Every type's definition is in the bag, every topic has the QoS it was published with, so that what was latched is
-latched when it is played again. What is written may be flushed: a MCAP file then holds it even when this process is
-killed, though without the index at its end, which players that need one can make anew.
+Every type's definition is in the bag, and every topic's QoS, so that a latched topic is latched again when it is
+played. What is written may be flushed: a MCAP file then holds it even when this process is killed, without the index at
+its end, which players can make again.
 """
 
 from __future__ import annotations
@@ -32,14 +32,24 @@ from arm_control.messages.bags.message_definitions import NEWEST, known_types
 
 STORAGES = {"mcap": StoragePlugin.MCAP, "sqlite3": StoragePlugin.SQLITE3}
 VERSION: Literal[9] = 9
-"""Of the metadata, as ROS 2 Jazzy and later write it."""
-NEVER = QosTime(9223372036, 854775807)
-"""How QoS says that a time has no end."""
+"""Version of the metadata, as ROS 2 Jazzy and later write it."""
+INFINITE = QosTime(9223372036, 854775807)
+"""An infinite time in QoS."""
 
 
 @dataclass(frozen=True)
-class Published:
-    """How a topic is published."""
+class Publication:
+    """QoS of a topic.
+
+    Attributes
+    ----------
+    latched : bool
+        Whether late subscribers get the last messages.
+    reliable : bool
+        Whether lost messages are sent again.
+    depth : int
+        Number of messages that the publisher keeps.
+    """
 
     latched: bool = False
     reliable: bool = True
@@ -56,7 +66,7 @@ class BagWriter:
     storage : str
         ``mcap`` or ``sqlite3``.
     custom : mapping of str to str
-        What is to be known of the recording; the package's version is added.
+        Notes on the recording; the package's version is added.
     compressed : bool
         Whether MCAP is compressed (zstd).
     types : Typestore, optional
@@ -94,30 +104,46 @@ class BagWriter:
     def __enter__(self) -> BagWriter:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        with suppress(BagError) if kind else nullcontext():  # what went wrong first is what is told
+    def __exit__(self, error_type: type[BaseException] | None, *_: object) -> None:
+        with suppress(BagError) if error_type else nullcontext():  # the first error is the one to report
             self.close()
 
-    def add(self, topic: str, kind: str, published: Published | None = None) -> None:
-        """Make a topic known before its first message.
+    def add(self, topic: str, type_name: str, publication: Publication | None = None) -> None:
+        """Add a topic; nothing happens when it has been added with this type.
+
+        Parameters
+        ----------
+        topic : str
+            Its name.
+        type_name : str
+            Type of its messages, such as ``sensor_msgs/msg/JointState``.
+        publication : Publication, optional
+            Its QoS.
 
         Raises
         ------
         BagError
             When its type is unknown.
         """
-        if kind not in self._types.types:
-            raise BagError(f"{topic}: unknown type {kind}")
-        qos = [_qos(published or Published())]
-        connection = self._writer.add_connection(topic, kind, typestore=self._types, offered_qos_profiles=qos)
-        self._topics[topic] = connection, kind
-
-    def knows(self, topic: str) -> bool:
-        """Whether a topic has been added."""
-        return topic in self._topics
+        if topic in self._topics and self._topics[topic][1] == type_name:
+            return
+        if type_name not in self._types.types:
+            raise BagError(f"{topic}: unknown type {type_name}")
+        qos = [_qos(publication or Publication())]
+        connection = self._writer.add_connection(topic, type_name, typestore=self._types, offered_qos_profiles=qos)
+        self._topics[topic] = connection, type_name
 
     def write(self, topic: str, log_ns: int, raw: bytes) -> None:
-        """Write a message as it goes over the wire, at a time [ns].
+        """Write the bytes of a message.
+
+        Parameters
+        ----------
+        topic : str
+            A topic that has been added.
+        log_ns : int
+            Time of the message in the bag [ns].
+        raw : bytes
+            The message in the encoding of ROS 2.
 
         Raises
         ------
@@ -127,11 +153,21 @@ class BagWriter:
         try:
             self._writer.write(self._topics[topic][0], log_ns, raw)
         except Exception as error:
-            raise self._ends_here(error) from error
+            raise self._truncated(error) from error
         self.count += 1
 
     def put(self, topic: str, log_ns: int, message: Any) -> None:
-        """Write a message of :mod:`arm_control.messages.bags.plain_messages`, at a time [ns]."""
+        """Write a message.
+
+        Parameters
+        ----------
+        topic : str
+            A topic that has been added.
+        log_ns : int
+            Time of the message in the bag [ns].
+        message : message of the topic's type
+            The message, by :data:`arm_control.messages.bags.message_definitions.plain`.
+        """
         self.write(topic, log_ns, bytes(self._types.serialize_cdr(message, self._topics[topic][1])))
 
     def flush(self) -> None:
@@ -151,13 +187,13 @@ class BagWriter:
             elif hasattr(storage, "conn"):
                 storage.conn.commit()
         except Exception as error:
-            raise self._ends_here(error) from error
+            raise self._truncated(error) from error
 
-    def _ends_here(self, error: Exception) -> BagError:
+    def _truncated(self, error: Exception) -> BagError:
         return BagError(f"{self._writer.path} ends early, and can be read up to there: {error}")
 
     def close(self) -> None:
-        """Write index and metadata. A bag without a message is one, too."""
+        """Write index and metadata, also of a bag without a message."""
         if self._writer.storage is None:
             return
         if not self.count:
@@ -168,7 +204,7 @@ class BagWriter:
             raise BagError(f"{self._writer.path} cannot be finished: {error}") from error
 
     def remove(self) -> None:
-        """Remove the bag once it is closed; what else is in its folder stays, and so does the folder then."""
+        """Remove the closed bag; other files in its folder stay, and the folder with them."""
         path = self._writer.path
         for file in (path / "metadata.yaml", *(path / f"{path.name}{ending}" for ending in (".mcap", ".db3"))):
             file.unlink(missing_ok=True)
@@ -177,7 +213,7 @@ class BagWriter:
 
 
 def refuse_existing(path: str | Path) -> None:
-    """Raise :class:`BagError` where something is already that a new bag would overwrite."""
+    """Raise :class:`BagError` when the path of a new bag exists."""
     if os.path.lexists(path):
         raise BagError(f"{path} exists already: choose another name, or remove it")
 
@@ -189,15 +225,15 @@ def _own_version() -> str:
         return "not installed"
 
 
-def _qos(published: Published) -> Qos:
+def _qos(publication: Publication) -> Qos:
     return Qos(
         QosHistory.KEEP_LAST,
-        published.depth,
-        QosReliability.RELIABLE if published.reliable else QosReliability.BEST_EFFORT,
-        QosDurability.TRANSIENT_LOCAL if published.latched else QosDurability.VOLATILE,
-        NEVER,
-        NEVER,
+        publication.depth,
+        QosReliability.RELIABLE if publication.reliable else QosReliability.BEST_EFFORT,
+        QosDurability.TRANSIENT_LOCAL if publication.latched else QosDurability.VOLATILE,
+        INFINITE,
+        INFINITE,
         QosLiveliness.AUTOMATIC,
-        NEVER,
+        INFINITE,
         False,
     )

@@ -24,7 +24,7 @@ from std_msgs.msg import Bool
 
 from arm_control.exceptions import ArmControlError, BagError
 from arm_control.messages.bags.message_definitions import local_types
-from arm_control.messages.bags.writer import STORAGES, BagWriter, Published
+from arm_control.messages.bags.writer import STORAGES, BagWriter, Publication
 from arm_control.nodes.support.arm_node import check_environment, die_with_parent
 from arm_control.nodes.support.conversions import message_class
 from arm_control.nodes.support.goal_subscription import DuplicateFilter
@@ -169,7 +169,7 @@ class RecorderNode(Node):
         source = self._sources.get(topic)
         if source is None and publishers:
             type_class = message_class(kinds[0])
-            self._bag.add(topic, kinds[0], Published(any(latched), reliable))
+            self._bag.add(topic, kinds[0], Publication(any(latched), reliable))
             source = self._sources[topic] = _Source(type_class)
         for is_latched in latched - set(source.subscriptions if source else ()):
             assert source is not None

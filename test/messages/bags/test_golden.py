@@ -21,7 +21,7 @@ from arm_control.messages.bags.bag import Bag
 from arm_control.messages.bags.message_definitions import known_types
 from arm_control.messages.bags.reader import read_bag
 from arm_control.messages.bags.replay import Commands, compare, recorded_commands, replayed_commands
-from arm_control.messages.bags.replay_setup import Choice, controller_of
+from arm_control.messages.bags.replay_setup import ReplayOptions, controller_of
 from arm_control.messages.bags.simulated_bag import SimulatedBag
 from arm_control.messages.build import POSE_STAMPED
 from arm_control.simulation.offline import Simulation
@@ -79,9 +79,9 @@ def on_its_way(mover: Mover) -> Mover:
     return mover if np.isinf(end) else Mover(mover.at(0.6 * end), Span(0.0, 0.4 * end))
 
 
-def replay(bag: Bag, choice: Choice | None = None) -> tuple[Commands, Commands, np.ndarray]:
+def replay(bag: Bag, choice: ReplayOptions | None = None) -> tuple[Commands, Commands, np.ndarray]:
     """What was commanded, what is commanded now, and the torque limits."""
-    model, parameters = controller_of(bag, choice or Choice())
+    model, parameters = controller_of(bag, choice or ReplayOptions())
     return recorded_commands(bag, model), replayed_commands(bag, model, parameters), model
 
 
@@ -124,7 +124,7 @@ def test_a_golden_bag_replays_twice_to_the_same_bits(name: str):
 )
 def test_another_back_end_gives_the_same_torque(name: str, n: int, backend: str):
     bag = beginning(read_bag(GOLDEN / name), n)
-    recorded, replayed, model = replay(bag, Choice(changes={"backend": backend}))
+    recorded, replayed, model = replay(bag, ReplayOptions(changes={"backend": backend}))
     assert model.backend == backend
     assert len(replayed.stamps) == n
     comparison = compare(recorded, replayed, model, TOLERANCE)
@@ -140,7 +140,7 @@ def test_a_changed_gain_is_found_and_named(name: str, tmp_path: Path, capsys: py
     assert "MISS" not in capsys.readouterr().out
     assert cli.main(["replay", str(GOLDEN / name), "--offline", "--params-file", str(file)]) == 1
     text = capsys.readouterr().out
-    recorded, replayed, model = replay(read_bag(GOLDEN / name), Choice(params_file=str(file)))
+    recorded, replayed, model = replay(read_bag(GOLDEN / name), ReplayOptions(params_file=str(file)))
     k, joint = np.argwhere(np.abs(replayed.tau - recorded.tau) > TOLERANCE * model.tau_max)[0]
     where = f"joint_commands at {recorded.stamps[k] * 1e-9:.9f} s: effort[{model.joint_names[joint]}] was"
     assert (

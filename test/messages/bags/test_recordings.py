@@ -25,7 +25,7 @@ from arm_control.messages.bags.bag import joint_series
 from arm_control.messages.bags.message_definitions import plain
 from arm_control.messages.bags.reader import read_bag
 from arm_control.messages.bags.replay import Commands, compare
-from arm_control.messages.bags.writer import BagWriter, Published
+from arm_control.messages.bags.writer import BagWriter, Publication
 from arm_control.messages.build import (
     FLOAT64,
     JOINT_STATE,
@@ -148,7 +148,7 @@ def test_gravity_of_a_tiago_goes_together_with_its_effort(tmp_path: Path, capsys
 
 def filled(path: Path, storage: str = "mcap", n: int = 5) -> Path:
     with BagWriter(path, storage, {"note": "x"}) as bag:
-        bag.add("/robot_description", STRING, Published(latched=True, depth=1))
+        bag.add("/robot_description", STRING, Publication(latched=True, depth=1))
         bag.add("/joint_states", JOINT_STATE)
         bag.put("/robot_description", 0, plain.string("<robot/>"))
         for k in range(n):
@@ -608,7 +608,7 @@ def test_states_without_positions_have_no_model(tmp_path: Path):
 def test_a_report_is_about_the_time_before_it_starts_over(tmp_path: Path, ur5: RobotModel):
     """A second round has the same stamps: its states are left out, and so is its torque."""
     with BagWriter(tmp_path / "bag") as bag:
-        bag.add("/robot_description", STRING, Published(latched=True))
+        bag.add("/robot_description", STRING, Publication(latched=True))
         bag.put("/robot_description", 0, plain.string(urdf_path("ur5").read_text()))
         for topic in ("/joint_states", "/joint_commands"):
             bag.add(topic, JOINT_STATE)
