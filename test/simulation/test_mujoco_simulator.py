@@ -213,7 +213,7 @@ def test_joints_beyond_the_tip_are_locked_even_when_one_mimics_another(panda: Ro
 
 def test_entries_that_are_not_in_a_row_are_found_too(ur5: RobotModel, monkeypatch: pytest.MonkeyPatch):
     expected = driven(MujocoSimulator(ur5, HOME), 50)
-    monkeypatch.setattr(mujoco_simulator, "_places", np.array)
+    monkeypatch.setattr(mujoco_simulator, "_index", np.array)
     simulator = MujocoSimulator(ur5, HOME)
     np.testing.assert_array_equal(driven(simulator, 50), expected)
     q, v = simulator.q, simulator.v
@@ -224,7 +224,7 @@ def test_entries_that_are_not_in_a_row_are_found_too(ur5: RobotModel, monkeypatc
 
 @pytest.mark.parametrize(("numbers", "is_a_row"), [([2, 3, 4], True), ([5], True), ([0, 2], False), ([1, 0], False)])
 def test_entries_in_a_row_are_a_slice(numbers: list[int], is_a_row: bool):
-    places = mujoco_simulator._places(numbers)
+    places = mujoco_simulator._index(numbers)
     assert isinstance(places, slice) == is_a_row
     assert np.arange(10)[places].tolist() == numbers
 
@@ -236,7 +236,9 @@ def test_links_that_do_not_move_on_their_own_cost_nothing(ur5: RobotModel):
 
 def test_the_warnings_that_count_are_those_of_a_bad_state_or_torque():
     names = {
-        kind.name for kind in mujoco.mjtWarning.__members__.values() if int(kind) in range(10)[mujoco_simulator._BAD]
+        kind.name
+        for kind in mujoco.mjtWarning.__members__.values()
+        if int(kind) in range(10)[mujoco_simulator._DIVERGENCE_WARNINGS]
     }
     assert names == {f"mjWARN_BAD{what}" for what in ("QPOS", "QVEL", "QACC", "CTRL")}
 
