@@ -1,7 +1,7 @@
-"""A page about a bag, with pictures: one HTML file that needs no script, and PNGs beside it.
+"""Report on a bag: one HTML page without scripts, and PNG files beside it.
 
-Every section is there as far as the recording, and what is known of its arm, allow; what is missing is said. Nothing
-from a bag reaches the page unescaped.
+Every section is there as far as the recording, and what is known of its arm, allow; the page says what is missing. All
+text from a bag is escaped.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import cached_property
+from html import escape
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,42 +23,60 @@ from arm_control.messages.bags.bag import Bag, JointSeries, joint_series, requir
 from arm_control.messages.bags.replay import Commands, recorded_commands
 from arm_control.messages.bags.replay_setup import ReplayOptions, arm_of, controller_of, scenario_of
 from arm_control.model import RobotModel
-from arm_control.report import bag_figures as analysis
-from arm_control.report.html_page import Section, page
+from arm_control.report import bag_figures
 from arm_control.report.inverse_dynamics import WINDOW, inverse_dynamics, summary
-from arm_control.report.pictures import bag_charts as pictures
+from arm_control.report.pictures import bag_charts
 from arm_control.report.run_figures import make_report
 
 MILLI = 1e3
-MILLENNIUM_NS = 946_684_800 * 10**9
-"""The year 2000: times of before are those of a simulation [ns]."""
+YEAR_2000_NS = 946_684_800 * 10**9
+"""Times before it are those of a simulation [ns]."""
 AS_RECORDED = "[as recorded]"
 """Unit of an effort, which is motor current on many arms."""
 
 
+STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; color: #2b2f36; max-width: 1080px; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.6rem; } h2 { font-size: 1.15rem; margin-top: 2.2rem; border-bottom: 1px solid #e3e6ea; }
+table { border-collapse: collapse; font-size: 12px; display: block; overflow-x: auto; }
+td, th { padding: .2rem .7rem; border-bottom: 1px solid #e3e6ea; text-align: left; }
+td:not(:first-child) { font-variant-numeric: tabular-nums; }
+img { max-width: 100%; } dt { float: left; clear: left; width: 9rem; color: #8a9099; } dd { margin-left: 9rem; }
+""".strip()
+
+
+class Section(NamedTuple):
+    """A section of the page; the first row of the table is its head, the image a file beside the page."""
+
+    title: str
+    text: str = ""
+    table: tuple[tuple[str, ...], ...] = ()
+    image: str = ""
+
+
 @dataclass
 class _Draft:
-    """What is being written: where, what of, and what it has become so far."""
+    """A report that is being written."""
 
     bag: Bag
     folder: Path
     series: JointSeries
     model: RobotModel | None
-    choice: ReplayOptions
+    options: ReplayOptions
     sections: list[Section] = field(default_factory=list)
     written: list[Path] = field(default_factory=list)
 
     @cached_property
     def commands(self) -> Commands | None:
-        """Commanded torque, where the arm is known and there is any."""
+        """Commands; None where the arm is unknown or there are none."""
         commands = None if self.model is None else recorded_commands(self.bag, self.model).once()
         return commands if commands is not None and len(commands.stamps) else None
 
     @cached_property
     def torque(self) -> tuple[Array, str, str]:
-        """Torque of each state, what it is, and its unit: what was commanded, or else what was measured."""
+        """Torque of each state, its name and its unit: the commanded torque, or else the recorded effort."""
         if self.model is not None and self.commands is not None:
-            return analysis.commanded_torque(self.series, self.commands, self.model), "commanded torque", "[N m]"
+            return bag_figures.commanded_torque(self.series, self.commands, self.model), "commanded torque", "[N m]"
         return self.series.effort, "recorded effort", AS_RECORDED
 
     def picture(self, name: str) -> Path:
@@ -67,7 +87,7 @@ class _Draft:
         self.sections.append(Section(title, text, tuple(map(tuple, table)), image))
 
 
-def write_report(bag: Bag, folder: Path, choice: ReplayOptions, topic: str = "joint_states") -> list[Path]:
+def write_report(bag: Bag, folder: Path, options: ReplayOptions, topic: str = "joint_states") -> list[Path]:
     """Write the page and its pictures.
 
     Parameters
@@ -75,16 +95,16 @@ def write_report(bag: Bag, folder: Path, choice: ReplayOptions, topic: str = "jo
     bag : Bag
         The recording.
     folder : Path
-        Where to; made when it does not exist.
-    choice : ReplayOptions
-        What is known of the arm.
+        Folder of the page; made when it does not exist.
+    options : ReplayOptions
+        The arm, by the command line.
     topic : str
-        Where the joints are.
+        Topic of the joint states.
 
     Returns
     -------
     list of Path
-        The files that were written, the page first.
+        The written files, the page first.
 
     Raises
     ------
@@ -93,20 +113,20 @@ def write_report(bag: Bag, folder: Path, choice: ReplayOptions, topic: str = "jo
     """
     everything = require_states(joint_series(bag, topic), topic, bag)
     series = everything.increasing()
-    model, why = _arm(bag, choice, series)
-    draft = _Draft(bag, folder, series, model, choice)
+    model, reason = _arm(bag, options, series)
+    draft = _Draft(bag, folder, series, model, options)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return _written(draft, everything, why)
+        return _written(draft, everything, reason)
     except OSError as error:
         raise BagError(f"{folder} cannot be written: {error.strerror}") from None
 
 
-def _written(draft: _Draft, everything: JointSeries, why: str) -> list[Path]:
+def _written(draft: _Draft, everything: JointSeries, reason: str) -> list[Path]:
     bag, model = draft.bag, draft.model
     _add_joints(draft, everything)
     if model is None:
-        draft.add("Without a model", f"Neither tracking nor the model's torque is shown: {why}")
+        draft.add("Without a model", f"Neither tracking nor the model's torque is shown: {reason}")
     else:
         _add_figures(draft)
         _add_task(draft, model)
@@ -122,14 +142,14 @@ def _written(draft: _Draft, everything: JointSeries, why: str) -> list[Path]:
     return [path, *draft.written]
 
 
-def _arm(bag: Bag, choice: ReplayOptions, series: JointSeries) -> tuple[RobotModel | None, str]:
-    """The arm, or why there is none. What the command line asks for must be there."""
+def _arm(bag: Bag, options: ReplayOptions, series: JointSeries) -> tuple[RobotModel | None, str]:
+    """The arm, or the reason why there is none; an arm of the command line must be usable."""
     try:
-        model = arm_of(bag, choice, series.names)
+        model = arm_of(bag, options, series.names)
         if np.isnan(series.of(model, "position")).any():
             raise BagError("there are states without positions")
     except ArmControlError as error:
-        if choice.urdf or choice.scenario or choice.controller:
+        if options.urdf or options.scenario or options.controller:
             raise
         return None, str(error)
     return model, ""
@@ -138,7 +158,7 @@ def _arm(bag: Bag, choice: ReplayOptions, series: JointSeries) -> tuple[RobotMod
 def _head(bag: Bag, series: JointSeries) -> list[tuple[str, str]]:
     begin_ns = bag.messages[0].log_ns
     begin = datetime.fromtimestamp(begin_ns // 10**9, tz=timezone.utc)
-    facts = [("begun", f"{begin:%Y-%m-%d %H:%M:%S} UTC")] if begin_ns > MILLENNIUM_NS else []
+    facts = [("begun", f"{begin:%Y-%m-%d %H:%M:%S} UTC")] if begin_ns > YEAR_2000_NS else []
     facts += [("duration", f"{bag.duration:.3f} s"), ("messages", str(len(bag.messages))), ("storage", bag.storage)]
     facts += [("joints", ", ".join(series.names)), *(fact for fact in sorted(bag.custom.items()) if fact[1])]
     return facts + [("damage", text) for text in bag.damage]
@@ -155,7 +175,7 @@ def _add_joints(draft: _Draft, everything: JointSeries) -> None:
     }
     there = {title: row for title, row in rows.items() if not np.isnan(row[0]).all()}
     if there:
-        pictures.draw_lines(draft.picture("joints.png"), s.t, there, s.names)
+        bag_charts.draw_lines(draft.picture("joints.png"), s.t, there, s.names)
     text = f"{len(s.stamps)} states of {len(s.names)} joints in {s.t[-1]:.3f} s."
     if s.times is s.log:
         text += " Their stamps are all the same: time is when they were written."
@@ -165,19 +185,19 @@ def _add_joints(draft: _Draft, everything: JointSeries) -> None:
         text += f" {n_older} more are left out, since they are not newer than all before: did time start over?"
     if np.isnan(s.velocity).all():
         text += " No velocities were recorded."
-    if len(s.names) > pictures.MOST:
-        text += f" Charts show the first {pictures.MOST} joints."
+    if len(s.names) > bag_charts.MOST:
+        text += f" Charts show the first {bag_charts.MOST} joints."
     draft.add("Joints", text, image="joints.png" if there else "")
 
 
 def _add_figures(draft: _Draft) -> None:
     """The figures of ``arm_control run``, where the scenario has targets and its controller is known."""
-    scenario = scenario_of(draft.bag, draft.choice)
+    scenario = scenario_of(draft.bag, draft.options)
     targets = scenario.targets() if scenario is not None else None
     if targets is None or draft.commands is None:
         return
-    model, parameters = controller_of(draft.bag, draft.choice)
-    recording = analysis.recording_of(draft.bag, draft.series, draft.commands, model)
+    model, parameters = controller_of(draft.bag, draft.options)
+    recording = bag_figures.recording_of(draft.bag, draft.series, draft.commands, model)
     if recording.targets:
         osc = parameters.control.law if isinstance(parameters, OscLoopParameters) else None
         report = make_report(recording, model, targets, osc, parameters.gate)
@@ -190,18 +210,18 @@ def _add_figures(draft: _Draft) -> None:
 
 
 def _add_task(draft: _Draft, model: RobotModel) -> None:
-    done = analysis.task(draft.bag, draft.series, model)
+    motion = bag_figures.task(draft.bag, draft.series, model)
     rows: dict[str, tuple[Array, str]] = {}
-    if not np.isnan(done.position_error).all():
-        rows["Distance to where the end effector should be"] = MILLI * done.position_error, "[mm]"
-        rows["Angle to how it should be turned"] = np.degrees(done.orientation_error), "[deg]"
-    if np.isfinite(done.distance).any():
-        rows["Distance to the nearest obstacle"] = MILLI * done.distance, "[mm]"
-    rows["Condition number of the Jacobian"] = done.condition, ""
-    pictures.draw_task(draft.picture("tracking.png"), done.t, rows, done.goal_times)
-    text = f"{len(done.goal_times)} targets or motions; end effector {model.tip}." if len(rows) > 1 else ""
+    if not np.isnan(motion.position_error).all():
+        rows["Distance to where the end effector should be"] = MILLI * motion.position_error, "[mm]"
+        rows["Angle to how it should be turned"] = np.degrees(motion.orientation_error), "[deg]"
+    if np.isfinite(motion.distance).any():
+        rows["Distance to the nearest obstacle"] = MILLI * motion.distance, "[mm]"
+    rows["Condition number of the Jacobian"] = motion.condition, ""
+    bag_charts.draw_task(draft.picture("tracking.png"), motion.t, rows, motion.goal_times)
+    text = f"{len(motion.goal_times)} targets or motions; end effector {model.tip}." if len(rows) > 1 else ""
     draft.add("Tracking, conditioning, distances", text, image="tracking.png")
-    pictures.draw_path(draft.picture("path.png"), done.p, done.p_des)
+    bag_charts.draw_path(draft.picture("path.png"), motion.p, motion.p_des)
     draft.add("Path", image="path.png")
 
 
@@ -214,48 +234,48 @@ def _limits(draft: _Draft) -> Array | None:
 
 
 def _add_torque(draft: _Draft) -> None:
-    torque, what, unit = draft.torque
+    torque, torque_name, unit = draft.torque
     if np.isnan(torque).all():
         draft.add("Torque", "No torque was recorded.")
         return
     names, t0 = draft.series.names, draft.series.times[0]
     terms = {}
-    for term, series in analysis.torque_terms(draft.bag).items():
+    for term, series in bag_figures.torque_terms(draft.bag).items():
         if set(names) <= set(series.names):
             columns = [series.names.index(name) for name in names]
             terms[term] = ((series.times - t0) * 1e-9, series.effort[:, columns])
     limits = _limits(draft)
-    pictures.draw_torque(draft.picture("torque.png"), draft.series.t, torque, names, limits, terms, unit)
+    bag_charts.draw_torque(draft.picture("torque.png"), draft.series.t, torque, names, limits, terms, unit)
     largest = np.nanmax(np.abs(torque), axis=0)
     rows: list[tuple[str, ...]] = [("joint", "largest", "limit", "share")]
     for i, name in enumerate(names):
         bound = np.nan if limits is None else limits[i]
         cells = (f"{bound:.4g}", f"{100 * largest[i] / bound:.1f} %") if np.isfinite(bound) else ("-", "-")
         rows.append((name, f"{largest[i]:.4g}", *cells))
-    draft.add("Torque", f"The {what}{', with the terms it is made of' if terms else ''}.", rows, "torque.png")
+    draft.add("Torque", f"The {torque_name}{', with the terms it is made of' if terms else ''}.", rows, "torque.png")
 
 
 def _add_dynamics(draft: _Draft, model: RobotModel) -> None:
     try:
-        found = inverse_dynamics(draft.series, model)
+        dynamics = inverse_dynamics(draft.series, model)
     except BagError as error:
         draft.add("Model", str(error))
         return
-    rows = {"Torque by the model": (found.tau, "[N m]"), "Recorded effort": (found.effort, AS_RECORDED)}
+    rows = {"Torque by the model": (dynamics.tau, "[N m]"), "Recorded effort": (dynamics.effort, AS_RECORDED)}
     there = {title: row for title, row in rows.items() if not np.isnan(row[0]).all()}
-    pictures.draw_lines(draft.picture("model.png"), found.t, there, model.joint_names)
+    bag_charts.draw_lines(draft.picture("model.png"), dynamics.t, there, model.joint_names)
     text = f"Inverse dynamics; accelerations are slopes of lines fitted to the velocities within {WINDOW:g} s."
-    draft.add("Model", text, summary(found, model), "model.png")
+    draft.add("Model", text, summary(dynamics, model), "model.png")
 
 
 def _add_timing(draft: _Draft) -> None:
-    when = analysis.timing(draft.bag, draft.series)
+    when = bag_figures.timing(draft.bag, draft.series)
     if not len(when.steps):
         return
     steps = {"as written": when.steps, "by stamps": when.stamp_steps}
     steps = {name: values for name, values in steps.items() if values.any()}
     answers = when.answers if when.answers.any() else when.answers[:0]
-    pictures.draw_timing(draft.picture("timing.png"), when.t, steps, answers)
+    bag_charts.draw_timing(draft.picture("timing.png"), when.t, steps, answers)
     rows: list[tuple[str, ...]] = [("time [ms]", "median", "99 %", "largest", "standard deviation")]
     parts = {f"between states, {name}": values for name, values in steps.items()}
     for name, values in {**parts, "from a state to its command": answers}.items():
@@ -268,15 +288,15 @@ def _add_timing(draft: _Draft) -> None:
 
 
 def _add_power(draft: _Draft) -> None:
-    torque, what, unit = draft.torque
+    torque, torque_name, unit = draft.torque
     if np.isnan(torque).all() or np.isnan(draft.series.velocity).all():
         return
-    found = analysis.power(draft.series, torque)
-    charts = {"Power of each joint": (found.power, "[W]")}
-    pictures.draw_lines(draft.picture("power.png"), found.t, charts, draft.series.names)
+    result = bag_figures.power(draft.series, torque)
+    charts = {"Power of each joint": (result.power, "[W]")}
+    bag_charts.draw_lines(draft.picture("power.png"), result.t, charts, draft.series.names)
     text = (
-        f"Torque ({what}) times speed. Largest sum of all joints {np.abs(found.power.sum(axis=1)).max():.4g} W;"
-        f" work until the end {found.energy[-1]:.4g} J, at most {found.energy.max():.4g} J."
+        f"Torque ({torque_name}) times speed. Largest sum of all joints {np.abs(result.power.sum(axis=1)).max():.4g} W;"
+        f" work until the end {result.energy[-1]:.4g} J, at most {result.energy.max():.4g} J."
     )
     if unit == AS_RECORDED:
         text += " That holds where the effort is a torque; on many arms it is motor current."
@@ -286,7 +306,7 @@ def _add_power(draft: _Draft) -> None:
 def _add_contents(draft: _Draft) -> None:
     head = ("topic", "type", "messages", "rate [Hz]", "longest gap [s]", "stamps 0", "not increasing", "malformed", "")
     rows = [head]
-    for f in analysis.topic_figures(draft.bag):
+    for f in bag_figures.topic_figures(draft.bag):
         note = f.topic.error or ("latched" if f.topic.latched else "")
         counts = (str(f.no_stamp), str(f.not_increasing), str(f.malformed))
         rows.append((f.topic.name, f.topic.type_name, str(f.count), _number(f.rate), _number(f.gap), *counts, note))
@@ -295,5 +315,48 @@ def _add_contents(draft: _Draft) -> None:
 
 
 def _number(x: float) -> str:
-    """Four digits that count; no exponent where none is needed."""
+    """Four significant digits; an exponent only for large numbers."""
     return "-" if np.isnan(x) else f"{x:.0f}" if 1e4 <= abs(x) < 1e9 else f"{x:.4g}"
+
+
+def page(title: str, facts: Sequence[tuple[str, str]], sections: Sequence[Section]) -> str:
+    """Return a page of HTML; all texts are escaped.
+
+    Parameters
+    ----------
+    title : str
+        Its title.
+    facts : sequence of (str, str)
+        Names and values above the sections.
+    sections : sequence of Section
+        The sections.
+
+    Examples
+    --------
+    >>> text = page("<b>", [("a", "1 < 2")], [Section("One", "", (("x",), ("&",)))])
+    >>> "<b>" in text, "1 &lt; 2" in text, "<td>&amp;</td>" in text
+    (False, True, True)
+    """
+    listed = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}&nbsp;</dd>\n" for name, value in facts)
+    parts = "\n".join(map(_section, sections))
+    return (
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{escape(title)}</title>\n'
+        f"<style>\n{STYLE}\n</style>\n</head>\n<body>\n<h1>{escape(title)}</h1>\n<dl>\n{listed}</dl>\n{parts}\n"
+        "</body>\n</html>\n"
+    )
+
+
+def _section(section: Section) -> str:
+    lines = [f"<h2>{escape(section.title)}</h2>"]
+    if section.text:
+        lines.append(f"<p>{escape(section.text)}</p>")
+    if section.image:
+        lines.append(f'<p><img src="{escape(section.image)}" alt="{escape(section.title)}"></p>')
+    if section.table:
+        rows = [_row(row, "td") for row in section.table[1:]]
+        lines.append("\n".join(["<table>", _row(section.table[0], "th"), *rows, "</table>"]))
+    return "\n".join(lines)
+
+
+def _row(cells: Sequence[str], tag: str) -> str:
+    return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"

@@ -1,12 +1,12 @@
-"""Inverse dynamics of a recording: the torque that the model says the recorded motion takes, beside recorded effort.
+"""Inverse dynamics of a recording: the torque of the recorded motion by the model, beside the recorded effort.
 
     (1)  v(t + s) ~ v + a s        fitted to the recorded velocities within WINDOW of each state, least squares
     (2)  tau = M(q) a + h(q, v)    with that a and v
-    (3)  g(q)                      gravity's part of it
+    (3)  g(q)                      the part of gravity
 
-A recording holds no acceleration, so (1) makes it: a line through the velocities of a window filters their noise, and
-everything faster than about the window. Where no velocities were recorded, the slope of positions is taken for them.
-The effort of many arms is motor current, not torque: then only how the two go together means something.
+A recording holds no accelerations, so (1) computes them: a line through the velocities in a window filters their
+noise, and all motion faster than about the window. Without recorded velocities, they are slopes of the positions. The
+effort of many arms is motor current, not torque: then only its correlation with the model's torque has a meaning.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from arm_control.messages.bags.bag import JointSeries
 from arm_control.model import RobotModel
 
 WINDOW = 0.1
-"""Half of the time that a line is fitted to [s]."""
+"""Half of the window of a line [s]."""
 BLOCK = 1000
-"""States that are fitted with one origin of time."""
+"""Number of states that share an origin of time."""
 
 Indices = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True)
 class Dynamics:
-    """What a motion takes.
+    """Torque of a motion.
 
     Attributes
     ----------
     t : ndarray, shape (n,)
         Time since the first state [s].
     tau, gravity : ndarray, shape (n, nv)
-        Torque by the model, and gravity's part [N m or N].
+        Torque by the model, and its part of gravity [N m or N].
     effort : ndarray, shape (n, nv)
         Recorded effort; NaN where there is none.
     a : ndarray, shape (n, nv)
@@ -55,12 +55,21 @@ class Dynamics:
 def inverse_dynamics(series: JointSeries, model: RobotModel) -> Dynamics:
     """Compute (1) to (3) for every recorded state.
 
+    Parameters
+    ----------
+    series : JointSeries
+        Joint states with increasing times.
+    model : RobotModel
+        The arm.
+
     Raises
     ------
     BagError
         When the recording lacks joints of the model, or has fewer than three states.
     """
-    t, q, v = series.t, series.of(model, "position"), series.of(model, "velocity")
+    t = series.t
+    q = series.of(model, "position")
+    v = series.of(model, "velocity")
     if len(t) < 3 or not t[-1] > t[0]:
         raise BagError("inverse dynamics needs at least three states at different times")
     if np.isnan(v).any():
@@ -72,7 +81,7 @@ def inverse_dynamics(series: JointSeries, model: RobotModel) -> Dynamics:
 
 
 def fitted(t: Array, x: Array, half: float = WINDOW) -> tuple[Array, Array]:
-    """Value and slope at each time of the line fitted to what is within ``half`` of it [s].
+    """Return value and slope at each time of the line fitted to the values within ``half`` of it [s].
 
     Parameters
     ----------
@@ -81,7 +90,7 @@ def fitted(t: Array, x: Array, half: float = WINDOW) -> tuple[Array, Array]:
     x : ndarray, shape (n, m)
         Values.
     half : float
-        Half of the window [s]; where it holds fewer than three times, the neighbours count.
+        Half of the window [s]; extended to the neighbours where it holds fewer than three times.
 
     Examples
     --------
@@ -93,12 +102,14 @@ def fitted(t: Array, x: Array, half: float = WINDOW) -> tuple[Array, Array]:
     n = len(t)
     low = np.minimum(np.searchsorted(t, t - half, "left"), np.maximum(np.arange(n) - 1, 0))
     high = np.maximum(np.searchsorted(t, t + half, "right"), np.minimum(np.arange(n) + 2, n))
-    value, slope = np.empty_like(x), np.empty_like(x)
+    value = np.empty_like(x)
+    slope = np.empty_like(x)
     for begin in range(0, n, BLOCK):  # each with an origin of its own: sums of squares of large times lose digits
         rows = slice(begin, min(begin + BLOCK, n))
         part = slice(low[rows][0], high[rows][-1])
-        times, ends = t[part] - t[begin], (low[rows] - part.start, high[rows] - part.start)
-        value[rows], slope[rows] = _lines(times[:, None], x[part], *ends, t[rows, None] - t[begin])
+        times = t[part, None] - t[begin]
+        at = t[rows, None] - t[begin]
+        value[rows], slope[rows] = _lines(times, x[part], low[rows] - part.start, high[rows] - part.start, at)
     return value, slope
 
 
@@ -112,21 +123,29 @@ def _lines(t: Array, x: Array, low: Indices, high: Indices, at: Array) -> tuple[
 
 
 def summary(dynamics: Dynamics, model: RobotModel) -> list[tuple[str, ...]]:
-    """A table, its head first, with a row per joint: recorded effort, the model's torque, how the two go together."""
+    """Return a table, its head first, with a row per joint: sizes of effort and torque, and their correlation.
+
+    Parameters
+    ----------
+    dynamics : Dynamics
+        Torque and effort.
+    model : RobotModel
+        Names of the joints.
+    """
     rows: list[tuple[str, ...]] = [
         ("joint", "effort rms", "model rms", "difference", "correlation", "with gravity"),
     ]
     for i, name in enumerate(model.joint_names):
-        told = np.isfinite(dynamics.effort[:, i])
-        effort, tau, gravity = (x[told, i] for x in (dynamics.effort, dynamics.tau, dynamics.gravity))
+        known = np.isfinite(dynamics.effort[:, i])
+        effort, tau, gravity = (x[known, i] for x in (dynamics.effort, dynamics.tau, dynamics.gravity))
         sizes = [f"{_rms(x):.4g}" for x in (effort, tau, tau - effort)]
-        together = [f"{correlation(x, effort):.3f}" for x in (tau, gravity)]
-        rows.append((name, *(cell.replace("nan", "-") for cell in sizes + together)))
+        correlations = [f"{correlation(x, effort):.3f}" for x in (tau, gravity)]
+        rows.append((name, *(cell.replace("nan", "-") for cell in sizes + correlations)))
     return rows
 
 
 def correlation(x: Array, y: Array) -> float:
-    """Correlation of two series, shape (n,); NaN where one of them does not change."""
+    """Return the correlation of two series, shape (n,); NaN where one of them is constant."""
     if not len(x):
         return float("nan")
     x, y = x - np.mean(x), y - np.mean(y)

@@ -34,8 +34,8 @@ from arm_control.messages.build import (
 from arm_control.nodes.support.conversions import message_class, ros
 from arm_control.nodes.support.qos import LOSSLESS
 from arm_control.nodes.tools import bag_recorder as recorder
-from arm_control.nodes.tools.bag_player import PlayerNode, Playing, is_effort
-from arm_control.nodes.tools.bag_recorder import RecorderNode, Wanted
+from arm_control.nodes.tools.bag_player import PlaybackOptions, PlayerNode, is_effort
+from arm_control.nodes.tools.bag_recorder import RecorderNode, TopicSelection
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 MS = 1_000_000
@@ -150,22 +150,23 @@ def test_an_end_that_is_missing_is_said(complete: bool, capsys: pytest.CaptureFi
 
 def test_a_loop_is_heard_once_every_node_is_known():
     """Targets are told once, and latched: one whose node is not known yet would be missing from a short run."""
-    said: list[bool] = []
-    there = ["simulator", "osc"]
+    published: list[bool] = []
+    present = ["simulator", "osc"]
     node = SimpleNamespace(
-        _wanted=Wanted(nodes=("simulator", "osc", "targets")),
+        _selection=TopicSelection(nodes=("simulator", "osc", "targets")),
         _is_ready=False,
         _matched_at=1e-9,
-        _hears=lambda _: True,
-        _ready=SimpleNamespace(publish=said.append),
+        _is_subscribed=lambda _: True,
+        _has_control_loop=lambda: RecorderNode._has_control_loop(node),
+        _ready=SimpleNamespace(publish=published.append),
         get_topic_names_and_types=list,
-        get_node_names=lambda: there,
+        get_node_names=lambda: present,
     )
-    RecorderNode.look(node)
-    assert not said
-    there.append("targets")
-    RecorderNode.look(node)
-    assert len(said) == 1
+    RecorderNode.discover(node)
+    assert not published
+    present.append("targets")
+    RecorderNode.discover(node)
+    assert len(published) == 1
 
 
 def test_a_latched_topic_that_says_nothing_does_not_hold_up_the_end(monkeypatch: pytest.MonkeyPatch):
@@ -174,11 +175,11 @@ def test_a_latched_topic_that_says_nothing_does_not_hold_up_the_end(monkeypatch:
     monkeypatch.setattr(recorder.time, "monotonic", lambda: now[0])
     subscription = SimpleNamespace(get_publisher_count=lambda: n_publishers[0])
     source = recorder._Source(Bool, subscriptions={True: subscription}, latched_at=99.0)
-    node = SimpleNamespace(_sources={"/a": source}, _hears=lambda _: False)
+    node = SimpleNamespace(_sources={"/a": source}, _is_subscribed=lambda _: False)
     assert not RecorderNode.is_complete(node, 0)
     n_publishers[0] = 0
     assert RecorderNode.is_complete(node, 0)
-    n_publishers[0], now[0] = 1, 99.0 + recorder.LATCHED_COMES + 0.1
+    n_publishers[0], now[0] = 1, 99.0 + recorder.LATCHED_TIMEOUT + 0.1
     assert RecorderNode.is_complete(node, 0)
     now[0], source.newest_ns = 99.1, 5
     assert RecorderNode.is_complete(node, 0)
@@ -233,9 +234,9 @@ def test_a_bag_is_played_in_its_own_time_and_torque_is_not(rig: Rig):
 def test_a_start_after_the_end_is_said():
     bag = read_bag(GOLDEN / "ur5_osc")
     publishers = {id(topic): None for topic in bag.topics}
-    node = SimpleNamespace(_bag=bag, _playing=Playing(start=30.0), _publishers_of=publishers)
+    node = SimpleNamespace(_bag=bag, _options=PlaybackOptions(start=30.0), _publishers_of=publishers)
     with pytest.raises(BagError, match=r"ur5_osc has nothing to play after 30 s: it lasts 0\.332 s"):
-        PlayerNode._sorted_out(node)
+        PlayerNode._selected_messages(node)
 
 
 def test_a_loop_ends_with_ctrl_c_and_counts(rig: Rig):
@@ -283,7 +284,7 @@ def test_states_are_not_mixed_with_those_of_another_arm(rig: Rig):
     rig.start("simulator", robot="ur5")
     rig.spin(lambda: rig.states)
     text = played(rig, made(rig), "--topics", "joint_states", "--wait", "--loop")
-    assert "somebody publishes it already: the two would mix" in text
+    assert "another node publishes it already: the messages would mix" in text
 
 
 def test_ros_1_is_played_as_ros_2_and_the_clock_with_it(rig: Rig):

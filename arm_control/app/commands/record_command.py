@@ -23,13 +23,13 @@ def _record(options: argparse.Namespace) -> int:
 
     Exit status: 0, or 1 when no message was received.
     """
-    from arm_control.nodes.tools.bag_recorder import Wanted, record
+    from arm_control.nodes.tools.bag_recorder import TopicSelection, record
 
     path = options.output or time.strftime("bag_%Y_%m_%d-%H_%M_%S")
-    wanted = Wanted(tuple(options.topics), options.namespace)
-    topics = ", ".join(wanted.topics) or "all topics"
+    selection = TopicSelection(tuple(options.topics), options.namespace)
+    topics = ", ".join(selection.topics) or "all topics"
     greeting = f"recording {topics} into the folder {path}; Ctrl-C ends it"
-    count = record(path, options.storage, wanted, {}, greeting=greeting)
+    count = record(path, options.storage, selection, {}, greeting=greeting)
     print(f"{path}: {count} messages" if count else _explain_silence(path))
     return 0 if count else 1
 

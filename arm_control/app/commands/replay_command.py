@@ -87,10 +87,10 @@ def _refuse_options_of_another_mode(options: argparse.Namespace) -> None:
 
 
 def _replay_live(bag: Bag, options: argparse.Namespace) -> int:
-    from arm_control.nodes.tools.bag_player import Playing, play
+    from arm_control.nodes.tools.bag_player import PlaybackOptions, play
 
-    values = {field.name: getattr(options, field.name) for field in fields(Playing)}
-    count = play(bag, Playing(**{**values, "topics": tuple(options.topics)}))
+    values = {field.name: getattr(options, field.name) for field in fields(PlaybackOptions)}
+    count = play(bag, PlaybackOptions(**{**values, "topics": tuple(options.topics)}))
     print(f"{count} messages played")
     return 0
 

@@ -1,7 +1,7 @@
-"""The node ``monitor``: starts a run, records what goes over the topics, keeps the newest figures.
+"""The node ``monitor``: starts a run, records states and commands, keeps the newest figures.
 
-Messages are kept as they came over the wire, fetched in batches and read when the run is over, so that
-recording costs the control loop next to nothing.
+Messages are kept as bytes, fetched in batches and read after the run, so that recording costs the control loop next to
+nothing.
 """
 
 from __future__ import annotations
@@ -33,40 +33,43 @@ from arm_control.nodes.support.qos import EVENTS, LATCHED, LATCHED_EVENTS, LOSSL
 from arm_control.simulation.recording import Recording
 
 RECORDER_READY = "recorder/ready"
-"""Latched topic on which a recorder says that it hears states and commands."""
+"""Latched topic of a recorder that has subscribed to states and commands."""
 FIGURES = ("position_error", "orientation_error", "condition_number", "saturation", "braking")
 
 
 class MonitorNode(Node):
-    """Watches a run from outside.
+    """Starts and records a run.
 
     Parameters
     ----------
     awaited : mapping of str to int
-        How many ``targets``, and ``obstacles``, the controller must know of before the simulator is started.
+        Number of ``targets``, and of ``obstacles``, that the controller must know before the simulator is started.
     simulator : str
-        Name of the node that simulates; empty where none does.
+        Name of the simulator's node; empty for none.
     keep : int
-        States and commands kept at most, the newest ones.
+        Largest number of states and of commands; the newest are kept.
 
     Attributes
     ----------
     figures : dict of str to float
         The newest values of ``controller_state/*``.
     diagnostics : dict of str to dict
-        The newest status of each node, by its name; ``"message"`` is its sentence.
+        The newest status of each node, by its name; ``"message"`` is its text.
     left_out : Counter
-        How many messages were not of this arm, by what was wrong; known when the recording is made.
+        Number of messages with other joints or wrong values, by cause; counted by :meth:`recording`.
     started : bool
-        Whether it has asked the simulator to go on.
+        Whether this node has started the simulator.
     waits_for_recorder : bool
-        Whether a recorder must hear states and commands before the simulator is started.
+        Whether a recorder must have subscribed before the simulator is started.
     """
 
     def __init__(self, awaited: Mapping[str, int], simulator: str = "simulator", keep: int = 2_000_000) -> None:
         super().__init__("monitor", start_parameter_services=False)
-        self.waits_for_recorder, self.left_out = False, Counter[str]()
-        self._missing, self.started, self._simulator = dict(awaited), False, simulator
+        self.waits_for_recorder = False
+        self.left_out = Counter[str]()
+        self.started = False
+        self._missing = dict(awaited)
+        self._simulator = simulator
         self._raw_states: deque[bytes] = deque(maxlen=keep)
         self._raw_commands: deque[bytes] = deque(maxlen=keep)
         self._target_messages: list[PoseStamped] = []
@@ -76,8 +79,8 @@ class MonitorNode(Node):
         self._commands = polled_subscription(self, JointState, "joint_commands", LOSSLESS, raw=True)
         for qos in (EVENTS, LATCHED_EVENTS):
             self.create_subscription(PoseStamped, "target_pose", self._on_target, qos)
-        for what in awaited:
-            self._await(what)
+        for name in awaited:
+            self._await(name)
         self.create_subscription(Bool, RECORDER_READY, self._on_recorder, LATCHED)
         self.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 10)
         self._newest = {name: polled_subscription(self, Float64, f"controller_state/{name}", 1) for name in FIGURES}
@@ -101,24 +104,24 @@ class MonitorNode(Node):
 
     @property
     def has_company(self) -> bool:
-        """Whether there is more than one simulator of this name."""
+        """Whether several simulators have this name."""
         publishers = self.get_publishers_info_by_topic("joint_states")
         return sum(info.node_name == self._simulator for info in publishers) > 1
 
     def pause(self) -> None:
-        """Ask the simulator to stop where it is, if it was started here."""
+        """Pause the simulator, if this node has started it."""
         if self.started:
             self._pause.call_async(SetBool.Request(data=True))
 
     def recording(self, model: RobotModel) -> Recording:
-        """Everything recorded so far, in the model's joint order."""
+        """Return the run so far, in the model's joint order."""
         self._fetch()
         stamps, q, v = self._read("joint_states", self._raw_states, model, "position", "velocity")
         command_stamps, tau = self._read("joint_commands", self._raw_commands, model, "effort")
         return Recording(stamps, q, v, command_stamps, tau, self._targets(model))
 
     def _targets(self, model: RobotModel) -> tuple[Target, ...]:
-        """Targets that make sense; the others are counted."""
+        """Targets with valid poses; the others are counted."""
         targets = []
         for message in self._target_messages:
             try:
@@ -129,7 +132,8 @@ class MonitorNode(Node):
 
     def _read(self, topic: str, raw: deque[bytes], model: RobotModel, *fields: str) -> tuple[Any, ...]:
         """Stamps (n,) and fields (n, nv) of the messages of this arm; the others are counted."""
-        stamps, rows = [], []
+        stamps = []
+        rows = []
         for stamp_ns, message in _unpack(raw):
             try:
                 rows.append([model.in_joint_order(message.name, getattr(message, field), field) for field in fields])
@@ -139,14 +143,14 @@ class MonitorNode(Node):
         columns = np.array(rows).reshape(len(rows), len(fields), model.nv).swapaxes(0, 1)
         return np.array(stamps, dtype=np.int64), *columns
 
-    def _await(self, what: str) -> None:
-        """Wait until the controller says that it knows as many as it must."""
+    def _await(self, name: str) -> None:
+        """Hold the start until the controller knows the awaited number."""
 
         def on_count(message: Float64) -> None:
-            if message.data >= self._missing.get(what, math.inf):
-                del self._missing[what]
+            if message.data >= self._missing.get(name, math.inf):
+                del self._missing[name]
 
-        self.create_subscription(Float64, f"controller_state/{what}", on_count, LATCHED)
+        self.create_subscription(Float64, f"controller_state/{name}", on_count, LATCHED)
 
     def _fetch(self) -> None:
         self._raw_states.extend(raw for raw, _ in poll(self._states))
@@ -156,12 +160,12 @@ class MonitorNode(Node):
                 self.figures[name] = message.data
 
     def _on_target(self, message: PoseStamped) -> None:
-        """Keep it, once: a latched one is heard by both subscriptions."""
+        """Keep a target once: both subscriptions receive a latched one."""
         if message not in self._target_messages:
             self._target_messages.append(message)
 
     def _on_timer(self) -> None:
-        """Fetch what has come; start the simulator once the controller has its targets and we hear both."""
+        """Fetch messages; start the simulator when the controller has its targets and both topics have publishers."""
         self._fetch()
         connected = self._states.get_publisher_count() and self._commands.get_publisher_count()
         connected = connected and not self.waits_for_recorder
