@@ -147,7 +147,8 @@ class Parameters:
 
     @classmethod
     def _own_types(cls) -> dict[str, Any]:
-        hints, groups = get_type_hints(cls), cls._groups()
+        groups = cls._groups()
+        hints = get_type_hints(cls, localns={group.__name__: group for group in groups.values()})
         return {f.name: hints[f.name] for f in dataclasses.fields(cls) if f.name not in groups}
 
     @classmethod

@@ -122,7 +122,7 @@ def test_a_point_without_one_transform_or_one_twist_is_refused(ur5: RobotModel):
     with pytest.raises(InputError, match="2 twists at a point"):
         pose_points_from_message(message, "tool0")
     message.points[0].transforms = []
-    with pytest.raises(InputError, match="one transform at each point"):
+    with pytest.raises(InputError, match="one transform per point"):
         pose_points_from_message(message, "tool0")
 
 
