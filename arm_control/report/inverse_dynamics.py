@@ -145,7 +145,13 @@ def summary(dynamics: Dynamics, model: RobotModel) -> list[tuple[str, ...]]:
 
 
 def correlation(x: Array, y: Array) -> float:
-    """Return the correlation of two series, shape (n,); NaN where one of them is constant."""
+    """Return the correlation of two series; NaN where one of them is constant.
+
+    Parameters
+    ----------
+    x, y : ndarray, shape (n,)
+        The series.
+    """
     if not len(x):
         return float("nan")
     x, y = x - np.mean(x), y - np.mean(y)

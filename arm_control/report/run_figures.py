@@ -78,7 +78,7 @@ class Reach:
 
 @dataclass(frozen=True)
 class Figure:
-    """One line of the report: a figure, the worst it may be, and whether it must hold for success."""
+    """One line of the report: a figure, its bound, and whether success requires the bound."""
 
     text: str
     value: float
@@ -88,7 +88,7 @@ class Figure:
 
     @property
     def kept(self) -> bool:
-        """Whether the figure is within what is allowed."""
+        """Whether the figure is within its bound."""
         return self.value <= self.allowed
 
     def __str__(self) -> str:
@@ -105,7 +105,7 @@ class Report:
     reaches : tuple of Reach
         One for each target whose period ended within the run.
     figures : tuple of Figure
-        The worst of each, against what is allowed.
+        The worst of each, with its bound.
     """
 
     reaches: tuple[Reach, ...]

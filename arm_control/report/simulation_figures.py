@@ -34,7 +34,10 @@ MEANING = {
     "time_to_reach": ("s", "until it is within the tolerances for good, the slowest target"),
     "straightness": ("", "largest distance from the straight way, as a share of its length"),
     "torque_share": ("", "largest torque, as a share of the joint's limit"),
-    "law_torque_share": ("", "the same of what the law asked for, before the gate; infinite where that was no number"),
+    "law_torque_share": (
+        "",
+        "the same of the law, before the gate; infinite where its torque is not finite",
+    ),
     "braked": ("s", "how long the gate braked"),
     "top_speed": ("m/s", "largest speed of the end effector"),
     "top_speed_of_axis": ("m/s", "largest speed along one axis of the world"),
@@ -49,7 +52,7 @@ MEANING = {
     "condition_number": ("", "largest one of the Jacobian"),
     "diverged": ("", "whether the simulation ended in absurd numbers"),
 }
-"""Unit of each figure, and what it is. Yes is 1, no is 0; NaN where a figure has no meaning."""
+"""Unit and definition of each figure. Yes is 1, no is 0; NaN where a figure has no meaning."""
 
 
 def figures_of(trace: Trace, model: RobotModel, targets: TargetList | None, motion: Motion | None) -> Figures:
@@ -136,7 +139,7 @@ def failures(figures: Figures, required: Mapping[str, Any], where: str = "checks
 
 
 def table(by_variant: Mapping[str, Figures]) -> str:
-    """The figures as text, a column for each variant; rows in which nobody has a figure are left out."""
+    """Return the figures as text, with a column for each variant; rows without a figure are left out."""
     rows = [["", *(name or "figure" for name in by_variant)]]
     for name, (unit, _) in MEANING.items():
         values = [figures[name] for figures in by_variant.values()]

@@ -117,7 +117,7 @@ def test_mujoco_shows_the_arm_the_trail_and_the_target(model: RobotModel, shots:
     assert frames.shape == (3, 120, 160, 3)
     assert all(frame.std() > 10 for frame in frames)
     assert np.abs(frames[1] - frames[0]).max() > 50
-    bare = render_or_skip(model, replace(shots, seen=np.zeros(3, int), shown=np.zeros_like(shots.shown)))
+    bare = render_or_skip(model, replace(shots, n_trail_points=np.zeros(3, int), visible=np.zeros_like(shots.visible)))
     assert np.abs(bare[2] - frames[2]).max() > 50
     ghostly = render_or_skip(model, replace(shots, ghosts=CORNERS[:1]))
     assert np.abs(ghostly[2] - frames[2]).max() > 20

@@ -66,7 +66,7 @@ class Decoder:
             if self._is_ros1:
                 return self._store.deserialize_ros1(raw, self._type_name)
             return self._store.deserialize_cdr(raw, self._type_name)
-        except Exception as error:  # generated code raises what its bytes make it raise
+        except Exception as error:  # generated code raises anything for damaged bytes
             raise BagError(f"not readable as {self._type_name}: {type(error).__name__}") from error
 
     def cdr(self, raw: bytes) -> bytes:
@@ -163,7 +163,7 @@ def new_message(type_name: str) -> Any:
 
 
 def _empty_value(description: Any) -> Any:
-    """Value of a field, by what the type store says of it: a type, and for lists the type of their elements."""
+    """Empty value of a field, by its description in the type store: its type, and for lists that of the elements."""
     form, detail = description
     if form == Nodetype.NAME:
         return new_message(detail)

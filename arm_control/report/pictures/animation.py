@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 RATE = 12.0
 """Frames per second."""
 MAX_FRAMES = 240
-"""A longer run is shown faster than it was."""
+"""A longer run is played faster than real time."""
 MAX_BYTES = 2_000_000
 SPACING = 0.02
 """Distance between two points of the trail [m]."""
@@ -57,7 +57,15 @@ def draw_animation(path: Path, track: Track, model: RobotModel) -> str:
 
 
 def render_or_sketch(model: RobotModel, shots: Shots) -> Rendering:
-    """Frames by MuJoCo; by matplotlib where MuJoCo cannot render, and a warning says why."""
+    """Return frames by MuJoCo, or, with a warning, by matplotlib where MuJoCo cannot render.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    shots : Shots
+        Contents of the frames.
+    """
     rendering = render(model, shots)
     if len(rendering.frames):
         return rendering
@@ -67,13 +75,23 @@ def render_or_sketch(model: RobotModel, shots: Shots) -> Rendering:
 
 
 def make_shots(track: Track, samples: npt.NDArray[np.int64], size: tuple[int, int] = (480, 360)) -> Shots:
-    """What is to be seen at these samples of a track: the arm, the way it came, the active target."""
+    """Return the contents of frames: the arm, its path so far and the active target.
+
+    Parameters
+    ----------
+    track : Track
+        Motion of the arm and of its targets.
+    samples : ndarray of int, shape (n,)
+        Samples of the track, one per frame.
+    size : tuple of int
+        Width and height of a frame [pixels].
+    """
     points = _trail_samples(track.p)
     targets = np.array([homogeneous(X.R, X.p) for X in track.goals]).reshape(-1, 4, 4)
-    shown = track.active[samples][:, None] == np.arange(len(targets))
+    visible = track.active[samples][:, None] == np.arange(len(targets))
     no_ghosts = np.zeros((0, track.q.shape[1]))
-    seen = np.searchsorted(points, samples, side="right")
-    return Shots(track.q[samples], track.p[points], seen, targets, shown, no_ghosts, size)
+    n_trail_points = np.searchsorted(points, samples, side="right")
+    return Shots(track.q[samples], track.p[points], n_trail_points, targets, visible, no_ghosts, size)
 
 
 def encode(frames: Frames, captions: list[str]) -> bytes:

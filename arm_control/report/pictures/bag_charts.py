@@ -22,13 +22,25 @@ from arm_control.report.pictures.style import (
 )
 
 POINTS = 4000
-"""Of a line; of a longer series the largest and smallest of each part are drawn, so no peak is lost."""
+"""Number of points of a line; a longer series is drawn by the extremes of its parts, so no peak is lost."""
 MOST = 16
-"""Joints that a chart has room for."""
+"""Largest number of joints in a chart."""
 
 
 def draw_lines(path: Path, t: Array, rows: Mapping[str, tuple[Array, str]], names: Sequence[str]) -> None:
-    """Draw one chart below the other: by title values (n, nj) and what the axis says, a line for each joint."""
+    """Draw charts below each other, with a line for each joint.
+
+    Parameters
+    ----------
+    path : Path
+        The PNG file.
+    t : ndarray, shape (n,)
+        Times [s].
+    rows : mapping of str to (ndarray, shape (n, nj), str)
+        Values and label of the axis of each chart, by its title.
+    names : sequence of str
+        The joints.
+    """
     figure = new_figure(12.0, 1.0 + 2.4 * len(rows))
     charts = np.atleast_1d(figure.subplots(len(rows), 1, sharex=True))
     for axes, (title, (values, label)) in zip(charts, rows.items(), strict=True):
@@ -42,7 +54,19 @@ def draw_lines(path: Path, t: Array, rows: Mapping[str, tuple[Array, str]], name
 
 
 def draw_task(path: Path, t: Array, rows: Mapping[str, tuple[Array, str]], goal_times: Array) -> None:
-    """Draw one value over time in each chart, by title, with the moments of new orders."""
+    """Draw charts below each other, with one line each and the times of new goals.
+
+    Parameters
+    ----------
+    path : Path
+        The PNG file.
+    t : ndarray, shape (n,)
+        Times [s].
+    rows : mapping of str to (ndarray, shape (n,), str)
+        Values and label of the axis of each chart, by its title.
+    goal_times : ndarray, shape (k,)
+        Times of new goals [s].
+    """
     figure = new_figure(12.0, 1.0 + 2.0 * len(rows))
     charts = np.atleast_1d(figure.subplots(len(rows), 1, sharex=True))
     for axes, (title, (values, label)) in zip(charts, rows.items(), strict=True):
@@ -54,7 +78,15 @@ def draw_task(path: Path, t: Array, rows: Mapping[str, tuple[Array, str]], goal_
 
 
 def draw_path(path: Path, p: Array, p_des: Array) -> None:
-    """Draw where the end effector was and should have been, from above and from the side, shape (n, 3) [m]."""
+    """Draw the actual and the desired path of the end effector, from above and from the side.
+
+    Parameters
+    ----------
+    path : Path
+        The PNG file.
+    p, p_des : ndarray, shape (n, 3)
+        Actual and desired positions [m].
+    """
     figure = new_figure(12.0, 5.0)
     for axes, (i, j) in zip(figure.subplots(1, 2), ((0, 1), (0, 2)), strict=True):
         axes.plot(p_des[:, i], p_des[:, j], ".", color=ORANGE, markersize=8, label="asked")
@@ -75,12 +107,30 @@ def draw_torque(
     terms: Mapping[str, tuple[Array, Array]],
     unit: str,
 ) -> None:
-    """Draw a chart per joint: torque (n, nj) with its terms, by name ``(t, values (m, nj))``, and its limits (nj,)."""
-    shown = min(len(names), MOST)
-    n_rows = -(-shown // 2)
+    """Draw a chart per joint: torque with its terms and limits.
+
+    Parameters
+    ----------
+    path : Path
+        The PNG file.
+    t : ndarray, shape (n,)
+        Times [s].
+    torque : ndarray, shape (n, nj)
+        Torque of the joints.
+    names : sequence of str
+        The joints.
+    limits : ndarray, shape (nj,), or None
+        Torque limits; NaN for a joint without one.
+    terms : mapping of str to (ndarray, shape (m,), ndarray, shape (m, nj))
+        Times [s] and values of each term, by its name.
+    unit : str
+        Label of the axes.
+    """
+    n_joints = min(len(names), MOST)
+    n_rows = -(-n_joints // 2)
     figure = new_figure(12.0, 1.0 + 2.2 * n_rows)
     charts = figure.subplots(n_rows, 2, sharex=True, squeeze=False).ravel()
-    for i, axes in enumerate(charts[:shown]):
+    for i, axes in enumerate(charts[:n_joints]):
         axes.plot(*_thin(t, torque[:, i]), color=INK, linewidth=1.6, label="torque")
         for k, (term, (times, values)) in enumerate(terms.items()):
             look = {"color": _colour(k), "linestyle": _line(k), "linewidth": 1.1}
@@ -91,15 +141,27 @@ def draw_torque(
                 limit(axes, value)
         suffix = "" if limits is None or np.isnan(limits[i]) else f", limit {limits[i]:g}"
         style(axes, f"{_plain(names[i])}{suffix}", ylabel=unit)
-        time_axis(axes, float(t[-1]), "" if i < shown - 2 else "time [s]")
-    for axes in charts[shown:]:
+        time_axis(axes, float(t[-1]), "" if i < n_joints - 2 else "time [s]")
+    for axes in charts[n_joints:]:
         axes.set_visible(False)
     _legend(figure, charts[:1])
     figure.savefig(path, dpi=100)
 
 
 def draw_timing(path: Path, t: Array, steps: Mapping[str, Array], answers: Array) -> None:
-    """Draw times between states, by how they were taken (n,), and how long answers took (m,), all [s]."""
+    """Draw times between states, and from states to commands.
+
+    Parameters
+    ----------
+    path : Path
+        The PNG file.
+    t : ndarray, shape (n,)
+        Times of the states [s].
+    steps : mapping of str to ndarray, shape (n,)
+        Time since the state before [s], by the name of its clock.
+    answers : ndarray, shape (m,)
+        Times from states to their commands [s].
+    """
     figure = new_figure(12.0, 4.6)
     charts = figure.subplots(1, 2, width_ratios=(2, 1)) if len(answers) else [figure.subplots()]
     for (name, values), colour, width in zip(steps.items(), (BLUE, ORANGE), (2.4, 1.0), strict=False):
@@ -115,7 +177,7 @@ def draw_timing(path: Path, t: Array, steps: Mapping[str, Array], answers: Array
 
 
 def _thin(t: Array, x: Array) -> tuple[Array, Array]:
-    """A series as so many points that a picture shows, with every peak."""
+    """A series with at most :data:`POINTS` points, and all peaks."""
     part = -(-len(t) // POINTS)
     if part < 2:
         return t, x
@@ -126,7 +188,7 @@ def _thin(t: Array, x: Array) -> tuple[Array, Array]:
 
 
 def _plain(name: str) -> str:
-    """A name from a recording, without what a picture would take for a formula, or for something to hide."""
+    """A name from a recording without the characters that matplotlib takes for a formula or a hidden label."""
     return name.replace("\\", "/").replace("$", "S").lstrip("_")
 
 
@@ -135,12 +197,12 @@ def _colour(i: int) -> str:
 
 
 def _line(i: int) -> str:
-    """How a line is drawn: colours alone do not tell more joints than there are colours apart."""
+    """Style of a line: colours alone distinguish only as many joints as there are colours."""
     return ("-", "--", ":")[i // len(JOINT_COLOURS) % 3]
 
 
 def _legend(figure: Any, charts: Any) -> None:
-    """What the lines of these charts are, below, in rows of the same length that read from left to right."""
+    """A legend of these charts below them, in rows of the same length that read from left to right."""
     pairs = {label: handle for axes in charts for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
     labels, n_rows = list(pairs), -(-len(pairs) // 6)
     n_columns = -(-len(labels) // max(1, n_rows))

@@ -51,17 +51,17 @@ def draw_report(
     Parameters
     ----------
     folder : Path
-        Where to; made when it does not exist.
+        Folder of the files; made when it does not exist.
     recording : Recording
-        What went over the topics.
+        The run.
     model : RobotModel
         The arm.
     targets : TargetList
-        What counted as reached.
-    osc : OscParameters
-        The speed limits that held.
+        Period and tolerances.
+    osc : OscParameters or None
+        Speed limits; None for a controller without them.
     gate : GateParameters
-        The rate limit that held.
+        The rate limit.
 
     Returns
     -------
@@ -117,7 +117,7 @@ def draw_torque(path: Path, recording: Recording, model: RobotModel, gate: GateP
     path : Path
         The PNG file.
     recording : Recording
-        What went over the topics.
+        The run.
     model : RobotModel
         The arm.
     gate : GateParameters
@@ -150,7 +150,7 @@ def draw_overview(path: Path, recording: Recording, model: RobotModel, targets: 
     path : Path
         The PNG file.
     recording : Recording
-        What went over the topics.
+        The run.
     model : RobotModel
         The arm.
     targets : TargetList
@@ -159,7 +159,7 @@ def draw_overview(path: Path, recording: Recording, model: RobotModel, targets: 
     Returns
     -------
     str
-        How the arm was drawn: one sentence.
+        How the arm was drawn.
     """
     track = make_track(recording, model)
     figure = new_figure(12.0, 5.2)
@@ -189,8 +189,9 @@ def _photograph(track: Track, model: RobotModel) -> tuple[Frames, str]:
         away = np.linalg.norm(track.p[ends][:, None] - track.p[chosen], axis=2).min(axis=1)
         chosen.append(ends[np.argmax(away)])
     shots = make_shots(track, np.array(chosen[:1]), (1180, 1000))
-    seen, shown = np.array([len(shots.trail)]), np.ones_like(shots.shown)
-    shots = replace(shots, ghosts=track.q[chosen[1:]], triad=0.06, seen=seen, shown=shown)
+    n_trail_points = np.array([len(shots.trail)])
+    visible = np.ones_like(shots.visible)
+    shots = replace(shots, ghosts=track.q[chosen[1:]], triad=0.06, n_trail_points=n_trail_points, visible=visible)
     rendering = render_or_sketch(model, shots)
     return rendering.frames[0], rendering.message
 

@@ -33,7 +33,7 @@ from arm_control.simulation.recording import Trace
 from arm_control.simulation.scenario import Scenario
 
 LENGTH, APART = OscParameters().characteristic_length, 20
-"""For singular values: what makes an angle a length [m], and every which state they are looked at."""
+"""Length that scales angles [m], and number of states between two samples, of singular values."""
 COLOURS = (BLUE, ORANGE, GREEN, PURPLE)
 SIDE_BY_SIDE = 2
 """More variants than these are drawn over each other, where there are two views of each."""
@@ -59,10 +59,10 @@ def draw_comparison(path: Path, scenario: Scenario, runs: Mapping[str, Trace], m
     model : RobotModel
         The arm.
     """
-    shown = views(next(iter(runs.values())), model)
-    is_overlaid = len(runs) > SIDE_BY_SIDE and len(shown) > 1
-    drawn = [(view, [""] if is_overlaid else list(runs)) for view in shown]
-    rows, columns = (len(shown), len(runs)) if len(runs) > 1 and not is_overlaid else (1, len(shown))
+    all_views = views(next(iter(runs.values())), model)
+    is_overlaid = len(runs) > SIDE_BY_SIDE and len(all_views) > 1
+    drawn = [(view, [""] if is_overlaid else list(runs)) for view in all_views]
+    rows, columns = (len(all_views), len(runs)) if len(runs) > 1 and not is_overlaid else (1, len(all_views))
     width = WIDTH * min(max(columns, 2), WIDEST)
     height = rows * min(WIDTH, width / columns) / SHAPE
     figure: Any = new_figure(width, height + 3.4)
@@ -94,14 +94,14 @@ Chart = Callable[[Any, Scenario, Mapping[str, Trace], RobotModel, Mapping[str, s
 
 
 def charts(scenario: Scenario) -> list[Chart]:
-    """What is drawn over time: error and torque, and what the variants are about."""
+    """Return the charts over time: error and torque, and those of the variants' parameters."""
     varied = " ".join(key for changes in scenario.variants.values() for part in changes.values() for key in part)
-    found: list[Chart] = [_error, _torque]
-    found += [_distance] if scenario.world.movers else []
-    found += [_speed] if "speed_limit" in varied else []
-    found += [_joints] if "posture" in varied or "null_space" in varied else []
-    found += [_singular_value] if "singularity" in varied else []
-    return found
+    selected: list[Chart] = [_error, _torque]
+    selected += [_distance] if scenario.world.movers else []
+    selected += [_speed] if "speed_limit" in varied else []
+    selected += [_joints] if "posture" in varied or "null_space" in varied else []
+    selected += [_singular_value] if "singularity" in varied else []
+    return selected
 
 
 def _over_time(
@@ -135,7 +135,7 @@ def _error(axes: Any, scenario: Scenario, runs: Mapping[str, Trace], _: Any, col
 
 
 def _torque(axes: Any, _: Any, runs: Mapping[str, Trace], model: RobotModel, colours: Mapping[str, str]) -> None:
-    """Through the gate; or, where a law asks for more than there is, what it asks for. Braking is shaded."""
+    """Torque behind the gate, or of the law where that is above a limit; braking is shaded."""
     asked = {name: _share(trace.tau_asked, model) for name, trace in runs.items()}
     highest = max(float(share.max()) for share in asked.values())
     is_beyond = highest > BEYOND
@@ -157,7 +157,7 @@ def _torque(axes: Any, _: Any, runs: Mapping[str, Trace], model: RobotModel, col
 
 
 def _share(tau: Array, model: RobotModel) -> Array:
-    """Largest share of the limit, shape (n,); what is no number counts as a million."""
+    """Largest share of the limit, shape (n,); a value that is not finite counts as a million."""
     return np.nan_to_num(torque_shares(tau, model), nan=1e6, posinf=1e6).max(axis=1)
 
 

@@ -1,4 +1,4 @@
-"""A simulated run in space, seen along an axis: paths, postures of the arm, targets, obstacles and pushes."""
+"""A simulated run in space, viewed along an axis: paths, postures of the arm, targets, obstacles and pushes."""
 
 from __future__ import annotations
 
@@ -25,14 +25,22 @@ NUMBERED = 12
 """More targets than these have no numbers."""
 HALO = (withStroke(linewidth=3.0, foreground="white"),)
 View = tuple[int, int, bool, str]
-"""Axis to the right, axis upwards, whether the first one runs backwards, and from where that is seen."""
+"""Axis to the right, axis upwards, whether the first one is reversed, and the name of the view."""
 
 ABOVE: View = (1, 0, True, "from above")
 SIDES: dict[int, View] = {0: (0, 2, False, "from the side"), 1: (1, 2, True, "from behind")}
 
 
 def views(trace: Trace, model: RobotModel) -> tuple[View, ...]:
-    """Return from where to look: a planar arm from its side alone, any other from above and where it moves across."""
+    """Return the views of a run: of a planar arm from its side, of others from above and across their motion.
+
+    Parameters
+    ----------
+    trace : Trace
+        The run.
+    model : RobotModel
+        The arm.
+    """
     points = np.concatenate([link_points(model, q) for q in trace.q[:: max(1, len(trace.q) // 50)]])
     flat = np.flatnonzero(np.ptp(points, axis=0) < 1e-3)
     if flat.size:
@@ -43,7 +51,23 @@ def views(trace: Trace, model: RobotModel) -> tuple[View, ...]:
 
 
 def draw_run(axes: Any, view: View, trace: Trace, model: RobotModel, world: World, colour: str) -> None:
-    """Draw one run with postures of the arm on its way."""
+    """Draw one run with several postures of the arm.
+
+    Parameters
+    ----------
+    axes : Axes
+        The drawing.
+    view : View
+        Direction of view.
+    trace : Trace
+        The run.
+    model : RobotModel
+        The arm.
+    world : World
+        Obstacles and pushes.
+    colour : str
+        Colour of the path.
+    """
     x, y, backwards, _ = view
     _obstacles(axes, view, trace, world)
     for number, k in enumerate(_spread(trace)):
@@ -69,7 +93,23 @@ def draw_run(axes: Any, view: View, trace: Trace, model: RobotModel, world: Worl
 def draw_runs(
     axes: Any, view: View, runs: Mapping[str, Trace], model: RobotModel, world: World, colours: Mapping[str, str]
 ) -> None:
-    """Draw the paths of several runs over each other, with the arm at the start and at the end of the first one."""
+    """Draw the paths of several runs over each other, with the arm at the start and at the end of the first one.
+
+    Parameters
+    ----------
+    axes : Axes
+        The drawing.
+    view : View
+        Direction of view.
+    runs : mapping of str to Trace
+        The runs by name.
+    model : RobotModel
+        The arm.
+    world : World
+        Obstacles and pushes.
+    colours : mapping of str to str
+        Colours of the paths by name.
+    """
     x, y, backwards, _ = view
     first = next(iter(runs.values()))
     _obstacles(axes, view, first, world)
@@ -122,8 +162,8 @@ def _obstacles(axes: Any, view: View, trace: Trace, world: World) -> None:
         end = min(mover.span.end, float(trace.t[-1]))
         moves = bool(np.any(mover.obstacle.V_WO))
         for number, t in enumerate(np.linspace(mover.span.begin, end, GHOSTS) if moves else [mover.span.begin]):
-            seen = mover.at(t)
-            flat = (surface(seen.shape) @ seen.X_WO.R.T + seen.X_WO.p)[:, list(view[:2])]
+            obstacle = mover.at(t)
+            flat = (surface(obstacle.shape) @ obstacle.X_WO.R.T + obstacle.X_WO.p)[:, list(view[:2])]
             tone = 0.15 + 0.5 * number / GHOSTS if moves else 0.6
             axes.add_patch(Polygon(hull(flat), facecolor=RED, edgecolor=RED, alpha=tone, zorder=0.5, label=label))
             label = None
@@ -147,7 +187,7 @@ def _pushes(axes: Any, view: View, trace: Trace, world: World) -> None:
 
 
 def surface(shape: Shape) -> Array:
-    """Points on a convex shape, in its own frame, whose hull it is, shape (n, 3) [m]."""
+    """Return points, shape (n, 3) [m], whose convex hull is a shape, in its own frame."""
     turn = np.linspace(0.0, 2 * np.pi, 25)[:-1]
     ring = np.column_stack([np.cos(turn), np.sin(turn), 0 * turn])
     tilt = np.linspace(-np.pi / 2, np.pi / 2, 13)
@@ -166,7 +206,7 @@ def surface(shape: Shape) -> Array:
 
 
 def hull(points: Array) -> Array:
-    """Corners of the convex hull of points in the plane, shape (m, 2) (A. M. Andrew, 1979)."""
+    """Return the corners of the convex hull of points in the plane, shape (m, 2) (A. M. Andrew, 1979)."""
     ordered = sorted(map(tuple, points.round(12).tolist()))
     halves: list[list[tuple[float, ...]]] = []
     for run in (ordered, ordered[::-1]):

@@ -65,9 +65,9 @@ class Studio:
         scene = renderer.scene
         if self._bones_only:
             self._add_bones(scene)
-        for point in self._job["trail"][: self._job["seen"][i]]:
+        for point in self._job["trail"][: self._job["n_trail_points"][i]]:
             _add(scene, SHAPES.mjGEOM_SPHERE, [TRAIL_RADIUS, 0.0, 0.0], point, TRAIL)
-        for X in self._job["targets"][self._job["shown"][i]]:
+        for X in self._job["targets"][self._job["visible"][i]]:
             _add_triad(scene, X, float(self._job["triad"]))
         for ghost in self._job["ghosts"]:
             self._add_ghost(scene, ghost)

@@ -1,4 +1,4 @@
-"""Planned reaches: paths and postures in space, controls over time, what the solver's iterations are worth."""
+"""Planned reaches: paths and postures in space, controls over time, cost by iteration."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ COLOURS_KEPT = 96
 DT = 0.01
 """Step of every plan that is drawn [s]."""
 FROM_ABOVE, FROM_BEHIND, PLANE, UPRIGHT = (1, 0), (1, 2), (0, 1), (0, 2)
-"""Axes to the right and upwards; seen from above or behind the first one runs backwards."""
+"""Axes to the right and upwards; from above and from behind the first one is reversed."""
 
 
 class Plan(Protocol):
-    """What the solver found: states (N + 1, 2 nv), controls (N, nv), cost at the start and after each iteration."""
+    """Result of the solver: states (N + 1, 2 nv), controls (N, nv), cost at the start and after each iteration."""
 
     @property
     def xs(self) -> Array: ...  # noqa: D102
@@ -42,7 +42,7 @@ class Plan(Protocol):
 
 
 class Reach(Protocol):
-    """A plan, its arm and what it was for; the hand's path is ``p``, shape (N + 1, 3) [m]."""
+    """A plan, its arm and its target; the hand's path is ``p``, shape (N + 1, 3) [m]."""
 
     @property
     def model(self) -> RobotModel: ...  # noqa: D102
@@ -70,7 +70,7 @@ def draw_planar(
     changed: Mapping[str, Reach],
     stars: Mapping[str, Sequence[Reach]],
 ) -> None:
-    """Draw what planar arms plan.
+    """Draw the plans of planar arms.
 
     Parameters
     ----------
@@ -96,20 +96,20 @@ def draw_planar(
     _changed(grid[0, 2], changed["old"], changed["warm"])
     _largest_torque(grid[1, 0], in_time)
     _iterations(grid[1, 1], in_time)
-    shown = {"three_links": "three joints", "three_links_heavy": "heavy rotors", "third_locked": "third joint locked"}
-    _stars(grid[1, 2], {text: stars[name] for name, text in shown.items()})
+    titles = {"three_links": "three joints", "three_links_heavy": "heavy rotors", "third_locked": "third joint locked"}
+    _stars(grid[1, 2], {text: stars[name] for name, text in titles.items()})
     _save(figure, path)
 
 
 def draw_ur5(path: Path, limits: Mapping[str, Reach], ball: Mapping[str, Reach]) -> None:
-    """Draw what a UR5 plans.
+    """Draw the plans of a UR5.
 
     Parameters
     ----------
     path : Path
         The PNG file.
     limits : dict of str to Reach
-        ``free`` and ``limited``, with the limit that only the second one was told of.
+        ``free`` and ``limited``, with the limit that only the second one takes into account.
     ball : dict of str to Reach
         ``without`` and ``with`` the obstacle's cost.
     """
@@ -118,8 +118,8 @@ def draw_ur5(path: Path, limits: Mapping[str, Reach], ball: Mapping[str, Reach])
     figure.suptitle(title, x=0.01, ha="left", fontsize=13, color=INK, fontweight="bold")
     grid = figure.subplots(2, 3)
     named = {"obstacle has no cost": ball["without"], "obstacle has a cost": ball["with"]}
-    _paths(grid[0, 0], "Path of the hand, from behind", named, FROM_BEHIND, shown=1)
-    _paths(grid[0, 1], "From above", named, FROM_ABOVE, shown=1)
+    _paths(grid[0, 0], "Path of the hand, from behind", named, FROM_BEHIND, posture=1)
+    _paths(grid[0, 1], "From above", named, FROM_ABOVE, posture=1)
     _clearance(grid[0, 2], named)
     both = {"no limits": limits["free"], "limits": limits["limited"]}
     _torques(grid[1, :2], both)
@@ -127,11 +127,11 @@ def draw_ur5(path: Path, limits: Mapping[str, Reach], ball: Mapping[str, Reach])
     _save(figure, path)
 
 
-def _paths(axes: Any, title: str, reaches: Mapping[str, Reach], view: tuple[int, int], shown: int = 0) -> None:
-    """Paths of the hand to one target, with the arm of reach number ``shown`` on its way."""
+def _paths(axes: Any, title: str, reaches: Mapping[str, Reach], view: tuple[int, int], posture: int = 0) -> None:
+    """Paths of the hand to one target, with the arm of reach number ``posture``."""
     x, y = view
     drawn = list(reaches.values())
-    _arm(axes, drawn[shown], view)
+    _arm(axes, drawn[posture], view)
     start, target = drawn[0].p[0], drawn[0].target
     if drawn[0].ball is not None:
         centre, radius = drawn[0].ball
@@ -244,12 +244,16 @@ def _torques(row: Any, reaches: Mapping[str, Reach]) -> None:
 
 
 def _over_time(axes: Any, reaches: Mapping[str, Reach], values: Callable[..., Array]) -> None:
-    """Torque is constant within a step; anything else is known at its ends."""
+    """Draw values over time: torque is constant within a step, other values belong to its ends."""
     for number, (name, reach) in enumerate(reaches.items()):
-        found, n = values(reach), len(reach.plan.us)
+        series = values(reach)
+        n = len(reach.plan.us)
+        drawstyle = "default"
+        if len(series) == n:
+            series = np.append(series, series[-1])
+            drawstyle = "steps-post"
         t = DT * np.arange(n + 1)
-        drawn, how = (np.append(found, found[-1]), "steps-post") if len(found) == n else (found, "default")
-        axes.plot(t, drawn, color=COLOURS[number], linewidth=1.8, drawstyle=how, label=name)
+        axes.plot(t, series, color=COLOURS[number], linewidth=1.8, drawstyle=drawstyle, label=name)
 
 
 def _iterations(axes: Any, reaches: Mapping[str, Reach]) -> None:

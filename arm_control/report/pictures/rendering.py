@@ -32,7 +32,7 @@ START_TIME, FRAME_TIME = 30.0, 0.7
 
 @dataclass(frozen=True)
 class Shots:
-    """What is to be seen in a series of frames.
+    """Contents of a series of frames.
 
     Attributes
     ----------
@@ -40,12 +40,12 @@ class Shots:
         Joint positions, one row per frame [rad or m].
     trail : ndarray, shape (m, 3)
         Points of the end effector's path [m].
-    seen : ndarray of int, shape (n,)
-        How many of those points a frame shows.
+    n_trail_points : ndarray of int, shape (n,)
+        Number of these points in each frame.
     targets : ndarray, shape (k, 4, 4)
         Target poses in the world, homogeneous.
-    shown : ndarray of bool, shape (n, k)
-        Which targets a frame shows.
+    visible : ndarray of bool, shape (n, k)
+        Whether each target is in each frame.
     ghosts : ndarray, shape (g, nq)
         Joint positions of translucent arms, in every frame [rad or m].
     size : tuple of int
@@ -56,9 +56,9 @@ class Shots:
 
     qs: Array
     trail: Array
-    seen: npt.NDArray[np.int64]
+    n_trail_points: npt.NDArray[np.int64]
     targets: Array
-    shown: npt.NDArray[np.bool_]
+    visible: npt.NDArray[np.bool_]
     ghosts: Array
     size: tuple[int, int] = (480, 360)
     triad: float = 0.1
@@ -81,14 +81,14 @@ class Rendering:
 
 
 def render(model: RobotModel, shots: Shots, backends: Sequence[str] | None = None) -> Rendering:
-    """Render the arm with MuJoCo, in whichever way works on this machine.
+    """Render the arm with MuJoCo, by the first back end that works on this machine.
 
     Parameters
     ----------
     model : RobotModel
-        The arm. Shapes that are meshes are left out; an arm of nothing else is drawn as capsules.
+        The arm. Meshes are left out; an arm of meshes only is drawn as capsules.
     shots : Shots
-        What is to be seen.
+        Contents of the frames.
     backends : sequence of str, optional
         Values of ``MUJOCO_GL`` to try; :data:`BACKENDS` by default.
 
@@ -111,7 +111,7 @@ def render(model: RobotModel, shots: Shots, backends: Sequence[str] | None = Non
 
 
 def _run(backend: str, job: Path, result: Path, seconds: float) -> str:
-    """Render in another process; return what went wrong, empty when nothing did."""
+    """Render in another process; return the reason of a failure, empty without one."""
     command = [sys.executable, "-m", "arm_control.report.pictures.mujoco_renderer", str(job), str(result)]
     try:
         done = subprocess.run(

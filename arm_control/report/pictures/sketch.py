@@ -54,14 +54,14 @@ def draw_path(path: Path, track: Track, model: RobotModel) -> None:
 
 
 def sketch(model: RobotModel, shots: Shots) -> Frames:
-    """Draw frames of the arm as thick lines: what is seen where MuJoCo cannot render.
+    """Draw frames of the arm as thick lines, where MuJoCo cannot render.
 
     Parameters
     ----------
     model : RobotModel
         The arm.
     shots : Shots
-        What is to be seen.
+        Contents of the frames.
 
     Returns
     -------
@@ -77,8 +77,8 @@ def sketch(model: RobotModel, shots: Shots) -> Frames:
         _stick(axes, link_points(model, q), GREY, alpha=0.25)
     frames = np.zeros((len(arms), height, width, 3), np.uint8)
     for i, arm in enumerate(arms):
-        moving = [*_thick_arm(axes, arm), *_trail(axes, shots.trail[: shots.seen[i]])]
-        targets = shots.targets[shots.shown[i]]
+        moving = [*_thick_arm(axes, arm), *_trail(axes, shots.trail[: shots.n_trail_points[i]])]
+        targets = shots.targets[shots.visible[i]]
         moving += _add(axes, triads(targets, shots.triad), len(targets))
         canvas.draw()
         frames[i] = np.asarray(canvas.buffer_rgba())[..., :3]
@@ -88,27 +88,61 @@ def sketch(model: RobotModel, shots: Shots) -> Frames:
 
 
 def link_points(model: RobotModel, q: Array) -> Array:
-    """Origins of the links from the base to the tip, shape (nv + 2, 3) [m]."""
+    """Return the origins of the links from the base to the tip, shape (nv + 2, 3) [m].
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    q : ndarray, shape (nq,)
+        Joint positions [rad or m].
+    """
     links = [model.urdf.robot.joint_map[joint].child for joint in model.joint_names]
     return np.array([model.pose(q, frame).p for frame in (model.base, *links, model.tip)])
 
 
 def homogeneous(R: Array, p: Array) -> Array:
-    """A pose as a matrix of shape (4, 4)."""
+    """Return a pose as a matrix of shape (4, 4).
+
+    Parameters
+    ----------
+    R : ndarray, shape (3, 3)
+        Rotation.
+    p : ndarray, shape (3,)
+        Position [m].
+    """
     X = np.eye(4)
     X[:3, :3], X[:3, 3] = R, p
     return X
 
 
 def triads(poses: Iterable[Array], length: float) -> Line3DCollection:
-    """The axes x, y and z of every pose, as short lines."""
+    """Return the axes x, y and z of every pose, as short lines.
+
+    Parameters
+    ----------
+    poses : iterable of ndarray, shape (4, 4)
+        Poses in the world.
+    length : float
+        Length of each axis [m].
+    """
     lines = [(X[:3, 3], X[:3, 3] + length * axis) for X in poses for axis in X[:3, :3].T]
     colours = AXIS_COLOURS * (len(lines) // 3)
     return Line3DCollection(np.array(lines).reshape(-1, 2, 3), colors=colours, linewidths=2.4)
 
 
 def stage(axes: Any, points: Array, *, labels: bool = True) -> None:
-    """Equal axes around these points [m], the floor below, seen from the side to which the arm reaches."""
+    """Set equal axes around points, with the floor below, viewed from the side to which the arm reaches.
+
+    Parameters
+    ----------
+    axes : Axes3D
+        The drawing.
+    points : ndarray, shape (n, 3)
+        Points that must be visible [m].
+    labels : bool
+        Whether the axes have labels.
+    """
     low, high = np.minimum(points.min(axis=0), 0.0), points.max(axis=0)
     middle, span = 0.5 * (low + high), np.maximum(1.06 * (high - low), 0.1)
     axes.set(xlim=_around(middle[0], span[0]), ylim=_around(middle[1], span[1]), zlim=(low[2], low[2] + span[2]))

@@ -1,4 +1,4 @@
-"""How the charts look: colours that colour-blind readers can tell apart, light grids, no global state."""
+"""Style of the charts: colours that colour-blind readers can distinguish, light grids, no global state."""
 
 from __future__ import annotations
 
@@ -17,12 +17,20 @@ DASHES = (0, (5, 3))
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """A white figure of this size [inch] that lays itself out."""
+    """Return a white figure of this width and height [inch], with an automatic layout; the arguments are its size."""
     return Figure(figsize=(width, height), dpi=DPI, layout="constrained", facecolor="white")
 
 
 def style(axes: Any, title: str = "", xlabel: str = "", ylabel: str = "") -> None:
-    """Label a chart; a grid behind the data, no box around it."""
+    """Label a chart, with a grid behind the data and no box around it.
+
+    Parameters
+    ----------
+    axes : Axes
+        The chart.
+    title, xlabel, ylabel : str
+        Its labels; empty for none.
+    """
     axes.set_title(title, loc="left", fontsize=11, color=INK, fontweight="bold")
     if xlabel:
         axes.set_xlabel(xlabel, fontsize=10, color=INK)
@@ -37,25 +45,65 @@ def style(axes: Any, title: str = "", xlabel: str = "", ylabel: str = "") -> Non
 
 
 def time_axis(axes: Any, end: float, label: str = "time [s]") -> None:
-    """A horizontal axis from zero to the end of a run [s]."""
+    """Set a horizontal axis of time.
+
+    Parameters
+    ----------
+    axes : Axes
+        The chart.
+    end : float
+        End of the run [s].
+    label : str
+        Label of the axis.
+    """
     axes.set_xlim(-0.005 * end, 1.01 * max(end, 1e-3))
     axes.xaxis.set_major_locator(MaxNLocator(12, steps=[1, 2, 5, 10]))
     axes.set_xlabel(label, fontsize=10, color=INK)
 
 
 def log_axis(axes: Any, lowest: float, highest: float) -> None:
-    """A logarithmic vertical axis with plain numbers, from ``lowest`` to twice ``highest``."""
+    """Set a logarithmic vertical axis with plain numbers.
+
+    Parameters
+    ----------
+    axes : Axes
+        The chart.
+    lowest : float
+        Lower end of the axis.
+    highest : float
+        Half of its upper end.
+    """
     axes.set_yscale("log")
     axes.set_ylim(lowest, 2.0 * highest)
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
 def limit(axes: Any, value: float, label: str = "") -> None:
-    """A dashed line at a limit."""
+    """Draw a dashed horizontal line.
+
+    Parameters
+    ----------
+    axes : Axes
+        The chart.
+    value : float
+        The limit.
+    label : str
+        Its entry in the legend; empty for none.
+    """
     axes.axhline(value, color=INK, linewidth=1.3, linestyle=DASHES, label=label or None, zorder=2.5)
 
 
 def moments(axes: Any, times: Any, label: str = "") -> None:
-    """Thin vertical lines at these times [s]."""
+    """Draw thin vertical lines.
+
+    Parameters
+    ----------
+    axes : Axes
+        The chart.
+    times : sequence of float
+        Their times [s].
+    label : str
+        Their entry in the legend; empty for none.
+    """
     for number, time in enumerate(times):
         axes.axvline(time, color=GREY, linewidth=0.8, alpha=0.7, label=label if number == 0 else None, zorder=1)
