@@ -4,6 +4,7 @@ import atexit
 import faulthandler
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -14,6 +15,9 @@ import pytest
 HANG = 600.0
 """Time after which a test hangs [s]: its process prints the stacks of all threads and ends."""
 REAL_TIME_FIXTURES = {"moving", "moving_alert"}
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # of a shell's background job; nodes would inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 collect_ignore = [] if find_spec("launch_ros") else ["arm_control/app/launch_description.py"]  # launch is not on PyPI
 
