@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,7 +61,7 @@ class JointStateReader:
         self._max_age = max_age
         self._last: Measurement | None = None
         self._older = 0
-        self._names: list[str] = []
+        self._names: list[str] | None = None
         self._index = np.zeros(0, dtype=int)
 
     def read(self, message: Any, info: dict[str, Any]) -> Reading:
@@ -83,17 +82,19 @@ class JointStateReader:
             if message.name != self._names:
                 self._learn_order(message.name)
             q = np.array(message.position, dtype=float)
-            if len(q) != len(self._names) or not isfinite(q.sum()):
-                q = self._checked(message.position, "position")
+            if len(q) != len(message.name) or not np.isfinite(q).all():
+                q = self._checked(message.name, message.position, "position")
             q = q[self._index]
             if last is not None and stamp_ns == last.stamp_ns:
                 return Repeated(stamp_ns)
             is_restart = last is None or (stamp_ns < last.stamp_ns and self._has_time_started_over(stamp_ns, last))
             dt = 0.0 if last is None or is_restart else (stamp_ns - last.stamp_ns) / NANOSECONDS
             v = np.array(message.velocity, dtype=float)
-            if len(v) != len(self._names) or not isfinite(v.sum()):
-                v = self._velocity(message.velocity, q, dt)
+            if not len(v):
+                v = self._difference(q, dt)
             else:
+                if len(v) != len(message.name) or not np.isfinite(v).all():
+                    v = self._checked(message.name, message.velocity, "velocity")
                 v = v[self._index]
         except InputError as error:
             return Refused(error)
@@ -107,15 +108,15 @@ class JointStateReader:
         self._names = list(names)
         self._index = places.astype(int)
 
-    def _checked(self, values: Sequence[float], what: str) -> Array:
-        """Return values by the message's names; only those of the arm's joints must be finite.
+    def _checked(self, names: Sequence[str], values: Sequence[float], what: str) -> Array:
+        """Return values in the order of the names; only those of the arm's joints must be finite.
 
         Raises
         ------
         InputError
             When there is not one for each name, or one of the arm's is not finite.
         """
-        self._model.in_joint_order(self._names, values, what)
+        self._model.in_joint_order(names, values, what)
         return np.array(values, dtype=float)
 
     def _has_time_started_over(self, stamp_ns: int, last: Measurement) -> bool:
@@ -128,10 +129,8 @@ class JointStateReader:
             f" {last.stamp_ns / NANOSECONDS:.3f} s; two publishers?"
         )
 
-    def _velocity(self, velocity: Sequence[float], q: Array, dt: float) -> Array:
-        """Measured velocity in joint order, or the difference of positions for a driver that sends none."""
-        if len(velocity):
-            return self._checked(velocity, "velocity")[self._index]
+    def _difference(self, q: Array, dt: float) -> Array:
+        """Velocity from the difference of positions, for a driver that sends none."""
         if self._last is None or dt <= 0.0:
             return np.zeros_like(q)
         return (q - self._last.q) / dt
