@@ -21,7 +21,6 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from math import isfinite
 from typing import NamedTuple
 
 import numpy as np
@@ -173,7 +172,8 @@ class EffortGate:
         InputError
             When the command must not pass: braked, stale, from the future, misnamed, wrong length or not finite.
         """
-        self._refuse_while_braked()
+        if self.is_braked:
+            raise InputError(f"braked ({self.reason}): enable first")
         try:
             if not -self.period - ROUNDING <= age <= self._max_age:
                 self._refuse_out_of_time(age)
@@ -196,7 +196,7 @@ class EffortGate:
         InputError
             When the command must not pass: braked, or not finite.
         """
-        if self.state is GateState.BRAKED or not isfinite(tau.sum()):
+        if self.state is GateState.BRAKED or not np.isfinite(tau).all():
             self.offer(self._model.joint_names, tau)  # raises the error
         self._command = tau
 
@@ -235,8 +235,7 @@ class EffortGate:
             are_limits_on = 0.0
         self._tau, limited, saturated, rate_limited = self._pass(t, tau, self._tau, dt, are_limits_on)
         rate = self.success_rate if self._failures else 1.0
-        is_cut = saturated > 0.0, rate_limited > 0.0, limited > 0.0
-        return GateOutput(self._tau, self.state, self.reason, *is_cut, rate)
+        return GateOutput(self._tau, self.state, self.reason, saturated > 0.0, rate_limited > 0.0, limited > 0.0, rate)
 
     def brake(self, reason: str) -> None:
         """Brake from the next tick on, until :meth:`enable`; a gate that brakes already keeps its reason."""
@@ -266,10 +265,6 @@ class EffortGate:
     def _set(self, state: GateState, reason: str) -> None:
         self.state = state
         self.reason = reason
-
-    def _refuse_while_braked(self) -> None:
-        if self.is_braked:
-            raise InputError(f"braked ({self.reason}): enable first")
 
     def _refuse_out_of_time(self, age: float) -> None:
         allowed = self.parameters.max_age
