@@ -19,7 +19,7 @@ from arm_control.control.osc.null_space import smallest_regularity
 from arm_control.control.osc.osc_controller import OperationalSpaceController, OscOutput
 from arm_control.control.osc.osc_law import LawStructure
 from arm_control.control.osc.osc_parameters import Gains, OscParameters
-from arm_control.control.osc.task_inertia import task_inertia
+from arm_control.control.osc.task_inertia import fading_inertia
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array, Pose, rotation_from_vector
 from arm_control.model import RobotModel, Terms
@@ -100,7 +100,7 @@ class CompiledOsc:
 
 def _cases(structure: LawStructure, n: int) -> tuple[bool, ...]:
     """Whether each kernel is for regular states: the quick one first, if there are such states at all."""
-    if structure.inertia is not task_inertia:
+    if structure.inertia is not fading_inertia:
         return (False,)
     return (True, False) if len(structure.rows) <= n else (False,)
 

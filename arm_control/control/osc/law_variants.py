@@ -30,14 +30,7 @@ from arm_control.control.osc.null_space import Level
 from arm_control.control.osc.osc_law import Law, LawStructure, Torque, torque
 from arm_control.control.osc.osc_parameters import Gains
 from arm_control.control.osc.posture import JointBounds, limit_zones, posture_acceleration
-from arm_control.control.osc.task_inertia import (
-    ALL,
-    TaskInertia,
-    plain_inertia,
-    row_scales,
-    scaled_mobility,
-    task_inertia,
-)
+from arm_control.control.osc.task_inertia import Mobility, TaskInertia, fading_inertia, plain_inertia
 from arm_control.maths.linalg import eigen_symmetric, inverse
 from arm_control.maths.poses import TINY, Array, limit_magnitude
 from arm_control.maths.scalars import Scalar, maximum, select
@@ -58,42 +51,24 @@ def limit_per_axis(vector: Array, largest: Scalar) -> Array:
     return np.array([-maximum(-maximum(x, -largest), -largest) for x in vector])
 
 
-def truncated_inertia(
-    J: Array,
-    M: Array,
-    length: Scalar,
-    singular_value: Scalar,
-    *,
-    M_inv: Array | None = None,
-    rows: Sequence[int] = ALL,
-) -> Array:
-    """Lambda with ``A^+``; see :func:`~arm_control.control.osc.task_inertia.task_inertia`."""
-    S = row_scales(length, rows)
-    _, A = scaled_mobility(J, M, length, M_inv, rows)
-    smallest = _mobility_threshold(M, singular_value)
-    values, U = eigen_symmetric(A)
+def truncated_inertia(mobility: Mobility) -> Array:
+    """Lambda with ``A^+``."""
+    smallest = _mobility_threshold(mobility)
+    values, U = eigen_symmetric(mobility.A)
     kept = [select(value - smallest, 1.0 / select(value - smallest, value, 1.0), 0.0) for value in values]
+    S = mobility.S
     return S[:, None] * ((U * np.array(kept)) @ U.T) * S
 
 
-def damped_inertia(
-    J: Array,
-    M: Array,
-    length: Scalar,
-    singular_value: Scalar,
-    *,
-    M_inv: Array | None = None,
-    rows: Sequence[int] = ALL,
-) -> Array:
-    """Lambda with ``(A + s^2 / m 1)^-1``; see :func:`~arm_control.control.osc.task_inertia.task_inertia`."""
-    S = row_scales(length, rows)
-    _, A = scaled_mobility(J, M, length, M_inv, rows)
-    return S[:, None] * inverse(A + _mobility_threshold(M, singular_value) * np.eye(len(A))) * S
+def damped_inertia(mobility: Mobility) -> Array:
+    """Lambda with ``(A + s^2 / m 1)^-1``."""
+    S, A = mobility.S, mobility.A
+    return S[:, None] * inverse(A + _mobility_threshold(mobility) * np.eye(len(A))) * S
 
 
-def _mobility_threshold(M: Array, singular_value: Scalar) -> Scalar:
+def _mobility_threshold(mobility: Mobility) -> Scalar:
     """``s^2 / m``."""
-    s = maximum(singular_value, TINY)
+    s, M = mobility.s, mobility.M
     return s * s / (np.trace(M) / len(M))
 
 
@@ -131,7 +106,7 @@ SPEED_LIMITS: dict[str, Callable[[Array, Scalar], Array]] = {
 }
 """By ``speed_limit_form``."""
 INERTIAS: dict[str, TaskInertia] = {
-    "fade": task_inertia,
+    "fade": fading_inertia,
     "truncate": truncated_inertia,
     "damp": damped_inertia,
     "none": plain_inertia,

@@ -34,7 +34,7 @@ import numpy as np
 
 from arm_control.control.osc.osc_parameters import Gains
 from arm_control.control.osc.task import Tasks
-from arm_control.control.osc.task_inertia import TaskInertia, regularity, task_inertia
+from arm_control.control.osc.task_inertia import TaskInertia, fading_inertia, regularity, task_inertia
 from arm_control.maths.linalg import inverse
 from arm_control.maths.poses import Array
 from arm_control.maths.scalars import Scalar, select
@@ -90,7 +90,7 @@ class NullSpace(NamedTuple):
 
 
 def dynamically_consistent_inverse(
-    J: Array, M_w: Array, gains: Gains, tasks: Tasks, inertia: TaskInertia = task_inertia
+    J: Array, M_w: Array, gains: Gains, tasks: Tasks, inertia: TaskInertia = fading_inertia
 ) -> tuple[TaskInverse, NullSpace, NullSpace]:
     """``J#``, ``N`` and ``N_fade`` of equations (3) to (5).
 
@@ -114,7 +114,7 @@ def dynamically_consistent_inverse(
 
 
 def build_hierarchy(
-    J: Array, M_w: Array, gains: Gains, tasks: Tasks, inertia: TaskInertia = task_inertia
+    J: Array, M_w: Array, gains: Gains, tasks: Tasks, inertia: TaskInertia = fading_inertia
 ) -> tuple[Level, ...]:
     """The tasks with their inverses, equations (1) and (2); see :func:`dynamically_consistent_inverse`."""
     M_w_inv = inverse(M_w)
@@ -124,11 +124,11 @@ def build_hierarchy(
         J_free = _free_part(levels, J_k)  # (1)
 
         def consistent_inverse(threshold: Scalar, J_free: Array = J_free, rows: tuple[int, ...] = rows) -> Array:
-            Lambda = inertia(J_free, M_w, gains.length, threshold, M_inv=M_w_inv, rows=rows)
+            Lambda = task_inertia(J_free, M_w, gains.length, threshold, M_inv=M_w_inv, rows=rows, inertia=inertia)
             return (M_w_inv @ J_free.T) @ Lambda  # (2)
 
         J_sharp = consistent_inverse(gains.singular_value)
-        J_firm = consistent_inverse(FIRM * gains.singular_value) if inertia is task_inertia else J_sharp
+        J_firm = consistent_inverse(FIRM * gains.singular_value) if inertia is fading_inertia else J_sharp
         levels.append(Level(rows, J_k, J_free, J_sharp, J_firm))
     return tuple(levels)
 

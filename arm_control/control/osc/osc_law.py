@@ -57,7 +57,7 @@ from arm_control.control.osc.null_space import TaskInverse, dynamically_consiste
 from arm_control.control.osc.osc_parameters import Gains
 from arm_control.control.osc.posture import JointBounds, limit_zones, posture_acceleration, weighted_mass_matrix
 from arm_control.control.osc.task import Tasks, pose_error, rotate_to, select_rows, task_rotation
-from arm_control.control.osc.task_inertia import ALL, TaskInertia, plain_inertia, task_inertia
+from arm_control.control.osc.task_inertia import ALL, TaskInertia, fading_inertia, plain_inertia
 from arm_control.maths.linalg import solve
 from arm_control.maths.poses import Array, limit_magnitude
 from arm_control.maths.scalars import Scalar, maximum, select
@@ -84,7 +84,7 @@ class LawStructure(NamedTuple):
 
     tasks: Tasks = (ALL,)
     frame: str = "world"
-    inertia: TaskInertia = task_inertia
+    inertia: TaskInertia = fading_inertia
     limit_speed: Callable[[Array, Scalar], Array] = limit_magnitude
 
     @property
@@ -95,7 +95,7 @@ class LawStructure(NamedTuple):
     @property
     def regular(self) -> LawStructure:
         """The same structure for states in which no direction fades: cheaper, with the same result."""
-        return self._replace(inertia=plain_inertia) if self.inertia is task_inertia else self
+        return self._replace(inertia=plain_inertia) if self.inertia is fading_inertia else self
 
     def __repr__(self) -> str:
         return f"LawStructure({self.tasks}, {self.frame}, {self.inertia.__name__}, {self.limit_speed.__name__})"

@@ -26,8 +26,8 @@ without (2) and (3), which are ours.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -42,22 +42,18 @@ VAGUE = 1e-3
 """Share of ``s^2`` below which ``sigma_i^2`` is too small to tell the inertia along u_i: the mean one is mixed in."""
 
 
-class TaskInertia(Protocol):
-    """A function that computes Lambda; arguments as of :func:`task_inertia`."""
+class Mobility(NamedTuple):
+    """What Lambda is computed from: S (m,), S J (m, n) [m], A of (1) (m, m) [1/kg], M (n, n), and s [m]."""
 
-    __name__: str
+    S: Array
+    SJ: Array
+    A: Array
+    M: Array
+    s: Scalar
 
-    def __call__(
-        self,
-        J: Array,
-        M: Array,
-        length: Scalar,
-        singular_value: Scalar,
-        *,
-        M_inv: Array | None = None,
-        rows: Sequence[int] = ALL,
-    ) -> Array:
-        """Return Lambda, shape (m, m)."""
+
+TaskInertia = Callable[[Mobility], Array]
+"""Lambda, shape (m, m) [kg, kg m or kg m^2], from the mobility."""
 
 
 def task_inertia(
@@ -68,6 +64,7 @@ def task_inertia(
     *,
     M_inv: Array | None = None,
     rows: Sequence[int] = ALL,
+    inertia: TaskInertia | None = None,
 ) -> Array:
     """Lambda of equation (1), shape (m, m) [kg, kg m or kg m^2].
 
@@ -85,36 +82,25 @@ def task_inertia(
         ``M^-1``, to save its computation.
     rows : sequence of int
         Rows of a twist that J consists of.
+    inertia : function, optional
+        Another way to bound Lambda; by default :func:`fading_inertia`.
     """
-    S = row_scales(length, rows)
-    SJ, A = scaled_mobility(J, M, length, M_inv, rows)
-    s = maximum(singular_value, TINY)
-    A = A + _fading(SJ, M, s)
-    return S[:, None] * inverse(A) * S  # (1)
-
-
-def plain_inertia(
-    J: Array,
-    M: Array,
-    length: Scalar,
-    singular_value: Scalar,
-    *,
-    M_inv: Array | None = None,
-    rows: Sequence[int] = ALL,
-) -> Array:
-    """Lambda without fading, ``(J M^-1 J^T)^-1``: that of (1) where no sigma_i is below s; see :func:`task_inertia`."""
-    S = row_scales(length, rows)
-    _, A = scaled_mobility(J, M, length, M_inv, rows)
-    return S[:, None] * inverse(A) * S
-
-
-def scaled_mobility(
-    J: Array, M: Array, length: Scalar, M_inv: Array | None, rows: Sequence[int]
-) -> tuple[Array, Array]:
-    """``S J`` (m, n) [m] and A of equation (1), shape (m, m) [1/kg]; parameters of :func:`task_inertia`."""
     M_inv = inverse(M) if M_inv is None else M_inv
     SJ = scaled_jacobian(J, length, rows)
-    return SJ, SJ @ M_inv @ SJ.T
+    mobility = Mobility(row_scales(length, rows), SJ, SJ @ M_inv @ SJ.T, M, maximum(singular_value, TINY))
+    return (inertia or fading_inertia)(mobility)
+
+
+def fading_inertia(mobility: Mobility) -> Array:
+    """Lambda of equation (1)."""
+    S, SJ, A, M, s = mobility
+    return S[:, None] * inverse(A + _fading(SJ, M, s)) * S  # (1)
+
+
+def plain_inertia(mobility: Mobility) -> Array:
+    """Lambda without fading, ``(J M^-1 J^T)^-1``: that of (1) where no sigma_i is below s."""
+    S = mobility.S
+    return S[:, None] * inverse(mobility.A) * S
 
 
 def scaled_jacobian(J: Array, length: Scalar, rows: Sequence[int] = ALL) -> Array:
