@@ -25,7 +25,7 @@ from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import BagError
 from arm_control.messages.bags.bag import Bag, Message, Topic
 from arm_control.model.urdf.xml import printable
-from arm_control.nodes.support.arm_node import check_environment
+from arm_control.nodes.support.arm_node import check_environment, die_with_parent
 from arm_control.nodes.support.conversions import message_class, ros
 from arm_control.nodes.support.qos import LOSSLESS, STATE
 
@@ -141,7 +141,7 @@ class PlayerNode(Node):
             start = time.perf_counter()
             for message in self._in_time(rest, start):
                 self._send(message)
-            if not self._options.loop or not rest:
+            if not self._options.loop or all(message.topic.name in self.left_out for message in rest):
                 return
 
     def _wait_for_subscribers(self) -> None:
@@ -205,6 +205,8 @@ class PlayerNode(Node):
         if n_others != self._n_others.get(topic.name):
             self._n_others[topic.name] = n_others
             if reason := self._refusal_by_others(topic, 1):
+                if self._options.topics:
+                    raise BagError(f"{topic.name} is not played any more: {reason}")
                 self.left_out[topic.name] = reason
                 print(f"not played: {topic.name}: {reason}", flush=True)
         return topic.name not in self.left_out
@@ -287,6 +289,7 @@ def play(bag: Bag, options: PlaybackOptions) -> int:
         When a named topic is not in the bag, or must not be played.
     """
     check_environment()
+    die_with_parent()
     rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
     node = None
     try:
