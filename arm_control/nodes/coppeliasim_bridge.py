@@ -77,7 +77,7 @@ class CoppeliasimBridgeNode(PlantNode[CoppeliasimBridgeParameters]):
         return CoppeliasimSimulator(self.model, q, timestep=p.timestep, parameters=p.coppeliasim)
 
     def on_model(self, first: bool) -> None:
-        """Connect; what is wrong then ends the node, but nobody there yet does not."""
+        """Connect; a wrong scene ends the node, a server that does not answer yet does not."""
         if first:
             self._targets = self.create_publisher(PoseStamped, "target_pose", LATCHED)
             self._markers = self.create_publisher(MarkerArray, "obstacles", EVENTS)

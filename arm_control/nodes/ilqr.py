@@ -22,7 +22,13 @@ from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.diagnostics import WARN, Diagnostics, Durations
 from arm_control.nodes.support.goal_subscription import PoseGoals
 from arm_control.nodes.support.qos import STATE
-from arm_control.nodes.support.torque_pipeline import ControllerNodeParameters, Health, Tap, Telemetry, TorquePipeline
+from arm_control.nodes.support.torque_pipeline import (
+    ControllerNodeParameters,
+    Health,
+    PipelineHooks,
+    Telemetry,
+    TorquePipeline,
+)
 from arm_control.planning.reach import Plan
 from arm_control.planning.receding import RecedingParameters
 from arm_control.planning.worker import PlannerProcess
@@ -75,7 +81,7 @@ class IlqrNode(ArmNode[IlqrNodeParameters]):
             self.model, p.control, self._planner, waits=p.lock_step, follower=self._goals.follower
         )
         loop = ControlLoop(self.model, self._controller, p.gate, waits_for_commands=p.lock_step)
-        self._pipeline.start(loop, Tap(after=self._count_plan, telemetry=self._plan_messages))
+        self._pipeline.start(loop, PipelineHooks(after=self._count_plan, telemetry=self._plan_messages))
 
     def on_parameters(self) -> None:
         """Take another tube and rate; they act from the next state on."""

@@ -17,7 +17,7 @@ from arm_control.motion.joint_follower import HOLDING, REACHED
 from arm_control.nodes.support.arm_node import ArmNode, run
 from arm_control.nodes.support.diagnostics import WARN, Diagnostics
 from arm_control.nodes.support.goal_subscription import GoalSubscription
-from arm_control.nodes.support.torque_pipeline import ControllerNodeParameters, Health, Tap, TorquePipeline
+from arm_control.nodes.support.torque_pipeline import ControllerNodeParameters, Health, PipelineHooks, TorquePipeline
 
 TORQUE_TERMS = ("feedback", "feedforward", "bias")
 TOPICS = {"joint_trajectory": JointTrajectory, "target_joint": JointState}
@@ -48,7 +48,7 @@ class JointNode(ArmNode[JointNodeParameters]):
         if first:
             GoalSubscription(self, TOPICS, self._add_goal, self._pipeline.publish_goal_count)
         loop = ControlLoop(self.model, self._controller, p.gate, waits_for_commands=p.lock_step)
-        self._pipeline.start(loop, Tap(after=self._log_outcome))
+        self._pipeline.start(loop, PipelineHooks(after=self._log_outcome))
 
     def on_parameters(self) -> None:
         """Take live changes; they act from the next state on, and the gate smooths the step."""

@@ -23,7 +23,7 @@ from arm_control.nodes.support.diagnostics import Diagnostics
 from arm_control.nodes.support.goal_subscription import PoseGoals
 from arm_control.nodes.support.obstacle_subscription import CountedObstacles, warn_about_capsules
 from arm_control.nodes.support.qos import STATE
-from arm_control.nodes.support.torque_pipeline import ControllerNodeParameters, Health, Tap, TorquePipeline
+from arm_control.nodes.support.torque_pipeline import ControllerNodeParameters, Health, PipelineHooks, TorquePipeline
 
 FIGURES = ("position_error", "orientation_error", "condition_number", "nearest_distance", "task_share")
 
@@ -62,8 +62,8 @@ class OscNode(ArmNode[OscNodeParameters]):
         self._avoidance = self._avoid_obstacles()
         loop = ControlLoop(self.model, self._controller, p.gate, self._avoidance, waits_for_commands=p.lock_step)
         loop.disturbance.timeout = p.disturbance_timeout
-        tap = Tap() if self._obstacles is None else Tap(obstacles=self._obstacles.at)
-        self._pipeline.start(loop, tap)
+        hooks = PipelineHooks() if self._obstacles is None else PipelineHooks(obstacles=self._obstacles.at)
+        self._pipeline.start(loop, hooks)
 
     def on_parameters(self) -> None:
         """Take live changes; they act from the next state on, and the gate smooths the step."""

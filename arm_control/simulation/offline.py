@@ -33,14 +33,14 @@ SECONDS = 10.0
 """Duration where nothing says another one [s]."""
 
 
-class Witness(Protocol):
-    """Who sees what happens in a simulation, tick by tick."""
+class SimulationRecorder(Protocol):
+    """Records a simulation, tick by tick; obstacles are known to the controller through it."""
 
     def obstacles(self, stamp_ns: int, q: Array) -> list[Obstacle]:
         """What the controller knows of obstacles in a state: its stamp [ns] and positions (nv,) [rad or m]."""
 
-    def see(self, result: TickResult) -> None:
-        """See the result of a tick."""
+    def record(self, result: TickResult) -> None:
+        """Record the result of a tick."""
 
 
 class Simulation:
@@ -78,7 +78,7 @@ class Simulation:
         self.duration = chosen.duration or self._own_duration()
         self.queue: list[Goal] = self._goals()
 
-    def run(self, duration: float = 0.0, title: str | None = None, witness: Witness | None = None) -> Trace:
+    def run(self, duration: float = 0.0, title: str | None = None, recorder: SimulationRecorder | None = None) -> Trace:
         """Simulate from the start.
 
         Parameters
@@ -87,13 +87,13 @@ class Simulation:
             How long [s]; 0: as long as the scenario takes.
         title : str, optional
             What a bar on the terminal says; None: no bar.
-        witness : Witness, optional
+        recorder : SimulationRecorder, optional
             Who sees every tick, and says what the controller knows of obstacles; without one it knows everything.
         """
         simulator = MujocoSimulator(self.model, self._q0, **self._options)
         n = max(2, round((duration or self.duration) / simulator.timestep))
         log, trouble = _Log(self.model, n, round(simulator.timestep * 1e9)), ""
-        tick = _Loop(self, simulator, log, witness).tick
+        tick = _Loop(self, simulator, log, recorder).tick
         try:
             for block in progress_bar(range(0, n, 100), title):
                 for k in range(block, min(block + 100, n)):
@@ -144,22 +144,24 @@ class Simulation:
 class _Loop:
     """The parts of a run, and what happens in one tick."""
 
-    def __init__(self, simulation: Simulation, simulator: MujocoSimulator, log: _Log, witness: Witness | None) -> None:
+    def __init__(
+        self, simulation: Simulation, simulator: MujocoSimulator, log: _Log, recorder: SimulationRecorder | None
+    ) -> None:
         self._model, self._world, self._simulator, self._log = simulation.model, simulation.world, simulator, log
-        self._control, self._dt, self._witness = simulation.loop(), simulator.timestep, witness
+        self._control, self._dt, self._recorder = simulation.loop(), simulator.timestep, recorder
         self._proximity = Proximity(self._model) if simulation.world.movers else None
 
     def tick(self, k: int) -> None:
         q, v, t = self._simulator.q, self._simulator.v, k * self._dt
         stamp_ns, there = round(t * 1e9), self._world.obstacles(t)
-        known = there if self._witness is None else self._witness.obstacles(stamp_ns, q)
+        known = there if self._recorder is None else self._recorder.obstacles(stamp_ns, q)
         result = self._control.tick(Measurement(stamp_ns, q, v, self._dt if k else 0.0, is_restart=k == 0), known)
         self._log.take(k, result)
-        if self._witness is not None:
-            self._witness.see(result)
+        if self._recorder is not None:
+            self._recorder.record(result)
         if k % COARSE == 0:
             distance = np.inf if self._proximity is None else clearance(self._proximity, q, there)
-            self._log.look(condition_number(result.law.terms.J), distance)
+            self._log.record_conditioning(condition_number(result.law.terms.J), distance)
         if self._world.pushes:
             self._simulator.load(result.law.terms.J.T @ self._world.wrench(t))
         self._simulator.step(result.gate.tau)
@@ -174,7 +176,7 @@ class _Log:
         self._braking = np.zeros(n, dtype=bool)
         self._p, self._p_des, self._error = np.zeros((n, 3)), np.zeros((n, 3)), np.zeros((n, 6))
         self._terms: dict[str, Array] = {}
-        self._looks: list[tuple[float, float]] = []
+        self._conditioning: list[tuple[float, float]] = []
 
     def take(self, k: int, result: TickResult) -> None:
         terms, X_WT = result.law.terms, result.law.X_WT
@@ -188,8 +190,8 @@ class _Log:
             self._terms[name][k] = part
         self._done = k + 1
 
-    def look(self, condition: float, distance: float) -> None:
-        self._looks.append((condition, distance))
+    def record_conditioning(self, condition: float, distance: float) -> None:
+        self._conditioning.append((condition, distance))
 
     def trace(self, targets: tuple[Target, ...], trouble: str) -> Trace:
         n, stamps = self._done, np.arange(self._done, dtype=np.int64) * self._step_ns
@@ -198,7 +200,7 @@ class _Log:
         goals = tuple(
             self._model.pose(self._q[i], target.frame) @ target.X_FT for i, target in zip(starts, shown, strict=True)
         )
-        condition, distance = np.array(self._looks).T
+        condition, distance = np.array(self._conditioning).T
         motion = self._p[:n], self._p_des[:n], self._error[:n], {name: x[:n] for name, x in self._terms.items()}
         looks = stamps[::COARSE], condition, distance
         gate = self._asked[:n], self._braking[:n]

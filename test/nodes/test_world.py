@@ -195,7 +195,7 @@ def test_a_scenario_with_an_obstacle_does_as_nodes_what_it_does_in_a_simulation_
     recorded, scenario = np.load(record), Scenario.load(name)
     simulation = Simulation(scenario, "with")
     with SimulatedBag(rig.folder / "bag", simulation, scenario, "with") as bag:
-        trace = simulation.run(2.5, witness=bag)
+        trace = simulation.run(2.5, recorder=bag)
     assert trace.distance.min() < 0.1, "the arm has to give way"
     np.testing.assert_allclose(recorded["q"][:2500], trace.q, rtol=0, atol=1e-9)
     np.testing.assert_allclose(recorded["tau"][:2500], trace.tau, rtol=0, atol=1e-6)

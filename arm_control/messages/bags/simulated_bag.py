@@ -42,7 +42,7 @@ STATIC = Publication(latched=True, depth=1)
 
 
 class SimulatedBag:
-    """Writes the messages of a simulation; a context manager, and the simulation's witness.
+    """Writes the messages of a simulation; a context manager, and the simulation's recorder.
 
     Parameters
     ----------
@@ -92,15 +92,15 @@ class SimulatedBag:
         self._bag.close()
 
     def obstacles(self, stamp_ns: int, q: Array) -> list[Obstacle]:
-        """See :class:`arm_control.simulation.offline.Witness`."""
+        """See :class:`arm_control.simulation.offline.SimulationRecorder`."""
         for time_ns, updates in self._schedule.updates(stamp_ns) if self._schedule is not None else ():
             message = plain.markers(updates, self._model.base, time_ns)
             self._bag.put("/obstacles", stamp_ns, message)
             self._obstacles.update(message)
         return self._obstacles.obstacles(stamp_ns, q)
 
-    def see(self, result: TickResult) -> None:
-        """See :class:`arm_control.simulation.offline.Witness`."""
+    def record(self, result: TickResult) -> None:
+        """See :class:`arm_control.simulation.offline.SimulationRecorder`."""
         state = result.measurement
         stamp_ns = state.stamp_ns
         effort = {} if self._effort is None else {"effort": self._effort}

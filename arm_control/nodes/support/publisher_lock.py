@@ -1,4 +1,4 @@
-"""The one publisher that may command, and the count of refused messages."""
+"""The one publisher that a topic is read from, and the count of refused messages."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class PublisherLock:
         return self._owner is not None and self._clock() - self._heard_at <= self._silence
 
     def check(self, info: dict[str, Any]) -> None:
-        """Raise :class:`InputError` when a message is not the owner's, or nobody knows whose."""
+        """Raise :class:`InputError` for a message of another publisher than the owner, or of an unknown one."""
         gid = publisher_of(info)
         if not gid:
             raise InputError("this rclpy does not tell publishers apart: one with MessageInfo.publisher_gid is needed")

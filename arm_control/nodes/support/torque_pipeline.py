@@ -41,7 +41,7 @@ class ControllerNodeParameters(ArmNodeParameters):
     )
 
 
-class Tap(NamedTuple):
+class PipelineHooks(NamedTuple):
     """What a node adds to the pipeline.
 
     Attributes
@@ -89,7 +89,7 @@ class TorquePipeline:
         self._node = node
         self._n_goals = n_goals
         self.loop: ControlLoop | None = None
-        self._tap = Tap()
+        self._hooks = PipelineHooks()
         self._answer = JointState()
         self._now_ns: int | None = None
         self._telemetry: Telemetry = []
@@ -107,21 +107,21 @@ class TorquePipeline:
         }
         node.serve_enable(self._gate)
 
-    def start(self, loop: ControlLoop, tap: Tap) -> None:
+    def start(self, loop: ControlLoop, hooks: PipelineHooks) -> None:
         """Run a loop on the states of the node's robot, from now on.
 
         Parameters
         ----------
         loop : ControlLoop
             The loop.
-        tap : Tap
+        hooks : PipelineHooks
             What the node adds.
         """
         p = self._node.parameters
         is_first = self.loop is None
         self._reader = JointStateReader(self._node.model, 0.0 if p.lock_step else p.gate.max_age)
         self.loop = loop
-        self._tap = tap
+        self._hooks = hooks
         self._answer = JointState(name=list(self._node.model.joint_names))
         if is_first:
             self._node.control_path.subscribe(JointState, "joint_states", self._on_joint_state, STATE)
@@ -149,7 +149,7 @@ class TorquePipeline:
             return
         if isinstance(reading, Measurement):
             assert self.loop is not None
-            obstacles = () if self._tap.obstacles is None else self._tap.obstacles(reading)
+            obstacles = () if self._hooks.obstacles is None else self._hooks.obstacles(reading)
             self._publish(self.loop.tick(reading, obstacles))
         elif self._now_ns is not None:
             self._commands.publish(self._answer)
@@ -171,10 +171,10 @@ class TorquePipeline:
             self._node.rejections.add("torque", result.refused)
         if result.law.refused is not None:
             self._node.rejections.add("goal", result.law.refused)
-        if self._tap.after is not None:
-            self._tap.after(result)
+        if self._hooks.after is not None:
+            self._hooks.after(result)
         if self._states % self._node.parameters.telemetry_every == 0:
-            more = [] if self._tap.telemetry is None else self._tap.telemetry(result)
+            more = [] if self._hooks.telemetry is None else self._hooks.telemetry(result)
             self._telemetry = [*self._telemetry_of(result), *more]
         self._states += 1
 

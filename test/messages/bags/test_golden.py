@@ -56,7 +56,7 @@ def write(name: str, path: Path) -> None:
     simulation = Simulation(scenario, variant)
     simulation.queue = sooner(simulation.queue)
     with SimulatedBag(path, simulation, scenario, variant) as bag:
-        simulation.run(NUMBERS // simulation.model.nv * 1e-3, witness=bag)
+        simulation.run(NUMBERS // simulation.model.nv * 1e-3, recorder=bag)
 
 
 def sooner(orders: list) -> list:
