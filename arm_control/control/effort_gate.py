@@ -12,7 +12,9 @@ gravity compensation and damping scaled by the mass matrix, with a spring to ``q
 at rest; it stays braked until it is enabled again. (A plain ``-b v`` would be far too weak for the
 shoulder or unstable for the wrist; zero torque drops the arm.)
 
-The gate knows no clock: a tick is a measured state, and the caller says how old a command is.
+The gate knows no clock: a tick is a measured state, and the caller says how old a command is. The time of a tick
+counts in the rate limit, so it is bounded: 0.1 s at first, then a quarter more than the tick before, and a time that
+is negative or no number counts as none.
 """
 
 from __future__ import annotations
@@ -37,6 +39,12 @@ ROUNDING = 1e-9
 """Resolution of stamps [s]."""
 COUNTED = 100
 """Commands over which the success rate is taken."""
+LARGEST = 1e3
+"""A command of more than so many times the effort limit is absurd, and refused."""
+LONGEST_DT = 0.1
+"""Longest time between two ticks that is believed at first [s]."""
+GROWTH = 1.25
+"""Largest ratio of a tick's time to that of the tick before."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +139,7 @@ class EffortGate:
         self._pass = compile_limits(model, JointLimits(model, parameters, parameters.rate_limit))
         self._are_joint_limits_on = float(parameters.joint_limits)
         self._max_age = parameters.max_age or np.inf
+        self._largest = LARGEST * model.tau_max
         self._command: Array | None = None
         self._tau: Array | None = None
         self._hold: Array | None = None
@@ -170,14 +179,18 @@ class EffortGate:
         Raises
         ------
         InputError
-            When the command must not pass: braked, stale, from the future, misnamed, wrong length or not finite.
+            When the command must not pass: braked, stale, from the future, misnamed, wrong length, not finite or
+            absurdly large.
         """
         if self.is_braked:
             raise InputError(f"braked ({self.reason}): enable first")
         try:
             if not -self.period - ROUNDING <= age <= self._max_age:
                 self._refuse_out_of_time(age)
-            self._command = self._model.in_joint_order(names, effort, "effort")
+            tau = self._model.in_joint_order(names, effort, "effort")
+            if not (np.abs(tau) <= self._largest).all():
+                self._refuse_absurd(tau)
+            self._command = tau
         except InputError:
             self._fail()
             self._refused = True
@@ -194,11 +207,28 @@ class EffortGate:
         Raises
         ------
         InputError
-            When the command must not pass: braked, or not finite.
+            When the command must not pass: braked, not finite or absurdly large.
         """
-        if self.state is GateState.BRAKED or not np.isfinite(tau).all():
+        if self.state is GateState.BRAKED or not (np.abs(tau) <= self._largest).all():
             self.offer(self._model.joint_names, tau)  # raises the error
         self._command = tau
+
+    def offer_brake(self, reason: str) -> None:
+        """Take note that the controller brakes: its torque is no command, and an arm in motion must brake here, too.
+
+        Parameters
+        ----------
+        reason : str
+            Why it brakes.
+
+        Raises
+        ------
+        InputError
+            Always.
+        """
+        if self.state is GateState.PASSING:
+            self.brake(f"the controller brakes: {reason}")
+        raise InputError(f"the controller brakes: {reason}")
 
     def tick(self, t: Terms, dt: float) -> GateOutput:
         """Torque for the actuators in this state; takes the offered command, if there is one.
@@ -208,7 +238,7 @@ class EffortGate:
         t : Terms
             The measured state.
         dt : float
-            Time since the last tick [s], for the rate limit.
+            Time since the last tick [s], for the rate limit; bounded as the module says.
 
         Returns
         -------
@@ -217,6 +247,7 @@ class EffortGate:
         command, self._command = self._command, None
         if self._tau is None:
             self._tau = np.clip(t.g, -self._model.tau_max, self._model.tau_max)
+        dt = min(dt, GROWTH * self.period or LONGEST_DT) if dt > 0.0 else 0.0
         self.period = dt or self.period
         if command is None:
             self._miss()
@@ -253,14 +284,29 @@ class EffortGate:
             self._hold = None
 
     def reset(self) -> None:
-        """Forget everything, as after a jump of the state: start again from gravity compensation."""
-        self._command = self._tau = self._hold = None
+        """Start again from gravity compensation, as at time 0; a braked gate stays braked and keeps its torque."""
+        self._command = self._hold = None
         self._missed = 0
         self._refused = False
         self.period = 0.0
         self._counted = 0
         self._failures.clear()
-        self._set(GateState.WAITING, self.WAITING_REASON)
+        if not self.is_braked:
+            self._tau = None
+            self._set(GateState.WAITING, self.WAITING_REASON)
+
+    def succeed(self, other: EffortGate) -> None:
+        """Take over from a gate of the same joints or of other ones: braked if it was, with the same torque.
+
+        Parameters
+        ----------
+        other : EffortGate
+            The gate that worked until now.
+        """
+        if other.is_braked:
+            self._set(GateState.BRAKED, other.reason)
+        if other._model.joint_names == self._model.joint_names:
+            self._tau = other._tau
 
     def _set(self, state: GateState, reason: str) -> None:
         self.state = state
@@ -272,6 +318,11 @@ class EffortGate:
             raise InputError(f"stale: {age * 1e3:.1f} ms old, allowed {allowed * 1e3:.1f} ms")
         if not age >= -self.period - ROUNDING:
             raise InputError(f"from the future: {-age * 1e3:.1f} ms ahead, allowed {self.period * 1e3:.1f} ms")
+
+    def _refuse_absurd(self, tau: Array) -> None:
+        j = int(np.argmax(np.abs(tau) / self._largest))
+        name, largest = self._model.joint_names[j], self._largest[j]
+        raise InputError(f"absurd: effort {tau[j]:g} of joint '{name}', largest that is believed {largest:g}")
 
     def _miss(self) -> None:
         """Count a tick without a command; one whose command was refused is in the success rate already."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arm_control.control.effort_gate import EffortGate, GateOutput, GateParameters
+from arm_control.control.effort_gate import EffortGate, GateOutput, GateParameters, GateState
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel, Terms
@@ -112,7 +113,7 @@ def test_any_age_is_fresh_when_the_limit_is_zero(ur5: RobotModel):
 def test_torque_is_cut_to_the_effort_limits(ur5: RobotModel):
     gate = EffortGate(ur5, FAST)
     for sign in (1.0, -1.0):
-        output = answer(gate, ur5, sign * np.array([1e3, 149.0, 151.0, 1e9, 28.0, -1e3]))
+        output = answer(gate, ur5, sign * np.array([1e3, 149.0, 151.0, 2e4, 28.0, -1e3]))
         np.testing.assert_array_equal(output.tau, sign * np.array([150.0, 149.0, 150.0, 28.0, 28.0, -28.0]))
         assert output.saturated
         assert not output.rate_limited
@@ -121,13 +122,54 @@ def test_torque_is_cut_to_the_effort_limits(ur5: RobotModel):
 def test_torque_changes_by_no_more_than_the_rate_limit(ur5: RobotModel):
     gate = EffortGate(ur5, GateParameters(rate_limit=500.0, joint_limits=False))
     before = terms(ur5).g
-    for dt in (MS, 2 * MS, 5 * MS):
+    for dt, counted in ((MS, MS), (1.25 * MS, 1.25 * MS), (0.5 * MS, 0.5 * MS), (5 * MS, 0.625 * MS)):
         output = answer(gate, ur5, [140.0, -140.0, 140.0, *before[3:]], dt=dt)
-        expected = before + [500 * dt, -500 * dt, 500 * dt, 0.0, 0.0, 0.0]
+        expected = before + [500 * counted, -500 * counted, 500 * counted, 0.0, 0.0, 0.0]
         np.testing.assert_allclose(output.tau, expected, rtol=0, atol=1e-12)
         assert output.rate_limited
         assert not output.saturated
         before = output.tau
+
+
+@pytest.mark.parametrize("dt", [-1.0, np.nan, -np.inf, 0.0])
+def test_a_tick_without_a_time_changes_no_torque(ur5: RobotModel, dt: float):
+    gate = EffortGate(ur5, GateParameters())
+    before = answer(gate, ur5, np.zeros(6)).tau
+    np.testing.assert_array_equal(answer(gate, ur5, np.full(6, 20.0), dt=dt).tau, before)
+    assert gate.period == MS
+
+
+@pytest.mark.parametrize("dt", [1.0, 3600.0, np.inf])
+def test_a_gap_does_not_lift_the_rate_limit(ur5: RobotModel, dt: float):
+    """One step of 20 N m after a gap of 20 ms would be as bad as one at once."""
+    gate = EffortGate(ur5, GateParameters(joint_limits=False))
+    before = answer(gate, ur5, np.zeros(6)).tau
+    output = answer(gate, ur5, np.full(6, 25.0), dt=dt)
+    assert np.abs(output.tau - before).max() <= 1.25 + 1e-9
+    first = EffortGate(ur5, GateParameters(joint_limits=False))
+    assert np.abs(answer(first, ur5, np.full(6, 1e3), dt=dt).tau - terms(ur5).g).max() <= 100.0 + 1e-9
+
+
+def test_a_command_a_thousand_times_too_large_is_refused(ur5: RobotModel):
+    for offer in (lambda gate, tau: gate.offer(ur5.joint_names, tau), EffortGate.offer_in_order):
+        for value in (1e308, -2.9e4, np.inf, np.nan):
+            gate = EffortGate(ur5, GateParameters())
+            answer(gate, ur5, np.zeros(6))
+            with pytest.raises(InputError, match="wrist_2_joint"):
+                offer(gate, np.array([0.0, 0.0, 0.0, 0.0, value, 0.0]))
+            assert gate.tick(terms(ur5), MS).success_rate == 0.5
+
+
+def test_a_controller_that_brakes_makes_a_passing_gate_brake_and_never_passes(ur5: RobotModel):
+    gate = EffortGate(ur5, GateParameters())
+    with pytest.raises(InputError, match="the controller brakes: no state"):
+        gate.offer_brake("no state")
+    assert gate.state is GateState.WAITING  # as after `enable`, in whichever order gates are enabled
+    answer(gate, ur5, np.zeros(6))
+    with pytest.raises(InputError):
+        gate.offer_brake("no state")
+    assert gate.is_braked
+    assert gate.tick(terms(ur5), MS).reason == "the controller brakes: no state"
 
 
 def test_the_first_tick_starts_from_gravity_compensation(ur5: RobotModel):
@@ -241,12 +283,47 @@ def test_enable_does_not_make_the_torque_jump(ur5: RobotModel):
 def test_reset_starts_again_from_gravity_compensation_and_waits(ur5: RobotModel):
     gate = EffortGate(ur5, GateParameters())
     answer(gate, ur5, np.full(6, 20.0))
-    gate.brake("disabled")
-    gate.tick(terms(ur5), MS)
     gate.reset()
     assert gate.reason == EffortGate.WAITING_REASON
     output = gate.tick(terms(ur5, np.zeros(6)), 0.0)
     np.testing.assert_allclose(output.tau, ur5.gravity(np.zeros(6)), rtol=0, atol=1e-12)
+
+
+def test_reset_releases_no_brake_and_keeps_its_torque(ur5: RobotModel):
+    gate = EffortGate(ur5, GateParameters())
+    answer(gate, ur5, np.full(6, 20.0))
+    gate.brake("disabled")
+    before = gate.tick(terms(ur5), MS).tau
+    gate.reset()
+    output = gate.tick(terms(ur5, np.zeros(6)), MS)
+    assert output.state is GateState.BRAKED
+    assert output.reason == "disabled"
+    assert np.abs(output.tau - before).max() <= 1.0 + 1e-9
+
+
+@pytest.mark.parametrize("is_braked", [True, False])
+def test_a_gate_for_a_new_model_goes_on_where_the_old_one_was(ur5: RobotModel, is_braked: bool):
+    old, new = EffortGate(ur5, GateParameters()), EffortGate(ur5, GateParameters())
+    before = answer(old, ur5, np.full(6, 20.0)).tau
+    if is_braked:
+        old.brake("disabled")
+    new.succeed(old)
+    output = new.tick(terms(ur5, np.zeros(6)), MS)
+    assert (output.state, output.reason) == (
+        (GateState.BRAKED, "disabled") if is_braked else (GateState.WAITING, EffortGate.WAITING_REASON)
+    )
+    assert np.abs(output.tau - before).max() <= 1.0 + 1e-9
+
+
+def test_torque_of_another_arm_is_not_taken_over(ur5: RobotModel, panda: RobotModel):
+    old, new = EffortGate(ur5, GateParameters()), EffortGate(panda, GateParameters())
+    answer(old, ur5, np.full(6, 20.0))
+    old.brake("disabled")
+    new.succeed(old)
+    assert new.is_braked
+    q = np.zeros(7)
+    output = new.tick(panda.evaluate(q, q), 0.0)
+    np.testing.assert_allclose(output.tau, panda.gravity(q), rtol=0, atol=1e-12)
 
 
 def test_reset_forgets_an_offered_command_and_the_place_it_held(ur5: RobotModel):
@@ -296,6 +373,7 @@ def test_a_braked_gate_counts_no_commands_and_reset_forgets_them(ur5: RobotModel
     assert gate.is_braked
     assert output.success_rate == 3 / (3 + 1 + 2)  # one missed, two refused: then it braked
     gate.reset()
+    gate.enable()
     assert gate.success_rate == 1.0
     with pytest.raises(InputError):
         gate.offer(ur5.joint_names, np.full(6, np.nan))
@@ -456,14 +534,15 @@ def check_torque(arms, seed, sizes, dt, rate, stiffness, damping, margin, arm):
     for command in (True, True, False):
         q, v, effort = (size * rng.standard_normal(6) for size in sizes)
         if command:
-            gate.offer(model.joint_names, effort)
+            with suppress(InputError):  # absurd
+                gate.offer(model.joint_names, effort)
         output = gate.tick(model.evaluate(q, np.clip(v, -1e150, 1e150)), dt)
         assert np.isfinite(output.tau).all()
         assert (np.abs(output.tau) <= model.tau_max).all()
         if before is not None:
             assert np.abs(output.tau - before).max() <= rate * dt * (1 + 1e-12) + 1e-12
         before = output.tau
-    assert gate.is_braked
+    assert gate.state is not GateState.PASSING
 
 
 test_torque_is_finite_and_within_limits_and_rate = settings(max_examples=300, derandomize=True)(
@@ -485,8 +564,10 @@ def test_whatever_comes_the_torque_is_finite_and_within_limits_and_rate(arms: li
             assert not (accepted and (gate.is_braked or not np.isfinite(effort).all() or age > p.max_age))
             assert not (accepted and age < -gate.period - 1e-9)
         elif what == "reset":
+            was_braked = gate.is_braked
             gate.reset()
-            before = None
+            assert gate.is_braked == was_braked
+            before = before if was_braked else None
         elif what != "nothing":
             getattr(gate, what)(*["test"] * (what == "brake"))
         tau = tick(gate, model, state, dt)
