@@ -52,6 +52,8 @@ class Measurement(NamedTuple):
         Time since the measurement before [s]; 0 for the first one.
     is_restart : bool
         Whether a run begins: the first measurement, or time has started over.
+    fault : str
+        Why the gate must brake in this state; empty when it need not.
     """
 
     stamp_ns: int
@@ -59,6 +61,7 @@ class Measurement(NamedTuple):
     v: Array
     dt: float
     is_restart: bool = False
+    fault: str = ""
 
 
 class LawOutput(NamedTuple):

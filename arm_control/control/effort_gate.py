@@ -28,13 +28,12 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control.control.joint_limits import JointLimits, LimitParameters, compile_limits
+from arm_control.control.state_prediction import AT_REST
 from arm_control.core.parameters import parameter
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel, Terms
 
-AT_REST = 0.01
-"""Largest joint speed of an arm that counts as being at rest [rad/s or m/s]."""
 ROUNDING = 1e-9
 """Resolution of stamps [s]."""
 COUNTED = 100
@@ -307,6 +306,10 @@ class EffortGate:
             self._set(GateState.BRAKED, other.reason)
         if other._model.joint_names == self._model.joint_names:
             self._tau = other._tau
+
+    def forget_hold(self) -> None:
+        """Hold a braked arm where it is measured to rest from now on."""
+        self._hold = None
 
     def _set(self, state: GateState, reason: str) -> None:
         self.state = state

@@ -1,8 +1,8 @@
 """The control loop: the one tick of every node, simulation and replay, from a measured state to torque.
 
-In each tick, in this order: a gap between the states brakes the gate; the controller follows its goals and gives the
-torque of its law; avoidance changes it; the gate lets through what may reach the actuators. The loop reads no message
-and no clock.
+In each tick, in this order: a fault of the state or a gap before it brakes the gate; the controller follows its goals
+and gives the torque of its law; avoidance changes it; the gate lets through what may reach the actuators. The loop
+reads no message and no clock.
 """
 
 from __future__ import annotations
@@ -228,6 +228,8 @@ class ControlLoop:
         obstacles : sequence of Obstacle
             The obstacles in this state.
         """
+        if measurement.fault:
+            self.gate.brake(measurement.fault)
         if measurement.is_restart:
             self._restart(measurement)
         elif fault := self.gaps.fault(measurement.dt):

@@ -24,6 +24,8 @@ POSE_GOALS = ("target_pose", "pose_trajectory")
 JOINT_GOALS = ("joint_trajectory", "target_joint")
 GOAL_TOPICS = (*POSE_GOALS, *JOINT_GOALS)
 """Topics with goals."""
+BRAKED = "braked: "
+"""How the ``frame_id`` of a command begins whose sender brakes."""
 
 
 def link_of(frame_id: str, model: RobotModel) -> str:
@@ -45,6 +47,17 @@ def link_of(frame_id: str, model: RobotModel) -> str:
     if link not in model.frames:
         raise FrameNotFound(link, model.frames)
     return link
+
+
+def braked_frame(reason: str) -> str:
+    """Return the ``frame_id`` of a command that brakes, so that no gate takes it for the torque of a law."""
+    return f"{BRAKED}{reason}"
+
+
+def brake_reason(message: Any) -> str:
+    """Return why the sender of a command brakes; empty when it does not."""
+    frame = str(message.header.frame_id)
+    return (frame.removeprefix(BRAKED) or "no reason given") if frame.startswith(BRAKED) else ""
 
 
 def nanoseconds(stamp: Any) -> int:

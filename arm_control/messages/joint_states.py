@@ -9,10 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from arm_control.control.controllers import Measurement
+from arm_control.control.state_bounds import StateBounds
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
+from arm_control.messages.publisher_lock import publisher_of
 from arm_control.model import RobotModel
+
+TIME_WENT_BACK = "the stamps of the states went back"
 
 
 class Repeated(NamedTuple):
@@ -33,10 +37,13 @@ class Refused(NamedTuple):
     Attributes
     ----------
     error : InputError
-        Why: stale, misnamed, of the wrong length, not finite or out of order.
+        Why: stale, misnamed, of the wrong length, not finite, out of order, not believed or of a second publisher.
+    is_fault : bool
+        Whether an arm in motion must brake at once: the measurement is wrong, not the message.
     """
 
     error: InputError
+    is_fault: bool = False
 
 
 Reading = Measurement | Repeated | Refused
@@ -45,21 +52,35 @@ Reading = Measurement | Repeated | Refused
 class JointStateReader:
     """Reads ``JointState`` messages, live or out of a bag.
 
+    Time starts over with a stamp of 0, as that of a simulation after its reset. Twenty older stamps in a row, or twenty
+    states in a row that follow from each other and not from the last one that was believed, are a fault: the next
+    measurement says so.
+
     Parameters
     ----------
     model : RobotModel
         The arm.
     max_age : float
         Age above which a message is refused [s], from the time stamps of the middleware; 0: never.
+    drives_arm : bool
+        Whether torque follows from the states: then they must be within :class:`StateBounds`, and all of them from one
+        publisher, that of the first good one, until it has been silent for a second.
     """
 
     PATIENCE = 20
-    """Older stamps in a row after which time has started over."""
+    """Messages in a row after which their stamps or positions are believed, as a fault."""
+    SILENCE_NS = 1_000_000_000
+    """Silence after which another publisher may take over [ns]."""
 
-    def __init__(self, model: RobotModel, max_age: float) -> None:
+    def __init__(self, model: RobotModel, max_age: float, *, drives_arm: bool = False) -> None:
         self._model = model
         self._max_age = max_age
+        self._bounds = StateBounds(model) if drives_arm else None
+        self._owner: Any = None
+        self._heard_ns = 0
         self._last: Measurement | None = None
+        self._elsewhere = list[int]()
+        self._bounds_elsewhere = StateBounds(model)
         self._older = 0
         self._names: list[str] | None = None
         self._index = np.zeros(0, dtype=int)
@@ -79,6 +100,9 @@ class JointStateReader:
         try:
             if self._max_age:
                 refuse_stale(info, self._max_age)
+            gid = info.get("publisher_gid")  # since June 2025
+            if self._owner is not None and gid != self._owner:
+                self._refuse_second_publisher(info)
             if message.name != self._names:
                 self._learn_order(message.name)
             q = np.array(message.position, dtype=float)
@@ -87,7 +111,10 @@ class JointStateReader:
             q = q[self._index]
             if last is not None and stamp_ns == last.stamp_ns:
                 return Repeated(stamp_ns)
-            is_restart = last is None or (stamp_ns < last.stamp_ns and self._has_time_started_over(stamp_ns, last))
+            is_older = last is not None and stamp_ns < last.stamp_ns
+            if is_older and stamp_ns:
+                self._count_older(stamp_ns)
+            is_restart = last is None or is_older
             dt = 0.0 if last is None or is_restart else (stamp_ns - last.stamp_ns) / NANOSECONDS
             v = np.array(message.velocity, dtype=float)
             if not len(v):
@@ -96,11 +123,23 @@ class JointStateReader:
                 if len(v) != len(message.name) or not np.isfinite(v).all():
                     v = self._checked(message.name, message.velocity, "velocity")
                 v = v[self._index]
+            fault = TIME_WENT_BACK if is_older and stamp_ns else ""
+            if self._bounds is not None:
+                jump = self._bounds.fault(q, v, dt)
+                if jump and not self._has_moved(stamp_ns, q, v):
+                    return Refused(InputError(jump), is_fault=True)
+                fault = f"the state has jumped ({jump})" if jump else fault
+                self._owner, self._heard_ns = gid, info["received_timestamp"]
         except InputError as error:
             return Refused(error)
         self._older = 0
-        self._last = Measurement(stamp_ns, q, v, dt, is_restart)
+        self._elsewhere.clear()
+        self._last = Measurement(stamp_ns, q, v, dt, is_restart, fault)
         return self._last
+
+    def release(self) -> None:
+        """Let the next publisher take over."""
+        self._owner = None
 
     def _learn_order(self, names: Sequence[str]) -> None:
         """Learn where the arm's joints stand among these; all later messages with the same names are read by it."""
@@ -119,21 +158,47 @@ class JointStateReader:
         self._model.in_joint_order(names, values, what)
         return np.array(values, dtype=float)
 
-    def _has_time_started_over(self, stamp_ns: int, last: Measurement) -> bool:
-        """Zero, or many older stamps in a row, are a new run; a single older stamp is an error."""
+    def _count_older(self, stamp_ns: int) -> None:
+        """Refuse an older stamp, unless it is one of many in a row."""
+        assert self._last is not None
         self._older += 1
-        if stamp_ns == 0 or self._older >= self.PATIENCE:
-            return True
-        raise InputError(
-            f"out of order: stamp {stamp_ns / NANOSECONDS:.3f} s is older than the last,"
-            f" {last.stamp_ns / NANOSECONDS:.3f} s; two publishers?"
-        )
+        if self._older < self.PATIENCE:
+            raise InputError(
+                f"out of order: stamp {stamp_ns / NANOSECONDS:.3f} s is older than the last,"
+                f" {self._last.stamp_ns / NANOSECONDS:.3f} s; two publishers?"
+            )
+
+    def _has_moved(self, stamp_ns: int, q: Array, v: Array) -> bool:
+        """Whether many states in a row follow from each other: the arm is where they say, though it has not gone there.
+
+        Until then the arm counts as being where it was believed last.
+        """
+        assert self._bounds is not None
+        stamps = self._elsewhere
+        dt = (stamp_ns - stamps[-1]) / NANOSECONDS if stamps else 0.0
+        if self._bounds_elsewhere.fault(q, v, dt):
+            stamps.clear()
+            return False
+        stamps.append(stamp_ns)
+        if len(stamps) < self.PATIENCE:
+            return False
+        self._bounds.fault(q, v, 0.0)
+        return True
+
+    def _refuse_second_publisher(self, info: dict[str, Any]) -> None:
+        """Refuse a message of another publisher than before, unless that one is silent."""
+        if info["received_timestamp"] - self._heard_ns <= self.SILENCE_NS:
+            raise InputError(f"second publisher of joint states: {publisher_of(info).hex()}")
 
     def _difference(self, q: Array, dt: float) -> Array:
         """Velocity from the difference of positions, for a driver that sends none."""
         if self._last is None or dt <= 0.0:
             return np.zeros_like(q)
-        return (q - self._last.q) / dt
+        with np.errstate(over="ignore"):
+            v = (q - self._last.q) / dt
+        if not np.isfinite(v).all():
+            raise InputError(f"position is absurd: it differs by {np.abs(q - self._last.q).max():g} from the last")
+        return v
 
 
 def refuse_stale(info: dict[str, Any], max_age: float) -> None:

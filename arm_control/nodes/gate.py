@@ -6,26 +6,19 @@ a process of its own, between the controller (``effort_in``) and the driver.
 
 from __future__ import annotations
 
-import math
-import time
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from arm_control.control.controllers import Measurement
-from arm_control.control.effort_gate import EffortGate, GateOutput, GateParameters
+from arm_control.control.effort_gate import GateParameters, GateState
 from arm_control.core.parameters import group
-from arm_control.core.time import NANOSECONDS
-from arm_control.exceptions import InputError
-from arm_control.messages.fields import nanoseconds
-from arm_control.messages.joint_states import JointStateReader, Refused, Repeated
-from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters, run
+from arm_control.messages.fields import braked_frame
+from arm_control.messages.gate_process import Answers, GateProcess
+from arm_control.nodes.support.arm_node import IN_USE, ArmNode, ArmNodeParameters, run
 from arm_control.nodes.support.conversions import ros
-from arm_control.nodes.support.diagnostics import OK, WARN, Diagnostics, Rate
-from arm_control.nodes.support.publisher_lock import PublisherLock
+from arm_control.nodes.support.diagnostics import OK, WARN, Diagnostics, GateStatePublisher, Rate
 from arm_control.nodes.support.qos import STATE
 
 
@@ -37,108 +30,66 @@ class GateNodeParameters(ArmNodeParameters):
 
 
 class GateNode(ArmNode[GateNodeParameters]):
-    """``EffortGate`` as a process of its own; the rules are in ``arm_control.control.effort_gate``."""
+    """``GateProcess`` as a node; the rules are in ``arm_control.messages.gate_process``."""
 
     def __init__(self) -> None:
         super().__init__("gate", GateNodeParameters)
-        self._lock = PublisherLock(math.inf if self.parameters.lock_step else PublisherLock.SILENCE)
         self._rate = Rate()
-        self._gate: EffortGate | None = None
-        self._open: Measurement | None = None
-        self._last: Measurement | None = None
-        self._early: tuple[JointState, dict[str, Any]] | None = None
-        self._answer: GateOutput | None = None
+        self._process: GateProcess | None = None
         self._commands = self.create_publisher(JointState, "joint_commands", self.state_qos())
         self._array = self.create_publisher(Float64MultiArray, "effort_controller/commands", STATE)
-        self.serve_enable(lambda: self._gate, self._lock.release)
+        self._state = GateStatePublisher(self)
+        self.why_model_stays = lambda: "" if self._process is None or self._process.may_take_model else IN_USE
+        self.serve_enable(lambda: None if self._process is None else self._process.gate, self._on_enabled)
         self._diagnostics = Diagnostics(self)
         self.find_model()
 
     def on_model(self, first: bool) -> None:
         """Make the gate for this robot and listen."""
-        p = self.parameters
-        self._max_age = 0.0 if p.lock_step else p.gate.max_age
-        self._reader = JointStateReader(self.model, self._max_age)
-        self._gate = EffortGate(self.model, p.gate)
+        p, before = self.parameters, self._process
+        self._process = GateProcess(self.model, p.gate, self.rejections.add, lock_step=p.lock_step)
+        if before is not None:
+            self._process.gate.succeed(before.gate)
         if first:
             self.control_path.subscribe(JointState, "joint_states", self._on_state, STATE)
             self.control_path.subscribe(JointState, "effort_in", self._on_effort, STATE)
-            self.control_path.every(p.gate.max_age / 4 or 0.005, self._watch)
+            self.control_path.every(self._process.looking_period, self._look)
 
     def _on_state(self, message: JointState, info: dict[str, Any]) -> None:
-        assert self._gate is not None
-        reading = self._reader.read(message, info)
-        if isinstance(reading, Refused):
-            self.rejections.add("joint_states", reading.error)
-            return
-        if isinstance(reading, Repeated):
-            self._repeat()
-            return
-        self._received_at = time.monotonic()
-        if reading.is_restart:
-            self._gate.reset()
-            self._answer = None
-        elif self._open is not None and not self.parameters.lock_step:
-            self._tick(self._open)
-        self._open = self._last = reading
-        if self._early is not None:
-            self._on_effort(*self._early)
+        assert self._process is not None
+        self._publish(self._process.on_state(message, info))
 
     def _on_effort(self, message: JointState, info: dict[str, Any]) -> None:
-        """Let a command through for the open state; one that comes a period before its state waits for it."""
-        assert self._gate is not None
-        stamp_ns = nanoseconds(message.header.stamp)
-        self._early = None
-        period = self._gate.period or self.parameters.gate.max_age
-        try:
-            self._lock.check(info)
-            if self._last is None or 0 < stamp_ns - self._last.stamp_ns <= round(period * NANOSECONDS):
-                self._early = (message, info)
-            elif self._open is None and stamp_ns <= self._last.stamp_ns:
-                self._repeat()
-            else:
-                self._gate.offer(message.name, message.effort, (self._last.stamp_ns - stamp_ns) / NANOSECONDS)
-                self._lock.take(info)
-                if self._open is not None:
-                    self._tick(self._open)
-        except InputError as error:
-            self.rejections.add("effort_in", error)
+        assert self._process is not None
+        self._publish(self._process.on_effort(message, info))
 
-    def _repeat(self) -> None:
-        """The state is answered already: the same answer again, computed once."""
-        if self._open is None and self._last is not None and self._answer is not None:
-            self._publish(self._answer, self._last.stamp_ns)
+    def _look(self) -> None:
+        assert self._process is not None
+        self._publish(self._process.look())
 
-    def _tick(self, state: Measurement) -> None:
-        """Answer a state: with the offered command, or without one."""
-        assert self._gate is not None
-        output = self._gate.tick(self.model.evaluate(state.q, state.v), state.dt)
-        self._open, self._answer = None, output
-        self._rate.tick()
-        self._publish(output, state.stamp_ns)
+    def _on_enabled(self) -> None:
+        assert self._process is not None
+        self._process.release()
 
-    def _publish(self, output: GateOutput, stamp_ns: int) -> None:
-        self._commands.publish(ros.joint_state(self.model.joint_names, stamp_ns, effort=output.tau))
-        self._array.publish(Float64MultiArray(data=ros.doubles(output.tau)))
-
-    def _watch(self) -> None:
-        """No state for too long: carry the weight where the arm was seen last."""
-        if self._last is None or self._gate is None or not self._max_age:
-            return
-        silence = time.monotonic() - self._received_at
-        if silence > self._max_age:
-            self._gate.brake(f"no state for {silence * 1e3:.0f} ms")
-            terms = self.model.evaluate(self._last.q, np.zeros(self.model.nv))
-            self._publish(self._gate.tick(terms, self._max_age / 4), self._last.stamp_ns)
+    def _publish(self, answers: Answers) -> None:
+        for output, stamp_ns in answers:
+            message = ros.joint_state(self.model.joint_names, stamp_ns, effort=output.tau)
+            if output.state is GateState.BRAKED:
+                message.header.frame_id = braked_frame(output.reason)
+            self._commands.publish(message)
+            self._array.publish(Float64MultiArray(data=message.effort))
+            self._rate.tick()
+            self._state.publish(output)
 
     def health(self) -> tuple[bytes, str, dict[str, object]]:
         """Level, sentence and figures for ``/diagnostics``."""
         figures: dict[str, object] = {"rate [Hz]": self._rate.read()}
-        if self._gate is not None:
-            figures["success rate [%]"] = 100.0 * self._gate.success_rate
-            figures["braked"] = self._gate.is_braked
+        if self._process is not None:
+            figures["success rate [%]"] = 100.0 * self._process.gate.success_rate
+            figures["braked"] = self._process.gate.is_braked
+            figures["blind"] = self._process.is_blind
         figures.update(self.rejections.figures())
-        reason = "no robot_description yet" if self._gate is None else self._gate.reason
+        reason = "no robot_description yet" if self._process is None else self._process.gate.reason
         return (WARN, reason, figures) if reason else (OK, "passing commands", figures)
 
 

@@ -6,6 +6,8 @@ gate sees how old it is; when nothing comes in, nothing goes out, and the gate b
 
 from __future__ import annotations
 
+import math
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,11 +22,14 @@ from arm_control.exceptions import ArmControlError, InputError
 from arm_control.messages.fields import nanoseconds
 from arm_control.messages.joint_states import JointStateReader, Refused
 from arm_control.model import Terms
-from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters, run
+from arm_control.nodes.support.arm_node import IN_USE, ArmNode, ArmNodeParameters, run
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.diagnostics import OK, WARN, Diagnostics, Rate
 from arm_control.nodes.support.obstacle_subscription import CountedObstacles, warn_about_capsules
 from arm_control.nodes.support.qos import STATE
+
+SILENCE = 1.0
+"""Time without a command after which another robot may be taken [s]."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,8 @@ class ObstacleAvoidanceNode(ArmNode[AvoidanceNodeParameters]):
         self._figures = {
             name: self.create_publisher(Float64, f"avoidance/{name}", STATE) for name in ("distance", "task_share")
         }
+        self._passed_at = -math.inf
+        self.why_model_stays = lambda: IN_USE if time.monotonic() - self._passed_at < SILENCE else ""
         self._diagnostics = Diagnostics(self)
         self.find_model()
 
@@ -61,7 +68,7 @@ class ObstacleAvoidanceNode(ArmNode[AvoidanceNodeParameters]):
     def on_model(self, first: bool) -> None:
         """Make the law for this robot and listen."""
         self._max_age = 0.0 if self.parameters.lock_step else self.parameters.max_age
-        self._reader = JointStateReader(self.model, self._max_age)
+        self._reader = JointStateReader(self.model, self._max_age, drives_arm=True)
         self._measurement = self._terms = None
         if self._obstacles is None:
             self._obstacles = CountedObstacles(self)
@@ -108,7 +115,10 @@ class ObstacleAvoidanceNode(ArmNode[AvoidanceNodeParameters]):
             return
         self._output = self._avoidance.tick(self._terms, self._obstacles.newest(measurement))
         names = self.model.joint_names
-        self._efforts.publish(ros.joint_state(names, stamp_ns, effort=self._output.combined(tau)))
+        passed = ros.joint_state(names, stamp_ns, effort=self._output.combined(tau))
+        passed.header.frame_id = message.header.frame_id  # says whether the controller brakes
+        self._efforts.publish(passed)
+        self._passed_at = time.monotonic()
         self._rate.tick()
         if self._count % self.parameters.telemetry_every == 0:
             self._torque.publish(ros.joint_state(names, stamp_ns, effort=self._output.tau))

@@ -55,11 +55,26 @@ def test_a_restart_resets_gate_law_gap_and_disturbance(ur5: RobotModel):
     assert loop.tick(state(3)).gate.state is GateState.BRAKED
     assert law.calls[-1][0]
     np.testing.assert_array_equal(law.calls[-1][1], np.ones(6))
-    result = loop.tick(state(0))
+    assert loop.tick(state(0)).gate.state is GateState.BRAKED, "no message releases a brake"
+    loop.gate.enable()
+    result = loop.tick(state(1))
     assert result.gate.state is GateState.PASSING
     assert law.calls[-1] == (False, None)
     assert [q.tolist() for q in law.restarts] == [Q.tolist()] * 2
     assert not loop.tick(state(4, dt=0.004)).gate.reason, "the period is unknown after a restart"
+
+
+def test_a_state_with_a_fault_brakes_and_keeps_the_last_torque(ur5: RobotModel):
+    """Also where the fault is that time has started over."""
+    for is_restart in (False, True):
+        law = HoldingLaw(ur5)
+        loop = ControlLoop(ur5, law, GateParameters())
+        law.extra = np.full(6, 3.0)
+        for k in range(10):
+            before = loop.tick(state(k)).gate.tau
+        result = loop.tick(state(10)._replace(is_restart=is_restart, fault="a test"))
+        assert result.gate.reason == "a test"
+        assert np.abs(result.gate.tau - before).max() <= 1.0 + 1e-9
 
 
 @pytest.mark.parametrize("waits", [False, True])

@@ -106,7 +106,7 @@ def check_torque(
         if (np.abs(asked) <= LARGEST * model.tau_max).all():
             gate.offer(model.joint_names, asked)
         else:
-            with pytest.raises(InputError, match="finite|absurd"):
+            with pytest.raises(InputError, match=r"finite|absurd"):
                 gate.offer(model.joint_names, asked)
         before, tau = tau, gate.tick(output.state, dt).tau
         assert np.isfinite(tau).all()

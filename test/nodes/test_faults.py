@@ -15,7 +15,7 @@ from std_srvs.srv import SetBool
 
 from arm_control import RobotModel, urdf_path
 from arm_control.control.effort_gate import AT_REST, GateParameters
-from arm_control.messages.fields import nanoseconds
+from arm_control.messages.fields import brake_reason, nanoseconds
 from arm_control.nodes.support.conversions import ros
 
 RATE = GateParameters().rate_limit
@@ -125,26 +125,43 @@ SAYS = {
 }
 
 
-def test_bad_joint_states(moving, ur5):
+def test_a_second_publisher_of_states_is_refused(moving, ur5):
+    """With newer stamps, at another place: nothing of it is believed."""
     intruder = moving.publisher(JointState, "joint_states")
 
-    def intrude(kind: str) -> bool:
-        """Send a bad state; whether the controller has refused one of this sort: it hears only the newest."""
+    def intrude() -> bool:
         next_state(moving)
-        message = ros.joint_state(ur5.joint_names, 0, position=np.array(HOME), velocity=np.zeros(6))
-        BAD[kind](message)
-        message.header.stamp = moving.states[-1].header.stamp
-        intruder.publish(message)
-        return f"joint_states refused: {SAYS[kind]}" in moving.log("osc")
+        newer = nanoseconds(moving.states[-1].header.stamp) + 2_000_000
+        intruder.publish(
+            ros.joint_state(ur5.joint_names, newer, position=np.array(HOME) + 0.5, velocity=np.full(6, 9.0))
+        )
+        return "joint_states refused: second publisher of joint states" in moving.log("osc")
 
-    for kind in [*BAD] * 10:
-        intrude(kind)
-    for kind in BAD:
-        moving.spin(partial(intrude, kind), what=SAYS[kind])
-    good = [state for state in moving.states if state.effort]
-    moving.states[:] = good
+    moving.spin(intrude, what="the refusal")
+    for _ in range(50):
+        intrude()
+    moving.states[:] = [state for state in moving.states if state.effort]
     assert_reaches(moving, ur5, moving.goal)
     assert_no_jump([state for state in moving.states if state.effort], ur5)
+
+
+def test_bad_joint_states(rig, ur5):
+    """Each is refused by name; whoever waits hears that at once; the next good state is answered."""
+    rig.start("osc", robot_description=urdf_path("ur5").read_text(), lock_step=True)
+    driver = rig.publisher(JointState, "joint_states")
+    rig.driver = driver
+    show_state(rig, ur5, MS)
+    rig.spin(lambda: rig.commands)
+    for step, kind in enumerate([*BAD], start=2):
+        message = ros.joint_state(ur5.joint_names, step * MS, position=np.array(HOME), velocity=np.zeros(6))
+        BAD[kind](message)
+        driver.publish(message)
+        rig.spin(lambda kind=kind: f"joint_states refused: {SAYS[kind]}" in rig.log("osc"), what=SAYS[kind])
+        rig.spin(lambda step=step: nanoseconds(rig.commands[-1].header.stamp) == step * MS)
+        assert brake_reason(rig.commands[-1])
+    show_state(rig, ur5, 10 * MS)
+    rig.spin(lambda: nanoseconds(rig.commands[-1].header.stamp) == 10 * MS)
+    assert not brake_reason(rig.commands[-1])
 
 
 @pytest.mark.real_time
@@ -308,7 +325,7 @@ def test_the_command_line_enables_every_gate_and_nothing_else(rig, ur5):
     rig.start("simulator", "-r", "__ns:=/cell", robot="ur5", initial_position=HOME, **slow)
     called = []
     rig.node.create_service(SetBool, "/cell/camera/enable", lambda request, response: called.append(1) or response)
-    for name in ("osc", "simulator"):
+    for name in ("simulator", "osc"):  # the other way round the simulator would brake because the controller does
         rig.spin(lambda n=name: "robot with joints" in rig.log(n))
         assert rig.call(f"cell/{name}/enable", SetBool.Request(data=False)).message == "disabled"
     elsewhere = rig.run("elsewhere", "-m", "arm_control.app.cli", "enable", "--namespace", "elsewhere")

@@ -23,13 +23,15 @@ from std_srvs.srv import SetBool
 from arm_control.control.effort_gate import EffortGate
 from arm_control.core.parameters import Parameters, group, parameter, refuse_unknown
 from arm_control.exceptions import ArmControlError
+from arm_control.messages.publisher_lock import Rejections
 from arm_control.model import RobotModel
 from arm_control.model.arm_parameters import ArmParameters
 from arm_control.nodes.support.polling import ControlPath, SpinLoop
-from arm_control.nodes.support.publisher_lock import Rejections
 from arm_control.nodes.support.qos import LATCHED, LOSSLESS, STATE
 
 MAX_DOMAIN = 232
+IN_USE = "another robot is taken only while the arm is braked and at rest"
+"""Why a node that moves an arm keeps its model."""
 ROS_OWN = ("use_sim_time", "start_type_description_service", "qos_overrides.")
 """How parameters begin that every node has by itself."""
 
@@ -63,6 +65,8 @@ class ArmNode(Node, Generic[P_co]):
         The robot; set when ``ready``.
     rejections : Rejections
         Counts of refused messages.
+    why_model_stays : callable
+        Returns why another robot must not be taken now; empty when it may.
 
     Parameters
     ----------
@@ -86,6 +90,7 @@ class ArmNode(Node, Generic[P_co]):
         super().__init__(name, automatically_declare_parameters_from_overrides=True)
         self.control_path = ControlPath(self)
         self.rejections = Rejections(self.get_logger())
+        self.why_model_stays: Callable[[], str] = lambda: ""
         self.ready = False
         self._class = parameter_class
         self._is_showing = False
@@ -209,6 +214,9 @@ class ArmNode(Node, Generic[P_co]):
     def _on_description(self, message: String) -> None:
         """Take a robot; a second publisher of the same one (robot_state_publisher) changes nothing."""
         if message.data == self._known_description:
+            return
+        if why := self.why_model_stays():
+            self.get_logger().error(f"robot_description refused: {why}")
             return
         try:
             self.take_model(message.data)

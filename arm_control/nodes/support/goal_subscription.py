@@ -12,9 +12,9 @@ from trajectory_msgs.msg import MultiDOFJointTrajectory
 
 from arm_control.exceptions import ArmControlError
 from arm_control.messages.fields import pose_goal_of
+from arm_control.messages.publisher_lock import publisher_of
 from arm_control.motion.pose_follower import PoseFollower
 from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters
-from arm_control.nodes.support.publisher_lock import publisher_of
 from arm_control.nodes.support.qos import EVENTS, LATCHED_EVENTS
 
 

@@ -14,9 +14,9 @@ from sensor_msgs.msg import JointState
 from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control.messages.fields import nanoseconds
+from arm_control.messages.publisher_lock import publisher_of
 from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters
 from arm_control.nodes.support.conversions import ros
-from arm_control.nodes.support.publisher_lock import publisher_of
 from arm_control.nodes.support.qos import EVENTS, STATE
 from arm_control.simulation.obstacle_schedule import NAMESPACE, ObstacleSchedule
 from arm_control.simulation.world import World

@@ -20,19 +20,20 @@ from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool, Trigger
 
 from arm_control.control.effort_gate import EffortGate, GateOutput, GateParameters
+from arm_control.control.state_prediction import is_at_rest
 from arm_control.core.files import urdf_path
 from arm_control.core.parameters import group, parameter
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import ArmControlError, InputError, SimulationDiverged
 from arm_control.maths.poses import Array
-from arm_control.messages.fields import nanoseconds
+from arm_control.messages.fields import brake_reason, nanoseconds
+from arm_control.messages.publisher_lock import PublisherLock
 from arm_control.model import Terms
 from arm_control.model.urdf.load import read_source
-from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters
+from arm_control.nodes.support.arm_node import IN_USE, ArmNode, ArmNodeParameters
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.diagnostics import ERROR, OK, WARN, AnswerLatency, Diagnostics, Rate
 from arm_control.nodes.support.polling import StepPacer
-from arm_control.nodes.support.publisher_lock import PublisherLock
 from arm_control.nodes.support.qos import COMMANDS, LATCHED, STATE
 from arm_control.simulation.scenario import world_of
 
@@ -93,6 +94,7 @@ class PlantNode(ArmNode[P_co]):
         self.create_service(SetBool, "~/pause", self._on_pause)
         self.create_service(Trigger, "~/step", self._on_step)
         self.create_service(Trigger, "~/reset", self._on_reset)
+        self.why_model_stays = self._why_model_stays
         self._diagnostics = Diagnostics(self)
         if self.parameters.robot:
             description, _ = read_source(urdf_path(self.parameters.robot))
@@ -100,6 +102,10 @@ class PlantNode(ArmNode[P_co]):
             self._description.publish(String(data=description))
         else:
             self.find_model()
+
+    def _why_model_stays(self) -> str:
+        may_change = not self.ready or self.output is None or (self.gate.is_braked and is_at_rest(self.simulator.v))
+        return "" if may_change else IN_USE
 
     def make_simulator(self) -> Any:
         """Return what does the physics of ``self.model``: q, v, steps, step(tau), load(tau) and reset() are needed."""
@@ -125,7 +131,10 @@ class PlantNode(ArmNode[P_co]):
         p = self.parameters
         self._world = world_of(p.world)
         self.simulator = self.make_simulator()
+        before = None if first else self.gate
         self.gate = EffortGate(self.model, p.gate)
+        if before is not None:
+            self.gate.succeed(before)
         self._tick_ns = round(p.timestep * NANOSECONDS)
         self.paused, self._published_ns = p.start_paused, -1
         if not first:
@@ -148,11 +157,25 @@ class PlantNode(ArmNode[P_co]):
             return
         age = (self.stamp_ns - stamp_ns) / NANOSECONDS
         repeated = stamp_ns == self._accepted_ns
-        if self._accept(self._lock, "joint_commands", message.name, message.effort, age, info, repeated):
+        if reason := brake_reason(message):
+            self._on_braked_controller(reason, info)
+        elif self._accept(self._lock, "joint_commands", message.name, message.effort, age, info, repeated):
             self._accepted_ns = stamp_ns
             self._latency.on_command(stamp_ns, info["received_timestamp"])
             if self.parameters.lock_step:
                 self._step_when_due()
+
+    def _on_braked_controller(self, reason: str, info: dict[str, Any]) -> None:
+        """Brake with a controller that brakes: its torque is no command."""
+        if self.paused or self.gate.is_braked:
+            return
+        try:
+            self._lock.check(info)
+            self.gate.offer_brake(reason)
+        except InputError as error:
+            self.rejections.add("joint_commands", error)
+        if self.gate.is_braked:
+            self.log_brake()
 
     def _on_array(self, message: Float64MultiArray, info: dict[str, Any]) -> None:
         """A command without a stamp, from any effort controller; where there are stamped ones, they count."""
@@ -302,7 +325,7 @@ class PlantNode(ArmNode[P_co]):
 
     def start_again(self) -> None:
         """Forget what was before time zero."""
-        self.gate.reset()
+        self.gate = EffortGate(self.model, self.parameters.gate)
         self._listen_to_anyone()
         self.failure, self.output, self._published_ns = "", None, -1
 

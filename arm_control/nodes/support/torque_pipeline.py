@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -14,12 +15,14 @@ from std_msgs.msg import Float64, Float64MultiArray
 
 from arm_control.control.avoidance.obstacles import Obstacle
 from arm_control.control.controllers import Measurement
-from arm_control.control.effort_gate import EffortGate, GateParameters
+from arm_control.control.effort_gate import EffortGate, GateParameters, GateState
 from arm_control.control.loop import ControlLoop, TickResult
+from arm_control.control.state_prediction import is_at_rest
 from arm_control.core.parameters import group, parameter
 from arm_control.core.time import NANOSECONDS
+from arm_control.messages.fields import braked_frame, nanoseconds
 from arm_control.messages.joint_states import JointStateReader, Refused
-from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters
+from arm_control.nodes.support.arm_node import IN_USE, ArmNode, ArmNodeParameters
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.diagnostics import OK, WARN, Durations
 from arm_control.nodes.support.qos import LATCHED, STATE
@@ -105,7 +108,9 @@ class TorquePipeline:
         self._terms: dict[str, Publisher] = {
             name: node.create_publisher(JointState, f"torque_terms/{name}", STATE) for name in (*torque_terms, "gate")
         }
-        node.serve_enable(self._gate)
+        self._result: TickResult | None = None
+        node.serve_enable(self._gate, self._on_enabled)
+        node.why_model_stays = self._why_model_stays
 
     def start(self, loop: ControlLoop, hooks: PipelineHooks) -> None:
         """Run a loop on the states of the node's robot, from now on.
@@ -119,7 +124,9 @@ class TorquePipeline:
         """
         p = self._node.parameters
         is_first = self.loop is None
-        self._reader = JointStateReader(self._node.model, 0.0 if p.lock_step else p.gate.max_age)
+        if self.loop is not None:
+            loop.gate.succeed(self.loop.gate)
+        self._reader = JointStateReader(self._node.model, 0.0 if p.lock_step else p.gate.max_age, drives_arm=True)
         self.loop = loop
         self._hooks = hooks
         self._answer = JointState(name=list(self._node.model.joint_names))
@@ -139,13 +146,21 @@ class TorquePipeline:
     def _gate(self) -> EffortGate | None:
         return None if self.loop is None else self.loop.gate
 
+    def _on_enabled(self) -> None:
+        self._reader.release()
+
+    def _why_model_stays(self) -> str:
+        result = self._result
+        may_change = result is None or (result.gate.state is GateState.BRAKED and is_at_rest(result.measurement.v))
+        return "" if may_change else IN_USE
+
     # -- one tick --------------------------------------------------------------------------------
 
     def _on_joint_state(self, message: JointState, info: dict[str, Any]) -> None:
         start = time.perf_counter()
         reading = self._reader.read(message, info)
         if isinstance(reading, Refused):
-            self._node.rejections.add("joint_states", reading.error)
+            self._refuse(reading, nanoseconds(message.header.stamp))
             return
         if isinstance(reading, Measurement):
             assert self.loop is not None
@@ -158,11 +173,28 @@ class TorquePipeline:
             publisher.publish(report)
         self._duration.add(time.perf_counter() - start)
 
+    def _refuse(self, reading: Refused, stamp_ns: int) -> None:
+        """Count a refused state. After a wrong measurement brake at once: whoever waits for torque hears that."""
+        self._node.rejections.add("joint_states", reading.error)
+        if self.loop is None or self._now_ns is None:
+            return
+        if reading.is_fault:
+            self.loop.gate.brake(str(reading.error))
+        if reading.is_fault or self._node.parameters.lock_step:
+            refusal = ros.joint_state(self._node.model.joint_names, stamp_ns, effort=self._answer.effort)
+            refusal.header.frame_id = braked_frame(str(reading.error))
+            self._commands.publish(refusal)
+
     def _publish(self, result: TickResult) -> None:
         """Publish the torque; the rest may wait."""
-        stamp, effort = self._answer.header.stamp, ros.doubles(result.gate.tau)
-        stamp.sec, stamp.nanosec = divmod(result.measurement.stamp_ns, NANOSECONDS)
+        header, effort = self._answer.header, array("d", result.gate.tau)
+        header.stamp.sec, header.stamp.nanosec = divmod(result.measurement.stamp_ns, NANOSECONDS)
+        if result.gate.state is GateState.BRAKED:
+            header.frame_id = braked_frame(result.gate.reason)
+        elif header.frame_id:
+            header.frame_id = ""
         self._answer.effort = effort
+        self._result = result
         self._now_ns = result.measurement.stamp_ns
         self._commands.publish(self._answer)
         if self._node.parameters.publish_effort_array:

@@ -11,10 +11,10 @@ from std_srvs.srv import Trigger
 
 from arm_control.exceptions import InputError, cause_of
 from arm_control.messages.joint_states import JointStateReader
+from arm_control.messages.publisher_lock import PublisherLock, Rejections
 from arm_control.model import RobotModel
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.plant_node import PlantNode
-from arm_control.nodes.support.publisher_lock import PublisherLock, Rejections
 from arm_control.nodes.tools.run_monitor import MonitorNode
 
 FIRST, SECOND = ({"publisher_gid": {"data": [number] * 16}} for number in (1, 2))

@@ -1,0 +1,236 @@
+"""The gate as a process of its own, between a controller and a driver: states and commands come in, either may stop.
+
+An effort controller of a driver holds the last torque that it got, so the gate answers every state, with a command or
+without one, and goes on when states stop: then it brakes on a prediction of the state
+(:mod:`arm_control.control.state_prediction`), until the arm is predicted to rest, and carries its weight there. No
+message ends it: what must not be used is refused and counted.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from arm_control.control.controllers import Measurement
+from arm_control.control.effort_gate import EffortGate, GateOutput, GateParameters
+from arm_control.control.loop import GapWatch
+from arm_control.control.state_prediction import StatePrediction, is_at_rest
+from arm_control.core.time import NANOSECONDS
+from arm_control.exceptions import InputError
+from arm_control.messages.fields import brake_reason, nanoseconds
+from arm_control.messages.joint_states import JointStateReader, Refused, Repeated
+from arm_control.messages.publisher_lock import PublisherLock
+from arm_control.model import RobotModel
+
+SILENCE = 0.02
+"""Time without a state after which the gate brakes, where ``max_age`` does not say [s]."""
+LOOKS = 8
+"""Looks at the clock within that time."""
+LONGEST_BLIND = 1.0
+"""Time after which a state is no longer predicted [s]."""
+
+
+class GateAnswer(NamedTuple):
+    """What the driver gets.
+
+    Attributes
+    ----------
+    output : GateOutput
+        The torque, and the state of the gate.
+    stamp_ns : int
+        Stamp of the state that it answers, or of the last one [ns].
+    """
+
+    output: GateOutput
+    stamp_ns: int
+
+
+Answers = list[GateAnswer]
+Refuse = Callable[[str, InputError], object]
+"""Counts a refused message of a topic."""
+
+
+class GateProcess:
+    """A gate, the reader of its states and the lock on its commands.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    parameters : GateParameters
+        Limits of the gate.
+    refuse : callable
+        Called for each refused message.
+    lock_step : bool
+        Whether each state waits for its command: nothing is stale then, and no clock counts.
+    clock : callable
+        Returns the time of a steady clock [s].
+
+    Attributes
+    ----------
+    gate : EffortGate
+        The gate.
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        parameters: GateParameters,
+        refuse: Refuse,
+        *,
+        lock_step: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.gate = EffortGate(model, parameters)
+        self._model = model
+        self._refuse = refuse
+        self._lock_step = lock_step
+        self._clock = clock
+        self._reader = JointStateReader(model, 0.0 if lock_step else parameters.max_age, drives_arm=True)
+        self._lock = PublisherLock(math.inf if lock_step else PublisherLock.SILENCE, clock)
+        self._gaps = GapWatch(None if lock_step else parameters.max_missed)
+        self._silence = parameters.max_age or SILENCE
+        self._open: Measurement | None = None
+        self._last: Measurement | None = None
+        self._seen_at = 0.0
+        self._early: tuple[Any, dict[str, Any]] | None = None
+        self._answer: GateOutput | None = None
+        self._prediction: StatePrediction | None = None
+        self._blind_at = 0.0
+
+    @property
+    def looking_period(self) -> float:
+        """Time between two calls of :meth:`look` [s]."""
+        return self._silence / LOOKS
+
+    @property
+    def is_blind(self) -> bool:
+        """Whether it brakes on a predicted state."""
+        return self._prediction is not None
+
+    @property
+    def may_take_model(self) -> bool:
+        """Whether the arm is braked and at rest, or has never been seen: another model may be taken."""
+        return self._last is None or (self.gate.is_braked and not self.is_blind and is_at_rest(self._last.v))
+
+    def release(self) -> None:
+        """Listen to whoever publishes states and commands next: the gate has been enabled."""
+        self._lock.release()
+        self._reader.release()
+
+    def on_state(self, message: Any, info: dict[str, Any]) -> Answers:
+        """Take a ``JointState`` of the driver, and answer the state before if nobody has.
+
+        Parameters
+        ----------
+        message : JointState
+            The message.
+        info : dict
+            Time stamps and publisher, from the middleware.
+        """
+        reading = self._reader.read(message, info)
+        if isinstance(reading, Refused):
+            self._refuse("joint_states", reading.error)
+            if reading.is_fault and self._last is not None:
+                return self._brake_blindly(str(reading.error))
+            return []
+        if isinstance(reading, Repeated):
+            return self._repeated()
+        answers: Answers = []
+        self._see(reading)
+        if reading.fault:
+            self.gate.brake(reading.fault)
+        if reading.is_restart:
+            self.gate.reset()
+            self._gaps.restart()
+            self._answer = None
+        else:
+            if fault := self._gaps.fault(reading.dt):
+                self.gate.brake(fault)
+            if self._open is not None and not self._lock_step:
+                answers = [self._tick(self._open)]
+        self._open = self._last = reading
+        early, self._early = self._early, None
+        return answers if early is None else answers + self.on_effort(*early)
+
+    def on_effort(self, message: Any, info: dict[str, Any]) -> Answers:
+        """Let a command through for the open state; one that comes a period before its state waits for it.
+
+        Parameters
+        ----------
+        message : JointState
+            The command.
+        info : dict
+            Time stamps and publisher, from the middleware.
+        """
+        stamp_ns = nanoseconds(message.header.stamp)
+        self._early = None
+        period = self.gate.period or self.gate.parameters.max_age
+        try:
+            self._lock.check(info)
+            if self._last is None or 0 < stamp_ns - self._last.stamp_ns <= round(period * NANOSECONDS):
+                self._early = (message, info)
+            elif reason := brake_reason(message):
+                self._lock.take(info)
+                self.gate.offer_brake(reason)
+            elif self._open is None and stamp_ns <= self._last.stamp_ns:
+                return self._repeated()
+            else:
+                self.gate.offer(message.name, message.effort, (self._last.stamp_ns - stamp_ns) / NANOSECONDS)
+                self._lock.take(info)
+                if self._open is not None:
+                    return [self._tick(self._open)]
+        except InputError as error:
+            self._refuse("effort_in", error)
+        return []
+
+    def look(self) -> Answers:
+        """Look at the clock, every :attr:`looking_period`: brake when states have stopped."""
+        if self._last is None or self._lock_step:
+            return []
+        silence = self._clock() - self._seen_at
+        if silence <= self._silence * (1.0 - 1.0 / LOOKS) and not self.is_blind:
+            return []
+        return self._brake_blindly(f"no state for {silence * 1e3:.0f} ms")
+
+    # -- steps ------------------------------------------------------------------------------------
+
+    def _see(self, state: Measurement) -> None:
+        self._seen_at = self._clock()
+        if self._prediction is not None:
+            self._prediction = None
+            self.gate.forget_hold()
+
+    def _tick(self, state: Measurement) -> GateAnswer:
+        """Answer a state: with the offered command, or without one."""
+        output = self.gate.tick(self._model.evaluate(state.q, state.v), state.dt)
+        self._open, self._answer = None, output
+        return GateAnswer(output, state.stamp_ns)
+
+    def _repeated(self) -> Answers:
+        """The state is answered already: the same answer again, computed once."""
+        if self._open is None and self._last is not None and self._answer is not None:
+            return [GateAnswer(self._answer, self._last.stamp_ns)]
+        return []
+
+    def _brake_blindly(self, reason: str) -> Answers:
+        """Brake on the predicted state."""
+        assert self._last is not None
+        self.gate.brake(reason)
+        now, state = self._clock(), self._last
+        tau = self._model.gravity(state.q) if self._answer is None else self._answer.tau
+        if self._prediction is None:
+            self._prediction, self._open = StatePrediction(self._model, state.q, state.v), None
+            self._prediction.go_on(tau, min(now - self._seen_at, self._silence))
+        elif now - self._seen_at < LONGEST_BLIND and not self._prediction.is_at_rest:
+            self._prediction.go_on(tau, min(now - self._blind_at, self._silence))
+        else:
+            self._prediction.v = np.zeros_like(state.v)
+        terms = self._model.evaluate(self._prediction.q, self._prediction.v)
+        self._answer = self.gate.tick(terms, now - self._blind_at)
+        self._blind_at = now
+        return [GateAnswer(self._answer, state.stamp_ns)]

@@ -1,0 +1,72 @@
+"""Bounds of measured states: what an arm does passes, what it cannot do is named with its joint."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from arm_control.control.state_bounds import StateBounds
+from arm_control.model import RobotModel
+
+MS = 1e-3
+HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
+
+
+def moving(t: float, w: float = 8.0) -> tuple[np.ndarray, np.ndarray]:
+    """A swing of all joints, three times as fast as they may [rad, rad/s]."""
+    return HOME + 1.2 * np.sin(w * t), np.full(6, 1.2 * w * np.cos(w * t))
+
+
+@pytest.mark.parametrize("dt", [MS / 8, MS, 10 * MS, 20 * MS, 0.1])
+def test_a_fast_swing_is_believed_with_noise_and_delay(ur5: RobotModel, dt: float):
+    """Encoders of 0.003 rad, velocities that are 2 ms late and noisy."""
+    bounds, rng = StateBounds(ur5), np.random.default_rng(0)
+    for k in range(round(2.0 / dt)):
+        q, _ = moving(k * dt)
+        _, v = moving(k * dt - 2 * MS)
+        q = np.round(q / 0.003) * 0.003
+        assert not bounds.fault(q, v + 3e-3 * rng.standard_normal(6), dt if k else 0.0)
+
+
+@pytest.mark.parametrize(
+    ("q", "v", "words"),
+    [
+        (20.0, 0.0, "position 20 is far outside its limits"),
+        (1e308, 0.0, "position 1e\\+308 is far"),
+        (-1e6, 0.0, "position -1e\\+06 is far"),
+        (0.0, 32.0, "velocity 32 is far above its limit"),
+        (0.0, -1e4, "velocity -10000 is far above its limit"),
+        (0.06, 0.0, "position has jumped"),
+        (0.0, 31.0, "velocity is not that of the positions"),
+    ],
+)
+def test_one_wrong_number_is_named_and_the_next_right_state_is_believed(
+    ur5: RobotModel, q: float, v: float, words: str
+):
+    bounds = StateBounds(ur5)
+    assert not bounds.fault(HOME, np.zeros(6), 0.0)
+    wrong_q, wrong_v = HOME.copy(), np.zeros(6)
+    wrong_q[2] += q
+    wrong_q[2] = q if abs(q) > 10 else wrong_q[2]
+    wrong_v[2] = v
+    np.testing.assert_array_equal(np.array([bounds.fault(wrong_q, wrong_v, MS) != ""]), [True])
+    with pytest.raises(AssertionError, match=f"{words}.*elbow_joint"):
+        raise AssertionError(bounds.fault(wrong_q, wrong_v, MS))
+    assert not bounds.fault(HOME, np.zeros(6), 2 * MS)
+
+
+@pytest.mark.parametrize("speed", [0.2, 0.93, 3.0])
+def test_frozen_positions_are_noticed_soon(ur5: RobotModel, speed: float):
+    bounds, v = StateBounds(ur5), np.zeros(6)
+    v[0] = speed
+    bounds.fault(HOME, v, 0.0)
+    found = next(k for k in range(1, 200) if bounds.fault(HOME, v, MS))
+    assert found * MS * speed < 0.05
+    assert speed < 0.9 or found <= 20
+
+
+def test_a_new_run_may_begin_anywhere(ur5: RobotModel):
+    bounds = StateBounds(ur5)
+    assert not bounds.fault(HOME, np.zeros(6), 0.0)
+    assert not bounds.fault(HOME + 2.0, np.ones(6), 0.0)
+    assert bounds.fault(HOME, np.ones(6), MS)
