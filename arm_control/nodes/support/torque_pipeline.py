@@ -6,6 +6,7 @@ import time
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,13 +16,10 @@ from std_msgs.msg import Float64, Float64MultiArray
 
 from arm_control.control.avoidance.obstacles import Obstacle
 from arm_control.control.controllers import Measurement
-from arm_control.control.effort_gate import EffortGate, GateParameters, GateState
+from arm_control.control.effort_gate import EffortGate, GateParameters
 from arm_control.control.loop import ControlLoop, TickResult
-from arm_control.control.state_prediction import is_at_rest
 from arm_control.core.parameters import group, parameter
-from arm_control.core.time import NANOSECONDS
-from arm_control.messages.fields import braked_frame, nanoseconds
-from arm_control.messages.joint_states import JointStateReader, Refused
+from arm_control.messages.controller_process import ControllerProcess
 from arm_control.nodes.support.arm_node import IN_USE, ArmNode, ArmNodeParameters
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.diagnostics import OK, WARN, Durations
@@ -93,7 +91,6 @@ class TorquePipeline:
         self._n_goals = n_goals
         self.loop: ControlLoop | None = None
         self._hooks = PipelineHooks()
-        self._answer = JointState()
         self._now_ns: int | None = None
         self._telemetry: Telemetry = []
         self._duration = Durations()
@@ -108,7 +105,6 @@ class TorquePipeline:
         self._terms: dict[str, Publisher] = {
             name: node.create_publisher(JointState, f"torque_terms/{name}", STATE) for name in (*torque_terms, "gate")
         }
-        self._result: TickResult | None = None
         node.serve_enable(self._gate, self._on_enabled)
         node.why_model_stays = self._why_model_stays
 
@@ -122,16 +118,14 @@ class TorquePipeline:
         hooks : PipelineHooks
             What the node adds.
         """
-        p = self._node.parameters
-        is_first = self.loop is None
-        if self.loop is not None:
-            loop.gate.succeed(self.loop.gate)
-        self._reader = JointStateReader(self._node.model, 0.0 if p.lock_step else p.gate.max_age, drives_arm=True)
-        self.loop = loop
-        self._hooks = hooks
-        self._answer = JointState(name=list(self._node.model.joint_names))
-        if is_first:
+        p, model = self._node.parameters, self._node.model
+        before, self.loop, self._hooks = self.loop, loop, hooks
+        max_age = 0.0 if p.lock_step else p.gate.max_age
+        self._process = ControllerProcess(model, loop, ros, max_age, partial(array, "d"))
+        if before is None:
             self._node.control_path.subscribe(JointState, "joint_states", self._on_joint_state, STATE)
+        else:
+            loop.gate.succeed(before.gate)
         self.publish_goal_count()
 
     @property
@@ -147,68 +141,39 @@ class TorquePipeline:
         return None if self.loop is None else self.loop.gate
 
     def _on_enabled(self) -> None:
-        self._reader.release()
+        self._process.release()
 
     def _why_model_stays(self) -> str:
-        result = self._result
-        may_change = result is None or (result.gate.state is GateState.BRAKED and is_at_rest(result.measurement.v))
-        return "" if may_change else IN_USE
+        return "" if self.loop is None or self._process.may_take_model else IN_USE
 
     # -- one tick --------------------------------------------------------------------------------
 
     def _on_joint_state(self, message: JointState, info: dict[str, Any]) -> None:
+        """Publish the torque; the rest may wait."""
         start = time.perf_counter()
-        reading = self._reader.read(message, info)
-        if isinstance(reading, Refused):
-            self._refuse(reading, nanoseconds(message.header.stamp))
-            return
-        if isinstance(reading, Measurement):
-            assert self.loop is not None
-            obstacles = () if self._hooks.obstacles is None else self._hooks.obstacles(reading)
-            self._publish(self.loop.tick(reading, obstacles))
-        elif self._now_ns is not None:
-            self._commands.publish(self._answer)
+        command, result, refused = self._process.on_state(message, info, self._hooks.obstacles)
+        if command is not None:
+            self._commands.publish(command)
+        if refused is not None:
+            self._node.rejections.add("joint_states", refused)
+        if result is not None:
+            self._now_ns = result.measurement.stamp_ns
+            if self._node.parameters.publish_effort_array:
+                self._array.publish(Float64MultiArray(data=command.effort))
+            if result.refused is not None:
+                self._node.rejections.add("torque", result.refused)
+            if result.law.refused is not None:
+                self._node.rejections.add("goal", result.law.refused)
+            if self._hooks.after is not None:
+                self._hooks.after(result)
+            if self._states % self._node.parameters.telemetry_every == 0:
+                more = [] if self._hooks.telemetry is None else self._hooks.telemetry(result)
+                self._telemetry = [*self._telemetry_of(result), *more]
+            self._states += 1
         if self._telemetry:
             publisher, report = self._telemetry.pop()
             publisher.publish(report)
         self._duration.add(time.perf_counter() - start)
-
-    def _refuse(self, reading: Refused, stamp_ns: int) -> None:
-        """Count a refused state. After a wrong measurement brake at once: whoever waits for torque hears that."""
-        self._node.rejections.add("joint_states", reading.error)
-        if self.loop is None or self._now_ns is None:
-            return
-        if reading.is_fault:
-            self.loop.gate.brake(str(reading.error))
-        if reading.is_fault or self._node.parameters.lock_step:
-            refusal = ros.joint_state(self._node.model.joint_names, stamp_ns, effort=self._answer.effort)
-            refusal.header.frame_id = braked_frame(str(reading.error))
-            self._commands.publish(refusal)
-
-    def _publish(self, result: TickResult) -> None:
-        """Publish the torque; the rest may wait."""
-        header, effort = self._answer.header, array("d", result.gate.tau)
-        header.stamp.sec, header.stamp.nanosec = divmod(result.measurement.stamp_ns, NANOSECONDS)
-        if result.gate.state is GateState.BRAKED:
-            header.frame_id = braked_frame(result.gate.reason)
-        elif header.frame_id:
-            header.frame_id = ""
-        self._answer.effort = effort
-        self._result = result
-        self._now_ns = result.measurement.stamp_ns
-        self._commands.publish(self._answer)
-        if self._node.parameters.publish_effort_array:
-            self._array.publish(Float64MultiArray(data=effort))
-        if result.refused is not None:
-            self._node.rejections.add("torque", result.refused)
-        if result.law.refused is not None:
-            self._node.rejections.add("goal", result.law.refused)
-        if self._hooks.after is not None:
-            self._hooks.after(result)
-        if self._states % self._node.parameters.telemetry_every == 0:
-            more = [] if self._hooks.telemetry is None else self._hooks.telemetry(result)
-            self._telemetry = [*self._telemetry_of(result), *more]
-        self._states += 1
 
     # -- what goes out beside the torque ---------------------------------------------------------
 

@@ -1,0 +1,134 @@
+"""A controller as a process of its own: a joint state in, the command that answers it out.
+
+Every state gets one answer: the torque of the control loop; the answer of before, to a state that is repeated; and
+where somebody waits for it, or the measurement itself is wrong, the last torque with the reason of the refusal.
+The command of a braked controller says so in its ``frame_id``: no gate takes it for the torque of a law.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from arm_control.control.avoidance.obstacles import Obstacle
+from arm_control.control.controllers import Measurement
+from arm_control.control.effort_gate import GateState
+from arm_control.control.loop import ControlLoop, TickResult
+from arm_control.control.state_prediction import is_at_rest
+from arm_control.core.time import NANOSECONDS
+from arm_control.exceptions import InputError
+from arm_control.maths.poses import Array
+from arm_control.messages.build import MessageBuilder
+from arm_control.messages.fields import braked_frame
+from arm_control.messages.joint_states import JointStateReader, Refused, Repeated
+from arm_control.model import RobotModel
+
+
+class ControllerAnswer(NamedTuple):
+    """What comes of one state.
+
+    Attributes
+    ----------
+    command : JointState or None
+        The command to publish; one object, whose contents the next state changes.
+    result : TickResult or None
+        What the loop has decided; None where it has not run.
+    refused : InputError or None
+        Why the state is refused.
+    """
+
+    command: Any = None
+    result: TickResult | None = None
+    refused: InputError | None = None
+
+
+class ControllerProcess:
+    """The reader of states, the control loop and its commands.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    loop : ControlLoop
+        The control loop.
+    builder : MessageBuilder
+        Builds the commands.
+    max_age : float
+        Age above which a state is refused [s]; 0: never.
+    doubles : callable
+        Converts an array, shape (nv,), to the value of a ``float64[]`` field.
+
+    Attributes
+    ----------
+    loop : ControlLoop
+        The control loop.
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        loop: ControlLoop,
+        builder: MessageBuilder,
+        max_age: float,
+        doubles: Callable[[Array], Any] | None = None,
+    ) -> None:
+        self.loop = loop
+        self._reader = JointStateReader(model, max_age, drives_arm=True)
+        self._builder = builder
+        self._doubles = builder.doubles if doubles is None else doubles
+        self._is_waited_for = max_age == 0.0
+        self._command = builder.joint_state(model.joint_names, 0)
+        self._last: TickResult | None = None
+
+    @property
+    def may_take_model(self) -> bool:
+        """Whether the arm is braked and at rest, or has never been seen: another model may be taken."""
+        last = self._last
+        return last is None or (last.gate.state is GateState.BRAKED and is_at_rest(last.measurement.v))
+
+    def release(self) -> None:
+        """Listen to whoever publishes states next: the gate has been enabled."""
+        self._reader.release()
+
+    def on_state(
+        self, message: Any, info: dict[str, Any], obstacles: Callable[[Measurement], Sequence[Obstacle]] | None = None
+    ) -> ControllerAnswer:
+        """Answer a ``JointState``.
+
+        Parameters
+        ----------
+        message : JointState
+            The message.
+        info : dict
+            Time stamps and publisher, from the middleware.
+        obstacles : callable, optional
+            Returns the obstacles at a measurement.
+        """
+        reading = self._reader.read(message, info)
+        if isinstance(reading, Refused):
+            return self._refused(message, reading)
+        if isinstance(reading, Repeated):
+            return ControllerAnswer(None if self._last is None else self._command)
+        result = self.loop.tick(reading, () if obstacles is None else obstacles(reading))
+        header = self._command.header
+        header.stamp.sec, header.stamp.nanosec = divmod(reading.stamp_ns, NANOSECONDS)
+        if result.gate.state is GateState.BRAKED:
+            header.frame_id = braked_frame(result.gate.reason)
+        elif header.frame_id:
+            header.frame_id = ""
+        self._command.effort = self._doubles(result.gate.tau)
+        self._last = result
+        return ControllerAnswer(self._command, result)
+
+    def _refused(self, message: Any, reading: Refused) -> ControllerAnswer:
+        """Brake at once where the measurement itself is wrong."""
+        if self._last is None:
+            return ControllerAnswer(refused=reading.error)
+        if reading.is_fault:
+            self.loop.gate.brake(str(reading.error))
+        elif not self._is_waited_for:
+            return ControllerAnswer(refused=reading.error)
+        command = self._builder.joint_state(self._command.name, 0, effort=self._last.gate.tau)
+        command.header.stamp = message.header.stamp
+        command.header.frame_id = braked_frame(str(reading.error))
+        return ControllerAnswer(command, refused=reading.error)
