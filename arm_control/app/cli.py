@@ -11,6 +11,7 @@ from arm_control.app.commands import (
     cache_command,
     check_command,
     enable_command,
+    faults_command,
     record_command,
     replay_command,
     report_command,
@@ -34,6 +35,7 @@ COMMANDS = (
     scenarios_command,
     check_command,
     enable_command,
+    faults_command,
     tune_command,
     cache_command,
 )

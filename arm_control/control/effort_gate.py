@@ -287,11 +287,11 @@ class EffortGate:
         self._command = self._hold = None
         self._missed = 0
         self._refused = False
-        self.period = 0.0
         self._counted = 0
         self._failures.clear()
         if not self.is_braked:
             self._tau = None
+            self.period = 0.0
             self._set(GateState.WAITING, self.WAITING_REASON)
 
     def succeed(self, other: EffortGate) -> None:

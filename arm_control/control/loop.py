@@ -255,10 +255,10 @@ class ControlLoop:
         self.controller.restart(measurement.q)
 
 
-def control_loop(model: RobotModel, parameters: LoopParameters) -> ControlLoop:
+def control_loop(model: RobotModel, parameters: LoopParameters, *, waits_for_commands: bool = True) -> ControlLoop:
     """Return the loop that simulation and replay run.
 
-    Plans are made in this process, and waited for. Gaps do not brake: those of a recording may be its recorder's.
+    Plans are made in this process, and waited for.
 
     Parameters
     ----------
@@ -266,6 +266,8 @@ def control_loop(model: RobotModel, parameters: LoopParameters) -> ControlLoop:
         The arm.
     parameters : OscLoopParameters, JointLoopParameters or IlqrLoopParameters
         Their class says which controller.
+    waits_for_commands : bool
+        Whether gaps mean nothing: each state waits for its command, or the gaps of a recording may be its recorder's.
     """
     avoidance = None
     controller: Controller
@@ -280,4 +282,4 @@ def control_loop(model: RobotModel, parameters: LoopParameters) -> ControlLoop:
         controller = JointController(model, parameters.control)
     else:
         raise TypeError(f"{type(parameters).__name__} are parameters of no control loop")
-    return ControlLoop(model, controller, parameters.gate, avoidance, waits_for_commands=True)
+    return ControlLoop(model, controller, parameters.gate, avoidance, waits_for_commands=waits_for_commands)

@@ -3,8 +3,7 @@
     (1)  a = M(q)^-1 (tau - h(q, v))
     (2)  v' = v + a dt,   q' = q + v' dt
 
-It is as good as the model: friction stops an arm sooner, a link that is heavier than its model makes it sink. An arm
-that is predicted to be at rest stays there, since from then on only the errors of the model would move it.
+It is as good as the model: friction stops an arm sooner, a link that is heavier than its model makes it sink.
 
     q, v, a     joint positions, velocities, accelerations     [rad, rad/s, rad/s^2; m, ... if prismatic]
     M, h, tau   mass matrix, bias, torque that is applied      [kg m^2; N m; N m]
@@ -51,11 +50,6 @@ class StatePrediction:
         self._model = model
         self.q = q
         self.v = v
-
-    @property
-    def is_at_rest(self) -> bool:
-        """Whether the arm is predicted to stand."""
-        return is_at_rest(self.v)
 
     def go_on(self, tau: Array, duration: float) -> None:
         """Predict how the arm moves under a constant torque, equations (1) and (2).

@@ -2,7 +2,7 @@
 
 An effort controller of a driver holds the last torque that it got, so the gate answers every state, with a command or
 without one, and goes on when states stop: then it brakes on a prediction of the state
-(:mod:`arm_control.control.state_prediction`), until the arm is predicted to rest, and carries its weight there. No
+(:mod:`arm_control.control.state_prediction`), for at most a second, and carries the weight of the arm from then on. No
 message ends it: what must not be used is refused and counted.
 """
 
@@ -22,7 +22,7 @@ from arm_control.control.state_prediction import StatePrediction, is_at_rest
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
 from arm_control.messages.fields import brake_reason, nanoseconds
-from arm_control.messages.joint_states import JointStateReader, Refused, Repeated
+from arm_control.messages.joint_states import TIME_WENT_BACK, JointStateReader, Refused, Repeated
 from arm_control.messages.publisher_lock import PublisherLock
 from arm_control.model import RobotModel
 
@@ -30,6 +30,8 @@ SILENCE = 0.02
 """Time without a state after which the gate brakes, where ``max_age`` does not say [s]."""
 LOOKS = 8
 """Looks at the clock within that time."""
+OUT_OF_ORDER = "out of order: its stamp is not newer than that of the last command"
+"""Why a command is refused that is repeated or late."""
 LONGEST_BLIND = 1.0
 """Time after which a state is no longer predicted [s]."""
 
@@ -99,6 +101,7 @@ class GateProcess:
         self._seen_at = 0.0
         self._early: tuple[Any, dict[str, Any]] | None = None
         self._answer: GateOutput | None = None
+        self._accepted_ns = -1
         self._prediction: StatePrediction | None = None
         self._blind_at = 0.0
 
@@ -145,9 +148,11 @@ class GateProcess:
         if reading.fault:
             self.gate.brake(reading.fault)
         if reading.is_restart:
+            if self._last is not None and not self._lock_step:
+                self.gate.brake(TIME_WENT_BACK)
             self.gate.reset()
             self._gaps.restart()
-            self._answer = None
+            self._accepted_ns = -1
         else:
             if fault := self._gaps.fault(reading.dt):
                 self.gate.brake(fault)
@@ -179,9 +184,12 @@ class GateProcess:
                 self.gate.offer_brake(reason)
             elif self._open is None and stamp_ns <= self._last.stamp_ns:
                 return self._repeated()
+            elif stamp_ns <= self._accepted_ns and not self._lock_step:
+                raise InputError(OUT_OF_ORDER)
             else:
                 self.gate.offer(message.name, message.effort, (self._last.stamp_ns - stamp_ns) / NANOSECONDS)
                 self._lock.take(info)
+                self._accepted_ns = stamp_ns
                 if self._open is not None:
                     return [self._tick(self._open)]
         except InputError as error:
@@ -226,11 +234,11 @@ class GateProcess:
         if self._prediction is None:
             self._prediction, self._open = StatePrediction(self._model, state.q, state.v), None
             self._prediction.go_on(tau, min(now - self._seen_at, self._silence))
-        elif now - self._seen_at < LONGEST_BLIND and not self._prediction.is_at_rest:
+        elif now - self._seen_at < LONGEST_BLIND:
             self._prediction.go_on(tau, min(now - self._blind_at, self._silence))
         else:
             self._prediction.v = np.zeros_like(state.v)
         terms = self._model.evaluate(self._prediction.q, self._prediction.v)
-        self._answer = self.gate.tick(terms, now - self._blind_at)
+        self._answer = self.gate.tick(terms, now - max(self._blind_at, self._seen_at))
         self._blind_at = now
         return [GateAnswer(self._answer, state.stamp_ns)]

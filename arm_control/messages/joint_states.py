@@ -52,9 +52,9 @@ Reading = Measurement | Repeated | Refused
 class JointStateReader:
     """Reads ``JointState`` messages, live or out of a bag.
 
-    Time starts over with a stamp of 0, as that of a simulation after its reset. Twenty older stamps in a row, or twenty
-    states in a row that follow from each other and not from the last one that was believed, are a fault: the next
-    measurement says so.
+    Time starts over with a stamp of 0, as that of a simulation after its reset. Twenty older stamps in a row are a
+    fault, and the next measurement says so. After a state that is not believed, none is until all states of 0.1 s have
+    followed from each other; the next measurement says that, too.
 
     Parameters
     ----------
@@ -68,7 +68,9 @@ class JointStateReader:
     """
 
     PATIENCE = 20
-    """Messages in a row after which their stamps or positions are believed, as a fault."""
+    """Messages in a row after which older stamps, or positions after a jump, are believed, as a fault."""
+    DOUBT_NS = 100_000_000
+    """Least time of states after a jump before they are believed [ns]."""
     SILENCE_NS = 1_000_000_000
     """Silence after which another publisher may take over [ns]."""
 
@@ -79,6 +81,7 @@ class JointStateReader:
         self._owner: Any = None
         self._heard_ns = 0
         self._last: Measurement | None = None
+        self._jump = ""
         self._elsewhere = list[int]()
         self._bounds_elsewhere = StateBounds(model)
         self._older = 0
@@ -125,15 +128,14 @@ class JointStateReader:
                 v = v[self._index]
             fault = TIME_WENT_BACK if is_older and stamp_ns else ""
             if self._bounds is not None:
-                jump = self._bounds.fault(q, v, dt)
-                if jump and not self._has_moved(stamp_ns, q, v):
+                jump = self._jump or self._bounds.fault(q, v, dt)
+                if jump and not self._has_moved(stamp_ns, q, v, jump):
                     return Refused(InputError(jump), is_fault=True)
                 fault = f"the state has jumped ({jump})" if jump else fault
                 self._owner, self._heard_ns = gid, info["received_timestamp"]
         except InputError as error:
             return Refused(error)
         self._older = 0
-        self._elsewhere.clear()
         self._last = Measurement(stamp_ns, q, v, dt, is_restart, fault)
         return self._last
 
@@ -168,20 +170,22 @@ class JointStateReader:
                 f" {self._last.stamp_ns / NANOSECONDS:.3f} s; two publishers?"
             )
 
-    def _has_moved(self, stamp_ns: int, q: Array, v: Array) -> bool:
-        """Whether many states in a row follow from each other: the arm is where they say, though it has not gone there.
+    def _has_moved(self, stamp_ns: int, q: Array, v: Array, jump: str) -> bool:
+        """Whether the states since a jump follow from each other for long enough: the arm is where they say.
 
-        Until then the arm counts as being where it was believed last.
+        Until then it counts as being where it was believed last.
         """
         assert self._bounds is not None
-        stamps = self._elsewhere
+        stamps, self._jump = self._elsewhere, jump
         dt = (stamp_ns - stamps[-1]) / NANOSECONDS if stamps else 0.0
-        if self._bounds_elsewhere.fault(q, v, dt):
+        if (stamps and dt <= 0.0) or self._bounds_elsewhere.fault(q, v, dt):
             stamps.clear()
             return False
         stamps.append(stamp_ns)
-        if len(stamps) < self.PATIENCE:
+        if len(stamps) < self.PATIENCE or stamp_ns - stamps[0] < self.DOUBT_NS:
             return False
+        stamps.clear()
+        self._jump = ""
         self._bounds.fault(q, v, 0.0)
         return True
 

@@ -127,6 +127,17 @@ def test_an_unanswered_state_is_sent_again_and_then_the_arm_brakes(rig, ur5):
     assert np.allclose(rig.states[-1].effort, ur5.gravity(HOME), atol=1e-6)
 
 
+def test_a_state_waits_as_long_as_somebody_is_there_who_may_answer(rig, ur5):
+    """However long that takes: a busy machine changes no run. When the last of them is gone, the arm brakes."""
+    controller = rig.publisher(JointState, "joint_commands")
+    rig.start("simulator", robot="ur5", initial_position=HOME, lock_step=True, loss_time=0.2, resend_period=0.02)
+    rig.spin(lambda: len(rig.states) >= 30, what="the state again")
+    assert {stamp(state) for state in rig.states} == {0.0}
+    assert "braking" not in rig.log("simulator")
+    rig.node.destroy_publisher(controller)
+    rig.spin(lambda: "no command for the state at 0.000 s: braking" in rig.log("simulator"), what="the brake")
+
+
 def test_a_command_for_another_state_is_not_an_answer(rig, ur5):
     rig.start("simulator", robot="ur5", initial_position=HOME, lock_step=True, loss_time=PATIENCE)
     controller = rig.publisher(JointState, "joint_commands")

@@ -37,6 +37,9 @@ from arm_control.nodes.support.polling import StepPacer
 from arm_control.nodes.support.qos import COMMANDS, LATCHED, STATE
 from arm_control.simulation.scenario import world_of
 
+COMMAND_TOPICS = ("joint_commands", "effort_controller/commands")
+"""Topics with commands, with stamps and without."""
+
 
 @dataclass(frozen=True)
 class PlantParameters(ArmNodeParameters):
@@ -57,7 +60,9 @@ class PlantParameters(ArmNodeParameters):
     world: str = parameter("", "scenario with pushes on the end effector: a name, or the path of its file; empty: none")
     start_paused: bool = parameter(False, "publish no state until ~/pause is called with false")
     resend_period: float = parameter(0.1, "lock step: wall time until a state is sent again", unit="s", lower=1e-3)
-    loss_time: float = parameter(1.0, "lock step: wall time after which the controller is lost", unit="s", lower=0.01)
+    loss_time: float = parameter(
+        1.0, "lock step: wall time without any publisher of commands after which the arm brakes", unit="s", lower=0.01
+    )
 
 
 P_co = TypeVar("P_co", bound=PlantParameters, covariant=True)
@@ -139,8 +144,9 @@ class PlantNode(ArmNode[P_co]):
         self.paused, self._published_ns = p.start_paused, -1
         if not first:
             return
-        self.control_path.subscribe(JointState, "joint_commands", self._on_command, COMMANDS)
-        self.control_path.subscribe(Float64MultiArray, "effort_controller/commands", self._on_array, COMMANDS)
+        stamped, unstamped = COMMAND_TOPICS
+        self.control_path.subscribe(JointState, stamped, self._on_command, COMMANDS)
+        self.control_path.subscribe(Float64MultiArray, unstamped, self._on_array, COMMANDS)
         self.control_path.every(p.timestep / max(1.0, p.real_time_factor), self.on_pace)
         self._pacer.restart()
 
@@ -156,7 +162,7 @@ class PlantNode(ArmNode[P_co]):
         if self.parameters.lock_step and stamp_ns != self.stamp_ns:
             return
         age = (self.stamp_ns - stamp_ns) / NANOSECONDS
-        repeated = stamp_ns == self._accepted_ns
+        repeated = stamp_ns <= self._accepted_ns
         if reason := brake_reason(message):
             self._on_braked_controller(reason, info)
         elif self._accept(self._lock, "joint_commands", message.name, message.effort, age, info, repeated):
@@ -237,8 +243,13 @@ class PlantNode(ArmNode[P_co]):
             self._send_state()
 
     def _watch_for_loss(self) -> None:
-        """Lock step: a state that stays unanswered too long is a lost controller; go on, braking."""
-        if time.perf_counter() - self._published_at > self.parameters.loss_time:
+        """Lock step: wait as long as somebody is there who may answer; when nobody is, go on, braking.
+
+        How long a busy machine takes to answer does not matter, so two runs stay the same.
+        """
+        if time.perf_counter() - self._published_at <= self.parameters.loss_time:
+            return
+        if not any(self.count_publishers(topic) for topic in COMMAND_TOPICS):
             self.on_controller_lost(f"no command for the state at {self.stamp_ns / NANOSECONDS:.3f} s")
 
     def advance(self) -> None:

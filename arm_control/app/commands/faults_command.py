@@ -1,0 +1,66 @@
+"""``arm_control faults``: every fault between a controller, a gate and a driver, and what comes of it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from arm_control.exceptions import ArmControlError
+
+
+def add_command(commands: Any) -> None:
+    """Add the command to the subparsers of ``arm_control``."""
+    faults = commands.add_parser(
+        "faults", help="simulate faults of messages and processes", description=_faults.__doc__
+    )
+    faults.add_argument("name", nargs="?", default="", help="only faults whose name contains this; default: all")
+    faults.add_argument("--controller", action="append", choices=("osc", "joint", "ilqr"), help="default: all three")
+    faults.add_argument("--schedules", type=int, default=0, metavar="N", help="also run N random schedules of faults")
+    faults.add_argument("--seed", type=int, default=0, help="number of the first schedule; default: 0")
+    faults.add_argument("--json", metavar="FILE", help="write the rows to a file")
+    faults.add_argument("--page", metavar="FILE", help="write the table as a page in Markdown")
+    faults.set_defaults(command=_faults)
+
+
+def _faults(options: argparse.Namespace) -> int:
+    """Run the campaign in simulated time and print a table. Exit status: 0 all passed, 1 something did not."""
+    from arm_control.core.progress import progress_bar
+    from arm_control.faults.campaign import CONTROLLERS, campaign, run_fault
+    from arm_control.faults.catalogue import all_faults
+    from arm_control.faults.page import page, row_text
+    from arm_control.faults.schedules import run_schedule, shortened
+
+    faults = [fault for fault in all_faults() if options.name in fault.name]
+    if not faults and not options.schedules:
+        raise ArmControlError(f"no fault has '{options.name}' in its name")
+    runs = list(campaign(faults, options.controller or CONTROLLERS))
+    rows = [run_fault(*run) for run in progress_bar(runs, "faults")]
+    for row in rows:
+        print(row_text(row))
+    failed = []
+    for seed in progress_bar(range(options.seed, options.seed + options.schedules), "schedules"):
+        if (outcome := run_schedule(seed)).failure:
+            failed.append(shortened(outcome))
+            print(f"schedule {failed[-1]}")
+    n_failed = sum(not row.passed for row in rows)
+    print(f"{len(rows)} rows, {n_failed} failed; {options.schedules} schedules, {len(failed)} failed")
+    _write(options.page, lambda: page(rows))
+    content = {
+        "rows": [row.as_dict() for row in rows],
+        "failed_rows": n_failed,
+        "schedules": options.schedules,
+        "failed_schedules": len(failed),
+    }
+    _write(options.json, lambda: json.dumps(content, indent=1))
+    return 1 if n_failed or failed else 0
+
+
+def _write(file: str | None, content: Any) -> None:
+    if file is None:
+        return
+    try:
+        Path(file).write_text(content() + "\n")
+    except OSError as error:
+        raise ArmControlError(f"{file} cannot be written: {error.strerror}") from None

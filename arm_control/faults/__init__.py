@@ -1,0 +1,1 @@
+"""Faults between a controller, a gate and a driver, in simulated time."""

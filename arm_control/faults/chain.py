@@ -1,0 +1,412 @@
+"""A controller, a gate and an arm that exchange messages in simulated time, with something wrong between them.
+
+Two arrangements. ``simulator``: the simulated arm has a gate of its own, which ticks with its every step.
+``hardware``: the controller's commands pass the process of the node ``gate``, behind which a driver holds the last
+torque that it got; when its state is not measured the arm moves on all the same. The controller and the gate are those
+of the nodes (:mod:`arm_control.messages.controller_process`, :mod:`arm_control.messages.gate_process`); the clock is
+simulated.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from arm_control.control.effort_gate import EffortGate
+from arm_control.control.loop import ControlLoop, LoopParameters, control_loop
+from arm_control.core.time import NANOSECONDS
+from arm_control.exceptions import ArmControlError, InputError
+from arm_control.maths.poses import Array
+from arm_control.messages.bags.message_definitions import plain
+from arm_control.messages.controller_process import ControllerProcess
+from arm_control.messages.fields import brake_reason, braked_frame, nanoseconds
+from arm_control.messages.gate_process import Answers, GateProcess
+from arm_control.messages.publisher_lock import PublisherLock
+from arm_control.model import RobotModel
+from arm_control.motion.goals import JointGoal, Target
+from arm_control.simulation.mujoco_simulator import MujocoSimulator
+
+STEP = 1e-3
+"""Time step of the arm [s]."""
+OWN, OTHER = ({"data": bytes([number] * 16)} for number in (1, 2))
+"""Publishers: the rightful one, and another one."""
+STRIBECK = 0.01
+"""Speed above which the friction of a joint has its full size [rad/s or m/s]."""
+
+
+class Delivery(NamedTuple):
+    """A message on its way.
+
+    Attributes
+    ----------
+    message : JointState
+        The message.
+    delay : float
+        Time that it takes [s].
+    publisher : dict
+        Who sends it.
+    """
+
+    message: Any
+    delay: float = 0.0
+    publisher: dict[str, bytes] = OWN
+
+
+Interference = Callable[[int, Any], Iterable[Delivery]]
+"""From the number of a message since the fault begins, and the message, to what arrives."""
+
+
+@dataclass(frozen=True)
+class Plant:
+    """How the arm differs from its model.
+
+    Attributes
+    ----------
+    friction : float
+        Coulomb friction of each joint, as a share of its effort limit.
+    mass : float
+        Factor of the masses and inertias of all links but the base.
+    """
+
+    friction: float = 0.0
+    mass: float = 1.0
+
+    def simulator(self, model: RobotModel, q: Array, timestep: float) -> MujocoSimulator:
+        """Return the arm in MuJoCo.
+
+        Parameters
+        ----------
+        model : RobotModel
+            Its model.
+        q : ndarray, shape (nq,)
+            Initial positions [rad or m].
+        timestep : float
+            Time step [s].
+        """
+        simulator = MujocoSimulator(model, q, timestep=timestep)
+        simulator.mujoco_model.body_mass[:] *= self.mass
+        simulator.mujoco_model.body_inertia[:] *= self.mass
+        simulator.reset()
+        return simulator
+
+
+@dataclass
+class Setup:
+    """What is run.
+
+    Attributes
+    ----------
+    model : RobotModel
+        The arm.
+    parameters : LoopParameters
+        Controller and gate.
+    q : ndarray, shape (nq,)
+        Initial positions [rad or m].
+    goal : Target or JointGoal
+        Where to go from the start.
+    is_hardware : bool
+        The arrangement.
+    plant : Plant
+        How the arm differs from its model.
+    states, commands : Interference
+        What becomes of messages from the onset on.
+    events : list of (float, callable)
+        Time since the onset [s], and what is called with the chain then.
+    onset : float
+        When the fault begins [s].
+    duration : float
+        When the run ends [s].
+    period : float
+        Time between two states from the onset on [s].
+    """
+
+    model: RobotModel
+    parameters: LoopParameters
+    q: Array
+    goal: Target | JointGoal
+    is_hardware: bool
+    plant: Plant = field(default_factory=Plant)
+    states: Interference | None = None
+    commands: Interference | None = None
+    events: list[tuple[float, Callable[[Chain], None]]] = field(default_factory=list)
+    onset: float = 0.5
+    duration: float = 2.0
+    period: float = STEP
+
+
+class Record(NamedTuple):
+    """A run, one row for each step of the arm.
+
+    Attributes
+    ----------
+    t : ndarray, shape (n,)
+        Time [s].
+    q, v, tau : ndarray, shape (n, nv)
+        Joint positions, velocities, and the torque that is applied [rad, rad/s, N m].
+    is_braked : ndarray of bool, shape (n,)
+        Whether the gate before the motors brakes.
+    reason : str
+        Why it does, the first time.
+    said : dict of str to int
+        Refusals, with their number.
+    error : str
+        What has ended a process; empty.
+    """
+
+    t: Array
+    q: Array
+    v: Array
+    tau: Array
+    is_braked: Array
+    reason: str
+    said: dict[str, int]
+    error: str
+
+
+class Chain:
+    """The processes of one run, and the messages on their way.
+
+    Parameters
+    ----------
+    setup : Setup
+        What is run.
+
+    Attributes
+    ----------
+    t : float
+        Simulated time [s].
+    gate : EffortGate
+        The gate before the motors.
+    controller : ControllerProcess
+        The controller.
+    is_controller_running : bool
+        Whether the controller's process runs.
+    """
+
+    def __init__(self, setup: Setup) -> None:
+        self.setup = setup
+        self.t = 0.0
+        self.model = setup.model
+        self.said: dict[str, int] = {}
+        self.loop = self._loop(setup.model)
+        self.controller = ControllerProcess(setup.model, self.loop, plain, setup.parameters.gate.max_age)
+        self.is_controller_running = True
+        self.process = self._gate_process(setup.model)
+        self._plant_gate = EffortGate(setup.model, setup.parameters.gate)
+        self._plant_lock = PublisherLock(clock=lambda: self.t)
+        self._accepted_ns = -1
+        self._held = np.zeros(setup.model.nv)
+        self._queue: list[tuple[float, int, Callable[[Any, dict[str, Any]], None], Delivery]] = []
+        self._numbers = itertools.count()
+        self._n_states = self._n_commands = 0
+        self.simulator = setup.plant.simulator(setup.model, setup.q, min(STEP, setup.period))
+        self._friction = setup.plant.friction * setup.model.tau_max
+
+    @property
+    def gate(self) -> EffortGate:
+        """The gate before the motors."""
+        return self.process.gate if self.setup.is_hardware else self._plant_gate
+
+    # -- what events do ---------------------------------------------------------------------------
+
+    def publish_model(self, model: RobotModel) -> None:
+        """Publish another ``robot_description``: each process takes it or not, as the nodes do.
+
+        Parameters
+        ----------
+        model : RobotModel
+            The arm that it describes.
+        """
+        if self.process.may_take_model:
+            before, self.process = self.process, self._gate_process(model)
+            self.process.gate.succeed(before.gate)
+        else:
+            self.refuse("robot_description", InputError("another robot is taken only while braked and at rest"))
+        if self.controller.may_take_model:
+            gate, self.loop = self.loop.gate, self._loop(model)
+            self.loop.gate.succeed(gate)
+            self.controller = ControllerProcess(model, self.loop, plain, self.setup.parameters.gate.max_age)
+
+    def enable(self) -> None:
+        """Enable every gate."""
+        for gate in (self.loop.gate, self.process.gate, self._plant_gate):
+            gate.enable()
+        self.process.release()
+        self.controller.release()
+
+    def measured_state(self) -> Any:
+        """Return the message with the present state."""
+        q, v = self.simulator.q, self.simulator.v
+        stamp_ns = round(self.t * NANOSECONDS)
+        return plain.joint_state(self.model.joint_names, stamp_ns, position=q, velocity=v)
+
+    def send_state(self, delivery: Delivery) -> None:
+        """Send a state to all that listen.
+
+        Parameters
+        ----------
+        delivery : Delivery
+            The message.
+        """
+        self._post(self._on_state_at_controller, delivery)
+        if self.setup.is_hardware:
+            self._post(self._on_state_at_gate, delivery)
+
+    def send_command(self, delivery: Delivery) -> None:
+        """Send a command to the gate.
+
+        Parameters
+        ----------
+        delivery : Delivery
+            The message.
+        """
+        self._post(self._on_command_at_gate if self.setup.is_hardware else self._on_command_at_plant, delivery)
+
+    def refuse(self, what: str, error: Exception) -> None:
+        """Count a refused message.
+
+        Parameters
+        ----------
+        what : str
+            Its topic.
+        error : Exception
+            Why.
+        """
+        cause = f"{what}: {str(error).split(':')[0]}"
+        self.said[cause] = self.said.get(cause, 0) + 1
+
+    # -- a run ------------------------------------------------------------------------------------
+
+    def run(self) -> Record:
+        """Run to the end, or to the end of a process."""
+        setup, simulator = self.setup, self.simulator
+        n = round(setup.duration / simulator.timestep)
+        nv = setup.model.nv
+        t, braked = np.arange(n) * simulator.timestep, np.zeros(n, dtype=bool)
+        q, v, tau = (np.zeros((n, nv)) for _ in range(3))
+        events = sorted(setup.events, key=lambda event: event[0])
+        reason, error, next_state, next_look = "", "", 0.0, 0.0
+        self._held = setup.model.gravity(setup.q)
+        for k in range(n):
+            self.t = t[k]
+            try:
+                while events and self.t >= setup.onset + events[0][0]:
+                    events.pop(0)[1](self)
+                if self.t >= next_state - 1e-9:
+                    next_state = self.t + (setup.period if self.t >= setup.onset else STEP)
+                    self._interfere(setup.states, "_n_states", self.measured_state(), self.send_state)
+                self._deliver()
+                if setup.is_hardware and self.t >= next_look - 1e-9:
+                    next_look = self.t + self.process.looking_period
+                    self._drive(self.process.look())
+            except ArmControlError as raised:  # would have ended a node
+                error = error or f"{type(raised).__name__}: {raised}"
+            if not setup.is_hardware:
+                terms = setup.model.evaluate(simulator.q, simulator.v)
+                self._held = self._plant_gate.tick(terms, simulator.timestep).tau
+            if self.gate.is_braked and not reason:
+                reason = self.gate.reason
+            q[k], v[k], tau[k], braked[k] = simulator.q, simulator.v, self._held, self.gate.is_braked
+            if self._friction.any():
+                simulator.load(-self._friction * np.tanh(v[k] / STRIBECK))
+            try:
+                simulator.step(self._held)
+            except ArmControlError as raised:
+                return Record(t[:k], q[:k], v[:k], tau[:k], braked[:k], reason, self.said, error or str(raised))
+        return Record(t, q, v, tau, braked, reason, self.said, error)
+
+    def _loop(self, model: RobotModel) -> ControlLoop:
+        loop = control_loop(model, self.setup.parameters, waits_for_commands=False)
+        loop.controller.add(self.setup.goal)
+        return loop
+
+    def _gate_process(self, model: RobotModel) -> GateProcess:
+        return GateProcess(model, self.setup.parameters.gate, self.refuse, clock=lambda: self.t)
+
+    def _post(self, to: Callable[[Any, dict[str, Any]], None], delivery: Delivery) -> None:
+        heapq.heappush(self._queue, (self.t + delivery.delay, next(self._numbers), to, delivery))
+
+    def _deliver(self) -> None:
+        """Hand over all messages that are due, and those that they cause."""
+        while self._queue and self._queue[0][0] <= self.t + 1e-9:
+            _, _, to, delivery = heapq.heappop(self._queue)
+            info = {
+                "source_timestamp": time.time_ns() - round(delivery.delay * NANOSECONDS),
+                "received_timestamp": round(self.t * NANOSECONDS),
+                "publisher_gid": delivery.publisher,
+            }
+            to(delivery.message, info)
+
+    def _interfere(
+        self, interference: Interference | None, counter: str, message: Any, send: Callable[[Delivery], None]
+    ) -> None:
+        if interference is None or self.t < self.setup.onset - 1e-9:
+            send(Delivery(message))
+            return
+        number = getattr(self, counter)
+        setattr(self, counter, number + 1)
+        for delivery in interference(number, message):
+            send(delivery)
+
+    def _on_state_at_controller(self, message: Any, info: dict[str, Any]) -> None:
+        if not self.is_controller_running:
+            return
+        answer = self.controller.on_state(message, info)
+        if answer.refused is not None:
+            self.refuse("controller's joint_states", answer.refused)
+        if answer.command is not None:
+            self._interfere(self.setup.commands, "_n_commands", copied(answer.command), self.send_command)
+
+    def _on_state_at_gate(self, message: Any, info: dict[str, Any]) -> None:
+        self._drive(self.process.on_state(message, info))
+
+    def _on_command_at_gate(self, message: Any, info: dict[str, Any]) -> None:
+        self._drive(self.process.on_effort(message, info))
+
+    def _drive(self, answers: Answers) -> None:
+        for output, _ in answers:
+            self._held = output.tau
+
+    def _on_command_at_plant(self, message: Any, info: dict[str, Any]) -> None:
+        """Do as the simulator's node in real time."""
+        stamp_ns = nanoseconds(message.header.stamp)
+        age = self.t - stamp_ns / NANOSECONDS
+        try:
+            self._plant_lock.check(info)
+            if reason := brake_reason(message):
+                self._plant_gate.offer_brake(reason)
+            elif stamp_ns > self._accepted_ns:
+                self._plant_gate.offer(message.name, message.effort, age)
+                self._plant_lock.take(info)
+                self._accepted_ns = stamp_ns
+        except InputError as error:
+            self.refuse("joint_commands", error)
+
+
+def copied(message: Any) -> Any:
+    """Return a message of its own with the same contents: a process may use its message again."""
+    other = plain.joint_state(message.name, nanoseconds(message.header.stamp))
+    other.header.frame_id = message.header.frame_id
+    for name in ("position", "velocity", "effort"):
+        setattr(other, name, np.array(getattr(message, name), dtype=float))
+    return other
+
+
+def braked(message: Any, reason: str) -> Any:
+    """Return a command marked as one that brakes.
+
+    Parameters
+    ----------
+    message : JointState
+        The command.
+    reason : str
+        Why its sender brakes.
+    """
+    message.header.frame_id = braked_frame(reason)
+    return message

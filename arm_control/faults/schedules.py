@@ -1,0 +1,153 @@
+"""Random schedules: faults drawn, combined and timed at random, and what must hold whatever comes.
+
+The torque stays within the limits of effort and rate, nothing releases a brake but ``enable``, and no process ends. A
+schedule is given by its number alone; one that fails is made shorter, by leaving out parts of it, while it still fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from arm_control.faults.campaign import failure_of_torque, setup_of
+from arm_control.faults.catalogue import Fault, all_faults
+from arm_control.faults.chain import Chain, Delivery, Interference
+
+MOST_PARTS = 4
+"""Largest number of faults in a schedule."""
+DURATION = 0.4
+"""Time after the onset [s]."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A fault of a schedule.
+
+    Attributes
+    ----------
+    fault : Fault
+        The fault.
+    begin, end : int
+        Numbers of the first message that it concerns, and of the first one after it.
+    """
+
+    fault: Fault
+    begin: int
+    end: int
+
+    def __str__(self) -> str:
+        return f"{self.fault.name} [{self.begin}, {self.end})"
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Faults in time.
+
+    Attributes
+    ----------
+    seed : int
+        Its number.
+    controller, arrangement : str
+        What is run.
+    parts : tuple of Part
+        The faults.
+    enabled_at : float
+        When every gate is enabled [s after the onset]; negative: never.
+    failure : str
+        What did not hold; empty when all did.
+    """
+
+    seed: int
+    controller: str
+    arrangement: str
+    parts: tuple[Part, ...]
+    enabled_at: float
+    failure: str = ""
+
+    def __str__(self) -> str:
+        parts = "; ".join(map(str, self.parts))
+        what = f"{self.controller}, {self.arrangement}: {parts}; enable at {self.enabled_at:.3f} s"
+        return f"{self.seed} ({what}): {self.failure}"
+
+
+def draw(seed: int) -> Schedule:
+    """Return the schedule of this number."""
+    rng = np.random.default_rng(seed)
+    arrangement = ("simulator", "hardware")[int(rng.integers(2))]
+    faults = [fault for fault in all_faults() if arrangement in fault.arrangements]
+    parts = []
+    for _ in range(int(rng.integers(1, MOST_PARTS + 1))):
+        begin = int(rng.integers(0, 300))
+        parts.append(Part(faults[int(rng.integers(len(faults)))], begin, begin + int(rng.geometric(0.03))))
+    enabled_at = float(rng.uniform(0.0, DURATION)) if rng.random() < 0.3 else -1.0
+    return Schedule(seed, ("osc", "joint")[int(rng.integers(2))], arrangement, tuple(parts), enabled_at)
+
+
+def run_schedule(seed: int) -> Schedule:
+    """Run the schedule of this number, and return it with what did not hold."""
+    return tried(draw(seed))
+
+
+def tried(schedule: Schedule) -> Schedule:
+    """Run a schedule.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        What is run; its failure is found anew.
+    """
+    plain = Fault("none", "nothing")
+    setup = setup_of(plain, schedule.arrangement, schedule.controller)
+    setup.duration = setup.onset + DURATION
+    setup.states = _combined([(part, part.fault.states()) for part in schedule.parts if part.fault.states])
+    setup.commands = _combined([(part, part.fault.commands()) for part in schedule.parts if part.fault.commands])
+    setup.events = [(1e-3 * part.begin + t, act) for part in schedule.parts for t, act in part.fault.events]
+    if schedule.enabled_at >= 0.0:
+        setup.events.append((schedule.enabled_at, Chain.enable))
+    chain = Chain(setup)
+    record = chain.run()
+    failure = record.error or failure_of_torque(record, setup) or _release(record.is_braked, record.t, schedule, setup)
+    return replace(schedule, failure=failure)
+
+
+def shortened(schedule: Schedule) -> Schedule:
+    """Return a failing schedule without the parts that it does not need to fail.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        A schedule that fails.
+    """
+    for k in reversed(range(len(schedule.parts))):
+        parts = schedule.parts[:k] + schedule.parts[k + 1 :]
+        shorter = tried(replace(schedule, parts=parts))
+        schedule = shorter if shorter.failure else schedule
+    return schedule
+
+
+def _release(is_braked: Any, t: Any, schedule: Schedule, setup: Any) -> str:
+    released = t[1:][is_braked[:-1] & ~is_braked[1:]] - setup.onset
+    wrong = [when for when in released if not 0.0 <= when - schedule.enabled_at < 2e-3 or schedule.enabled_at < 0.0]
+    return f"the brake was released {wrong[0]:.3f} s after the onset" if wrong else ""
+
+
+def _combined(parts: list[tuple[Part, Interference]]) -> Interference | None:
+    """Return what sends each message through all faults that concern it, one after the other."""
+    if not parts:
+        return None
+
+    def interfere(k: int, message: Any) -> Iterable[Delivery]:
+        deliveries = [Delivery(message)]
+        for part, act in parts:
+            if part.begin <= k < part.end:
+                deliveries = [
+                    Delivery(after.message, before.delay + after.delay, after.publisher)
+                    for before in deliveries
+                    for after in act(k - part.begin, before.message)
+                ]
+        return deliveries
+
+    return interfere
