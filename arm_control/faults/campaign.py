@@ -20,7 +20,7 @@ from arm_control.control.state_prediction import AT_REST
 from arm_control.core.files import urdf_path
 from arm_control.faults.catalogue import BRAKES, GOES_ON, HOLDS, Fault
 from arm_control.faults.chain import Chain, Record, Setup
-from arm_control.maths.poses import Pose
+from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel
 from arm_control.motion.goals import JointGoal, Target
 
@@ -33,6 +33,10 @@ LATEST_BRAKE = 0.02
 """Longest time to a braking torque [s]."""
 LATEST_REST = 0.5
 """Longest time to rest [s]."""
+REST = 0.25
+"""Time below :data:`AT_REST` that is a rest [s]."""
+LARGEST_DRIFT = 0.2
+"""Largest joint speed at the end, a second after the onset [rad/s]: balanced without feedback, an arm falls at last."""
 NEAR = 2e-3
 """Largest distance from the goal at the end of a run that goes on [m, or rad]."""
 CONTROLLERS = ("osc", "joint", "ilqr")
@@ -52,15 +56,15 @@ class Row:
     passed : bool
         Whether it did, or no software can serve it.
     brake_ms : float or None
-        Time from the onset to a braking torque [ms]; None: there was none.
+        Time from the first wrong message to a braking torque [ms]; None: there was none.
     rest_ms : float or None
-        Time from the onset until the arm rests, for good [ms]; None: it moves at the end.
+        Time from the first wrong message until the arm rests [ms]; None: it does not.
     peak : float
         Largest torque, as a share of the effort limit.
     step : float
         Largest change of a joint's torque in a millisecond [N m].
-    speed : float
-        Largest joint speed from the onset on [rad/s].
+    speed, drift : float
+        Largest joint speed from the onset on, and at the end [rad/s].
     reason : str
         Which guard acted, in its own words.
     said : dict of str to int
@@ -82,6 +86,7 @@ class Row:
     peak: float
     step: float
     speed: float
+    drift: float
     reason: str
     said: dict[str, int]
     failure: str
@@ -152,10 +157,9 @@ def run_fault(fault: Fault, arrangement: str, controller: str) -> Row:
     after = record.t >= setup.onset - 1e-9
     speed = np.abs(record.v).max(axis=1)
     braking = record.t[after & record.is_braked]
-    moving = record.t[after & (speed > AT_REST)]
-    brake_ms = 1e3 * (braking[0] - setup.onset) if len(braking) else None
-    is_at_rest = not len(moving) or moving[-1] < record.t[-1]
-    rest_ms = 1e3 * ((moving[-1] if len(moving) else setup.onset) - setup.onset) if is_at_rest else None
+    first_wrong = setup.onset + fault.n_right * fault.period
+    brake_ms = 1e3 * (braking[0] - first_wrong) if len(braking) else None
+    rest_ms = _time_to_rest(record.t[after] - first_wrong, speed[after])
     failure = _failure(fault, record, chain, brake_ms, rest_ms)
     dt = record.t[1] - record.t[0]
     return Row(
@@ -170,11 +174,20 @@ def run_fault(fault: Fault, arrangement: str, controller: str) -> Row:
         float((np.abs(record.tau) / setup.model.tau_max).max()),
         float(np.abs(np.diff(record.tau, axis=0)).max() * 1e-3 / dt),
         float(speed[after].max()),
+        float(speed[-1]),
         record.reason,
         record.said,
         failure,
         fault.unservable,
     )
+
+
+def _time_to_rest(t: Array, speed: Array) -> float | None:
+    """Return when the arm begins to rest, for :data:`REST` or for good [ms]; None: it does not."""
+    n = round(REST / (t[1] - t[0]))
+    moving = np.concatenate([[-1], np.flatnonzero(speed > AT_REST), [len(t)]])
+    rests = np.flatnonzero(np.diff(moving) > n)
+    return 1e3 * float(t[moving[rests[0]] + 1]) if len(rests) else None
 
 
 def _failure(fault: Fault, record: Record, chain: Chain, brake_ms: float | None, rest_ms: float | None) -> str:
@@ -194,6 +207,8 @@ def _failure_to_brake(fault: Fault, record: Record, brake_ms: float | None, rest
         return "no braking torque in time"
     if rest_ms is None or rest_ms > latest_rest:
         return "not at rest in time"
+    if np.abs(record.v[-1]).max() > LARGEST_DRIFT:
+        return "moves again at the end"
     return "" if record.is_braked[-1] else "the brake was released"
 
 

@@ -55,6 +55,8 @@ class Fault:
         Time between two states from the onset on [s].
     plant : Plant
         How the arm differs from its model.
+    n_right : int
+        Messages from the onset on that are right all the same.
     unservable : str
         Why no software can serve it; empty when it can.
     """
@@ -68,6 +70,7 @@ class Fault:
     arrangements: tuple[str, ...] = ("simulator", "hardware")
     period: float = 1e-3
     plant: Plant = field(default_factory=Plant)
+    n_right: int = 0
     unservable: str = ""
 
 
@@ -348,12 +351,12 @@ def _of_time() -> Iterable[Fault]:
         )
         yield make("stamp-0", f"all {topic} have the stamp 0", lambda: edited(stamped_zero))
         yield make("backwards", f"the time of the {topic} runs backwards", lambda: edited(running_backwards))
-        yield make("stamp-repeated", f"one {one} is repeated for ever", lambda: frozen(with_stamp=True))
+        yield make("stamp-repeated", f"one {one} is repeated for ever", lambda: frozen(with_stamp=True), n_right=1)
     yield _fault("states", "3-ms-late", "states are 3 ms late", lambda: late(0.003), GOES_ON)
     yield _fault("commands", "3-ms-late", "commands are 3 ms late", lambda: late(0.003), GOES_ON)
     yield _fault("states", "reordered", "states come in pairs, exchanged", reordered, GOES_ON)
     yield _fault("commands", "reordered", "commands come in pairs, exchanged", reordered, GOES_ON)
-    yield _fault("states", "frozen", "positions and velocities stay, stamps go on", lambda: frozen(with_stamp=False))
+    yield _fault("states", "frozen", "positions and velocities stay, stamps go on", lambda: frozen(with_stamp=False), n_right=1)
     yield Fault("states:8-khz", "states come 8 times as often", GOES_ON, period=1.25e-4)
 
 

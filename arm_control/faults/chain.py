@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import heapq
 import itertools
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -195,7 +194,7 @@ class Chain:
         self.model = setup.model
         self.said: dict[str, int] = {}
         self.loop = self._loop(setup.model)
-        self.controller = ControllerProcess(setup.model, self.loop, plain, setup.parameters.gate.max_age)
+        self.controller = self._controller_process(setup.model)
         self.is_controller_running = True
         self.process = self._gate_process(setup.model)
         self._plant_gate = EffortGate(setup.model, setup.parameters.gate)
@@ -231,7 +230,7 @@ class Chain:
         if self.controller.may_take_model:
             gate, self.loop = self.loop.gate, self._loop(model)
             self.loop.gate.succeed(gate)
-            self.controller = ControllerProcess(model, self.loop, plain, self.setup.parameters.gate.max_age)
+            self.controller = self._controller_process(model)
 
     def enable(self) -> None:
         """Enable every gate."""
@@ -327,7 +326,15 @@ class Chain:
         return loop
 
     def _gate_process(self, model: RobotModel) -> GateProcess:
-        return GateProcess(model, self.setup.parameters.gate, self.refuse, clock=lambda: self.t)
+        clocks: Any = {"clock": lambda: self.t, "clock_ns": self._now_ns}
+        return GateProcess(model, self.setup.parameters.gate, self.refuse, **clocks)
+
+    def _controller_process(self, model: RobotModel) -> ControllerProcess:
+        max_age = self.setup.parameters.gate.max_age
+        return ControllerProcess(model, self.loop, plain, max_age, clock_ns=self._now_ns)
+
+    def _now_ns(self) -> int:
+        return round(self.t * NANOSECONDS)
 
     def _post(self, to: Callable[[Any, dict[str, Any]], None], delivery: Delivery) -> None:
         heapq.heappush(self._queue, (self.t + delivery.delay, next(self._numbers), to, delivery))
@@ -337,8 +344,8 @@ class Chain:
         while self._queue and self._queue[0][0] <= self.t + 1e-9:
             _, _, to, delivery = heapq.heappop(self._queue)
             info = {
-                "source_timestamp": time.time_ns() - round(delivery.delay * NANOSECONDS),
-                "received_timestamp": round(self.t * NANOSECONDS),
+                "source_timestamp": self._now_ns() - round(delivery.delay * NANOSECONDS),
+                "received_timestamp": self._now_ns(),
                 "publisher_gid": delivery.publisher,
             }
             to(delivery.message, info)

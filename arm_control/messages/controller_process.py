@@ -7,6 +7,7 @@ The command of a braked controller says so in its ``frame_id``: no gate takes it
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -57,6 +58,8 @@ class ControllerProcess:
         Age above which a state is refused [s]; 0: never.
     doubles : callable
         Converts an array, shape (nv,), to the value of a ``float64[]`` field.
+    clock_ns : callable
+        Returns the time of the middleware's clock [ns].
 
     Attributes
     ----------
@@ -71,9 +74,10 @@ class ControllerProcess:
         builder: MessageBuilder,
         max_age: float,
         doubles: Callable[[Array], Any] | None = None,
+        clock_ns: Callable[[], int] = time.time_ns,
     ) -> None:
         self.loop = loop
-        self._reader = JointStateReader(model, max_age, drives_arm=True)
+        self._reader = JointStateReader(model, max_age, drives_arm=True, clock_ns=clock_ns)
         self._builder = builder
         self._doubles = builder.doubles if doubles is None else doubles
         self._is_waited_for = max_age == 0.0

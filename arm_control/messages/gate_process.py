@@ -71,6 +71,8 @@ class GateProcess:
         Whether each state waits for its command: nothing is stale then, and no clock counts.
     clock : callable
         Returns the time of a steady clock [s].
+    clock_ns : callable
+        Returns the time of the middleware's clock [ns].
 
     Attributes
     ----------
@@ -86,13 +88,15 @@ class GateProcess:
         *,
         lock_step: bool = False,
         clock: Callable[[], float] = time.monotonic,
+        clock_ns: Callable[[], int] = time.time_ns,
     ) -> None:
         self.gate = EffortGate(model, parameters)
         self._model = model
         self._refuse = refuse
         self._lock_step = lock_step
         self._clock = clock
-        self._reader = JointStateReader(model, 0.0 if lock_step else parameters.max_age, drives_arm=True)
+        max_age = 0.0 if lock_step else parameters.max_age
+        self._reader = JointStateReader(model, max_age, drives_arm=True, clock_ns=clock_ns)
         self._lock = PublisherLock(math.inf if lock_step else PublisherLock.SILENCE, clock)
         self._gaps = GapWatch(None if lock_step else parameters.max_missed)
         self._silence = parameters.max_age or SILENCE

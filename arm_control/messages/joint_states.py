@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,6 +65,8 @@ class JointStateReader:
     drives_arm : bool
         Whether torque follows from the states: then they must be within :class:`StateBounds`, and all of them from one
         publisher, that of the first good one, until it has been silent for a second.
+    clock_ns : callable
+        Returns the time of the middleware's clock [ns].
     """
 
     PATIENCE = 20
@@ -74,9 +76,17 @@ class JointStateReader:
     SILENCE_NS = 1_000_000_000
     """Silence after which another publisher may take over [ns]."""
 
-    def __init__(self, model: RobotModel, max_age: float, *, drives_arm: bool = False) -> None:
+    def __init__(
+        self,
+        model: RobotModel,
+        max_age: float,
+        *,
+        drives_arm: bool = False,
+        clock_ns: Callable[[], int] = time.time_ns,
+    ) -> None:
         self._model = model
         self._max_age = max_age
+        self._clock_ns = clock_ns
         self._bounds = StateBounds(model) if drives_arm else None
         self._owner: Any = None
         self._heard_ns = 0
@@ -102,7 +112,7 @@ class JointStateReader:
         stamp_ns = int(stamp.sec) * NANOSECONDS + int(stamp.nanosec)
         try:
             if self._max_age:
-                refuse_stale(info, self._max_age)
+                refuse_stale(info, self._max_age, self._clock_ns())
             gid = info.get("publisher_gid")  # since June 2025
             if self._owner is not None and gid != self._owner:
                 self._refuse_second_publisher(info)
@@ -205,7 +215,7 @@ class JointStateReader:
         return v
 
 
-def refuse_stale(info: dict[str, Any], max_age: float) -> None:
+def refuse_stale(info: dict[str, Any], max_age: float, now_ns: int) -> None:
     """Refuse an old message.
 
     Parameters
@@ -214,12 +224,14 @@ def refuse_stale(info: dict[str, Any], max_age: float) -> None:
         Time stamps of the middleware [ns].
     max_age : float
         Largest age [s]; 0 allows any.
+    now_ns : int
+        Time of the middleware's clock [ns].
 
     Raises
     ------
     InputError
         When the message is older.
     """
-    age = (time.time_ns() - info["source_timestamp"]) / NANOSECONDS
+    age = (now_ns - info["source_timestamp"]) / NANOSECONDS
     if max_age and age > max_age:
         raise InputError(f"stale: written {age * 1e3:.1f} ms ago, allowed {max_age * 1e3:.1f} ms")
