@@ -68,10 +68,12 @@ def maximum(x: Scalar, y: Scalar) -> Scalar:
     x, y : scalar or array of scalars
         Values in one unit; shapes broadcast.
     """
+    if isinstance(x, _NUMBER) and isinstance(y, _NUMBER):
+        return x if x >= y else y
     if _is_array(x) or _is_array(y):
         return np.maximum(x, y) if _is_numeric(x, y) else _MAXIMUM(x, y)
     if isinstance(x, _NUMBER):
-        return (x if x >= y else y) if isinstance(y, _NUMBER) else y.maximum(x)
+        return y.maximum(x)
     return x.maximum(y)
 
 
@@ -103,6 +105,8 @@ def select(x: Scalar, a: Scalar, b: Scalar) -> Scalar:
     scalar or array of scalars
         ``a`` where x > 0, else ``b``: also where x is NaN.
     """
+    if isinstance(x, _NUMBER) and isinstance(a, _NUMBER) and isinstance(b, _NUMBER):
+        return a if x > 0.0 else b
     if _is_array(x) or _is_array(a) or _is_array(b):
         return np.where(x > 0.0, a, b) if _is_numeric(x, a, b) else _SELECT(x, a, b)
     if isinstance(x, _NUMBER):
