@@ -136,7 +136,7 @@ class PoseTrajectory:
         self._first = Reference(points.poses[0])
         self._last = Reference(points.poses[-1])
         self._pieces = _pieces(points)
-        self._turns = self._pieces[:, :, 3:].any(axis=(1, 2)).tolist()
+        self._turns = [bool(piece[:, 3:].any()) for piece in self._pieces]
         self._knots = points.times.tolist()
 
     def sample(self, t: float) -> Reference:
