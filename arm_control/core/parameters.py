@@ -30,6 +30,7 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar, NamedTuple, TypeVar, cast, get_type_hints
 
 from arm_control.exceptions import ParameterError
@@ -142,10 +143,12 @@ class Parameters:
         return Parameters._types[cls]
 
     @classmethod
+    @cache
     def _groups(cls) -> dict[str, type[Parameters]]:
         return {f.name: f.metadata["group"] for f in dataclasses.fields(cls) if "group" in f.metadata}
 
     @classmethod
+    @cache
     def _own_types(cls) -> dict[str, Any]:
         groups = cls._groups()
         hints = get_type_hints(cls, localns={group.__name__: group for group in groups.values()})
