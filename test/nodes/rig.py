@@ -69,6 +69,7 @@ class Rig:
         self.executor = SingleThreadedExecutor(context=self.context)
         self.executor.add_node(self.node)
         self._heard: list[tuple[Any, list[Any]]] = []
+        self._clients: dict[str, Any] = {}
         self.states: list[JointState] = []
         self.commands: list[JointState] = []
         self.hear(JointState, "joint_states", self.states)
@@ -179,11 +180,11 @@ class Rig:
 
     def call(self, service: str, request: Any, kind: Any = SetBool) -> Any:
         """Call a service and return the response."""
-        client = self.node.create_client(kind, service)
+        client = self._clients.get(service) or self.node.create_client(kind, service)
+        self._clients[service] = client  # kept, since it takes a while to find a service
         self.spin(client.service_is_ready, what=service)
         future = client.call_async(request)
         self.spin(future.done, what=service)
-        self.node.destroy_client(client)
         return future.result()
 
     @property
