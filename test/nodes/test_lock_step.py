@@ -37,7 +37,7 @@ def end_headless(rig, name: str) -> dict[str, np.ndarray]:
 
 
 def test_runs_are_bit_identical_also_on_a_busy_machine_and_in_one_process(rig):
-    """The one process is a new interpreter's, the others are forked; the machine is busy once the simulator is there."""
+    """The one process is a new interpreter, the others are forked; the machine is busy once the simulator is there."""
     quiet, one = headless(rig, "quiet"), headless(rig, "one", "--single-process", is_forked=False)
     rig.spin(lambda: not rig.node.count_publishers("joint_states"), what="the end of those")
     begin_headless(rig, "busy")

@@ -75,7 +75,7 @@ class CommandLineNode:
         rclpy.try_shutdown(context=self._context)
 
     def find_nodes(
-        self, service: str, service_type: str, namespace: str, seconds: float, awaited: str = ""
+        self, service: str, service_type: str, namespace: str, seconds: float, awaited: str | None = None
     ) -> list[str]:
         """Return the full names of the nodes that offer a service, sorted.
 
@@ -88,7 +88,7 @@ class CommandLineNode:
         seconds : float
             Wall time for discovery [s]; longer while more nodes appear.
         awaited : str
-            Full name of a node with which discovery ends at once; empty for none.
+            Full name of a node with which discovery ends at once; None for none.
         """
         prefix = f"/{namespace.strip('/')}/" if namespace.strip("/") else "/"
         names: set[str] | None = None
@@ -226,14 +226,8 @@ def live_parameters(node: str = "osc", namespace: str = "", seconds: float = 4.0
 
 
 def _saved(client: CommandLineNode, node: str, descriptors: Sequence[ParameterDescriptor]) -> list[SavedParameter]:
-    """Return the parameters that have a value.
-
-    ROS returns no value at all when one of several parameters is not set: then there is one request for each.
-    """
-    values = _values(client, node, descriptors)
-    if len(values) != len(descriptors):
-        answers = [_values(client, node, [descriptor]) for descriptor in descriptors]
-        values = [answer[0] if answer else ParameterValue() for answer in answers]
+    """Return the parameters that have a value."""
+    values = _values(client, node, [descriptor.name for descriptor in descriptors])
     return [
         SavedParameter(descriptor.name, _plain(parameter_value_to_python(value)), descriptor.description)
         for descriptor, value in zip(descriptors, values, strict=True)
@@ -241,9 +235,18 @@ def _saved(client: CommandLineNode, node: str, descriptors: Sequence[ParameterDe
     ]
 
 
-def _values(client: CommandLineNode, node: str, descriptors: Sequence[ParameterDescriptor]) -> list[ParameterValue]:
-    request = GetParameters.Request(names=[descriptor.name for descriptor in descriptors])
-    return list(_request(client, GetParameters, node, "get", request).values)
+def _values(client: CommandLineNode, node: str, names: Sequence[str]) -> list[ParameterValue]:
+    """Return the value of each parameter; its type says when it is not set.
+
+    ROS returns no value at all when one of several parameters is not set: then each half is asked for.
+    """
+    values = list(_request(client, GetParameters, node, "get", GetParameters.Request(names=names)).values)
+    if len(values) == len(names):
+        return values
+    if len(names) == 1:
+        return [ParameterValue()]
+    half = len(names) // 2
+    return _values(client, node, names[:half]) + _values(client, node, names[half:])
 
 
 def _request(client: CommandLineNode, service_type: Any, node: str, verb: str, request: Any) -> Any:
