@@ -111,6 +111,7 @@ class Parameters:
     """
 
     _types: ClassVar[dict[type, dict[str, Any]]] = {}
+    _types_of_own: ClassVar[dict[type, dict[str, Any]]] = {}
 
     def __post_init__(self) -> None:
         own = self._own_types()
@@ -150,9 +151,12 @@ class Parameters:
     @classmethod
     @cache
     def _own_types(cls) -> dict[str, Any]:
-        groups = cls._groups()
-        hints = get_type_hints(cls, localns={group.__name__: group for group in groups.values()})
-        return {f.name: hints[f.name] for f in dataclasses.fields(cls) if f.name not in groups}
+        if cls not in Parameters._types_of_own:
+            groups = cls._groups()
+            hints = get_type_hints(cls, localns={group.__name__: group for group in groups.values()})
+            own = {f.name: hints[f.name] for f in dataclasses.fields(cls) if f.name not in groups}
+            Parameters._types_of_own[cls] = own
+        return Parameters._types_of_own[cls]
 
     @classmethod
     def spec(cls, name: str) -> Spec:
