@@ -31,7 +31,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar, NamedTuple, TypeVar, cast, get_type_hints
+from typing import Any, NamedTuple, TypeVar, cast, get_type_hints
 
 from arm_control.exceptions import ParameterError
 
@@ -110,9 +110,6 @@ class Parameters:
     An ``int`` is accepted for a ``float``, a list for a tuple.
     """
 
-    _types: ClassVar[dict[type, dict[str, Any]]] = {}
-    _types_of_own: ClassVar[dict[type, dict[str, Any]]] = {}
-
     def __post_init__(self) -> None:
         own = self._own_types()
         for name, type_ in own.items():
@@ -123,6 +120,7 @@ class Parameters:
             object.__setattr__(self, name, value)
 
     @classmethod
+    @cache
     def types(cls) -> dict[str, Any]:
         """Type of each parameter, those of groups included, by name.
 
@@ -131,17 +129,15 @@ class Parameters:
         TypeError
             When two groups have a parameter of the same name.
         """
-        if cls not in Parameters._types:
-            own = cls._own_types()
-            types: dict[str, Any] = {}
-            for field in dataclasses.fields(cls):
-                parameter_class = field.metadata.get("group")
-                more = {field.name: own[field.name]} if parameter_class is None else parameter_class.types()
-                if twice := types.keys() & more.keys():
-                    raise TypeError(f"{cls.__name__} has {', '.join(sorted(twice))} twice")
-                types |= more
-            Parameters._types[cls] = types
-        return Parameters._types[cls]
+        own = cls._own_types()
+        types: dict[str, Any] = {}
+        for field in dataclasses.fields(cls):
+            parameter_class = field.metadata.get("group")
+            more = {field.name: own[field.name]} if parameter_class is None else parameter_class.types()
+            if twice := types.keys() & more.keys():
+                raise TypeError(f"{cls.__name__} has {', '.join(sorted(twice))} twice")
+            types |= more
+        return types
 
     @classmethod
     @cache
@@ -151,12 +147,9 @@ class Parameters:
     @classmethod
     @cache
     def _own_types(cls) -> dict[str, Any]:
-        if cls not in Parameters._types_of_own:
-            groups = cls._groups()
-            hints = get_type_hints(cls, localns={group.__name__: group for group in groups.values()})
-            own = {f.name: hints[f.name] for f in dataclasses.fields(cls) if f.name not in groups}
-            Parameters._types_of_own[cls] = own
-        return Parameters._types_of_own[cls]
+        groups = cls._groups()
+        hints = get_type_hints(cls, localns={group.__name__: group for group in groups.values()})
+        return {f.name: hints[f.name] for f in dataclasses.fields(cls) if f.name not in groups}
 
     @classmethod
     def spec(cls, name: str) -> Spec:
