@@ -52,6 +52,12 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the tests in which real time counts: one worker has them all, and the others must not wait for it."""
+    groups = {item: [mark.args[0] for mark in item.iter_markers("xdist_group")] for item in items}
+    items.sort(key=lambda item: "real_time" not in groups[item])
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """End a test that hangs, in C code too: xdist then reports a crash of its worker in this test."""

@@ -32,7 +32,10 @@ class Operation(NamedTuple):
     @property
     def operands(self) -> tuple[int, ...]:
         """The lines it works on."""
-        return () if self.name in LEAVES else tuple(k for k in (int(self.a), self.b, self.c) if k >= 0)
+        name, a, b, c = self
+        if name in LEAVES:
+            return ()
+        return (int(a),) if b < 0 else (int(a), b) if c < 0 else (int(a), b, c)
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,8 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, TypeVar, cast, get_type_hints
+from functools import cache
+from typing import Any, NamedTuple, TypeVar, cast, get_type_hints
 
 from arm_control.exceptions import ParameterError
 
@@ -109,8 +110,6 @@ class Parameters:
     An ``int`` is accepted for a ``float``, a list for a tuple.
     """
 
-    _types: ClassVar[dict[type, dict[str, Any]]] = {}
-
     def __post_init__(self) -> None:
         own = self._own_types()
         for name, type_ in own.items():
@@ -121,6 +120,7 @@ class Parameters:
             object.__setattr__(self, name, value)
 
     @classmethod
+    @cache
     def types(cls) -> dict[str, Any]:
         """Type of each parameter, those of groups included, by name.
 
@@ -129,23 +129,23 @@ class Parameters:
         TypeError
             When two groups have a parameter of the same name.
         """
-        if cls not in Parameters._types:
-            own = cls._own_types()
-            types: dict[str, Any] = {}
-            for field in dataclasses.fields(cls):
-                parameter_class = field.metadata.get("group")
-                more = {field.name: own[field.name]} if parameter_class is None else parameter_class.types()
-                if twice := types.keys() & more.keys():
-                    raise TypeError(f"{cls.__name__} has {', '.join(sorted(twice))} twice")
-                types |= more
-            Parameters._types[cls] = types
-        return Parameters._types[cls]
+        own = cls._own_types()
+        types: dict[str, Any] = {}
+        for field in dataclasses.fields(cls):
+            parameter_class = field.metadata.get("group")
+            more = {field.name: own[field.name]} if parameter_class is None else parameter_class.types()
+            if twice := types.keys() & more.keys():
+                raise TypeError(f"{cls.__name__} has {', '.join(sorted(twice))} twice")
+            types |= more
+        return types
 
     @classmethod
+    @cache
     def _groups(cls) -> dict[str, type[Parameters]]:
         return {f.name: f.metadata["group"] for f in dataclasses.fields(cls) if "group" in f.metadata}
 
     @classmethod
+    @cache
     def _own_types(cls) -> dict[str, Any]:
         groups = cls._groups()
         hints = get_type_hints(cls, localns={group.__name__: group for group in groups.values()})

@@ -68,10 +68,12 @@ def maximum(x: Scalar, y: Scalar) -> Scalar:
     x, y : scalar or array of scalars
         Values in one unit; shapes broadcast.
     """
+    if isinstance(x, _NUMBER) and isinstance(y, _NUMBER):
+        return x if x >= y else y
     if _is_array(x) or _is_array(y):
         return np.maximum(x, y) if _is_numeric(x, y) else _MAXIMUM(x, y)
     if isinstance(x, _NUMBER):
-        return (x if x >= y else y) if isinstance(y, _NUMBER) else y.maximum(x)
+        return y.maximum(x)
     return x.maximum(y)
 
 
@@ -103,6 +105,8 @@ def select(x: Scalar, a: Scalar, b: Scalar) -> Scalar:
     scalar or array of scalars
         ``a`` where x > 0, else ``b``: also where x is NaN.
     """
+    if isinstance(x, _NUMBER) and isinstance(a, _NUMBER) and isinstance(b, _NUMBER):
+        return a if x > 0.0 else b
     if _is_array(x) or _is_array(a) or _is_array(b):
         return np.where(x > 0.0, a, b) if _is_numeric(x, a, b) else _SELECT(x, a, b)
     if isinstance(x, _NUMBER):
@@ -137,4 +141,7 @@ def _is_array(x: Scalar) -> bool:
 
 def _is_numeric(*values: Scalar) -> bool:
     """Whether NumPy's own functions apply: to floats and arrays of numbers."""
-    return all(isinstance(x, _NUMBER) or getattr(x, "dtype", _OBJECT) != _OBJECT for x in values)
+    for x in values:  # noqa: SIM110 - a generator takes twice the time
+        if not isinstance(x, _NUMBER) and getattr(x, "dtype", _OBJECT) == _OBJECT:
+            return False
+    return True

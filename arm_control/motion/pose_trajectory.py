@@ -136,6 +136,7 @@ class PoseTrajectory:
         self._first = Reference(points.poses[0])
         self._last = Reference(points.poses[-1])
         self._pieces = _pieces(points)
+        self._turns = [bool(piece[:, 3:].any()) for piece in self._pieces]
         self._knots = points.times.tolist()
 
     def sample(self, t: float) -> Reference:
@@ -146,6 +147,8 @@ class PoseTrajectory:
             return self._last
         i = int(np.searchsorted(self.points.times, t, side="right")) - 1
         x, x1, x2 = powers(t - self._knots[i]) @ self._pieces[i]
+        if not self._turns[i]:  # J is 1
+            return Reference(Pose(self.points.poses[i].R, x[:3]), x1, x2)
         J, J_dot = _left_jacobian(x[3:], x1[3:])
         R, p = rotation_from_vector(x[3:]) @ self.points.poses[i].R, x[:3]  # (1)
         V = np.concatenate([x1[:3], J @ x1[3:]])  # (2)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from arm_control.control.avoidance.proximity import Proximity, clearance
-from arm_control.control.osc.task import pose_error
+from arm_control.control.osc.task import pose_errors
 from arm_control.control.osc.task_inertia import condition_number
 from arm_control.exceptions import ArmControlError, cause_of
 from arm_control.maths.poses import Array
@@ -180,7 +180,7 @@ def task(bag: Bag, series: JointSeries, model: RobotModel) -> Task:
     distance = _distances(bag, series, model, q, samples)
     poses = [model.pose(q[k]) for k in samples]
     desired = [follower.reference(int(series.times[k]), q[k]).X_WT for k in samples]
-    error = np.array([pose_error(X, X_des) for X, X_des in zip(poses, desired, strict=True)])
+    error = pose_errors(poses, desired)
     p_des = np.array([X.p for X in desired])
     if not goals:
         error = np.full_like(error, np.nan)

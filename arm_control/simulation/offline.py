@@ -13,11 +13,11 @@ import numpy as np
 from arm_control.control.avoidance.proximity import Obstacle, Proximity, clearance
 from arm_control.control.controllers import Measurement
 from arm_control.control.loop import ControlLoop, JointLoopParameters, TickResult, control_loop
-from arm_control.control.osc.task import pose_error
+from arm_control.control.osc.task import pose_errors
 from arm_control.control.osc.task_inertia import condition_number
 from arm_control.core.progress import progress_bar
 from arm_control.exceptions import SimulationDiverged
-from arm_control.maths.poses import Array
+from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel
 from arm_control.motion.goals import Goal, JointGoal, PoseMotion, Target
 from arm_control.motion.joint_trajectory import Waypoints
@@ -174,7 +174,8 @@ class _Log:
         self._model, self._step_ns, self._done = model, step_ns, 0
         self._q, self._v, self._tau, self._asked = (np.zeros((n, model.nv)) for _ in range(4))
         self._braking = np.zeros(n, dtype=bool)
-        self._p, self._p_des, self._error = np.zeros((n, 3)), np.zeros((n, 3)), np.zeros((n, 6))
+        self._X_WE: list[Pose] = []
+        self._X_WT: list[Pose] = []
         self._terms: dict[str, Array] = {}
         self._conditioning: list[tuple[float, float]] = []
 
@@ -182,8 +183,8 @@ class _Log:
         terms, X_WT = result.law.terms, result.law.X_WT
         self._q[k], self._v[k], self._tau[k] = terms.q, terms.v, result.gate.tau
         self._asked[k], self._braking[k] = result.tau, not result.gate.is_passing
-        self._p[k], self._p_des[k] = terms.X_WE.p, X_WT.p
-        self._error[k] = pose_error(terms.X_WE, X_WT)
+        self._X_WE.append(terms.X_WE)
+        self._X_WT.append(X_WT)
         for name, part in result.torque_terms.items():
             if name not in self._terms:
                 self._terms[name] = np.zeros_like(self._tau)
@@ -201,7 +202,8 @@ class _Log:
             self._model.pose(self._q[i], target.frame) @ target.X_FT for i, target in zip(starts, shown, strict=True)
         )
         condition, distance = np.array(self._conditioning).T
-        motion = self._p[:n], self._p_des[:n], self._error[:n], {name: x[:n] for name, x in self._terms.items()}
+        p, p_des = (np.array([X.p for X in poses]) for poses in (self._X_WE, self._X_WT))
+        motion = p, p_des, pose_errors(self._X_WE, self._X_WT), {name: x[:n] for name, x in self._terms.items()}
         looks = stamps[::COARSE], condition, distance
         gate = self._asked[:n], self._braking[:n]
         return Trace(

@@ -58,6 +58,11 @@ ROBOTS: dict[str, tuple[str, str, str | None]] = {
 }
 
 
+ALIKE = {"ur3", "ur10", "so101", "baxter right", "alex arm", "shared ur5", "shared panda", "shared kinova"}
+ALIKE |= {"shared pendulum"}
+"""Arms like another one in the list: of the campaign only."""
+
+
 def find(name: str) -> Path:
     """A file of example-robot-data, wherever that is installed, or of ../shared."""
     if "/" not in name:
@@ -151,7 +156,10 @@ def describe_any(path: Path, **choices: object) -> Arm:
         return describe(path, **limits, **choices)
 
 
-@pytest.fixture(scope="module", params=ROBOTS)
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(name, marks=pytest.mark.campaign if name in ALIKE else ()) for name in ROBOTS],
+)
 def robot(request: pytest.FixtureRequest) -> Iterator[Robot]:
     name, tip, base = ROBOTS[request.param]
     path = find(name)

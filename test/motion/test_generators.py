@@ -82,7 +82,7 @@ def test_digits_are_written_on_the_sheet_and_the_pen_is_lifted_in_between():
 def test_every_stroke_is_drawn_to_its_end():
     """What is drawn comes near every point of the font, and never far from it."""
     for digit in FONT:
-        _, p, _, _ = motion_of(digits(digit, X, 0.1, 0.2), 4001)
+        _, p, _, _ = motion_of(digits(digit, X, 0.1, 0.2), 1501)
         drawn, wanted = p[p[:, 2] < 1e-6], np.vstack(list(strokes_of(digit, 0.1)))
         between = np.vstack([np.linspace(a, b, 50) for s in strokes_of(digit, 0.1) for a, b in itertools.pairwise(s)])
         assert all(np.linalg.norm(drawn - x, axis=1).min() < 1e-3 for x in wanted), digit

@@ -66,7 +66,7 @@ PATIENT = {"max_missed": 1000, "max_age": 5.0}
 def moving(rig: Rig, ur5: RobotModel) -> Rig:
     """A UR5 in the middle of a reach of 0.35 m, in real time, slowed down so that a busy machine keeps up."""
     rig.start("osc", publish_effort_array=False, **PATIENT)
-    rig.start("simulator", robot="ur5", initial_position=HOME, real_time_factor=0.25, **PATIENT)
+    rig.start("simulator", robot="ur5", initial_position=HOME, real_time_factor=0.5, **PATIENT)
     return in_motion(rig, ur5)
 
 

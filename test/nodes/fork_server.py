@@ -9,7 +9,9 @@ twice, and the process in the middle ends at once, so that Linux makes the new p
 from __future__ import annotations
 
 import ctypes
+import gc
 import importlib
+import inspect
 import os
 import pkgutil
 import re
@@ -24,7 +26,13 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-PRELOADED = ("numpy", "llvmlite.binding", "yaml", "mujoco", "rich.live", "rosbags.highlevel", "rclpy.node")
+PRELOADED = (
+    *("numpy.ma", "numpy.random", "llvmlite.binding", "yaml", "mujoco", "rich.live", "rich.progress"),
+    *("rosbags.highlevel", "rclpy.node", "rosidl_generator_py", "type_description_interfaces.msg", "fractions"),
+    *("arm_control.compiler.llvm_compiler", "arm_control.model.backends.llvm_backend"),
+    *("arm_control.app.display", "arm_control.app.run", "arm_control.report.run_figures"),
+)
+"""What nodes and commands import only when they run."""
 EXECUTABLES = "arm_control."
 SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of prctl
 
@@ -250,6 +258,15 @@ def _fork_nodes_of_a_run() -> None:
     subprocess.Popen = start  # type: ignore[assignment, misc]
 
 
+def _load_type_support() -> None:
+    """Load the libraries of the messages and services whose classes are imported."""
+    for name, module in list(sys.modules.items()):
+        if name.endswith((".msg", ".srv")):
+            for interface in vars(module).values():
+                if hasattr(interface, "__import_type_support__"):
+                    interface.__import_type_support__()
+
+
 def main() -> None:
     """Import, and fork for whoever started this process."""
     from arm_control import nodes
@@ -259,6 +276,10 @@ def main() -> None:
     for name in (*PRELOADED, *modules):
         with suppress(ImportError):  # an extra
             importlib.import_module(name)
+    _load_type_support()
+    inspect.getmodule(inspect.currentframe())  # it notes the files of all modules, which each rclpy logger asks for
+    gc.collect()
+    gc.freeze()  # no collection of a fork writes to the pages of this process, which would copy them
     _run(*_serve(Connection(int(sys.argv[1]))))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import subprocess
@@ -33,6 +34,10 @@ from arm_control.nodes.support.qos import LOSSLESS
 PATIENCE = 240.0
 """Longest wait for a process or a message [s]: a safety limit, far beyond what a busy machine needs."""
 HOME = [0.0, -1.4, 1.9, -2.07, -1.5708, 0.0]
+POLL_PERIOD, EXECUTOR_PERIOD = 0.001, 0.02
+"""Shortest time between two looks for messages, and time between two turns of the executor, which cost more [s]."""
+BATCH = 100
+"""Most messages of a topic that are taken at once: a topic that is quicker than the tests must not hide the others."""
 CHECKED = {"ROS_PYTHON_CHECK_FIELDS": "1", "PYTHONUNBUFFERED": "1"}
 """Environment of every process: wrong types in messages are errors, and output is there at once."""
 LATCHED = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -67,6 +72,7 @@ class Rig:
         self.executor = SingleThreadedExecutor(context=self.context)
         self.executor.add_node(self.node)
         self._heard: list[tuple[Any, list[Any]]] = []
+        self._clients: dict[str, Any] = {}
         self.states: list[JointState] = []
         self.commands: list[JointState] = []
         self.hear(JointState, "joint_states", self.states)
@@ -135,14 +141,25 @@ class Rig:
 
     def spin(self, done: Callable[[], Any], what: str = "") -> Any:
         """Handle messages until ``done()`` is true and return that; fail, with every log, when it takes too long."""
-        end = time.monotonic() + PATIENCE
+        end, executed, pause, n_heard = time.monotonic() + PATIENCE, 0.0, POLL_PERIOD, 0
         while not (result := done()):
-            self.executor.spin_once(timeout_sec=0.002)
-            for subscription, where in self._heard:
-                where.extend(message for message, _ in poll(subscription))
-            if time.monotonic() > end:
+            if (now := time.monotonic()) > end:
                 self._fail(what or str(done))
+            if now > executed + EXECUTOR_PERIOD:
+                self.executor.spin_once(timeout_sec=0.0)
+                executed = time.monotonic()
+            elif n_heard < BATCH:
+                time.sleep(pause)
+            n_heard = sum(self._fetch(subscription, where) for subscription, where in self._heard)
+            pause = POLL_PERIOD if n_heard else min(1.2 * pause, EXECUTOR_PERIOD)
         return result
+
+    @staticmethod
+    def _fetch(subscription: Any, where: list[Any]) -> int:
+        """Append what a subscription has, but no more than a batch; return how many messages that are."""
+        before = len(where)
+        where.extend(message for message, _ in itertools.islice(poll(subscription), BATCH))
+        return len(where) - before
 
     def hear(self, kind: Any, topic: str, where: list[Any], qos: Any = LOSSLESS) -> None:
         """Append every message of a topic to a list."""
@@ -166,11 +183,11 @@ class Rig:
 
     def call(self, service: str, request: Any, kind: Any = SetBool) -> Any:
         """Call a service and return the response."""
-        client = self.node.create_client(kind, service)
+        client = self._clients.get(service) or self.node.create_client(kind, service)
+        self._clients[service] = client  # kept, since it takes a while to find a service
         self.spin(client.service_is_ready, what=service)
         future = client.call_async(request)
         self.spin(future.done, what=service)
-        self.node.destroy_client(client)
         return future.result()
 
     @property

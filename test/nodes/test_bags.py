@@ -42,7 +42,7 @@ MS = 1_000_000
 GOAL_TOPICS = ("/target_pose", "/joint_trajectory")
 
 
-@pytest.mark.parametrize(("scenario", "seconds"), [("ur5_osc", 0.6), ("ur5_joint", 0.4), ("ur5_ilqr", 0.4)])
+@pytest.mark.parametrize(("scenario", "seconds"), [("ur5_osc", 0.3), ("ur5_joint", 0.2), ("ur5_ilqr", 0.2)])
 def test_a_run_in_lock_step_replays_to_the_same_bits(rig: Rig, scenario: str, seconds: float):
     """Every state and every command of a real run of the nodes is in the bag, and the law gives each command again."""
     path = rig.folder / "bag"
@@ -76,7 +76,7 @@ def test_a_run_in_lock_step_replays_to_the_same_bits(rig: Rig, scenario: str, se
 def test_a_run_with_a_parameter_file_replays_with_its_values(rig: Rig):
     path, file = rig.folder / "bag", rig.folder / "soft.yaml"
     file.write_text("osc: {ros__parameters: {kp_linear: 120.0}}\n")
-    command = ["-m", "arm_control.app.cli", "run", "ur5_osc", "--duration", "0.2", "--headless", "--bag", str(path)]
+    command = ["-m", "arm_control.app.cli", "run", "ur5_osc", "--duration", "0.1", "--headless", "--bag", str(path)]
     assert rig.finish("run", *command, "--params-file", str(file)) in (0, 1), rig.log("run")
     bag = read_bag(path)
     model, parameters = controller_of(bag, ReplayOptions())

@@ -193,7 +193,7 @@ def test_clean_exit(rig, number):
 
 def test_run_reports_a_node_that_dies_by_name(rig):
     process = rig.run("run", "-m", "arm_control.app.cli", "run", "ur5_osc", "--duration", "60", is_forked=False)
-    rig.until(0.5)
+    rig.until(0.02)
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     commands = {pid: Path(f"/proc/{pid}/cmdline").read_text() for pid in children}
     osc = next(int(pid) for pid, command in commands.items() if "arm_control.nodes.osc" in command)

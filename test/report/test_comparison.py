@@ -19,12 +19,14 @@ from arm_control.simulation.offline import Simulation
 from arm_control.simulation.scenario import Scenario
 
 
-def drawn(monkeypatch: pytest.MonkeyPatch, name: str, seconds: float, path: Path) -> tuple[Figure, dict]:
-    """The figure of a scenario, and its runs."""
+def drawn(
+    monkeypatch: pytest.MonkeyPatch, name: str, seconds: float, path: Path, scale: float = 0.4
+) -> tuple[Figure, dict]:
+    """The figure of a scenario, and its runs; a small figure has fewer ticks and pixels to draw."""
     figures: list[Figure] = []
 
     def new_figure(*size: float) -> Figure:
-        figures.append(Figure(figsize=size, layout="constrained"))
+        figures.append(Figure(figsize=[scale * x for x in size], layout="constrained"))
         return figures[0]
 
     monkeypatch.setattr(comparison, "new_figure", new_figure)
@@ -41,7 +43,7 @@ def line(axes, label: str) -> np.ndarray:
 
 
 def test_variants_stand_side_by_side_with_their_paths_and_the_obstacle(monkeypatch, tmp_path: Path):
-    figure, runs = drawn(monkeypatch, "ur5_obstacle", 1.0, tmp_path / "a.png")
+    figure, runs = drawn(monkeypatch, "ur5_obstacle", 1.0, tmp_path / "a.png", scale=1.0)
     axes = figure.axes
     assert [x.get_title(loc="left") for x in axes[:4]] == [
         "with, from above",

@@ -20,6 +20,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from arm_control.exceptions import ParameterError
+from arm_control.maths.columns import columns
+from arm_control.maths.columns import rows as rows_of_columns
 from arm_control.maths.poses import TINY, Array, Pose, rotation_vector
 from arm_control.maths.scalars import atan2, maximum, sqrt
 
@@ -109,6 +111,27 @@ def pose_error(X_WE: Pose, X_WT: Pose, rows: Sequence[int] = range(6), R_WF: Arr
     angular_rows = [row - 3 for row in rows if row >= 3]
     e_R = orientation_error(R, angular_rows) if angular_rows else np.zeros(3)
     return select_rows(np.concatenate([e_p, e_R]), rows)
+
+
+def pose_errors(X_WE: Sequence[Pose], X_WT: Sequence[Pose]) -> Array:
+    """Errors of many poses at once, in all rows along the axes of the world: :func:`pose_error` of each.
+
+    Parameters
+    ----------
+    X_WE, X_WT : sequence of Pose
+        Poses of the end effector and of the target in the world, as many of each.
+
+    Returns
+    -------
+    ndarray, shape (n, 6)
+        ``e_p`` [m] and ``e_R`` [rad].
+    """
+    n = len(X_WE)
+    R_WE, R_WT = (np.array([X.R for X in poses]).reshape(n, 3, 3) for poses in (X_WE, X_WT))
+    p_WE, p_WT = (np.array([X.p for X in poses]).reshape(n, 3) for poses in (X_WE, X_WT))
+    R = R_WT @ R_WE.transpose(0, 2, 1)
+    e_R = rotation_vector(columns(R.reshape(n, 9).T).reshape(3, 3))
+    return np.hstack([p_WT - p_WE, rows_of_columns(e_R, n).T])
 
 
 def select_rows(x: Array, rows: Sequence[int]) -> Array:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import rclpy
-from rcl_interfaces.msg import ParameterDescriptor, ParameterType
+from rcl_interfaces.msg import ParameterDescriptor, ParameterType, ParameterValue
 from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
@@ -26,6 +26,8 @@ ANSWER_TIME = 10.0
 """Longest time for an answer [s]; a busy machine is slow."""
 GATE_PARAMETERS = ["rate_limit", "max_missed", "brake_damping"]
 """Parameters that only nodes with a gate have; other nodes may have a service ``enable``, too."""
+PARAMETER_SERVICE = ("get_parameters", "rcl_interfaces/srv/GetParameters")
+"""Name and type of a service of every node with parameters."""
 
 
 class StopRequest:
@@ -62,6 +64,7 @@ class CommandLineNode:
         self._node = Node(name, context=self._context, start_parameter_services=False)
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self._node)
+        self._clients: dict[str, Any] = {}
 
     def __enter__(self) -> CommandLineNode:
         return self
@@ -71,7 +74,9 @@ class CommandLineNode:
         self._node.destroy_node()
         rclpy.try_shutdown(context=self._context)
 
-    def find_nodes(self, service: str, service_type: str, namespace: str, seconds: float) -> list[str]:
+    def find_nodes(
+        self, service: str, service_type: str, namespace: str, seconds: float, awaited: str | None = None
+    ) -> list[str]:
         """Return the full names of the nodes that offer a service, sorted.
 
         Parameters
@@ -82,17 +87,23 @@ class CommandLineNode:
             Only nodes in it; empty for all.
         seconds : float
             Wall time for discovery [s]; longer while more nodes appear.
+        awaited : str
+            Full name of a node with which discovery ends at once; None for none.
         """
         prefix = f"/{namespace.strip('/')}/" if namespace.strip("/") else "/"
         names: set[str] | None = None
         for _ in range(DISCOVERY_ROUNDS):
             names_before = names
-            self.spin_until(lambda: False, seconds / 2.0)
-            services = [(*name.rpartition("/"), types) for name, types in self._node.get_service_names_and_types()]
-            names = {owner for owner, _, last, types in services if last == service and service_type in types}
-            if names == names_before:
+            self.spin_until(lambda: awaited in self.owners(service, service_type), seconds / 2.0)
+            names = self.owners(service, service_type)
+            if names == names_before or awaited in names:
                 break
         return sorted(name for name in names or () if f"{name}/".startswith(prefix))
+
+    def owners(self, service: str, service_type: str) -> set[str]:
+        """Full names of the nodes that offer a service, as far as they are known by now."""
+        services = [(*name.rpartition("/"), types) for name, types in self._node.get_service_names_and_types()]
+        return {owner for owner, _, last, types in services if last == service and service_type in types}
 
     def call(self, service_type: Any, service: str, request: Any, seconds: float = ANSWER_TIME) -> Any:
         """Call a service and wait for the response.
@@ -113,14 +124,13 @@ class CommandLineNode:
         message or None
             The response; None when there is none in time.
         """
-        client = self._node.create_client(service_type, service)
-        try:
-            if not self.spin_until(client.service_is_ready, seconds):
-                return None
-            future = client.call_async(request)
-            return future.result() if self.spin_until(future.done, seconds) else None
-        finally:
-            self._node.destroy_client(client)
+        if service not in self._clients:
+            self._clients[service] = self._node.create_client(service_type, service)
+        client = self._clients[service]
+        if not self.spin_until(client.service_is_ready, seconds):
+            return None
+        future = client.call_async(request)
+        return future.result() if self.spin_until(future.done, seconds) else None
 
     def spin_until(self, condition: Callable[[], bool], seconds: float) -> bool:
         """Serve the node until a condition holds; return whether it does.
@@ -163,13 +173,16 @@ def enable_gates(namespace: str = "", seconds: float = 4.0) -> list[tuple[str, b
     """
     with CommandLineNode("arm_control_enable") as client:
         names = client.find_nodes("enable", "std_srvs/srv/SetBool", namespace, seconds)
-        gates = [name for name in names if _is_gate(client, name)]
+        gates = [name for name in names if _is_gate(client, name, seconds / 2.0)]
         if not gates:
             raise InputError(f"no gate is running{' in ' + namespace if namespace else ''}: nothing to enable")
         return [(gate, *_enable(client, gate)) for gate in gates]
 
 
-def _is_gate(client: CommandLineNode, name: str) -> bool:
+def _is_gate(client: CommandLineNode, name: str, seconds: float) -> bool:
+    """Whether a node has the parameters of a gate; ``seconds`` to discover its parameter services [s]."""
+    if not client.spin_until(lambda: name in client.owners(*PARAMETER_SERVICE), seconds):
+        return False
     response = client.call(GetParameters, f"{name}/get_parameters", GetParameters.Request(names=GATE_PARAMETERS))
     types = [] if response is None else [value.type for value in response.values]
     return len(types) == len(GATE_PARAMETERS) and ParameterType.PARAMETER_NOT_SET not in types
@@ -202,27 +215,38 @@ def live_parameters(node: str = "osc", namespace: str = "", seconds: float = 4.0
     """
     path = "/".join(filter(None, [*namespace.split("/"), *node.split("/")]))
     with CommandLineNode("arm_control_tune") as client:
-        nodes = client.find_nodes("get_parameters", "rcl_interfaces/srv/GetParameters", "", seconds)
-        if (full_name := f"/{path}") not in nodes:
+        full_name = f"/{path}"
+        nodes = client.find_nodes(*PARAMETER_SERVICE, "", seconds, full_name)
+        if full_name not in nodes:
             raise InputError(f"no node {full_name} is running; there are: {', '.join(nodes) or 'none'}")
         names = _request(client, ListParameters, full_name, "list", ListParameters.Request()).result.names
         names = sorted(name for name in names if not name.startswith(ROS_OWN))
         described = _request(client, DescribeParameters, full_name, "describe", DescribeParameters.Request(names=names))
-        saved = [_saved(client, full_name, entry) for entry in described.descriptors if not entry.read_only]
-    return [entry for entry in saved if entry is not None]
+        return _saved(client, full_name, [entry for entry in described.descriptors if not entry.read_only])
 
 
-def _saved(client: CommandLineNode, node: str, descriptor: ParameterDescriptor) -> SavedParameter | None:
-    """Return a parameter with its value; None when it has none.
+def _saved(client: CommandLineNode, node: str, descriptors: Sequence[ParameterDescriptor]) -> list[SavedParameter]:
+    """Return the parameters that have a value."""
+    values = _values(client, node, [descriptor.name for descriptor in descriptors])
+    return [
+        SavedParameter(descriptor.name, _plain(parameter_value_to_python(value)), descriptor.description)
+        for descriptor, value in zip(descriptors, values, strict=True)
+        if value.type != ParameterType.PARAMETER_NOT_SET
+    ]
 
-    One request for each parameter: ROS returns no value at all when one of several parameters is not set.
+
+def _values(client: CommandLineNode, node: str, names: Sequence[str]) -> list[ParameterValue]:
+    """Return the value of each parameter; its type says when it is not set.
+
+    ROS returns no value at all when one of several parameters is not set: then each half is asked for.
     """
-    request = GetParameters.Request(names=[descriptor.name])
-    response = _request(client, GetParameters, node, "get", request)
-    values = [value for value in response.values if value.type != ParameterType.PARAMETER_NOT_SET]
-    if not values:
-        return None
-    return SavedParameter(descriptor.name, _plain(parameter_value_to_python(values[0])), descriptor.description)
+    values = list(_request(client, GetParameters, node, "get", GetParameters.Request(names=names)).values)
+    if len(values) == len(names):
+        return values
+    if len(names) == 1:
+        return [ParameterValue()]
+    half = len(names) // 2
+    return _values(client, node, names[:half]) + _values(client, node, names[half:])
 
 
 def _request(client: CommandLineNode, service_type: Any, node: str, verb: str, request: Any) -> Any:

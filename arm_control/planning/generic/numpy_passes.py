@@ -75,15 +75,21 @@ class NumpyPasses:
         xs, us = np.empty_like(self.xs), np.empty_like(self.us)
         xs[0] = self.xs[0] if x0 is None else x0
         self._tried = xs, us
-        for i in range(self._n):
-            with np.errstate(all="ignore"):
-                u = self.us[i] + alpha * self.k[i] + self.K[i] @ (xs[i] - self.xs[i])
-            us[i] = np.clip(u, self._u_min, self._u_max)
-            if not np.isfinite(us[i]).all():  # so it is where a state is not finite
-                return np.inf
-            xs[i + 1] = _named("the dynamics", self._dynamics.step, xs[i : i + 1], us[i : i + 1])[0]
+        if not _named("the dynamics", self._follow, alpha, xs, us):
+            return np.inf
         cost = float(np.sum(_named("a cost", self._costs.values, xs, _padded(us), self._weights, self._dynamics.arm)))
         return cost if np.isfinite(cost) else np.inf
+
+    def _follow(self, alpha: float, xs: Array, us: Array) -> bool:
+        """Fill in controls and the states after them; return whether all controls are finite."""
+        step, k = self._dynamics.step, alpha * self.k
+        for i in range(self._n):
+            u = self.us[i] + k[i] + self.K[i] @ (xs[i] - self.xs[i])
+            us[i] = np.minimum(np.maximum(u, self._u_min), self._u_max)
+            if not np.isfinite(us[i]).all():  # so it is where a state is not finite
+                return False
+            xs[i + 1] = step(xs[i : i + 1], us[i : i + 1])[0]
+        return True
 
     def expand(self) -> None:
         """See :class:`~arm_control.planning.ilqr_solver.Passes`."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.control.osc.task import pose_error
+from arm_control.control.osc.task import pose_errors
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel
@@ -85,8 +85,9 @@ def make_track(recording: Recording, model: RobotModel) -> Track:
     poses, twists = end_effector_motion(q, recording.v[::stride], model)
     goals, goal_stamps = _goals(recording, model)
     active = np.searchsorted(goal_stamps, stamps, side="right") - 1
-    errors = [pose_error(X, goals[i]) if i >= 0 else np.full(6, np.nan) for i, X in zip(active, poses, strict=True)]
-    position_error, orientation_error = linear_angular_norms(np.array(errors))
+    errors, due = np.full((len(poses), 6), np.nan), np.flatnonzero(active >= 0)
+    errors[due] = pose_errors([poses[k] for k in due], [goals[active[k]] for k in due])
+    position_error, orientation_error = linear_angular_norms(errors)
     speed, angular_speed = linear_angular_norms(twists)
     goal_times = np.maximum((goal_stamps - stamps[0]) * 1e-9, 0.0)
     p = np.array([X.p for X in poses])

@@ -362,7 +362,7 @@ def test_the_compiled_law_is_the_text(name: str, load_robot):
     compiled, text = load_robot(name), load_robot(name, backend="python")
     for p in (AvoidanceParameters(), replace(STRONG, self_threshold=0.1, takeover_distance=0.05)):
         law, page = Avoidance(compiled, p), Avoidance(text, p)
-        for q, v, obstacles in scenes(compiled, 30):
+        for q, v, obstacles in scenes(compiled, 12):
             t = compiled.evaluate(q, v)
             found, wanted = law.tick(t, obstacles), page.tick(t, obstacles)
             for x, y in (
@@ -443,18 +443,11 @@ def test_wrong_obstacles_and_parameters_are_refused():
 
 # -- in simulation --------------------------------------------------------------------------------------
 
-TOUCHING = (
-    (False, 0),
-    (False, 1),
-    (False, 2),
-    (False, 3),
-    (False, 4),
-    (True, 0),
-    (True, 1),
-    (True, 2),
-    (True, 3),
-    (True, 4),
-)
+TOUCHING = [
+    pytest.param(moving, seed, marks=() if seed < 3 else pytest.mark.campaign)
+    for moving in (False, True)
+    for seed in range(5)
+]
 
 
 @pytest.mark.parametrize(("moving", "seed"), TOUCHING)

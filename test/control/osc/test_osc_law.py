@@ -11,7 +11,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from arm_control.control.effort_gate import EffortGate, GateParameters
-from arm_control.control.osc.osc_controller import OperationalSpaceController, OscOutput
+from arm_control.control.osc.compiled_osc import CompiledOsc
+from arm_control.control.osc.osc_controller import OperationalSpaceController
 from arm_control.control.osc.osc_parameters import Gains, OscParameters
 from arm_control.control.osc.task import pose_error
 from arm_control.control.osc.task_inertia import task_inertia
@@ -142,9 +143,7 @@ def test_the_posture_moves_the_joints_of_a_redundant_arm(panda: RobotModel, stat
 def test_a_redundant_arm_drifts_to_its_posture_while_the_end_effector_stays(panda: RobotModel):
     q0 = np.array([0.0, -0.6, 0.0, -2.2, 0.0, 1.7, 0.8])
     posture = q0 + [0.4, 0.0, -0.4, 0.0, 0.0, 0.0, 0.0]
-    osc = OperationalSpaceController(panda, OscParameters(posture=tuple(posture)))
-    target = panda.pose(q0)
-    run = simulate(panda, osc, q0, [(2.0, target)])
+    run = simulate(panda, OscParameters(posture=tuple(posture)), q0, [(2.0, panda.pose(q0))])
     assert np.linalg.norm(run.e[:, :3], axis=1).max() < 1e-4
     assert np.linalg.norm(run.e[:, 3:], axis=1).max() < 1e-3
     assert abs(run.q[-1] - q0).max() > 0.1
@@ -404,13 +403,14 @@ class Run:
     tau: Array
 
 
-def simulate(model: RobotModel, osc: OperationalSpaceController, q0: Array, moves: list[tuple[float, Pose]]) -> Run:
-    gate, simulator = EffortGate(model, GateParameters()), MujocoSimulator(model, q0)
+def simulate(model: RobotModel, p: OscParameters, q0: Array, moves: list[tuple[float, Pose]]) -> Run:
+    """Move to poses, each for some time [s], by the compiled law: it gives the torque of the law's text."""
+    osc, gate, simulator = CompiledOsc(model, p), EffortGate(model, GateParameters()), MujocoSimulator(model, q0)
     rows = []
     for duration, target in moves:
         for _ in range(round(duration * 1e3)):
-            t = model.evaluate(simulator.q, simulator.v)
-            output: OscOutput = osc.tick(t, Reference(target))
+            output = osc.tick(simulator.q, simulator.v, Reference(target))
+            t = output.state
             gate.offer(model.joint_names, output.tau)
             tau = gate.tick(t, 1e-3).tau
             rows.append((t.q, t.v, t.V_WE, output.error, output.tau, tau))
@@ -431,7 +431,7 @@ def solve_ik(model: RobotModel, X_WT: Pose, q: Array) -> Array:
 def test_a_target_is_reached_within_two_seconds_and_the_speed_limits(ur5: RobotModel):
     start = ur5.pose(HOME)
     target = Pose(rotation_from_vector([0.5, -0.4, 0.6]) @ start.R, start.p + [-0.15, 0.3, 0.2])
-    run = simulate(ur5, OperationalSpaceController(ur5, OscParameters(posture=tuple(HOME))), HOME, [(2.0, target)])
+    run = simulate(ur5, OscParameters(posture=tuple(HOME)), HOME, [(2.0, target)])
     assert np.linalg.norm(run.e[-1, :3]) < 1e-3
     assert np.linalg.norm(run.e[-1, 3:]) < np.radians(0.2)
     assert np.linalg.norm(run.V[:, :3], axis=1).max() <= 0.5 * 1.005
@@ -456,8 +456,7 @@ def stretching_run(model: RobotModel, beyond: float, back: float) -> Run:
     near = Pose(X.R, X.p + out * (REACH + beyond - back - 0.25 - distance))
     far = Pose(X.R, near.p + 0.25 * out)
     q0 = solve_ik(model, near, q)
-    osc = OperationalSpaceController(model, OscParameters(posture=tuple(q0)))
-    return simulate(model, osc, q0, [(0.5, near), (2.5, far), (2.5, near)])
+    return simulate(model, OscParameters(posture=tuple(q0)), q0, [(0.5, near), (2.5, far), (2.5, near)])
 
 
 @cache
@@ -468,8 +467,7 @@ def wrist_run(model: RobotModel, aside: float) -> Run:
     X, across = model.pose(q), np.array([-np.sin(q[0]), np.cos(q[0]), 0.0])
     left, right = (Pose(X.R, X.p + across * (aside + half)) for half in (0.1, -0.1))
     q0 = solve_ik(model, left, wrist(0.15))
-    osc = OperationalSpaceController(model, OscParameters(posture=tuple(q0)))
-    return simulate(model, osc, q0, [(0.5, left), (2.5, right), (2.5, left)])
+    return simulate(model, OscParameters(posture=tuple(q0)), q0, [(0.5, left), (2.5, right), (2.5, left)])
 
 
 def peak(model: RobotModel, run: Run) -> float:

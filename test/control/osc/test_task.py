@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from arm_control.control.osc.task import ROWS, orientation_error, pose_error, rotate_to, rows_of, task_rotation
+from arm_control.control.osc.task import (
+    ROWS,
+    orientation_error,
+    pose_error,
+    pose_errors,
+    rotate_to,
+    rows_of,
+    task_rotation,
+)
 from arm_control.exceptions import ParameterError
 from arm_control.maths.poses import Pose, rotation_from_vector
 
@@ -45,6 +53,15 @@ def test_all_rows_are_the_pose_error_along_other_axes(frame: str):
         np.testing.assert_allclose(
             pose_error(X_WE, X_WT, range(6), R_WF), rotate_to(R_WF, expected), rtol=0, atol=1e-9
         )  # fmt: skip
+
+
+def test_many_errors_at_once_are_those_one_by_one():
+    X_WE, X_WT = map(list, zip(*poses(3), strict=True))
+    X_WE += [X_WE[0], X_WE[1]]
+    X_WT += [X_WE[0], Pose(Rotation.from_euler("y", 180, degrees=True).as_matrix() @ X_WE[1].R, X_WT[1].p)]
+    expected = np.array(list(map(pose_error, X_WE, X_WT)))
+    np.testing.assert_allclose(pose_errors(X_WE, X_WT), expected, rtol=0, atol=1e-14)
+    assert pose_errors([], []).shape == (0, 6)
 
 
 def test_rows_that_do_not_count_are_zero_and_change_nothing():

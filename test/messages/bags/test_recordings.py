@@ -49,6 +49,12 @@ TIAGO = "tiago_figaroh/rosbag2_sqlite3"
 MS = 1_000_000
 
 
+@pytest.fixture
+def small_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw pictures of half their size: fewer ticks and pixels."""
+    monkeypatch.setattr(recorded, "new_figure", lambda width, height: new_figure(width / 2.0, height / 2.0))
+
+
 def data(name: str) -> Path:
     if not (DATA / name).exists():
         pytest.skip(f"{name} is not on this machine")
@@ -73,6 +79,7 @@ def test_a_tiago_is_read_as_its_tables_say():
         np.testing.assert_array_equal(getattr(series, field), table[:, 1:])
 
 
+@pytest.mark.usefixtures("small_pictures")
 def test_a_ubr1_is_read_from_ros_1(capsys: pytest.CaptureFixture[str], tmp_path: Path):
     path = data("bags/ubr1_calibration_poses.bag")
     assert cli.main(["report", str(path), "-o", str(tmp_path / "none")]) == 2
@@ -91,6 +98,7 @@ def test_a_ubr1_is_read_from_ros_1(capsys: pytest.CaptureFixture[str], tmp_path:
     assert "61 states of 15 joints" in (tmp_path / "index.html").read_text()
 
 
+@pytest.mark.usefixtures("small_pictures")
 def test_a_recording_without_stamps_and_velocities_is_counted_and_named(tmp_path: Path):
     path = data("bags/moredmps_C-Shape-1_joints.bag")
     (figures,) = topic_figures(read_bag(path))
@@ -339,6 +347,7 @@ def two_arms(path: Path) -> Path:
     return path
 
 
+@pytest.mark.usefixtures("small_pictures")
 def test_whose_topics_are_meant_can_be_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     path, page = two_arms(tmp_path / "bag"), tmp_path / "page"
     assert cli.main(["report", str(path), "-o", str(page)]) == 2
@@ -568,6 +577,7 @@ def test_a_scenarios_obstacles_are_told_as_messages():
 # -- the page -------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("small_pictures")
 def test_nothing_from_a_bag_reaches_the_page_unescaped(tmp_path: Path):
     evil = "<script>alert(1)</script>"
     with BagWriter(tmp_path / "bag", custom={evil: evil}) as bag:
@@ -581,6 +591,7 @@ def test_nothing_from_a_bag_reaches_the_page_unescaped(tmp_path: Path):
     assert "&lt;script&gt;" in text
 
 
+@pytest.mark.usefixtures("small_pictures")
 def test_a_report_can_be_written_whatever_a_bag_and_its_folder_are_called(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
@@ -599,12 +610,14 @@ def test_a_report_can_be_written_whatever_a_bag_and_its_folder_are_called(
     assert "cannot be written: File exists" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("small_pictures")
 def test_states_without_positions_have_no_model(tmp_path: Path):
     options = ["--topic", "joint_commands", "-o", str(tmp_path)]
     assert cli.main(["report", str(GOLDEN / "ur5_osc"), *options]) == 0
     assert "there are states without positions" in (tmp_path / "index.html").read_text()
 
 
+@pytest.mark.usefixtures("small_pictures")
 def test_a_report_is_about_the_time_before_it_starts_over(tmp_path: Path, ur5: RobotModel):
     """A second round has the same stamps: its states are left out, and so is its torque."""
     with BagWriter(tmp_path / "bag") as bag:
