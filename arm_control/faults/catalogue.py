@@ -16,8 +16,30 @@ import numpy as np
 
 from arm_control.core.files import urdf_path
 from arm_control.core.time import NANOSECONDS
-from arm_control.faults.chain import OTHER, Chain, Delivery, Interference, Plant, braked, copied
-from arm_control.messages.fields import nanoseconds
+from arm_control.faults.chain import Chain
+from arm_control.faults.chain_setup import OTHER, Delivery, Interference, Plant, braked
+from arm_control.faults.interferences import (
+    MS_NS,
+    Edit,
+    doubled,
+    edited,
+    elsewhere,
+    emptied,
+    every_second,
+    frozen,
+    late,
+    lost,
+    lost_at_random,
+    named_twice,
+    pulling,
+    renamed,
+    reordered,
+    resized,
+    running_backwards,
+    shifted,
+    stamped_zero,
+    value,
+)
 from arm_control.model import RobotModel
 
 BRAKES = "brakes"
@@ -29,8 +51,6 @@ HOLDS = "holds"
 LIMITED = "is limited"
 """The torque must stay within the limits of effort and rate."""
 HOUR_NS = 3600 * NANOSECONDS
-MS_NS = NANOSECONDS // 1000
-SEED = 20_13
 
 
 @dataclass(frozen=True)
@@ -72,193 +92,6 @@ class Fault:
     plant: Plant = field(default_factory=Plant)
     n_right: int = 0
     unservable: str = ""
-
-
-# -- interferences ---------------------------------------------------------------------------------
-
-Edit = Callable[[Any], None]
-
-
-def lost(n: int) -> Interference:
-    """Return what loses the first ``n`` messages."""
-    return lambda k, message: () if k < n else (Delivery(message),)
-
-
-def lost_at_random(share: float) -> Interference:
-    """Return what loses this share of the messages."""
-    rng = np.random.default_rng(SEED)
-    return lambda k, message: () if rng.random() < share else (Delivery(message),)
-
-
-def late(delay: float) -> Interference:
-    """Return what delays all messages by so long [s]."""
-    return lambda k, message: (Delivery(message, delay),)
-
-
-def reordered() -> Interference:
-    """Return what exchanges each message with the next one."""
-    waiting: list[Any] = []
-
-    def exchange(k: int, message: Any) -> Iterable[Delivery]:
-        if not waiting:
-            waiting.append(message)
-            return ()
-        return (Delivery(message), Delivery(waiting.pop()))
-
-    return exchange
-
-
-def edited(edit: Edit, n: int | None = None) -> Interference:
-    """Return what changes messages.
-
-    Parameters
-    ----------
-    edit : callable
-        Changes a message.
-    n : int, optional
-        How many messages; by default all.
-    """
-
-    def change(k: int, message: Any) -> Iterable[Delivery]:
-        if n is None or k < n:
-            edit(message)
-        return (Delivery(message),)
-
-    return change
-
-
-def every_second(edit: Edit) -> Interference:
-    """Return what changes every second message."""
-
-    def change(k: int, message: Any) -> Iterable[Delivery]:
-        if k % 2:
-            edit(message)
-        return (Delivery(message),)
-
-    return change
-
-
-def frozen(with_stamp: bool) -> Interference:
-    """Return what repeats the first message.
-
-    Parameters
-    ----------
-    with_stamp : bool
-        Whether its stamp is repeated, too.
-    """
-    first: list[Any] = []
-
-    def repeat(k: int, message: Any) -> Iterable[Delivery]:
-        first.append(copied(message) if not first else first[0])
-        again = copied(first[0])
-        if not with_stamp:
-            again.header.stamp = message.header.stamp
-        return (Delivery(again),)
-
-    return repeat
-
-
-def doubled(edit: Edit) -> Interference:
-    """Return what adds the message of a second publisher to each."""
-
-    def add(k: int, message: Any) -> Iterable[Delivery]:
-        other = copied(message)
-        edit(other)
-        return (Delivery(message), Delivery(other, publisher=OTHER))
-
-    return add
-
-
-def value(name: str, number: float, joint: int = 1) -> Edit:
-    """Return what sets one number of a field.
-
-    Parameters
-    ----------
-    name : str
-        The field.
-    number : float
-        What it is set to.
-    joint : int
-        Of which joint.
-    """
-
-    def set_value(message: Any) -> None:
-        values = np.array(getattr(message, name), dtype=float)
-        values[joint] = number
-        setattr(message, name, values)
-
-    return set_value
-
-
-def resized(name: str, by: int) -> Edit:
-    """Return what makes a field longer or shorter.
-
-    Parameters
-    ----------
-    name : str
-        The field.
-    by : int
-        By how many values.
-    """
-
-    def resize(message: Any) -> None:
-        values = np.array(getattr(message, name), dtype=float)
-        setattr(message, name, np.resize(values, len(values) + by))
-
-    return resize
-
-
-def renamed(message: Any) -> None:
-    """Rename a joint."""
-    message.name = ["another_joint", *message.name[1:]]
-
-
-def named_twice(message: Any) -> None:
-    """Name a joint twice."""
-    message.name = [message.name[1], *message.name[1:]]
-
-
-def emptied(*names: str) -> Edit:
-    """Return what empties fields."""
-
-    def empty(message: Any) -> None:
-        for name in names:
-            setattr(message, name, np.zeros(0))
-
-    return empty
-
-
-def shifted(by_ns: int) -> Edit:
-    """Return what changes the stamp by so much [ns]."""
-
-    def shift(message: Any) -> None:
-        stamp = message.header.stamp
-        stamp.sec, stamp.nanosec = divmod(max(0, nanoseconds(stamp) + by_ns), NANOSECONDS)
-
-    return shift
-
-
-def stamped_zero(message: Any) -> None:
-    """Set the stamp to 0."""
-    message.header.stamp.sec = message.header.stamp.nanosec = 0
-
-
-def elsewhere(message: Any) -> None:
-    """Say that the arm is half a radian away, fast, 2 ms later."""
-    message.position = np.array(message.position) + 0.5
-    message.velocity = np.full(len(message.position), 3.0)
-    shifted(2 * MS_NS)(message)
-
-
-def pulling(message: Any) -> None:
-    """Ask for 100 N m of every joint."""
-    message.effort = np.full(len(message.effort), 100.0)
-
-
-def running_backwards(message: Any, onset_ns: int = NANOSECONDS // 2) -> None:
-    """Let time run backwards from the onset on."""
-    stamp_ns = nanoseconds(message.header.stamp)
-    shifted(2 * (onset_ns - stamp_ns) - MS_NS)(message)
 
 
 # -- events ----------------------------------------------------------------------------------------
@@ -356,7 +189,9 @@ def _of_time() -> Iterable[Fault]:
     yield _fault("commands", "3-ms-late", "commands are 3 ms late", lambda: late(0.003), GOES_ON)
     yield _fault("states", "reordered", "states come in pairs, exchanged", reordered, GOES_ON)
     yield _fault("commands", "reordered", "commands come in pairs, exchanged", reordered, GOES_ON)
-    yield _fault("states", "frozen", "positions and velocities stay, stamps go on", lambda: frozen(with_stamp=False), n_right=1)
+    yield _fault(
+        "states", "frozen", "positions and velocities stay, stamps go on", lambda: frozen(with_stamp=False), n_right=1
+    )
     yield Fault("states:8-khz", "states come 8 times as often", GOES_ON, period=1.25e-4)
 
 

@@ -18,7 +18,10 @@ Without states and without friction an arm is balanced on a prediction, as an in
 error grows e-fold in 0.2 s. The column of the speed at the end shows it.
 
 """
-COLUMNS = "| fault | what happens | arrangement | must | brakes [ms] | rests [ms] | end [rad/s] | torque | step [N m] | reason |"
+TITLES = (
+    *("fault", "what happens", "arrangement", "must", "brakes [ms]", "rests [ms]", "end [rad/s]", "torque"),
+    *("step [N m]", "reason"),
+)
 
 
 def row_text(row: Row) -> str:
@@ -38,7 +41,10 @@ def page(rows: Sequence[Row]) -> str:
         What came of all runs.
     """
     controllers = ", ".join(f"`{name}`" for name in dict.fromkeys(row.controller for row in rows))
-    lines = [HEAD.format(n=len(rows), controllers=controllers) + COLUMNS, "|---" * 10 + "|"]
+    lines = [
+        HEAD.format(n=len(rows), controllers=controllers) + f"| {' | '.join(TITLES)} |",
+        "|---" * len(TITLES) + "|",
+    ]
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         groups.setdefault((row.fault, row.arrangement), []).append(row)

@@ -14,7 +14,8 @@ import numpy as np
 
 from arm_control.faults.campaign import failure_of_torque, setup_of
 from arm_control.faults.catalogue import Fault, all_faults
-from arm_control.faults.chain import Chain, Delivery, Interference
+from arm_control.faults.chain import Chain
+from arm_control.faults.chain_setup import Delivery, Interference
 
 MOST_PARTS = 4
 """Largest number of faults in a schedule."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ from arm_control.control.loop import GapWatch
 from arm_control.control.state_prediction import StatePrediction, is_at_rest
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
+from arm_control.maths.poses import Array
 from arm_control.messages.fields import brake_reason, nanoseconds
 from arm_control.messages.joint_states import TIME_WENT_BACK, JointStateReader, Refused, Repeated
 from arm_control.messages.publisher_lock import PublisherLock
@@ -30,6 +32,8 @@ SILENCE = 0.02
 """Time without a state after which the gate brakes, where ``max_age`` does not say [s]."""
 LOOKS = 8
 """Looks at the clock within that time."""
+DOUBT = 0.025
+"""Age of states that are not trusted once one is found to be wrong: they may have been wrong, too [s]."""
 OUT_OF_ORDER = "out of order: its stamp is not newer than that of the last command"
 """Why a command is refused that is repeated or late."""
 LONGEST_BLIND = 1.0
@@ -49,6 +53,24 @@ class GateAnswer(NamedTuple):
 
     output: GateOutput
     stamp_ns: int
+
+
+class Moment(NamedTuple):
+    """A state that was believed.
+
+    Attributes
+    ----------
+    t : float
+        When it came [s].
+    state : Measurement
+        The state.
+    tau : ndarray, shape (nv,)
+        Torque that was applied from then on [N m or N].
+    """
+
+    t: float
+    state: Measurement
+    tau: Array
 
 
 Answers = list[GateAnswer]
@@ -102,10 +124,12 @@ class GateProcess:
         self._silence = parameters.max_age or SILENCE
         self._open: Measurement | None = None
         self._last: Measurement | None = None
-        self._seen_at = 0.0
+        self._seen_at = self._ticked_at = 0.0
+        self._period = 0.0
         self._early: tuple[Any, dict[str, Any]] | None = None
         self._answer: GateOutput | None = None
         self._accepted_ns = -1
+        self._history = deque[Moment]()
         self._prediction: StatePrediction | None = None
         self._blind_at = 0.0
 
@@ -143,7 +167,7 @@ class GateProcess:
         if isinstance(reading, Refused):
             self._refuse("joint_states", reading.error)
             if reading.is_fault and self._last is not None:
-                return self._brake_blindly(str(reading.error))
+                return self._brake_blindly(str(reading.error), doubt=DOUBT)
             return []
         if isinstance(reading, Repeated):
             return self._repeated()
@@ -163,6 +187,8 @@ class GateProcess:
             if self._open is not None and not self._lock_step:
                 answers = [self._tick(self._open)]
         self._open = self._last = reading
+        if self.gate.is_braked and not self._lock_step:  # no command is waited for
+            answers.append(self._tick(reading))
         early, self._early = self._early, None
         return answers if early is None else answers + self.on_effort(*early)
 
@@ -205,22 +231,33 @@ class GateProcess:
         if self._last is None or self._lock_step:
             return []
         silence = self._clock() - self._seen_at
-        if silence <= self._silence * (1.0 - 1.0 / LOOKS) and not self.is_blind:
+        if silence <= self._longest_silence() and not self.is_blind:
             return []
         return self._brake_blindly(f"no state for {silence * 1e3:.0f} ms")
 
     # -- steps ------------------------------------------------------------------------------------
 
+    def _longest_silence(self) -> float:
+        """Time without a state after which it brakes; a gate that brakes already goes on when a few are missing [s]."""
+        longest = self._silence * (1.0 - 1.0 / LOOKS)
+        return min(longest, 3.0 * self._period) if self.gate.is_braked and self._period else longest
+
     def _see(self, state: Measurement) -> None:
         self._seen_at = self._clock()
+        self._period = state.dt or self._period
         if self._prediction is not None:
             self._prediction = None
             self.gate.forget_hold()
 
     def _tick(self, state: Measurement) -> GateAnswer:
         """Answer a state: with the offered command, or without one."""
-        output = self.gate.tick(self._model.evaluate(state.q, state.v), state.dt)
-        self._open, self._answer = None, output
+        now = self._clock()
+        dt = state.dt or (0.0 if self._lock_step or not self._answer else now - self._ticked_at)
+        output = self.gate.tick(self._model.evaluate(state.q, state.v), dt)
+        self._open, self._answer, self._ticked_at = None, output, now
+        self._history.append(Moment(self._seen_at, state, output.tau))
+        while self._history[0].t < self._seen_at - DOUBT:
+            self._history.popleft()
         return GateAnswer(output, state.stamp_ns)
 
     def _repeated(self) -> Answers:
@@ -229,20 +266,38 @@ class GateProcess:
             return [GateAnswer(self._answer, self._last.stamp_ns)]
         return []
 
-    def _brake_blindly(self, reason: str) -> Answers:
-        """Brake on the predicted state."""
+    def _brake_blindly(self, reason: str, doubt: float = 0.0) -> Answers:
+        """Brake on the predicted state.
+
+        Parameters
+        ----------
+        reason : str
+            Why.
+        doubt : float
+            Age of the states that are not trusted any more [s].
+        """
         assert self._last is not None
         self.gate.brake(reason)
-        now, state = self._clock(), self._last
-        tau = self._model.gravity(state.q) if self._answer is None else self._answer.tau
+        now = self._clock()
         if self._prediction is None:
-            self._prediction, self._open = StatePrediction(self._model, state.q, state.v), None
-            self._prediction.go_on(tau, min(now - self._seen_at, self._silence))
-        elif now - self._seen_at < LONGEST_BLIND:
-            self._prediction.go_on(tau, min(now - self._blind_at, self._silence))
+            self._prediction, self._open = self._predict(now, doubt), None
+        elif now - self._seen_at < LONGEST_BLIND and self._answer is not None:
+            self._prediction.go_on(self._answer.tau, min(now - self._blind_at, self._silence))
         else:
-            self._prediction.v = np.zeros_like(state.v)
+            self._prediction.v = np.zeros_like(self._prediction.v)
         terms = self._model.evaluate(self._prediction.q, self._prediction.v)
-        self._answer = self.gate.tick(terms, now - max(self._blind_at, self._seen_at))
-        self._blind_at = now
-        return [GateAnswer(self._answer, state.stamp_ns)]
+        self._answer = self.gate.tick(terms, now - self._ticked_at)
+        self._blind_at = self._ticked_at = now
+        return [GateAnswer(self._answer, self._last.stamp_ns)]
+
+    def _predict(self, now: float, doubt: float) -> StatePrediction:
+        """Return the state now, from the newest one that is trusted, and the torque since then."""
+        assert self._last is not None
+        moments = list(self._history) or [Moment(self._seen_at, self._last, self._model.gravity(self._last.q))]
+        while len(moments) > 1 and moments[1].t <= now - doubt:
+            moments.pop(0)
+        prediction = StatePrediction(self._model, moments[0].state.q, moments[0].state.v)
+        ends = [moment.t for moment in moments[1:]] + [now]
+        for moment, end in zip(moments, ends, strict=True):
+            prediction.go_on(moment.tau, min(end - moment.t, self._silence))
+        return prediction

@@ -10,11 +10,13 @@ import pytest
 
 from arm_control.app import cli
 from arm_control.control import effort_gate
+from arm_control.faults import schedules
 from arm_control.faults.campaign import CONTROLLERS, campaign, run_fault, setup_of
-from arm_control.faults.catalogue import BRAKES, Fault, all_faults, lost
+from arm_control.faults.catalogue import BRAKES, Fault, all_faults
 from arm_control.faults.chain import Chain
+from arm_control.faults.interferences import lost
 from arm_control.faults.page import page
-from arm_control.faults.schedules import Part, draw, run_schedule, shortened, tried
+from arm_control.faults.schedules import Part, Schedule, draw, run_schedule, shortened
 
 FAULTS = {fault.name: fault for fault in all_faults()}
 TELLING = (
@@ -77,17 +79,15 @@ def test_ten_thousand_random_schedules_hold(block: int):
 
 
 def test_a_failing_schedule_is_shortened_to_what_it_needs(monkeypatch: pytest.MonkeyPatch):
-    """A gate that passes NaN fails where a command is NaN, whatever else there is."""
+    names = ("states:3-ms-late", "commands:effort-nan", "states:reordered")
 
-    def offer(self, names, effort, age=0.0):
-        self._command = np.asarray(effort)
+    def fake(schedule: Schedule) -> Schedule:
+        """Fails where a torque is NaN, whatever else there is."""
+        is_failing = any(part.fault.name == "commands:effort-nan" for part in schedule.parts)
+        return dataclasses.replace(schedule, failure="a test" if is_failing else "")
 
-    monkeypatch.setattr(effort_gate.EffortGate, "offer", offer)
-    parts = tuple(Part(FAULTS[name], 0, 50) for name in ("states:3-ms-late", "commands:effort-nan", "states:reordered"))
-    schedule = tried(
-        dataclasses.replace(draw(0), controller="osc", arrangement="simulator", parts=parts, enabled_at=-1)
-    )
-    assert schedule.failure
+    monkeypatch.setattr(schedules, "tried", fake)
+    schedule = dataclasses.replace(draw(0), parts=tuple(Part(FAULTS[name], 0, 50) for name in names), failure="a test")
     assert [part.fault.name for part in shortened(schedule).parts] == ["commands:effort-nan"]
 
 
