@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-import mujoco
 import numpy as np
 
 from arm_control.control.loop import LoopParameters
@@ -16,9 +15,6 @@ from arm_control.messages.fields import braked_frame, nanoseconds
 from arm_control.model import RobotModel
 from arm_control.motion.goals import JointGoal, Target
 from arm_control.simulation.mujoco_simulator import MujocoSimulator
-
-if TYPE_CHECKING:
-    from arm_control.faults.chain import Chain
 
 STEP = 1e-3
 """Time step of the arm [s]."""
@@ -75,13 +71,10 @@ class Plant:
         timestep : float
             Time step [s].
         """
-        simulator = MujocoSimulator(model, q, timestep=timestep)
+        friction = self.friction * model.tau_max if self.friction else None
+        simulator = MujocoSimulator(model, q, timestep=timestep, friction=friction)
         simulator.mujoco_model.body_mass[:] *= self.mass
         simulator.mujoco_model.body_inertia[:] *= self.mass
-        if self.friction:
-            simulator.mujoco_model.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
-            dof = [simulator.mujoco_model.joint(name).dofadr[0] for name in model.joint_names]
-            simulator.mujoco_model.dof_frictionloss[dof] = self.friction * model.tau_max
         simulator.reset()
         return simulator
 
@@ -124,7 +117,7 @@ class Setup:
     plant: Plant = field(default_factory=Plant)
     states: Interference | None = None
     commands: Interference | None = None
-    events: list[tuple[float, Callable[[Chain], None]]] = field(default_factory=list)
+    events: list[tuple[float, Callable[[Any], None]]] = field(default_factory=list)
     onset: float = 0.5
     duration: float = 2.0
     period: float = STEP

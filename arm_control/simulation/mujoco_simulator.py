@@ -40,6 +40,8 @@ class MujocoSimulator:
         Duration of one step [s].
     damping : float
         Viscous damping of every joint [N m s/rad]; the model has none.
+    friction : ndarray, shape (nv,), optional
+        Coulomb friction of the joints [N m or N]; by default none.
 
     Attributes
     ----------
@@ -59,13 +61,14 @@ class MujocoSimulator:
         *,
         timestep: float = 1e-3,
         damping: float = 0.0,
+        friction: Array | None = None,
     ) -> None:
         self.timestep = timestep
         self._robot = model
         self._q_initial = np.zeros(model.nq) if q_initial is None else np.array(q_initial, dtype=float)
         if self._q_initial.shape != (model.nq,):
             raise ModelError(f"{self._q_initial.size} initial positions for {model.nq} joints")
-        self.mujoco_model = build_mujoco_model(model, timestep, damping)
+        self.mujoco_model = build_mujoco_model(model, timestep, damping, friction)
         self.mujoco_data = mujoco.MjData(self.mujoco_model)
         joints = [self.mujoco_model.joint(name) for name in model.joint_names]
         self._qpos = _index([joint.qposadr[0] for joint in joints])
@@ -166,7 +169,9 @@ _DIVERGENCE_WARNINGS = slice(int(mujoco.mjtWarning.mjWARN_BADQPOS), int(mujoco.m
 """Warnings (QPOS, QVEL, QACC, CTRL) after which MuJoCo goes on with the initial state, or without torque."""
 
 
-def build_mujoco_model(model: RobotModel, timestep: float, damping: float = 0.0) -> mujoco.MjModel:
+def build_mujoco_model(
+    model: RobotModel, timestep: float, damping: float = 0.0, friction: Array | None = None
+) -> mujoco.MjModel:
     """Return MuJoCo's model of the arm: one motor for each joint, no contacts.
 
     Parameters
@@ -177,6 +182,8 @@ def build_mujoco_model(model: RobotModel, timestep: float, damping: float = 0.0)
         Duration of one step [s].
     damping : float
         Viscous damping of every joint [N m s/rad].
+    friction : ndarray, shape (nv,), optional
+        Coulomb friction of the joints [N m or N]; by default none.
 
     Raises
     ------
@@ -193,7 +200,7 @@ def build_mujoco_model(model: RobotModel, timestep: float, damping: float = 0.0)
     text = model.urdf.without_meshes().replace("</robot>", compiler + "</robot>")
     spec = mujoco.MjSpec.from_string(text)
     spec.option.timestep = timestep
-    for feature in ("CONTACT", "LIMIT", "CONSTRAINT"):  # the constraint solver is not needed
+    for feature in ("CONTACT", "LIMIT", *(["CONSTRAINT"] if friction is None else [])):  # then no solver is needed
         spec.option.disableflags |= getattr(mujoco.mjtDisableBit, f"mjDSBL_{feature}")
     spec.option.gravity = model.gravity_W
     for name in model.joint_names:
@@ -205,6 +212,6 @@ def build_mujoco_model(model: RobotModel, timestep: float, damping: float = 0.0)
     dof = [compiled.joint(name).dofadr[0] for name in model.joint_names]
     compiled.dof_armature[dof] = model.armature
     compiled.dof_damping[dof] = damping
-    compiled.dof_frictionloss[dof] = 0.0
+    compiled.dof_frictionloss[dof] = 0.0 if friction is None else friction
     mujoco.mj_setConst(compiled, mujoco.MjData(compiled))
     return compiled

@@ -130,8 +130,10 @@ def test_an_unanswered_state_is_sent_again_and_then_the_arm_brakes(rig, ur5):
 
 def test_a_state_waits_as_long_as_somebody_is_there_who_may_answer(rig, ur5):
     """However long that takes: a busy machine changes no run. When the last of them is gone, the arm brakes."""
+    waiting = {"lock_step": True, "start_paused": True, "loss_time": 0.2, "resend_period": 0.02}
+    rig.start("simulator", robot="ur5", initial_position=HOME, **waiting)
     controller = rig.publisher(JointState, "joint_commands")
-    rig.start("simulator", robot="ur5", initial_position=HOME, lock_step=True, loss_time=0.2, resend_period=0.02)
+    rig.call("simulator/pause", SetBool.Request(data=False))
     rig.spin(lambda: len(rig.states) >= 30, what="the state again")
     assert {stamp(state) for state in rig.states} == {0.0}
     assert "braking" not in rig.log("simulator")

@@ -49,6 +49,7 @@ MEANING = {
     "markers": "target, shortest lines to obstacles, force, trace",
     "/clock": "simulated time",
     "/diagnostics": "rate, time, rejected messages by cause, what is wrong",
+    "~/state": "what the gate does with commands, and why; OK passing, WARN waiting, ERROR braked",
     "~/enable": "true: go on after a brake; false: brake",
     "~/pause": "true: stop time; false: go on",
     "~/step": "one step of a paused simulation",
