@@ -14,8 +14,8 @@ from arm_control.faults import schedules
 from arm_control.faults.campaign import CONTROLLERS, campaign, run_fault, setup_of
 from arm_control.faults.catalogue import BRAKES, Fault, all_faults
 from arm_control.faults.chain import Chain
+from arm_control.faults.fault_table import page
 from arm_control.faults.interferences import lost
-from arm_control.faults.page import page
 from arm_control.faults.schedules import Part, Schedule, draw, run_schedule, shortened
 
 FAULTS = {fault.name: fault for fault in all_faults()}

@@ -29,7 +29,7 @@ def _faults(options: argparse.Namespace) -> int:
     from arm_control.core.progress import progress_bar
     from arm_control.faults.campaign import CONTROLLERS, campaign, run_fault
     from arm_control.faults.catalogue import all_faults
-    from arm_control.faults.page import page, row_text
+    from arm_control.faults.fault_table import page, row_text
     from arm_control.faults.schedules import run_schedule, shortened
 
     faults = [fault for fault in all_faults() if options.name in fault.name]
