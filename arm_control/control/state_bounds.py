@@ -6,10 +6,11 @@ A state (q, v) that comes a time dt after the state (q_0, v_0) is believed when,
     (2)  |v| <= 10 v_max
     (3)  |q - q_0| <= 10 v_max dt + d
     (4)  |e| <= d + a dt^2 / 2,   e = e_0 exp(-dt / T) + (q - q_0 - (v + v_0) dt / 2)
+    (5)  |v| t <= d / 3 where neither q nor v have changed for a time t
 
 (1) and (2) bound a state by itself; (3) and (4) by the last state and the time between: positions do not jump, and
-velocities are what positions change by, over the last tenth of a second. Frozen positions with a velocity, and
-velocities that are not those of the positions, are found by (4). The margins are wide, since a state that is refused is
+velocities are what positions change by, over the last tenth of a second. Velocities that are not those of the positions
+are found by (4), and states that are frozen, with new stamps, by (5) in a third of the time. The margins are wide, since a state that is refused is
 a state that is missing: an arm that is pushed or overshoots, coarse encoders and filtered velocities stay inside them.
 
     q, v, q_0, v_0       positions and velocities of joints, before      [rad, rad/s; m, m/s if prismatic]
@@ -59,6 +60,7 @@ class StateBounds:
         self._fastest = SPEED * model.v_max
         self._q: Array | None = None
         self._v = self._e = np.zeros(model.nv)
+        self._unchanged = 0.0
 
     def fault(self, q: Array, v: Array, dt: float) -> str:
         """Return why a state is not believed; empty when it is, and the next one is compared with it.
@@ -73,7 +75,7 @@ class StateBounds:
         if not ((q >= self._low) & (q <= self._high) & (np.abs(v) <= self._fastest)).all():
             return self._fault_alone(q, v)
         if self._q is None or dt <= 0.0:
-            e = np.zeros_like(self._e)
+            e, self._unchanged = np.zeros_like(self._e), 0.0
         else:
             change = q - self._q
             e = self._e * math.exp(-dt / MEMORY) + (change - 0.5 * dt * (v + self._v))
@@ -81,6 +83,12 @@ class StateBounds:
             deviation = np.abs(e) - DEVIATION - 0.5 * ACCELERATION * dt * dt
             if (np.maximum(jump, deviation) > 0.0).any():
                 return self._fault_since(jump, deviation)
+            if change.any() or (v != self._v).any():
+                self._unchanged = 0.0
+            else:
+                self._unchanged += dt
+                if np.abs(v).max() * self._unchanged > DEVIATION / 3.0:
+                    return f"not believed: positions and velocities have not changed for {1e3 * self._unchanged:.3g} ms"
         self._q, self._v, self._e = q, v, e
         return ""
 

@@ -23,6 +23,7 @@ an earlier plan the solver starts from (3) at the first position: the arm stays,
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -42,6 +43,8 @@ KP, KV = 100.0, 20.0
 """Gains of (3) [1/s^2], [1/s]."""
 ZONES = 0.2, 0.5
 """Widths of the zones before limits of position [rad or m] and speed [rad/s or m/s] in which the barriers act."""
+FARTHEST = 1e6
+"""A target farther away than this is a mistake [m]."""
 
 
 @dataclass(frozen=True)
@@ -242,19 +245,22 @@ class ReachPlanner:
         Raises
         ------
         InputError
-            When the first state or the target is not finite, or the solver has no plan.
+            When the first state is not finite, the target is 1e6 m away or more, or the solver has no plan.
         """
         x0 = np.array(x0, dtype=float)
         if x0.shape != (2 * self.model.nv,) or not np.isfinite(x0).all():
             raise InputError(f"the start is {x0.tolist()}: {2 * self.model.nv} finite numbers are needed")
         p = self.model.pose(x0[: self.model.nv]).p
-        distance = X_WT.p - p
-        near = Pose(X_WT.R, p + limit_magnitude(distance, self.parameters.far))
+        away = X_WT.p - p
+        distance = math.hypot(*away)
+        if not distance < FARTHEST:
+            raise InputError(f"the target at {X_WT.p.tolist()} m is {distance:.3g} m away")
+        near = Pose(X_WT.R, p + limit_magnitude(away, self.parameters.far))
         self._costs.numbers[:] = self._costs_of(x0[: self.model.nv], near).numbers
         result = self._solved(stamp_ns, x0, warm)
         if not result.K.any():
             raise InputError(f"no plan was found: {result.reason}")
-        return self._plan(stamp_ns, result, float(np.linalg.norm(distance)) > self.parameters.far)
+        return self._plan(stamp_ns, result, distance > self.parameters.far)
 
     def _solved(self, stamp_ns: int, x0: Array, warm: Plan | None) -> IlqrResult:
         if warm is not None:

@@ -55,14 +55,32 @@ def test_one_wrong_number_is_named_and_the_next_right_state_is_believed(
     assert not bounds.fault(HOME, np.zeros(6), 2 * MS)
 
 
-@pytest.mark.parametrize("speed", [0.2, 0.93, 3.0])
-def test_frozen_positions_are_noticed_soon(ur5: RobotModel, speed: float):
+@pytest.mark.parametrize("speed", [0.2, 0.4, 0.93, 3.0])
+def test_frozen_states_are_noticed_soon(ur5: RobotModel, speed: float):
     bounds, v = StateBounds(ur5), np.zeros(6)
     v[0] = speed
     bounds.fault(HOME, v, 0.0)
-    found = next(k for k in range(1, 200) if bounds.fault(HOME, v, MS))
-    assert found * MS * speed < 0.05
-    assert speed < 0.9 or found <= 20
+    answers = [bounds.fault(HOME, v, MS) for _ in range(40)]
+    found = next(k for k, answer in enumerate(answers, 1) if answer)
+    assert "have not changed for" in answers[found - 1]
+    assert found * MS * speed < 0.0071
+    assert speed < 0.4 or found <= 13
+
+
+def test_frozen_positions_with_changing_velocities_are_noticed(ur5: RobotModel):
+    bounds, rng = StateBounds(ur5), np.random.default_rng(0)
+    answers = [bounds.fault(HOME, 0.93 + 3e-3 * rng.standard_normal(6), MS if k else 0.0) for k in range(60)]
+    found = next(k for k, answer in enumerate(answers) if answer)
+    assert "velocity is not that of the positions" in answers[found]
+    assert found <= 20
+
+
+def test_states_at_rest_and_states_that_are_sent_eight_times_are_believed(ur5: RobotModel):
+    bounds = StateBounds(ur5)
+    assert not any(bounds.fault(HOME, np.zeros(6), MS) for _ in range(200))
+    for k in range(4000):
+        q, v = moving(k // 8 * MS, w=1.0)
+        assert not bounds.fault(q, v, MS / 8 if k else 0.0)
 
 
 def test_a_new_run_may_begin_anywhere(ur5: RobotModel):
