@@ -9,9 +9,10 @@ A state (q, v) that comes a time dt after the state (q_0, v_0) is believed when,
     (5)  |v| t <= d / 3 where neither q nor v have changed for a time t
 
 (1) and (2) bound a state by itself; (3) and (4) by the last state and the time between: positions do not jump, and
-velocities are what positions change by, over the last tenth of a second. Velocities that are not those of the positions
-are found by (4), and states that are frozen, with new stamps, by (5) in a third of the time. The margins are wide, since a state that is refused is
-a state that is missing: an arm that is pushed or overshoots, coarse encoders and filtered velocities stay inside them.
+velocities are what positions change by, over the last tenth of a second. (4) finds velocities that are not those of the
+positions; (5) finds states that are frozen, with new stamps, in a third of the time. The margins are wide: a state
+that is refused is a state that is missing; an arm that is pushed or overshoots, coarse encoders and filtered velocities
+stay inside them.
 
     q, v, q_0, v_0       positions and velocities of joints, before      [rad, rad/s; m, m/s if prismatic]
     e, e_0               deviation of positions and velocities, before   [rad]

@@ -201,7 +201,7 @@ def test_what_is_not_finite_is_refused_and_the_next_plan_is_as_good(planner: Rea
         planner.plan(0, START * np.nan, X_WT)
     with pytest.raises(InputError, match="12 finite numbers are needed"):
         planner.plan(0, START[:6], X_WT)
-    with pytest.raises(InputError, match="the target at .* is nan m away"):
+    with pytest.raises(InputError, match=r"the target at .* is nan m away"):
         planner.plan(0, START, Pose(X_WT.R, X_WT.p * np.nan))
     with pytest.raises(InputError, match="rotation matrix"):
         planner.plan(0, START, Pose(X_WT.R * np.nan, X_WT.p))
@@ -226,7 +226,7 @@ def test_a_planar_arm_needs_no_orientation():
 
 @pytest.mark.parametrize("distance", [2e6, 1e160, 1e308, np.inf, np.nan])
 def test_a_target_out_of_this_world_is_refused(planner: ReachPlanner, distance: float):
-    with pytest.raises(InputError, match="the target at .* m away"):
+    with pytest.raises(InputError, match=r"the target at .* m away"):
         planner.plan(0, START, Pose(np.eye(3), np.array([0.0, distance, 0.0])))
 
 
