@@ -56,11 +56,12 @@ class StateBounds:
     def __init__(self, model: RobotModel) -> None:
         r = np.maximum(model.q_max - model.q_min, SMALLEST_RANGE)
         self._names = model.joint_names
-        self._low = np.where(np.isfinite(model.q_min), model.q_min - r, -FARTHEST)
-        self._high = np.where(np.isfinite(model.q_max), model.q_max + r, FARTHEST)
-        self._fastest = SPEED * model.v_max
-        self._q: Array | None = None
-        self._v = self._e = np.zeros(model.nv)
+        self._low = np.where(np.isfinite(model.q_min), model.q_min - r, -FARTHEST).tolist()
+        self._high = np.where(np.isfinite(model.q_max), model.q_max + r, FARTHEST).tolist()
+        self._fastest = (SPEED * model.v_max).tolist()
+        self._q: list[float] = []
+        self._v: list[float] = []
+        self._e = [0.0] * model.nv
         self._unchanged = 0.0
 
     def fault(self, q: Array, v: Array, dt: float) -> str:
@@ -71,40 +72,35 @@ class StateBounds:
         q, v : ndarray, shape (nv,)
             Joint positions [rad or m] and velocities [rad/s or m/s], finite.
         dt : float
-            Time since the last state that was believed [s]; 0: a new run begins, without (3) and (4).
+            Time since the last state that was believed [s]; 0: a new run begins, without (3) to (5).
         """
-        if not ((q >= self._low) & (q <= self._high) & (np.abs(v) <= self._fastest)).all():
-            return self._fault_alone(q, v)
-        if self._q is None or dt <= 0.0:
-            e, self._unchanged = np.zeros_like(self._e), 0.0
-        else:
-            change = q - self._q
-            e = self._e * math.exp(-dt / MEMORY) + (change - 0.5 * dt * (v + self._v))
-            jump = np.abs(change) - self._fastest * dt - DEVIATION
-            deviation = np.abs(e) - DEVIATION - 0.5 * ACCELERATION * dt * dt
-            if (np.maximum(jump, deviation) > 0.0).any():
-                return self._fault_since(jump, deviation)
-            if change.any() or (v != self._v).any():
-                self._unchanged = 0.0
-            else:
-                self._unchanged += dt
-                if np.abs(v).max() * self._unchanged > DEVIATION / 3.0:
-                    return f"not believed: positions and velocities have not changed for {1e3 * self._unchanged:.3g} ms"
-        self._q, self._v, self._e = q, v, e
+        return self._fault(q.tolist(), v.tolist(), dt)  # floats: arrays of six numbers take four times as long
+
+    def _fault(self, q: list[float], v: list[float], dt: float) -> str:
+        for i, (x, w, low, high, fastest) in enumerate(zip(q, v, self._low, self._high, self._fastest, strict=True)):
+            if not low <= x <= high:  # (1)
+                return self._reason(i, f"position {x:g} is far outside its limits")
+            if not -fastest <= w <= fastest:  # (2)
+                return self._reason(i, f"velocity {w:g} is far above its limit")
+        e, unchanged = [0.0] * len(q), 0.0
+        if self._q and dt > 0.0:
+            decay, half, tolerance = math.exp(-dt / MEMORY), 0.5 * dt, DEVIATION + 0.5 * ACCELERATION * dt * dt
+            before = zip(q, v, self._q, self._v, self._e, self._fastest, strict=True)
+            for i, (x, w, x_0, w_0, e_0, fastest) in enumerate(before):
+                change = x - x_0
+                excess = abs(change) - fastest * dt - DEVIATION  # (3)
+                if excess > 0.0:
+                    return self._reason(i, f"position has jumped, by {excess:g} more than it may")
+                e[i] = e_0 * decay + (change - half * (w + w_0))
+                excess = abs(e[i]) - tolerance  # (4)
+                if excess > 0.0:
+                    return self._reason(i, f"velocity is not that of the positions, by {excess:g} more than it may")
+            if q == self._q and v == self._v:
+                unchanged = self._unchanged + dt
+                if max(map(abs, v)) * unchanged > DEVIATION / 3.0:  # (5)
+                    return f"not believed: positions and velocities have not changed for {1e3 * unchanged:.3g} ms"
+        self._q, self._v, self._e, self._unchanged = q, v, e, unchanged
         return ""
 
-    def _fault_alone(self, q: Array, v: Array) -> str:
-        outside = np.maximum(self._low - q, q - self._high)
-        if (outside > 0.0).any():
-            return self._named(outside, q, "position {:g} is far outside its limits")
-        return self._named(np.abs(v) - self._fastest, v, "velocity {:g} is far above its limit")
-
-    def _fault_since(self, jump: Array, deviation: Array) -> str:
-        if (jump > 0.0).any():
-            return self._named(jump, jump, "position has jumped, by {:g} more than it may")
-        return self._named(deviation, deviation, "velocity is not that of the positions, by {:g} more than it may")
-
-    def _named(self, excess: Array, values: Array, what: str) -> str:
-        """Say of the joint with the largest excess what its value is."""
-        j = int(np.argmax(excess))
-        return f"not believed: {what.format(values[j])}, joint '{self._names[j]}'"
+    def _reason(self, joint: int, what: str) -> str:
+        return f"not believed: {what}, joint '{self._names[joint]}'"
