@@ -5,6 +5,7 @@ Fields are read by their names, so messages of ROS and those of a bag, which nee
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,11 +13,12 @@ import numpy as np
 
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import FrameNotFound, InputError
-from arm_control.maths.poses import Pose, rotation_from_quaternion
+from arm_control.maths.poses import Array, Pose, rotation_from_quaternion
 from arm_control.model import RobotModel
 from arm_control.motion.goals import Goal, JointGoal, PoseMotion, Target
 from arm_control.motion.joint_trajectory import Waypoints
 from arm_control.motion.pose_trajectory import PosePoints
+from arm_control.motion.references import FARTHEST, check_distance
 
 HORIZON_NS = 24 * 3600 * NANOSECONDS
 """Time after the newest state above which a stamp is wrong [ns]."""
@@ -93,13 +95,14 @@ def pose_from_message(message: Any) -> Pose:
     Raises
     ------
     InputError
-        When a number is not finite or the quaternion has no length.
+        When a number is not finite, the position is 1e6 m away or more, or the quaternion has no length.
     """
     position = message.pose.position
     o = message.pose.orientation
     p = np.array([position.x, position.y, position.z])
     if not np.isfinite(p).all():
         raise InputError(f"position {p.tolist()} is not finite")
+    check_distance(math.hypot(*p), f"position {p.tolist()}")
     return Pose(rotation_from_quaternion([o.x, o.y, o.z, o.w]), p)
 
 
@@ -192,8 +195,18 @@ def joint_goal_of(topic: str, message: Any, model: RobotModel, now_ns: int) -> J
     """Return the goal of a message on one of :data:`JOINT_GOALS`; the arguments are those of :func:`goal_of`."""
     stamp_ns = effective_stamp(message.header.stamp, now_ns)
     if topic == "target_joint":
-        return JointGoal(stamp_ns, model.in_joint_order(message.name, message.position))
-    return JointGoal(stamp_ns, waypoints_from_message(model, message))
+        q = model.in_joint_order(message.name, message.position)
+        _check_joints(q)
+        return JointGoal(stamp_ns, q)
+    points = waypoints_from_message(model, message)
+    _check_joints(points.qs)
+    return JointGoal(stamp_ns, points)
+
+
+def _check_joints(q: Array) -> None:
+    """Refuse positions out of the world, which a continuous joint would allow."""
+    if np.abs(q).max() >= FARTHEST:
+        raise InputError(f"joint position {np.abs(q).max():.3g}: less than {FARTHEST:g} is needed")
 
 
 def _pose_of(transform: Any) -> Pose:

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,10 +27,55 @@ ADD, DELETE, DELETEALL = 0, 2, 3
 """Actions of markers, by the numbers in the message."""
 ROUND_TOLERANCE = 0.02
 """Relative difference of diameters that count as equal."""
-MOST = 200
-"""Bound on the obstacles at a time, the lines of one marker, and the poses ahead of time of one marker."""
+MOST = 1000
+"""Bound on the obstacles at a time."""
+MOST_AHEAD = 200
+"""Bound on the poses ahead of time of one marker, and on those of its past."""
+MOST_CORNERS = 200
+"""Bound on the lines of one marker, and on the corners of a cone."""
+MOST_POINTS = 6 * MOST_CORNERS
+"""Bound on the points of one marker: a cone has 6 for each corner of its base."""
+MOST_MARKERS, MOST_BYTES = 100, 65_536
+"""Bounds on the markers and the bytes of one message: a controller has to read it between two states."""
+HEADER, BIG_ENDIAN_HEADER = struct.Struct("<4xI"), struct.Struct(">4xI")
+"""Begin of a serialized ``MarkerArray``: the encoding, and the number of markers."""
 CORNERS = 24
 """Number of corners of the ring that represents a cone's base."""
+
+
+def check_size(n_markers: int, n_bytes: int = 0) -> None:
+    """Refuse a message that takes too long to read.
+
+    Parameters
+    ----------
+    n_markers : int
+        Number of its markers.
+    n_bytes : int
+        Its size, where it is known [bytes].
+
+    Raises
+    ------
+    InputError
+        When it has more than :data:`MOST_MARKERS` markers or :data:`MOST_BYTES` bytes.
+    """
+    if n_markers > MOST_MARKERS:
+        raise InputError(f"{n_markers} markers in one message: at most {MOST_MARKERS}, send several messages")
+    if n_bytes > MOST_BYTES:
+        raise InputError(f"{n_bytes} bytes in one message: at most {MOST_BYTES}, send several messages")
+
+
+def check_serialized_size(data: bytes) -> None:
+    """Refuse a serialized ``MarkerArray`` that takes too long to read, before it is read.
+
+    Raises
+    ------
+    InputError
+        As :func:`check_size`, or when there is no number of markers in it.
+    """
+    if len(data) < HEADER.size:
+        raise InputError(f"{len(data)} bytes in one message: no markers")
+    is_little_endian = data[1] & 1
+    check_size((HEADER if is_little_endian else BIG_ENDIAN_HEADER).unpack_from(data)[0], len(data))
 
 
 def shapes_of(marker: Any) -> list[tuple[Shape, Pose]]:
@@ -50,6 +96,8 @@ def shapes_of(marker: Any) -> list[tuple[Shape, Pose]]:
     if marker.type == CYLINDER:
         _check_equal(marker, scale[:2])
         return [(Cylinder(float(scale[:2].max()) / 2, float(scale[2])), identity)]
+    if len(marker.points) > MOST_POINTS:
+        raise InputError(f"points of marker {name_of(marker)}: {len(marker.points)}; allowed: at most {MOST_POINTS}")
     points = np.array([(p.x, p.y, p.z) for p in marker.points]).reshape(-1, 3)
     if not np.isfinite(points).all():
         raise InputError(f"points of marker {name_of(marker)} are not finite")
@@ -96,8 +144,8 @@ def _capsules(marker: Any, points: Array, radius: float) -> list[tuple[Shape, Po
         ends = np.stack([points[:-1], points[1:]], axis=1)
     else:
         raise InputError(f"LINE_LIST {name_of(marker)} has {len(points)} points: an even number is needed")
-    if not 0 < len(ends) <= MOST:
-        raise InputError(f"lines of marker {name_of(marker)}: {len(ends)}; allowed: 1 to {MOST}")
+    if not 0 < len(ends) <= MOST_CORNERS:
+        raise InputError(f"lines of marker {name_of(marker)}: {len(ends)}; allowed: 1 to {MOST_CORNERS}")
     return [_capsule(a, b, radius) for a, b in ends]
 
 
@@ -110,7 +158,7 @@ def _capsule(a: Array, b: Array, radius: float) -> tuple[Shape, Pose]:
 def _cone(marker: Any, points: Array) -> tuple[Shape, Pose]:
     """The cone with these corners of triangles: an apex, a ring, and perhaps the ring's centre."""
     corners = np.unique(points.round(9), axis=0)
-    if 4 <= len(corners) <= MOST:
+    if 4 <= len(corners) <= MOST_CORNERS:
         for apex in corners:
             base = corners[(corners != apex).any(axis=1)]
             centre = (base.min(0) + base.max(0)) / 2 if len(base) < 3 else base.mean(0)

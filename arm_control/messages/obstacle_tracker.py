@@ -9,6 +9,7 @@ the poses sent ahead. A repeated pose of the past, with the same stamp, cancels 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -20,7 +21,7 @@ from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import ArmControlError, InputError
 from arm_control.maths.poses import Array, Pose, rotation_vector
 from arm_control.messages.fields import link_of, nanoseconds, pose_from_message
-from arm_control.messages.markers import ADD, DELETE, DELETEALL, MOST, name_of, shapes_of
+from arm_control.messages.markers import ADD, DELETE, DELETEALL, MOST, MOST_AHEAD, check_size, name_of, shapes_of
 from arm_control.model import RobotModel
 
 TOP_SPEED = 5.0
@@ -31,6 +32,9 @@ DELETED_NS = NANOSECONDS
 """Time for which repeated older poses do not bring a deleted marker back [ns]."""
 MOMENT_NS = 1000
 """Difference of stamps below which they are the same moment [ns]."""
+
+MOST_MARKS = 2 * MOST
+"""Bound on the markers whose states are kept."""
 
 MarkerKey = tuple[str, int]
 """Namespace and number of a marker."""
@@ -57,9 +61,10 @@ class MarkerState:
     begin_ns: int
     lifetime_ns: int
 
-    def holds(self, now_ns: int) -> bool:
-        """Whether its lifetime is not over [ns]."""
-        return not self.lifetime_ns or now_ns - self.begin_ns <= self.lifetime_ns
+    @property
+    def end_ns(self) -> float:
+        """The first time at which it does not hold any more [ns]; infinite without a lifetime."""
+        return self.begin_ns + self.lifetime_ns + 1 if self.lifetime_ns else math.inf
 
 
 @dataclass
@@ -91,6 +96,12 @@ class MarkerTrack:
         states = (self.current, *self.ahead.values())
         return max((len(state.obstacles) for state in states if state is not None), default=0)
 
+    @property
+    def next_change_ns(self) -> float:
+        """Time at which :meth:`advance` has something to do next [ns]; infinite: never."""
+        end = math.inf if self.current is None else self.current.end_ns
+        return min(end, min(self.ahead, default=math.inf) - MOMENT_NS + 1)
+
     def set_current(self, state: MarkerState) -> None:
         """Let a state take effect at once; a repeated one only renews the lifetime, if it is in effect."""
         if not state.stamp_ns or not self._is_repeated(state):
@@ -107,7 +118,7 @@ class MarkerTrack:
         """Let the states that are due take effect, and end the one whose lifetime is over [ns]."""
         for stamp_ns in sorted(stamp_ns for stamp_ns in self.ahead if stamp_ns < now_ns + MOMENT_NS):
             self._take_effect(self.ahead.pop(stamp_ns))
-        if self.current is not None and not self.current.holds(now_ns):
+        if self.current is not None and now_ns >= self.current.end_ns:
             self.current = None
         if self.is_empty:
             self.past = {}
@@ -134,7 +145,7 @@ class MarkerTrack:
             pairs = zip(obstacles, last.obstacles, strict=True)
             obstacles = tuple(_with_velocity(obstacle, before, seconds) for obstacle, before in pairs)
         self.current = replace(state, obstacles=obstacles)
-        self.past = dict([*self.past.items(), (state.stamp_ns, state.obstacles)][-MOST:])
+        self.past = dict([*self.past.items(), (state.stamp_ns, state.obstacles)][-MOST_AHEAD:])
 
 
 class MarkerTracks:
@@ -149,9 +160,14 @@ class MarkerTracks:
     def __init__(self, pose_of: Callable[[str], Pose]) -> None:
         self._pose_of = pose_of
         self._tracks: dict[MarkerKey, MarkerTrack] = {}
+        self._n_obstacles = 0
+        self._in_effect: list[Obstacle] = []
+        self._since_ns, self._until_ns = 0.0, -math.inf
 
     def update(self, message: Any, now_ns: int) -> list[ArmControlError]:
         """Apply an array of markers; leave wrong ones out, and return their errors.
+
+        An array with too many markers is left out as a whole.
 
         Parameters
         ----------
@@ -160,7 +176,12 @@ class MarkerTracks:
         now_ns : int
             Stamp of the newest joint state [ns].
         """
-        errors = []
+        try:
+            check_size(len(message.markers))
+        except InputError as error:
+            return [error]
+        self._until_ns = -math.inf
+        errors: list[ArmControlError] = []
         for marker in message.markers:
             try:
                 self._apply(marker, now_ns)
@@ -169,31 +190,46 @@ class MarkerTracks:
         return errors
 
     def obstacles(self, now_ns: int) -> list[Obstacle]:
-        """Return the obstacles in effect at a time [ns]; tracks that are over are dropped."""
-        for track in self._tracks.values():
-            track.advance(now_ns)
-        self._tracks = {key: track for key, track in self._tracks.items() if not track.is_empty}
-        states = [track.current for track in self._tracks.values() if track.current is not None]
-        return [obstacle for state in states for obstacle in state.obstacles]
+        """Return the obstacles in effect at a time [ns]; tracks that are over are dropped.
+
+        The list is the same object until something changes.
+        """
+        if not self._since_ns <= now_ns < self._until_ns:
+            for track in self._tracks.values():
+                track.advance(now_ns)
+            self._keep({key: track for key, track in self._tracks.items() if not track.is_empty})
+            states = [track.current for track in self._tracks.values() if track.current is not None]
+            self._in_effect = [obstacle for state in states for obstacle in state.obstacles]
+            self._since_ns = now_ns
+            self._until_ns = min((track.next_change_ns for track in self._tracks.values()), default=math.inf)
+        return self._in_effect
 
     @property
     def n_obstacles(self) -> int:
         """Number of obstacles, now or later."""
-        return sum(track.size for track in self._tracks.values())
+        return self._n_obstacles
 
     def begin(self, now_ns: int) -> None:
         """Take the stamp of the first joint state [ns]: markers before it had no time to begin at."""
         for track in self._tracks.values():
             track.begin(now_ns)
+        self._keep(self._tracks)
 
     def restart(self, now_ns: int) -> None:
         """Take the stamp with which time has started over [ns]."""
         for track in self._tracks.values():
             track.restart(now_ns)
+        self._keep(self._tracks)
+
+    def _keep(self, tracks: dict[MarkerKey, MarkerTrack]) -> None:
+        """Keep these tracks only, as they are now."""
+        self._tracks = tracks
+        self._n_obstacles = sum(track.size for track in tracks.values())
+        self._until_ns = -math.inf
 
     def _apply(self, marker: Any, now_ns: int) -> None:
         if marker.action == DELETEALL:
-            self._tracks = {key: track for key, track in self._tracks.items() if marker.ns and key[0] != marker.ns}
+            self._keep({key: track for key, track in self._tracks.items() if marker.ns and key[0] != marker.ns})
             return
         if marker.action not in (ADD, DELETE):
             raise InputError(f"action {marker.action} of marker {name_of(marker)}: ADD, DELETE or DELETEALL is needed")
@@ -201,10 +237,12 @@ class MarkerTracks:
         stamp_ns = nanoseconds(marker.header.stamp)
         lifetime_ns = nanoseconds(marker.lifetime) if obstacles else DELETED_NS
         track = self._track(marker, len(obstacles), now_ns)
+        before = track.size
         if now_ns + MOMENT_NS <= stamp_ns <= now_ns + AHEAD_NS:
             track.add_ahead(MarkerState(obstacles, stamp_ns, stamp_ns, lifetime_ns))
         else:
             track.set_current(MarkerState(obstacles, stamp_ns, now_ns, lifetime_ns))
+        self._n_obstacles += track.size - before
 
     def _obstacles_of(self, marker: Any) -> tuple[Obstacle, ...]:
         shapes = shapes_of(marker)
@@ -214,12 +252,16 @@ class MarkerTracks:
     def _track(self, marker: Any, n: int, now_ns: int) -> MarkerTrack:
         """The track of a marker at a time [ns], with room for n obstacles."""
         key = marker.ns, marker.id
+        if key not in self._tracks and len(self._tracks) >= MOST_MARKS:
+            raise InputError(f"too many markers: at most {MOST_MARKS} at a time, deleted ones included")
         track = self._tracks.get(key) or MarkerTrack()
+        before = track.size
         track.advance(now_ns)
-        if n + sum(other.size for other in self._tracks.values() if other is not track) > MOST:
+        self._n_obstacles += track.size - before
+        if n + self._n_obstacles - track.size > MOST:
             raise InputError(f"too many obstacles: at most {MOST} at a time")
-        if len(track.ahead) >= MOST:
-            raise InputError(f"too many poses ahead of time of marker {name_of(marker)}: at most {MOST}")
+        if len(track.ahead) >= MOST_AHEAD:
+            raise InputError(f"too many poses ahead of time of marker {name_of(marker)}: at most {MOST_AHEAD}")
         self._tracks[key] = track
         return track
 

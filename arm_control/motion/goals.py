@@ -106,19 +106,20 @@ class GoalQueue(Generic[G]):
     def __init__(self, capacity: int = 100_000) -> None:
         self._capacity = capacity
         self._goals: list[G] = []
+        self._stamps: list[int] = []
 
     def __len__(self) -> int:
         return len(self._goals)
 
     def add(self, goal: G) -> None:
         """Add a goal; it replaces one with the same stamp."""
-        stamps = [other.stamp_ns for other in self._goals]
-        i = bisect.bisect_left(stamps, goal.stamp_ns)
-        is_replacement = i < len(stamps) and stamps[i] == goal.stamp_ns
+        i = bisect.bisect_left(self._stamps, goal.stamp_ns)
+        is_replacement = i < len(self._stamps) and self._stamps[i] == goal.stamp_ns
         self._goals[i : i + is_replacement] = [goal]
-        del self._goals[: -self._capacity]
+        self._stamps[i : i + is_replacement] = [goal.stamp_ns]
+        del self._goals[: -self._capacity], self._stamps[: -self._capacity]
 
     def active(self, now_ns: int) -> G | None:
         """Return the goal with the latest stamp that is not after ``now_ns``; None before the first."""
-        i = bisect.bisect_right(self._goals, now_ns, key=lambda goal: goal.stamp_ns)
+        i = bisect.bisect_right(self._stamps, now_ns)
         return self._goals[i - 1] if i else None

@@ -35,7 +35,7 @@ from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array, Pose, rotation_from_vector, rotation_vector
 from arm_control.maths.vectors import skew
 from arm_control.motion.joint_trajectory import check_times, powers, quintic
-from arm_control.motion.references import Reference
+from arm_control.motion.references import Reference, check_distance
 
 LARGEST_TURN = math.radians(175.0)
 """Largest rotation between two neighbours [rad]; near half a turn its direction would depend on rounding."""
@@ -84,8 +84,9 @@ class PosePoints:
         Raises
         ------
         InputError
-            When a number is not finite, a size is wrong, accelerations come without twists, the times do not
-            increase from 0, the last point is not after the start or not at rest, or a turn is ambiguous.
+            When a number is not finite, a size is wrong, a pose is 1e6 m away or more, accelerations come without
+            twists, the times do not increase from 0, the last point is not after the start or not at rest, or a turn
+            is ambiguous.
         """
         times = np.array(times, dtype=float)
         _check_times(times, len(poses))
@@ -97,6 +98,8 @@ class PosePoints:
             raise InputError(f"the last point moves at {Vs[-1].tolist()}: it must be at rest")
         if not np.isfinite([X.p for X in poses]).all():
             raise InputError("a position is not finite")
+        for i, X in enumerate(poses):
+            check_distance(math.hypot(*X.p), f"point {i}")
         for i, (a, b) in enumerate(itertools.pairwise(poses)):
             angle = float(np.linalg.norm(rotation_vector(b.R @ a.R.T)))
             if angle > LARGEST_TURN:

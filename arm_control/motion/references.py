@@ -11,7 +11,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array, Pose
+
+FARTHEST = 1e6
+"""A goal farther away than this is a mistake [m or rad]."""
 
 
 @dataclass(frozen=True)
@@ -51,3 +55,22 @@ class JointReference:
     def at_rest(cls, q_des: Array) -> JointReference:
         """Return the reference at rest at ``q_des``, shape (nv,) [rad or m]."""
         return cls(q_des, np.zeros_like(q_des), np.zeros_like(q_des))
+
+
+def check_distance(distance: float, what: str) -> None:
+    """Refuse a goal that is out of the world.
+
+    Parameters
+    ----------
+    distance : float
+        Its distance [m].
+    what : str
+        Its name, for the message.
+
+    Raises
+    ------
+    InputError
+        When the distance is :data:`FARTHEST` or more, or not a number.
+    """
+    if not distance < FARTHEST:
+        raise InputError(f"{what} is {distance:.3g} m away; allowed: less than {FARTHEST:g} m")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -15,6 +16,7 @@ from arm_control.maths.poses import Array, Pose, quaternion_from_rotation, rotat
 from arm_control.motion import generators
 from arm_control.motion.joint_trajectory import Waypoints
 from arm_control.motion.pose_trajectory import PosePoints
+from arm_control.motion.references import check_distance
 
 PATTERNS: dict[str, Callable[..., Array]] = {
     "star": generators.star,
@@ -189,6 +191,7 @@ def _column(points: Sequence[Mapping[str, Any]], key: str) -> Array:
 def _pose(entry: Mapping[str, Any], title: str) -> Pose:
     refuse_unknown(entry, ("position", "quat_xyzw", "smallest_singular_value"), title)
     x, y, z = (float(value) for value in entry["position"])
+    check_distance(math.hypot(x, y, z), f"{title} [{x}, {y}, {z}]")
     return Pose(rotation_from_quaternion(entry["quat_xyzw"]), np.array([x, y, z]))
 
 

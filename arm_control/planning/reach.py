@@ -34,6 +34,7 @@ from arm_control.core.parameters import Parameters, parameter
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array, Pose, limit_magnitude, wrap_angle
 from arm_control.model import RobotModel, Terms
+from arm_control.motion.references import check_distance
 from arm_control.planning.arm_dynamics import ArmDynamics
 from arm_control.planning.costs import Barrier, Costs, Term
 from arm_control.planning.ilqr_solver import Ilqr, IlqrParameters, IlqrResult
@@ -43,8 +44,6 @@ KP, KV = 100.0, 20.0
 """Gains of (3) [1/s^2], [1/s]."""
 ZONES = 0.2, 0.5
 """Widths of the zones before limits of position [rad or m] and speed [rad/s or m/s] in which the barriers act."""
-FARTHEST = 1e6
-"""A target farther away than this is a mistake [m]."""
 
 
 @dataclass(frozen=True)
@@ -253,8 +252,7 @@ class ReachPlanner:
         p = self.model.pose(x0[: self.model.nv]).p
         away = X_WT.p - p
         distance = math.hypot(*away)
-        if not distance < FARTHEST:
-            raise InputError(f"the target at {X_WT.p.tolist()} m is {distance:.3g} m away")
+        check_distance(distance, f"the target at {X_WT.p.tolist()} m")
         near = Pose(X_WT.R, p + limit_magnitude(away, self.parameters.far))
         self._costs.numbers[:] = self._costs_of(x0[: self.model.nv], near).numbers
         result = self._solved(stamp_ns, x0, warm)

@@ -18,6 +18,8 @@ PERIOD_NS = 20_000_000
 """Time between two poses of an obstacle [ns]."""
 LEAD = 0.1
 """Time by which updates are ahead of the newest state [s]."""
+PART = 16
+"""Most updates in one message: as cones they have 59,000 bytes."""
 NAMESPACE = "scenario"
 """Namespace of the markers."""
 
@@ -72,7 +74,7 @@ class ObstacleSchedule:
         Returns
         -------
         list of (int, list of ObstacleUpdate)
-            Stamps [ns], in order, each with its updates.
+            Stamps [ns], in order, each with its updates; more than :data:`PART` of one stamp come in parts.
         """
         lead_ns = self._lead_ns if stamp_ns >= self._state_ns else 0
         if not self._state_ns < stamp_ns < self._next_ns:
@@ -81,7 +83,11 @@ class ObstacleSchedule:
         self._state_ns = stamp_ns
         self._next_ns += len(times) * PERIOD_NS
         stamps = [max(1, time_ns) for time_ns in times]  # stamp 0 would mean: now
-        return [(stamp, self._updates_at(stamp / NANOSECONDS, max(stamp, stamp_ns) / NANOSECONDS)) for stamp in stamps]
+        return [
+            (stamp, part)
+            for stamp in stamps
+            for part in _parts(self._updates_at(stamp / NANOSECONDS, max(stamp, stamp_ns) / NANOSECONDS))
+        ]
 
     def _updates_at(self, t: float, t_effective: float) -> list[ObstacleUpdate]:
         """Return the updates with poses at ``t`` that take effect, and begin their lifetime, at ``t_effective`` [s]."""
@@ -95,3 +101,8 @@ class ObstacleSchedule:
         return deleted + [
             ObstacleUpdate(number, mover.at(t), mover.span.end - t_effective) for number, mover in present.items()
         ]
+
+
+def _parts(updates: list[ObstacleUpdate]) -> list[list[ObstacleUpdate]]:
+    """Split updates into messages; none of them are one message, too."""
+    return [updates[k : k + PART] for k in range(0, len(updates), PART)] or [updates]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from arm_control.exceptions import InputError
 from arm_control.maths.poses import Pose
 from arm_control.motion.goals import GoalQueue, Target
-from arm_control.motion.references import Reference
+from arm_control.motion.references import FARTHEST, Reference, check_distance
 
 HERE = Pose(np.eye(3), np.zeros(3))
 
@@ -63,6 +64,30 @@ def test_the_oldest_targets_are_dropped_beyond_the_capacity():
     assert len(queue) == 2
     assert active(queue, 29) is None
     assert [active(queue, now) for now in (30, 40)] == [30, 40]
+
+
+def test_a_target_is_added_without_a_look_at_all_others():
+    class Counted(Target):
+        looks = 0
+
+        def __getattribute__(self, name: str):
+            Counted.looks += name == "stamp_ns"
+            return super().__getattribute__(name)
+
+    queue = GoalQueue()
+    for stamp in range(2000):
+        queue.add(Counted(2 * stamp, "base", HERE))
+    Counted.looks = 0
+    queue.add(Counted(1001, "base", HERE))
+    assert queue.active(1001).stamp_ns == 1001
+    assert Counted.looks < 30
+
+
+@pytest.mark.parametrize("distance", [1e6, 1e300, np.inf, np.nan])
+def test_a_goal_out_of_this_world_is_refused(distance: float):
+    check_distance(np.nextafter(FARTHEST, 0.0), "it")
+    with pytest.raises(InputError, match=r"it is .* m away; allowed: less than 1e\+06 m"):
+        check_distance(distance, "it")
 
 
 def test_a_reference_rests_unless_told_otherwise():

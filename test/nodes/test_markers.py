@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import itertools
+import logging
+from collections.abc import Callable
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from geometry_msgs.msg import Point
+from rclpy.serialization import serialize_message
 from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control.exceptions import FrameNotFound, InputError
 from arm_control.maths.poses import Pose, rotation_from_rpy, rotation_from_vector
 from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Sphere
-from arm_control.messages.markers import MOST
-from arm_control.messages.obstacle_tracker import MarkerTracks
+from arm_control.messages.markers import (
+    MOST,
+    MOST_AHEAD,
+    MOST_BYTES,
+    MOST_MARKERS,
+    MOST_POINTS,
+    check_serialized_size,
+)
+from arm_control.messages.obstacle_tracker import MOST_MARKS, MarkerTracks
+from arm_control.messages.publisher_lock import Rejections
 from arm_control.nodes.support.conversions import ros
+from arm_control.nodes.support.obstacle_subscription import subscribe_to_markers
 
 SECOND = 1_000_000_000
 HAND = Pose(rotation_from_rpy([0.1, 0.2, 0.3]), np.array([1.0, 2.0, 3.0]))
@@ -184,11 +197,9 @@ def test_what_is_foreseen_ends_with_its_time_and_has_an_end():
     take(marker(stamp=20.0), marker(stamp=20.1, at=(0.6, 0, 0)), book=book, now=20.0)
     book.restart(0)
     assert xs(book, 21.0) == [0.5], "time has started over"
-    errors = [take(marker(stamp=k * 1e-3), book=book)[1] for k in range(1, MOST + 2)]
+    errors = [take(marker(stamp=k * 1e-3), book=book)[1] for k in range(1, MOST_AHEAD + 2)]
     assert not any(errors[:-1])
     assert "ahead of time" in str(errors[-1][0])
-    crowd = [marker(stamp=0.5, id=k) for k in range(1, MOST + 1)]
-    assert "at most 200" in str(take(*crowd, book=book)[1][0])
     take(marker(action=Marker.DELETEALL, ns=""), book=book)
     assert xs(book, 1.0) == []
 
@@ -233,8 +244,76 @@ def test_a_wrong_marker_is_refused_with_a_sentence_and_the_others_hold(message: 
 
 
 def test_there_is_an_end_to_the_number_of_obstacles():
-    obstacles, errors = take(*(marker(id=i) for i in range(MOST + 1)))
-    assert len(obstacles) == MOST
-    (error,) = errors
+    book = MarkerTracks(pose_of)
+    for i in range(0, MOST, MOST_MARKERS):
+        obstacles, errors = take(*(marker(id=i + k) for k in range(MOST_MARKERS)), book=book)
+        assert not errors
+    assert len(obstacles) == book.n_obstacles == MOST
+    obstacles, (error,) = take(marker(id=MOST), book=book)
     assert isinstance(error, InputError)
     assert "too many" in str(error)
+    assert len(take(marker(id=0, at=(9.0, 0.0, 0.0)), book=book)[0]) == MOST, "a known one may still move"
+    take(marker(id=0, action=Marker.DELETE), book=book)
+    assert len(take(marker(id=MOST), book=book, now=2.0)[0]) == book.n_obstacles == MOST
+
+
+def test_there_is_an_end_to_the_markers_that_are_deleted():
+    book, errors = MarkerTracks(pose_of), []
+    for i in range(0, MOST_MARKS + 100, MOST_MARKERS):
+        errors += take(*(marker(id=i + k, action=Marker.DELETE) for k in range(MOST_MARKERS)), book=book)[1]
+    assert len(errors) == 100
+    assert "too many markers" in str(errors[0])
+
+
+def test_a_message_that_takes_too_long_to_read_is_refused_before_it_is_read():
+    many = [marker(id=i) for i in range(MOST_MARKERS + 1)]
+    assert take(*many[1:])[1] == []
+    obstacles, (error,) = take(*many)
+    assert obstacles == []
+    assert f"{MOST_MARKERS + 1} markers in one message: at most {MOST_MARKERS}" in str(error)
+    check_serialized_size(serialize_message(MarkerArray(markers=many[1:])))
+    with pytest.raises(InputError, match=r"101 markers in one message"):
+        check_serialized_size(serialize_message(MarkerArray(markers=many)))
+    with pytest.raises(InputError, match=r"101 markers in one message"):
+        check_serialized_size(bytes([0, 0, 0, 0, 0, 0, 0, 101]))
+    with pytest.raises(InputError, match=r"bytes in one message: at most"):
+        check_serialized_size(bytes([0, 1, 0, 0, 1, 0, 0, 0]) + bytes(MOST_BYTES))
+    with pytest.raises(InputError, match="no markers"):
+        check_serialized_size(b"\0\1\0\0\1")
+
+
+def test_no_message_on_the_topic_ends_a_node():
+    taken, node = [], SimpleNamespace(control_path=SimpleNamespace(), rejections=Rejections(logging.getLogger()))
+    node.control_path.subscribe = lambda _type, _topic, callback, _qos, raw: subscribed.append((callback, raw))
+    subscribed: list[tuple[Callable, bool]] = []
+    subscribe_to_markers(node, lambda message, _: taken.append(len(message.markers)))
+    ((on_data, is_raw),) = subscribed
+    assert is_raw
+    for data in (b"", b"\0\1\0\0\x32\0\0\0", bytes([0, 1, 0, 0, 1, 0, 0, 0]) + b"\xff" * 300):
+        on_data(data, {})
+    on_data(serialize_message(MarkerArray(markers=[marker()] * 10_000)), {})
+    on_data(serialize_message(MarkerArray(markers=[marker()])), {})
+    assert taken == [1]
+    assert sum(node.rejections.counts.values()) == 4
+    assert "obstacles: # markers in one message" in node.rejections.counts
+
+
+def test_a_marker_with_too_many_points_is_refused_before_they_are_read():
+    class Points(list):
+        def __iter__(self):
+            raise AssertionError("they are read")
+
+    message = marker(Marker.LINE_LIST, (0.1, 0, 0))
+    message._points = Points([Point()] * (MOST_POINTS + 1))
+    _, (error,) = take(message)
+    assert f"allowed: at most {MOST_POINTS}" in str(error)
+
+
+def test_a_thousand_resting_obstacles_are_looked_through_only_when_something_changes():
+    book = MarkerTracks(pose_of)
+    take(*(marker(id=k, stamp=1.0, lifetime=2.0) for k in range(50)), book=book, now=1.0)
+    now = round(1.5 * SECOND)
+    resting = book.obstacles(now)
+    assert book.obstacles(now + 1) is resting
+    assert len(book.obstacles(3 * SECOND)) == 50
+    assert book.obstacles(3 * SECOND + 1) == []

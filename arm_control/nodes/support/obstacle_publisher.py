@@ -17,6 +17,7 @@ from arm_control.messages.fields import nanoseconds
 from arm_control.messages.publisher_lock import publisher_of
 from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters
 from arm_control.nodes.support.conversions import ros
+from arm_control.nodes.support.obstacle_subscription import subscribe_to_markers
 from arm_control.nodes.support.qos import EVENTS, STATE
 from arm_control.simulation.obstacle_schedule import NAMESPACE, ObstacleSchedule
 from arm_control.simulation.world import World
@@ -45,7 +46,7 @@ class ObstaclePublisher:
         self._schedule = ObstacleSchedule(world, lead)
         self._handed_over: set[int] = set()
         self._markers = node.create_publisher(MarkerArray, "obstacles", EVENTS)
-        node.control_path.subscribe(MarkerArray, "obstacles", self._on_obstacles, EVENTS)
+        subscribe_to_markers(node, self._on_obstacles)
         node.control_path.subscribe(JointState, "joint_states", self._on_state, STATE)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._start_timer = node.create_timer(START_PERIOD, lambda: self._publish(0), clock=steady)

@@ -2,17 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from rclpy.serialization import deserialize_message
 from std_msgs.msg import Float64
 from visualization_msgs.msg import MarkerArray
 
 from arm_control.control.avoidance.avoidance_law import Avoidance
 from arm_control.control.avoidance.obstacles import Obstacle
 from arm_control.control.controllers import Measurement
+from arm_control.exceptions import InputError
+from arm_control.messages.markers import check_serialized_size
 from arm_control.messages.obstacle_tracker import ObstacleTracker
 from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters
 from arm_control.nodes.support.qos import EVENTS, LATCHED
+
+
+def subscribe_to_markers(
+    node: ArmNode[ArmNodeParameters], callback: Callable[[MarkerArray, dict[str, Any]], None]
+) -> None:
+    """Subscribe to ``obstacles``; a message that takes too long to read is refused before it is read.
+
+    Parameters
+    ----------
+    node : ArmNode
+        The node that subscribes, and counts what is refused.
+    callback : callable
+        Takes the message and its info.
+    """
+
+    def on_data(data: bytes, info: dict[str, Any]) -> None:
+        try:
+            check_serialized_size(data)
+            message = deserialize_message(data, MarkerArray)
+        except InputError as error:
+            node.rejections.add("obstacles", error)
+        except RuntimeError as error:  # of the middleware
+            node.rejections.add("obstacles", InputError(f"not a MarkerArray: {error}"))
+        else:
+            callback(message, info)
+
+    node.control_path.subscribe(MarkerArray, "obstacles", on_data, EVENTS, raw=True)
 
 
 class ObstacleSubscription:
@@ -27,7 +58,7 @@ class ObstacleSubscription:
     def __init__(self, node: ArmNode[ArmNodeParameters]) -> None:
         self._node = node
         self._tracker = ObstacleTracker(node.model)
-        node.control_path.subscribe(MarkerArray, "obstacles", self.on_obstacles, EVENTS)
+        subscribe_to_markers(node, self.on_obstacles)
 
     def on_model(self) -> None:
         """Take the node's robot anew."""

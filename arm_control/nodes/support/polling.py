@@ -170,7 +170,7 @@ class ControlPath:
         self.subscriptions: list[tuple[Any, Callback]] = []
         self.periodic_calls: list[PeriodicCall] = []
 
-    def subscribe(self, message_type: Any, topic: str, callback: Callback, qos: Any) -> Any:
+    def subscribe(self, message_type: Any, topic: str, callback: Callback, qos: Any, *, raw: bool = False) -> Any:
         """Subscribe to a topic; the callback is called as soon as a message is there.
 
         Parameters
@@ -183,12 +183,16 @@ class ControlPath:
             Takes the message and its info.
         qos : QoSProfile or int
             Quality of service, or the depth.
+        raw : bool
+            Whether the messages stay serialized.
 
         Returns
         -------
         Subscription
         """
-        subscription = self._node.create_subscription(message_type, topic, callback, qos, callback_group=self._group)
+        subscription = self._node.create_subscription(
+            message_type, topic, callback, qos, callback_group=self._group, raw=raw
+        )
         self.subscriptions.append((subscription, callback))
         return subscription
 
