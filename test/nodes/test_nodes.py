@@ -75,7 +75,7 @@ def test_osc_tells_what_its_torque_is_made_of(stepping, ur5):
     stepping.hear(DiagnosticArray, "/diagnostics", diagnostics)
 
     def complete() -> set[float]:
-        return set.intersection(*({stamp(m) for m in messages} for messages in terms.values()))
+        return set.intersection(*({stamp(m) for m in messages} for messages in [stepping.commands, *terms.values()]))
 
     def reporting() -> set[str]:
         return {status.name for array in diagnostics for status in array.status}
