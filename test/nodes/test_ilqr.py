@@ -23,6 +23,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 from arm_control import Pose, RobotModel, urdf_path
 from arm_control.control.effort_gate import EffortGate, GateParameters
 from arm_control.messages.fields import pose_from_message
+from arm_control.motion.references import FARTHEST
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.qos import LOSSLESS
 from arm_control.planning.reach import ReachPlanner
@@ -33,8 +34,6 @@ from arm_control.simulation.scenario import Scenario
 
 MS = 1_000_000
 START, STILL = np.array(HOME), np.zeros(6)
-FAR = Pose(np.eye(3), np.array([1e200, 0.0, 0.0]))
-"""A target of which no cost is finite."""
 
 
 class Driver:
@@ -94,6 +93,12 @@ def goal(model: RobotModel) -> Pose:
     return Pose(X.R, X.p + [-0.1, -0.3, 0.15])
 
 
+def refused_goal(model: RobotModel) -> Pose:
+    """A target that messages may have, and that is too far from the hand for the planner."""
+    p = model.pose(HOME).p
+    return Pose(np.eye(3), -(FARTHEST - 0.1) * p / np.linalg.norm(p))
+
+
 def heard_goal(model: RobotModel) -> Pose:
     """The same after its way through a message."""
     X = goal(model)
@@ -129,7 +134,7 @@ def test_a_failed_solve_is_said_and_the_next_one_is_followed(rig: Rig, ur5: Robo
     driver, expected = Driver(rig, ur5, replan_rate=50.0), Expected(ur5, heard_goal(ur5), 0, replan_rate=50.0)
     driver.send(goal(ur5), 0)
     np.testing.assert_array_equal(driver.answers(states(20)), expected.answers(states(20)))
-    driver.send(FAR, 20)
+    driver.send(refused_goal(ur5), 20)
     assert np.isfinite(driver.answers(states(11))).all()
     driver.log("plan refused: ")
     rig.spin(lambda: heard and heard[-1].status[0].message.startswith("no plan: "), what="the diagnosis")
