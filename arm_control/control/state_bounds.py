@@ -74,18 +74,16 @@ class StateBounds:
         dt : float
             Time since the last state that was believed [s]; 0: a new run begins, without (3) to (5).
         """
-        return self._fault(q.tolist(), v.tolist(), dt)  # floats: arrays of six numbers take four times as long
-
-    def _fault(self, q: list[float], v: list[float], dt: float) -> str:
-        for i, (x, w, low, high, fastest) in enumerate(zip(q, v, self._low, self._high, self._fastest, strict=True)):
+        qs, vs = q.tolist(), v.tolist()  # arrays of six numbers would take twice as long
+        for i, (x, w, low, high, fastest) in enumerate(zip(qs, vs, self._low, self._high, self._fastest, strict=True)):
             if not low <= x <= high:  # (1)
                 return self._reason(i, f"position {x:g} is far outside its limits")
             if not -fastest <= w <= fastest:  # (2)
                 return self._reason(i, f"velocity {w:g} is far above its limit")
-        e, unchanged = [0.0] * len(q), 0.0
+        e, unchanged = [0.0] * len(qs), 0.0
         if self._q and dt > 0.0:
             decay, half, tolerance = math.exp(-dt / MEMORY), 0.5 * dt, DEVIATION + 0.5 * ACCELERATION * dt * dt
-            before = zip(q, v, self._q, self._v, self._e, self._fastest, strict=True)
+            before = zip(qs, vs, self._q, self._v, self._e, self._fastest, strict=True)
             for i, (x, w, x_0, w_0, e_0, fastest) in enumerate(before):
                 change = x - x_0
                 excess = abs(change) - fastest * dt - DEVIATION  # (3)
@@ -95,11 +93,11 @@ class StateBounds:
                 excess = abs(e[i]) - tolerance  # (4)
                 if excess > 0.0:
                     return self._reason(i, f"velocity is not that of the positions, by {excess:g} more than it may")
-            if q == self._q and v == self._v:
+            if qs == self._q and vs == self._v:
                 unchanged = self._unchanged + dt
-                if max(map(abs, v)) * unchanged > DEVIATION / 3.0:  # (5)
+                if max(map(abs, vs)) * unchanged > DEVIATION / 3.0:  # (5)
                     return f"not believed: positions and velocities have not changed for {1e3 * unchanged:.3g} ms"
-        self._q, self._v, self._e, self._unchanged = q, v, e, unchanged
+        self._q, self._v, self._e, self._unchanged = qs, vs, e, unchanged
         return ""
 
     def _reason(self, joint: int, what: str) -> str:
