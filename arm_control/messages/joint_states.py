@@ -13,7 +13,7 @@ from arm_control.control.state_bounds import StateBounds
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
-from arm_control.messages.publisher_lock import publisher_of
+from arm_control.messages.publisher_lock import SEVERAL_PUBLISHERS, UNKNOWN_PUBLISHER, publisher_of
 from arm_control.model import RobotModel
 
 TIME_WENT_BACK = "the stamps of the states went back"
@@ -113,8 +113,8 @@ class JointStateReader:
         try:
             if self._max_age:
                 refuse_stale(info, self._max_age, self._clock_ns())
-            gid = info.get("publisher_gid")  # since June 2025
-            if self._owner is not None and gid != self._owner:
+            gid = info.get("publisher_gid")
+            if self._bounds is not None and gid != self._owner:
                 self._refuse_second_publisher(info)
             if message.name != self._names:
                 self._learn_order(message.name)
@@ -200,8 +200,10 @@ class JointStateReader:
         return True
 
     def _refuse_second_publisher(self, info: dict[str, Any]) -> None:
-        """Refuse a message of another publisher than before, unless that one is silent."""
-        if info["received_timestamp"] - self._heard_ns <= self.SILENCE_NS:
+        """Refuse a message of another publisher than before, unless that one is silent, and of an unknown one."""
+        if info["publisher_gid"] is UNKNOWN_PUBLISHER:
+            raise InputError(SEVERAL_PUBLISHERS)
+        if self._owner is not None and info["received_timestamp"] - self._heard_ns <= self.SILENCE_NS:
             raise InputError(f"second publisher of joint states: {publisher_of(info).hex()}")
 
     def _difference(self, q: Array, dt: float) -> Array:

@@ -10,9 +10,15 @@ from typing import Any
 
 from arm_control.exceptions import InputError, cause_of
 
+ONLY_PUBLISHER = {"data": bytes([1]) * 16}
+"""Instead of a GID where the middleware gives none: that of the only publisher of a topic."""
+UNKNOWN_PUBLISHER = {"data": b""}
+"""The same for one of several publishers."""
+SEVERAL_PUBLISHERS = "several publishers on the topic, and this release of ROS does not tell them apart"
+
 
 def publisher_of(info: dict[str, Any]) -> bytes:
-    """Who published a message; empty with an rclpy that does not tell (before June 2025)."""
+    """Return the GID of the publisher of a message; empty when it is not known."""
     return bytes(info["publisher_gid"]["data"]) if "publisher_gid" in info else b""
 
 
@@ -39,7 +45,7 @@ class PublisherLock:
         """Raise :class:`InputError` for a message of another publisher than the owner, or of an unknown one."""
         gid = publisher_of(info)
         if not gid:
-            raise InputError("this rclpy does not tell publishers apart: one with MessageInfo.publisher_gid is needed")
+            raise InputError(SEVERAL_PUBLISHERS)
         if gid != self._owner and self.held:
             raise InputError(f"second publisher on the topic: {gid.hex()}")
 

@@ -10,8 +10,8 @@ from rclpy.serialization import serialize_message
 from std_srvs.srv import Trigger
 
 from arm_control.exceptions import InputError, cause_of
-from arm_control.messages.joint_states import JointStateReader
-from arm_control.messages.publisher_lock import PublisherLock, Rejections
+from arm_control.messages.joint_states import JointStateReader, Measurement
+from arm_control.messages.publisher_lock import ONLY_PUBLISHER, UNKNOWN_PUBLISHER, PublisherLock, Rejections
 from arm_control.model import RobotModel
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.plant_node import PlantNode
@@ -58,12 +58,21 @@ def test_a_released_lock_is_free_at_once():
     lock.check(SECOND)
 
 
-def test_where_publishers_cannot_be_told_apart_nobody_is_obeyed():
-    """An rclpy of before June 2025."""
-    lock = PublisherLock()
-    with pytest.raises(InputError, match=r"^this rclpy does not tell publishers apart"):
-        lock.check({"source_timestamp": 1})
+def test_one_of_several_publishers_that_cannot_be_told_apart_is_refused_and_the_only_one_is_obeyed(ur5: RobotModel):
+    """Releases of ROS before Kilted give no GID."""
+    lock, several = PublisherLock(), {"publisher_gid": UNKNOWN_PUBLISHER, "received_timestamp": 0}
+    with pytest.raises(InputError, match=r"^several publishers on the topic"):
+        lock.check(several)
     assert not lock.held
+    reader = JointStateReader(ur5, 0.0, drives_arm=True)
+    message = ros.joint_state(ur5.joint_names, 1, position=np.zeros(6), velocity=np.zeros(6))
+    assert "several publishers on the topic" in str(reader.read(message, several).error)
+    only = {"publisher_gid": ONLY_PUBLISHER, "received_timestamp": 0}
+    lock.check(only)
+    lock.take(only)
+    with pytest.raises(InputError, match=r"^several publishers"):
+        lock.check(several)
+    assert isinstance(reader.read(message, only), Measurement)
 
 
 class Refused:

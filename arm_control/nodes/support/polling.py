@@ -22,6 +22,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 
+from arm_control.messages.publisher_lock import ONLY_PUBLISHER, UNKNOWN_PUBLISHER
 from arm_control.nodes.support.qos import LATEST
 
 EXECUTOR_PERIOD = 0.05
@@ -73,9 +74,15 @@ def polled_subscription(node: Node, message_type: Any, topic: str, qos: Any, *, 
 
 
 def poll(subscription: Any) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """Yield the waiting messages of a polled subscription, with their info."""
+    """Yield the waiting messages of a polled subscription, with their info.
+
+    The releases of ROS before Kilted do not say who published a message: there a topic may have one publisher.
+    """
     with subscription.handle:
         while (taken := subscription.handle.take_message(subscription.msg_type, subscription.raw)) is not None:
+            if "publisher_gid" not in taken[1]:
+                is_only_one = subscription.handle.get_publisher_count() == 1
+                taken[1]["publisher_gid"] = ONLY_PUBLISHER if is_only_one else UNKNOWN_PUBLISHER
             yield taken
 
 

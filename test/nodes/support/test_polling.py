@@ -1,11 +1,44 @@
-"""When steps are due, on a clock of the test's own."""
+"""Who published a polled message; when steps are due, on a clock of the test's own."""
 
 from __future__ import annotations
+
+import contextlib
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 import arm_control.nodes.support.polling
-from arm_control.nodes.support.polling import StepPacer
+from arm_control.messages.publisher_lock import ONLY_PUBLISHER, UNKNOWN_PUBLISHER
+from arm_control.nodes.support.polling import StepPacer, poll
+
+
+class Handle(contextlib.nullcontext):
+    """A subscription's handle with one message, of a topic with some publishers."""
+
+    def __init__(self, info: dict[str, Any], n_publishers: int) -> None:
+        super().__init__()
+        self.waiting, self.n_publishers = [("a message", info)], n_publishers
+
+    def take_message(self, message_type: type, raw: bool) -> tuple[str, dict[str, Any]] | None:
+        return self.waiting.pop() if self.waiting else None
+
+    def get_publisher_count(self) -> int:
+        return self.n_publishers
+
+
+@pytest.mark.parametrize(("n_publishers", "publisher"), [(0, "unknown"), (1, "only"), (2, "unknown")])
+def test_without_a_gid_the_only_publisher_of_a_topic_is_known(n_publishers: int, publisher: str):
+    subscription = SimpleNamespace(handle=Handle({}, n_publishers), msg_type=str, raw=False)
+    ((message, info),) = poll(subscription)
+    assert message == "a message"
+    assert info["publisher_gid"] is {"unknown": UNKNOWN_PUBLISHER, "only": ONLY_PUBLISHER}[publisher]
+
+
+def test_a_gid_of_the_middleware_stays():
+    given = {"data": [7] * 16}
+    subscription = SimpleNamespace(handle=Handle({"publisher_gid": given}, 3), msg_type=str, raw=False)
+    assert [info["publisher_gid"] for _, info in poll(subscription)] == [given]
 
 
 @pytest.fixture
