@@ -10,8 +10,8 @@ import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import PoseStamped, TwistStamped
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
-from rcl_interfaces.srv import DescribeParameters, SetParameters
-from rig import HOME, LATCHED, PATIENCE, spin_through_stalls, stamp, target
+from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters, SetParameters
+from rig import HOME, LATCHED, PATIENCE, Rig, spin_through_stalls, stamp, target
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, Float64MultiArray, String
@@ -99,6 +99,9 @@ def test_gains_change_live_and_bad_ones_are_refused(stepping, ur5):
     assert set_parameter("kp_linear", number(100.0)).successful
     whole = ParameterValue(type=ParameterType.PARAMETER_INTEGER, integer_value=150)
     assert set_parameter("kp_linear", whole).successful, "a whole number is a number"
+    shown = GetParameters.Request(names=["kp_linear"])
+    is_float = lambda: stepping.call("osc/get_parameters", shown, GetParameters).values[0].type == number(0.0).type  # noqa: E731
+    stepping.spin(is_float, what="a float for the whole number")
     refused = set_parameter("kp_linear", number(-1.0))
     assert not refused.successful
     assert "kp_linear = -1.0 is out of bounds" in refused.reason
@@ -114,6 +117,22 @@ def test_gains_change_live_and_bad_ones_are_refused(stepping, ur5):
     efforts = np.array([m.effort for m in stepping.commands])
     assert np.abs(np.diff(efforts, axis=0)).max() <= 1.0 + 1e-9, "smooth while the gains changed"
     stepping.spin(lambda: np.allclose(ur5.pose(np.array(stepping.states[-1].position)).p, goal(stepping), atol=1e-3))
+
+
+@pytest.mark.parametrize("name", ["osc", "simulator"])
+def test_every_parameter_has_a_value_and_bounds_are_ranges(rig: Rig, name: str):
+    """``ros2 param dump`` shows nothing where one value is missing; sliders need a range."""
+    rig.start(name, **({"robot": "ur5"} if name == "simulator" else {}))
+    names = rig.call(f"{name}/list_parameters", ListParameters.Request(), ListParameters).result.names
+    values = rig.call(f"{name}/get_parameters", GetParameters.Request(names=names), GetParameters).values
+    assert len(values) == len(names) > 20
+    types = {one: value.type for one, value in zip(names, values, strict=True)}
+    assert types["effort_limits"] == ParameterType.PARAMETER_STRING_ARRAY
+    assert ParameterType.PARAMETER_NOT_SET not in types.values()
+    described = rig.call(f"{name}/describe_parameters", DescribeParameters.Request(names=names), DescribeParameters)
+    bounds = {one.name: one.floating_point_range for one in described.descriptors}
+    assert [(one.from_value, one.to_value) for one in bounds["limit_stiffness"]] == [(0.1, 200.0)]
+    assert len(bounds["limit_margin"]) == 0, "one bound is no range"
 
 
 def goal(rig) -> list[float]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import rclpy
-from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
+from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -21,7 +21,7 @@ from std_msgs.msg import String
 from std_srvs.srv import SetBool
 
 from arm_control.control.effort_gate import EffortGate
-from arm_control.core.parameters import Parameters, group, parameter, refuse_unknown
+from arm_control.core.parameters import Parameters, Spec, group, parameter, refuse_unknown
 from arm_control.exceptions import ArmControlError
 from arm_control.messages.publisher_lock import Rejections
 from arm_control.model import RobotModel
@@ -178,11 +178,15 @@ class ArmNode(Node, Generic[P_co]):
         for name, type_ in self._class.types().items():
             if self.has_parameter(name):
                 self.undeclare_parameter(name)
-            spec = self._class.spec(name)
-            value = _ros_value(values[name], type_)
-            unset = isinstance(value, Parameter.Type)
-            descriptor = ParameterDescriptor(description=str(spec), read_only=not spec.live, dynamic_typing=not unset)
-            self.declare_parameter(name, value, descriptor, ignore_override=True)
+            descriptor = _descriptor(self._class.spec(name), type_)
+            if values[name] == ():  # rclpy would take an empty list for one of bytes
+                array = Parameter.Type.DOUBLE_ARRAY if type_ == tuple[float, ...] else Parameter.Type.STRING_ARRAY
+                self.declare_parameter(name, array, ignore_override=True)
+                self.set_parameters([Parameter(name, array, [])])
+                self.set_descriptor(name, descriptor)
+            else:
+                value = list(values[name]) if isinstance(values[name], tuple) else values[name]
+                self.declare_parameter(name, value, descriptor, ignore_override=True)
 
     def _on_set_parameters(self, changes: Sequence[Parameter[Any]]) -> SetParametersResult:
         if self._is_showing:
@@ -202,10 +206,13 @@ class ArmNode(Node, Generic[P_co]):
         return SetParametersResult(successful=True)
 
     def _show_parameters(self) -> None:
-        """Let ROS see parameters that follow from others."""
+        """Let ROS see parameters that follow from others, and a whole number as the float that it counts as."""
         values = self.parameters.values()
         floats = {name: values[name] for name, type_ in self._class.types().items() if type_ is float}
-        changed = {name: value for name, value in floats.items() if self.get_parameter(name).value != value}
+        shown = {name: self.get_parameter(name).value for name in floats}
+        changed = {
+            name: value for name, value in floats.items() if shown[name] != value or not isinstance(shown[name], float)
+        }
         if changed:
             self._is_showing = True
             self.set_parameters_atomically([Parameter(name, value=value) for name, value in changed.items()])
@@ -236,12 +243,15 @@ class ArmNode(Node, Generic[P_co]):
         self.on_model(first)
 
 
-def _ros_value(value: Any, type_: Any) -> Any:
-    """A parameter's value as rclpy takes it. It cannot tell the type of an empty list: that one stays unset."""
-    if not isinstance(value, tuple):
-        return value
-    empty = Parameter.Type.DOUBLE_ARRAY if type_ == tuple[float, ...] else Parameter.Type.STRING_ARRAY
-    return list(value) or empty
+def _descriptor(spec: Spec, type_: Any) -> ParameterDescriptor:
+    """Return what ROS shows of a parameter: its sentence, and its bounds where it has two, for sliders."""
+    descriptor = ParameterDescriptor(description=str(spec), read_only=not spec.live, dynamic_typing=True)
+    if spec.lower is not None and spec.upper is not None:
+        if type_ is float:
+            descriptor.floating_point_range = [FloatingPointRange(from_value=spec.lower, to_value=spec.upper)]
+        elif type_ is int:
+            descriptor.integer_range = [IntegerRange(from_value=int(spec.lower), to_value=int(spec.upper))]
+    return descriptor
 
 
 def run(*factories: Callable[[], ArmNode[ArmNodeParameters]], arguments: Sequence[str] | None = None) -> None:

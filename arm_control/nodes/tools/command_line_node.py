@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import rclpy
-from rcl_interfaces.msg import ParameterDescriptor, ParameterType, ParameterValue
+from rcl_interfaces.msg import ParameterDescriptor, ParameterType
 from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
@@ -226,27 +226,15 @@ def live_parameters(node: str = "osc", namespace: str = "", seconds: float = 4.0
 
 
 def _saved(client: CommandLineNode, node: str, descriptors: Sequence[ParameterDescriptor]) -> list[SavedParameter]:
-    """Return the parameters that have a value."""
-    values = _values(client, node, [descriptor.name for descriptor in descriptors])
+    """Return the parameters, without empty lists: a parameter file has no type for them."""
+    names = [descriptor.name for descriptor in descriptors]
+    values = _request(client, GetParameters, node, "get", GetParameters.Request(names=names)).values
+    plain = [_plain(parameter_value_to_python(value)) for value in values]
     return [
-        SavedParameter(descriptor.name, _plain(parameter_value_to_python(value)), descriptor.description)
-        for descriptor, value in zip(descriptors, values, strict=True)
-        if value.type != ParameterType.PARAMETER_NOT_SET
+        SavedParameter(descriptor.name, value, descriptor.description)
+        for descriptor, value in zip(descriptors, plain, strict=True)
+        if value != []
     ]
-
-
-def _values(client: CommandLineNode, node: str, names: Sequence[str]) -> list[ParameterValue]:
-    """Return the value of each parameter; its type says when it is not set.
-
-    ROS returns no value at all when one of several parameters is not set: then each half is asked for.
-    """
-    values = list(_request(client, GetParameters, node, "get", GetParameters.Request(names=names)).values)
-    if len(values) == len(names):
-        return values
-    if len(names) == 1:
-        return [ParameterValue()]
-    half = len(names) // 2
-    return _values(client, node, names[:half]) + _values(client, node, names[half:])
 
 
 def _request(client: CommandLineNode, service_type: Any, node: str, verb: str, request: Any) -> Any:
