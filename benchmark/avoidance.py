@@ -23,7 +23,7 @@ from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
 from arm_control.model import Terms
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.57, 0.0])
-STATES, OBSTACLES, AROUND, SPREAD = 50, 20, np.array([0.3, 0.1, 0.4]), 0.6
+STATES, OBSTACLES, CROWD, AROUND, SPREAD = 50, 20, 1000, np.array([0.3, 0.1, 0.4]), 0.6
 SHAPES: dict[str, Shape | None] = {
     "sphere": Sphere(0.05),
     "capsule": Capsule(0.05, 0.2),
@@ -35,15 +35,15 @@ SHAPES: dict[str, Shape | None] = {
 """``self``: no obstacle, so that the pairs of links are what is left."""
 
 
-def scene(shape: Shape | None, rng: np.random.Generator) -> list[Obstacle]:
-    """Obstacles of a shape around the arm; none of them for None."""
+def scene(shape: Shape | None, rng: np.random.Generator, n: int = OBSTACLES) -> list[Obstacle]:
+    """So many obstacles of a shape around the arm; none of them for None."""
     return [
         Obstacle(
             shape,
             Pose(rotation_from_vector(rng.normal(size=3)), AROUND + rng.uniform(-SPREAD, SPREAD, 3)),
             rng.uniform(-0.2, 0.2, 6),
         )
-        for _ in range(OBSTACLES if shape else 0)
+        for _ in range(n if shape else 0)
         if shape
     ]
 
@@ -72,6 +72,23 @@ def measure(model: RobotModel, shape: Shape | None, rounds: int) -> tuple[dict[s
     return take_turns({name: tick(law) for name, law in laws.items()}, rounds), near
 
 
+def measure_crowds(model: RobotModel, rounds: int) -> dict[str, Times]:
+    """Times of a tick [us] with a thousand obstacles of each shape at rest, in turns."""
+    rng = np.random.default_rng(2)
+    contenders = {}
+    for name, shape in SHAPES.items():
+        if shape is None:
+            continue
+        law, obstacles = Avoidance(model, AvoidanceParameters()), scene(shape, rng, CROWD)
+        drawn = [(HOME + rng.uniform(-0.3, 0.3, 6), rng.uniform(-0.5, 0.5, 6)) for _ in range(STATES)]
+
+        def whole(t: Terms, law: Avoidance = law, obstacles: list[Obstacle] = obstacles) -> object:
+            return law.tick(t, obstacles).combined(t.h)
+
+        contenders[name] = Contender(whole, [(model.evaluate(*state),) for state in drawn])
+    return take_turns(contenders, rounds)
+
+
 def main() -> None:
     """Print the table; with ``--json`` write the figures too."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -90,6 +107,9 @@ def main() -> None:
             f"{name:9} median {times[''].median:6.1f} us   p99 {times[''].p99:6.1f} us   NumPy"
             f" {times['_numpy'].median:7.1f} us   {figures[f'{key}vs_numpy']:5.1f} times   {near:.1f} pairs near"
         )
+    for name, times in measure_crowds(model, 1 if options.quick else 15).items():
+        figures |= {f"avoidance.crowd_{name}_us": times.median, f"avoidance.crowd_{name}_p99_us": times.p99}
+        print(f"{CROWD} of {name:9} median {times.median:6.1f} us   p99 {times.p99:6.1f} us")
     if options.json:
         options.json.write_text(json.dumps(figures, indent=1))
 

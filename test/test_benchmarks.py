@@ -129,6 +129,7 @@ def test_the_benchmark_of_avoidance_measures_what_it_promises(tmp_path: Path):
     for part in ("", "box_", "cylinder_", "cone_", "capsule_", "self_"):
         keys = ("tick_us", "tick_p99_us", "numpy_us", "vs_numpy")
         assert_positive(figures, *(f"avoidance.{part}{key}" for key in keys))
+    assert_positive(figures, *(f"avoidance.crowd_{shape}_us" for shape in ("sphere", "box", "cylinder", "cone")))
     assert figures["avoidance.near"] > 3.0
 
 

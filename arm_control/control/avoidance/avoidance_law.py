@@ -60,8 +60,8 @@ import numpy as np
 from arm_control.compiler.kernels import Kernel
 from arm_control.compiler.law import Law, Loop
 from arm_control.control.avoidance.obstacles import Obstacle
-from arm_control.control.avoidance.pair_table import NEAR, NORMAL, POINT, RHO, PairTable
-from arm_control.control.avoidance.proximity import Pairs, Proximity
+from arm_control.control.avoidance.pair_table import NEAR, NORMAL, POINT, RHO
+from arm_control.control.avoidance.proximity import Pairs, Proximity, Table
 from arm_control.core.parameters import Parameters, parameter
 from arm_control.exceptions import ParameterError
 from arm_control.maths.linalg import cholesky, eigen_symmetric, lower_triangle
@@ -262,7 +262,7 @@ class Avoidance:
         self._shorten.inputs["tau_max"][:] = model.tau_max
         self._numbers = np.zeros(7)
         self._parameters: AvoidanceParameters | None = None
-        self._table: PairTable | None = None
+        self._table: Table | None = None
         self._v = np.zeros(n)
         self._escape = np.zeros(len(triangle))
         self._share = np.zeros(1)
@@ -308,7 +308,7 @@ class Avoidance:
             lambda: proximity.pairs(snapshot),
         )
 
-    def _bind(self, table: PairTable) -> Callable[[], object]:
+    def _bind(self, table: Table) -> Callable[[], object]:
         """Return a function that sums up the repulsion of all pairs of a table."""
         nearest = table.nearest
         arm = {"v": self._v, "axes": self.proximity.axes.reshape(-1), "numbers": self._numbers}

@@ -9,6 +9,7 @@ decides which pairs may be near at all (``maybe``). Only those are measured by t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,24 @@ def turned(x: Entries) -> dict[str, Any]:
     return _in_frame(x, lambda p: to_solid_of_revolution(p, *x["size"]))
 
 
+def reach_of_capsules(x: Entries, capsules: tuple[int, ...]) -> dict[str, Any]:
+    """The reach less the distance of each capsule from the ball around one obstacle: above zero for a near one.
+
+    Parameters
+    ----------
+    x : mapping
+        ``centre`` and ``extent`` of the obstacle; ``ends`` (6 C) and ``radii`` (C) of all capsules, and ``reach``.
+    capsules : tuple of int
+        Numbers of those that are measured.
+    """
+    ends = x["ends"].reshape(6, -1)
+    near = [
+        x["reach"][0] + x["extent"][0] + x["radii"][i] - to_point(ends[:3, i], ends[3:, i], x["centre"]).distance
+        for i in capsules
+    ]
+    return {"near": np.array(near)}
+
+
 def _in_frame(x: Entries, distance: Distance) -> dict[str, Any]:
     R = x["place"].reshape(3, 3)
     near = segment_to_shape(R.T @ (x["a"] - x["centre"]), R.T @ (x["b"] - x["centre"]), distance)
@@ -70,6 +89,24 @@ def distance_loop(name: str) -> Loop:
     """Return one of LAWS over all its pairs."""
     function, inputs, where = LAWS[name]
     return Loop(Law(f"distance, {name}", function, inputs), "columns", shared=("reach",), where=where)
+
+
+def selection_loop(capsules: tuple[int, ...], n_capsules: int) -> tuple[Loop, dict[str, Array]]:
+    """Return :func:`reach_of_capsules` over all obstacles, and samples of its inputs.
+
+    Parameters
+    ----------
+    capsules : tuple of int
+        Numbers of the capsules that are measured.
+    n_capsules : int
+        Number of all capsules.
+    """
+    arm = {"ends": 6 * n_capsules, "radii": n_capsules, "reach": 1}
+    law = Law("selection", partial(reach_of_capsules, capsules=capsules), {"centre": 3, "extent": 1, **arm}, capsules)
+    rng = np.random.default_rng(0)
+    inputs = {name: rng.uniform(0.1, 0.3, size) for name, size in arm.items()}
+    inputs |= {"centre": rng.uniform(-1.0, 1.0, (3, 16)), "extent": rng.uniform(0.1, 0.3, (1, 16))}
+    return Loop(law, "columns", shared=tuple(arm)), inputs
 
 
 def samples(name: str, n: int = 16) -> dict[str, Array]:

@@ -22,8 +22,17 @@ import numpy as np
 
 from arm_control.compiler.law import Law
 from arm_control.control.avoidance.obstacles import TWIST, Obstacle
-from arm_control.control.avoidance.pair_distances import LAWS, distance_loop, samples
-from arm_control.control.avoidance.pair_table import NEAR, NORMAL, POINT, RHO, Capsules, PairTable
+from arm_control.control.avoidance.pair_distances import LAWS, distance_loop, samples, selection_loop
+from arm_control.control.avoidance.pair_selection import FEW, PairSelection, moving_capsules
+from arm_control.control.avoidance.pair_table import (
+    NEAR,
+    NORMAL,
+    POINT,
+    RHO,
+    Capsules,
+    PairColumns,
+    PairTable,
+)
 from arm_control.maths.poses import Array
 from arm_control.maths.vectors import cross
 from arm_control.model import RobotModel
@@ -36,6 +45,10 @@ SAMPLES, CLOSE_BY_DESIGN = 200, 0.05
 """Two links that are nearer than this [m] in half of so many postures are not monitored."""
 CLEARANCE_REACH = 2.0
 """Largest distance that :func:`clearance` measures [m]."""
+
+
+Table = PairTable | PairSelection
+"""All pairs, or those of many obstacles that may be near."""
 
 
 class Pairs(NamedTuple):
@@ -72,9 +85,7 @@ class Pairs(NamedTuple):
 class Snapshot(NamedTuple):
     """Nearest points of one tick; unlike the table, it does not change any more."""
 
-    table: PairTable
-    nearest: Array
-    counts: Array | None
+    columns: PairColumns
     axes: Array
     obstacles: tuple[Obstacle, ...]
 
@@ -104,6 +115,8 @@ class Proximity:
         Of each body's joint, in the state of the last :meth:`measure`: factors of n and of p x n in J_n.
     joint_coupling : ndarray, shape (n_bodies, nv)
         Motion of each body's joint per motion of each joint of the arm.
+    table : PairTable or PairSelection
+        The pairs of the last :meth:`measure`.
     """
 
     def __init__(self, model: RobotModel) -> None:
@@ -125,11 +138,15 @@ class Proximity:
         self._ends, self.axes = kernel.outputs["ends"], kernel.outputs["axes"]
         self._laws = {name: model.compile_law(distance_loop(name), samples(name)) for name in LAWS}
         self._reach = np.zeros(2)
+        self._set = Capsules(np.append(link, -1), np.append(body, -1), np.append(radius, 0.0), np.zeros((0, 2), int))
+        capsules = tuple(moving_capsules(self._set).tolist())
+        if capsules:
+            self._laws["selection"] = model.compile_law(*selection_loop(capsules, len(self._set.link)))
         pairs = _link_pairs(body, [b.parent for b in tree.bodies])
-        self._set = Capsules(np.append(link, -1), np.append(body, -1), np.append(radius, 0.0), pairs)
-        self._table = self._new_table((), True)
+        self._set = self._set._replace(pairs=pairs)
+        self.table: Table = self._new_table((), True)
         self._set = self._set._replace(pairs=self._set.pairs[self._not_close_by_design(model)])
-        self._table = self._new_table((), True)
+        self.table = self._new_table((), True)
         self.capsule_pairs = self._set.pairs
         links = [(self.capsules[i].link, self.capsules[j].link) for i, j in self.capsule_pairs.tolist()]
         self.link_pairs = tuple(dict.fromkeys(links))
@@ -148,16 +165,18 @@ class Proximity:
             axes.append([z, np.zeros(3)] if body.is_prismatic else [cross(X_W.p, z), z])
         return {"ends": np.array(ends[::-1]).reshape(-1, 6).T, "axes": np.array(axes).reshape(-1, 6).T}
 
-    def measure(self, q: Array, obstacles: Sequence[Obstacle], reach: float, reach_self: float) -> PairTable:
+    def measure(self, q: Array, obstacles: Sequence[Obstacle], reach: float, reach_self: float) -> Table:
         """Measure all pairs; parameters of :meth:`near`. The table is overwritten by the next call."""
-        table = self._table
+        table = self.table
         with_links = reach_self > 0.0
         if len(obstacles) != len(table.types) or table.with_links != with_links or not table.place(obstacles):
-            table = self._table = self._new_table(obstacles, with_links)
+            table = self.table = self._new_table(obstacles, with_links)
             table.place(obstacles)
         self._q[...] = q
         self._reach[0], self._reach[1] = reach, reach_self
         self._call()
+        if isinstance(table, PairSelection):
+            table = self.table = table.select()
         table.measure()
         return table
 
@@ -181,31 +200,30 @@ class Proximity:
         """
         return self.pairs(self.snapshot(self.measure(q, obstacles, reach, reach_self), obstacles))
 
-    def snapshot(self, table: PairTable, obstacles: Sequence[Obstacle]) -> Snapshot:
+    def snapshot(self, table: Table, obstacles: Sequence[Obstacle]) -> Snapshot:
         """Copy the nearest points of the last measurement.
 
         Parameters
         ----------
-        table : PairTable
+        table : PairTable or PairSelection
             Result of :meth:`measure`.
         obstacles : sequence of Obstacle
             The obstacles of that call.
         """
-        counts = None if table.key is table.best else table.counts
-        return Snapshot(table, table.nearest.copy(), counts, self.axes.copy(), tuple(obstacles))
+        return Snapshot(table.columns(), self.axes.copy(), tuple(obstacles))
 
     def pairs(self, snapshot: Snapshot) -> Pairs:
         """Return the near pairs of a snapshot."""
-        table, nearest, counts, axes, obstacles = snapshot
-        near = (nearest[NEAR][0] > 0.0) & (True if counts is None else counts)
-        keep = table.order[np.flatnonzero(near[table.order])]
+        (nearest, sign, capsule, second, counts), axes, obstacles = snapshot
+        keep = np.flatnonzero((nearest[NEAR][0] > 0.0) & (True if counts is None else counts))
+        keep = keep[self._by_link(capsule[keep], second[keep])]
         rho = nearest[RHO][0, keep]
         n = nearest[NORMAL][:, keep].T
         p = nearest[POINT][:, keep].T
-        i = table.i[keep]
+        i = capsule[keep]
         moment = np.cross(p, n)
-        J_n = (table.sign[:, keep].T * (n @ axes[:3] + moment @ axes[3:])) @ self.joint_coupling
-        other = table.other[keep].tolist()
+        J_n = (sign[:, keep].T * (n @ axes[:3] + moment @ axes[3:])) @ self.joint_coupling
+        other = second[keep].tolist()
         twist = np.array([np.zeros(6) if k < 0 else obstacles[k].numbers[TWIST] for k in other]).reshape(-1, 6)
         v_n = np.einsum("ij,ij->i", n, twist[:, :3]) + np.einsum("ij,ij->i", moment, twist[:, 3:])
         p = p - self._set.radius[i][:, None] * n
@@ -213,11 +231,18 @@ class Proximity:
             (self.capsules[a].link, self.capsules[-1 - b].link if b < 0 else f"obstacle {b}")
             for a, b in zip(i.tolist(), other, strict=True)
         ]
-        return Pairs(names, rho, n, J_n, v_n, table.other[keep] < 0, p, p - rho[:, None] * n)
+        return Pairs(names, rho, n, J_n, v_n, second[keep] < 0, p, p - rho[:, None] * n)
 
-    def _new_table(self, obstacles: Sequence[Obstacle], with_links: bool) -> PairTable:
+    def _by_link(self, i: Array, other: Array) -> Array:
+        """Order of pairs by link, and by what it is near: other links, then obstacles."""
+        link = self._set.link
+        second = link[np.where(other < 0, -1 - other, 0)]
+        return np.lexsort((np.where(other < 0, -1 - second, other), link[i]))
+
+    def _new_table(self, obstacles: Sequence[Obstacle], with_links: bool) -> Table:
         types = [obstacle.type for obstacle in obstacles]
-        return PairTable(self._set, self._carries, types, with_links, self._laws, self._ends, self._reach)
+        table = PairTable if len(types) <= FEW or "selection" not in self._laws else PairSelection
+        return table(self._set, self._carries, types, with_links, self._laws, self._ends, self._reach)
 
     def _not_close_by_design(self, model: RobotModel) -> Array:
         """Pairs of capsules that are not close by design, shape (n,)."""

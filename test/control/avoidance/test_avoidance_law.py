@@ -12,7 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import arm_control.control.avoidance.proximity as proximity_module
 from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceParameters
+from arm_control.control.avoidance.pair_selection import PairSelection
+from arm_control.control.avoidance.pair_table import PairTable
 from arm_control.control.avoidance.proximity import Obstacle, Proximity
 from arm_control.exceptions import InputError, ParameterError
 from arm_control.maths.poses import Array, Pose, rotation_from_vector, rotation_with_z
@@ -464,3 +467,69 @@ def test_the_arm_goes_through_an_obstacle_without_avoidance_and_not_with_it(ur5:
     assert with_it.peak < 1.0
     speed = np.linalg.norm(drawn.obstacle.V_WO)
     assert (0.05 <= speed <= 0.2) if moving else speed == 0.0
+
+
+# -- many obstacles ---------------------------------------------------------------------------------------
+
+
+def crowd(n: int, seed: int = 5) -> list[Obstacle]:
+    """Obstacles of all shapes around the arm, all moving."""
+    rng = np.random.default_rng(seed)
+    return [
+        Obstacle(
+            SHAPES[rng.integers(len(SHAPES))],
+            Pose(rotation_from_vector(rng.normal(size=3)), np.array([0.3, 0.1, 0.4]) + rng.uniform(-0.7, 0.7, 3)),
+            rng.uniform(-0.2, 0.2, 6),
+        )
+        for _ in range(n)
+    ]
+
+
+@pytest.mark.parametrize("name", ["ur5", "panda"])
+def test_a_selection_of_pairs_gives_what_all_pairs_give(
+    name: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+):
+    model = request.getfixturevalue(name)
+    obstacles, rng = crowd(120), np.random.default_rng(6)
+    whole, selected = Avoidance(model, AvoidanceParameters()), Avoidance(model, AvoidanceParameters())
+    n_near = 0
+    for k in range(30):
+        obstacles[k] = moved(obstacles[k], 0.3)
+        q = rng.uniform(np.maximum(model.q_min, -2), np.minimum(model.q_max, 2))
+        t = model.evaluate(q, rng.uniform(-1, 1, model.nv))
+        monkeypatch.setattr(proximity_module, "FEW", 200)
+        expected = whole.tick(t, obstacles)
+        monkeypatch.setattr(proximity_module, "FEW", 0)
+        output = selected.tick(t, obstacles)
+        assert isinstance(whole.proximity.table, PairTable)
+        assert isinstance(selected.proximity.table, PairSelection)
+        scale = max(1.0, np.abs(expected.tau).max())
+        np.testing.assert_allclose(output.tau, expected.tau, rtol=0, atol=1e-9 * scale)
+        np.testing.assert_allclose(output.takeover_torque, expected.takeover_torque, rtol=0, atol=1e-6)
+        assert output.distance == pytest.approx(expected.distance, abs=1e-12)
+        assert output.task_share == pytest.approx(expected.task_share, abs=1e-9)
+        assert output.pairs.names == expected.pairs.names
+        np.testing.assert_allclose(output.pairs.J_n, expected.pairs.J_n, rtol=0, atol=1e-9)
+        n_near += len(output.pairs.names)
+    assert n_near > 40
+
+
+def test_pairs_of_a_tick_stay_when_the_next_one_selects_others(ur5: RobotModel, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(proximity_module, "FEW", 0)
+    law, obstacles = Avoidance(ur5, AvoidanceParameters()), crowd(100)
+    first = law.tick(ur5.evaluate(HOME, np.zeros(6)), obstacles)
+    law.tick(ur5.evaluate(-HOME, np.zeros(6)), obstacles)
+    again = law.tick(ur5.evaluate(HOME, np.zeros(6)), obstacles)
+    assert first.pairs.names == again.pairs.names
+    np.testing.assert_array_equal(first.pairs.J_n, again.pairs.J_n)
+
+
+def test_of_a_thousand_obstacles_only_near_ones_are_measured(ur5: RobotModel):
+    proximity, obstacles = Proximity(ur5), crowd(1000)
+    pairs = len(proximity.capsules) * len(obstacles)
+    table = proximity.measure(HOME, obstacles, 0.1, 0.03)
+    assert isinstance(table, PairSelection)
+    assert table.nearest.shape[1] < 0.2 * pairs
+    assert len(proximity.near(HOME, obstacles, 0.1, 0.03).names) > 100
+    far = [replace(o, X_WO=Pose(o.X_WO.R, o.X_WO.p + 5.0)) for o in obstacles]
+    assert not len(proximity.near(HOME, far, 0.1, 0.0).names)
