@@ -122,7 +122,7 @@ def value(name: str, number: float, joint: int = 1) -> Edit:
 
     def set_value(message: Any) -> None:
         values = np.array(getattr(message, name), dtype=float)
-        values[joint] = number
+        values[joint : joint + 1] = number  # a field may be empty by now
         setattr(message, name, values)
 
     return set_value
@@ -141,7 +141,7 @@ def resized(name: str, by: int) -> Edit:
 
     def resize(message: Any) -> None:
         values = np.array(getattr(message, name), dtype=float)
-        setattr(message, name, np.resize(values, len(values) + by))
+        setattr(message, name, np.resize(values, max(0, len(values) + by)))
 
     return resize
 
