@@ -20,6 +20,7 @@ from arm_control.app.commands import (
     simulate_command,
     tune_command,
     view_command,
+    watch_command,
 )
 from arm_control.app.commands.argument_types import check_namespace
 from arm_control.exceptions import ArmControlError
@@ -35,6 +36,7 @@ COMMANDS = (
     scenarios_command,
     check_command,
     enable_command,
+    watch_command,
     faults_command,
     tune_command,
     cache_command,

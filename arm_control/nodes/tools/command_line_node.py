@@ -1,4 +1,4 @@
-"""Requests of the command line to running nodes: enable gates, read live parameters."""
+"""What the command line asks running nodes: enable gates, read live parameters, listen to topics."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import parameter_value_to_python
+from rclpy.qos import QoSProfile
 from std_srvs.srv import SetBool
 
 from arm_control.core.parameters import SavedParameter
@@ -104,6 +105,26 @@ class CommandLineNode:
         """Full names of the nodes that offer a service, as far as they are known by now."""
         services = [(*name.rpartition("/"), types) for name, types in self._node.get_service_names_and_types()]
         return {owner for owner, _, last, types in services if last == service and service_type in types}
+
+    def topics(self, message_type: str) -> set[str]:
+        """Full names of the topics of a type, such as ``std_msgs/msg/Bool``, as far as they are known by now."""
+        return {name for name, types in self._node.get_topic_names_and_types() if message_type in types}
+
+    def subscribe(self, message_type: Any, topic: str, take: Callable[[Any], None], qos: QoSProfile | int) -> None:
+        """Subscribe to a topic.
+
+        Parameters
+        ----------
+        message_type : type
+            Generated class of the message.
+        topic : str
+            Its name.
+        take : callable
+            Called for each message, in :meth:`spin_until`.
+        qos : QoSProfile or int
+            Quality of service, or the depth of the queue.
+        """
+        self._node.create_subscription(message_type, topic, take, qos)
 
     def call(self, service_type: Any, service: str, request: Any, seconds: float = ANSWER_TIME) -> Any:
         """Call a service and wait for the response.
