@@ -88,3 +88,81 @@ def test_a_new_run_may_begin_anywhere(ur5: RobotModel):
     assert not bounds.fault(HOME, np.zeros(6), 0.0)
     assert not bounds.fault(HOME + 2.0, np.ones(6), 0.0)
     assert bounds.fault(HOME, np.ones(6), MS)
+
+
+# -- the bounds, by their equations --------------------------------------------------------------------
+
+SLIDE = """<robot name="slide"><link name="base"/><link name="rod"><inertial>
+<mass value="2"/><inertia ixx="0.01" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="hinge" type="{kind}"><parent link="base"/><child link="rod"/><axis xyz="0 1 0"/>
+<limit lower="{lower}" upper="{upper}" velocity="3" effort="40"/></joint></robot>"""
+
+
+def one_joint(kind: str = "revolute", lower: float = -0.5, upper: float = 1.5) -> StateBounds:
+    return StateBounds(RobotModel.from_urdf(SLIDE.format(kind=kind, lower=lower, upper=upper)))
+
+
+def fault(bounds: StateBounds, q: float, v: float, dt: float = 0.0) -> str:
+    return bounds.fault(np.array([q]), np.array([v]), dt)
+
+
+@pytest.mark.parametrize(
+    ("kind", "lower", "upper", "low", "high"),
+    [
+        ("revolute", -0.5, 1.5, -2.5, 3.5),  # as far outside as the range is wide
+        ("revolute", -0.0625, 0.0625, -1.0625, 1.0625),  # and at least 1 rad
+        ("continuous", 0.0, 0.0, -1e4, 1e4),
+    ],
+)
+def test_positions_count_up_to_their_bounds(kind: str, lower: float, upper: float, low: float, high: float):
+    for q, is_believed in ((low, True), (low - 1e-3, False), (high, True), (high + 1e-3, False)):
+        reason = fault(one_joint(kind, lower, upper), q, 0.0)
+        assert reason == "" if is_believed else reason.startswith(f"not believed: position {q:g} is far outside")
+
+
+def test_velocities_count_up_to_ten_times_their_limit():
+    for v in (30.0, -30.0):
+        assert fault(one_joint(), 0.0, v) == ""
+        assert fault(one_joint(), 0.0, 1.001 * v).startswith(f"not believed: velocity {1.001 * v:g} is far above")
+
+
+def test_a_position_may_change_by_what_ten_times_the_speed_allows_and_15_mrad():
+    for change, excess in ((0.0449, ""), (0.0451, "1e-04")):
+        bounds = one_joint()
+        assert fault(bounds, 0.0, 30.0) == ""
+        reason = fault(bounds, change, 30.0, MS)
+        assert reason == (excess and "not believed: position has jumped, by 0.0001 more than it may, joint 'hinge'")
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_positions_may_deviate_by_15_mrad_and_what_the_acceleration_allows(sign: float):
+    for change, is_believed in ((0.5149, True), (0.5151, False)):
+        bounds = one_joint()
+        assert fault(bounds, 0.5, 0.0) == ""
+        reason = fault(bounds, 0.5 + sign * change, 0.0, 0.1)
+        words = "not believed: velocity is not that of the positions, by 0.0001 more than it may, joint 'hinge'"
+        assert reason == ("" if is_believed else words)
+
+
+def test_a_deviation_is_remembered_for_a_tenth_of_a_second():
+    """Positions that creep while the velocity is 0: their sum over 0.1 s counts, c / (1 - exp(-0.01))."""
+    for step, is_believed in ((1.4e-4, True), (1.6e-4, False)):
+        bounds = one_joint()
+        reasons = [fault(bounds, step * k, 0.0, MS if k else 0.0) for k in range(1000)]
+        found = next((k for k, reason in enumerate(reasons) if reason), 0)
+        assert found == 0 if is_believed else 270 <= found <= 290
+
+
+def test_frozen_states_are_noticed_when_5_mrad_are_missing():
+    bounds = one_joint()
+    reasons = [fault(bounds, 0.2, 0.3, MS) for _ in range(18)]
+    assert reasons[:17] == [""] * 17
+    assert reasons[17] == "not believed: positions and velocities have not changed for 17 ms"
+    bounds = one_joint()
+    assert [fault(bounds, 0.2, 1.0, dt) for dt in (0.0, 0.015 / 3.0)] == ["", ""]
+    assert fault(bounds, 0.2, 1.0, MS).endswith("for 6 ms")
+
+
+def test_what_is_just_as_large_as_it_may_be_is_believed():
+    bounds = one_joint()
+    assert [fault(bounds, q, 0.0, dt) for q, dt in ((0.0, 0.0), (0.015, 1e-30))] == ["", ""]

@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 
 from arm_control.control.controllers import Measurement
-from arm_control.messages.joint_states import JointStateReader, Refused, Repeated
+from arm_control.exceptions import InputError
+from arm_control.messages.joint_states import (
+    TIME_WENT_BACK,
+    JointStateReader,
+    Reading,
+    Refused,
+    Repeated,
+    refuse_stale,
+)
 from arm_control.model import RobotModel
 
 INFO = {"source_timestamp": 0}
@@ -82,3 +90,127 @@ def test_a_repeated_stamp_an_older_one_and_a_new_run(ur5: RobotModel):
     assert reader.read(message(ur5.joint_names, q, q, 7_000_000), INFO) == Repeated(7_000_000)
     assert isinstance(reader.read(message(ur5.joint_names, q, q, 6_000_000), INFO), Refused)
     assert reader.read(message(ur5.joint_names, q, q, 0), INFO).is_restart
+
+
+def test_a_stale_message_is_refused_and_says_how_old_it_is(ur5: RobotModel):
+    reader = JointStateReader(ur5, 0.02, clock_ns=lambda: 5_020_000_000)
+    state = message(ur5.joint_names, np.zeros(6), np.zeros(6), 1)
+    reading = reader.read(state, {"source_timestamp": 4_999_900_000})
+    assert isinstance(reading, Refused)
+    assert str(reading.error) == "stale: written 20.1 ms ago, allowed 20.0 ms"
+    assert not reading.is_fault
+    assert isinstance(reader.read(state, {"source_timestamp": 5_000_000_000}), Measurement)
+
+
+def test_without_a_limit_no_age_is_stale():
+    refuse_stale({"source_timestamp": 0}, 0.0, 10**18)
+    with pytest.raises(InputError, match=r"^stale: written 1000\.0 ms ago, allowed 500\.0 ms$"):
+        refuse_stale({"source_timestamp": 0}, 0.5, 10**9)
+
+
+def test_the_twentieth_older_stamp_in_a_row_is_believed_as_a_fault(ur5: RobotModel):
+    reader, q = JointStateReader(ur5, 0.0), np.zeros(6)
+
+    def read(stamp_ns: int) -> Reading:
+        return reader.read(message(ur5.joint_names, q, q, stamp_ns), INFO)
+
+    assert read(1000).dt == 0.0
+    for k in range(1, 20):
+        assert isinstance(read(k), Refused)
+    assert read(1001).fault == ""  # one that is newer: the count starts again
+    for k in range(1, 20):
+        assert isinstance(read(k), Refused)
+    back = read(20)
+    assert (back.fault, back.is_restart, back.dt) == (TIME_WENT_BACK, True, 0.0)
+    for k in range(1, 20):
+        assert isinstance(read(k), Refused)
+    assert read(1002).fault == ""
+
+
+def test_a_new_run_has_no_fault_no_time_and_velocity_0_where_none_is_sent(ur5: RobotModel):
+    reader = JointStateReader(ur5, 0.0)
+    for stamp_ns in (0, 5_000_000, 0):
+        reading = reader.read(message(ur5.joint_names, np.full(6, 0.5), (), stamp_ns), INFO)
+    assert (reading.is_restart, reading.dt, reading.fault) == (True, 0.0, "")
+    np.testing.assert_array_equal(reading.v, np.zeros(6))
+
+
+def test_velocity_from_positions_is_their_difference_or_an_error(ur5: RobotModel):
+    reader = JointStateReader(ur5, 0.0)
+    huge = 1e300 * np.eye(6)[2]
+    reader.read(message(ur5.joint_names, huge + 1.0, np.zeros(6), 0), INFO)
+    reading = reader.read(message(ur5.joint_names, huge + 1.5, (), 10**9), INFO)
+    np.testing.assert_allclose(np.delete(reading.v, 2), np.full(5, 0.5))
+    reading = reader.read(message(ur5.joint_names, 3.0 * huge, (), 10**9 + 1), INFO)
+    assert isinstance(reading, Refused)
+    assert str(reading.error) == "position is absurd: it differs by 2e+300 from the last"
+
+
+class Feed:
+    """States of an arm that a gate drives, each a number of nanoseconds after the one before."""
+
+    def __init__(self, model: RobotModel) -> None:
+        self.model, self.stamp_ns = model, 0
+        self.reader = JointStateReader(model, 0.0, drives_arm=True)
+        for _ in range(5):
+            assert isinstance(self.read(0.0), Measurement)
+
+    def read(self, q: float, after_ns: int = 1_000_000, v: float = 0.0, gid: int = 1) -> Reading:
+        self.stamp_ns += after_ns
+        state = message(self.model.joint_names, np.full(6, q), np.full(6, v), self.stamp_ns)
+        return self.reader.read(
+            state, {"received_timestamp": 10**10 + self.stamp_ns, "publisher_gid": {"data": bytes([gid])}}
+        )
+
+    def doubted(self, q: float, after_ns: int = 1_000_000, v: float = 0.0) -> int:
+        """Read states until one is believed; return how many were not."""
+        reason = ""
+        for n in range(200):
+            reading = self.read(q, after_ns, v)
+            if isinstance(reading, Measurement):
+                assert reading.fault == f"the state has jumped ({reason})"
+                assert self.read(q, after_ns, v).fault == ""
+                return n
+            assert reading.is_fault
+            reason = reason or str(reading.error)
+            assert str(reading.error) == reason
+            assert reason.startswith("not believed: position has jumped")
+        raise AssertionError("never believed")
+
+
+@pytest.mark.parametrize(("after_ns", "n"), [(1_000_000, 100), (10_000_000, 19)])
+def test_states_after_a_jump_are_believed_after_twenty_of_them_and_a_tenth_of_a_second(
+    ur5: RobotModel, after_ns: int, n: int
+):
+    feed = Feed(ur5)
+    assert feed.doubted(0.5, after_ns) == n
+    assert feed.doubted(0.0) == 100  # and again, not sooner
+
+
+def test_the_tenth_of_a_second_is_counted_to_the_nanosecond(ur5: RobotModel):
+    feed = Feed(ur5)
+    readings = [feed.read(0.5, after_ns) for after_ns in (1_000_000, *[5_000_000] * 19, 4_999_999, 1)]
+    assert [isinstance(reading, Measurement) for reading in readings] == [False] * 21 + [True]
+
+
+@pytest.mark.parametrize(("q", "after_ns"), [(0.6, 1_000_000), (0.5, 0), (0.5, -1_000_000)])
+def test_what_does_not_follow_from_the_states_after_a_jump_starts_the_count_again(
+    ur5: RobotModel, q: float, after_ns: int
+):
+    feed, v = Feed(ur5), 0.02
+    for _ in range(50):
+        assert isinstance(feed.read(0.5, v=v), Refused)
+    assert feed.read(q, after_ns, v).is_fault
+    assert feed.doubted(0.5, v=v) == 100
+
+
+def test_another_publisher_may_take_over_after_more_than_a_second_or_when_released(ur5: RobotModel):
+    feed = Feed(ur5)
+    reading = feed.read(0.0, 10**9, gid=2)
+    assert isinstance(reading, Refused)
+    assert "second publisher of joint states" in str(reading.error)
+    assert not reading.is_fault
+    assert isinstance(feed.read(0.0, 1, gid=2), Measurement)
+    assert isinstance(feed.read(0.0, gid=1), Refused)
+    feed.reader.release()
+    assert isinstance(feed.read(0.0, gid=1), Measurement)

@@ -1,0 +1,46 @@
+"""The predicted state: its equations, its steps, and what it does with numbers that are none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from arm_control.control.state_prediction import StatePrediction, is_at_rest
+from arm_control.model import RobotModel
+
+HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
+TABLE = """<robot name="table"><link name="base"/><link name="x"><inertial><mass value="0.05"/>
+<inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link><link name="y"><inertial>
+<mass value="0.05"/><inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="x" type="prismatic"><parent link="base"/><child link="x"/><axis xyz="1 0 0"/>
+<limit lower="-1" upper="1" velocity="1" effort="1"/></joint>
+<joint name="y" type="prismatic"><parent link="x"/><child link="y"/><axis xyz="0 1 0"/>
+<limit lower="-1" upper="1" velocity="1" effort="1"/></joint></robot>"""
+
+
+@pytest.mark.parametrize(("duration", "n"), [(1e-3, 1), (2e-4, 1), (2.5e-3, 3), (0.0, 0)])
+def test_it_goes_on_by_the_model_in_steps_of_a_millisecond_at_most(ur5: RobotModel, duration: float, n: int):
+    q, v, tau = HOME, np.linspace(-0.5, 0.5, 6), ur5.gravity(HOME) + 3.0
+    prediction = StatePrediction(ur5, q, v)
+    prediction.go_on(tau, duration)
+    for _ in range(n):
+        t = ur5.evaluate(q, v)
+        v = v + np.linalg.solve(t.M, tau - t.h) * duration / n
+        q = q + v * duration / n
+    np.testing.assert_allclose(prediction.q, q, rtol=1e-14, atol=0)
+    np.testing.assert_allclose(prediction.v, v, rtol=1e-14, atol=0)
+
+
+def test_where_one_speed_is_not_finite_the_state_stays():
+    """The first slide gets more than a float can hold, the second nothing."""
+    prediction = StatePrediction(RobotModel.from_urdf(TABLE), np.zeros(2), np.zeros(2))
+    with np.errstate(over="ignore"):
+        prediction.go_on(np.array([1.7e308, 0.0]), 3e-3)
+    np.testing.assert_array_equal([prediction.q, prediction.v], np.zeros((2, 2)))
+
+
+def test_an_arm_rests_when_its_fastest_joint_does():
+    slow = np.array([0.0, -0.0099, 0.0099])
+    assert is_at_rest(slow)
+    for speed in (0.01, -0.01, 1.0):
+        assert not is_at_rest(np.append(slow, speed))
