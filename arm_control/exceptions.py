@@ -23,7 +23,17 @@ class ModelError(ArmControlError, ValueError):
 
 
 class UrdfError(ModelError):
-    """A URDF is unreadable, unsafe or physically impossible; the message names the link or joint."""
+    """A URDF is unreadable, unsafe or physically impossible; the message names the link or joint.
+
+    Attributes
+    ----------
+    problems : tuple of str
+        The single problems, a sentence each.
+    """
+
+    def __init__(self, message: str, problems: Iterable[str] = ()) -> None:
+        self.problems = tuple(problems) or (message,)
+        super().__init__("\n- ".join([message, *problems]))
 
 
 class FrameNotFound(ModelError):

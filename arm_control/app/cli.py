@@ -23,6 +23,7 @@ from arm_control.app.commands import (
     watch_command,
 )
 from arm_control.app.commands.argument_types import check_namespace
+from arm_control.app.commands.robot_options import is_xacro_argument, take_robot_options
 from arm_control.exceptions import ArmControlError
 from arm_control.model.urdf.xml import printable
 
@@ -46,8 +47,11 @@ COMMANDS = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return its exit status."""
-    options = _parser().parse_args(arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    xacro_args = [word for word in words if is_xacro_argument(word)]
+    options = _parser().parse_args([word for word in words if word not in xacro_args])
     try:
+        take_robot_options(options, xacro_args)
         check_namespace(getattr(options, "namespace", ""))
         return int(options.command(options))
     except KeyboardInterrupt:  # Ctrl-C is not an error

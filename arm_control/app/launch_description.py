@@ -16,9 +16,9 @@ from launch.events.process import ProcessExited
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
-from arm_control.core.files import share_path, urdf_path
+from arm_control.core.files import share_path
 from arm_control.exceptions import NodeDied
-from arm_control.model.urdf.load import read_source
+from arm_control.model.urdf.description import find_description, read_description
 from arm_control.simulation.scenario import SIMULATORS, Scenario, check_parameter_file
 
 _BOOLEAN = ("true", "false", "True", "False")
@@ -131,7 +131,7 @@ def _nodes(context: LaunchContext, scenario: Scenario | None) -> list[Node]:
     if values["params_file"]:
         check_parameter_file(values["params_file"], scenario.nodes, values["namespace"])
     if scenario.simulator:
-        urdf_path(scenario.robot)  # an error before the first process
+        find_description(scenario.robot)  # an error before the first process
     clock = {"use_sim_time": _is_true(values["use_sim_time"])}
     files = [values["params_file"]] if values["params_file"] else []
     nodes = [
@@ -217,7 +217,7 @@ def _own_node(
 
 
 def _robot_state_publisher(robot: str, namespace: str, values: dict[str, Any]) -> list[Node]:
-    description = ParameterValue(read_source(urdf_path(robot))[0], value_type=str)
+    description = ParameterValue(read_description(robot), value_type=str)
     name = "robot_state_publisher"
     parameters = [{"robot_description": description, **values}]
     return [Node(package=name, executable=name, name=name, namespace=namespace, parameters=parameters)]

@@ -22,11 +22,10 @@ from arm_control.app.processes import (
     viewer_process,
 )
 from arm_control.app.run_options import RunOptions
-from arm_control.core.files import urdf_path
 from arm_control.exceptions import ArmControlError, NodeDied
 from arm_control.model import RobotModel
 from arm_control.model.arm_parameters import ArmParameters
-from arm_control.model.urdf.load import read_source
+from arm_control.model.urdf.description import read_description
 from arm_control.nodes.support.arm_node import check_environment
 from arm_control.nodes.tools.command_line_node import StopRequest
 from arm_control.nodes.tools.run_monitor import MonitorNode
@@ -91,7 +90,7 @@ def run_scenario(options: RunOptions, console: Console | None = None) -> int:
 def _model(scenario: Scenario, options: RunOptions) -> RobotModel:
     """Return the controller's model of the robot."""
     arm = options.controller_parameters(ArmParameters, scenario)
-    return ArmParameters.from_mapping(arm).model(read_source(urdf_path(scenario.robot))[0])
+    return ArmParameters.from_mapping(arm).model(read_description(scenario.robot))
 
 
 @contextmanager

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +16,15 @@ from arm_control.exceptions import FrameNotFound, JointNotFound, ModelError, Urd
 from arm_control.maths.poses import Array
 from arm_control.model.quantities import reference
 from arm_control.model.tree import GRAVITY, Tree, build_tree
+from arm_control.model.urdf.facts import Facts, read_facts
 from arm_control.model.urdf.load import Urdf, load_urdf
+from arm_control.model.urdf.part import Part, choose_part
 from arm_control.model.urdf.select import select
+from arm_control.model.urdf.warnings import find_warnings
+from arm_control.model.urdf.xml import read_robot
 
-ALL = "all"
+N_POSTURES = 9
+"""Postures in which the mass matrix is checked."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,10 @@ class Arm:
         Position limits [rad or m]; infinite for continuous joints.
     v_max, tau_max : ndarray, shape (n,)
         Limits of speed [rad/s or m/s] and effort [N m or N].
+    has_dynamics : bool
+        Whether masses and these limits count; false for kinematics alone.
+    warnings : tuple of str
+        What is wrong in the description without harm, or implausible; a sentence for each cause.
     """
 
     urdf: Urdf
@@ -46,6 +56,8 @@ class Arm:
     q_max: Array
     v_max: Array
     tau_max: Array
+    has_dynamics: bool = True
+    warnings: tuple[str, ...] = ()
 
     @property
     def identity(self) -> str:
@@ -66,19 +78,34 @@ def describe(
     gravity: npt.ArrayLike = GRAVITY,
     effort_limits: Mapping[str, float] | None = None,
     velocity_limits: Mapping[str, float] | None = None,
+    xacro_args: Mapping[str, str] | None = None,
+    package_path: Sequence[str | Path] = (),
+    strict: bool = False,
+    kinematics_only: bool = False,
 ) -> Arm:
     """Return the arm that a URDF describes.
 
     Parameters
     ----------
-    source, base, tip, joints, locked, armature, gravity, effort_limits, velocity_limits
+    source, base, tip, joints, locked, armature, gravity, effort_limits, velocity_limits, xacro_args
         As for :meth:`arm_control.RobotModel.from_urdf`.
+    package_path, strict, kinematics_only
+        Likewise.
     """
-    whole = load_urdf(source, effort_limits=effort_limits, velocity_limits=velocity_limits)
-    tip = _default_tip(whole, base) if tip is None else tip
-    moving = _moving_joints(whole, base, tip, joints)
-    selection = select(whole, base=base, joints=moving, locked=locked or {})
-    urdf = selection.urdf
+    whole, part = _load(
+        source,
+        lambda facts: choose_part(facts, base, tip, joints),
+        kinematics_only,
+        effort_limits=effort_limits,
+        velocity_limits=velocity_limits,
+        xacro_args=xacro_args,
+        package_path=package_path,
+    )
+    warnings = (*whole.warnings, *find_warnings(read_facts(read_robot(whole.text)), part))
+    if strict and warnings:
+        raise UrdfError(f"{len(warnings)} warning(s), which count as errors", warnings)
+    selection = select(whole, base=base, joints=part.joints, locked=locked or {})
+    urdf, tip = selection.urdf, part.tip
     if tip not in urdf.robot.link_map:
         raise FrameNotFound(tip, urdf.robot.link_map)
     if not urdf.chain(tip):
@@ -86,44 +113,33 @@ def describe(
     names = [name for name in urdf.movable_joints if urdf.robot.joint_map[name].mimic is None]
     rotors = _per_joint(armature, names, "armature")
     tree = build_tree(urdf, tip, rotors, selection.R_root_base.T @ _gravity(gravity))
-    _refuse_massless(tree)
-    return Arm(urdf, tip, tree, *_limits(urdf, names))
+    arm = Arm(urdf, tip, tree, *_limits(urdf, names), not kinematics_only, warnings)
+    if arm.has_dynamics:
+        _refuse_massless(arm)
+    return arm
 
 
-def _default_tip(urdf: Urdf, base: str | None) -> str:
-    if base is not None and base not in urdf.robot.link_map:
-        raise FrameNotFound(base, urdf.robot.link_map)
-    below = [link for _, link in urdf.below(urdf.root if base is None else base)]
-    leaves = [link for link in below if link in urdf.leaves]
-    if "tool0" in below:
-        return "tool0"
-    if len(leaves) == 1:
-        return leaves[0]
-    raise ModelError(f"the tip is ambiguous: choose 'tip' from {', '.join(leaves) or 'none'}")
+def _load(
+    source: str | Path, choose: Callable[[Facts], Part], kinematics_only: bool, **options: Any
+) -> tuple[Urdf, Part]:
+    """Load a URDF, and return the part of it that is controlled, too."""
+    chosen: list[Part] = []
 
+    def part_that_counts(facts: Facts) -> Part:
+        part = choose(facts)
+        chosen.append(part.without_mass() if kinematics_only else part)
+        return chosen[0]
 
-def _moving_joints(urdf: Urdf, base: str | None, tip: str, joints: Sequence[str] | str | None) -> list[str]:
-    """Names of the joints to move; by default those between base and tip."""
-    base = urdf.root if base is None else base
-    below = [name for name, _ in urdf.below(base)]
-    if joints is None:
-        chain = [name for name in urdf.chain(tip) if name in below]
-        leaders = [urdf.robot.joint_map[name].mimic for name in chain]
-        moving = [name if mimic is None else mimic.joint for name, mimic in zip(chain, leaders, strict=True)]
-    elif isinstance(joints, str):
-        if joints != ALL:
-            raise ModelError(f"joints is '{joints}'; allowed: a list of names, or '{ALL}'")
-        moving = [name for name in urdf.movable_joints if name in below and not urdf.robot.joint_map[name].mimic]
-    else:
-        moving = list(joints)
-    return list(dict.fromkeys(moving))
+    urdf = load_urdf(source, **options, needs_maxima=not kinematics_only, choose=part_that_counts)
+    return urdf, chosen[0]
 
 
 def _limits(urdf: Urdf, names: Sequence[str]) -> tuple[Array, Array, Array, Array]:
     joints = [urdf.robot.joint_map[name] for name in names]
     ranges = [(-np.inf, np.inf) if j.type == "continuous" else (j.limit.lower, j.limit.upper) for j in joints]
     q_min, q_max = np.array(ranges, dtype=float).T
-    return q_min, q_max, *(np.array([getattr(j.limit, x) for j in joints], float) for x in ("velocity", "effort"))
+    maxima = [np.array([getattr(j.limit, x) for j in joints], float) for x in ("velocity", "effort")]
+    return q_min, q_max, *(np.where(values > 0.0, values, np.inf) for values in maxima)
 
 
 def _gravity(gravity: npt.ArrayLike) -> Array:
@@ -133,19 +149,28 @@ def _gravity(gravity: npt.ArrayLike) -> Array:
     return vector
 
 
-def _refuse_massless(tree: Tree) -> None:
-    """Raise for joints without inertia, alone or in combination: their acceleration would be infinite."""
-    M = reference(tree, ["M"], {"q": np.linspace(0.3, 1.2, tree.n)})["M"]
-    for name, inertia in zip(tree.joint_names, np.diag(M), strict=True):
-        if inertia <= 1e-12:
-            raise UrdfError(f"joint '{name}' moves no inertia: give its links an <inertial>, or an armature")
-    scale = np.sqrt(np.diag(M))
-    values, motions = np.linalg.eigh(M / np.outer(scale, scale))
-    if values[0] <= 1e-12:
-        names = [name for name, x in zip(tree.joint_names, motions[:, 0], strict=True) if abs(x) > 1e-3]
-        raise UrdfError(
-            f"joints {', '.join(names)} together move no inertia: give each link an <inertial>, or an armature"
-        )
+def _refuse_massless(arm: Arm) -> None:
+    """Raise where the mass matrix is not positive definite: an acceleration would be infinite, or of the wrong sign."""
+    for q in _postures(arm):
+        M = reference(arm.tree, ["M"], {"q": q})["M"]
+        for name, inertia in zip(arm.tree.joint_names, np.diag(M), strict=True):
+            if not inertia > 1e-12:
+                raise UrdfError(f"joint '{name}' moves no inertia: give its links an <inertial>, or an armature")
+        scale = np.sqrt(np.diag(M))
+        values, motions = np.linalg.eigh(M / np.outer(scale, scale))
+        if not values[0] > 1e-12:
+            names = [name for name, x in zip(arm.tree.joint_names, motions[:, 0], strict=True) if abs(x) > 1e-3]
+            raise UrdfError(
+                f"joints {', '.join(names)} together move no inertia: give each link an <inertial>, or an armature"
+            )
+
+
+def _postures(arm: Arm) -> Iterator[Array]:
+    """Yield postures within the limits: one that no axis is aligned in, and random ones."""
+    yield np.linspace(0.3, 1.2, arm.tree.n)
+    low, high = np.maximum(arm.q_min, -np.pi), np.minimum(arm.q_max, np.pi)
+    for share in np.random.default_rng(0).random((N_POSTURES - 1, arm.tree.n)):
+        yield low + share * (high - low)
 
 
 def _per_joint(values: Mapping[str, float] | Sequence[float] | float, names: Sequence[str], quantity: str) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from arm_control.core.parameters import Parameters, parameter
 from arm_control.exceptions import ParameterError
@@ -28,18 +29,26 @@ class ArmParameters(Parameters):
         (), "velocity limits [rad/s] that replace or supply those of the URDF, as 'joint:limit'"
     )
 
+    def choices(self) -> dict[str, Any]:
+        """Return what they mean as options of :meth:`arm_control.RobotModel.from_urdf`.
+
+        Raises
+        ------
+        ParameterError
+            When an entry is not of the form 'joint:number'.
+        """
+        return {
+            "base": self.base or None,
+            "tip": self.tip or None,
+            "locked": _by_joint(self.locked_joints, "position"),
+            "armature": self.armature or 0.0,
+            "effort_limits": _by_joint(self.effort_limits, "limit"),
+            "velocity_limits": _by_joint(self.velocity_limits, "limit"),
+        }
+
     def model(self, description: str) -> RobotModel:
         """Return the model of the arm in ``description``, the text of a URDF."""
-        return RobotModel.from_urdf(
-            description,
-            base=self.base or None,
-            tip=self.tip or None,
-            locked=_by_joint(self.locked_joints, "position"),
-            armature=self.armature or 0.0,
-            effort_limits=_by_joint(self.effort_limits, "limit"),
-            velocity_limits=_by_joint(self.velocity_limits, "limit"),
-            backend=self.backend,
-        )
+        return RobotModel.from_urdf(description, backend=self.backend, **self.choices())
 
 
 def _by_joint(entries: Sequence[str], what: str) -> dict[str, float]:

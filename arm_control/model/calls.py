@@ -13,10 +13,10 @@ from arm_control.compiler.compile_law import Samples, compile_law
 from arm_control.compiler.kernels import Batch, Kernel, LoopKernel, NotFinite
 from arm_control.compiler.law import Law, Loop
 from arm_control.core.progress import progress_bar
-from arm_control.exceptions import InputError
+from arm_control.exceptions import InputError, ModelError
 from arm_control.maths.poses import Array, Pose
 from arm_control.model.engine import KERNELS, TERMS, Engine
-from arm_control.model.quantities import INPUTS, SHARED
+from arm_control.model.quantities import INPUTS, SHARED, WITHOUT_MASSES
 from arm_control.model.terms import Terms
 
 
@@ -30,10 +30,13 @@ class Calls:
         The empty tool, as :func:`~arm_control.model.quantities.tool_numbers` gives it.
     joint_names : sequence of str
         For messages.
+    has_dynamics : bool
+        Whether the masses are known; without them there is kinematics only.
     """
 
-    def __init__(self, engine: Engine, tool: Array, joint_names: Sequence[str]) -> None:
+    def __init__(self, engine: Engine, tool: Array, joint_names: Sequence[str], has_dynamics: bool = True) -> None:
         self.engine, self._joint_names = engine, tuple(joint_names)
+        self._has_dynamics = has_dynamics
         self._tool = self._no_tool = tool
         self._kernels: dict[tuple[tuple[str, ...], str | None], Kernel] = {}
         self._functions: dict[tuple[tuple[str, ...], str | None], Callable[..., list[Array]]] = {}
@@ -52,6 +55,7 @@ class Calls:
         key = (quantities, frame)
         kernel = self._kernels.get(key)
         if kernel is None:
+            self._refuse_without_masses(quantities)
             kernel = self._kernels[key] = self.engine.kernel(quantities, frame)
             self.set_tool(self._tool)
         return kernel
@@ -144,6 +148,7 @@ class Calls:
             See :func:`~arm_control.compiler.compile_law.compile_law`.
         """
         if law.key not in self._laws:
+            self._refuse_without_masses([law.key])
             self._laws[law.key] = compile_law(self.engine.compiler, law, samples)
             self.set_tool(self._tool)
         return self._laws[law.key]
@@ -158,6 +163,7 @@ class Calls:
             See :func:`~arm_control.compiler.compile_law.compile_law`.
         """
         if loop.key not in self._loops:
+            self._refuse_without_masses([loop.key])
             self._loops[loop.key] = compile_law(self.engine.compiler, loop, samples)
         return self._loops[loop.key]
 
@@ -166,6 +172,7 @@ class Calls:
         unknown = [name for name in quantities if name not in INPUTS or "point" in INPUTS[name]]
         if unknown or not quantities:
             raise InputError(f"unknown quantity {', '.join(unknown) or 'none'}; there are {', '.join(INPUTS)}")
+        self._refuse_without_masses(quantities)
         has_tool = not np.array_equal(self._tool, self._no_tool)
         return BatchFunction(self.engine.batch(quantities, has_tool), self._tool.copy())
 
@@ -176,6 +183,11 @@ class Calls:
             raise InputError(f"unknown kernel {', '.join(unknown)}; there are {', '.join(KERNELS)}")
         for name in progress_bar(names or tuple(KERNELS), "making kernels" if progress else None):
             self.kernel(KERNELS[name])
+
+    def _refuse_without_masses(self, quantities: Sequence[str]) -> None:
+        others = [name for name in quantities if name not in WITHOUT_MASSES]
+        if others and not self._has_dynamics:
+            raise ModelError(f"{', '.join(others)} need masses, and the model was made for kinematics only")
 
     def in_joint_order(self, names: Sequence[str], values: Sequence[float] | Array, what: str) -> Array:
         """See :meth:`arm_control.RobotModel.in_joint_order`."""

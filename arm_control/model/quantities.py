@@ -64,6 +64,9 @@ INPUTS: dict[str, tuple[str, ...]] = {
 }
 """What a quantity depends on. Its name is a property of :class:`State`."""
 
+WITHOUT_MASSES = ("R_WE", "p_WE", "V_WE", "J", "Jdot_v", "frames", "J_point")
+"""The quantities of kinematics."""
+
 
 class State:
     """An arm at joint positions q, and as far as they are needed: v, a, tau (n,), F_E (6,), tool, point.

@@ -66,6 +66,8 @@ class RobotModel:
         The bodies and joints as numbers, for the recursions.
     mass : float
         Mass of what moves [kg], without a payload.
+    warnings : tuple of str
+        What is wrong in the description without harm to the arm, or implausible: a sentence for each cause.
 
     Notes
     -----
@@ -78,10 +80,11 @@ class RobotModel:
         self.nq = self.nv = arm.tree.n
         self.q_min, self.q_max, self.v_max, self.tau_max = arm.q_min, arm.q_max, arm.v_max, arm.tau_max
         self.armature, self.gravity_W = arm.tree.armature, arm.tree.gravity
+        self.warnings = arm.warnings
         self.mass = float(sum(body.inertia.m for body in arm.tree.bodies))
         self._identity, self._cache = arm.identity, Cache(default_directory()) if cache is None else cache
         engine = Engine(arm.tree, arm.urdf.text, arm.urdf.robot.name, arm.identity, self._cache, backend)
-        self._calls = Calls(engine, tool_numbers(arm.tree), self.joint_names)
+        self._calls = Calls(engine, tool_numbers(arm.tree), self.joint_names, arm.has_dynamics)
 
     @classmethod
     def from_urdf(
@@ -108,6 +111,16 @@ class RobotModel:
             Acceleration of free fall in the frame of the root link [m/s^2].
         effort_limits, velocity_limits : mapping of str to float, optional
             Limits [N m or N], [rad/s or m/s] by joint name: replace the file's, and supply missing ones.
+        xacro_args : mapping of str to str, optional
+            Values of the arguments of a xacro file.
+        package_path : sequence of str or Path
+            Folders that are ROS packages or contain some, for the ``$(find PACKAGE)`` of a xacro file; the folders
+            above the file and the packages of a ROS 2 workspace are searched, too.
+        strict : bool
+            Whether a warning about the description is an error.
+        kinematics_only : bool
+            Whether only poses and Jacobians are needed: then masses and limits of effort and velocity may be
+            missing, and everything that needs a mass raises a ModelError.
         backend : str
             ``llvm``, ``python`` or ``pinocchio``; by default the first of them that works.
         cache : Cache, optional

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,13 +19,12 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, String
 from visualization_msgs.msg import MarkerArray
 
-from arm_control.core.files import urdf_path
 from arm_control.core.parameters import parameter
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Pose
 from arm_control.messages.fields import link_of, nanoseconds
-from arm_control.model.urdf.load import read_source
+from arm_control.model.urdf.description import find_description, read_description
 from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters, run
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.goal_subscription import PoseGoals
@@ -119,8 +117,8 @@ class ViewerNode(ArmNode[ViewerParameters]):
         """Show this robot from now on; ``first``: it is the first one."""
         from arm_control.viewer.arm_shapes import arm_parts, mesh_roots
 
-        path = Path(self.parameters.robot)
-        parts, notes = arm_parts(self.model, mesh_roots(path if path.is_file() else None))
+        robot = self.parameters.robot
+        parts, notes = arm_parts(self.model, mesh_roots(find_description(robot)[0] if robot else None))
         for note in notes:
             self.get_logger().warning(note)
         self.q = np.clip(np.zeros(self.model.nq), self.model.q_min, self.model.q_max)
@@ -133,7 +131,7 @@ class ViewerNode(ArmNode[ViewerParameters]):
 
     def _show_robot(self, robot: str) -> None:
         """Show a robot by name; publish its description if no other node does."""
-        description, _ = read_source(urdf_path(robot))
+        description = read_description(robot)
         self.take_model(description)
         if self.parameters.control and not self.count_publishers(self.resolve_topic_name("robot_description")):
             self._description = self.create_publisher(String, "robot_description", LATCHED)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from arm_control.control.loop import IlqrLoopParameters, JointLoopParameters, LoopParameters, OscLoopParameters
 from arm_control.control.osc.tuning import resolve_parameters
-from arm_control.core.files import urdf_path
 from arm_control.exceptions import ParameterError
 from arm_control.model import RobotModel
-from arm_control.model.urdf.load import read_source
+from arm_control.model.urdf.description import read_description
 from arm_control.simulation.scenario import Scenario
 
 NODE_ONLY = ("lock_step", "robot_description", "publish_effort_array", "telemetry_every", "disturbance_timeout")
@@ -35,7 +34,7 @@ def arm_and_parameters(scenario: Scenario, description: str = "") -> tuple[Robot
     ParameterError
         When it has no controller, or a parameter is unknown or not allowed.
     """
-    description = description or read_source(urdf_path(scenario.robot))[0]
+    description = description or read_description(scenario.robot)
     for node, parameter_class in LOOPS.items():
         if node in scenario.nodes:
             values = {name: value for name, value in scenario.nodes[node].items() if name not in NODE_ONLY}

@@ -20,6 +20,7 @@ from arm_control.maths.poses import Array, Pose, rotation_from_rpy, rotation_wit
 from arm_control.maths.shapes import Box, Capsule, Cylinder, Sphere
 from arm_control.model import RobotModel
 from arm_control.model.urdf.capsules import link_capsules
+from arm_control.model.urdf.packages import package_folders
 from arm_control.viewer.solids import Mesh, joined, mesh_of
 
 try:
@@ -94,8 +95,7 @@ def arm_parts(model: RobotModel, roots: Sequence[Path] = ()) -> tuple[list[Part]
 
 def mesh_roots(robot_file: Path | None = None) -> list[Path]:
     """Return the folders to search for meshes: ROS packages, those above a URDF file, and example-robot-data."""
-    prefixes = os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
-    roots = [Path(prefix, "share") for prefix in prefixes if prefix]
+    roots = package_folders()
     if coal is not None:
         roots.append(Path(coal.__file__).parents[4] / "share")
     if robot_file is not None:

@@ -349,11 +349,9 @@ def test_the_only_leaf_is_the_tip():
     assert RobotModel.from_urdf(pendulum(link("hand", "rod"))).tip == "hand"
 
 
-def test_one_of_several_leaves_must_be_chosen_unless_it_is_tool0():
-    text = pendulum(link("left", "rod"), link("right", "rod"))
-    with pytest.raises(ModelError, match=r"the tip is ambiguous: choose 'tip' from left, right"):
-        RobotModel.from_urdf(text)
-    assert RobotModel.from_urdf(text, tip="right").tip == "right"
+def test_the_tip_is_tool0_or_what_all_leaves_hang_on():
+    assert RobotModel.from_urdf(pendulum(link("left", "rod"), link("right", "rod"))).tip == "rod"
+    assert RobotModel.from_urdf(pendulum(link("left", "rod"), link("right", "rod")), tip="right").tip == "right"
     assert RobotModel.from_urdf(pendulum(link("left", "rod"), link("tool0", "rod"))).tip == "tool0"
 
 

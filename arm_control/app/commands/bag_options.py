@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from arm_control.app.commands.robot_options import add_xacro_options, robot_of
 from arm_control.exceptions import ArmControlError
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def add_arm_options(parser: argparse.ArgumentParser) -> None:
         "--params-file", default="", metavar="FILE", help="a ROS parameter file; replaces the recorded values"
     )
     arm.add_argument("--urdf", default="", metavar="FILE", help="a robot's name, or a URDF or xacro file")
+    add_xacro_options(parser)
     arm.add_argument("--tip", default="", metavar="LINK", help="end of the chain that moved")
     arm.add_argument("--base", default="", metavar="LINK", help="start of the chain")
 
@@ -48,7 +50,9 @@ def replay_options(options: argparse.Namespace) -> ReplayOptions:
     if options.scenario and controller:
         raise ArmControlError("--scenario and --controller: only one of them is allowed")
     changes = {name: getattr(options, name) for name in ("tip", "base") if getattr(options, name)}
-    return ReplayOptions(options.scenario, options.variant, controller, options.params_file, options.urdf, changes)
+    return ReplayOptions(
+        options.scenario, options.variant, controller, options.params_file, robot_of(options, options.urdf), changes
+    )
 
 
 def open_bag(options: argparse.Namespace) -> Bag:

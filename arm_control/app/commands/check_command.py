@@ -10,19 +10,24 @@ import json
 import math
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from arm_control.core.files import urdf_path
-from arm_control.exceptions import FrameNotFound, ModelError
-from arm_control.model.urdf.checks import find_problems
+from arm_control.app.commands.robot_options import add_xacro_options, robot_of
+from arm_control.core.files import file_parameters, urdf_path
+from arm_control.exceptions import FrameNotFound, ModelError, UrdfError
+from arm_control.model.arm import describe
+from arm_control.model.arm_parameters import ArmParameters
+from arm_control.model.urdf.description import split_arguments
 from arm_control.model.urdf.facts import Facts, JointFacts, LinkFacts, read_facts
 from arm_control.model.urdf.load import read_source
-from arm_control.model.urdf.warnings import find_warnings, mesh_warnings
+from arm_control.model.urdf.warnings import find_notes, mesh_warnings
 from arm_control.model.urdf.xml import printable, read_robot
 
+CONTROLLERS = ("ilqr", "joint", "osc")
+"""Nodes whose parameters about the arm count."""
 WIDTH = 100
 """Columns of a line."""
 NAME_WIDTH = 30
@@ -35,20 +40,46 @@ def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""
     check = commands.add_parser("check", help="print a URDF's content and problems", description=_check.__doc__)
     check.add_argument("file", help="a URDF or xacro file, or the name of a robot below urdf/")
+    add_xacro_options(check)
     check.add_argument("--tip", metavar="LINK", help="end of the chain that moves")
     check.add_argument("--base", metavar="LINK", help="start of the chain; default: the root")
-    check.add_argument("--mesh-root", action="append", default=[], metavar="DIR", help="folder with packages of meshes")
+    check.add_argument("--params-file", default="", metavar="FILE", help="a ROS parameter file, as for run")
+    for quantity in ("effort", "velocity"):
+        check.add_argument(
+            f"--{quantity}-limits", nargs="+", default=[], metavar="JOINT:LIMIT", help=f"{quantity} limits to use"
+        )
+    check.add_argument("--kinematics-only", action="store_true", help="masses and these limits may be missing")
+    check.add_argument("--strict", action="store_true", help="count warnings as errors")
     check.add_argument("--json", action="store_true", help="print JSON")
     check.set_defaults(command=_check)
 
 
 def _check(options: argparse.Namespace) -> int:
     """Print the content of a URDF and its problems. Exit status: 0 usable, 1 problems, 2 not readable."""
-    check = check_file(options.file, tip=options.tip, base=options.base, mesh_roots=options.mesh_root)
+    check = check_file(
+        robot_of(options, options.file),
+        tip=options.tip,
+        base=options.base,
+        mesh_roots=options.package_path,
+        choices=_choices(options),
+        strict=options.strict,
+    )
     encoding = sys.stdout.encoding or "utf-8"
     text = as_json(check) if options.json else as_text(check)
     print(text.encode(encoding, "backslashreplace").decode(encoding))
     return 1 if check.problems else 0
+
+
+def _choices(options: argparse.Namespace) -> dict[str, Any]:
+    """Return what parameter file and options say about the arm; the options take precedence."""
+    values: dict[str, Any] = {}
+    for node in CONTROLLERS:
+        values |= file_parameters(options.params_file, node)
+    values = {name: value for name, value in values.items() if name in ArmParameters.types()}
+    for name in ("effort_limits", "velocity_limits"):
+        values[name] = [*values.get(name, []), *getattr(options, name)]
+    choices = ArmParameters.from_mapping(values, where=options.params_file or "check").choices()
+    return {**choices, "kinematics_only": options.kinematics_only}
 
 
 @dataclass(frozen=True)
@@ -64,7 +95,7 @@ class Check:
     base, tip : str or None
         Ends of the chain that moves; None when the tip is ambiguous.
     problems, warnings, notes : tuple of str
-        :func:`arm_control.model.load_urdf` refuses a file with problems.
+        Every command refuses an arm with problems.
     """
 
     file: str
@@ -85,18 +116,28 @@ class Check:
 
 
 def check_file(
-    file: str, *, tip: str | None = None, base: str | None = None, mesh_roots: Sequence[str | Path] = ()
+    file: str,
+    *,
+    tip: str | None = None,
+    base: str | None = None,
+    mesh_roots: Sequence[str | Path] = (),
+    choices: Mapping[str, Any] | None = None,
+    strict: bool = False,
 ) -> Check:
     """Check a URDF or xacro file.
 
     Parameters
     ----------
     file : str
-        Path, or the name of a robot that comes with the package.
+        Path, or the name of a robot that comes with the package; after a xacro file, its arguments.
     tip, base : str, optional
-        Ends of the arm; by default ``tool0`` or the only leaf, and the root.
+        Ends of the arm; by default as :meth:`arm_control.RobotModel.from_urdf` has it.
     mesh_roots : sequence of str or Path
         Folders that may contain packages with meshes.
+    choices : mapping, optional
+        Other options of :meth:`arm_control.RobotModel.from_urdf`.
+    strict : bool
+        Whether warnings are problems.
 
     Returns
     -------
@@ -109,29 +150,40 @@ def check_file(
     FrameNotFound, ModelError
         When there is no such link, or the tip is not below the base.
     """
-    path = Path(file) if Path(file).is_file() else urdf_path(file)
-    text, name = read_source(path)
+    roots = [Path(root) for root in mesh_roots]
+    robot_name, arguments = split_arguments(file)
+    path = Path(robot_name) if Path(robot_name).is_file() else urdf_path(robot_name)
+    text, name = read_source(path, arguments, roots)
     robot = read_robot(text)
     facts = read_facts(robot)
-    base, tip = _chain_ends(facts, base, tip)
-    about_meshes, notes = mesh_warnings(robot, path, [Path(root) for root in mesh_roots])
-    warnings = (*find_warnings(facts), *about_meshes)
-    return Check(name, facts, base, tip, tuple(find_problems(text)), warnings, tuple(notes))
+    options = {**(choices or {})}
+    base, tip = base or options.pop("base", None), tip or options.pop("tip", None)
+    _refuse_other_ends(facts, base, tip)
+    about_meshes, about_packages = mesh_warnings(robot, path, roots)
+    warnings: tuple[str, ...] = ()
+    try:
+        arm = describe(text, **{**options, "base": base, "tip": tip})
+        tip, warnings, problems = arm.tip, arm.warnings, list[str]()
+    except UrdfError as error:
+        problems = [*error.problems]
+    except ModelError as error:
+        problems = [str(error)]
+    warnings = (*warnings, *about_meshes)
+    if strict:
+        problems, warnings = [*problems, *warnings], ()
+    notes = (*find_notes(facts), *about_packages)
+    return Check(name, facts, base or facts.root or None, tip, tuple(problems), warnings, notes)
 
 
-def _chain_ends(facts: Facts, base: str | None, tip: str | None) -> tuple[str | None, str | None]:
+def _refuse_other_ends(facts: Facts, base: str | None, tip: str | None) -> None:
+    """Raise where base or tip is no link, or the tip is not below the base."""
     links = [link.name for link in facts.links]
     for name in (base, tip):
         if name is not None and name not in links:
             raise FrameNotFound(name, links)
-    if tip is None:
-        below = [name for name in links if base in (None, name, *(joint.parent for joint in facts.path(name)))]
-        leaves = [name for name in facts.leaves if name in below]
-        tip = "tool0" if "tool0" in below else leaves[0] if len(leaves) == 1 else None
-    path = [] if tip is None else [joint.parent for joint in facts.path(tip)]
-    if tip is not None and base not in (None, tip, *path):
-        raise ModelError(f"link {tip!r} is not below {base!r}; above it are: {', '.join(path) or 'no links'}")
-    return base or (path[0] if path else links[0] if links else None), tip
+    above = [] if tip is None else [joint.parent for joint in facts.path(tip)]
+    if tip is not None and base not in (None, tip, *above):
+        raise ModelError(f"link {tip!r} is not below {base!r}; above it are: {', '.join(above) or 'no links'}")
 
 
 def as_json(check: Check) -> str:

@@ -6,9 +6,13 @@ import argparse
 from typing import Any
 
 from arm_control.app.commands.argument_types import positive
+from arm_control.app.commands.robot_options import add_xacro_options, robot_of
 from arm_control.app.run_options import RunOptions
 from arm_control.exceptions import ArmControlError
 from arm_control.simulation.scenario import SIMULATORS, scenario_names
+
+NOT_OPTIONS = ("command", "xacro_args", "package_path")
+"""Entries of the namespace that are no options of a run."""
 
 
 def add_command(commands: Any) -> None:
@@ -21,6 +25,7 @@ def add_command(commands: Any) -> None:
     run.add_argument("--bag", default="", metavar="FOLDER", help="record all topics there, as a bag (see replay)")
     run.add_argument("--record", default="", metavar="FILE", help="write the record there, as NumPy arrays (.npz)")
     run.add_argument("--robot", default="", help="another robot: a name below urdf/, or a URDF or xacro file")
+    add_xacro_options(run)
     run.add_argument(
         "--simulator", default="mujoco", choices=SIMULATORS, help="none: another program publishes the states"
     )
@@ -55,5 +60,6 @@ def _run(options: argparse.Namespace) -> int:
         from arm_control.messages.bags.writer import refuse_existing
 
         refuse_existing(options.bag)
-    values = {name: value for name, value in vars(options).items() if name != "command"}
+    options.robot = robot_of(options, options.robot)
+    values = {name: value for name, value in vars(options).items() if name not in NOT_OPTIONS}
     return run_scenario(RunOptions(**values))

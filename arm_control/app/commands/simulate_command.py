@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from arm_control.app.commands.argument_types import positive
+from arm_control.app.commands.robot_options import add_xacro_options, robot_of
 from arm_control.core.files import require_writable_folder
 from arm_control.simulation.scenario import Scenario
 
@@ -19,6 +21,7 @@ def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""
     simulate = commands.add_parser("simulate", help="run a scenario without ROS", description=_simulate.__doc__)
     simulate.add_argument("scenario", help="name, or path of a YAML file")
+    add_xacro_options(simulate)
     simulate.add_argument("--variant", action="append", default=[], help="one variant; repeatable; default: all")
     simulate.add_argument("--duration", type=positive, default=0.0, metavar="S", help="simulated time [s]")
     simulate.add_argument("--report", default="", metavar="DIR", help="write the picture and the records there")
@@ -32,6 +35,7 @@ def _simulate(options: argparse.Namespace) -> int:
     from arm_control.simulation.offline import Simulation
 
     scenario = Scenario.load(options.scenario)
+    scenario = replace(scenario, robot=robot_of(options, scenario.robot))
     variants = options.variant or tuple(scenario.variants) or ("",)
     _check_outputs(options, scenario, variants)
     traces, figures, failed = {}, {}, []

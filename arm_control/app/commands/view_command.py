@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from arm_control.core.files import urdf_path
+from arm_control.app.commands.robot_options import add_xacro_options, robot_of
+from arm_control.model.urdf.description import read_description
 
 
 def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""
     view = commands.add_parser("view", help="show a robot in the browser", description=_view.__doc__)
     view.add_argument("robot", help="a robot's name, or a URDF or xacro file")
+    add_xacro_options(view)
     view.add_argument("--read-only", action="store_true", help="sliders move the picture only; nothing is published")
     view.add_argument("--tip", default="", metavar="LINK", help="end of the chain that moves")
     view.add_argument("--port", type=int, default=8150, help="port of the page, or the next free one")
@@ -23,7 +25,8 @@ def _view(options: argparse.Namespace) -> int:
     from arm_control.app.processes import set_ros_defaults
     from arm_control.nodes.viewer import main as run_viewer
 
-    urdf_path(options.robot)  # an error before ROS starts
+    robot = robot_of(options, options.robot)
+    read_description(robot)  # an error before ROS starts
     set_ros_defaults()
-    run_viewer({"robot": options.robot, "control": not options.read_only, "tip": options.tip, "port": options.port})
+    run_viewer({"robot": robot, "control": not options.read_only, "tip": options.tip, "port": options.port})
     return 0

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from arm_control.control.loop import LoopParameters
-from arm_control.core.files import file_parameters, urdf_path
+from arm_control.core.files import file_parameters
 from arm_control.exceptions import BagError
 from arm_control.messages.bags.bag import Bag
 from arm_control.model import RobotModel
 from arm_control.model.arm_parameters import ArmParameters
-from arm_control.model.urdf.load import read_source
+from arm_control.model.urdf.description import read_description
 from arm_control.simulation.scenario import CONTROLLERS, Scenario, scenario_names
 from arm_control.simulation.scenario_control import arm_and_parameters
 
@@ -56,7 +56,7 @@ def description_in(bag: Bag, urdf: str = "") -> str:
         Name of a robot, or path of a URDF or xacro file; empty: the description in the bag.
     """
     if urdf:
-        return read_source(urdf_path(urdf))[0]
+        return read_description(urdf)
     for _, _, message in bag.contents("robot_description"):
         return str(message.data)
     return ""

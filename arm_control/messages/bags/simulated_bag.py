@@ -13,7 +13,6 @@ import numpy as np
 
 from arm_control.control.avoidance.proximity import Obstacle
 from arm_control.control.loop import TickResult
-from arm_control.core.files import urdf_path
 from arm_control.maths.poses import Array
 from arm_control.messages.bags.message_definitions import plain
 from arm_control.messages.bags.writer import BagWriter, Publication
@@ -28,7 +27,7 @@ from arm_control.messages.build import (
 )
 from arm_control.messages.fields import goal_of
 from arm_control.messages.obstacle_tracker import ObstacleTracker
-from arm_control.model.urdf.load import read_source
+from arm_control.model.urdf.description import read_description
 from arm_control.motion.goals import Goal, PoseMotion, Target
 from arm_control.motion.joint_trajectory import Waypoints
 from arm_control.simulation.obstacle_schedule import ObstacleSchedule
@@ -76,7 +75,7 @@ class SimulatedBag:
         custom = {"scenario": reference, "variant": variant or next(iter(scenario.variants), "")}
         self._bag = BagWriter(path, storage, {**custom, "recorded": "simulation"}, compressed=storage == "mcap")
         self._bag.add("/robot_description", STRING, STATIC)
-        self._bag.put("/robot_description", 0, plain.string(read_source(urdf_path(scenario.robot))[0]))
+        self._bag.put("/robot_description", 0, plain.string(read_description(scenario.robot)))
         simulation.queue = [self._written(goal) for goal in simulation.queue]
         for topic in ("/joint_states", "/joint_commands"):
             self._bag.add(topic, JOINT_STATE)

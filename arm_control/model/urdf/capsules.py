@@ -12,7 +12,6 @@ R may lie between the largest r and the radius of the ball around all corners; t
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ import numpy as np
 from arm_control.exceptions import UrdfError
 from arm_control.maths.poses import Array, Pose, rotation_from_rpy, rotation_with_z
 from arm_control.model.urdf.load import Urdf
+from arm_control.model.urdf.packages import find_package
 
 try:
     import coal
@@ -57,7 +57,7 @@ def link_capsules(urdf: Urdf, folder: Path | None = None) -> tuple[tuple[LinkCap
     urdf : Urdf
         The robot.
     folder : Path, optional
-        Folder in which relative names of mesh files start; packages are searched in AMENT_PREFIX_PATH.
+        Folder in which relative names of mesh files start; packages are searched where the environment says.
 
     Returns
     -------
@@ -154,8 +154,8 @@ def _mesh_points(link: str, geometry: Any, folder: Path | None) -> Array:
 def _mesh_path(name: str, folder: Path | None) -> Path | None:
     """File of a mesh; its name in a checked URDF is relative, or begins with ``package://``."""
     if name.startswith("package://"):
-        prefixes = os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
-        candidates = [Path(prefix, "share", name.removeprefix("package://")) for prefix in prefixes if prefix]
+        package, _, rest = name.removeprefix("package://").partition("/")
+        candidates = [found / rest] if (found := find_package(package)) is not None else []
     else:
         candidates = [] if folder is None else [folder / name]
     return next((path for path in candidates if path.is_file()), None)

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
-from arm_control.model.urdf.checks import MOVABLE, is_massless, principal_moments
-from arm_control.model.urdf.xml import number, numbers
+from arm_control.model.urdf.inertials import is_massless, principal_moments
+from arm_control.model.urdf.xml import MOVABLE, number, numbers
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,11 @@ class Facts:
     def moving_mass(self) -> float:
         """Mass of the links below a movable joint [kg]."""
         return sum(link.mass or 0.0 for link in self.links if link.moves)
+
+    @property
+    def root(self) -> str:
+        """The first link without a joint above it; empty when there is no link."""
+        return next((link.name for link in self.links if link.joint is None), "")
 
     @property
     def leaves(self) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ urdf_parser_py build the same robot from it. Units are SI: m, rad, kg, kg m^2, N
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
 from pathlib import Path
@@ -20,9 +20,14 @@ from xml.etree.ElementTree import Element
 from urdf_parser_py.urdf import URDF
 
 from arm_control.exceptions import FrameNotFound, JointNotFound, UrdfError
-from arm_control.model.urdf.checks import MOVABLE, find_problems, is_massless
+from arm_control.model.urdf.checks import find_findings
+from arm_control.model.urdf.facts import Facts, read_facts
+from arm_control.model.urdf.findings import problems_of, warnings_of
+from arm_control.model.urdf.inertials import is_massless
+from arm_control.model.urdf.part import Part, whole_robot
+from arm_control.model.urdf.structure import structure_problems
 from arm_control.model.urdf.xacro import expand_xacro
-from arm_control.model.urdf.xml import MAX_BYTES, numbers, read_robot
+from arm_control.model.urdf.xml import MAX_BYTES, MOVABLE, numbers, read_robot
 
 
 @dataclass(frozen=True)
@@ -37,11 +42,14 @@ class Urdf:
         The root link.
     robot : urdf_parser_py.urdf.URDF
         The same text as objects: links, joints, limits, geometry. Do not modify it.
+    warnings : tuple of str
+        What was wrong in the source without harm to the controlled part, a sentence for each cause.
     """
 
     text: str
     root: str
     robot: Any = field(repr=False, compare=False)
+    warnings: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def movable_joints(self) -> tuple[str, ...]:
@@ -101,7 +109,7 @@ class Urdf:
             _remove(link, [part for part in link if part.find("geometry/mesh") is not None])
         for material in list(robot.iter("material")):
             _remove(material, material.findall("texture"))
-        return _write(robot)
+        return write(robot)
 
     def below(self, link: str) -> Iterator[tuple[str, str]]:
         """Yield every (joint, child link) below a link, depth first, siblings in the order of the file."""
@@ -121,6 +129,9 @@ def load_urdf(
     effort_limits: Mapping[str, float] | None = None,
     velocity_limits: Mapping[str, float] | None = None,
     xacro_args: Mapping[str, str] | None = None,
+    package_path: Sequence[str | Path] = (),
+    choose: Callable[[Facts], Part] = whole_robot,
+    needs_maxima: bool = True,
 ) -> Urdf:
     """Load a URDF and check it.
 
@@ -135,6 +146,12 @@ def load_urdf(
         Velocity limits [rad/s or m/s] by joint name; they replace or supply those of the file.
     xacro_args : mapping of str to str, optional
         Values for the ``<xacro:arg>`` elements of a xacro file.
+    package_path : sequence of str or Path
+        Folders that are ROS packages or contain some, for the ``$(find PACKAGE)`` of a xacro file.
+    choose : callable
+        Returns the part that is controlled; a defect elsewhere is a warning. By default every joint is controlled.
+    needs_maxima : bool
+        Whether a controlled joint must have limits of effort and velocity.
 
     Returns
     -------
@@ -167,24 +184,48 @@ def load_urdf(
     (('hinge',), {'rod': 1.0})
     """
     maxima = {"effort": dict(effort_limits or {}), "velocity": dict(velocity_limits or {})}
-    text, name = read_source(source, xacro_args)
-    problems = find_problems(text, maxima["effort"], maxima["velocity"])
-    if problems:
-        raise UrdfError("\n- ".join([f"{len(problems)} problem(s) in {name}", *problems]))
+    text, name = read_source(source, xacro_args, package_path)
     robot = read_robot(text)
+    if problems := structure_problems(robot):
+        raise _refusal(problems, name)
+    part = choose(read_facts(robot))
+    supplied = maxima if needs_maxima else dict.fromkeys(maxima, part.joints)
+    findings = find_findings(robot, part, supplied["effort"], supplied["velocity"])
+    if problems := problems_of(findings):
+        raise _refusal(problems, name)
+    for finding in findings:
+        finding.cure()
     _check_maxima(maxima, robot)
-    _normalise(robot, maxima)
-    text = _write(robot)
+    normalise(robot, maxima)
+    return parse(write(robot), tuple(warnings_of(findings)))
+
+
+def parse(text: str, warnings: tuple[str, ...] = ()) -> Urdf:
+    """Return the robot of a text that has been checked.
+
+    Parameters
+    ----------
+    text : str
+        Normalised XML.
+    warnings : tuple of str
+        What was wrong in its source.
+    """
     parsed = URDF.from_xml_string(text)
-    return Urdf(text, parsed.get_root(), parsed)
+    return Urdf(text, parsed.get_root(), parsed, warnings)
 
 
-def read_source(source: str | Path, xacro_args: Mapping[str, str] | None = None) -> tuple[str, str]:
+def _refusal(problems: list[str], name: str) -> UrdfError:
+    return UrdfError(f"{len(problems)} problem(s) in {name}", problems)
+
+
+def read_source(
+    source: str | Path, xacro_args: Mapping[str, str] | None = None, package_path: Sequence[str | Path] = ()
+) -> tuple[str, str]:
     """Return the XML, with xacro expanded, and a name for it in messages.
 
     Parameters
     ----------
-    source, xacro_args
+    source, xacro_args, package_path
         As for :func:`load_urdf`.
     """
     if isinstance(source, str) and "<" in source:
@@ -197,7 +238,7 @@ def read_source(source: str | Path, xacro_args: Mapping[str, str] | None = None)
         if not path.is_file():
             raise UrdfError(f"there is no URDF file {name!r}; allowed: a file or the XML itself")
         if path.suffix == ".xacro":
-            return expand_xacro(path, xacro_args), name
+            return expand_xacro(path, xacro_args, package_path), name
         if xacro_args:
             raise UrdfError(f"xacro_args need a file whose name ends in .xacro, but the source is {name!r}")
         with path.open("rb") as file:
@@ -218,12 +259,21 @@ def _check_maxima(maxima: Mapping[str, Mapping[str, float]], robot: Element) -> 
                 raise UrdfError(f"{quantity}_limits of joint {joint!r} is {value!r}; allowed: a finite number above 0")
 
 
-def _normalise(robot: Element, maxima: Mapping[str, Mapping[str, float]]) -> None:
-    """State every value for which parsers have different defaults."""
+def normalise(robot: Element, maxima: Mapping[str, Mapping[str, float]]) -> None:
+    """State every value for which parsers have different defaults.
+
+    Parameters
+    ----------
+    robot : Element
+        The robot; it is changed.
+    maxima : mapping of str to mapping
+        Limits from outside the file, by quantity (``effort``, ``velocity``) and joint.
+    """
     for link in robot.iterfind("link"):
         _remove(link, [part for part in link.iterfind("inertial") if is_massless(part)])
     _remove(robot, [material for material in robot.iterfind("material") if not len(material)])
     for joint in robot.iterfind("joint"):
+        _remove(joint, [part for part in joint.iterfind("dynamics") if not part.attrib])
         if joint.get("type") in MOVABLE:
             _normalise_axis(joint)
             _normalise_limit(joint, maxima)
@@ -251,6 +301,8 @@ def _normalise_limit(joint: Element, maxima: Mapping[str, Mapping[str, float]]) 
     for quantity, limits in maxima.items():
         if joint.attrib["name"] in limits:
             limit.set(quantity, repr(float(limits[joint.attrib["name"]])))
+        elif quantity not in limit.attrib:  # of a joint that is not controlled; parsers need a number
+            limit.set(quantity, "0")
     if joint.get("type") == "continuous":
         limit.attrib.pop("lower", None)
         limit.attrib.pop("upper", None)
@@ -261,6 +313,7 @@ def _remove(element: Element, children: list[Element]) -> None:
         element.remove(child)
 
 
-def _write(robot: Element) -> str:
+def write(robot: Element) -> str:
+    """Return the XML of a robot, indented."""
     ElementTree.indent(robot)
     return ElementTree.tostring(robot, encoding="unicode")

@@ -22,7 +22,7 @@ import numpy as np
 
 from arm_control.exceptions import FrameNotFound, JointNotFound, ModelError
 from arm_control.maths.poses import Array, Pose, rotation_from_rpy, rotation_from_vector, rpy_from_rotation
-from arm_control.model.urdf.load import Urdf, load_urdf
+from arm_control.model.urdf.load import Urdf, normalise, parse, write
 from arm_control.model.urdf.xml import number, numbers, read_robot
 
 
@@ -73,6 +73,7 @@ def select(urdf: Urdf, *, base: str | None, joints: Sequence[str], locked: Mappi
     Examples
     --------
     >>> from arm_control import urdf_path
+    >>> from arm_control.model.urdf.load import load_urdf
     >>> ur5 = load_urdf(urdf_path("ur5"))
     >>> wrist = select(ur5, base="forearm_link", joints=["wrist_1_joint", "wrist_2_joint"], locked={})
     >>> wrist.urdf.root, wrist.urdf.movable_joints
@@ -97,7 +98,8 @@ def select(urdf: Urdf, *, base: str | None, joints: Sequence[str], locked: Mappi
     for name in above:
         R_root_base = R_root_base @ _origin(part[name]).R
     _keep(robot, below.keys(), {base, *below.values()})
-    return Selection(load_urdf(ElementTree.tostring(robot, encoding="unicode")), R_root_base)
+    normalise(robot, {})
+    return Selection(parse(write(robot), urdf.warnings), R_root_base)
 
 
 def _joints_above(urdf: Urdf, link: str) -> list[str]:
@@ -158,11 +160,12 @@ def _position(name: str, movable: Mapping[str, Element], locked: Mapping[str, fl
 
 
 def _range(joint: Element) -> tuple[float, float]:
-    """Position limits of a joint [rad or m]; a missing limit is 0."""
+    """Position limits of a joint [rad or m]; a missing limit is 0, and without a range there is none."""
     if joint.get("type") == "continuous":
         return -math.inf, math.inf
     limit = joint.find("limit")
-    return number(limit, "lower") or 0.0, number(limit, "upper") or 0.0
+    lower, upper = number(limit, "lower") or 0.0, number(limit, "upper") or 0.0
+    return (lower, upper) if lower < upper else (-math.inf, math.inf)
 
 
 def _fix(joint: Element, position: float) -> None:

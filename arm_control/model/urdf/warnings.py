@@ -4,16 +4,23 @@ The radius of gyration ``k = sqrt(I3 / m)`` of a body whose points are at most `
 ``d / sqrt(3)``. A link whose shapes are all boxes, cylinders and spheres gets a warning for k > d. The files of meshes
 are not opened, so d is known from the joints only: such a link gets a warning for k > 3 d, with d at least 0.1 m, or
 for k > 1 m. This detects the inertia of a copied unit box, and wrong units.
+
+The other way round, of all bodies with a mass m and a density up to rho the ball has the smallest k^2, which is
+0.4 (3 m / (4 pi rho))^(2/3): I3 is at least the mean of the moments, and that is smallest where all mass is near.
 """
 
 from __future__ import annotations
 
-import os
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
-from arm_control.model.urdf.facts import Facts, LinkFacts
+from arm_control.model.urdf.facts import Facts, JointFacts, LinkFacts
+from arm_control.model.urdf.findings import Finding, warnings_of
+from arm_control.model.urdf.packages import find_package
+from arm_control.model.urdf.part import Part
+from arm_control.model.urdf.shape_checks import is_contained
 from arm_control.model.urdf.xml import quote
 
 MIN_SIZE = 0.1
@@ -22,11 +29,46 @@ SIZE_FACTOR = 3.0
 """Largest plausible radius of gyration of a link with meshes, per distance between its joints."""
 MAX_RADIUS = 1.0
 """Largest plausible radius of gyration of a link with meshes [m]."""
+DENSEST = 22_600.0
+"""Density of osmium [kg/m^3], above that of any other matter of a robot."""
+
+MASSLESS = "link moves and has a shape, but no <inertial>, and counts as massless"
+TOO_HEAVY = "mass cannot be: no matter is that dense"
+SINGULAR = "joint moves no mass, so the mass matrix is singular and torque cannot control it"
+TOO_LARGE = "inertia is implausible, larger than the link"
+TOO_SMALL = "inertia is implausible, smaller than that of any body with this mass"
+NO_FILE = "file does not exist"
+LINK_OUT = "file is a link out of its folder"
+NO_END = "missing end of a joint's range counts as 0"
 
 
-def find_warnings(facts: Facts) -> list[str]:
-    """List the warnings about links and joints of a robot, one sentence each."""
-    return [*_mass_warnings(facts), *_inertia_warnings(facts), *_joint_warnings(facts)]
+def find_warnings(facts: Facts, part: Part | None = None) -> list[str]:
+    """List what is implausible about links and joints of a robot, one sentence for each cause.
+
+    Parameters
+    ----------
+    facts : Facts
+        The robot.
+    part : Part, optional
+        The part that is controlled, which alone counts; by default everything that can move.
+    """
+    moved = [link for link in facts.links if (link.moves if part is None else link.name in part.moved)]
+    joints = [joint for joint in facts.joints if part is None or joint.name in part.driven]
+    return warnings_of([*_mass_findings(facts, moved, joints), *_inertia_findings(moved), *_range_findings(joints)])
+
+
+def find_notes(facts: Facts) -> list[str]:
+    """List what is worth knowing about the joints of a robot, and no defect."""
+    endless = [quote(joint.name) for joint in facts.joints if joint.type == "continuous"]
+    notes = []
+    if endless:
+        notes.append(
+            f"continuous joint(s): {', '.join(endless)}; Pinocchio has two coordinates for each (nq is not nv)"
+        )
+    for joint in facts.joints:
+        if joint.is_movable and joint.mimic is not None:
+            notes.append(f"joint {quote(joint.name)} mimics {quote(joint.mimic)}: it takes no commands of its own")
+    return notes
 
 
 def mesh_warnings(robot: Element, file: Path, roots: Sequence[Path]) -> tuple[list[str], list[str]]:
@@ -45,37 +87,31 @@ def mesh_warnings(robot: Element, file: Path, roots: Sequence[Path]) -> tuple[li
     Returns
     -------
     warnings : list of str
-        A sentence for each file that does not exist, or is a symbolic link to a place outside these folders.
+        Files that do not exist, and symbolic links to places outside these folders.
     notes : list of str
         A sentence for each package that was not found.
 
     Notes
     -----
-    :func:`~arm_control.model.urdf.checks.find_problems` refuses absolute names and names with ``..``.
+    Absolute names and names with ``..`` have a warning of their own, and are not looked for.
     """
-    warnings, missing = [], dict[str, int]()
-    for name in dict.fromkeys(part.attrib["filename"] for part in robot.iter() if part.get("filename")):
+    findings, missing = [], dict[str, int]()
+    names = [part.attrib["filename"] for part in robot.iter() if part.get("filename")]
+    for name in dict.fromkeys(filter(is_contained, names)):
         package, _, rest = name.removeprefix("package://").partition("/")
         is_package = name.startswith("package://")
-        folders = _package_folders(package, file, roots) if is_package else [file.resolve().parent, *roots]
+        found = find_package(package, file, roots) if is_package else None
+        folders = [*filter(None, [found])] if is_package else [file.resolve().parent, *roots]
         paths = [path for folder in folders if _exists(path := folder / (rest if is_package else name))]
         if is_package and not folders:
             missing[package] = missing.get(package, 0) + 1
         elif not paths:
-            warnings.append(f"file {quote(name)} does not exist")
+            findings.append(Finding(quote(name), "", "", NO_FILE, is_problem=False))
         elif not any(path.resolve().is_relative_to(folder.resolve()) for path in paths for folder in folders):
-            warnings.append(f"file {quote(name)} is a link to {quote(str(paths[0].resolve()))}, outside its folder")
+            what = f"to {quote(str(paths[0].resolve()))}"
+            findings.append(Finding(quote(name), what, "", LINK_OUT, is_problem=False))
     notes = [f"package {quote(name)} was not found: {n} file(s) of it are not checked" for name, n in missing.items()]
-    return warnings, notes
-
-
-def _package_folders(package: str, file: Path, roots: Sequence[Path]) -> list[Path]:
-    """Existing folders of a package: above the file, at or below a root, in a ROS 2 workspace."""
-    above = [folder for folder in file.resolve().parents if folder.name == package]
-    shares = [Path(prefix) / "share" for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if prefix]
-    named = [root for root in roots if root.resolve().name == package]
-    candidates = [*above, *named, *(root / package for root in [*roots, *shares])]
-    return [folder for folder in candidates if package and _exists(folder)]
+    return warnings_of(findings), notes
 
 
 def _exists(path: Path) -> bool:
@@ -85,23 +121,39 @@ def _exists(path: Path) -> bool:
         return False
 
 
-def _mass_warnings(facts: Facts) -> Iterator[str]:
-    for link in facts.links:
-        if link.moves and link.has_geometry and link.mass is None:
-            yield f"link {quote(link.name)} moves and has a shape, but no <inertial>: it counts as massless"
+def _finding(part: LinkFacts | JointFacts, what: str, cause: str) -> Finding:
+    tag = "link" if isinstance(part, LinkFacts) else "joint"
+    return Finding(f"{tag} {quote(part.name)}", what, "", cause, is_problem=False)
+
+
+def _mass_findings(facts: Facts, moved: Sequence[LinkFacts], joints: Sequence[JointFacts]) -> Iterator[Finding]:
+    for link in moved:
+        if link.has_geometry and link.mass is None:
+            yield _finding(link, "", MASSLESS)
+        elif link.is_size_known and (link.mass or 0.0) > DENSEST * math.pi / 6.0 * link.size**3:
+            yield _finding(link, f"{link.mass:.3g} kg within {link.size:.3g} m", TOO_HEAVY)
     loaded = {joint.name for link in facts.links if link.mass for joint in facts.path(link.name)}
-    for joint in facts.joints:
+    for joint in joints:
         if joint.is_movable and joint.name not in loaded:
-            yield f"joint {quote(joint.name)} moves no mass: the mass matrix is singular, and torque cannot control it"
+            yield _finding(joint, "", SINGULAR)
 
 
-def _inertia_warnings(facts: Facts) -> Iterator[str]:
-    for link in facts.links:
+def _inertia_findings(moved: Sequence[LinkFacts]) -> Iterator[Finding]:
+    for link in moved:
         k = link.radius_of_gyration
-        if link.moves and k is not None and k > _largest_radius(link):
-            size = "the size of its shapes" if link.is_size_known else "the distance between its joints"
-            start = f"link {quote(link.name)}: implausible inertia, with a radius of gyration of {k:.3g} m"
-            yield f"{start}; {size} is {link.size:.3g} m"
+        if k is None or link.mass is None or k == 0.0:
+            continue
+        start = f"radius of gyration {k:.3g} m"
+        if k > _largest_radius(link):
+            size = "size of its shapes" if link.is_size_known else "distance between its joints"
+            yield _finding(link, f"{start}, {size} {link.size:.3g} m", TOO_LARGE)
+        elif k < (smallest := smallest_radius(link.mass)):
+            yield _finding(link, f"{start}, of a ball of osmium {smallest:.3g} m", TOO_SMALL)
+
+
+def smallest_radius(mass: float) -> float:
+    """Radius of gyration [m] of the densest body of a mass [kg], a ball: no body has a smaller one."""
+    return math.sqrt(0.4) * (3.0 * mass / (4.0 * math.pi * DENSEST)) ** (1.0 / 3.0)
 
 
 def _largest_radius(link: LinkFacts) -> float:
@@ -111,13 +163,7 @@ def _largest_radius(link: LinkFacts) -> float:
     return min(MAX_RADIUS, SIZE_FACTOR * max(link.size, MIN_SIZE))
 
 
-def _joint_warnings(facts: Facts) -> Iterator[str]:
-    endless = [quote(joint.name) for joint in facts.joints if joint.type == "continuous"]
-    if endless:
-        yield f"continuous joint(s): {', '.join(endless)}; Pinocchio has two coordinates for each (nq is not nv)"
-    for joint in facts.joints:
-        if joint.is_movable and joint.mimic is not None:
-            yield f"joint {quote(joint.name)} mimics {quote(joint.mimic)}: it takes no commands of its own"
-        if joint.type in ("revolute", "prismatic") and None in (joint.lower, joint.upper):
-            end = "lower" if joint.lower is None else "upper"
-            yield f"joint {quote(joint.name)} has no {end} limit: it counts as 0"
+def _range_findings(joints: Sequence[JointFacts]) -> Iterator[Finding]:
+    for joint in joints:
+        if joint.type in ("revolute", "prismatic") and joint.mimic is None and None in (joint.lower, joint.upper):
+            yield _finding(joint, f"no {'lower' if joint.lower is None else 'upper'} limit", NO_END)

@@ -21,6 +21,9 @@ MAX_DEPTH = 64
 MAX_ELEMENTS = 20_000
 MAX_LINKS = 500  # parsers recurse along the chain: a chain of a few thousand links crashes the process
 
+MOVABLE = ("revolute", "continuous", "prismatic")
+"""Types of joints that move."""
+
 # Core URDF: an element, its @attributes (#n: n numbers) and children; !: required, *: may repeat.
 _CORE = """
 robot @name! link* joint* material*
@@ -29,7 +32,7 @@ joint @name @type origin parent! child! axis limit dynamics mimic safety_control
 origin @xyz#3 @rpy#3
 parent @link!
 child @link!
-axis @xyz#3!
+axis @xyz#3
 limit @lower#1 @upper#1 @effort#1 @velocity#1
 dynamics @damping#1 @friction#1
 mimic @joint! @multiplier#1 @offset#1

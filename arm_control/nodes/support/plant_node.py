@@ -21,7 +21,6 @@ from std_srvs.srv import SetBool, Trigger
 
 from arm_control.control.effort_gate import EffortGate, GateOutput, GateParameters
 from arm_control.control.state_prediction import is_at_rest
-from arm_control.core.files import urdf_path
 from arm_control.core.parameters import group, parameter
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import ArmControlError, InputError, SimulationDiverged
@@ -29,7 +28,7 @@ from arm_control.maths.poses import Array
 from arm_control.messages.fields import brake_reason, nanoseconds
 from arm_control.messages.publisher_lock import PublisherLock
 from arm_control.model import Terms
-from arm_control.model.urdf.load import read_source
+from arm_control.model.urdf.description import read_description
 from arm_control.nodes.support.arm_node import IN_USE, ArmNode, ArmNodeParameters
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.diagnostics import ERROR, OK, WARN, AnswerLatency, Diagnostics, Rate
@@ -102,7 +101,7 @@ class PlantNode(ArmNode[P_co]):
         self.why_model_stays = self._why_model_stays
         self._diagnostics = Diagnostics(self)
         if self.parameters.robot:
-            description, _ = read_source(urdf_path(self.parameters.robot))
+            description = read_description(self.parameters.robot)
             self.take_model(description)
             self._description.publish(String(data=description))
         else:

@@ -12,7 +12,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from arm_control.exceptions import FrameNotFound, JointNotFound, UrdfError
-from arm_control.model.urdf.checks import INERTIA, find_problems
+from arm_control.model.urdf.checks import find_problems
+from arm_control.model.urdf.inertials import INERTIA
 from arm_control.model.urdf.load import Urdf, load_urdf
 from arm_control.model.urdf.xml import MAX_BYTES, MAX_LINKS
 
@@ -92,7 +93,6 @@ def mesh(filename: str) -> tuple[str, str]:
 
 LIMIT = '<limit lower="-2" upper="2" effort="5" velocity="3"/>'
 CASES = {
-    "robot name": ([(' name="arm"', "")], "robot: <robot> has no name"),
     "link name": ([('<link name="tip"/>', '<link name="tip"/><link/>')], r"1 link\(s\) have no name"),
     "joint name": ([('name="tool" ', "")], r"1 joint\(s\) have no name"),
     "link twice": ([('<link name="tip"/>', '<link name="tip"/><link name="tip"/>')],
@@ -126,15 +126,11 @@ CASES = {
                   "link 'carriage': mass is 0 kg; allowed: more"),
     "negative mass": ([('<mass value="2"/>', '<mass value="-2"/>')], "link 'carriage': mass is -2 kg"),
     "underflow": ([('<mass value="2"/>', '<mass value="1e-400"/>')], "link 'carriage': mass is 0 kg"),
-    "semidefinite": ([inertia(0, 0.2, 0.2)],
-                     "'carriage': principal moments .* 0, 0.2, 0.2 .* must be positive"),
-    "nearly singular": ([inertia(1e-13, 0.2, 0.2)], "'carriage': principal moments .* must be positive"),
     "negative": ([inertia(-1, -1, -1)], "'carriage': principal moments .* must be positive"),
     "off-diagonal": ([('ixy="0"', 'ixy="0.15"')], "'carriage': principal moments .* must be positive"),
     "huge inertia": ([inertia(1e308, 1e308, -1e308)], "'carriage': principal moments .* must be positive"),
     "overflowing inertia": ([(inertia(0, 0, 0)[0], " ".join(f'{i}="1e308"' for i in INERTIA))],
                             "must be positive"),
-    "triangle": ([inertia(0.1, 0.2, 0.301)], "'carriage': .* largest must not exceed the sum"),
     "no limit": ([(LIMIT, "")], "joint 'turn': a revolute joint needs a <limit>"),
     "no limit to slide": ([('<limit lower="-1" upper="1" effort="50" velocity="2"/>', "")],
                           "a prismatic joint needs"),
@@ -148,7 +144,6 @@ CASES = {
     "no velocity": ([(' effort="5" velocity="3"', ' effort="5"')], "joint 'turn': <limit> has no velocity"),
     "zero velocity": ([('effort="5" velocity="3"', 'effort="5" velocity="0"')],
                       "joint 'turn': <limit velocity> is 0"),
-    "continuous effort": ([(' effort="6"', "")], "joint 'roll': <limit> has no effort"),
     "negative damping": ([('damping="0.1"', 'damping="-0.1"')],
                          "'turn': <dynamics damping> is '-0.1'; allowed: 0"),
     "negative friction": ([('friction="0"', 'friction="-1"')],
@@ -158,31 +153,7 @@ CASES = {
     "mimic itself": ([('mimic joint="turn"', 'mimic joint="roll"')], "joint 'roll': mimics 'roll'"),
     "mimic fixed": ([('mimic joint="turn"', 'mimic joint="tool"')], "joint 'roll': mimics 'tool'"),
     "mimic unnamed": ([('mimic joint="turn"', "mimic")], "joint 'roll': <mimic> has no joint"),
-    "no geometry": ([('<geometry><sphere radius="0.1"/></geometry>', "")],
-                    "'wheel': <collision> has no geometry"),
-    "no shape": ([('<sphere radius="0.1"/>', "<capsule/>")],
-                 "'wheel': <geometry> has 0 shapes; allowed: one of box"),
-    "two shapes": ([('<sphere radius="0.1"/>', '<sphere radius="1"/><box size="1 1 1"/>')],
-                   "<geometry> has 2 shapes"),
-    "flat box": ([('"0.1 0.2 0.3"', '"0.1 0 0.3"')],
-                 "'carriage': <box size> is '0.1 0 0.3'; allowed: more than 0 m"),
-    "negative radius": ([('<sphere radius="0.1"/>', '<sphere radius="-1"/>')],
-                        "'wheel': <sphere radius> is '-1'"),
-    "zero length": ([('length="0.4"', 'length="0"')],
-                    "'lever': <cylinder length> is '0'; allowed: more than 0 m"),
-    "mesh by file url": ([mesh("file:///etc/passwd")],
-                         "'base': <mesh filename> is 'file:///etc/passwd'; allowed:"),
-    "mesh by web url": ([mesh("http://x/y.stl")], "'base': <mesh filename> is 'http"),
-    "mesh by drive": ([mesh("C:/y.stl")], "'base': <mesh filename> is 'C:/y.stl'"),
-    "mesh absolute": ([mesh("/etc/passwd")], "'base': <mesh filename> is '/etc/passwd'"),
-    "mesh absolute in package": ([mesh("package:///etc/passwd")],
-                                 "'base': <mesh filename> is 'package:///etc"),
-    "mesh upwards": ([mesh("package://arm/../../x.stl")], "'base': <mesh filename> .* without '..'"),
-    "mesh backslash": ([mesh("..\\x.stl")], "'base': <mesh filename> is '..\\\\\\\\x.stl'"),
-    "mesh escaped": ([mesh("%2e%2e/x.stl")], "'base': <mesh filename> is '%2e%2e/x.stl'"),
-    "mesh unnamed": ([mesh("")], "'base': <mesh filename> is ''"),
-    "texture": ([('<color rgba="0.5 0.5 0.5 1"/>', '<texture filename="/x"/>')],
-                "'grey': <texture filename> is '/x'"),
+    "triangle": ([inertia(0.1, 0.2, 0.34)], "'carriage': .* largest must not exceed the sum"),
 }  # fmt: skip
 
 
@@ -190,6 +161,76 @@ CASES = {
 def test_each_problem_is_found_and_named(changes: list[tuple[str, str]], message: str):
     with pytest.raises(UrdfError, match=message):
         load_urdf(edited(*changes))
+
+
+SHAPE = "shape is left out: neither drawn nor avoided: link "
+COLOUR = "colour or texture is left out: material 'grey' "
+INDEFINITE = "inertia is not positive definite, and used as it is: link 'carriage' "
+WARNED = {
+    "robot name": ([(' name="arm"', "")], "robot without a name is called 'robot': robot$"),
+    "no xyz": ([('<axis xyz="0 1 0"/>', "<axis/>")], "axis without xyz counts as 1 0 0: joint 'turn'$"),
+    "semidefinite": ([inertia(0, 0.2, 0.2)], INDEFINITE + r"\(principal moments of inertia are 0, 0.2, 0.2"),
+    "nearly singular": ([inertia(1e-13, 0.2, 0.2)], INDEFINITE),
+    "rounding noise": ([inertia(-3.8e-24, 1e-8, 1e-8)], INDEFINITE + r"\(.* -3.8e-24, 1e-08, 1e-08 kg"),
+    "triangle": ([inertia(0.1, 0.2, 0.32)],
+                 r"largest principal moment .* link 'carriage' \(by 6.2 % of itself\)"),
+    "no geometry": ([('<geometry><sphere radius="0.1"/></geometry>', "")],
+                    SHAPE + r"'wheel' \(<collision> has no geometry"),
+    "no shape": ([('<sphere radius="0.1"/>', "<capsule/>")], SHAPE + r"'wheel' \(<geometry> has 0 shapes"),
+    "two shapes": ([('<sphere radius="0.1"/>', '<sphere radius="1"/><box size="1 1 1"/>')],
+                   SHAPE + r"'wheel' \(<geometry> has 2 shapes"),
+    "flat box": ([('"0.1 0.2 0.3"', '"0.1 0 0.3"')], SHAPE + r"'carriage' \(<box size> is '0.1 0 0.3'\)"),
+    "negative radius": ([('<sphere radius="0.1"/>', '<sphere radius="-1"/>')],
+                        SHAPE + r"'wheel' \(<sphere radius> is '-1'\)"),
+    "zero length": ([('length="0.4"', 'length="0"')], SHAPE + r"'lever' \(<cylinder length> is '0'\)"),
+    "place of a shape": ([("<collision><geometry><sphere", '<collision><origin xyz="nan 0 0"/><geometry><sphere')],
+                         SHAPE + r"'wheel' \(<origin xyz> is 'nan 0 0'\)"),
+    "mesh by file url": ([mesh("file:///etc/passwd")],
+                         SHAPE + r"'base' \(<mesh filename> is 'file:///etc/passwd'\)"),
+    "mesh by web url": ([mesh("http://x/y.stl")], SHAPE + r"'base' \(<mesh filename> is 'http"),
+    "mesh by drive": ([mesh("C:/y.stl")], SHAPE + "'base'"),
+    "mesh absolute": ([mesh("/etc/passwd")], SHAPE + "'base'"),
+    "mesh absolute in package": ([mesh("package:///etc/passwd")], SHAPE + "'base'"),
+    "mesh upwards": ([mesh("package://arm/../../x.stl")], SHAPE + "'base'"),
+    "mesh backslash": ([mesh("..\\x.stl")], SHAPE + "'base'"),
+    "mesh escaped": ([mesh("%2e%2e/x.stl")], SHAPE + "'base'"),
+    "mesh unnamed": ([mesh("")], SHAPE + "'base'"),
+    "texture": ([('<color rgba="0.5 0.5 0.5 1"/>', '<texture filename="/x"/>')],
+                COLOUR + r"\(<texture filename> is '/x'\)"),
+    "no texture": ([('<color rgba="0.5 0.5 0.5 1"/>', "<texture/>")], COLOUR + r"\(<texture> has no filename\)"),
+    "bad colour": ([('rgba="0.5 0.5 0.5 1"', 'rgba="0.5"')], COLOUR + r"\(<color rgba> is '0.5'\)"),
+    "two colours": ([('<material name="grey"/></visual>', '<material name="grey"/><material name="b"/></visual>')],
+                    r"colour or texture is left out: link 'base' \(<visual> has 2 <material>\)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "message"), WARNED.values(), ids=WARNED)
+def test_what_harms_no_arm_is_a_warning_with_its_place(changes: list[tuple[str, str]], message: str):
+    assert find_problems(edited(*changes)) == []
+    robot = load_urdf(edited(*changes))
+    (warning,) = robot.warnings
+    assert re.match(message, warning)
+    assert parsers_agree(robot)
+
+
+def parsers_agree(robot: Urdf) -> bool:
+    """Whether the text needs no more cure, and Pinocchio reads it."""
+    assert_pinocchio_agrees(robot)
+    return find_problems(robot.text) == []
+
+
+def test_a_cause_is_one_warning_for_all_its_places():
+    text = edited(('"0.1 0.2 0.3"', '"0.1 0 0.3"'), ('<sphere radius="0.1"/>', '<sphere radius="0"/>'))
+    assert load_urdf(text).warnings == (
+        "shape is left out: neither drawn nor avoided: link 'carriage' (<box size> is '0.1 0 0.3'), "
+        "link 'wheel' (<sphere radius> is '0')",
+    )
+
+
+def test_a_joint_that_mimics_needs_no_limits():
+    robot = load_urdf(edited(('<limit effort="6" velocity="3"/>', "")))
+    assert robot.warnings == ()
+    assert robot.robot.joint_map["roll"].limit.effort == 0.0
 
 
 BAD_NUMBERS = ["nan", "inf", "-Infinity", "1,5", "0x10", "1_000", "\u0661", "1e999", "1 2", "", "1e", "--1",
@@ -223,8 +264,11 @@ NUMBER_PLACES = {
 @pytest.mark.parametrize(("place", "attribute"), NUMBER_PLACES.items())
 @pytest.mark.parametrize("damage", ["nan", "1,5", "1 1 1 1 1"])
 def test_every_number_is_read_strictly(place: str, attribute: str, damage: str):
-    problems = find_problems(edited((attribute, f'{attribute.split("=", maxsplit=1)[0]}="{damage}"')))
-    assert any(f"<{place}> is '{damage}'; allowed:" in problem for problem in problems)
+    text = edited((attribute, f'{attribute.split("=", maxsplit=1)[0]}="{damage}"'))
+    if place.split(maxsplit=1)[0] in ("mesh", "box", "cylinder", "color"):
+        assert any(f"(<{place}> is '{damage}')" in warning for warning in load_urdf(text).warnings)
+    else:
+        assert any(f"<{place}> is '{damage}'; allowed:" in problem for problem in find_problems(text))
 
 
 def test_all_problems_are_listed_under_the_name_of_the_file(tmp_path: Path):
@@ -350,8 +394,11 @@ def test_a_point_mass_is_six_zeros_and_nothing_near():
     assert find_problems(edited((moments, zeros))) == []
     assert load_urdf(edited((moments, zeros))).link_masses()["carriage"] == 2.0
     for name in INERTIA:
-        (problem,) = find_problems(edited((moments, zeros.replace(f'{name}="0"', f'{name}="1e-9"'))))
-        assert "must be positive" in problem
+        text = edited((moments, zeros.replace(f'{name}="0"', f'{name}="1e-9"')))
+        if name[1] == name[2]:
+            assert "not positive definite" in load_urdf(text).warnings[0]
+        else:
+            assert "must be positive" in find_problems(text)[0]
     (problem,) = find_problems(edited((moments, zeros), ('<mass value="2"/>', '<mass value="-2"/>')))
     assert "mass is -2 kg" in problem
 

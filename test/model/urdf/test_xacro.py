@@ -93,7 +93,7 @@ BROKEN = {
     "exit": ("${[].__reduce_ex__}", "Use of invalid name"),
     "package": (
         "<xacro:include filename='$(find no_such_package)/a.xacro'/>",
-        r"\$\(find PACKAGE\) needs a sourced ROS 2",
+        "package 'no_such_package' was not found: name its folder",
     ),
 }
 
