@@ -280,6 +280,10 @@ class CoppeliasimSimulator:
     def _read(self, steps: int) -> None:
         """Read the state after a number of steps."""
         connection = self._connected()
+        with connection.errors():
+            self._take_state(connection, steps)
+
+    def _take_state(self, connection: Connection, steps: int) -> None:
         t, q, v, effort, poses, ended, state = connection.call(self._script, "arm_read")
         self._request_time = time.monotonic()
         if ended:
@@ -298,13 +302,16 @@ class CoppeliasimSimulator:
                 due = steps * self.timestep
                 raise SimulatorLost(f"CoppeliaSim is at {t:.4f} s, not at {due:.4f} s: another client has stepped it")
             steps = self.steps  # it was paused before this step
-        values = np.array([q, v, effort], dtype=float)
+        values = np.array([q, v, effort], dtype=float).reshape(3, self._robot.nv)
+        poses = [_pose(pose) for pose in poses or ()]  # an empty table comes as an empty map
+        if len(poses) != len(self._watched[0]):
+            raise ModelError(f"CoppeliaSim tells {len(poses)} poses of {len(self._watched[0])} objects")
         if not np.isfinite(values).all():
             raise SimulationDiverged(t, self.q, self.v)
         self.steps = steps
         self.q, self.v, total_effort = values
         self.effort = total_effort - self._load
-        self._poses = [_pose(pose) for pose in poses or ()]  # an empty table comes as an empty map
+        self._poses = poses
 
     def _is_at(self, t: float, steps: int) -> bool:
         return abs(t - steps * self.timestep) <= ROUNDING * max(1.0, t)

@@ -1,0 +1,165 @@
+"""A server in CoppeliaSim's place that means harm: the client is neither held, nor ended, nor made to call anything."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import zmq
+from coppeliasim_zmqremoteapi_client import cbor
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from stand_in import REAL, StandIn
+
+from arm_control.exceptions import InputError, ModelError, SimulatorLost
+from arm_control.simulation.coppeliasim import coppeliasim_client
+from arm_control.simulation.coppeliasim.cbor_decoder import MOST_NESTED, decode
+from arm_control.simulation.coppeliasim.coppeliasim_client import Connection
+
+pytestmark = pytest.mark.skipif(bool(REAL), reason="a running CoppeliaSim means no harm")
+WAIT = cbor.dumps({"func": "_*wait*_", "args": []})
+REPEAT = cbor.dumps({"func": "_*repeat*_", "args": []})
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | st.text() | st.binary(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=8,
+)
+
+
+@pytest.fixture
+def answer() -> Iterator[Callable[[bytes], int]]:
+    """Start a server that gives one response to all requests; returns its port."""
+    stop, threads = threading.Event(), []
+
+    def serve(socket: zmq.Socket[bytes], response: bytes) -> None:
+        while not stop.is_set():
+            if socket.poll(20):
+                socket.recv()
+                socket.send(response)
+        socket.close(linger=0)
+
+    def start(response: bytes) -> int:
+        socket = context.socket(zmq.REP)
+        port = socket.bind_to_random_port("tcp://127.0.0.1")
+        threads.append(threading.Thread(target=serve, args=(socket, response)))
+        threads[-1].start()
+        return port
+
+    with zmq.Context() as context:
+        yield start
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+@pytest.fixture(autouse=True)
+def short_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(coppeliasim_client, "REQUEST_TIMEOUT", 0.3)
+    monkeypatch.setattr(coppeliasim_client, "CALL_TIMEOUT", 0.3)
+
+
+@pytest.mark.parametrize("response", [WAIT, REPEAT])
+def test_a_call_has_an_end(answer: Callable[[bytes], int], response: bytes):
+    with pytest.raises(SimulatorLost, match=r"zmqRemoteApi\.require does not end within 0\.3 s"):
+        Connection("127.0.0.1", answer(response))
+
+
+def test_no_function_of_the_program_is_called(answer: Callable[[bytes], int], monkeypatch: pytest.MonkeyPatch):
+    called: list[Any] = []
+    monkeypatch.setattr(sys.modules["__main__"], "harm", called.append, raising=False)
+    with pytest.raises(ModelError, match="asks for a call of 'harm' here"):
+        Connection("127.0.0.1", answer(cbor.dumps({"func": "harm", "args": [1]})))
+    assert called == []
+
+
+@pytest.mark.parametrize(
+    ("response", "reason"),
+    [
+        (b"\x81" * 200_000, "nested deeper than 32 levels"),
+        (b"\x9b" + b"\xff" * 8, "ends too early"),
+        (b"\x5b" + b"\xff" * 8, "ends too early"),
+        (b"\xd8\x23\x61(", "a tag"),
+        (b"", "ends too early"),
+        (cbor.dumps([1, 2]), "a map is needed"),
+        (cbor.dumps({}), "KeyError"),
+        (cbor.dumps({"ret": [{"x": 1}]}), "cannot be used"),
+        (cbor.dumps({"err": "no\x1b[2J"}), "no"),
+    ],
+)
+def test_a_response_that_is_none_is_an_error(answer: Callable[[bytes], int], response: bytes, reason: str):
+    with pytest.raises(ModelError, match=reason):
+        Connection("127.0.0.1", answer(response))
+
+
+def test_a_response_without_an_end_is_not_waited_for(answer: Callable[[bytes], int], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(coppeliasim_client, "MOST_BYTES", 1000)
+    with pytest.raises(SimulatorLost, match="no answer within"):
+        Connection("127.0.0.1", answer(cbor.dumps("x" * 2000)))
+
+
+STATES = {
+    "texts": ["t", "q", "v", "tau", [], False, 17],
+    "few joints": [0.005, [0.0], [0.0], [0.0], [], False, 17],
+    "few values": [0.005],
+    "no values": {},
+    "poses of nothing": [0.005, *[[0.0] * 6] * 3, [[0.0] * 7], False, 17],
+    "a pose of two numbers": [0.005, *[[0.0] * 6] * 3, [[0.0, 1.0]], False, 17],
+    "a large number": [2**64 - 1, *[[2**64 - 1] * 6] * 3, [], False, 17],
+}
+
+
+@pytest.mark.parametrize("state", STATES.values(), ids=STATES)
+def test_a_state_that_is_none_is_an_error(
+    ur5, simulate, stand_in: Callable[..., StandIn], monkeypatch: pytest.MonkeyPatch, state: Any
+):
+    server = stand_in()
+    simulator = simulate(ur5, np.zeros(6), server)
+    simulator.connect()
+    functions = dict(server.functions)
+
+    def call(name: str, script: int, function: str, *arguments: Any) -> Any:
+        result = functions["callScriptFunction"](name, script, function, *arguments)
+        return [True, *state] if function == "arm_read" else result
+
+    monkeypatch.setitem(server.functions, "callScriptFunction", call)
+    q = simulator.q.copy()
+    with pytest.raises((ModelError, SimulatorLost)):
+        simulator.step(np.zeros(6))
+    np.testing.assert_array_equal(simulator.q, q)
+
+
+@settings(max_examples=25, deadline=None)
+@given(VALUES)
+def test_the_decoder_returns_what_was_encoded(value: Any):
+    assert decode(cbor.dumps(value)) == value
+
+
+def test_items_without_a_length_end():
+    assert decode(b"\xbf\x61a\x9f\x01\x5f\x42ab\x41c\xff\xff\xff") == {"a": [1, b"abc"]}
+    assert decode(b"\xf9\x3c\x00") == 1.0
+    assert decode(b"\x81" * MOST_NESTED + b"\x01")
+    for data in (
+        b"\xff",
+        b"\x81\xff",
+        b"\x01\x01",
+        b"\xbf\x01\xff",
+        b"\xa1\x81\x01\x01",
+        b"\x61\xff",
+        b"\x1c",
+        b"\xe0",
+    ):
+        with pytest.raises(InputError, match="CBOR"):
+            decode(data)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.binary(max_size=60))
+def test_no_message_ends_the_decoder(data: bytes):
+    try:
+        decode(data)
+    except InputError:
+        return
