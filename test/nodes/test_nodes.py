@@ -1,5 +1,6 @@
 """The nodes' interfaces: what they publish, what they accept, how they end."""
 
+import itertools
 import os
 import pkgutil
 import signal
@@ -20,6 +21,7 @@ from arm_control import OscParameters, RobotModel, nodes, urdf_path
 from arm_control.control.osc.task_inertia import task_inertia
 from arm_control.messages.fields import pose_from_message
 from arm_control.nodes.support.conversions import ros
+from arm_control.nodes.support.qos import LATEST
 
 
 def matrix(message: Float64MultiArray) -> np.ndarray:
@@ -117,6 +119,24 @@ def test_gains_change_live_and_bad_ones_are_refused(stepping, ur5):
     efforts = np.array([m.effort for m in stepping.commands])
     assert np.abs(np.diff(efforts, axis=0)).max() <= 1.0 + 1e-9, "smooth while the gains changed"
     stepping.spin(lambda: np.allclose(ur5.pose(np.array(stepping.states[-1].position)).p, goal(stepping), atol=1e-3))
+
+
+def test_best_effort_states_are_heard_and_best_effort_targets_are_said_not_to_be(rig: Rig, ur5: RobotModel):
+    rig.start("osc", publish_effort_array=False, robot_description=Path(urdf_path("ur5")).read_text())
+    states = rig.node.create_publisher(JointState, "joint_states", LATEST)
+    rig.node.create_publisher(PoseStamped, "target_pose", LATEST)
+    rig.spin(states.get_subscription_count, what="osc")
+    numbers = itertools.count(1)
+
+    def is_answered() -> bool:
+        states.publish(ros.joint_state(ur5.joint_names, next(numbers) * 1_000_000, position=HOME, velocity=[0.0] * 6))
+        return len(rig.commands) > 5
+
+    rig.spin(is_answered, what="commands")
+    assert "/joint_states has a best-effort publisher: messages that are lost" in rig.log("osc")
+    rig.spin(
+        lambda: "/target_pose has a best-effort publisher that is not heard" in rig.log("osc"), what="the sentence"
+    )
 
 
 @pytest.mark.parametrize("name", ["osc", "simulator"])

@@ -18,13 +18,16 @@ from typing import Any
 
 import rclpy
 from rclpy.callback_groups import CallbackGroup
+from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
+from rclpy.qos import qos_policy_name_from_kind
 
 from arm_control.messages.publisher_lock import ONLY_PUBLISHER, UNKNOWN_PUBLISHER
 from arm_control.nodes.support.qos import LATEST
 
+NO_EVENTS = SubscriptionEventCallbacks(use_default_callbacks=False)
 EXECUTOR_PERIOD = 0.05
 """Time between two turns of the executor [s]."""
 
@@ -198,10 +201,37 @@ class ControlPath:
         Subscription
         """
         subscription = self._node.create_subscription(
-            message_type, topic, callback, qos, callback_group=self._group, raw=raw
+            message_type, topic, callback, qos, callback_group=self._group, event_callbacks=NO_EVENTS, raw=raw
         )
         self.subscriptions.append((subscription, callback))
+        self._watch_publishers(subscription, callback)
         return subscription
+
+    def _watch_publishers(self, subscription: Any, callback: Callback) -> None:
+        """Notice best-effort publishers, which a reliable subscription does not hear.
+
+        Where only the newest message counts, a best-effort subscription, which hears both, takes the place of a reliable
+        one.
+        """
+
+        def on_incompatible_qos(event: Any) -> None:
+            if qos_policy_name_from_kind(event.last_policy_kind) != "RELIABILITY":
+                return  # a latched subscription has another one beside it that is not
+            topic, logger = subscription.topic_name, self._node.get_logger()
+            if subscription.qos_profile.depth > 1:
+                logger.error(f"{topic} has a best-effort publisher that is not heard: a reliable one is needed")
+                return
+            logger.info(f"{topic} has a best-effort publisher: messages that are lost are not sent again")
+            self.subscriptions.remove((subscription, callback))
+            self._node.destroy_subscription(subscription)
+            self.subscribe(subscription.msg_type, topic, callback, LATEST, raw=subscription.raw)
+
+        events = SubscriptionEventCallbacks(incompatible_qos=on_incompatible_qos, use_default_callbacks=False)
+        group = self._node.default_callback_group  # the executor serves it
+        handlers = events.create_event_handlers(group, subscription.handle, subscription.topic_name)
+        subscription.event_handlers.extend(handlers)
+        for handler in handlers:
+            self._node.add_waitable(handler)
 
     def every(self, period: float, callback: Callable[[], None]) -> None:
         """Call a function at a fixed period of the steady clock.
