@@ -210,8 +210,8 @@ class ControlPath:
     def _watch_publishers(self, subscription: Any, callback: Callback) -> None:
         """Notice best-effort publishers, which a reliable subscription does not hear.
 
-        Where only the newest message counts, a best-effort subscription, which hears both, takes the place of a reliable
-        one.
+        Where only the newest message counts, a best-effort subscription, which hears both, takes the place of one
+        that is reliable.
         """
 
         def on_incompatible_qos(event: Any) -> None:
