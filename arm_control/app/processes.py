@@ -23,10 +23,9 @@ import yaml
 
 from arm_control.app.run_options import RunOptions
 from arm_control.core.files import file_parameters
+from arm_control.core.parent_process import PARENT
 from arm_control.simulation.scenario import Scenario, scenario_names
 
-PARENT = "ARM_CONTROL_PARENT"
-"""Environment variable with the id of a node's parent; the node ends with it."""
 BRAKING_TIME = 1.5
 """Time for the arm to brake after a node has ended, before the others are stopped [s]."""
 RECORDER_TIME = 15.0

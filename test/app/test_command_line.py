@@ -152,18 +152,18 @@ def test_a_namespace_is_what_ros_takes_for_one(namespace: str):
 @pytest.mark.parametrize("domain", ["abc", "300", "233", "-1", "1.5", "²", "٣"])
 @pytest.mark.parametrize("entry", ["check_environment", "CommandLineNode"])
 def test_a_domain_that_is_none_is_refused(domain: str, entry: str, monkeypatch, capsys):
-    from arm_control.nodes.support import arm_node
+    from arm_control.nodes.support import environment
     from arm_control.nodes.tools import command_line_node
 
     monkeypatch.setenv("ROS_DOMAIN_ID", domain)
     with pytest.raises(SystemExit, match="2"):
-        arm_node.check_environment() if entry == "check_environment" else command_line_node.CommandLineNode("test")
+        environment.check_environment() if entry == "check_environment" else command_line_node.CommandLineNode("test")
     assert capsys.readouterr().err == f"arm_control: ROS_DOMAIN_ID is '{domain}'; allowed: 0 to 232\n"
 
 
 @pytest.mark.parametrize("domain", [None, "", "0", "7", "232"])
 def test_a_domain_or_none_at_all_passes(domain: str | None, monkeypatch):
-    from arm_control.nodes.support.arm_node import check_environment
+    from arm_control.nodes.support.environment import check_environment
 
     monkeypatch.delenv("ROS_DOMAIN_ID", raising=False)
     if domain is not None:
@@ -171,15 +171,77 @@ def test_a_domain_or_none_at_all_passes(domain: str | None, monkeypatch):
     check_environment()
 
 
-@pytest.mark.parametrize(("strategy", "passes"), [("", False), ("Permissive", False), ("Enforce", True)])
-def test_security_that_would_not_be_there_is_refused(strategy: str, passes: bool, monkeypatch, capsys):
-    from arm_control.nodes.support.arm_node import check_environment
+@pytest.mark.parametrize(
+    ("strategy", "keystore", "middleware", "message"),
+    [
+        ("", "keys", "rmw_fastrtps_cpp", "set ROS_SECURITY_STRATEGY=Enforce too"),
+        ("Permissive", "keys", "rmw_fastrtps_cpp", "set ROS_SECURITY_STRATEGY=Enforce too"),
+        ("Enforce", "", "rmw_fastrtps_cpp", "set ROS_SECURITY_KEYSTORE to the folder with the keys, too"),
+        ("Enforce", "none", "rmw_fastrtps_cpp", "none is no keystore: it has no folder 'enclaves'"),
+        ("Enforce", "keys", "rmw_zenoh_cpp", "rmw_zenoh_cpp has no security: choose another RMW_IMPLEMENTATION"),
+        ("Enforce", "keys", "rmw_fastrtps_cpp", ""),
+        ("enforce", "keys", "rmw_cyclonedds_cpp", ""),
+    ],
+)
+def test_security_that_would_not_be_there_is_refused(
+    strategy: str, keystore: str, middleware: str, message: str, monkeypatch, capsys, tmp_path
+):
+    from arm_control.nodes.support import environment
 
+    (tmp_path / "keys" / "enclaves").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ROS_SECURITY_ENABLE", "true")
     monkeypatch.setenv("ROS_SECURITY_STRATEGY", strategy)
-    with nullcontext() if passes else pytest.raises(SystemExit, match="2"):
-        check_environment()
-    assert ("set ROS_SECURITY_STRATEGY=Enforce too" in capsys.readouterr().err) == (not passes)
+    monkeypatch.setenv("ROS_SECURITY_KEYSTORE", keystore)
+    monkeypatch.setattr(environment.rclpy, "get_rmw_implementation_identifier", lambda: middleware)
+    with pytest.raises(SystemExit, match="2") if message else nullcontext():
+        environment.check_environment()
+    assert capsys.readouterr().err.removesuffix("\n").endswith(message)
+
+
+def test_a_middleware_without_security_is_said_in_one_sentence(monkeypatch, capsys):
+    from arm_control.nodes.support.environment import rclpy_implementation, security_explained
+
+    error = rclpy_implementation.RCLError("error creating node: no security libraries\nCompile it, at /project/a.cpp:1")
+    monkeypatch.delenv("ROS_SECURITY_ENABLE", raising=False)
+    with pytest.raises(rclpy_implementation.RCLError), security_explained():
+        raise error
+    monkeypatch.setenv("ROS_SECURITY_ENABLE", "true")
+    with pytest.raises(SystemExit, match="2"), security_explained():
+        raise error
+    said = "not started, since ROS_SECURITY_ENABLE is set and there is no security: no security libraries"
+    assert capsys.readouterr().err == f"arm_control: {said}\n"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({}, "ROS domain 0, discovery range SUBNET: every machine on the network may talk to the arm; "),
+        ({"ROS_AUTOMATIC_DISCOVERY_RANGE": "system_default"}, "ROS domain 0, discovery range SYSTEM_DEFAULT: every "),
+        (
+            {"ROS_DOMAIN_ID": "7", "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"},
+            "ROS domain 7, discovery range LOCALHOST: processes on this machine may talk to the arm",
+        ),
+        ({"ROS_LOCALHOST_ONLY": "1"}, "ROS domain 0, discovery range LOCALHOST: processes on this machine may "),
+        ({"ROS_LOCALHOST_ONLY": "0"}, "ROS domain 0, discovery range SUBNET: every machine "),
+        (
+            {"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST", "ROS_STATIC_PEERS": "10.0.0.2"},
+            "ROS domain 0, discovery range LOCALHOST: processes on this machine, and on 10.0.0.2, may talk to the arm",
+        ),
+        (
+            {"ROS_SECURITY_ENABLE": "true", "ROS_SECURITY_KEYSTORE": "/keys"},
+            "ROS domain 0, discovery range SUBNET: whoever has a key of /keys may talk to the arm",
+        ),
+    ],
+)
+def test_it_is_said_who_may_talk_to_the_arm(settings: dict[str, str], message: str, monkeypatch):
+    from arm_control.nodes.support.environment import describe_reach
+
+    for name in [name for name in os.environ if name.startswith("ROS_")]:
+        monkeypatch.delenv(name)
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    assert describe_reach().startswith(message)
 
 
 @pytest.mark.parametrize("command", [("-m", "arm_control.nodes.osc"), ("-m", "arm_control.app.cli", *RUN)], ids=str)

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from arm_control.app.processes import PARENT, PrintedLines, describe_exit, interrupt, start_module, wait_or_kill
+from arm_control.app.processes import PrintedLines, describe_exit, interrupt, start_module, wait_or_kill
+from arm_control.core.parent_process import PARENT
 
 
 def test_a_line_waits_for_its_end(tmp_path: Path):

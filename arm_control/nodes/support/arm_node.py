@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import os
 import signal
@@ -22,14 +21,15 @@ from std_srvs.srv import SetBool
 
 from arm_control.control.effort_gate import EffortGate
 from arm_control.core.parameters import Parameters, Spec, group, parameter, refuse_unknown
+from arm_control.core.parent_process import PARENT, die_with_parent
 from arm_control.exceptions import ArmControlError
 from arm_control.messages.publisher_lock import Rejections
 from arm_control.model import RobotModel
 from arm_control.model.arm_parameters import ArmParameters
+from arm_control.nodes.support.environment import check_environment, describe_reach, security_explained
 from arm_control.nodes.support.polling import ControlPath, SpinLoop
 from arm_control.nodes.support.qos import LATCHED, LOSSLESS, STATE
 
-MAX_DOMAIN = 232
 IN_USE = "another robot is taken only while the arm is braked and at rest"
 """Why a node that moves an arm keeps its model."""
 ROS_OWN = ("use_sim_time", "start_type_description_service", "qos_overrides.")
@@ -42,6 +42,7 @@ class ArmNodeParameters(Parameters):
 
     arm: ArmParameters = group(ArmParameters)
     robot_description: str = parameter("", "text of the URDF; empty: taken from the topic robot_description")
+    frame_prefix: str = parameter("", "prefix of the frames in messages, as that of robot_state_publisher")
     lock_step: bool = parameter(False, "each state waits for its command: nothing is stale, no clock matters")
 
 
@@ -107,6 +108,14 @@ class ArmNode(Node, Generic[P_co]):
         not even for somebody who only listens.
         """
         return LOSSLESS if self.parameters.lock_step else STATE
+
+    def frame(self, link: str) -> str:
+        """Return the name of a link's frame in messages."""
+        return self.parameters.frame_prefix + link
+
+    def link(self, frame: str) -> str:
+        """Return the link of a frame in messages, which may have the prefix of this arm's frames or not."""
+        return frame.removeprefix(self.parameters.frame_prefix)
 
     def find_model(self) -> None:
         """Build the model from the parameter ``robot_description``, or wait for the topic of that name."""
@@ -268,12 +277,16 @@ def run(*factories: Callable[[], ArmNode[ArmNodeParameters]], arguments: Sequenc
     die_with_parent()
     signals: list[int] = []
     signal.signal(signal.SIGINT, lambda number, _: signals.append(number))  # rclpy's own handler ends the loop,
-    rclpy.init(args=sys.argv if arguments is None else list(arguments))  # no KeyboardInterrupt in the middle of it
+    with security_explained():
+        rclpy.init(args=sys.argv if arguments is None else list(arguments))  # no KeyboardInterrupt in the middle of it
     nodes: list[ArmNode[ArmNodeParameters]] = []
     try:
         if signals:  # before rclpy listened
             return
-        nodes.extend(factory() for factory in factories)
+        with security_explained():
+            nodes.extend(factory() for factory in factories)
+        if PARENT not in os.environ:  # else the parent says it, once for all nodes
+            nodes[0].get_logger().info(describe_reach())
         os.nice(min(node.NICE for node in nodes))
         executor = SingleThreadedExecutor()
         for node in nodes:
@@ -293,27 +306,3 @@ def run(*factories: Callable[[], ArmNode[ArmNodeParameters]], arguments: Sequenc
         for node in nodes:
             node.destroy_node()
         rclpy.try_shutdown()
-
-
-def die_with_parent() -> None:
-    """Linux: get a SIGINT when the process that started us is gone, however it went, if it asked for that."""
-    parent = os.environ.get("ARM_CONTROL_PARENT")
-    if parent is None or sys.platform != "linux":
-        return
-    set_parent_death_signal = 1
-    ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGINT)
-    if os.getppid() != int(parent):
-        raise SystemExit(1)
-
-
-def check_environment() -> None:
-    """Refuse to start where DDS security is asked for and would silently not be there, or in no domain."""
-    enabled = os.environ.get("ROS_SECURITY_ENABLE", "").lower() == "true"
-    enforced = os.environ.get("ROS_SECURITY_STRATEGY", "").lower() == "enforce"
-    if enabled and not enforced:
-        print("arm_control: ROS_SECURITY_ENABLE is set: set ROS_SECURITY_STRATEGY=Enforce too", file=sys.stderr)
-        raise SystemExit(2)
-    domain = os.environ.get("ROS_DOMAIN_ID") or "0"
-    if not (domain.isascii() and domain.isdecimal() and int(domain) <= MAX_DOMAIN):
-        print(f"arm_control: ROS_DOMAIN_ID is '{domain}'; allowed: 0 to {MAX_DOMAIN}", file=sys.stderr)
-        raise SystemExit(2)

@@ -1,0 +1,87 @@
+"""What a process takes from its environment before its nodes start: domain, discovery, security."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import rclpy
+from rclpy.impl.implementation_singleton import rclpy_implementation
+
+MAX_DOMAIN = 232
+WITH_SECURITY = ("rmw_fastrtps_cpp", "rmw_fastrtps_dynamic_cpp", "rmw_cyclonedds_cpp", "rmw_connextdds")
+"""Middlewares with the security enclaves of SROS2, if they are built with them."""
+HARMLESS_RANGES = ("LOCALHOST", "OFF")
+"""Values of ROS_AUTOMATIC_DISCOVERY_RANGE that keep other machines out."""
+
+
+def check_environment() -> None:
+    """Refuse to start where DDS security is asked for and would not be there, or in no domain."""
+    domain = os.environ.get("ROS_DOMAIN_ID") or "0"
+    if is_security_requested():
+        _check_security()
+    if not (domain.isascii() and domain.isdecimal() and int(domain) <= MAX_DOMAIN):
+        _refuse(f"ROS_DOMAIN_ID is '{domain}'; allowed: 0 to {MAX_DOMAIN}")
+
+
+def is_security_requested() -> bool:
+    """Return whether the environment asks for DDS security."""
+    return os.environ.get("ROS_SECURITY_ENABLE", "").lower() == "true"
+
+
+def _check_security() -> None:
+    """Refuse settings with which ROS would run without security, and say nothing."""
+    keystore = os.environ.get("ROS_SECURITY_KEYSTORE", "")
+    middleware = rclpy.get_rmw_implementation_identifier()
+    if os.environ.get("ROS_SECURITY_STRATEGY", "").lower() != "enforce":
+        _refuse("ROS_SECURITY_ENABLE is set: set ROS_SECURITY_STRATEGY=Enforce too")
+    if not keystore:
+        _refuse("ROS_SECURITY_ENABLE is set: set ROS_SECURITY_KEYSTORE to the folder with the keys, too")
+    if not (Path(keystore) / "enclaves").is_dir():
+        _refuse(f"ROS_SECURITY_KEYSTORE: {keystore} is no keystore: it has no folder 'enclaves'")
+    if middleware not in WITH_SECURITY:
+        _refuse(f"ROS_SECURITY_ENABLE is set, and {middleware} has no security: choose another RMW_IMPLEMENTATION")
+
+
+def _refuse(sentence: str) -> None:
+    print(f"arm_control: {sentence}", file=sys.stderr)
+    raise SystemExit(2)
+
+
+@contextmanager
+def security_explained() -> Iterator[None]:
+    """Say in one sentence that a context or a node cannot be made with the security that is asked for."""
+    try:
+        yield
+    except rclpy_implementation.RCLError as error:
+        if not is_security_requested():
+            raise
+        _refuse(f"not started, since ROS_SECURITY_ENABLE is set and there is no security: {_first_line(error)}")
+
+
+def _first_line(error: Exception) -> str:
+    """The cause that the middleware gives, without the names of its source files."""
+    line = str(error).partition("\n")[0].partition(", at /")[0]
+    return line.removeprefix("failed to initialize rcl: ").removeprefix("error creating node: ")
+
+
+def describe_reach() -> str:
+    """Return which domain this process is in, and who may talk to its nodes.
+
+    ``ROS_LOCALHOST_ONLY=1``, where it is set, replaces ``ROS_AUTOMATIC_DISCOVERY_RANGE``, as in ROS.
+    """
+    domain = os.environ.get("ROS_DOMAIN_ID") or "0"
+    range_ = (os.environ.get("ROS_AUTOMATIC_DISCOVERY_RANGE") or "SUBNET").upper()
+    is_local = os.environ.get("ROS_LOCALHOST_ONLY") == "1" or range_ in HARMLESS_RANGES
+    range_ = "LOCALHOST" if os.environ.get("ROS_LOCALHOST_ONLY") == "1" else range_
+    peers = "" if range_ == "OFF" else os.environ.get("ROS_STATIC_PEERS", "")
+    where = f"ROS domain {domain}, discovery range {range_}"
+    if is_security_requested():
+        return f"{where}: whoever has a key of {os.environ['ROS_SECURITY_KEYSTORE']} may talk to the arm"
+    if not is_local:
+        limits = "ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST limits that to this machine"
+        return f"{where}: every machine on the network may talk to the arm; {limits}"
+    return f"{where}: processes on this machine{f', and on {peers},' if peers else ''} may talk to the arm"
