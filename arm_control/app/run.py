@@ -26,7 +26,7 @@ from arm_control.exceptions import ArmControlError, NodeDied
 from arm_control.model import RobotModel
 from arm_control.model.arm_parameters import ArmParameters
 from arm_control.model.urdf.description import read_description
-from arm_control.nodes.support.arm_node import check_environment
+from arm_control.nodes.support.environment import check_environment
 from arm_control.nodes.tools.command_line_node import StopRequest
 from arm_control.nodes.tools.run_monitor import MonitorNode
 from arm_control.simulation.scenario import Scenario
@@ -64,7 +64,7 @@ def run_scenario(options: RunOptions, console: Console | None = None) -> int:
     model = _model(scenario, options)
     check_environment()
     set_ros_defaults()
-    with _monitor(_awaited(scenario), options.namespace, scenario.simulator) as (monitor, executor):
+    with _monitor(scenario.awaited(), options.namespace, scenario.simulator) as (monitor, executor):
         monitor.waits_for_recorder = bool(options.bag)
         if scenario.simulator:
             _refuse_second_run(monitor, executor)
@@ -103,15 +103,6 @@ def _destroyed_first(monitor: MonitorNode) -> Iterator[None]:
         yield
     finally:
         monitor.destroy_node()
-
-
-def _awaited(scenario: Scenario) -> dict[str, int]:
-    """Return how many targets, and obstacles to avoid, the controller must have before time starts."""
-    targets = scenario.nodes["targets"].get("count", 1) if "targets" in scenario.nodes else 0
-    obstacles = sum(mover.span.holds(0.0) for mover in scenario.world.movers)
-    avoids = any(parameters.get("avoid_obstacles") for parameters in scenario.nodes.values())
-    avoids = avoids or "obstacle_avoidance" in scenario.nodes
-    return {"targets": targets, **({"obstacles": obstacles} if avoids and obstacles else {})}
 
 
 @contextmanager

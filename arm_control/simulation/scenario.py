@@ -43,6 +43,8 @@ CONTROLLERS = ("osc", "joint", "ilqr")
 """The nodes that control an arm; a scenario has one of them."""
 
 SIMULATORS = ("mujoco", "coppeliasim", "none")
+ELSEWHERE = ("simulator", "coppeliasim_bridge", "gate")
+"""Nodes for which a parameter file may have values where they do not run: one file serves simulation and hardware."""
 BRIDGE_RATE = 200.0
 """Rate of the states with CoppeliaSim [Hz]; its steps are 5 ms."""
 
@@ -143,6 +145,8 @@ class Scenario:
         targets: bool = True,
         real_time_factor: float = 0.0,
         paced: bool = False,
+        gate: bool = False,
+        awaits_controller: bool = False,
     ) -> Scenario:
         """Return the scenario with options of the command line or a launch file.
 
@@ -165,6 +169,10 @@ class Scenario:
             Simulated time per wall time, as the simulator's parameter; 0: the scenario's own.
         paced : bool
             Lock step at the pace of the clock.
+        gate : bool
+            Whether the node ``gate`` stands between the controller and what moves the arm.
+        awaits_controller : bool
+            Whether simulated time begins when the controller knows its targets, without a call of ``~/pause``.
 
         Raises
         ------
@@ -182,6 +190,10 @@ class Scenario:
         nodes = {
             node: {**chosen.arm(), **parameters} for node, parameters in chosen.nodes.items() if node not in left_out
         }
+        if gate:
+            nodes["gate"] = {**chosen.arm(), "publish_effort_array": simulator == "none", **nodes.get("gate", {})}
+        if simulator == "none":
+            _publish_efforts_once(nodes)
         self._add_world(nodes, chosen, lock_step)
         if is_other_robot:
             for parameters in nodes.values():
@@ -197,7 +209,19 @@ class Scenario:
             nodes["simulator"] |= {"paced": True} if paced else {}
         if simulator == "coppeliasim":
             nodes = _with_bridge(nodes)
-        return replace(chosen, robot=robot or self.robot, nodes=nodes)
+        result = replace(chosen, robot=robot or self.robot, nodes=nodes)
+        if awaits_controller and result.simulator and result.controller:
+            awaited = {f"awaited_{name}": count for name, count in result.awaited().items()}
+            result.nodes[result.simulator] |= awaited
+        return result
+
+    def awaited(self) -> dict[str, int]:
+        """Return how many targets, and obstacles to avoid, the controller must have before time starts."""
+        targets = self.nodes["targets"].get("count") or 1 if "targets" in self.nodes else 0
+        obstacles = sum(mover.span.holds(0.0) for mover in self.world.movers)
+        avoids = any(parameters.get("avoid_obstacles") for parameters in self.nodes.values())
+        avoids = avoids or "obstacle_avoidance" in self.nodes
+        return {"targets": targets, **({"obstacles": obstacles} if avoids and obstacles else {})}
 
     def _add_world(self, nodes: dict[str, dict[str, Any]], chosen: Scenario, lock_step: bool) -> None:
         """Let the node ``targets`` publish the obstacles, and the simulator apply the pushes."""
@@ -232,6 +256,13 @@ class Scenario:
         """Return the scenario's motion of the end effector, or None."""
         name = self.nodes.get("targets", {}).get("motion")
         return Motion.load(name) if name else None
+
+
+def _publish_efforts_once(nodes: dict[str, dict[str, Any]]) -> None:
+    """Let the last node before a driver publish effort_controller/commands, and no other one."""
+    for node in CONTROLLERS:
+        if node in nodes:
+            nodes[node]["publish_effort_array"] = "gate" not in nodes
 
 
 def _with_bridge(nodes: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -298,7 +329,7 @@ def check_parameter_file(path: str | Path, nodes: Mapping[str, Any], namespace: 
     """
     for key, content in read_yaml(Path(path)).items():
         place, _, name = str(key).rpartition("/")
-        if key != "/**" and name not in (*nodes, "*", "**"):
+        if key != "/**" and name not in (*nodes, *ELSEWHERE, "*", "**"):
             raise ParameterError(f"{path}: '{key}' is not a node of the scenario; allowed: /**, {', '.join(nodes)}")
         if namespace.strip("/") and key != "/**" and place not in ("/**", "/" + namespace.strip("/")):
             raise ParameterError(f"{path}: '{key}' is not in the namespace {namespace}: write '/**/{name}'")

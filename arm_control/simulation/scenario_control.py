@@ -9,7 +9,10 @@ from arm_control.model import RobotModel
 from arm_control.model.urdf.description import read_description
 from arm_control.simulation.scenario import Scenario
 
-NODE_ONLY = ("lock_step", "robot_description", "publish_effort_array", "telemetry_every", "disturbance_timeout")
+NODE_ONLY = (
+    *("lock_step", "robot_description", "frame_prefix"),
+    *("publish_effort_array", "telemetry_every", "disturbance_timeout"),
+)
 """Parameters of a controller's node that say nothing about the control."""
 LOOPS: dict[str, type[LoopParameters]] = {
     "osc": OscLoopParameters,

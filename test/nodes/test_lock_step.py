@@ -141,6 +141,32 @@ def test_a_state_waits_as_long_as_somebody_is_there_who_may_answer(rig, ur5):
     rig.spin(lambda: "no command for the state at 0.000 s: braking" in rig.log("simulator"), what="the brake")
 
 
+@pytest.mark.parametrize("lock_step", [False, True])
+def test_time_begins_when_the_controller_knows_its_targets_and_with_its_first_command(lock_step: bool, rig, ur5):
+    waiting = {"awaited_targets": 2, "resend_period": 0.02, "max_missed": 1000, "max_age": 5.0, "loss_time": PATIENCE}
+    rig.start("simulator", robot="ur5", initial_position=HOME, lock_step=lock_step, **waiting)
+    known = rig.publisher(Float64, "controller_state/targets", LATCHED)
+    rig.spin(lambda: rig.matched()[0], what="the simulator")
+    known.publish(Float64(data=1.0))
+    rig.call("simulator/step", Trigger.Request(), Trigger)
+    assert not rig.states, "one of two"
+    known.publish(Float64(data=2.0))
+    rig.spin(lambda: len(rig.states) >= 5, what="the first state, again and again")
+    assert {stamp(state) for state in rig.states} == {0.0}
+    controller = rig.publisher(JointState, "joint_commands")
+    controller.publish(ros.joint_state(ur5.joint_names, 0, effort=ur5.gravity(HOME)))
+    rig.spin(lambda: rig.time > 0.0, what="time")
+    assert "braking" not in rig.log("simulator")
+
+
+def test_a_simulator_that_waits_ends_where_another_one_runs(rig):
+    states = rig.node.create_publisher(JointState, "joint_states", 10)
+    simulator = rig.start("simulator", robot="ur5", awaited_targets=0)
+    assert simulator.wait(PATIENCE) == 2
+    assert "arm_control: /joint_states has another publisher: end that one" in rig.log("simulator")
+    rig.node.destroy_publisher(states)
+
+
 def test_a_command_for_another_state_is_not_an_answer(rig, ur5):
     rig.start("simulator", robot="ur5", initial_position=HOME, lock_step=True, loss_time=PATIENCE)
     controller = rig.publisher(JointState, "joint_commands")

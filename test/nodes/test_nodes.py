@@ -68,6 +68,24 @@ def test_simulator_publishes_description_states_and_clock(rig, ur5):
     assert len(clocks) >= len(rig.states) - 5
 
 
+def test_two_arms_have_one_clock(rig):
+    """The first in the alphabet owns it, and the other one when that has ended."""
+    clocks = []
+    rig.hear(Clock, "/clock", clocks)
+    names = ("left", "right")
+    for name in names:
+        module = ("-m", "arm_control.nodes.simulator", "--ros-args", "-r", f"__ns:=/{name}", "-p", "robot:=ur5")
+        rig.run(name, *module, "-p", "real_time_factor:=0.1")
+    rig.spin(lambda: "/clock is left to /left/simulator" in rig.log("right"), what="one owner")
+    assert "is left to" not in rig.log("left")
+    rig.processes["left"].send_signal(signal.SIGINT)
+    rig.wait("left")
+    newest = clocks[-1]
+    rig.spin(lambda: rig.node.count_publishers("/clock") == 1, what="the end of the owner")
+    heard = len(clocks)
+    rig.spin(lambda: len(clocks) > heard + 5 and clocks[-1] != newest, what="the clock of the other one")
+
+
 def test_osc_tells_what_its_torque_is_made_of(stepping, ur5):
     terms = {name: [] for name in ("task", "posture", "bias", "gate")}
     for name, messages in terms.items():
@@ -88,6 +106,7 @@ def test_osc_tells_what_its_torque_is_made_of(stepping, ur5):
         command = next(np.array(m.effort) for m in stepping.commands if stamp(m) == at)
         assert np.allclose(sum(parts), command, atol=1e-9)
     assert 1.0 < condition[-1].data < 100.0
+    assert stepping.node.count_publishers("effort_controller/commands") == 0, "publish_effort_array is false"
 
 
 def test_gains_change_live_and_bad_ones_are_refused(stepping, ur5):

@@ -490,7 +490,7 @@ def test_a_parameter_file_may_name_a_node_in_any_namespace(key: str, tmp_path: P
     ("content", "message"),
     [
         ({"ocs": {"ros__parameters": {}}}, "'ocs' is not a node of the scenario; allowed: /.., osc, simulator"),
-        ({"/left/gate": {"ros__parameters": {}}}, "'/left/gate' is not a node of the scenario"),
+        ({"/left/joint": {"ros__parameters": {}}}, "'/left/joint' is not a node of the scenario"),
         ({"osc": {"ros_parameters": {}}}, "osc: unknown ros_parameters; allowed: ros__parameters"),
         ({"osc": 5}, r"p\.yaml: osc: a mapping is needed, not int"),
         ({"osc": {"ros__parameters": "kp 1"}}, r"osc: ros__parameters: a mapping .*\('kp 1': is a colon missing"),

@@ -14,7 +14,6 @@ import time
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from rosgraph_msgs.msg import Clock as ClockMessage
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool, Trigger
@@ -30,10 +29,12 @@ from arm_control.messages.publisher_lock import PublisherLock
 from arm_control.model import Terms
 from arm_control.model.urdf.description import read_description
 from arm_control.nodes.support.arm_node import IN_USE, ArmNode, ArmNodeParameters
+from arm_control.nodes.support.clock_publisher import ClockPublisher
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.diagnostics import ERROR, OK, WARN, AnswerLatency, Diagnostics, Rate
 from arm_control.nodes.support.polling import StepPacer
-from arm_control.nodes.support.qos import COMMANDS, LATCHED, STATE
+from arm_control.nodes.support.qos import COMMANDS, LATCHED
+from arm_control.nodes.support.start_condition import AwaitedCounts
 from arm_control.simulation.scenario import world_of
 
 COMMAND_TOPICS = ("joint_commands", "effort_controller/commands")
@@ -58,6 +59,10 @@ class PlantParameters(ArmNodeParameters):
     )
     world: str = parameter("", "scenario with pushes on the end effector: a name, or the path of its file; empty: none")
     start_paused: bool = parameter(False, "publish no state until ~/pause is called with false")
+    awaited_targets: int = parameter(
+        -1, "time begins when the controller knows so many targets, and with its first command; -1: at once", lower=-1
+    )
+    awaited_obstacles: int = parameter(0, "the same for obstacles; 0: none is awaited", lower=0)
     resend_period: float = parameter(0.1, "lock step: wall time until a state is sent again", unit="s", lower=1e-3)
     loss_time: float = parameter(
         1.0, "lock step: wall time without any publisher of commands after which the arm brakes", unit="s", lower=0.01
@@ -92,7 +97,9 @@ class PlantNode(ArmNode[P_co]):
         self.output: GateOutput | None = None
         self.failure = ""
         self._states = self.create_publisher(JointState, "joint_states", self.state_qos())
-        self._clock_publisher = self.create_publisher(ClockMessage, "/clock", STATE)
+        self._time = ClockPublisher(self)
+        self._awaited = AwaitedCounts(self, self._least_counts())
+        self._awaits_command = bool(self._awaited.missing) and not self.parameters.lock_step
         self._description = self.create_publisher(String, "robot_description", LATCHED)
         self.serve_enable(lambda: self.gate if self.ready else None, self.on_enabled)
         self.create_service(SetBool, "~/pause", self._on_pause)
@@ -106,6 +113,12 @@ class PlantNode(ArmNode[P_co]):
             self._description.publish(String(data=description))
         else:
             self.find_model()
+
+    def _least_counts(self) -> dict[str, int]:
+        """What the controller must know before time begins."""
+        p = self.parameters
+        obstacles = {"obstacles": p.awaited_obstacles} if p.awaited_obstacles else {}
+        return {"targets": p.awaited_targets, **obstacles} if p.awaited_targets >= 0 else {}
 
     def _why_model_stays(self) -> str:
         may_change = not self.ready or self.output is None or (self.gate.is_braked and is_at_rest(self.simulator.v))
@@ -204,6 +217,7 @@ class PlantNode(ArmNode[P_co]):
             self.rejections.add(topic, error)
             return False
         lock.take(info)
+        self._awaits_command = False
         return True
 
     # -- time ------------------------------------------------------------------------------------
@@ -214,13 +228,25 @@ class PlantNode(ArmNode[P_co]):
             self._pacer.restart()
             if self._published_ns >= 0:
                 self._resend()
+        elif self._awaited.missing:
+            self._await_controller()
         elif self._published_ns != self.stamp_ns:
             self.publish_state()
         elif self.parameters.lock_step and not self.gate.is_braked and self._answered_ns != self.stamp_ns:
             self._resend()
             self._watch_for_loss()
+        elif self._awaits_command and not self.gate.is_braked:
+            self._pacer.restart()
+            self._resend()
         else:
             self._catch_up()
+
+    def _await_controller(self) -> None:
+        """Stand still until the controller is ready; end where another node simulates this arm or drives it."""
+        self._pacer.restart()
+        self._awaited.say_what_is_missing()
+        if self.count_publishers(self._states.topic_name) > 1:
+            raise InputError(f"{self._states.topic_name} has another publisher: end that one")
 
     def _step_when_due(self) -> None:
         """Lock step: the state has its command. At a pace, the step is made when it is time for it."""
@@ -288,7 +314,7 @@ class PlantNode(ArmNode[P_co]):
         q, v = self.simulator.q, self.simulator.v
         names, tau = self.model.joint_names, self.effort()
         self._states.publish(ros.joint_state(names, self.stamp_ns, position=q, velocity=v, effort=tau))
-        self._clock_publisher.publish(ClockMessage(clock=ros.time(self.stamp_ns)))
+        self._time.publish(self.stamp_ns)
 
     def _listen_to_anyone(self) -> None:
         self._lock.release()
@@ -307,7 +333,14 @@ class PlantNode(ArmNode[P_co]):
         response.message = self.failure or ("paused" if request.data else "running")
         if response.success:
             self.paused, self._published_ns = request.data, -1 if not request.data else self._published_ns
+            if not request.data:
+                self._begin()
         return response
+
+    def _begin(self) -> None:
+        """Let time begin, whatever the controller knows."""
+        self._awaited.missing.clear()
+        self._awaits_command = False
 
     def _on_step(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         may_step = self.ready and self.paused and not self.failure
@@ -353,4 +386,6 @@ class PlantNode(ArmNode[P_co]):
             **self.rejections.figures(),
         }
         level = ERROR if self.failure else WARN if self.gate.reason else OK
-        return level, self.failure or self.gate.reason or ("paused" if self.paused else "running"), figures
+        waits = bool(self._awaited.missing) or self._awaits_command
+        activity = "paused" if self.paused else "waiting for the controller" if waits else "running"
+        return level, self.failure or self.gate.reason or activity, figures

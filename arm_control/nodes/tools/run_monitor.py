@@ -30,6 +30,7 @@ from arm_control.model import RobotModel
 from arm_control.motion.goals import Target
 from arm_control.nodes.support.polling import poll, polled_subscription
 from arm_control.nodes.support.qos import EVENTS, LATCHED, LATCHED_EVENTS, LOSSLESS
+from arm_control.nodes.support.start_condition import AwaitedCounts
 from arm_control.simulation.recording import Recording
 
 RECORDER_READY = "recorder/ready"
@@ -68,7 +69,6 @@ class MonitorNode(Node):
         self.waits_for_recorder = False
         self.left_out = Counter[str]()
         self.started = False
-        self._missing = dict(awaited)
         self._simulator = simulator
         self._raw_states: deque[bytes] = deque(maxlen=keep)
         self._raw_commands: deque[bytes] = deque(maxlen=keep)
@@ -79,8 +79,7 @@ class MonitorNode(Node):
         self._commands = polled_subscription(self, JointState, "joint_commands", LOSSLESS, raw=True)
         for qos in (EVENTS, LATCHED_EVENTS):
             self.create_subscription(PoseStamped, "target_pose", self._on_target, qos)
-        for name in awaited:
-            self._await(name)
+        self._awaited = AwaitedCounts(self, awaited)
         self.create_subscription(Bool, RECORDER_READY, self._on_recorder, LATCHED)
         self.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 10)
         self._newest = {name: polled_subscription(self, Float64, f"controller_state/{name}", 1) for name in FIGURES}
@@ -143,15 +142,6 @@ class MonitorNode(Node):
         columns = np.array(rows).reshape(len(rows), len(fields), model.nv).swapaxes(0, 1)
         return np.array(stamps, dtype=np.int64), *columns
 
-    def _await(self, name: str) -> None:
-        """Hold the start until the controller knows the awaited number."""
-
-        def on_count(message: Float64) -> None:
-            if message.data >= self._missing.get(name, math.inf):
-                del self._missing[name]
-
-        self.create_subscription(Float64, f"controller_state/{name}", on_count, LATCHED)
-
     def _fetch(self) -> None:
         self._raw_states.extend(raw for raw, _ in poll(self._states))
         self._raw_commands.extend(raw for raw, _ in poll(self._commands))
@@ -169,7 +159,7 @@ class MonitorNode(Node):
         self._fetch()
         connected = self._states.get_publisher_count() and self._commands.get_publisher_count()
         connected = connected and not self.waits_for_recorder
-        if not self.started and connected and not self._missing and not self.has_company:
+        if not self.started and connected and not self._awaited.missing and not self.has_company:
             self.started = self._pause.service_is_ready()
             if self.started:
                 self._pause.call_async(SetBool.Request(data=False))
@@ -179,8 +169,11 @@ class MonitorNode(Node):
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:
+            namespace, _, name = status.name.rpartition("/")
+            if namespace != self.get_namespace().rstrip("/"):
+                continue
             values = {item.key: item.value for item in status.values}
-            self.diagnostics[status.name.rpartition("/")[2]] = {"message": status.message, **values}
+            self.diagnostics[name] = {"message": status.message, **values}
 
 
 def _newest_ns(recorded: deque[bytes]) -> int:
