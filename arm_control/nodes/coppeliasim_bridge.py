@@ -203,13 +203,13 @@ class CoppeliasimBridgeNode(PlantNode[CoppeliasimBridgeParameters]):
         if X is None or last is None or not _has_moved(X, last):
             return
         self._target = X
-        self._targets.publish(ros.pose_stamped(X, self.model.base, self.stamp_ns))
+        self._targets.publish(ros.pose_stamped(X, self.frame(self.model.base), self.stamp_ns))
 
     def _obstacles(self) -> MarkerArray:
         message, shapes = MarkerArray(), self.simulator.obstacles
         for number, ((_, shape), X_BO) in enumerate(zip(shapes, self.simulator.X_BO, strict=True)):
             marker = ros.marker(Obstacle(shape, X_BO))
-            marker.header.stamp, marker.header.frame_id = ros.time(self.stamp_ns), self.model.base
+            marker.header.stamp, marker.header.frame_id = ros.time(self.stamp_ns), self.frame(self.model.base)
             marker.ns, marker.id = "coppeliasim", number
             message.markers.append(marker)
         return message

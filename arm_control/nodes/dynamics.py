@@ -81,8 +81,8 @@ class DynamicsNode(ArmNode[DynamicsParameters]):
         Lambda = task_inertia(t.J, t.M, p.characteristic_length, p.singular_value)
         for name, values in zip(self.MATRICES, (t.J, t.M, t.g, t.h, Lambda), strict=True):
             self._matrices[name].publish(ros.multi_array(values))
-        self._pose.publish(ros.pose_stamped(t.X_WE, self.model.base, state.stamp_ns))
-        self._twist.publish(ros.twist_stamped(t.V_WE, self.model.base, state.stamp_ns))
+        self._pose.publish(ros.pose_stamped(t.X_WE, self.frame(self.model.base), state.stamp_ns))
+        self._twist.publish(ros.twist_stamped(t.V_WE, self.frame(self.model.base), state.stamp_ns))
         self._rate.tick()
 
     def health(self) -> tuple[bytes, str, dict[str, object]]:

@@ -133,8 +133,8 @@ class IlqrNode(ArmNode[IlqrNodeParameters]):
         self._published, self._published_ns = plan, stamp_ns
         knots = np.linspace(0, len(plan.us), min(POSES, len(plan.us) + 1)).round().astype(int)
         poses = [self.model.pose(plan.xs[k, : self.model.nv]) for k in knots]
-        line = ros.line_marker(np.array([X.p for X in poses]), self.model.base, plan.stamp_ns)
-        path = ros.pose_array(poses, self.model.base, plan.stamp_ns)
+        line = ros.line_marker(np.array([X.p for X in poses]), self.frame(self.model.base), plan.stamp_ns)
+        path = ros.pose_array(poses, self.frame(self.model.base), plan.stamp_ns)
         return [(self._path, path), (self._markers, MarkerArray(markers=[line]))]
 
 

@@ -294,7 +294,7 @@ class ViewerNode(ArmNode[ViewerParameters]):
 
     def _pose_of(self, frame: str) -> Pose:
         """Return the pose of a link in the newest state; an empty name is the base."""
-        return self.model.pose(self.q, link_of(frame, self.model))
+        return self.model.pose(self.q, link_of(self.link(frame), self.model))
 
     def _drawing_pose_of(self, frame: str) -> Pose:
         """Return the pose of a frame for drawings: as on TF, ``world`` is the base if no link has that name."""

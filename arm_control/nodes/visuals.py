@@ -13,7 +13,8 @@ Obstacles and plans have topics of their own (``obstacles``, ``plan_markers``, `
 
 The transforms are those of robot_state_publisher, joint by joint: links behind fixed joints on ``/tf_static``, links
 behind movable joints on ``/tf``. So each of the two nodes can take over from the other: a fixed link that is sent on
-``/tf`` only once is lost to every listener when its publisher stops.
+``/tf`` only once is lost to every listener when its publisher stops. Arms in several namespaces have frames of
+their own, by ``frame_prefix``: then a publisher in another namespace counts as that of another arm.
 """
 
 from __future__ import annotations
@@ -131,7 +132,7 @@ class VisualsNode(ArmNode[VisualsParameters]):
 
     def _send_transforms(self, state: Measurement) -> None:
         """Send each state once, and an unchanged one once a second for late subscribers; yield to another publisher."""
-        if self.count_publishers(self._tf.topic_name) > 1:
+        if self._has_rival():
             self._sent = None
             return
         if self._sent is None:
@@ -141,6 +142,14 @@ class VisualsNode(ArmNode[VisualsParameters]):
         if now != self._sent:
             self._tf.publish(TFMessage(transforms=self.transforms(state, fixed=False)))
         self._sent = now
+
+    def _has_rival(self) -> bool:
+        """Whether another node publishes these transforms: any, or with a prefix one in this namespace."""
+        topic = self._tf.topic_name
+        if self.count_publishers(topic) <= 1 or not self.parameters.frame_prefix:
+            return self.count_publishers(topic) > 1
+        namespaces = [publisher.node_namespace for publisher in self.get_publishers_info_by_topic(topic)]
+        return namespaces.count(self.get_namespace()) > 1
 
     def _on_state(self, state: Measurement) -> None:
         if state.is_restart:
@@ -186,7 +195,7 @@ class VisualsNode(ArmNode[VisualsParameters]):
             drawn[-1].ns = "trace"
         clear = Marker(action=Marker.DELETEALL)  # earlier markers must not stay
         for marker in (clear, *drawn):
-            marker.header.frame_id = self.model.base
+            marker.header.frame_id = self.frame(self.model.base)
             marker.header.stamp = ros.time(state.stamp_ns)
         return [clear, *drawn]
 
@@ -204,9 +213,10 @@ class VisualsNode(ArmNode[VisualsParameters]):
 
     def world(self) -> list[TransformStamped]:
         """Return the transform of the base in ``world``; none when the URDF may have it."""
-        if self.parameters.arm.base or "world" in self.model.frames:
+        root = self.frame("world" if "world" in self.model.frames else self.model.base)
+        if self.parameters.arm.base or root == "world":
             return []
-        return [ros.transform_stamped(Pose.identity(), "world", self.model.base, 0)]
+        return [ros.transform_stamped(Pose.identity(), "world", root, 0)]
 
     def transforms(self, state: Measurement, fixed: bool) -> list[TransformStamped]:
         """Return the transforms of links in their parents.
@@ -220,9 +230,10 @@ class VisualsNode(ArmNode[VisualsParameters]):
         """
         X = {link: self.model.pose(state.q, link) for link in self.model.frames}
         joints = [joint for joint in self.model.urdf.robot.joints if (joint.type == "fixed") is fixed]
+        X_PC = [X[joint.parent].inverse() @ X[joint.child] for joint in joints]
         return [
-            ros.transform_stamped(X[joint.parent].inverse() @ X[joint.child], joint.parent, joint.child, state.stamp_ns)
-            for joint in joints
+            ros.transform_stamped(X, self.frame(joint.parent), self.frame(joint.child), state.stamp_ns)
+            for X, joint in zip(X_PC, joints, strict=True)
         ]
 
 

@@ -228,6 +228,35 @@ def test_robot_state_publisher_goes_before_and_is_replaced_when_it_goes(sending:
     assert all(message.header.stamp == ros.time(0) for message in told)
 
 
+def test_two_arms_have_frames_of_their_own(sending: VisualsNode, monkeypatch: pytest.MonkeyPatch):
+    sending.parameters = sending.parameters.replace(frame_prefix="left/")
+    state = Measurement(0, Q, np.zeros(6), 0.0)
+    sending._on_state(state)
+    (world,) = sending.world()
+    assert (world.header.frame_id, world.child_frame_id) == ("world", "left/base_link")
+    for message in [*sending.transforms(state, fixed=True), *sending.transforms(state, fixed=False)]:
+        assert message.header.frame_id.startswith("left/")
+        assert message.child_frame_id.startswith("left/")
+    assert {marker.header.frame_id for marker in sending.markers(state, np.zeros(3))} == {"left/base_link"}
+    publishers = [SimpleNamespace(node_namespace=namespace) for namespace in ("/", "/right")]
+    monkeypatch.setattr(sending, "get_publishers_info_by_topic", lambda _: publishers)
+    sending.senders = 2
+    assert send(sending, 1) == (1, 1), "another arm publishes there, too"
+    publishers.append(publishers[0])
+    assert send(sending, 2) == (0, 0), "robot_state_publisher of this arm"
+
+
+def test_a_goal_may_name_its_frame_with_the_prefix_or_without(node: VisualsNode):
+    node.parameters = node.parameters.replace(frame_prefix="left/")
+    goals = node._goals
+    for number, frame in enumerate(("left/base_link", "base_link", "left/tool0"), start=1):
+        (_, take), *_ = node.control_path.subscriptions
+        take(ros.pose_stamped(Pose(TURNED, np.zeros(3)), frame, number), {"source_timestamp": number})
+        assert len(goals) == number
+    take(ros.pose_stamped(Pose(TURNED, np.zeros(3)), "right/tool0", 9), {"source_timestamp": 9})
+    assert len(goals) == number, "a frame of another arm"
+
+
 def test_another_robot_has_other_fixed_links(sending: VisualsNode):
     send(sending, 1)
     sending.take_model(urdf_path("panda").read_text())

@@ -65,6 +65,7 @@ class GoalSubscription:
     def _take(self, topic: str, message: Any, info: dict[str, Any]) -> None:
         if self._duplicates.is_duplicate(info):
             return
+        message.header.frame_id = self._node.link(message.header.frame_id)
         try:
             self._add(topic, message)
         except ArmControlError as error:

@@ -59,7 +59,7 @@ class ObstaclePublisher:
         """Publish the updates for a state with this stamp [ns]."""
         for time_ns, updates in self._schedule.updates(stamp_ns):
             own = [update for update in updates if update.number not in self._handed_over]
-            self._markers.publish(ros.markers(own, self._node.model.base, time_ns))
+            self._markers.publish(ros.markers(own, self._node.frame(self._node.model.base), time_ns))
 
     def _on_obstacles(self, message: MarkerArray, info: dict[str, Any]) -> None:
         """Hand over the obstacles that another publisher has moved."""

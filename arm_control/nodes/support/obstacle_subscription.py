@@ -82,6 +82,9 @@ class ObstacleSubscription:
 
     def on_obstacles(self, message: MarkerArray, _: dict[str, Any]) -> None:
         """Take markers."""
+        if self._node.parameters.frame_prefix:
+            for marker in message.markers:
+                marker.header.frame_id = self._node.link(marker.header.frame_id)
         for error in self._tracker.update(message):
             self._node.rejections.add("obstacles", error)
 

@@ -57,6 +57,9 @@ class PageNode(Protocol):
     def is_alone(self) -> bool:
         """Whether no other node drives the arm, for a while."""
 
+    def frame(self, link: str) -> str:
+        """Return the name of a link's frame in messages."""
+
     def has_company(self) -> bool:
         """Return whether another node drives the arm now."""
 
@@ -142,7 +145,8 @@ class PageCommandRunner:
         """Publish what is due now."""
         now = time.monotonic()
         if self._target is not None and now - self._target_time >= MIN_PERIOD:
-            self._target_publisher.publish(ros.pose_stamped(self._target, self._node.model.base, 0))
+            base = self._node.frame(self._node.model.base)
+            self._target_publisher.publish(ros.pose_stamped(self._target, base, 0))
             self._target = None
             self._target_time = now
         self._publish_due_obstacles(now)
@@ -199,7 +203,7 @@ class PageCommandRunner:
 
     def _set_obstacle(self, key: tuple[str, int], marker: Marker) -> None:
         marker.ns, marker.id = key
-        marker.header.frame_id = self._node.model.base
+        marker.header.frame_id = self._node.frame(self._node.model.base)
         marker.lifetime = ros.duration(LIFETIME if key[0] == NAMESPACE else 0.0)
         self._own_obstacles[key] = marker
         self._changed.add(key)
