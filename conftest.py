@@ -19,7 +19,7 @@ REAL_TIME_FIXTURES = {"moving", "moving_alert"}
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # of a shell's background job; nodes would inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-collect_ignore = [] if find_spec("launch_ros") else ["arm_control/app/launch_description.py"]  # launch is not on PyPI
+collect_ignore_glob = [] if find_spec("launch_ros") else ["arm_control/app/launch_*.py"]  # launch is not on PyPI
 
 if "ARM_CONTROL_CACHE" not in os.environ:  # a cache that all processes of this run share, and no other run
     os.environ["ARM_CONTROL_CACHE"] = tempfile.mkdtemp(prefix="arm_control_test_")

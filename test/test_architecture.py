@@ -53,8 +53,9 @@ FOREIGN = {
     "*_msgs": ("nodes.*",),
     "*_interfaces": ("nodes.*",),
     "std_srvs": ("nodes.*",),
-    "launch": ("app.launch_description",),
-    "launch_ros": ("app.launch_description",),
+    "ament_index_python": ("app.launch_description",),
+    "launch": ("app.launch_description", "app.launch_nodes"),
+    "launch_ros": ("app.launch_description", "app.launch_nodes"),
 }
 
 

@@ -1,29 +1,30 @@
 """Launch descriptions of the scenarios, for the files in ``launch/``.
 
-This is the only module that imports ``launch`` and ``launch_ros``; both are part of a ROS 2
-installation. The nodes of a scenario are in ``config/scenarios``, so that ``ros2 launch`` and
-``arm_control run`` start the same nodes with the same parameters.
+Only this module and :mod:`arm_control.app.launch_nodes` import ``launch`` and ``launch_ros``; both are part of a ROS 2
+installation. The nodes of a scenario are in ``config/scenarios``, so that ``ros2 launch`` and ``arm_control run`` start
+the same nodes with the same parameters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ament_index_python.packages import PackageNotFoundError, get_package_prefix
 from launch import LaunchContext, LaunchDescription
-from launch.actions import DeclareLaunchArgument, OpaqueFunction
-from launch.events.process import ProcessExited
+from launch.actions import DeclareLaunchArgument, LogInfo, OpaqueFunction
 from launch_ros.actions import Node
-from launch_ros.parameter_descriptions import ParameterValue
 
-from arm_control.core.files import share_path
-from arm_control.exceptions import NodeDied
-from arm_control.model.urdf.description import find_description, read_description
+from arm_control.app.launch_nodes import foreign_node, on_exit_of, own_node, robot_state_publisher, rviz
+from arm_control.app.torque_chain import DriverTopics, torque_remappings
+from arm_control.exceptions import ArmControlError
+from arm_control.model.urdf.description import find_description
+from arm_control.nodes.support.environment import check_environment, describe_reach
+from arm_control.nodes.tools.command_line_node import published_already
 from arm_control.simulation.scenario import SIMULATORS, Scenario, check_parameter_file
 
 _BOOLEAN = ("true", "false", "True", "False")
-_RVIZ_TOPICS = ("robot_description", "markers", "obstacles", "plan_markers", "planned_path", "dynamics/pose")
-"""Topics in the package's RViz file."""
+_DRIVER = DriverTopics()
 
 
 def scenario_launch_description(name: str = "") -> LaunchDescription:
@@ -41,9 +42,7 @@ def scenario_launch_description(name: str = "") -> LaunchDescription:
     Returns
     -------
     LaunchDescription
-        With the arguments ``robot``, ``simulator``, ``params_file``, ``namespace``, ``use_sim_time``,
-        ``targets``, ``variant``, ``real_time_factor``, ``paced``, ``rviz``, ``viewer`` and ``control``;
-        ``ros2 launch arm_control <name>.launch.py --show-args`` describes them.
+        With the arguments that ``ros2 launch arm_control <name>.launch.py --show-args`` describes.
 
     Raises
     ------
@@ -53,7 +52,8 @@ def scenario_launch_description(name: str = "") -> LaunchDescription:
     Notes
     -----
     With ``simulator:=none``, ``joint_states`` and ``robot_description`` come from the robot's driver and
-    from robot_state_publisher, or from another simulator. The nodes wait for both.
+    from robot_state_publisher, or from another simulator. The nodes wait for both, and the node ``gate`` stands before
+    the driver. Simulated time begins when the controller knows its targets. All nodes end with the launch.
     """
     scenario = Scenario.load(name) if name else None
     return LaunchDescription([*_arguments(scenario), OpaqueFunction(function=_nodes, args=[scenario])])
@@ -86,7 +86,23 @@ def _arguments(scenario: Scenario | None) -> list[DeclareLaunchArgument]:
             default_value="",
             description="ROS parameter file, such as config/osc.yaml; it replaces the scenario's values. Empty: none.",
         ),
-        DeclareLaunchArgument("namespace", default_value="", description="Namespace of all nodes; empty: none."),
+        DeclareLaunchArgument(
+            "gate",
+            default_value="auto",
+            choices=("auto", *_BOOLEAN),
+            description="Whether the node gate stands between controller and driver. auto: with simulator:=none.",
+        ),
+        DeclareLaunchArgument(
+            "command_topic",
+            default_value=_DRIVER.commands,
+            description="Topic on which the driver gets joint effort, with stamps; with simulator:=none.",
+        ),
+        DeclareLaunchArgument(
+            "effort_topic",
+            default_value=_DRIVER.efforts,
+            description="Topic on which an effort controller of ros2_control gets its array; with simulator:=none.",
+        ),
+        *_name_arguments(),
         DeclareLaunchArgument(
             "use_sim_time",
             default_value="false",
@@ -112,50 +128,117 @@ def _arguments(scenario: Scenario | None) -> list[DeclareLaunchArgument]:
     ]
 
 
+def _name_arguments() -> list[DeclareLaunchArgument]:
+    return [
+        DeclareLaunchArgument("namespace", default_value="", description="Namespace of all nodes; empty: none."),
+        DeclareLaunchArgument(
+            "frame_prefix",
+            default_value="auto",
+            description="Prefix of the frames in transforms and markers, as that of robot_state_publisher. auto: the"
+            " namespace and a slash.",
+        ),
+    ]
+
+
+def is_true(text: str) -> bool:
+    """Return whether a launch argument is true."""
+    return text.lower() == "true"
+
+
 def _switch(name: str, purpose: str) -> DeclareLaunchArgument:
     return DeclareLaunchArgument(name, default_value="false", choices=_BOOLEAN, description=f"Whether {purpose}")
 
 
-def _nodes(context: LaunchContext, scenario: Scenario | None) -> list[Node]:
-    """Return the scenario's nodes, with the launch arguments."""
+def _nodes(context: LaunchContext, scenario: Scenario | None) -> list[LogInfo | Node]:
+    """Return the scenario's nodes, with the launch arguments, after all checks that need no process of theirs."""
     values = context.launch_configurations
-    scenario = scenario or Scenario.load(values["scenario"])
-    scenario = scenario.with_options(
-        variant=values["variant"],
-        robot=values["robot"],
-        simulator=values["simulator"],
-        targets=_is_true(values["targets"]),
-        real_time_factor=float(values["real_time_factor"] or 0.0),
-        paced=_is_true(values["paced"]),
-    )
+    scenario = _with_arguments(scenario or Scenario.load(values["scenario"]), values)
     if values["params_file"]:
         check_parameter_file(values["params_file"], scenario.nodes, values["namespace"])
     if scenario.simulator:
         find_description(scenario.robot)  # an error before the first process
-    clock = {"use_sim_time": _is_true(values["use_sim_time"])}
+    driver = _DRIVER if scenario.simulator else DriverTopics(values["command_topic"], values["effort_topic"])
+    clock = {"use_sim_time": is_true(values["use_sim_time"])}
     files = [values["params_file"]] if values["params_file"] else []
+    remappings = torque_remappings(scenario.nodes, driver)
     nodes = [
-        _own_node(node, values["namespace"], parameters | clock, *files, on_exit=_on_exit)
-        for node, parameters in scenario.nodes.items()
+        own_node(name, values, parameters | clock, *files, on_exit=on_exit_of(name, scenario), renamed=remappings[name])
+        for name, parameters in scenario.nodes.items()
     ]
-    return [*nodes, *_display_nodes(scenario, values, clock)]
+    nodes += _display_nodes(scenario, values, clock)
+    _require_packages(nodes)
+    check_environment()
+    _refuse_second_launch(scenario, values["namespace"], driver)
+    return [LogInfo(msg=describe_reach()), *nodes]
+
+
+def _with_arguments(scenario: Scenario, values: Mapping[str, str]) -> Scenario:
+    """Return a scenario with the launch arguments."""
+    has_gate = values["simulator"] == "none" if values["gate"] == "auto" else is_true(values["gate"])
+    return scenario.with_options(
+        variant=values["variant"],
+        robot=values["robot"],
+        simulator=values["simulator"],
+        targets=is_true(values["targets"]),
+        real_time_factor=float(values["real_time_factor"] or 0.0),
+        paced=is_true(values["paced"]),
+        gate=has_gate,
+        awaits_controller=True,
+    )
+
+
+def _require_packages(nodes: Iterable[Node]) -> None:
+    """Refuse to start anything where a package is missing.
+
+    Raises
+    ------
+    ArmControlError
+        With the names of the packages.
+    """
+    missing = [name for name in dict.fromkeys(node.node_package for node in nodes) if not _is_installed(name)]
+    if missing:
+        packages = " ".join(f"ros-$ROS_DISTRO-{name.replace('_', '-')}" for name in missing)
+        raise ArmControlError(f"nothing was started: not installed: {', '.join(missing)} (apt install {packages})")
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        get_package_prefix(package)
+    except PackageNotFoundError:
+        return False
+    return True
+
+
+def _refuse_second_launch(scenario: Scenario, namespace: str, driver: DriverTopics) -> None:
+    """Refuse to start where another node simulates or drives the arm: the messages would mix.
+
+    Raises
+    ------
+    ArmControlError
+        With the topic, and the nodes that publish it.
+    """
+    topics = ["joint_states"] if scenario.simulator else []
+    topics += [*driver, "effort_in"] if scenario.controller or "gate" in scenario.nodes else []
+    place = f"/{namespace.strip('/')}/" if namespace.strip("/") else "/"
+    absolute = [topic if topic.startswith("/") else place + topic for topic in topics]
+    if found := published_already(absolute):
+        raise ArmControlError(f"{found}: end it, or choose another ROS_DOMAIN_ID or namespace")
 
 
 def _display_nodes(scenario: Scenario, values: Mapping[str, str], clock: dict[str, Any]) -> list[Node]:
     """Return the nodes that show the arm; the launch goes on when they end."""
-    namespace = values["namespace"]
     arm = scenario.arm()
-    has_rviz = _is_true(values["rviz"])
-    has_viewer = _is_true(values["viewer"])
+    has_rviz = is_true(values["rviz"])
+    has_viewer = is_true(values["viewer"])
     nodes = []
     if has_rviz and values["simulator"] != "none":
-        nodes += _robot_state_publisher(scenario.robot, namespace, {"use_sim_time": True})
+        nodes.append(robot_state_publisher(scenario.robot, values, {"use_sim_time": True}))
     if has_rviz or has_viewer:
-        nodes.append(_own_node("visuals", namespace, arm | clock))
+        nodes.append(own_node("visuals", values, arm | clock))
     if has_rviz:
-        nodes.append(_rviz(namespace, {"use_sim_time": values["simulator"] != "none"}))
+        nodes.append(rviz(values, {"use_sim_time": values["simulator"] != "none"}))
     if has_viewer:
-        nodes.append(_own_node("viewer", namespace, arm | {"control": _is_true(values["control"])} | clock))
+        nodes.append(own_node("viewer", values, arm | {"control": is_true(values["control"])} | clock))
     return nodes
 
 
@@ -181,75 +264,22 @@ def view_launch_description() -> LaunchDescription:
             "rviz", default_value="true", choices=_BOOLEAN, description="Whether to start RViz and the nodes it needs."
         ),
         DeclareLaunchArgument("rviz_config", default_value="", description="RViz file; empty: that of the package."),
-        DeclareLaunchArgument("namespace", default_value="", description="Namespace of all nodes; empty: none."),
+        *_name_arguments(),
         _switch("viewer", "to start the page in the browser, which has sliders when RViz is off."),
     ]
     return LaunchDescription([*arguments, OpaqueFunction(function=_view_nodes)])
 
 
-def _view_nodes(context: LaunchContext) -> list[Node]:
+def _view_nodes(context: LaunchContext) -> list[LogInfo | Node]:
     values = context.launch_configurations
-    namespace = values["namespace"]
-    nodes = _robot_state_publisher(values["robot"], namespace, {})
-    if _is_true(values["rviz"]):
-        sliders = "joint_state_publisher_gui" if _is_true(values["jsp_gui"]) else "joint_state_publisher"
-        nodes.append(Node(package=sliders, executable=sliders, name=sliders, namespace=namespace))
-        nodes.append(_own_node("visuals", namespace, {}))
-        nodes.append(_rviz(namespace, {}, values["rviz_config"]))
-    if _is_true(values["viewer"]):
-        nodes.append(_own_node("viewer", namespace, {"control": True}))
-    return nodes
-
-
-def _own_node(
-    name: str, namespace: str, values: dict[str, Any], *files: str, on_exit: Callable[..., Any] | None = None
-) -> Node:
-    """Return a node of this package, with its parameters and parameter files."""
-    return Node(
-        package="arm_control",
-        executable=name,
-        name=name,
-        namespace=namespace,
-        parameters=[_launch_parameters(values), *files],
-        output="screen",
-        on_exit=on_exit,
-    )
-
-
-def _robot_state_publisher(robot: str, namespace: str, values: dict[str, Any]) -> list[Node]:
-    description = ParameterValue(read_description(robot), value_type=str)
-    name = "robot_state_publisher"
-    parameters = [{"robot_description": description, **values}]
-    return [Node(package=name, executable=name, name=name, namespace=namespace, parameters=parameters)]
-
-
-def _rviz(namespace: str, values: dict[str, Any], config: str = "") -> Node:
-    """Return RViz; the topics of an ``.rviz`` file have no namespace, so they are remapped into this one."""
-    return Node(
-        package="rviz2",
-        executable="rviz2",
-        name="rviz2",
-        namespace=namespace,
-        arguments=["-d", config or str(share_path("rviz", "arm.rviz"))],
-        parameters=[values],
-        remappings=[(f"/{topic}", topic) for topic in _RVIZ_TOPICS],
-    )
-
-
-def _is_true(text: str) -> bool:
-    return text.lower() == "true"
-
-
-def _launch_parameters(values: dict[str, Any]) -> dict[str, Any]:
-    """Return parameters for launch_ros, which cannot pass an empty list and reads plain text as YAML."""
-    return {
-        key: ParameterValue(value, value_type=str) if isinstance(value, str) else value
-        for key, value in values.items()
-        if value not in ([], ())
-    }
-
-
-def _on_exit(event: ProcessExited, context: LaunchContext) -> None:
-    """End the launch when a node has ended by itself; only an exception gives an exit status."""
-    if not context.is_shutdown:
-        raise NodeDied(f"{event.action.node_name} ended with exit status {event.returncode}")
+    nodes = [robot_state_publisher(values["robot"], values, {})]
+    if is_true(values["rviz"]):
+        sliders = "joint_state_publisher_gui" if is_true(values["jsp_gui"]) else "joint_state_publisher"
+        nodes.append(foreign_node(sliders, values))
+        nodes.append(own_node("visuals", values, {}))
+        nodes.append(rviz(values, {}, values["rviz_config"]))
+    if is_true(values["viewer"]):
+        nodes.append(own_node("viewer", values, {"control": True}))
+    _require_packages(nodes)
+    check_environment()
+    return [LogInfo(msg=describe_reach()), *nodes]

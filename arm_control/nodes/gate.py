@@ -9,17 +9,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
+from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from arm_control.control.effort_gate import GateParameters, GateState
-from arm_control.core.parameters import group
+from arm_control.core.parameters import group, parameter
 from arm_control.messages.fields import braked_frame
 from arm_control.messages.gate_process import Answers, GateProcess
 from arm_control.nodes.support.arm_node import IN_USE, ArmNode, ArmNodeParameters, run
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.diagnostics import OK, WARN, Diagnostics, GateStatePublisher, Rate
 from arm_control.nodes.support.qos import STATE
+from arm_control.nodes.support.sole_publisher import LOOKING_PERIOD, SolePublisher
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,9 @@ class GateNodeParameters(ArmNodeParameters):
     """Parameters of the node ``gate``."""
 
     gate: GateParameters = group(GateParameters)
+    publish_effort_array: bool = parameter(
+        True, "also publish effort_controller/commands, for ros2_control's effort controllers"
+    )
 
 
 class GateNode(ArmNode[GateNodeParameters]):
@@ -37,12 +44,20 @@ class GateNode(ArmNode[GateNodeParameters]):
         self._rate = Rate()
         self._process: GateProcess | None = None
         self._commands = self.create_publisher(JointState, "joint_commands", self.state_qos())
-        self._array = self.create_publisher(Float64MultiArray, "effort_controller/commands", STATE)
+        self._array = self._make_array_publisher()
+        self._sole = SolePublisher(self, [self._commands, *([] if self._array is None else [self._array])])
+        self._rivals = ""
         self._state = GateStatePublisher(self)
         self.why_model_stays = lambda: "" if self._process is None or self._process.may_take_model else IN_USE
         self.serve_enable(lambda: None if self._process is None else self._process.gate, self._on_enabled)
         self._diagnostics = Diagnostics(self)
+        self.create_timer(LOOKING_PERIOD, self._look_for_rivals, clock=Clock(clock_type=ClockType.STEADY_TIME))
         self.find_model()
+
+    def _make_array_publisher(self) -> Publisher | None:
+        if not self.parameters.publish_effort_array:
+            return None
+        return self.create_publisher(Float64MultiArray, "effort_controller/commands", STATE)
 
     def on_model(self, first: bool) -> None:
         """Make the gate for this robot and listen."""
@@ -67,6 +82,16 @@ class GateNode(ArmNode[GateNodeParameters]):
         assert self._process is not None
         self._publish(self._process.look())
 
+    def _look_for_rivals(self) -> None:
+        """Brake where another node commands the driver, too: what the gate lets through is not what the driver gets."""
+        if self._process is None:
+            return
+        before, self._rivals = self._rivals, self._sole.rivals()
+        if self._rivals:
+            self._process.gate.brake(self._rivals)
+        if self._rivals not in ("", before):
+            self.get_logger().error(f"braking: {self._rivals}")
+
     def _on_enabled(self) -> None:
         assert self._process is not None
         self._process.release()
@@ -77,7 +102,8 @@ class GateNode(ArmNode[GateNodeParameters]):
             if output.state is GateState.BRAKED:
                 message.header.frame_id = braked_frame(output.reason)
             self._commands.publish(message)
-            self._array.publish(Float64MultiArray(data=message.effort))
+            if self._array is not None:
+                self._array.publish(Float64MultiArray(data=message.effort))
             self._rate.tick()
             self._state.publish(output)
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
+import shutil
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -88,9 +91,9 @@ def test_a_launch_file_starts_the_scenario_of_its_name_and_nothing_else(path: Pa
     assert calls == [f"scenario_launch_description({name})"]
 
 
-def test_only_one_module_of_the_package_imports_launch():
-    importers = [path for path in (REPO / "arm_control").rglob("*.py") if imports_of(path) & {"launch", "launch_ros"}]
-    assert importers == [REPO / "arm_control" / "app/launch_description.py"]
+def test_only_two_modules_of_the_package_import_launch():
+    importers = {path for path in (REPO / "arm_control").rglob("*.py") if imports_of(path) & {"launch", "launch_ros"}}
+    assert importers == {REPO / "arm_control" / "app" / f"launch_{name}.py" for name in ("description", "nodes")}
 
 
 @pytest.mark.parametrize("path", sorted((REPO / "rviz").glob("*.rviz")), ids=lambda path: path.name)
@@ -142,6 +145,8 @@ def test_package_xml_depends_on_everything_that_is_imported():
 
 # -- under the real launch ------------------------------------------------------------------------
 
+PACKAGES = ("robot_state_publisher", "rviz2", "joint_state_publisher", "joint_state_publisher_gui")
+"""Packages of others that are started."""
 USER_FILE = "osc:\n  ros__parameters:\n    kp_linear: 150.0\n"
 
 
@@ -176,6 +181,12 @@ class Launched:
             else:
                 self._visit(entity.visit(self.context))
 
+    def remappings(self, name: str) -> set[str]:
+        """The remappings of a node's topics."""
+        words = self.words(name)
+        renamed = {words[i + 1] for i, word in enumerate(words) if word == "-r"}
+        return {one for one in renamed if one and not one.startswith("__")}
+
     def words(self, name: str) -> list[str]:
         """The command line of a node."""
         return ["".join(getattr(part, "text", "") for part in word) for word in self.nodes[name].cmd]
@@ -193,10 +204,22 @@ class Launched:
         return {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
 
 
+def file_option(words: list[str]) -> list[str]:
+    """RViz's option with its file."""
+    at = words.index("-d")
+    return words[at : at + 2]
+
+
 @pytest.fixture
-def launched(monkeypatch: pytest.MonkeyPatch):
+def launched(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory):
     """Make a :class:`Launched` of a launch file with launch arguments."""
     pytest.importorskip("launch_ros", reason="launch_ros is part of a ROS 2 installation, and not on PyPI")
+    index = tmp_path_factory.mktemp("prefix")
+    (index / "share/ament_index/resource_index/packages").mkdir(parents=True)
+    for package in ("arm_control", *PACKAGES):
+        (index / "share/ament_index/resource_index/packages" / package).touch()
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(index))
+    monkeypatch.setattr("arm_control.app.launch_description.published_already", lambda _: "")
 
     def make(path: Path = REPO / "launch" / "ur5_osc.launch.py", **arguments: str) -> Launched:
         return Launched(path, monkeypatch, **arguments)
@@ -206,7 +229,7 @@ def launched(monkeypatch: pytest.MonkeyPatch):
 
 @pytest.mark.parametrize("path", LAUNCH_FILES, ids=lambda path: path.name)
 def test_a_launch_file_starts_the_nodes_of_the_scenario_with_its_parameters(path: Path, launched):
-    scenario = Scenario.load(path.name.removesuffix(".launch.py")).with_options()
+    scenario = Scenario.load(path.name.removesuffix(".launch.py")).with_options(awaits_controller=True)
     started = launched(path)
     assert list(started.nodes) == [f"/{name}" for name in scenario.nodes]
     for name, parameters in scenario.nodes.items():
@@ -219,7 +242,7 @@ def test_a_launch_file_starts_the_nodes_of_the_scenario_with_its_parameters(path
 @pytest.mark.parametrize("name", scenario_names())
 def test_the_generic_file_starts_any_scenario(name: str, launched):
     started = launched(GENERIC, scenario=name)
-    wanted = Scenario.load(name).with_options().nodes
+    wanted = Scenario.load(name).with_options(awaits_controller=True).nodes
     assert list(started.nodes) == [f"/{node}" for node in wanted]
     for node, parameters in wanted.items():
         assert started.parameters(f"/{node}") == parameters | {"use_sim_time": False}
@@ -239,6 +262,7 @@ def test_every_launch_argument_is_described(launched):
     arguments = {a.name: a for a in launched().description.get_launch_arguments()}
     own = {"robot", "simulator", "params_file", "namespace", "use_sim_time", "targets", "variant"}
     own |= {"real_time_factor", "paced", "rviz", "viewer", "control"}
+    own |= {"gate", "command_topic", "effort_topic", "frame_prefix"}
     assert set(arguments) == own
     assert {a.name for a in launched(GENERIC, scenario="ur5_osc").description.get_launch_arguments()} == own | {
         "scenario"
@@ -249,7 +273,7 @@ def test_every_launch_argument_is_described(launched):
 
 def test_without_a_simulator_nothing_publishes_the_robot(launched):
     started = launched(simulator="none", robot="nobody_asks", targets="False")
-    assert list(started.nodes) == ["/dynamics", "/osc"]
+    assert list(started.nodes) == ["/dynamics", "/osc", "/gate"]
     assert not any("robot_description" in started.parameters(name) for name in started.nodes)
 
 
@@ -290,9 +314,10 @@ def test_rviz_comes_with_what_it_needs(launched):
     assert list(started.nodes) == [*plain.nodes, *extra]
     assert '<robot name="ur5"' in started.parameters("/robot_state_publisher")["robot_description"]
     assert all(started.parameters(name)["use_sim_time"] is True for name in ("/robot_state_publisher", "/rviz2"))
-    assert started.words("/rviz2")[1:3] == ["-d", str(REPO / "rviz" / "arm.rviz")]
+    assert file_option(started.words("/rviz2")) == ["-d", str(REPO / "rviz" / "arm.rviz")]
     driven = launched(rviz="true", simulator="none", targets="false")
-    assert list(driven.nodes) == ["/dynamics", "/osc", "/visuals", "/rviz2"], "a driver brings robot_state_publisher"
+    driven_nodes = ["/dynamics", "/osc", "/gate", "/visuals", "/rviz2"]
+    assert list(driven.nodes) == driven_nodes, "a driver brings robot_state_publisher"
     assert driven.parameters("/rviz2")["use_sim_time"] is False
 
 
@@ -301,8 +326,7 @@ def test_rviz_shows_the_topics_of_its_own_namespace(launched):
     text = (REPO / "rviz" / "arm.rviz").read_text()
     topics = re.findall(r"Value: /(\S+)", text)
     for started in (launched(rviz="true", namespace="left"), launched(VIEW, namespace="left")):
-        words = started.words("/left/rviz2")
-        renamed = {words[i + 1] for i, word in enumerate(words) if word == "-r"}
+        renamed = started.remappings("/left/rviz2")
         assert renamed >= {f"/{topic}:={topic}" for topic in topics}, "a name without / is of the node's namespace"
 
 
@@ -335,8 +359,9 @@ def test_a_robot_is_shown_with_sliders(robot: str, launched):
     description = started.parameters("/robot_state_publisher")["robot_description"]
     assert f'<robot name="{robot or "ur4"}"' in description
     assert list(launched(VIEW, jsp_gui="false").nodes)[1] == "/joint_state_publisher"
-    assert started.words("/rviz2")[1:3] == ["-d", str(REPO / "rviz" / "arm.rviz")]
-    assert launched(VIEW, rviz_config="mine.rviz").words("/rviz2")[1:3] == ["-d", "mine.rviz"]
+    assert file_option(started.words("/rviz2")) == ["-d", str(REPO / "rviz" / "arm.rviz")]
+    mine = launched(VIEW, rviz_config="mine.rviz")
+    assert file_option(mine.words("/rviz2")) == ["-d", "mine.rviz"]
 
 
 def test_a_robot_is_shown_in_the_browser_without_rviz(launched):
@@ -412,8 +437,134 @@ def test_a_node_that_ends_ends_the_launch_with_its_name(launched):
     started = launched()
     details = {"name": "osc-3", "cmd": [], "cwd": None, "env": None, "pid": 1}
     event = ProcessExited(action=started.nodes["/osc"], returncode=2, **details)
-    on_exit = sys.modules["arm_control.app.launch_description"]._on_exit
+    on_exit = sys.modules["arm_control.app.launch_nodes"].end_launch
     with pytest.raises(NodeDied, match="/osc ended with exit status 2"):
         on_exit(event, started.context)
     started.context._set_is_shutdown(True)
     assert on_exit(event, started.context) is None
+
+
+# -- with a robot ---------------------------------------------------------------------------------
+
+
+def test_with_a_robot_the_gate_alone_reaches_the_driver(launched):
+    started = launched(simulator="none", targets="false", effort_topic="efforts", command_topic="/driver/commands")
+    assert started.remappings("/osc") == {"joint_commands:=effort_in"}
+    to_driver = {"joint_commands:=/driver/commands", "effort_controller/commands:=efforts"}
+    assert started.remappings("/gate") == to_driver
+    assert started.parameters("/osc")["publish_effort_array"] is False
+    assert started.parameters("/gate")["publish_effort_array"] is True
+
+
+def test_without_a_gate_the_controller_is_the_last(launched):
+    started = launched(simulator="none", targets="false", gate="false", effort_topic="efforts")
+    assert list(started.nodes) == ["/dynamics", "/osc"]
+    assert started.remappings("/osc") == {"effort_controller/commands:=efforts"}
+    assert started.parameters("/osc")["publish_effort_array"] is True
+
+
+def test_a_gate_may_stand_before_a_simulator(launched):
+    started = launched(gate="true", paced="true")
+    assert list(started.nodes) == ["/simulator", "/dynamics", "/osc", "/targets", "/gate"]
+    assert started.remappings("/osc") == {"joint_commands:=effort_in"}
+    assert started.parameters("/gate") == {"publish_effort_array": False, "lock_step": True, "use_sim_time": False}
+    assert not started.remappings("/simulator")
+
+
+def test_the_file_of_an_arm_serves_simulation_and_robot(launched, tmp_path: Path):
+    file = tmp_path / "my_arm.yaml"
+    names = ("/**", "/**/simulator", "/**/gate", "/**/osc")
+    file.write_text("".join(f"{name}: {{ros__parameters: {{tip: tool0}}}}\n" for name in names))
+    for arguments in ({}, {"simulator": "none"}, {"simulator": "none", "gate": "false"}):
+        started = launched(params_file=str(file), targets="false", **arguments)
+        assert all(started.files(name)[-1] == file for name in started.nodes)
+
+
+def test_with_a_robot_only_the_end_of_the_last_node_ends_the_launch(launched):
+    def ending(started: Launched) -> list[str]:
+        ends = {name: node._ExecuteLocal__on_exit.__name__ for name, node in started.nodes.items()}
+        return [name for name, function in ends.items() if function == "end_launch"]
+
+    assert ending(launched()) == ["/simulator", "/dynamics", "/osc", "/targets"]
+    assert ending(launched(simulator="none")) == ["/gate"], "it brakes when the controller has ended"
+    assert ending(launched(simulator="none", gate="false")) == ["/osc"]
+
+
+def test_the_others_go_on_and_it_is_said(launched, monkeypatch: pytest.MonkeyPatch):
+    started, said = launched(simulator="none"), []
+    nodes = sys.modules["arm_control.app.launch_nodes"]
+    monkeypatch.setattr(nodes, "get_logger", lambda _: SimpleNamespace(error=said.append))
+    event = SimpleNamespace(action=started.nodes["/dynamics"], returncode=1)
+    nodes.stay_beside_robot(event, started.context)
+    started.context._set_is_shutdown(True)
+    nodes.stay_beside_robot(event, started.context)
+    goes_on = "the other nodes go on: end the launch with the arm at rest"
+    assert said == [f"/dynamics ended with exit status 1; {goes_on}"]
+
+
+# -- before the start, and at the end -------------------------------------------------------------
+
+
+def test_simulated_time_waits_for_the_targets_of_the_controller(launched):
+    simulator = launched().parameters("/simulator")
+    assert (simulator["start_paused"], simulator["awaited_targets"]) == (False, 1)
+    moving = launched(GENERIC, scenario="ur5_moving_obstacle").parameters("/simulator")
+    assert (moving["awaited_targets"], moving["awaited_obstacles"]) == (1, 1)
+    assert launched(targets="false").parameters("/simulator")["awaited_targets"] == 0, "the controller alone"
+
+
+@pytest.mark.parametrize("missing", [("rviz2",), ("robot_state_publisher", "rviz2"), ("arm_control",)])
+def test_packages_are_looked_up_before_anything_starts(missing: tuple[str, ...], launched):
+    index = Path(os.environ["AMENT_PREFIX_PATH"]) / "share/ament_index/resource_index/packages"
+    for package in missing:
+        (index / package).unlink()
+    with pytest.raises(ArmControlError, match=f"nothing was started: not installed: {', '.join(missing)} "):
+        launched(rviz="true")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "topics"),
+    [
+        ({}, "joint_states joint_commands effort_controller/commands effort_in"),
+        ({"simulator": "none", "command_topic": "/a"}, "/a effort_controller/commands effort_in"),
+    ],
+)
+@pytest.mark.parametrize("namespace", ["", "left"])
+def test_a_second_launch_of_an_arm_is_refused(
+    arguments: dict[str, str], topics: str, namespace: str, launched, monkeypatch: pytest.MonkeyPatch
+):
+    asked: list[str] = []
+
+    def find(names: list[str]) -> str:
+        asked.extend(names)
+        return f"{names[0]} is published already by /osc"
+
+    monkeypatch.setattr("arm_control.app.launch_description.published_already", find)
+    with pytest.raises(ArmControlError, match="is published already by /osc: end it, or choose another ROS_DOMAIN_ID"):
+        launched(namespace=namespace, **arguments)
+    place = f"/{namespace}/" if namespace else "/"
+    assert asked == [topic if topic.startswith("/") else place + topic for topic in topics.split()]
+
+
+def test_every_node_ends_with_the_launch(launched):
+    started = launched(rviz="true", viewer="true")
+    for name, node in started.nodes.items():
+        if node.node_package == "arm_control":
+            assert node.env is None
+            (pair,) = node.additional_env
+            assert ["".join(part.text for part in item) for item in pair] == ["ARM_CONTROL_PARENT", str(os.getpid())]
+        elif shutil.which("setpriv"):
+            assert "".join(part.text for part in node.process_description.prefix) == "setpriv --pdeathsig INT", name
+
+
+def test_a_namespace_is_the_prefix_of_the_frames(launched):
+    started = launched(namespace="/left", rviz="true")
+    own = [name for name, node in started.nodes.items() if node.node_package == "arm_control"]
+    for name in (*own, "/left/robot_state_publisher"):
+        assert started.parameters(name)["frame_prefix"] == "left/"
+    _, file = file_option(started.words("/left/rviz2"))
+    shown = yaml.safe_load(Path(file).read_text())["Visualization Manager"]["Displays"]
+    assert [display["TF Prefix"] for display in shown if display["Name"] == "Robot"] == ["left"]
+    chosen = launched(namespace="left", frame_prefix="a_")
+    assert chosen.parameters("/left/osc")["frame_prefix"] == "a_"
+    assert "frame_prefix" not in launched().parameters("/osc")

@@ -11,7 +11,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import PoseStamped
 from rig import HOME, LATCHED, spin_through_stalls, stamp, target
 from sensor_msgs.msg import JointState
-from std_msgs.msg import String
+from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool
 
 from arm_control import RobotModel, urdf_path
@@ -322,6 +322,21 @@ def test_a_command_may_come_one_period_before_its_state_but_not_from_the_future(
     send(alone.first, ur5, 5 * MS, 0.25)
     alone.spin(lambda: "effort_in refused: from the future: 2.0 ms ahead, allowed 1.0 ms" in alone.log("gate"))
     assert answers(alone)[-1] == (3 * MS, 0.75)
+
+
+def test_the_gate_brakes_where_another_node_commands_its_driver(alone, ur5):
+    show_state(alone, ur5, MS)
+    send(alone.first, ur5, MS, 0.5)
+    alone.spin(lambda: len(alone.commands) == 1)
+    for topic, kind in (("joint_commands", JointState), ("effort_controller/commands", Float64MultiArray)):
+        rival = alone.node.create_publisher(kind, topic, 10)
+        said = f"braking: /{topic} has other publishers than this gate: /test"
+        alone.spin(lambda said=said: said in alone.log("gate"), what=said)
+        reason = alone.call("gate/enable", SetBool.Request(data=False)).message
+        assert reason == said.removeprefix("braking: ")
+        alone.node.destroy_publisher(rival)
+        alone.spin(lambda topic=topic: alone.node.count_publishers(topic) == 1, what="the end of the rival")
+        assert alone.call("gate/enable", SetBool.Request(data=True)).message == "waiting for the first command"
 
 
 PATIENT = {"max_missed": 1000, "max_age": 5.0}

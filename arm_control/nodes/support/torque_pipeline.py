@@ -97,7 +97,10 @@ class TorquePipeline:
         self._states = 0
         self._commands = node.create_publisher(JointState, "joint_commands", node.state_qos())
         is_last = not self._commands.topic_name.endswith("/effort_in")  # else a gate stands before the driver
-        self._array = node.create_publisher(Float64MultiArray, "effort_controller/commands", STATE) if is_last else None
+        has_array = is_last and node.parameters.publish_effort_array
+        self._array = (
+            node.create_publisher(Float64MultiArray, "effort_controller/commands", STATE) if has_array else None
+        )
         self._goal_count = node.create_publisher(Float64, "controller_state/targets", LATCHED)
         self._figures: dict[str, Publisher] = {
             name: node.create_publisher(Float64, f"controller_state/{name}", STATE)
@@ -159,7 +162,7 @@ class TorquePipeline:
             self._node.rejections.add("joint_states", refused)
         if result is not None:
             self._now_ns = result.measurement.stamp_ns
-            if self._array is not None and self._node.parameters.publish_effort_array:
+            if self._array is not None:
                 self._array.publish(Float64MultiArray(data=command.effort))
             if result.refused is not None:
                 self._node.rejections.add("torque", result.refused)

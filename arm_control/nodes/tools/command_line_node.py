@@ -19,7 +19,9 @@ from std_srvs.srv import SetBool
 
 from arm_control.core.parameters import SavedParameter
 from arm_control.exceptions import InputError
-from arm_control.nodes.support.arm_node import ROS_OWN, check_environment
+from arm_control.nodes.support.arm_node import ROS_OWN
+from arm_control.nodes.support.environment import check_environment
+from arm_control.nodes.support.sole_publisher import full_names
 
 DISCOVERY_ROUNDS = 10
 """Discovery ends when two rounds find the same nodes, or after this many."""
@@ -61,7 +63,7 @@ class CommandLineNode:
     def __init__(self, name: str) -> None:
         check_environment()
         self._context = Context()
-        rclpy.init(context=self._context)
+        rclpy.init(args=[], context=self._context)
         self._node = Node(name, context=self._context, start_parameter_services=False)
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self._node)
@@ -126,6 +128,21 @@ class CommandLineNode:
         """
         self._node.create_subscription(message_type, topic, take, qos)
 
+    def find_publishers(self, topics: Sequence[str], seconds: float) -> dict[str, list[str]]:
+        """Return the full names of the nodes that publish topics, by topic; without topics that nobody publishes.
+
+        Parameters
+        ----------
+        topics : sequence of str
+            Full names of the topics.
+        seconds : float
+            Wall time for discovery, which ends with the first one [s].
+        """
+        self.spin_until(lambda: any(map(self._node.count_publishers, topics)), seconds)
+        published = [topic for topic in topics if self._node.count_publishers(topic)]
+        self.spin_until(lambda: all(full_names(self._node, topic) for topic in published), seconds)
+        return {topic: full_names(self._node, topic) for topic in published}
+
     def call(self, service_type: Any, service: str, request: Any, seconds: float = ANSWER_TIME) -> Any:
         """Call a service and wait for the response.
 
@@ -167,6 +184,22 @@ class CommandLineNode:
         while not condition() and time.monotonic() < end:
             self._executor.spin_once(timeout_sec=0.02)
         return condition()
+
+
+def published_already(topics: Sequence[str], seconds: float = 1.0) -> str:
+    """Return which of some topics has a publisher, and which node that is; empty where none has.
+
+    Parameters
+    ----------
+    topics : sequence of str
+        Full names of the topics.
+    seconds : float
+        Wall time for discovery [s].
+    """
+    with CommandLineNode("arm_control_start") as looking:
+        found = looking.find_publishers(topics, seconds)
+    owners = {topic: ", ".join(names) or "a node" for topic, names in found.items()}
+    return next((f"{topic} is published already by {owner}" for topic, owner in owners.items()), "")
 
 
 # -- gates ---------------------------------------------------------------------------------------------

@@ -1,0 +1,56 @@
+"""The way of torque through the nodes of a scenario, as remappings: controller, avoidance, gate, driver."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection
+from typing import NamedTuple
+
+from arm_control.simulation.scenario import CONTROLLERS
+
+Remapping = tuple[str, str]
+"""A topic, and its new name."""
+
+
+class DriverTopics(NamedTuple):
+    """What whoever moves the arm listens to.
+
+    Attributes
+    ----------
+    commands : str
+        Topic with ``JointState``.
+    efforts : str
+        Topic with ``Float64MultiArray``.
+    """
+
+    commands: str = "joint_commands"
+    efforts: str = "effort_controller/commands"
+
+
+def torque_remappings(nodes: Collection[str], driver: DriverTopics) -> dict[str, list[Remapping]]:
+    """Return the remappings with which each node hears the one before it, and the last one alone the driver.
+
+    Parameters
+    ----------
+    nodes : collection of str
+        Names of the nodes.
+    driver : DriverTopics
+        The topics of the driver.
+    """
+    outputs = dict.fromkeys(CONTROLLERS, "joint_commands") | {"obstacle_avoidance": "effort_out"}
+    outputs["gate"] = "joint_commands"
+    chain = [node for node in outputs if node in nodes]
+    remappings: dict[str, list[Remapping]] = {node: [] for node in nodes}
+    for node, after in itertools.pairwise(chain):
+        link = "effort_out" if node == "obstacle_avoidance" else "effort_in"
+        remappings[node] += _renamed(outputs[node], link)
+        remappings[after] += _renamed("effort_in", link)
+    if chain:
+        renamed = _renamed(outputs[chain[-1]], driver.commands)
+        renamed += _renamed("effort_controller/commands", driver.efforts)
+        remappings[chain[-1]] += renamed
+    return remappings
+
+
+def _renamed(topic: str, name: str) -> list[Remapping]:
+    return [(topic, name)] if topic != name else []

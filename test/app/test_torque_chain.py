@@ -1,0 +1,31 @@
+"""The way of torque through the nodes of a scenario."""
+
+from __future__ import annotations
+
+import pytest
+
+from arm_control.app.torque_chain import DriverTopics, torque_remappings
+
+ROBOT = DriverTopics("driver/commands", "driver/efforts")
+TO_ROBOT = [("joint_commands", "driver/commands"), ("effort_controller/commands", "driver/efforts")]
+
+
+@pytest.mark.parametrize("controller", ["osc", "joint", "ilqr"])
+def test_the_last_node_alone_reaches_the_driver(controller: str):
+    to_gate = [("joint_commands", "effort_in")]
+    assert torque_remappings([controller, "dynamics"], ROBOT) == {controller: TO_ROBOT, "dynamics": []}
+    assert torque_remappings(["gate", controller], ROBOT) == {controller: to_gate, "gate": TO_ROBOT}
+    assert torque_remappings(["gate", controller], DriverTopics()) == {controller: to_gate, "gate": []}
+
+
+def test_avoidance_stands_between_controller_and_gate():
+    chain = torque_remappings(["osc", "gate", "obstacle_avoidance"], ROBOT)
+    assert chain["osc"] == [("joint_commands", "effort_in")]
+    assert chain["obstacle_avoidance"] == []
+    assert chain["gate"] == [("effort_in", "effort_out"), *TO_ROBOT]
+    without_gate = torque_remappings(["osc", "obstacle_avoidance"], DriverTopics())
+    assert without_gate["obstacle_avoidance"] == [("effort_out", "joint_commands")]
+
+
+def test_without_a_controller_nothing_is_renamed():
+    assert torque_remappings(["dynamics", "simulator"], ROBOT) == {"dynamics": [], "simulator": []}
