@@ -17,6 +17,7 @@ import numpy.typing as npt
 from arm_control.exceptions import MissingExtra, ModelError, SimulationDiverged
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
+from arm_control.simulation.identified_inertia import possible_inertias, set_inertias
 
 try:
     import mujoco
@@ -196,22 +197,45 @@ def build_mujoco_model(
         raise ModelError(
             f"MuJoCo cannot simulate the mimic joints {', '.join(mimic_joints)} as rigid: leave them locked"
         )
-    compiler = '<mujoco><compiler inertiafromgeom="false" balanceinertia="false" fusestatic="true"/></mujoco>'
-    text = model.urdf.without_meshes().replace("</robot>", compiler + "</robot>")
-    spec = mujoco.MjSpec.from_string(text)
-    spec.option.timestep = timestep
-    for feature in ("CONTACT", "LIMIT", *(["CONSTRAINT"] if friction is None else [])):  # then no solver is needed
-        spec.option.disableflags |= getattr(mujoco.mjtDisableBit, f"mjDSBL_{feature}")
-    spec.option.gravity = model.gravity_W
-    for name in model.joint_names:
-        spec.add_actuator(name=name, target=name, trntype=mujoco.mjtTrn.mjTRN_JOINT).set_to_motor()
-    try:
-        compiled = spec.compile()
-    except ValueError as error:
-        raise ModelError(f"MuJoCo cannot simulate this arm: {' '.join(str(error).split())}") from None
+    features = ("CONTACT", "LIMIT", *(["CONSTRAINT"] if friction is None else []))  # then no solver is needed
+    compiled = _compiled(model, timestep, features)
     dof = [compiled.joint(name).dofadr[0] for name in model.joint_names]
     compiled.dof_armature[dof] = model.armature
     compiled.dof_damping[dof] = damping
     compiled.dof_frictionloss[dof] = 0.0 if friction is None else friction
     mujoco.mj_setConst(compiled, mujoco.MjData(compiled))
     return compiled
+
+
+def _compiled(model: RobotModel, timestep: float, disabled: Sequence[str]) -> mujoco.MjModel:
+    """Compile the arm; where MuJoCo refuses an identified inertia, with the model's inertias put in afterwards."""
+    text = model.urdf.without_meshes()
+    try:
+        return _spec(model, text, timestep, disabled).compile()
+    except ValueError as error:
+        possible, is_changed = possible_inertias(text)
+        if not is_changed:
+            raise _refusal(error) from None
+    try:
+        compiled = _spec(model, possible, timestep, disabled).compile()
+    except ValueError as error:
+        raise _refusal(error) from None
+    set_inertias(model, compiled)
+    return compiled
+
+
+def _refusal(error: ValueError) -> ModelError:
+    return ModelError(f"MuJoCo cannot simulate this arm: {' '.join(str(error).split())}")
+
+
+def _spec(model: RobotModel, text: str, timestep: float, disabled: Sequence[str]) -> mujoco.MjSpec:
+    """Return the arm as MuJoCo compiles it, with motors and without some features."""
+    compiler = '<mujoco><compiler inertiafromgeom="false" balanceinertia="false" fusestatic="true"/></mujoco>'
+    spec = mujoco.MjSpec.from_string(text.replace("</robot>", compiler + "</robot>"))
+    spec.option.timestep = timestep
+    for feature in disabled:
+        spec.option.disableflags |= getattr(mujoco.mjtDisableBit, f"mjDSBL_{feature}")
+    spec.option.gravity = model.gravity_W
+    for name in model.joint_names:
+        spec.add_actuator(name=name, target=name, trntype=mujoco.mjtTrn.mjTRN_JOINT).set_to_motor()
+    return spec

@@ -11,8 +11,11 @@ import pytest
 pytest.importorskip("xacro", reason="xacro is an extra of the package")
 
 from arm_control.exceptions import MissingExtra, UrdfError
+from arm_control.model.arm import describe
 from arm_control.model.urdf.checks import find_problems
+from arm_control.model.urdf.description import read_description
 from arm_control.model.urdf.load import load_urdf
+from arm_control.model.urdf.packages import find_package
 from arm_control.model.urdf.xacro import expand_xacro
 
 HEAD = '<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">'
@@ -156,3 +159,56 @@ def test_without_the_package_the_extra_is_named(arm: Path, monkeypatch: pytest.M
         load_urdf(arm)
     (arm.parent / "arm.urdf").write_text("<robot name='a'><link name='base'/></robot>")
     assert load_urdf(arm.parent / "arm.urdf").root == "base"
+
+
+# -- packages ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package with an arm whose rod is in another package; that one's folder has another name."""
+    monkeypatch.delenv("ROS_PACKAGE_PATH", raising=False)
+    monkeypatch.delenv("AMENT_PREFIX_PATH", raising=False)
+    (tmp_path / "ws" / "rods-main" / "macros").mkdir(parents=True)
+    (tmp_path / "ws" / "rods-main" / "package.xml").write_text("<package><name>rods</name></package>")
+    (tmp_path / "ws" / "rods-main" / "macros" / "rod.xacro").write_text(f"{HEAD}{ROD}</robot>")
+    (tmp_path / "my_arm" / "urdf").mkdir(parents=True)
+    body = BODY.replace("parts/rod.xacro", "$(find rods)/macros/rod.xacro")
+    shape = '<visual><geometry><mesh filename="file://$(find my_arm)/a.stl"/></geometry></visual>'
+    body = body.replace('<link name="base"/>', f'<link name="base">{shape}</link>')
+    return written(tmp_path / "my_arm" / "urdf", body)
+
+
+def test_a_package_is_found_by_its_folder_and_by_the_environment(packages: Path, monkeypatch: pytest.MonkeyPatch):
+    workspace = packages.parents[2] / "ws"
+    with pytest.raises(UrdfError, match="package 'rods' was not found: name its folder"):
+        load_urdf(packages)
+    for folder in (workspace, workspace / "rods-main", str(workspace)):
+        assert load_urdf(packages, package_path=[folder]).link_masses() == {"rod": 1.0}
+    assert describe(packages, package_path=[workspace], xacro_args={"length": "1"}).tree.n == 1
+    monkeypatch.setenv("ROS_PACKAGE_PATH", str(workspace))
+    assert load_urdf(packages).link_masses() == {"rod": 1.0}
+
+
+def test_a_package_beside_the_folders_above_a_file_is_found(packages: Path):
+    workspace = packages.parents[2] / "ws"
+    (packages.parents[1]).rename(workspace / "my_arm")
+    robot = load_urdf(workspace / "my_arm" / "urdf" / packages.name)
+    assert robot.link_masses() == {"rod": 1.0}
+
+
+def test_a_file_in_a_found_package_is_named_by_it(packages: Path):
+    robot = load_urdf(packages, package_path=[packages.parents[2] / "ws"])
+    assert robot.warnings == ()
+    assert 'filename="package://my_arm/a.stl"' in robot.text
+
+
+@pytest.mark.parametrize("package", ["", ".", "..", "a/b", "x" * 5000])
+def test_what_is_no_name_of_a_package_is_not_found(package: str, packages: Path):
+    assert find_package(package, packages, [packages.parents[1]]) is None
+
+
+def test_the_name_of_a_robot_carries_the_arguments_of_its_file(arm: Path):
+    assert "4.0" in read_description(f"{arm} length:=2.0  width:=1").split('mass value="')[1][:4]
+    with pytest.raises(UrdfError, match=r"xacro_args need a file whose name ends in \.xacro"):
+        read_description("ur5 length:=2")
