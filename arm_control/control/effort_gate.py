@@ -285,8 +285,6 @@ class EffortGate:
     def reset(self) -> None:
         """Start again from gravity compensation, as at time 0; a braked gate stays braked and keeps its torque."""
         self._command = self._hold = None
-        self._missed = 0
-        self._refused = False
         self._counted = 0
         self._failures.clear()
         if not self.is_braked:

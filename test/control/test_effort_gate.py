@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arm_control.control.effort_gate import EffortGate, GateOutput, GateParameters, GateState
-from arm_control.exceptions import InputError
+from arm_control.exceptions import InputError, ParameterError
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel, Terms
 from arm_control.simulation.mujoco_simulator import MujocoSimulator
@@ -131,7 +131,7 @@ def test_torque_changes_by_no_more_than_the_rate_limit(ur5: RobotModel):
         before = output.tau
 
 
-@pytest.mark.parametrize("dt", [-1.0, np.nan, -np.inf, 0.0])
+@pytest.mark.parametrize("dt", [-1.0, -0.5, np.nan, -np.inf, 0.0])
 def test_a_tick_without_a_time_changes_no_torque(ur5: RobotModel, dt: float):
     gate = EffortGate(ur5, GateParameters())
     before = answer(gate, ur5, np.zeros(6)).tau
@@ -184,6 +184,77 @@ def test_an_arm_too_weak_for_its_weight_still_gets_no_more_than_its_limits():
     gate = EffortGate(weak, GateParameters())
     for _ in range(5):
         assert (np.abs(gate.tick(terms(weak, np.zeros(6)), MS).tau) <= weak.tau_max).all()
+
+
+def test_parameters_have_the_documented_values_and_bounds():
+    assert GateParameters() == GateParameters(rate_limit=1000.0, max_missed=20, max_age=0.02, brake_damping=20.0)
+    lowest = {"rate_limit": 1.0, "max_missed": 1, "max_age": 0.0, "brake_damping": 1.0}
+    for name, value in lowest.items():
+        GateParameters(**{name: value})
+        with pytest.raises(ParameterError, match=name):
+            GateParameters(**{name: value - (1 if name == "max_missed" else 1e-9)})
+    GateParameters(brake_damping=200.0)
+    with pytest.raises(ParameterError, match="brake_damping"):
+        GateParameters(brake_damping=200.1)
+
+
+def test_an_output_says_whether_commands_pass():
+    for state in GateState:
+        output = GateOutput(np.zeros(6), state, "", False, False)
+        assert output.is_passing is (state is GateState.PASSING)
+        assert (output.limited, output.success_rate) == (False, 1.0)
+
+
+def test_a_stale_command_is_told_its_age(ur5: RobotModel):
+    with pytest.raises(InputError, match=r"^stale: 1000\.0 ms old, allowed 20\.0 ms$"):
+        EffortGate(ur5, FAST).offer(ur5.joint_names, np.zeros(6), 1.0)
+
+
+def test_a_stamp_may_be_a_nanosecond_further_ahead_than_the_period(ur5: RobotModel):
+    gate = EffortGate(ur5, FAST)
+    gate.offer(ur5.joint_names, np.zeros(6), -1e-9)
+    with pytest.raises(InputError, match="from the future"):
+        gate.offer(ur5.joint_names, np.zeros(6), -1.001e-9)
+
+
+def test_a_command_a_thousand_times_the_limit_is_cut_and_no_more_is_believed(ur5: RobotModel):
+    for offer in (lambda gate, tau: gate.offer(ur5.joint_names, tau), EffortGate.offer_in_order):
+        gate = EffortGate(ur5, FAST)
+        offer(gate, 1e3 * ur5.tau_max)
+        np.testing.assert_array_equal(gate.tick(terms(ur5), MS).tau, ur5.tau_max)
+        with pytest.raises(InputError, match="absurd"):
+            offer(gate, np.full(6, 1e308))
+
+
+def test_a_command_in_the_order_of_the_joints_passes_unless_it_is_braked(ur5: RobotModel):
+    gate, tau = EffortGate(ur5, FAST), np.arange(6.0)
+    gate.offer_in_order(tau)
+    np.testing.assert_array_equal(gate.tick(terms(ur5), MS).tau, tau)
+    gate.brake("disabled")
+    with pytest.raises(InputError, match=r"^braked \(disabled\): enable first$"):
+        gate.offer_in_order(tau)
+    assert gate.tick(terms(ur5), MS).state is GateState.BRAKED
+
+
+def test_the_first_time_between_ticks_counts_up_to_a_tenth_of_a_second(ur5: RobotModel):
+    gate = EffortGate(ur5, GateParameters(joint_limits=False))
+    before = terms(ur5).g
+    step = answer(gate, ur5, [150.0, *before[1:]], dt=1.0).tau - before
+    np.testing.assert_allclose(step, [100.0, 0.0, 0.0, 0.0, 0.0, 0.0], atol=1e-9)
+    assert gate.period == 0.1
+
+
+def test_one_joint_is_enough_to_be_cut(ur5: RobotModel):
+    before = terms(ur5).g
+    one = np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    output = answer(EffortGate(ur5, FAST), ur5, before + 200.0 * one)
+    assert (output.saturated, output.rate_limited, output.limited) == (True, False, False)
+    output = answer(EffortGate(ur5, FAST.replace(rate_limit=1e3)), ur5, before + 5.0 * one)
+    assert (output.saturated, output.rate_limited, output.limited) == (False, True, False)
+    gate, t = EffortGate(ur5, FAST.replace(joint_limits=True)), terms(ur5, HOME + 6.232 * one)
+    gate.offer(ur5.joint_names, t.g + t.M @ (20.0 * one))
+    output = gate.tick(t, MS)
+    assert (output.saturated, output.rate_limited, output.limited) == (False, False, True)
 
 
 # -- missing commands ----------------------------------------------------------------------------------
@@ -287,6 +358,16 @@ def test_reset_starts_again_from_gravity_compensation_and_waits(ur5: RobotModel)
     assert gate.reason == EffortGate.WAITING_REASON
     output = gate.tick(terms(ur5, np.zeros(6)), 0.0)
     np.testing.assert_allclose(output.tau, ur5.gravity(np.zeros(6)), rtol=0, atol=1e-12)
+
+
+def test_after_a_reset_the_period_is_unknown(ur5: RobotModel):
+    gate = EffortGate(ur5, FAST)
+    answer(gate, ur5, np.zeros(6))
+    assert gate.period == MS
+    gate.reset()
+    assert gate.period == 0.0
+    with pytest.raises(InputError, match=r"from the future: 1\.0 ms ahead, allowed 0\.0 ms"):
+        gate.offer(ur5.joint_names, np.zeros(6), -MS)
 
 
 def test_reset_releases_no_brake_and_keeps_its_torque(ur5: RobotModel):
@@ -462,6 +543,22 @@ def test_an_arm_that_moved_between_two_stops_is_held_at_the_second(ur5: RobotMod
     gate.brake("test")
     t = terms(ur5, there)
     np.testing.assert_allclose(gate.tick(t, MS).tau, t.g, rtol=0, atol=1e-9)
+
+
+def test_a_gate_that_forgets_its_place_holds_where_the_arm_rests_next(ur5: RobotModel):
+    gate, t = EffortGate(ur5, FAST), terms(ur5, HOME + 0.1)
+    gate.brake("test")
+    gate.tick(terms(ur5), MS)
+    gate.forget_hold()
+    np.testing.assert_allclose(gate.tick(t, MS).tau, t.g, rtol=0, atol=1e-9)
+
+
+def test_an_arm_that_moves_at_the_bound_of_rest_is_not_held(ur5: RobotModel):
+    gate, t = EffortGate(ur5, FAST), terms(ur5, HOME + 0.1, 0.01)
+    gate.brake("test")
+    for moving in (terms(ur5, v=0.01), t):
+        tau = gate.tick(moving, MS).tau
+    np.testing.assert_allclose(tau, t.g - 20.0 * t.M @ t.v, rtol=0, atol=1e-9)
 
 
 def test_re_arming_holds_where_the_arm_is_measured_then(ur5: RobotModel):

@@ -9,6 +9,7 @@ import pytest
 
 from arm_control import RobotModel
 from arm_control.control.effort_gate import GateParameters, GateState
+from arm_control.control.state_prediction import StatePrediction
 from arm_control.messages.bags.message_definitions import plain
 from arm_control.messages.fields import brake_reason, braked_frame
 from arm_control.messages.gate_process import GateProcess
@@ -21,26 +22,22 @@ OWN, OTHER = ({"data": bytes([k] * 16)} for k in (1, 2))
 class Driver:
     """Sends states and commands to a gate, and keeps what it answers."""
 
-    def __init__(self, model: RobotModel, **options: Any) -> None:
+    def __init__(self, model: RobotModel, *, lock_step: bool = False, **options: Any) -> None:
         self.model, self.t, self.stamp_ns = model, 0.0, 0
         self.refused: list[str] = []
-        self.options = options
-        self.process = self.make()
         self.answers: list[Any] = []
-
-    def make(self) -> GateProcess:
-        refuse = lambda what, error: self.refused.append(f"{what}: {error}")  # noqa: E731
-        parameters = GateParameters(**self.options)
-        return GateProcess(self.model, parameters, refuse, clock=lambda: self.t)
+        self.process = GateProcess(
+            model,
+            GateParameters(**options),
+            lambda what, error: self.refused.append(f"{what}: {error}"),
+            lock_step=lock_step,
+            clock=lambda: self.t,
+            clock_ns=lambda: round(self.t * 1e9),
+        )
 
     def info(self, publisher: Any = OWN) -> dict[str, Any]:
-        import time
-
-        return {
-            "source_timestamp": time.time_ns(),
-            "received_timestamp": round(self.t * 1e9),
-            "publisher_gid": publisher,
-        }
+        now_ns = round(self.t * 1e9)
+        return {"source_timestamp": now_ns, "received_timestamp": now_ns, "publisher_gid": publisher}
 
     def state(self, q: Any = HOME, v: Any = None, publisher: Any = OWN, stamp_ns: int | None = None) -> None:
         v = np.zeros(6) if v is None else v
@@ -48,11 +45,12 @@ class Driver:
         message = plain.joint_state(self.model.joint_names, stamp_ns, position=q, velocity=v)
         self.answers += self.process.on_state(message, self.info(publisher))
 
-    def command(self, pan: float = 0.0, frame: str = "") -> None:
+    def command(self, pan: float = 0.0, frame: str = "", publisher: Any = OWN, stamp_ns: int | None = None) -> None:
         effort = self.model.gravity(HOME) + [pan, 0.0, 0.0, 0.0, 0.0, 0.0]
-        message = plain.joint_state(self.model.joint_names, self.stamp_ns, effort=effort)
+        stamp_ns = self.stamp_ns if stamp_ns is None else stamp_ns
+        message = plain.joint_state(self.model.joint_names, stamp_ns, effort=effort)
         message.header.frame_id = frame
-        self.answers += self.process.on_effort(message, self.info())
+        self.answers += self.process.on_effort(message, self.info(publisher))
 
     def go_on(self, n: int = 1, **state: Any) -> None:
         """So many milliseconds with a state and a command each."""
@@ -177,3 +175,281 @@ def test_marks_of_a_brake_are_read_from_the_frame():
     assert brake_reason(message) == "no state"
     message.header.frame_id = braked_frame("")
     assert brake_reason(message) == "no reason given"
+
+
+# -- answers -------------------------------------------------------------------------------------------
+
+
+def test_a_state_is_answered_once_and_the_same_again_when_it_or_its_command_is_repeated(driver: Driver):
+    driver.state()
+    driver.state()  # repeated, and not answered yet
+    assert driver.answers == []
+    driver.command(0.5)
+    driver.state()
+    driver.command(0.7)
+    driver.command(0.7, stamp_ns=driver.stamp_ns - 1)
+    first, *others = driver.answers
+    assert len(others) == 3
+    assert all(answer is first or answer == first for answer in others)
+    assert (first.stamp_ns, first.output.state) == (0, GateState.PASSING)
+    assert driver.refused == []
+
+
+def test_a_state_without_a_command_is_answered_when_the_next_one_comes(driver: Driver):
+    for k in range(1, 4):
+        driver.t, driver.stamp_ns = k * 1e-3, k * MS
+        driver.state()
+        assert [answer.stamp_ns for answer in driver.answers] == [j * MS for j in range(1, k)]
+    assert driver.last.state is GateState.WAITING
+
+
+def test_a_braked_gate_waits_for_no_command(driver: Driver):
+    driver.go_on(5)
+    driver.process.gate.brake("a test")
+    n = len(driver.answers)
+    for k in range(3):
+        driver.t += 1e-3
+        driver.stamp_ns += MS
+        driver.state()
+        assert len(driver.answers) == n + k + 1
+        assert driver.answers[-1].stamp_ns == driver.stamp_ns
+
+
+@pytest.mark.parametrize(("ahead_ns", "is_kept"), [(MS, True), (MS + 2, False)])
+def test_a_command_that_comes_a_period_before_its_state_waits_for_it(driver: Driver, ahead_ns: int, is_kept: bool):
+    driver.go_on(5)
+    n = len(driver.answers)
+    driver.command(0.5, stamp_ns=driver.stamp_ns + ahead_ns)
+    assert len(driver.answers) == n
+    driver.t += 1e-3
+    driver.stamp_ns += MS
+    driver.state()
+    assert len(driver.answers) == n + is_kept
+    assert [reason.partition(":")[0] for reason in driver.refused] == [] if is_kept else ["effort_in"]
+    driver.go_on()
+    assert len(driver.answers) == n + 2  # it is used once
+
+
+def test_a_command_before_the_first_state_waits_for_it(driver: Driver):
+    driver.command(0.5)
+    driver.state()
+    assert driver.last.state is GateState.PASSING
+    assert driver.refused == []
+
+
+def test_before_the_second_state_a_command_may_be_max_age_ahead(driver: Driver):
+    driver.state()
+    driver.command(stamp_ns=20 * MS)
+    assert driver.refused == []
+    driver.command(stamp_ns=20 * MS + 1)
+    assert "from the future" in driver.refused[0]
+
+
+def test_commands_have_one_publisher_until_the_gate_is_released(driver: Driver):
+    driver.go_on(3)
+    driver.stamp_ns += MS
+    driver.state()
+    driver.command(publisher=OTHER)
+    assert "second publisher on the topic" in driver.refused[0]
+    driver.process.release()
+    driver.command(publisher=OTHER)
+    driver.state(publisher=OTHER, stamp_ns=driver.stamp_ns + MS)
+    assert len(driver.refused) == 1
+    assert driver.last.state is GateState.PASSING
+
+
+def test_a_controller_that_brakes_from_the_start_owns_the_topic(driver: Driver):
+    driver.state()
+    driver.command(frame=braked_frame("a test"))
+    assert driver.process.gate.state is GateState.WAITING
+    driver.command(publisher=OTHER)
+    assert "second publisher" in driver.refused[1]
+
+
+def test_commands_go_on_after_time_began_anew(driver: Driver):
+    driver.go_on(30)
+    driver.stamp_ns = 0
+    driver.state()
+    driver.process.gate.enable()
+    driver.go_on(3)
+    assert driver.last.state is GateState.PASSING
+
+
+@pytest.mark.parametrize(("missing_ms", "is_braked"), [(20, False), (21, True)])
+def test_it_brakes_when_more_than_20_states_are_missing(driver: Driver, missing_ms: int, is_braked: bool):
+    driver.go_on(5)
+    driver.stamp_ns += missing_ms * MS
+    driver.state()
+    assert driver.process.gate.is_braked == is_braked
+    assert driver.process.gate.reason == (f"no state for {missing_ms} ms" if is_braked else "")
+
+
+def test_in_a_new_run_the_period_of_the_states_is_unknown(driver: Driver):
+    driver.go_on(5)
+    driver.stamp_ns = 0
+    driver.state()
+    driver.process.gate.enable()
+    driver.stamp_ns = 40 * MS
+    driver.state()
+    assert not driver.process.gate.is_braked
+
+
+# -- lock step -----------------------------------------------------------------------------------------
+
+
+def test_in_lock_step_nothing_is_late_and_no_clock_counts(ur5: RobotModel):
+    driver = Driver(ur5, lock_step=True)
+    driver.go_on(3)
+    driver.wait(5.0)
+    for _ in range(3):  # states without commands stay open
+        driver.stamp_ns += MS
+        driver.state()
+    driver.stamp_ns += 500 * MS
+    driver.state()
+    assert len(driver.answers) == 3
+    driver.command()
+    assert (driver.last.state, driver.refused) == (GateState.PASSING, [])
+    driver.t += 100.0
+    driver.command(publisher=OTHER)
+    assert "second publisher" in driver.refused[0]
+
+
+def test_in_lock_step_a_new_run_brakes_nothing_and_its_commands_count(ur5: RobotModel):
+    driver = Driver(ur5, lock_step=True)
+    driver.go_on(30)
+    driver.t += 5.0
+    driver.stamp_ns = 0
+    driver.state()
+    driver.command(5.0)
+    assert driver.last.state is GateState.PASSING
+    np.testing.assert_allclose(driver.last.tau, ur5.gravity(HOME), atol=1e-12)  # no time has passed
+    driver.stamp_ns = MS
+    driver.state()
+    driver.command(5.0)
+    np.testing.assert_allclose(driver.last.tau[0] - ur5.gravity(HOME)[0], 1.0, atol=1e-9)
+
+
+def test_in_lock_step_a_braked_gate_waits_for_its_command_too(ur5: RobotModel):
+    driver = Driver(ur5, lock_step=True)
+    driver.go_on(3)
+    driver.process.gate.brake("a test")
+    driver.stamp_ns += MS
+    driver.state()
+    assert len(driver.answers) == 3
+
+
+# -- without states ------------------------------------------------------------------------------------
+
+V = np.array([0.8, 0.0, 0.0, 0.0, 0.0, 0.0])
+
+
+def swing(driver: Driver, n: int) -> list[tuple[float, np.ndarray, np.ndarray]]:
+    """So many milliseconds of a turn about the first axis; times, positions, and torque from then on."""
+    moments = []
+    for _ in range(n):
+        q = HOME + V * driver.t
+        driver.go_on(q=q, v=V)
+        moments.append((driver.t, q, driver.last.tau))
+    return moments
+
+
+def predicted(model: RobotModel, moments: list[Any], now: float) -> StatePrediction:
+    """The state now, from the first moment on."""
+    prediction = StatePrediction(model, moments[0][1], V)
+    for (t, _, tau), end in zip(moments, [moment[0] for moment in moments[1:]] + [now], strict=True):
+        prediction.go_on(tau, end - t)
+    return prediction
+
+
+def test_it_predicts_from_the_last_state_and_the_torque_since_then(driver: Driver, ur5: RobotModel):
+    moments = swing(driver, 30)
+    driver.t += 0.018
+    expected = predicted(ur5, moments[-1:], driver.t)
+    before = driver.last.tau
+    driver.answers += driver.process.look()
+    assert driver.last.reason == "no state for 18 ms"
+    terms = ur5.evaluate(expected.q, expected.v)
+    wanted = terms.g - 20.0 * terms.M @ expected.v
+    largest = 1.25  # of one step: GROWTH times the period
+    np.testing.assert_allclose(driver.last.tau, np.clip(wanted, before - largest, before + largest), atol=1e-9)
+    for elapsed in (2.5e-3, 4.5e-3):
+        tau = driver.last.tau
+        driver.t += elapsed
+        driver.answers += driver.process.look()
+        expected.go_on(tau, elapsed)
+        np.testing.assert_allclose(driver.process._prediction.q, expected.q, rtol=1e-12)
+    assert driver.answers[-1].stamp_ns == driver.stamp_ns
+
+
+def test_a_state_that_jumps_makes_those_of_25_ms_doubtful(driver: Driver, ur5: RobotModel):
+    moments = swing(driver, 60)
+    driver.t += 1e-3
+    driver.state(HOME + 0.5, stamp_ns=driver.stamp_ns + MS)
+    assert driver.last.reason.startswith("not believed: position has jumped")
+    trusted = [moment for moment in moments if moment[0] >= driver.t - 0.0251]
+    assert len(trusted) == 25
+    expected = predicted(ur5, trusted, driver.t)
+    np.testing.assert_allclose(driver.process._prediction.q, expected.q, rtol=1e-12)
+    assert len(driver.process._history) <= 27
+
+
+def test_a_state_that_jumps_before_any_answer_is_predicted_from_under_gravity(driver: Driver, ur5: RobotModel):
+    driver.state()
+    driver.t += 1e-3
+    driver.state(HOME + 0.5, stamp_ns=MS)
+    assert driver.last.state is GateState.BRAKED
+    np.testing.assert_allclose(driver.last.tau, ur5.gravity(HOME), atol=1e-6)
+
+
+def test_no_fault_of_a_first_state_brakes_on_nothing(driver: Driver):
+    driver.state(np.full(6, 1e3))
+    assert driver.answers == []
+    assert driver.process.may_take_model
+    assert len(driver.refused) == 1
+
+
+def test_after_a_second_it_only_carries_the_weight(driver: Driver):
+    swing(driver, 30)
+    heavy = 0.05 * np.eye(6)[1]
+    driver.wait(0.95)
+    driver.process._prediction.v = heavy
+    driver.wait(0.01)
+    assert driver.process._prediction.v.any()
+    driver.wait(0.1)
+    assert not driver.process._prediction.v.any()
+    q = driver.process._prediction.q
+    driver.wait(0.1)
+    np.testing.assert_array_equal(driver.process._prediction.q, q)
+
+
+def test_a_braked_gate_goes_on_by_itself_after_three_periods(driver: Driver):
+    driver.go_on(5)
+    driver.process.gate.brake("a test")
+    driver.t += 2.9e-3
+    assert driver.process.look() == []
+    driver.t += 0.2e-3
+    assert len(driver.process.look()) == 1
+    assert driver.process.is_blind
+
+
+@pytest.mark.parametrize("max_age", [0.02, 10.0])
+def test_a_gate_that_braked_before_its_second_state_waits_as_long_as_any(ur5: RobotModel, max_age: float):
+    driver = Driver(ur5, max_age=max_age)
+    assert driver.process.look() == []
+    driver.state()
+    driver.process.gate.brake("a test")
+    assert driver.process.looking_period == max_age / 8
+    driver.t += 0.87 * max_age
+    assert driver.process.look() == []
+    driver.t += 0.01 * max_age
+    assert len(driver.process.look()) == 1
+
+
+def test_another_model_may_be_taken_at_rest_and_braked_only(driver: Driver):
+    assert driver.process.may_take_model
+    driver.go_on(5)
+    assert not driver.process.may_take_model
+    driver.process.gate.brake("a test")
+    assert driver.process.may_take_model
+    driver.go_on(5, v=np.full(6, 0.02))
+    assert not driver.process.may_take_model
