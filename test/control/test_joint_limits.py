@@ -10,6 +10,7 @@ import pytest
 from arm_control.control.effort_gate import EffortGate, GateOutput, GateParameters
 from arm_control.control.joint_limits import JointLimits, LimitParameters, shorten
 from arm_control.core.files import urdf_path
+from arm_control.exceptions import ParameterError
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.simulation.mujoco_simulator import MujocoSimulator
@@ -131,6 +132,58 @@ def test_a_step_is_shortened_as_a_whole():
     np.testing.assert_array_equal(shorten(change, 2.0), change)
 
 
+def test_parameters_have_the_documented_values_and_bounds():
+    default = LimitParameters(joint_limits=True, limit_margin=0.05, limit_stiffness=25.0, limit_damping=100.0)
+    assert LimitParameters() == default
+    for name, low, high in (("margin", 0.0, 1e9), ("stiffness", 0.1, 200.0), ("damping", 1.0, 1e9)):
+        for value in (low, high):
+            default.replace(**{f"limit_{name}": value})
+        with pytest.raises(ParameterError, match=name):
+            default.replace(**{f"limit_{name}": low - 1e-6})
+    with pytest.raises(ParameterError, match="stiffness"):
+        default.replace(limit_stiffness=200.1)
+
+
+@pytest.mark.parametrize(("size", "is_believed"), [(0.45e300, True), (0.55e300, False)])
+def test_accelerations_and_torques_of_1e300_in_all_are_absurd(size: float, is_believed: bool):
+    """|a| + |tau_a| is twice the bias here."""
+    model = pendulum()
+    t = model.evaluate([0.0], [0.0])._replace(h=np.array([size]), M=np.eye(1))
+    tau_a = limits(model).limit_acceleration(t, np.zeros(1), MS)
+    np.testing.assert_allclose(tau_a, [size] if is_believed else t.g)
+
+
+def test_what_is_cut_is_counted_by_joints(ur5: RobotModel):
+    law, q = limits(ur5), HOME.copy()
+    q[2] = np.pi - 0.04
+    t = ur5.evaluate(q, np.zeros(6))
+    one, two = np.array([[0.0, 0.0, 1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 1.0, 0.0, 0.0, 0.0]])
+    assert law.limit_torque(t, t.h + t.M @ (5.0 * one), t.h, 1.0).limited == 1.0
+    assert law.limit_torque(t, t.h + 500.0 * one, t.h, 1.0, 0.0)[1:] == (0.0, 1.0, 0.0)
+    assert law.limit_torque(t, t.h + 500.0 * two, t.h, 1.0, 0.0)[1:] == (0.0, 2.0, 0.0)
+    assert law.limit_torque(t, t.h + 5.0 * two, t.h, MS, 0.0)[1:] == (0.0, 0.0, 2.0)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_torque_follows_within_its_step_joint_by_joint_and_as_a_whole_where_limits_cut(ur5: RobotModel, sign: float):
+    """Equation (7), its two lines, and that rounding does not exceed the motors."""
+    law, q = limits(ur5, rate=2e3), HOME.copy()
+    t = ur5.evaluate(q, np.zeros(6))
+    change = sign * np.array([5.0, -1.0, 0.5, 3.0, 0.0, -4.0])
+    found = law.limit_torque(t, t.g + change, t.g, MS, 0.0)
+    np.testing.assert_allclose(found.tau - t.g, np.clip(change, -2.0, 2.0), atol=1e-12)
+    q[2] = np.pi - 0.04
+    t = ur5.evaluate(q, np.zeros(6))
+    tau = t.h + t.M @ (10.0 * np.array([sign, -sign, 1.0, sign, 0.0, 0.0]))
+    tau_a = law.limit_acceleration(t, tau, MS)
+    assert np.abs(tau_a - t.g).max() > 2.0
+    found = law.limit_torque(t, tau, t.g, MS)
+    np.testing.assert_allclose(found.tau - t.g, (tau_a - t.g) * 2.0 / np.abs(tau_a - t.g).max(), atol=1e-12)
+    assert found.limited > 0.0
+    found = law.limit_torque(t, sign * np.full(6, 1e3) + 300.0 * (np.arange(6) == 2), sign * ur5.tau_max, MS)
+    assert (np.abs(found.tau) <= ur5.tau_max).all()
+
+
 # -- what the URDF says --------------------------------------------------------------------------------
 
 
@@ -152,6 +205,7 @@ def test_soft_limits_lie_inside_the_hard_ones_and_continuous_joints_have_none():
         ('soft_lower_limit="-2" soft_upper_limit="0.99"', [-0.95, 0.95]),  # not tighter: the margin stays
         ("", [-0.95, 0.95]),  # left out is 0 to 0: no range
         ('soft_lower_limit="-0.5"', [-0.5, 0.0]),
+        ('soft_upper_limit="0.5"', [0.0, 0.5]),
     ],
 )
 def test_soft_limits_of_the_urdf_hold_where_they_are_tighter(soft: str, expected: list[float]):
@@ -167,6 +221,17 @@ def test_gains_of_the_urdf_are_used():
     fast = model.evaluate([0.0], [3.1])
     bound = limits(model, rate=1e9).acceleration_bounds(fast, MS)[1, 0]
     assert bound == pytest.approx(-200.0 / fast.M[0, 0] * 0.1)
+
+
+def test_a_safety_controller_without_gains_changes_none():
+    for safety in ("", '<safety_controller k_velocity="0"/>'):
+        np.testing.assert_array_equal(limits(pendulum(safety=safety)).numbers[:4], [RATE, 100.0, 25.0, 0.0])
+
+
+def test_numbers_of_missing_limits_are_zero():
+    law = limits(pendulum("continuous"))
+    assert law.is_unlimited.tolist() == [True]
+    np.testing.assert_array_equal(law.numbers, [RATE, 100.0, 25.0, 0.0, 3.0, 40.0, 0.0, 0.0])
 
 
 def test_a_stiff_urdf_is_held_to_critical_damping():
