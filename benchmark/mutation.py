@@ -448,10 +448,10 @@ def _report(
         Number of wrong entries in the list of equivalent mutants.
     """
     survivors = [mutant for number, mutant in enumerate(mutants) if runs[number].status == pytest.ExitCode.OK]
-    equivalent = {mutant.key for mutant in survivors} & set(EQUIVALENT)
     listed = [key for key in EQUIVALENT if key.partition(" ")[0] in GROUPS[name].modules]
-    wrong = [key for key in listed if key not in equivalent] if is_whole else []
-    alive = [str(mutant) for mutant in survivors if mutant.key not in equivalent]
+    used = {key for key in listed if any(_is_listed(mutant, key) for mutant in survivors)}
+    wrong = [key for key in listed if key not in used] if is_whole else []
+    alive = [str(mutant) for mutant in survivors if not any(_is_listed(mutant, key) for key in used)]
     n_equivalent, n_timed_out = len(survivors) - len(alive), sum(run.status < 0 for run in runs.values())
     n_killed = len(mutants) - len(survivors)
     share = n_killed / max(len(mutants) - n_equivalent, 1)
@@ -467,6 +467,10 @@ def _report(
     print(f"{n_equivalent} equivalent; {len(alive)} survived; killed share {100.0 * share:.2f} %")
     print(*(f"  survived: {text}" for text in alive), *(f"  not equivalent: {key}" for key in wrong), sep="\n")
     return len(wrong)
+
+
+def _is_listed(mutant: Mutant, key: str) -> bool:
+    return mutant.key.startswith(key[:-1]) if key.endswith("*") else mutant.key == key
 
 
 if __name__ == "__main__":

@@ -166,3 +166,70 @@ def test_pinocchio_is_timed_only_when_it_computes_the_same(monkeypatch: pytest.M
         model.single_calls("ur5", ur5, model.QUICK)
     with pytest.raises(SystemExit, match=r"evaluate and fused some_way: .* apart"):
         growth.measure_chains((2,), 1)
+
+
+# -- mutants -------------------------------------------------------------------------------------------
+
+SLIPS = '''
+"""A text."""
+LIMIT: float = 2.0
+
+class Count:
+    def __init__(self) -> None:
+        self.n = 0
+
+    def add(self, x: float, is_on: bool = True):
+        assert x > 0.0
+        if is_on and not x < LIMIT:
+            raise ValueError("large")
+        self.n = min(self.n, 3)
+        return -x + 1
+'''
+
+
+def test_mutants_differ_from_the_text_in_one_place(tmp_path: Path):
+    (tmp_path / "slips.py").write_text(SLIPS)
+    mutants = load("mutators").mutants_of(tmp_path / "slips.py", tmp_path)
+    assert {mutant.path for mutant in mutants} == {"slips.py"}
+    changes = {(mutant.line, mutant.scope): [] for mutant in mutants}
+    for mutant in mutants:
+        changes[mutant.line, mutant.scope].append(mutant.change.partition(" -> ")[2])
+    assert changes == {
+        (3, "module"): ["LIMIT: float = 4.0", "LIMIT: float = 1.0"],
+        (7, "Count.__init__"): ["self.n = 1", "self.n = -1"],
+        (9, "Count.add"): [", x: float, is_on: bool=False):"],
+        (11, "Count.add"): [
+            "if is_on or not x < LIMIT:",
+            "if is_on and x < LIMIT:",
+            "if is_on and (not x <= LIMIT):",
+            "if is_on and (not x >= LIMIT):",
+        ],
+        (12, "Count.add"): ["pass"],
+        (13, "Count.add"): ["pass", "self.n = max(self.n, 3)", "self.n = min(self.n, 4)", "self.n = min(self.n, 2)"],
+        (14, "Count.add"): ["pass", "return -x - 1", "return x + 1", "return -x + 2", "return -x + 0"],
+    }
+    namespace: dict[str, Any] = {}
+    exec(mutants[-1].code, namespace)
+    assert namespace["Count"]().add(1.0) == -1.0
+
+
+def test_every_mutant_that_is_listed_as_equivalent_can_be_made(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.syspath_prepend(BENCHMARK)
+    listed, package = load("equivalent_mutants").EQUIVALENT, BENCHMARK.parent / "arm_control"
+    paths = {key.partition(" ")[0] for key in listed}
+    keys = [mutant.key for path in paths for mutant in load("mutators").mutants_of(package / path, package)]
+    for key, reason in listed.items():
+        assert any(made == key or (key[-1] == "*" and made.startswith(key[:-1])) for made in keys), key
+        assert len(reason) > 10
+
+
+@pytest.mark.campaign
+def test_the_mutation_test_measures_what_it_promises(tmp_path: Path):
+    file = tmp_path / "figures.json"
+    command = [sys.executable, str(BENCHMARK / "mutation.py"), "viewer", "--sample", "6", "--json", str(file)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(file.read_text())
+    assert figures["viewer.mutants"] == 6
+    assert figures["viewer.killed"] + figures["viewer.equivalent"] + len(figures["viewer.survivors"]) == 6
+    assert figures["viewer.killed_share"] > 0.5
