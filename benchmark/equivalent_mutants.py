@@ -9,7 +9,47 @@ from __future__ import annotations
 FIRST_STATE = "the first state that is believed sets it, and nothing reads it before"
 FIRST_OWNER = "taking the ownership sets it, and nothing reads it before"
 
+FIRST_COMMAND = "the first command that passes sets it, and nothing reads it before"
+COMPARED_TWICE = "another comparison, here or in the caller, decides"
+
 EQUIVALENT: dict[str, str] = {
+    "control/effort_gate.py EffortGate.__init__: self._missed = 0 *": FIRST_COMMAND,
+    "control/effort_gate.py EffortGate.__init__: self._refused = False *": FIRST_COMMAND,
+    "control/effort_gate.py EffortGate.offer: self.period - ROUNDING <= age <= self._max_age:"
+    " -> self.period - ROUNDING < age <= self._max_age:": COMPARED_TWICE,
+    "control/effort_gate.py EffortGate.offer: riod - ROUNDING <= age <= self._max_age:"
+    " -> riod - ROUNDING <= age < self._max_age:": COMPARED_TWICE,
+    "control/effort_gate.py EffortGate.offer: if not -self.period - ROUNDING <= age <= self"
+    " -> if not -self.period + ROUNDING <= age <= self": COMPARED_TWICE,
+    "control/effort_gate.py EffortGate.offer: if not -self.period - ROUNDING <"
+    " -> if not self.period - ROUNDING <": COMPARED_TWICE,
+    "control/effort_gate.py EffortGate.offer_in_order: ED or not (np.abs(tau) <= self._largest).all():"
+    " -> ED or not (np.abs(tau) < self._largest).all():": COMPARED_TWICE,
+    "control/effort_gate.py EffortGate._refuse_out_of_time: f allowed and (not age <= allowed):"
+    " -> f allowed and (not age < allowed):": COMPARED_TWICE,
+    "control/effort_gate.py EffortGate._refuse_out_of_time: if not age >= -self.period - ROUNDING"
+    " -> if not age > -self.period - ROUNDING": COMPARED_TWICE,
+    "control/effort_gate.py EffortGate._refuse_out_of_time: not age >= -self.period - ROUNDING:"
+    " -> not age >= -self.period + ROUNDING:": COMPARED_TWICE,
+    "control/effort_gate.py EffortGate._refuse_out_of_time: if not age >= -self.period - ROUNDING:"
+    " -> if not age >= self.period - ROUNDING:": COMPARED_TWICE,
+    "control/effort_gate.py EffortGate.tick: d or LONGEST_DT) if dt > 0.0 else 0.0"
+    " -> d or LONGEST_DT) if dt >= 0.0 else 0.0": "a time of 0 gives 0 either way",
+    "control/effort_gate.py EffortGate.tick: are_limits_on = 0.0 -> are_limits_on = -1.0": "off is 0 or less",
+    "messages/gate_process.py GateProcess.__init__: _at = self._ticked_at = 0.0 *": (
+        "the first state sets one; a steady clock begins anywhere, and without a tick the other says no more than that"
+    ),
+    "messages/gate_process.py GateProcess.__init__: self._accepted_ns = -1 *": FIRST_STATE,
+    "messages/gate_process.py GateProcess.__init__: self._blind_at = 0.0 *": (
+        "the first prediction sets it, and nothing reads it before"
+    ),
+    "messages/gate_process.py GateProcess.on_state: self._accepted_ns = -1 -> self._accepted_ns = -2": (
+        "no stamp is negative"
+    ),
+    "messages/gate_process.py GateProcess._tick: dt = state.dt or (0.0 if self._lock_step or"
+    " -> dt = state.dt or (-1.0 if self._lock_step or": "the gate takes a negative time for none",
+    "messages/gate_process.py GateProcess._brake_blindly: ason: str, doubt: float=0.0) -> Answers:"
+    " -> ason: str, doubt: float=-1.0) -> Answers:": "no state is newer than now",
     "messages/joint_states.py JointStateReader.__init__: self._heard_ns = 0 *": FIRST_OWNER,
     "messages/joint_states.py JointStateReader.__init__: self._older = 0 *": FIRST_STATE,
     "messages/joint_states.py JointStateReader.__init__: self._index = np.zeros(0, dtype=int) *": (

@@ -215,7 +215,7 @@ def test_a_braked_gate_waits_for_no_command(driver: Driver):
         assert driver.answers[-1].stamp_ns == driver.stamp_ns
 
 
-@pytest.mark.parametrize(("ahead_ns", "is_kept"), [(MS, True), (MS + 2, False)])
+@pytest.mark.parametrize(("ahead_ns", "is_kept"), [(1, True), (MS, True), (MS + 2, False)])
 def test_a_command_that_comes_a_period_before_its_state_waits_for_it(driver: Driver, ahead_ns: int, is_kept: bool):
     driver.go_on(5)
     n = len(driver.answers)
@@ -243,6 +243,38 @@ def test_before_the_second_state_a_command_may_be_max_age_ahead(driver: Driver):
     assert driver.refused == []
     driver.command(stamp_ns=20 * MS + 1)
     assert "from the future" in driver.refused[0]
+
+
+def test_of_two_commands_the_newest_message_counts(driver: Driver):
+    driver.go_on(5)
+    driver.command(0.5, stamp_ns=driver.stamp_ns + MS)
+    driver.command()  # that of the state before, again: the early one is dropped
+    n = len(driver.answers)
+    driver.t += 1e-3
+    driver.stamp_ns += MS
+    driver.state()
+    assert len(driver.answers) == n
+
+
+def test_a_command_for_the_state_before_passes_while_it_is_fresh(driver: Driver):
+    driver.go_on(5)
+    for _ in range(2):
+        driver.t += 1e-3
+        driver.stamp_ns += MS
+        driver.state()
+    n = len(driver.answers)
+    driver.command(stamp_ns=driver.stamp_ns - MS)
+    assert driver.refused == []
+    assert len(driver.answers) == n + 1
+
+
+@pytest.mark.parametrize(("lock_step", "n_refused"), [(False, 1), (True, 0)])
+def test_a_state_that_was_written_long_ago_is_stale_but_in_lock_step(ur5: RobotModel, lock_step: bool, n_refused: int):
+    driver = Driver(ur5, lock_step=lock_step)
+    driver.state()
+    message = plain.joint_state(ur5.joint_names, MS, position=HOME, velocity=np.zeros(6))
+    driver.process.on_state(message, {**driver.info(), "source_timestamp": -1500 * MS})
+    assert len(driver.refused) == n_refused
 
 
 def test_commands_have_one_publisher_until_the_gate_is_released(driver: Driver):
@@ -320,6 +352,7 @@ def test_in_lock_step_a_new_run_brakes_nothing_and_its_commands_count(ur5: Robot
     driver.t += 5.0
     driver.stamp_ns = 0
     driver.state()
+    assert driver.process.gate.state is GateState.WAITING
     driver.command(5.0)
     assert driver.last.state is GateState.PASSING
     np.testing.assert_allclose(driver.last.tau, ur5.gravity(HOME), atol=1e-12)  # no time has passed
@@ -343,20 +376,20 @@ def test_in_lock_step_a_braked_gate_waits_for_its_command_too(ur5: RobotModel):
 V = np.array([0.8, 0.0, 0.0, 0.0, 0.0, 0.0])
 
 
-def swing(driver: Driver, n: int) -> list[tuple[float, np.ndarray, np.ndarray]]:
-    """So many milliseconds of a turn about the first axis; times, positions, and torque from then on."""
+def swing(driver: Driver, n: int) -> list[tuple[float, np.ndarray, np.ndarray, np.ndarray]]:
+    """So many milliseconds of a turn about the first axis; times, states, and torque from then on."""
     moments = []
     for _ in range(n):
-        q = HOME + V * driver.t
-        driver.go_on(q=q, v=V)
-        moments.append((driver.t, q, driver.last.tau))
+        q, v = HOME + V * driver.t, V * (1.0 + 0.1 * driver.t)
+        driver.go_on(q=q, v=v)
+        moments.append((driver.t, q, v, driver.last.tau))
     return moments
 
 
 def predicted(model: RobotModel, moments: list[Any], now: float) -> StatePrediction:
     """The state now, from the first moment on."""
-    prediction = StatePrediction(model, moments[0][1], V)
-    for (t, _, tau), end in zip(moments, [moment[0] for moment in moments[1:]] + [now], strict=True):
+    prediction = StatePrediction(model, *moments[0][1:3])
+    for (t, _, _, tau), end in zip(moments, [moment[0] for moment in moments[1:]] + [now], strict=True):
         prediction.go_on(tau, end - t)
     return prediction
 
@@ -420,6 +453,7 @@ def test_after_a_second_it_only_carries_the_weight(driver: Driver):
     q = driver.process._prediction.q
     driver.wait(0.1)
     np.testing.assert_array_equal(driver.process._prediction.q, q)
+    assert driver.process.gate.period == pytest.approx(driver.process.looking_period)
 
 
 def test_a_braked_gate_goes_on_by_itself_after_three_periods(driver: Driver):
@@ -432,16 +466,19 @@ def test_a_braked_gate_goes_on_by_itself_after_three_periods(driver: Driver):
     assert driver.process.is_blind
 
 
-@pytest.mark.parametrize("max_age", [0.02, 10.0])
-def test_a_gate_that_braked_before_its_second_state_waits_as_long_as_any(ur5: RobotModel, max_age: float):
+@pytest.mark.parametrize(("max_age", "silence"), [(0.02, 0.02), (10.0, 10.0), (0.0, 0.02)])
+def test_a_gate_that_braked_before_its_second_state_waits_as_long_as_any(
+    ur5: RobotModel, max_age: float, silence: float
+):
     driver = Driver(ur5, max_age=max_age)
     assert driver.process.look() == []
     driver.state()
     driver.process.gate.brake("a test")
-    assert driver.process.looking_period == max_age / 8
-    driver.t += 0.87 * max_age
-    assert driver.process.look() == []
-    driver.t += 0.01 * max_age
+    assert driver.process.looking_period == silence / 8
+    for share in (0.87, 1.0 - 1.0 / 8):
+        driver.t = share * silence
+        assert driver.process.look() == []
+    driver.t = 0.88 * silence
     assert len(driver.process.look()) == 1
 
 
@@ -453,3 +490,69 @@ def test_another_model_may_be_taken_at_rest_and_braked_only(driver: Driver):
     assert driver.process.may_take_model
     driver.go_on(5, v=np.full(6, 0.02))
     assert not driver.process.may_take_model
+
+
+def test_a_gate_enabled_while_states_are_doubted_brakes_again_when_they_are_believed(driver: Driver):
+    driver.go_on(5)
+    for _ in range(100):
+        driver.t += 1e-3
+        driver.stamp_ns += MS
+        driver.state(HOME + 0.5)
+    assert len(driver.refused) == 100
+    driver.process.gate.enable()
+    driver.stamp_ns += MS
+    driver.state(HOME + 0.5)
+    assert driver.process.gate.reason.startswith("the state has jumped (not believed: position has jumped")
+
+
+def test_an_arm_that_was_not_seen_is_held_where_it_is_measured_next(driver: Driver, ur5: RobotModel):
+    driver.go_on(30)
+    driver.wait(0.03)
+    driver.stamp_ns += 30 * MS
+    q = HOME + 0.01
+    for _ in range(30):
+        driver.t += 1e-3
+        driver.stamp_ns += MS
+        driver.state(q)
+    assert driver.refused == []
+    np.testing.assert_allclose(driver.last.tau, ur5.gravity(q), atol=1e-9)
+
+
+def test_where_time_goes_back_the_clock_says_how_much_torque_may_change(driver: Driver):
+    swing(driver, 30)
+    before = driver.last.tau
+    driver.t += 0.9e-3
+    driver.state(HOME + V * driver.t, V, stamp_ns=0)
+    assert np.abs(driver.last.tau - before).max() == pytest.approx(0.9)
+
+
+def test_the_age_of_doubtful_states_counts_to_the_bound(driver: Driver):
+    moments = []
+    for driver.t, driver.stamp_ns in ((-0.001, 0), (0.0, MS)):
+        v = V * (1.0 + driver.t)
+        driver.state(HOME + V * driver.t, v)
+        driver.command()
+        moments.append((driver.t, HOME + V * driver.t, v, driver.last.tau))
+    driver.t = 0.025
+    driver.state(HOME + 2.0, stamp_ns=26 * MS)
+    expected = StatePrediction(driver.model, *moments[1][1:3])
+    expected.go_on(moments[1][3], 0.02)
+    np.testing.assert_allclose(driver.process._prediction.q, expected.q, rtol=1e-12)
+
+
+def test_states_are_kept_as_long_as_they_may_be_doubted(driver: Driver):
+    for driver.t, driver.stamp_ns, n in ((0.0, 0, 1), (0.025, 25 * MS, 2), (0.0251, 26 * MS, 2)):
+        driver.state()
+        driver.command()
+        assert len(driver.process._history) == n
+
+
+def test_the_second_without_states_counts_to_its_end(driver: Driver):
+    driver.state(v=V)
+    driver.command()
+    driver.t = 0.02
+    driver.answers += driver.process.look()
+    assert driver.process._prediction.v.any()
+    driver.t = 1.0
+    driver.answers += driver.process.look()
+    assert not driver.process._prediction.v.any()
