@@ -40,7 +40,7 @@ FOREIGN = {
     "cloudpickle": ("model.symbolic",),
     "urdf_parser_py": ("model.urdf.load",),
     "xacro": ("model.urdf.xacro",),
-    "yaml": ("core.files", "app.processes"),
+    "yaml": ("core.yaml_limits", "app.processes"),
     "coppeliasim_zmqremoteapi_client": ("simulation.coppeliasim.coppeliasim_client",),
     "zmq": ("simulation.coppeliasim.coppeliasim_client",),
     "mujoco": ("simulation.mujoco_simulator", "report.pictures.*"),

@@ -63,6 +63,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         lines = map(printable, f"arm_control: {error}".split("\n"))
         print("\n".join(lines), file=sys.stderr)
         return 2
+    except OSError as error:  # such as a full disk
+        what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        print(printable(f"arm_control: {what}"), file=sys.stderr)
+        return 2
 
 
 def _parser() -> argparse.ArgumentParser:

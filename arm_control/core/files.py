@@ -10,8 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
-import yaml
-
+from arm_control.core.yaml_limits import load_yaml
 from arm_control.exceptions import ArmControlError, InputError, ParameterError
 
 
@@ -102,12 +101,9 @@ def read_yaml(path: Path) -> dict[str, Any]:
     Raises
     ------
     ParameterError
-        When the file is missing, is not YAML or contains something else.
+        When the file is missing, is not YAML, exceeds a limit, or contains something else.
     """
-    try:
-        content = yaml.safe_load(path.read_text())
-    except (OSError, yaml.YAMLError) as error:
-        raise ParameterError(f"{path}: {error}") from error
+    content = load_yaml(path)
     if content is None:
         raise ParameterError(f"{path}: a mapping is needed, the file is empty")
     return as_mapping(content, str(path))

@@ -15,6 +15,7 @@ from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import FrameNotFound, InputError
 from arm_control.maths.poses import Array, Pose, rotation_from_quaternion
 from arm_control.model import RobotModel
+from arm_control.model.urdf.xml import printable
 from arm_control.motion.goals import Goal, JointGoal, PoseMotion, Target
 from arm_control.motion.joint_trajectory import Waypoints
 from arm_control.motion.pose_trajectory import PosePoints
@@ -26,6 +27,8 @@ POSE_GOALS = ("target_pose", "pose_trajectory")
 JOINT_GOALS = ("joint_trajectory", "target_joint")
 GOAL_TOPICS = (*POSE_GOALS, *JOINT_GOALS)
 """Topics with goals."""
+LONGEST_REASON = 500
+"""Characters of a reason that are read."""
 BRAKED = "braked: "
 """How the ``frame_id`` of a command begins whose sender brakes."""
 
@@ -57,8 +60,8 @@ def braked_frame(reason: str) -> str:
 
 
 def brake_reason(message: Any) -> str:
-    """Return why the sender of a command brakes; empty when it does not."""
-    frame = str(message.header.frame_id)
+    """Return why the sender of a command brakes, in characters that a log may have; empty when it does not."""
+    frame = printable(str(message.header.frame_id)[:LONGEST_REASON])
     return (frame.removeprefix(BRAKED) or "no reason given") if frame.startswith(BRAKED) else ""
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from arm_control.exceptions import InputError, cause_of
+from arm_control.model.urdf.xml import printable
 
 ONLY_PUBLISHER = {"data": bytes([1]) * 16}
 """Instead of a GID where the middleware gives none: that of the only publisher of a topic."""
@@ -61,11 +62,13 @@ class PublisherLock:
 class Rejections:
     """Counts what was refused, by cause, and logs each cause: the first time, then once a second.
 
-    Causes may hold names from outside, so there is an end to them: those after the first ``MOST`` count as one.
+    Causes may hold names from outside: their control characters are escaped, and there is an end to them. Those after
+    the first ``MOST`` count as one.
     """
 
     PERIOD = 1.0
     MOST = 32
+    LONGEST = 1000
 
     def __init__(self, logger: Any, clock: Callable[[], float] = time.monotonic) -> None:
         self._logger, self._clock = logger, clock
@@ -86,10 +89,11 @@ class Rejections:
         error : Exception
             Why; :func:`arm_control.exceptions.cause_of` names the cause.
         """
-        cause, now = f"{what}: {cause_of(error)}", self._clock()
+        cause, now = printable(f"{what}: {cause_of(error)}")[: self.LONGEST], self._clock()
         if cause not in self.counts and len(self.counts) >= self.MOST:
             cause = "for other causes"
         self.counts[cause] += 1
         if now - self._logged.get(cause, -math.inf) >= self.PERIOD:
             self._logged[cause] = now
-            self._logger.warning(f"{what} refused: {error} ({self.counts[cause]} so far)")
+            reason = printable(str(error))[: self.LONGEST]
+            self._logger.warning(f"{what} refused: {reason} ({self.counts[cause]} so far)")

@@ -24,6 +24,8 @@ SPACING = 0.04
 """Time between two points of a curve [s]."""
 ACCELERATION = 1.0
 """Default limit of the acceleration [m/s^2]."""
+MOST_POINTS = 100_000
+"""Most points of a rule."""
 CORNER = math.radians(40.0)
 """A stroke rests at a point where its direction changes by more than this angle [rad]."""
 ARC_STEP = math.radians(9.0)
@@ -54,6 +56,7 @@ def star(center: npt.ArrayLike, radius: float, directions: int = 8, plane: str =
     if len(plane) != 2 or plane[0] == plane[1] or not set(plane) <= set("xyz"):
         raise InputError(f"plane = {plane!r}: two different axes are needed, such as 'xz'")
     _positive(radius=radius, directions=directions)
+    _bounded(2 * directions + 1)
     angles = math.tau * np.arange(directions) / directions
     offsets = np.zeros((directions, 3))
     offsets[:, "xyz".index(plane[0])] = radius * np.cos(angles)
@@ -81,6 +84,7 @@ def grid(center: npt.ArrayLike, size: npt.ArrayLike, count: npt.ArrayLike) -> Ar
     n = np.array(count, dtype=int)
     if n.shape != (3,) or (n < 1).any():
         raise InputError(f"count = {count!r}: three numbers from 1 on are needed")
+    _bounded(math.prod(n.tolist()))
     x, y, z = ((np.arange(k) - (k - 1) / 2) / max(k - 1, 1) for k in n.tolist())
     rows, forth = [], 1
     for j, height in enumerate(z):
@@ -114,6 +118,7 @@ def random(
         The positions [m].
     """
     _positive(count=count)
+    _bounded(count)
     rng = np.random.default_rng(seed)
     if (size is None) == (radius == 0.0):
         raise InputError("radius or size: one of them is needed, not both")
@@ -154,6 +159,7 @@ def circle(X: Pose, radius: float, period: float, turns: float = 1.0, R: Array |
     _positive(radius=radius, period=period, turns=turns)
     ramp = min(1.0, turns / 2.0)  # turns of the acceleration; at half the mean speed, so in twice the time
     end = (turns + 2.0 * ramp) * period
+    _bounded(end / SPACING)
     times = np.linspace(0.0, end, max(8, math.ceil(end / SPACING)) + 1)
     up, down = (np.clip(t / (2.0 * ramp * period), 0.0, 1.0) for t in (times, end - times))
     # speed u^3 (10 - 15 u + 6 u^2) of the acceleration: angle, speed and acceleration in turns
@@ -213,6 +219,7 @@ def curve(
         return polyline(X, p, speed, acceleration, R)
     arc_length = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(p, axis=0), axis=1))])
     end = _shortest(arc_length[-1], speed, acceleration)
+    _bounded(end / SPACING)
     times = np.linspace(0.0, end, max(8, math.ceil(end / SPACING)) + 1)
     s = arc_length[-1] * _ramp(times / end, 0)
     x = np.array([np.interp(s, arc_length, column) for column in p.T]).T
@@ -366,6 +373,12 @@ def _without_repeats(p: Array) -> Array:
     if len(kept) < 2:
         raise InputError("at least two different points are needed")
     return kept
+
+
+def _bounded(n: float) -> None:
+    """Refuse more points than any arm can use, before there are any."""
+    if not n <= MOST_POINTS:
+        raise InputError(f"{n:.3g} points: at most {MOST_POINTS} are allowed")
 
 
 def _positive(**values: float) -> None:

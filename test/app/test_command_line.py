@@ -17,7 +17,7 @@ from arm_control.app import cli
 from arm_control.app.commands.argument_types import check_namespace
 from arm_control.app.run_options import RunOptions, require_writable_record
 from arm_control.core.cache import Cache
-from arm_control.core.files import file_parameters, require_writable_folder
+from arm_control.core.files import file_parameters, require_writable_folder, urdf_path
 from arm_control.core.parameters import SavedParameter
 from arm_control.exceptions import InputError, ParameterError
 
@@ -197,6 +197,24 @@ def test_security_that_would_not_be_there_is_refused(
     with pytest.raises(SystemExit, match="2") if message else nullcontext():
         environment.check_environment()
     assert capsys.readouterr().err.removesuffix("\n").endswith(message)
+
+
+def test_a_full_disk_is_one_sentence(monkeypatch, capsys):
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device", "report/planar2\x1b.png")
+
+    monkeypatch.setattr("arm_control.simulation.offline.Simulation.run", fail)
+    assert status("simulate", "planar2_reach") == 2
+    assert capsys.readouterr().err == "arm_control: report/planar2\\x1b.png: No space left on device\n"
+
+
+def test_a_xacro_file_is_expanded_only_when_it_is_trusted(tmp_path: Path, capsys):
+    pytest.importorskip("xacro")
+    file = tmp_path / "arm.urdf.xacro"
+    file.write_text(urdf_path("planar2").read_text())
+    assert status("check", str(file)) == 2
+    assert "a xacro file is a program" in capsys.readouterr().err
+    assert status("check", str(file), "--trust") == 0
 
 
 def test_a_middleware_without_security_is_said_in_one_sentence(monkeypatch, capsys):

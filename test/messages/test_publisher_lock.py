@@ -9,7 +9,8 @@ import pytest
 from rclpy.serialization import serialize_message
 from std_srvs.srv import Trigger
 
-from arm_control.exceptions import InputError, cause_of
+from arm_control.exceptions import FrameNotFound, InputError, cause_of
+from arm_control.messages.fields import brake_reason
 from arm_control.messages.joint_states import JointStateReader, Measurement
 from arm_control.messages.publisher_lock import ONLY_PUBLISHER, UNKNOWN_PUBLISHER, PublisherLock, Rejections
 from arm_control.model import RobotModel
@@ -178,3 +179,15 @@ def test_a_step_that_failed_is_not_called_done(failure: str, message: str):
     arm.advance = lambda: setattr(arm, "failure", failure)
     answer = PlantNode._on_step(arm, None, Trigger.Response())  # type: ignore[arg-type]
     assert (answer.success, answer.message) == (not failure, message)
+
+
+def test_control_characters_do_not_reach_the_log():
+    refused = Refused()
+    refused.rejections.add("joint_states", FrameNotFound("\x1b[2J\n\u202e" + "x" * 10_000, ["base"]))
+    refused.rejections.add("joint_states", InputError("\x9b31m: no such joint"))
+    texts = [*refused.lines, *map(str, refused.rejections.counts)]
+    assert len(texts) == 4
+    assert all(text.isprintable() and len(text) < 1200 for text in texts)
+    message = SimpleNamespace(header=SimpleNamespace(frame_id="braked: \x1b[2J" + "x" * 10_000))
+    assert brake_reason(message).startswith("\\x1b[2J")
+    assert len(brake_reason(message)) < 520

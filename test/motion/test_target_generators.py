@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from arm_control.exceptions import InputError
-from arm_control.motion.generators import grid, random, star
+from arm_control.maths.poses import Pose
+from arm_control.motion.generators import MOST_POINTS, circle, curve, grid, random, star
 
 CENTER = np.array([0.5, 0.1, 0.3])
 
@@ -68,3 +69,20 @@ def test_random_places_are_inside_the_same_for_a_seed_and_spread():
 def test_rules_that_make_no_sense_are_refused(make, message: str):
     with pytest.raises(InputError, match=message):
         make()
+
+
+@pytest.mark.parametrize(
+    "generate",
+    [
+        lambda n: star(CENTER, 0.2, n),
+        lambda n: random(CENTER, n, radius=0.1),
+        lambda n: grid(CENTER, [0.1, 0.1, 0.1], [1, n, 1]),
+        lambda n: grid(CENTER, [0.1, 0.1, 0.1], [2**31, 2**31, 4]),
+        lambda n: circle(Pose.identity(), 0.1, 1.0, turns=n),
+        lambda n: circle(Pose.identity(), 0.1, period=1e300),
+        lambda n: curve(Pose.identity(), [[0, 0, 0], [1, 0, 0], [1, 1, 0]], speed=1.0 / n),
+    ],
+)
+def test_more_points_than_any_arm_can_use_are_refused_before_there_are_any(generate):
+    with pytest.raises(InputError, match=f"points: at most {MOST_POINTS} are allowed"):
+        generate(1_000_000_000)

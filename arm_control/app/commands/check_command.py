@@ -17,7 +17,7 @@ from typing import Any
 
 from arm_control.app.commands.robot_options import add_xacro_options, robot_of
 from arm_control.core.files import file_parameters, urdf_path
-from arm_control.exceptions import FrameNotFound, ModelError, UrdfError
+from arm_control.exceptions import FrameNotFound, InputError, ModelError, UrdfError
 from arm_control.model.arm import describe
 from arm_control.model.arm_parameters import ArmParameters
 from arm_control.model.urdf.description import split_arguments
@@ -39,7 +39,7 @@ MAX_INDENT = 16
 def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""
     check = commands.add_parser("check", help="print a URDF's content and problems", description=_check.__doc__)
-    check.add_argument("file", help="a URDF or xacro file, or the name of a robot below urdf/")
+    check.add_argument("file", help="a URDF or xacro file (with --trust), or the name of a robot below urdf/")
     add_xacro_options(check)
     check.add_argument("--tip", metavar="LINK", help="end of the chain that moves")
     check.add_argument("--base", metavar="LINK", help="start of the chain; default: the root")
@@ -49,6 +49,7 @@ def add_command(commands: Any) -> None:
             f"--{quantity}-limits", nargs="+", default=[], metavar="JOINT:LIMIT", help=f"{quantity} limits to use"
         )
     check.add_argument("--kinematics-only", action="store_true", help="masses and these limits may be missing")
+    check.add_argument("--trust", action="store_true", help="expand a xacro file: it may run any code as you")
     check.add_argument("--strict", action="store_true", help="count warnings as errors")
     check.add_argument("--json", action="store_true", help="print JSON")
     check.set_defaults(command=_check)
@@ -56,6 +57,11 @@ def add_command(commands: Any) -> None:
 
 def _check(options: argparse.Namespace) -> int:
     """Print the content of a URDF and its problems. Exit status: 0 usable, 1 problems, 2 not readable."""
+    if Path(options.file).suffix == ".xacro" and not options.trust:
+        raise InputError(
+            f"{options.file}: a xacro file is a program, and expanding it may run any code as you: read it first, then"
+            " check it with --trust"
+        )
     check = check_file(
         robot_of(options, options.file),
         tip=options.tip,

@@ -130,7 +130,7 @@ def _mass_findings(facts: Facts, moved: Sequence[LinkFacts], joints: Sequence[Jo
     for link in moved:
         if link.has_geometry and link.mass is None:
             yield _finding(link, "", MASSLESS)
-        elif link.is_size_known and (link.mass or 0.0) > DENSEST * math.pi / 6.0 * link.size**3:
+        elif link.is_size_known and (link.mass or 0.0) > DENSEST * math.pi / 6.0 * link.size * link.size * link.size:
             yield _finding(link, f"{link.mass:.3g} kg within {link.size:.3g} m", TOO_HEAVY)
     loaded = {joint.name for link in facts.links if link.mass for joint in facts.path(link.name)}
     for joint in joints:

@@ -1,0 +1,44 @@
+"""YAML of somebody else's: what is too large, too deep or not text is refused in one sentence, before it is built."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from arm_control.core.files import read_yaml
+from arm_control.core.yaml_limits import DEEPEST, MOST_BYTES, load_yaml
+from arm_control.exceptions import ParameterError
+
+LAUGHS = "a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n" + "".join(
+    f"a{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 10)}]\n" for k in range(1, 10)
+)
+WRONG = {
+    "not text": (b"a: \xff\xfe", "not text in UTF-8: invalid start byte at byte 3"),
+    "laughs": (LAUGHS.encode(), "more than 1000000 values, aliases included"),
+    "nested": (b"a: " + b"[" * 5000, f"nested deeper than {DEEPEST} levels"),
+    "in itself": (b"a: &a [*a]", r"the alias \*a stands for nothing before it"),
+    "large": (b"#" * (MOST_BYTES + 1), "larger than 10000000 bytes"),
+    "no date": (b"a: 2001-99-99", "month must be in"),
+    "no YAML": (b"a: [", "did not find|expected"),
+}
+
+
+@pytest.mark.parametrize(("content", "reason"), WRONG.values(), ids=WRONG)
+def test_it_is_refused_with_a_sentence(content: bytes, reason: str, tmp_path: Path):
+    path = tmp_path / "file.yaml"
+    path.write_bytes(content)
+    with pytest.raises(ParameterError, match=rf"file\.yaml.*{reason}") as caught:
+        read_yaml(path)
+    assert caught.type is ParameterError
+
+
+def test_a_file_without_an_end_is_not_read_to_its_end():
+    with pytest.raises(ParameterError, match="larger than"):
+        load_yaml(Path("/dev/zero"))
+
+
+def test_aliases_that_stand_for_little_are_allowed(tmp_path: Path):
+    path = tmp_path / "file.yaml"
+    path.write_text("a: &a {x: 1}\nb: *a\nc: {<<: *a, y: &y 2}\nd: *y\n")
+    assert read_yaml(path) == {"a": {"x": 1}, "b": {"x": 1}, "c": {"x": 1, "y": 2}, "d": 2}
