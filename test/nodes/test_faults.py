@@ -2,6 +2,7 @@
 
 import itertools
 import signal
+import time
 from functools import partial
 
 import numpy as np
@@ -93,7 +94,7 @@ def test_controller_killed(moving_alert, ur5):
     assert set(braked()) == {"True"}
 
 
-@pytest.mark.parametrize("seconds", [0.04, 0.2])
+@pytest.mark.parametrize("seconds", [0.04, 0.2, pytest.param(2.0, marks=pytest.mark.campaign)])
 def test_controller_stopped_for_a_while(moving_alert, ur5, seconds):
     """For a while of simulated time, in which five times as much goes by for the controller, or more."""
     osc = moving_alert.processes["osc"]
@@ -110,6 +111,31 @@ def test_controller_stopped_for_a_while(moving_alert, ur5, seconds):
     enable(moving_alert)
     assert_reaches(moving_alert, ur5, moving_alert.goal)
     assert_no_jump(moving_alert.states, ur5)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("seconds", [0.03, 1.0, 10.0])
+def test_a_simulator_that_was_stopped_goes_on_where_it_was(moving, ur5, seconds):
+    """Its time stops with it, so nothing is late: the arm goes on."""
+    simulator = moving.processes["simulator"]
+    simulator.send_signal(signal.SIGSTOP)
+    end = time.monotonic() + seconds
+    moving.spin(lambda: time.monotonic() >= end)
+    simulator.send_signal(signal.SIGCONT)
+    assert_reaches(moving, ur5, moving.goal)
+    assert_no_jump(moving.states, ur5)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_nothing_depends_on_the_node_that_publishes_terms(moving, ur5, number):
+    terms: list[Float64MultiArray] = []
+    moving.start("dynamics", robot_description=urdf_path("ur5").read_text(), rate=0.0)
+    moving.hear(Float64MultiArray, "dynamics/mass_matrix", terms)
+    moving.spin(lambda: terms, "terms of the model")
+    moving.processes["dynamics"].send_signal(number)
+    assert_reaches(moving, ur5, moving.goal)
+    assert_no_jump(moving.states, ur5)
 
 
 BAD = {
