@@ -10,6 +10,8 @@ FIRST_STATE = "the first state that is believed sets it, and nothing reads it be
 FIRST_OWNER = "taking the ownership sets it, and nothing reads it before"
 
 FIRST_COMMAND = "the first command that passes sets it, and nothing reads it before"
+SAMPLES = "numbers to compare a kernel on: others serve as well while every case is met, which a test checks"
+ONE_NUMBER = "the first of one number is the last"
 COMPARED_TWICE = "another comparison, here or in the caller, decides"
 
 EQUIVALENT: dict[str, str] = {
@@ -36,6 +38,24 @@ EQUIVALENT: dict[str, str] = {
     "control/effort_gate.py EffortGate.tick: d or LONGEST_DT) if dt > 0.0 else 0.0"
     " -> d or LONGEST_DT) if dt >= 0.0 else 0.0": "a time of 0 gives 0 either way",
     "control/effort_gate.py EffortGate.tick: are_limits_on = 0.0 -> are_limits_on = -1.0": "off is 0 or less",
+    "control/joint_limits.py JointLimits.__init__:  = np.isinf(self.q_soft[1]) ->  = np.isinf(self.q_soft[0])": (
+        "both limits are infinite, or none"
+    ),
+    "control/joint_limits.py _limit_by_name: is_unlimited), np.zeros(0)) -> is_unlimited), np.zeros(1))": (
+        "the law reads no pose"
+    ),
+    "control/joint_limits.py _limit_by_name: '], x['tau_0'], x['dt'][0], x['is_on'][0], number"
+    " -> '], x['tau_0'], x['dt'][-1], x['is_on'][0], number": ONE_NUMBER,
+    "control/joint_limits.py _limit_by_name:  x['dt'][0], x['is_on'][0], numbers)"
+    " ->  x['dt'][0], x['is_on'][-1], numbers)": ONE_NUMBER,
+    "control/joint_limits.py _bind.limit: dt_in[0], is_on_in[0] = (dt, is"
+    " -> dt_in[-1], is_on_in[0] = (dt, is": ONE_NUMBER,
+    "control/joint_limits.py _bind.limit: dt_in[0], is_on_in[0] = (dt, is_on)"
+    " -> dt_in[0], is_on_in[-1] = (dt, is_on)": ONE_NUMBER,
+    "control/joint_limits.py _SCALES:*": SAMPLES,
+    "control/joint_limits.py _MIDDLES:*": SAMPLES,
+    "control/joint_limits.py _SPREADS:*": SAMPLES,
+    "control/joint_limits.py _samples:*": SAMPLES,
     "messages/gate_process.py GateProcess.__init__: _at = self._ticked_at = 0.0 *": (
         "the first state sets one; a steady clock begins anywhere, and without a tick the other says no more than that"
     ),

@@ -23,6 +23,7 @@ import json
 import os
 import pickle
 import random
+import re
 import resource
 import shutil
 import signal
@@ -154,8 +155,9 @@ def _selected(name: str, options: argparse.Namespace) -> list[Mutant]:
     """Return the mutants of a group that the options ask for."""
     mutants = [mutant for path in GROUPS[name].modules for mutant in mutants_of(PACKAGE / path, PACKAGE)]
     if options.again:
-        survivors = set(json.loads(Path(options.again).read_text()).get(f"{name}.survivors", ()))
-        mutants = [mutant for mutant in mutants if str(mutant) in survivors]
+        survivors = json.loads(Path(options.again).read_text()).get(f"{name}.survivors", ())
+        keys = {re.sub(r"^(\S+):\d+ ", r"\1 ", text) for text in survivors}  # lines may have moved since
+        mutants = [mutant for mutant in mutants if mutant.key in keys]
     if options.sample is None or options.sample >= len(mutants):
         return mutants
     drawn = random.Random(options.seed).sample(range(len(mutants)), options.sample)

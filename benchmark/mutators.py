@@ -59,7 +59,7 @@ class Mutant:
     line : int
         Line of the change.
     scope : str
-        Class and function of it.
+        Class and function of it; outside of them the constant.
     change : str
         Part of the statement before and after.
     code : code
@@ -120,7 +120,8 @@ def mutants_of(file: Path, package: Path) -> list[Mutant]:
             place.put(place.node)
             line = int(getattr(place.node, "lineno", place.statement.lineno))
             path = file.relative_to(package).as_posix()
-            mutants.append(Mutant(path, line, ".".join(place.scope) or "module", _difference(before, after), code))
+            scope = ".".join(place.scope) or before.partition("=")[0].partition(":")[0].strip()
+            mutants.append(Mutant(path, line, scope, _difference(before, after), code))
     return mutants
 
 

@@ -195,7 +195,7 @@ def test_mutants_differ_from_the_text_in_one_place(tmp_path: Path):
     for mutant in mutants:
         changes[mutant.line, mutant.scope].append(mutant.change.partition(" -> ")[2])
     assert changes == {
-        (3, "module"): ["LIMIT: float = 4.0", "LIMIT: float = 1.0"],
+        (3, "LIMIT"): ["LIMIT: float = 4.0", "LIMIT: float = 1.0"],
         (7, "Count.__init__"): ["self.n = 1", "self.n = -1"],
         (9, "Count.add"): [", x: float, is_on: bool=False):"],
         (11, "Count.add"): [
