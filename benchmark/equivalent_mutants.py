@@ -11,6 +11,7 @@ FIRST_OWNER = "taking the ownership sets it, and nothing reads it before"
 
 FIRST_COMMAND = "the first command that passes sets it, and nothing reads it before"
 SAMPLES = "numbers to compare a kernel on: others serve as well while every case is met, which a test checks"
+SECOND_NUMBER = "nobody reads the second number"
 ONE_NUMBER = "the first of one number is the last"
 COMPARED_TWICE = "another comparison, here or in the caller, decides"
 
@@ -48,6 +49,12 @@ EQUIVALENT: dict[str, str] = {
     " -> '], x['tau_0'], x['dt'][-1], x['is_on'][0], number": ONE_NUMBER,
     "control/joint_limits.py _limit_by_name:  x['dt'][0], x['is_on'][0], numbers)"
     " ->  x['dt'][0], x['is_on'][-1], numbers)": ONE_NUMBER,
+    "control/joint_limits.py LimitNumbers.of: numbers[2:].reshape(6, -1) -> numbers[2:].reshape(6, -2)": (
+        "NumPy takes any negative number for what is left"
+    ),
+    "control/joint_limits.py compile_limits: , n), 'M': n * n, 'dt': 1, 'is_on': 1}"
+    " -> , n), 'M': n * n, 'dt': 2, 'is_on': 1}": SECOND_NUMBER,
+    "control/joint_limits.py compile_limits:  * n, 'dt': 1, 'is_on': 1} ->  * n, 'dt': 1, 'is_on': 2}": SECOND_NUMBER,
     "control/joint_limits.py _bind.limit: dt_in[0], is_on_in[0] = (dt, is"
     " -> dt_in[-1], is_on_in[0] = (dt, is": ONE_NUMBER,
     "control/joint_limits.py _bind.limit: dt_in[0], is_on_in[0] = (dt, is_on)"
