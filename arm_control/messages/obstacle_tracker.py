@@ -209,6 +209,11 @@ class MarkerTracks:
         """Number of obstacles, now or later."""
         return self._n_obstacles
 
+    @property
+    def n_in_effect(self) -> int:
+        """Number of obstacles in effect."""
+        return sum(len(track.current.obstacles) for track in self._tracks.values() if track.current is not None)
+
     def begin(self, now_ns: int) -> None:
         """Take the stamp of the first joint state [ns]: markers before it had no time to begin at."""
         for track in self._tracks.values():
@@ -324,8 +329,8 @@ class ObstacleTracker:
 
     @property
     def n_obstacles(self) -> int:
-        """Number of obstacles, now or later."""
-        return self._tracks.n_obstacles
+        """Number of obstacles, now or later; before the first state those in effect: a run may begin with them."""
+        return self._tracks.n_in_effect if self._now_ns is None else self._tracks.n_obstacles
 
     def _pose_of(self, frame: str) -> Pose:
         """Pose of a link in the newest state; an empty name is the base."""

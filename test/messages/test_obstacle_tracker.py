@@ -12,6 +12,7 @@ from arm_control.maths.poses import Pose
 from arm_control.maths.shapes import Sphere
 from arm_control.messages.bags.message_definitions import plain
 from arm_control.messages.obstacle_tracker import AHEAD_NS, DELETED_NS, MarkerTracks, ObstacleTracker
+from arm_control.model import RobotModel
 from arm_control.simulation.obstacle_schedule import PERIOD_NS, ObstacleSchedule, ObstacleUpdate
 from arm_control.simulation.world import World
 
@@ -173,3 +174,14 @@ def test_a_first_state_is_no_new_beginning_for_what_was_told_ahead(ur5):
     tracker.update(word(0.6, 40 * MS))
     tracker.restart(0)
     assert tracker.obstacles(40 * MS, q)[0].X_WO.p[0] == 0.5, "but a second beginning is one"
+
+
+def test_before_the_first_state_only_obstacles_in_effect_count(ur5: RobotModel):
+    """A run begins with their number: a subscriber may have missed the first messages of those sent ahead."""
+    tracker = ObstacleTracker(ur5)
+    for stamp_ns, expected in ((400 * MS, 0), (1, 1)):
+        assert tracker.update(word(0.3, stamp_ns)) == []
+        assert tracker.n_obstacles == expected
+    tracker.set_state(0, np.zeros(6))
+    assert tracker.update(word(0.5, 420 * MS, number=1)) == []
+    assert tracker.n_obstacles == 2, "now or later"

@@ -71,7 +71,8 @@ def obstacle_publisher(world: World) -> tuple[ObstaclePublisher, list[MarkerArra
         model=SimpleNamespace(base=""),
         create_publisher=lambda *_: SimpleNamespace(publish=told.append),
         create_timer=lambda *_, **__: SimpleNamespace(cancel=lambda: None),
-        control_path=SimpleNamespace(subscribe=lambda *_: None),
+        control_path=SimpleNamespace(subscribe=lambda *_, **__: None),
+        frame=lambda link: link,
     )
     return ObstaclePublisher(node, world, 0.1), told  # type: ignore[arg-type]
 
