@@ -12,7 +12,13 @@ from std_srvs.srv import Trigger
 from arm_control.exceptions import FrameNotFound, InputError, cause_of
 from arm_control.messages.fields import brake_reason
 from arm_control.messages.joint_states import JointStateReader, Measurement
-from arm_control.messages.publisher_lock import ONLY_PUBLISHER, UNKNOWN_PUBLISHER, PublisherLock, Rejections
+from arm_control.messages.publisher_lock import (
+    ONLY_PUBLISHER,
+    UNKNOWN_PUBLISHER,
+    PublisherLock,
+    Rejections,
+    publisher_of,
+)
 from arm_control.model import RobotModel
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.plant_node import PlantNode
@@ -191,3 +197,14 @@ def test_control_characters_do_not_reach_the_log():
     message = SimpleNamespace(header=SimpleNamespace(frame_id="braked: \x1b[2J" + "x" * 10_000))
     assert brake_reason(message).startswith("\\x1b[2J")
     assert len(brake_reason(message)) < 520
+
+
+def test_a_cause_and_its_line_have_an_end():
+    refused = Refused()
+    refused.rejections.add("what", InputError("x" * 5000))
+    assert [len(cause) for cause in refused.rejections.counts] == [1000]
+    assert refused.lines == [f"what refused: {'x' * 1000} (1 so far)"]
+
+
+def test_the_only_publisher_has_a_gid_of_the_usual_length():
+    assert len(publisher_of({"publisher_gid": ONLY_PUBLISHER})) == 16
