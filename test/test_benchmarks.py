@@ -6,6 +6,7 @@ import importlib.util
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 from contextlib import nullcontext
@@ -233,3 +234,21 @@ def test_the_mutation_test_measures_what_it_promises(tmp_path: Path):
     assert figures["viewer.mutants"] == 6
     assert figures["viewer.killed"] + figures["viewer.equivalent"] + len(figures["viewer.survivors"]) == 6
     assert figures["viewer.killed_share"] > 0.5
+
+
+def test_the_table_of_robots_says_what_a_robot_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    robots = load("robots")
+    monkeypatch.setattr(robots, "STEPS", 20)
+    text = (BENCHMARK.parent / "urdf" / "planar2" / "planar2.urdf").read_text()
+    (tmp_path / "maker" / "urdf").mkdir(parents=True)
+    (tmp_path / "maker" / "urdf" / "whole.urdf").write_text(text)
+    (tmp_path / "maker" / "urdf" / "bare.urdf").write_text(re.sub(r'effort="[^"]*"', 'effort="0"', text))
+    whole = robots.try_robot(tmp_path, robots.Row("whole", "maker", "urdf/whole.urdf"))
+    assert (whole["needs"], len(whole["errors"])) == ([], 3)
+    bare = robots.try_robot(tmp_path, robots.Row("bare", "maker", "urdf/bare.urdf"))
+    assert "effort" in bare["refused"]
+    assert "kinematics only: loads" in robots.table_row(bare)
+    helped = robots.Row("helped", "maker", "bare.urdf", limits=(9.0, 3.0))
+    assert "| no | `effort_limits` | 0 | " in robots.table_row(robots.try_robot(tmp_path, helped))
+    assert "not in the folder" in robots.table_row(robots.try_robot(tmp_path, robots.Row("none", "maker", "no.urdf")))
+    assert robots.count_all(tmp_path)["loads"] == 1

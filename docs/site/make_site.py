@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 OUTSIDE = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md"}
 """Pages that are not below docs/, and where they are on the site."""
 CONTENTS = {
-    "Start": ("first_steps", "own_robot", "real_robot", "troubleshooting", "limitations"),
+    "Start": ("first_steps", "own_robot", "robots", "real_robot", "troubleshooting", "limitations"),
     "Controllers": ("osc", "avoidance", "joint", "ilqr", "gate", "faults", "tuning"),
     "Runs": ("scenarios", "viewer", "rviz", "coppeliasim", "bags"),
     "Reference": ("topics", "parameters", "model", "model_speed", "architecture", "contributing", "changes"),

@@ -57,7 +57,7 @@ def add_command(commands: Any) -> None:
 
 def _check(options: argparse.Namespace) -> int:
     """Print the content of a URDF and its problems. Exit status: 0 usable, 1 problems, 2 not readable."""
-    if Path(options.file).suffix == ".xacro" and not options.trust:
+    if Path(split_arguments(options.file)[0]).suffix == ".xacro" and not options.trust:
         raise InputError(
             f"{options.file}: a xacro file is a program, and expanding it may run any code as you: read it first, then"
             " check it with --trust"

@@ -149,7 +149,8 @@ def default_tip(facts: Facts, base: str) -> str:
         return "tool0"
     if len(leaves) == 1:
         return leaves[0]
-    if not any(_n_movable(_below_base(facts, base, leaf)) for leaf in leaves):
+    leaves = [leaf for leaf in leaves if _n_movable(_below_base(facts, base, leaf))]
+    if not leaves:
         raise ModelError(f"no joint below the base {base!r} moves")
     hand = _hand(facts, base, leaves)
     if hand is None:
@@ -158,11 +159,8 @@ def default_tip(facts: Facts, base: str) -> str:
 
 
 def _hand(facts: Facts, base: str, leaves: Sequence[str]) -> str | None:
-    """Return the last link above all leaves that move, if it is the end of an arm."""
+    """Return the last link above all leaves, which move, if it is the end of an arm."""
     ways = [_below_base(facts, base, leaf) for leaf in leaves]
-    ways = [way for way in ways if _n_movable(way)]
-    if not ways:
-        return None
     shared = 0
     while all(len(way) > shared and way[shared] is ways[0][shared] for way in ways):
         shared += 1

@@ -65,7 +65,8 @@ def expand_xacro(
     if printed.getvalue():
         logging.getLogger("arm_control.xacro").warning("%s: %s", path, _plain(printed.getvalue()))
     for package, folder in found.items():
-        text = text.replace(f"file://{folder}/", f"package://{package}/")
+        for start in ("file:///", "file://"):
+            text = text.replace(f"{start}{folder}/", f"package://{package}/")
     return text
 
 

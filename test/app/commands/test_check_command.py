@@ -453,6 +453,8 @@ def test_a_xacro_file_is_expanded(tmp_path: Path):
     assert run(str(tmp_path / "a.xacro"), "side:=a b")[2].startswith("arm_control: 'side:=a b' is no argument")
     (tmp_path / "a.xacro").write_text('<robot name="${1 +}"/>')
     assert "cannot be expanded" in run(str(tmp_path / "a.xacro"), "--trust")[2]
+    for untrusted in (["a.xacro"], ["a.xacro "], ["a.xacro side:=left"], ["a.xacro", "side:=left"]):
+        assert "read it first" in run(str(tmp_path / untrusted[0]), *untrusted[1:])[2]
 
 
 def test_json_tells_the_same(tmp_path: Path):

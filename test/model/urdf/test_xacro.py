@@ -197,7 +197,9 @@ def test_a_package_beside_the_folders_above_a_file_is_found(packages: Path):
     assert robot.link_masses() == {"rod": 1.0}
 
 
-def test_a_file_in_a_found_package_is_named_by_it(packages: Path):
+@pytest.mark.parametrize("start", ["file://", "file:///"])
+def test_a_file_in_a_found_package_is_named_by_it(packages: Path, start: str):
+    packages.write_text(packages.read_text().replace("file://", start))
     robot = load_urdf(packages, package_path=[packages.parents[2] / "ws"])
     assert robot.warnings == ()
     assert 'filename="package://my_arm/a.stl"' in robot.text
