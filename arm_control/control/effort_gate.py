@@ -302,8 +302,9 @@ class EffortGate:
         """
         if other.is_braked:
             self._set(GateState.BRAKED, other.reason)
-        if other._model.joint_names == self._model.joint_names:
-            self._tau = other._tau
+        names = other._model.joint_names
+        if other._tau is not None and set(names) == set(self._model.joint_names):
+            self._tau = self._model.in_joint_order(names, other._tau)
 
     def forget_hold(self) -> None:
         """Hold a braked arm where it is measured to rest from now on."""

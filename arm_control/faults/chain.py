@@ -12,6 +12,7 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,7 @@ class Chain:
         self._plant_lock = PublisherLock(clock=lambda: self.t)
         self._accepted_ns = -1
         self._held = np.zeros(setup.model.nv)
+        self._commanded_joints = setup.model.joint_names
         self._queue: list[tuple[float, int, Callable[[Any, dict[str, Any]], None], Delivery]] = []
         self._numbers = itertools.count()
         self._n_states = self._n_commands = 0
@@ -85,6 +87,7 @@ class Chain:
         if self.process.may_take_model:
             before, self.process = self.process, self._gate_process(model)
             self.process.gate.succeed(before.gate)
+            self._commanded_joints = model.joint_names
         else:
             self.refuse("robot_description", InputError("another robot is taken only while braked and at rest"))
         if self.controller.may_take_model:
@@ -235,8 +238,10 @@ class Chain:
         self._drive(self.process.on_effort(message, info))
 
     def _drive(self, answers: Answers) -> None:
+        """Do as a driver: take torque by the names of the joints."""
         for output, _ in answers:
-            self._held = output.tau
+            with suppress(InputError):
+                self._held = self.model.in_joint_order(self._commanded_joints, output.tau)
 
     def _on_command_at_plant(self, message: Any, info: dict[str, Any]) -> None:
         """Do as the simulator's node in real time."""

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from arm_control import urdf_path
 from arm_control.control.effort_gate import EffortGate, GateOutput, GateParameters, GateState
 from arm_control.exceptions import InputError, ParameterError
 from arm_control.maths.poses import Array
@@ -394,6 +395,18 @@ def test_a_gate_for_a_new_model_goes_on_where_the_old_one_was(ur5: RobotModel, i
         (GateState.BRAKED, "disabled") if is_braked else (GateState.WAITING, EffortGate.WAITING_REASON)
     )
     assert np.abs(output.tau - before).max() <= 1.0 + 1e-9
+
+
+def test_torque_is_taken_over_by_the_names_of_the_joints(ur5: RobotModel):
+    text, names = urdf_path("ur5").read_text(), ("shoulder_lift_joint", "elbow_joint")
+    exchanged = RobotModel.from_urdf(text.replace(names[0], "x").replace(names[1], names[0]).replace("x", names[1]))
+    old, new = EffortGate(ur5, GateParameters()), EffortGate(exchanged, GateParameters())
+    before = answer(old, ur5, np.arange(6.0)).tau
+    old.brake("disabled")
+    new.succeed(old)
+    output = new.tick(terms(exchanged, np.zeros(6)), MS)
+    assert np.abs(exchanged.in_joint_order(ur5.joint_names, before) - output.tau).max() <= 1.0 + 1e-9
+    assert exchanged.joint_names != ur5.joint_names
 
 
 def test_torque_of_another_arm_is_not_taken_over(ur5: RobotModel, panda: RobotModel):
