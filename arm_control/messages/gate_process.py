@@ -286,7 +286,7 @@ class GateProcess:
         else:
             self._prediction.v = np.zeros_like(self._prediction.v)
         terms = self._model.evaluate(self._prediction.q, self._prediction.v)
-        self._answer = self.gate.tick(terms, now - self._ticked_at)
+        self._answer = self.gate.tick(terms, now - self._ticked_at if self._answer else 0.0)
         self._blind_at = self._ticked_at = now
         return [GateAnswer(self._answer, self._last.stamp_ns)]
 

@@ -398,8 +398,9 @@ def test_a_gate_for_a_new_model_goes_on_where_the_old_one_was(ur5: RobotModel, i
 
 
 def test_torque_is_taken_over_by_the_names_of_the_joints(ur5: RobotModel):
-    text, names = urdf_path("ur5").read_text(), ("shoulder_lift_joint", "elbow_joint")
-    exchanged = RobotModel.from_urdf(text.replace(names[0], "x").replace(names[1], names[0]).replace("x", names[1]))
+    a, b, between = "shoulder_lift_joint", "elbow_joint", "another_joint"
+    text = urdf_path("ur5").read_text().replace(a, between).replace(b, a).replace(between, b)
+    exchanged = RobotModel.from_urdf(text)
     old, new = EffortGate(ur5, GateParameters()), EffortGate(exchanged, GateParameters())
     before = answer(old, ur5, np.arange(6.0)).tau
     old.brake("disabled")

@@ -434,6 +434,16 @@ def test_a_state_that_jumps_before_any_answer_is_predicted_from_under_gravity(dr
     np.testing.assert_allclose(driver.last.tau, ur5.gravity(HOME), atol=1e-6)
 
 
+def test_where_states_stop_before_the_first_answer_the_torque_begins_with_the_weight(driver: Driver, ur5: RobotModel):
+    driver.t = 1000.0  # the clock has run for long
+    driver.state(v=np.full(6, 2.0))
+    driver.wait(0.02)
+    weight = ur5.gravity(HOME + 2.0 * (driver.t - 1000.0))
+    assert driver.last.state is GateState.BRAKED
+    step = 1000.0 * 2 * driver.process.looking_period
+    np.testing.assert_allclose(driver.last.tau, weight, rtol=0, atol=step + 1.0)
+
+
 def test_no_fault_of_a_first_state_brakes_on_nothing(driver: Driver):
     driver.state(np.full(6, 1e3))
     assert driver.answers == []
