@@ -96,10 +96,40 @@ def parameter(
     return dataclasses.field(default=default, metadata={"spec": spec})
 
 
-def group(parameter_class: type[G]) -> G:
-    """Return a field that holds another class of parameters; its names count among those of the class."""
-    field: Any = dataclasses.field(default_factory=parameter_class, metadata={"group": parameter_class})
+def group(parameter_class: type[G], prefix: str = "") -> G:
+    """Return a field that holds another class of parameters; its names count among those of the class.
+
+    Parameters
+    ----------
+    parameter_class : type
+        The other class.
+    prefix : str
+        Beginning of its names in the class, such as ``plant.``.
+    """
+    metadata = {"group": _Group(parameter_class, prefix)}
+    field: Any = dataclasses.field(default_factory=parameter_class, metadata=metadata)
     return cast(G, field)
+
+
+class _Group(NamedTuple):
+    """A class of parameters within another one, and the beginning of its names there."""
+
+    parameter_class: type[Parameters]
+    prefix: str
+
+    def own_part(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return those of the values that belong to the group, by the names in its class."""
+        start = len(self.prefix)
+        names = self.parameter_class.types()
+        return {
+            name[start:]: value
+            for name, value in values.items()
+            if name.startswith(self.prefix) and name[start:] in names
+        }
+
+    def prefixed(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return values by the names in the outer class."""
+        return {self.prefix + name: value for name, value in values.items()}
 
 
 @dataclass(frozen=True)
@@ -132,8 +162,8 @@ class Parameters:
         own = cls._own_types()
         types: dict[str, Any] = {}
         for field in dataclasses.fields(cls):
-            parameter_class = field.metadata.get("group")
-            more = {field.name: own[field.name]} if parameter_class is None else parameter_class.types()
+            held = field.metadata.get("group")
+            more = {field.name: own[field.name]} if held is None else held.prefixed(held.parameter_class.types())
             if twice := types.keys() & more.keys():
                 raise TypeError(f"{cls.__name__} has {', '.join(sorted(twice))} twice")
             types |= more
@@ -141,30 +171,31 @@ class Parameters:
 
     @classmethod
     @cache
-    def _groups(cls) -> dict[str, type[Parameters]]:
+    def _groups(cls) -> dict[str, _Group]:
         return {f.name: f.metadata["group"] for f in dataclasses.fields(cls) if "group" in f.metadata}
 
     @classmethod
     @cache
     def _own_types(cls) -> dict[str, Any]:
         groups = cls._groups()
-        hints = get_type_hints(cls, localns={group.__name__: group for group in groups.values()})
+        classes = [held.parameter_class for held in groups.values()]
+        hints = get_type_hints(cls, localns={each.__name__: each for each in classes})
         return {f.name: hints[f.name] for f in dataclasses.fields(cls) if f.name not in groups}
 
     @classmethod
     def spec(cls, name: str) -> Spec:
         """Text, unit and bounds of one parameter."""
-        for parameter_class in cls._groups().values():
-            if name in parameter_class.types():
-                return parameter_class.spec(name)
+        for held in cls._groups().values():
+            if part := held.own_part({name: None}):
+                return held.parameter_class.spec(*part)
         spec: Spec = cls.__dataclass_fields__[name].metadata["spec"]
         return spec
 
     def values(self) -> dict[str, Any]:
         """Value of each parameter, those of groups included, by name."""
         values = {name: getattr(self, name) for name in self._own_types()}
-        for name in self._groups():
-            values |= getattr(self, name).values()
+        for name, held in self._groups().items():
+            values |= held.prefixed(getattr(self, name).values())
         return {name: values[name] for name in self.types()}
 
     @classmethod
@@ -185,9 +216,8 @@ class Parameters:
         """
         refuse_unknown(values, cls.types(), where or cls.__name__)
         own = {name: value for name, value in values.items() if name in cls._own_types()}
-        for name, parameter_class in cls._groups().items():
-            part = {key: value for key, value in values.items() if key in parameter_class.types()}
-            own[name] = parameter_class.from_mapping(part, where=where)
+        for name, held in cls._groups().items():
+            own[name] = held.parameter_class.from_mapping(held.own_part(values), where=where)
         return cls(**own)
 
     def replace(self: P, **changes: Any) -> P:

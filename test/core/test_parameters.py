@@ -214,3 +214,21 @@ def test_a_name_in_two_groups_is_an_error():
 
     with pytest.raises(TypeError, match="Twice has rate twice"):
         Twice.types()
+
+
+@dataclass(frozen=True)
+class Prefixed(Parameters):
+    left: Limits = group(Limits, "left.")
+    right: Limits = group(Limits, "right.")
+    gains: Gains = group(Gains)
+
+
+def test_a_prefix_tells_groups_of_one_class_apart():
+    assert list(Prefixed.types()) == ["left.rate", "right.rate", "kp"]
+    both = Prefixed.from_mapping({"left.rate": 5.0, "kp": 3.0})
+    assert (both.left.rate, both.right.rate, both.gains.kp) == (5.0, 10.0, 3.0)
+    assert both.values() == {"left.rate": 5.0, "right.rate": 10.0, "kp": 3.0}
+    assert both.replace(**{"right.rate": 7.0}).right.rate == 7.0
+    assert Prefixed.spec("right.rate").unit == "1/s"
+    with pytest.raises(ParameterError, match=r"unknown rate; allowed: kp, left\.rate, right\.rate"):
+        Prefixed.from_mapping({"rate": 5.0})
