@@ -7,16 +7,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from arm_control.core.parameters import parameter
+from arm_control.core.parameters import group, parameter
 from arm_control.nodes.support.arm_node import run
 from arm_control.nodes.support.plant_node import PlantNode, PlantParameters
 from arm_control.simulation.mujoco_simulator import MujocoSimulator
+from arm_control.simulation.plant_properties import PREFIX, PlantProperties
+from arm_control.simulation.real_arm import RealArm, make_simulator
 
 
 @dataclass(frozen=True)
 class SimulatorParameters(PlantParameters):
     """Parameters of the node ``simulator``."""
 
+    plant: PlantProperties = group(PlantProperties, PREFIX)
     damping: float = parameter(0.0, "viscous damping of every joint", unit="N m s/rad", lower=0.0)
 
 
@@ -26,10 +29,11 @@ class SimulatorNode(PlantNode[SimulatorParameters]):
     def __init__(self) -> None:
         super().__init__("simulator", SimulatorParameters)
 
-    def make_simulator(self) -> MujocoSimulator:
+    def make_simulator(self) -> MujocoSimulator | RealArm:
         """Build the arm in MuJoCo."""
         p = self.parameters
-        return MujocoSimulator(self.model, p.initial_position or None, timestep=p.timestep, damping=p.damping)
+        q = p.initial_position or None
+        return make_simulator(self.model, q, p.plant, timestep=p.timestep, damping=p.damping)
 
 
 def main() -> None:

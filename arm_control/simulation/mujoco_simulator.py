@@ -39,7 +39,7 @@ class MujocoSimulator:
         Joint positions at the start [rad or m]; zero by default.
     timestep : float
         Duration of one step [s].
-    damping : float
+    damping : float or ndarray, shape (nv,)
         Viscous damping of every joint [N m s/rad]; the model has none.
     friction : ndarray, shape (nv,), optional
         Coulomb friction of the joints [N m or N]; by default none.
@@ -61,7 +61,7 @@ class MujocoSimulator:
         q_initial: npt.ArrayLike | None = None,
         *,
         timestep: float = 1e-3,
-        damping: float = 0.0,
+        damping: float | Array = 0.0,
         friction: Array | None = None,
     ) -> None:
         self.timestep = timestep
@@ -171,7 +171,7 @@ _DIVERGENCE_WARNINGS = slice(int(mujoco.mjtWarning.mjWARN_BADQPOS), int(mujoco.m
 
 
 def build_mujoco_model(
-    model: RobotModel, timestep: float, damping: float = 0.0, friction: Array | None = None
+    model: RobotModel, timestep: float, damping: float | Array = 0.0, friction: Array | None = None
 ) -> mujoco.MjModel:
     """Return MuJoCo's model of the arm: one motor for each joint, no contacts.
 
@@ -181,7 +181,7 @@ def build_mujoco_model(
         The arm.
     timestep : float
         Duration of one step [s].
-    damping : float
+    damping : float or ndarray, shape (nv,)
         Viscous damping of every joint [N m s/rad].
     friction : ndarray, shape (nv,), optional
         Coulomb friction of the joints [N m or N]; by default none.

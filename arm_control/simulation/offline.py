@@ -23,6 +23,8 @@ from arm_control.motion.goals import Goal, JointGoal, PoseMotion, Target
 from arm_control.motion.joint_trajectory import Waypoints
 from arm_control.motion.target_files import load_trajectory
 from arm_control.simulation.mujoco_simulator import MujocoSimulator
+from arm_control.simulation.plant_properties import properties_of
+from arm_control.simulation.real_arm import RealArm, make_simulator
 from arm_control.simulation.recording import Trace
 from arm_control.simulation.scenario import Scenario
 from arm_control.simulation.scenario_control import arm_and_parameters
@@ -74,6 +76,7 @@ class Simulation:
         simulator = chosen.nodes.get("simulator", {})
         self._q0 = np.array(simulator.get("initial_position") or np.zeros(self.model.nq), dtype=float)
         self._options = {name: simulator[name] for name in ("timestep", "damping") if name in simulator}
+        self._properties = properties_of(simulator, f"{chosen.name}: simulator")
         self.targets, self.motion = chosen.targets(), chosen.motion()
         self.duration = chosen.duration or self._own_duration()
         self.queue: list[Goal] = self._goals()
@@ -90,7 +93,7 @@ class Simulation:
         recorder : SimulationRecorder, optional
             Who sees every tick, and says what the controller knows of obstacles; without one it knows everything.
         """
-        simulator = MujocoSimulator(self.model, self._q0, **self._options)
+        simulator = make_simulator(self.model, self._q0, self._properties, **self._options)
         n = max(2, round((duration or self.duration) / simulator.timestep))
         log, trouble = _Log(self.model, n, round(simulator.timestep * 1e9)), ""
         tick = _Loop(self, simulator, log, recorder).tick
@@ -145,7 +148,11 @@ class _Loop:
     """The parts of a run, and what happens in one tick."""
 
     def __init__(
-        self, simulation: Simulation, simulator: MujocoSimulator, log: _Log, recorder: SimulationRecorder | None
+        self,
+        simulation: Simulation,
+        simulator: MujocoSimulator | RealArm,
+        log: _Log,
+        recorder: SimulationRecorder | None,
     ) -> None:
         self._model, self._world, self._simulator, self._log = simulation.model, simulation.world, simulator, log
         self._control, self._dt, self._recorder = simulation.loop(), simulator.timestep, recorder

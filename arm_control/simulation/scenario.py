@@ -22,6 +22,7 @@ from arm_control.core.parameters import refuse_unknown
 from arm_control.exceptions import ParameterError
 from arm_control.model.arm_parameters import ArmParameters
 from arm_control.motion.target_files import Motion, TargetList
+from arm_control.simulation.plant_properties import PREFIX
 from arm_control.simulation.world import World
 
 NODES = (
@@ -268,9 +269,7 @@ def _publish_efforts_once(nodes: dict[str, dict[str, Any]]) -> None:
 def _with_bridge(nodes: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return the nodes with CoppeliaSim instead of the simulator: in lock step, with gains for its rate."""
     simulator = nodes.get("simulator", {})
-    bridge = {key: value for key, value in simulator.items() if key not in ("timestep", "damping")} | {
-        "lock_step": True
-    }
+    bridge = {key: value for key, value in simulator.items() if not _is_of_mujoco(key)} | {"lock_step": True}
     others = {node: {**parameters, "lock_step": True} for node, parameters in nodes.items() if node != "simulator"}
     if "osc" in others:
         kept = {key: value for key, value in others["osc"].items() if key not in PROPOSED}
@@ -278,6 +277,10 @@ def _with_bridge(nodes: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     if "joint" in others:
         others["joint"]["period"] = 1.0 / BRIDGE_RATE
     return {"coppeliasim_bridge": bridge, **others}
+
+
+def _is_of_mujoco(name: str) -> bool:
+    return name in ("timestep", "damping") or name.startswith(PREFIX)
 
 
 def world_of(name: str) -> World:

@@ -1,0 +1,142 @@
+"""How a simulated arm differs from its model: friction, rotors, masses, payload, actuators, sensors.
+
+By default nothing differs (``ideal``). The set ``real`` has usual values for an arm with geared motors, from the
+limits of its joints; each of them can be replaced. Lists have one number for all joints, or one for each joint.
+
+    (1)  tau_friction = -(c + s exp(-(v / v_s)^2)) sign(v) - b v      Coulomb, Stribeck and viscous friction    [N m]
+    (2)  T dtau/dt = tau_cmd(t - delay) - tau                         motor                                     [N m]
+
+    c, s, v_s, b      coulomb, stribeck, stribeck_velocity, viscous   [N m; N m; rad/s; N m s/rad]
+    T                 actuator_time_constant                          [s]
+
+Source: B. Armstrong-Helouvry, P. Dupont, C. Canudas de Wit, "A survey of models, analysis tools and compensation
+methods for the control of machines with friction", 1994, section 2, for (1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from arm_control.core.parameters import Parameters, parameter
+from arm_control.exceptions import ParameterError
+from arm_control.maths.poses import Array
+from arm_control.model import RobotModel
+
+PREFIX = "plant."
+"""Beginning of the parameters' names in a scenario and in ROS."""
+COULOMB_SHARE, STRIBECK_SHARE, VISCOUS_SHARE = 0.03, 0.01, 0.05
+"""Friction of the set ``real``, as shares of the effort limit; viscous: at the speed limit."""
+ROTOR_TIME = 4e-3
+"""Time [s] in which a motor at its effort limit brings its rotor to the joint's speed limit, in the set ``real``."""
+STEPS_OF_TORQUE = 2048
+"""Steps between zero and the effort limit, in the set ``real``."""
+ENCODER_STEPS = 2**17
+"""Steps of a turn, in the set ``real``."""
+
+
+@dataclass(frozen=True)
+class PlantProperties(Parameters):
+    """Differences of a simulated arm from its model."""
+
+    set: str = parameter(
+        "ideal", "values of those that are not given: ideal, none differs; real, usual ones", choices=("ideal", "real")
+    )
+    coulomb: tuple[float, ...] = parameter((), "Coulomb friction of the joints", unit="N m", lower=0.0)
+    viscous: tuple[float, ...] = parameter((), "viscous friction of the joints", unit="N m s/rad", lower=0.0)
+    stribeck: tuple[float, ...] = parameter((), "additional friction at rest", unit="N m", lower=0.0)
+    stribeck_velocity: float = parameter(0.05, "speed at which most of that is gone", unit="rad/s", lower=1e-6)
+    rotor_inertia: tuple[float, ...] = parameter(
+        (), "inertia of the rotors that the model does not have", unit="kg m^2", lower=0.0
+    )
+    mass_error: float = parameter(0.0, "all masses and inertias: relative error", lower=-0.9, upper=10.0)
+    com_error: float = parameter(0.0, "centres of mass: distance, in random directions", unit="m", lower=0.0)
+    inertia_error: float = parameter(
+        0.0, "inertias of the links: largest relative error, drawn for each link", lower=0.0, upper=0.9
+    )
+    payload_mass: float = parameter(0.0, "point mass that nobody has told the model of", unit="kg", lower=0.0)
+    payload_position: tuple[float, ...] = parameter((0.0, 0.0, 0.0), "its place in the frame of the tip", unit="m")
+    actuator_time_constant: float = parameter(0.0, "lag of the motors", unit="s", lower=0.0, upper=0.1)
+    actuator_delay: float = parameter(0.0, "dead time of the motors, in whole steps", unit="s", lower=0.0, upper=0.1)
+    torque_resolution: tuple[float, ...] = parameter((), "steps of the motors' torque", unit="N m", lower=0.0)
+    encoder_resolution: float = parameter(0.0, "steps of the measured positions", unit="rad", lower=0.0)
+    velocity_noise: float = parameter(
+        0.0, "standard deviation of the measured velocities", unit="rad/s", lower=0.0, upper=1.0
+    )
+    seed: int = parameter(0, "seed of all random numbers", lower=0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len(self.payload_position) != 3:
+            raise ParameterError(f"payload_position = {list(self.payload_position)}: three numbers are needed")
+
+    @property
+    def is_ideal(self) -> bool:
+        """Whether the arm is its model."""
+        return self == PlantProperties(
+            stribeck_velocity=self.stribeck_velocity, payload_position=self.payload_position, seed=self.seed
+        )
+
+    def of(self, model: RobotModel) -> PlantProperties:
+        """Return the properties of an arm: those of the set in place of the ones that are not given.
+
+        Lists have one number for each joint.
+
+        Raises
+        ------
+        ParameterError
+            When a list has neither one number nor as many as the arm has joints.
+        """
+        default = PlantProperties()
+        given = {name: value for name, value in self.values().items() if value != getattr(default, name)}
+        values = {**(real_values(model) if self.set == "real" else {}), **given}
+        for name in ("coulomb", "viscous", "stribeck", "rotor_inertia", "torque_resolution"):
+            values[name] = _per_joint(name, values.get(name, ()), model.nv)
+        return PlantProperties.from_mapping(values)
+
+
+def properties_of(values: Mapping[str, Any], where: str) -> PlantProperties:
+    """Return the properties among a simulator's parameters, whose names begin with ``plant.``.
+
+    Parameters
+    ----------
+    values : mapping of str to value
+        Parameters of the simulator.
+    where : str
+        Source of the values, for the message.
+
+    Raises
+    ------
+    ParameterError
+        When a property is unknown or not allowed.
+    """
+    own = {name.removeprefix(PREFIX): value for name, value in values.items() if name.startswith(PREFIX)}
+    return PlantProperties.from_mapping(own, where=where)
+
+
+def real_values(model: RobotModel) -> Mapping[str, Any]:
+    """Return usual differences of an arm with geared motors, from the effort and speed limits of its joints."""
+    return {
+        "coulomb": COULOMB_SHARE * model.tau_max,
+        "stribeck": STRIBECK_SHARE * model.tau_max,
+        "viscous": VISCOUS_SHARE * model.tau_max / model.v_max,
+        "rotor_inertia": ROTOR_TIME * model.tau_max / model.v_max,
+        "mass_error": 0.05,
+        "com_error": 0.005,
+        "inertia_error": 0.2,
+        "actuator_time_constant": 1e-3,
+        "actuator_delay": 1e-3,
+        "torque_resolution": model.tau_max / STEPS_OF_TORQUE,
+        "encoder_resolution": 2.0 * np.pi / ENCODER_STEPS,
+        "velocity_noise": 1e-3,
+    }
+
+
+def _per_joint(name: str, values: Array | tuple[float, ...], n: int) -> Array:
+    numbers = np.asarray(values, dtype=float)
+    if numbers.size not in (0, 1, n):
+        raise ParameterError(f"{PREFIX}{name} has {numbers.size} numbers: one is needed, or one for each of {n} joints")
+    return np.zeros(n) if numbers.size == 0 else np.array(np.broadcast_to(numbers, (n,)))

@@ -1,0 +1,144 @@
+"""An arm that is not its model: each difference by itself, against a closed form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from arm_control.exceptions import ParameterError
+from arm_control.model import RobotModel
+from arm_control.model.tool import Tool
+from arm_control.simulation.mujoco_simulator import MujocoSimulator
+from arm_control.simulation.plant_properties import PlantProperties, properties_of, real_values
+from arm_control.simulation.real_arm import RealArm, make_simulator
+
+HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
+Load = Callable[..., RobotModel]
+
+
+def arm(model: RobotModel, **values: object) -> RealArm:
+    return RealArm(model, HOME, properties=PlantProperties(**values))
+
+
+def held(model: RobotModel, simulator: RealArm, extra: np.ndarray, n: int) -> np.ndarray:
+    """True speeds under the weight and a torque."""
+    for _ in range(n):
+        simulator.step(model.gravity(simulator.arm.q) + extra)
+    return simulator.arm.v
+
+
+def test_an_ideal_arm_is_the_model(ur5: RobotModel):
+    assert isinstance(make_simulator(ur5, HOME, PlantProperties(seed=3)), MujocoSimulator)
+    assert isinstance(make_simulator(ur5, HOME, PlantProperties(coulomb=(0.1,))), RealArm)
+
+
+def test_coulomb_friction_holds_what_is_smaller_and_slows_what_is_larger(ur5: RobotModel):
+    stuck = held(ur5, arm(ur5, coulomb=(2.0,)), np.array([1.8, 0, 0, 0, 0, 0]), 500)
+    assert np.abs(stuck).max() < 1e-3
+    last = ur5.mass_matrix(HOME)[0, 0]
+    moving = arm(ur5, coulomb=(2.0, 100.0, 100.0, 28.0, 28.0, 28.0))
+    held(ur5, moving, np.array([5.0, 0, 0, 0, 0, 0]), 100)
+    assert moving.arm.v[0] == pytest.approx(3.0 / last * 0.1, rel=0.03)  # (5 - 2) N m for 0.1 s
+
+
+def test_friction_at_rest_is_more_than_in_motion(ur5: RobotModel):
+    push = np.array([2.5, 0, 0, 0, 0, 0])
+    values = {"coulomb": (2.0, 100.0, 100.0, 28.0, 28.0, 28.0), "stribeck": (1.0,), "stribeck_velocity": 0.05}
+    assert np.abs(held(ur5, arm(ur5, **values), push, 300)).max() < 1e-3
+    moving = arm(ur5, **values)
+    held(ur5, moving, 4.0 * push, 50)
+    before = moving.arm.v[0]
+    assert held(ur5, moving, push, 100)[0] > before
+
+
+def test_rotor_inertia_and_viscous_friction_are_per_joint(ur5: RobotModel):
+    rotors = (0.1, 0.2, 0.3, 0.01, 0.02, 0.03)
+    simulator = arm(ur5, rotor_inertia=rotors, viscous=rotors)
+    np.testing.assert_allclose(simulator.arm.mass_matrix(HOME) - ur5.mass_matrix(HOME), np.diag(rotors), atol=1e-9)
+    np.testing.assert_array_equal(simulator.arm.mujoco_model.dof_damping, rotors)
+
+
+@pytest.mark.parametrize("place", [(0.0, 0.0, 0.0), (0.05, -0.1, 0.2)])
+def test_a_payload_is_that_of_a_tool(ur5: RobotModel, load_robot: Load, place: tuple[float, ...]):
+    simulator, loaded = arm(ur5, payload_mass=1.5, payload_position=place), load_robot("ur5")
+    loaded.attach(Tool(mass=1.5, centre=place))
+    for q in (HOME, HOME + 0.3):
+        np.testing.assert_allclose(simulator.arm.mass_matrix(q), loaded.mass_matrix(q), atol=1e-6)
+
+
+def test_all_masses_have_the_relative_error(ur5: RobotModel):
+    simulator = arm(ur5, mass_error=0.1)
+    np.testing.assert_allclose(simulator.arm.mass_matrix(HOME), 1.1 * ur5.mass_matrix(HOME), rtol=1e-9, atol=1e-9)
+
+
+def test_errors_of_links_are_drawn_once_for_a_seed(ur5: RobotModel):
+    one, same, other = (arm(ur5, com_error=0.01, inertia_error=0.2, seed=seed) for seed in (1, 1, 2))
+    M = [simulator.arm.mass_matrix(HOME) for simulator in (one, same, other)]
+    np.testing.assert_array_equal(M[0], M[1])
+    assert np.abs(M[0] - M[2]).max() > 1e-3
+    shift = one.arm.mujoco_model.body_ipos - MujocoSimulator(ur5, HOME).mujoco_model.body_ipos
+    np.testing.assert_allclose(np.linalg.norm(shift[1:], axis=1), 0.01, rtol=1e-9)
+
+
+def test_a_motor_lags_and_is_late(ur5: RobotModel):
+    """A step of the command arrives two steps later, and with a lag."""
+    simulator = arm(ur5, actuator_delay=2e-3, actuator_time_constant=4e-3)
+    applied = []
+    for k in range(10):
+        simulator.step(np.full(6, 0.0 if k == 0 else 1.0))
+        applied.append(simulator.arm.mujoco_data.ctrl[0])
+    np.testing.assert_allclose(applied, [0, 0, 0, *(1.0 - 0.75 ** np.arange(1, 8))], atol=1e-12)
+
+
+def test_torque_and_positions_have_steps(ur5: RobotModel):
+    simulator = arm(ur5, torque_resolution=(0.5,), encoder_resolution=1e-3)
+    simulator.step(np.array([0.7, 0.8, -0.7, 0.1, 0.2, 0.3]))
+    np.testing.assert_allclose(simulator.arm.mujoco_data.ctrl, [0.5, 1.0, -0.5, 0.0, 0.0, 0.5])
+    np.testing.assert_allclose(simulator.q, np.round(simulator.arm.q / 1e-3) * 1e-3, atol=1e-12)
+    assert np.abs(simulator.q - simulator.arm.q).max() > 1e-5
+
+
+def test_noise_of_velocities_starts_again_with_a_run(ur5: RobotModel):
+    simulator = arm(ur5, velocity_noise=3e-3, seed=7)
+    runs = []
+    for _ in range(2):
+        simulator.reset()
+        rows = []
+        for _ in range(500):
+            simulator.step(ur5.gravity(simulator.arm.q))
+            np.testing.assert_array_equal(simulator.v, simulator.v)  # one measurement a step, however often it is read
+            rows.append(simulator.v - simulator.arm.v)
+        runs.append(np.array(rows))
+    np.testing.assert_array_equal(*runs)
+    assert runs[0].std() == pytest.approx(3e-3, rel=0.05)
+
+
+def test_the_set_real_follows_the_limits_of_the_arm_and_can_be_changed(ur5: RobotModel):
+    p = PlantProperties(set="real", coulomb=(1.0,), velocity_noise=0.0).of(ur5)
+    assert p.coulomb == (1.0,) * 6
+    np.testing.assert_allclose(p.viscous, real_values(ur5)["viscous"])
+    assert p.mass_error == 0.05
+    assert not any(PlantProperties().of(ur5).coulomb)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"coulomb": (1.0, 2.0)}, "plant.coulomb has 2 numbers: one is needed, or one for each of 6 joints"),
+        ({"payload_position": (0.0, 1.0)}, "three numbers are needed"),
+        ({"set": "perfect"}, "one of ideal, real"),
+        ({"mass_error": -1.0}, "allowed >= -0.9"),
+    ],
+)
+def test_what_no_arm_can_have_is_refused(ur5: RobotModel, values: dict[str, object], message: str):
+    with pytest.raises(ParameterError, match=message):
+        arm(ur5, **values)
+
+
+def test_a_scenario_gives_properties_with_a_prefix():
+    values = {"timestep": 0.002, "plant.set": "real", "plant.payload_mass": 1}
+    assert properties_of(values, "here") == PlantProperties(set="real", payload_mass=1.0)
+    with pytest.raises(ParameterError, match="here: unknown grease"):
+        properties_of({"plant.grease": 1.0}, "here")
