@@ -27,6 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from arm_control.control.inertia_floor import InertiaFloor
 from arm_control.control.joint_limits import JointLimits, LimitParameters, compile_limits
 from arm_control.control.state_prediction import AT_REST
 from arm_control.core.parameters import parameter
@@ -53,6 +54,14 @@ class GateParameters(LimitParameters):
     rate_limit: float = parameter(1000.0, "largest change of a joint's torque", unit="N m/s", lower=1.0)
     max_missed: int = parameter(20, "ticks without an accepted command after which the gate brakes", lower=1)
     max_age: float = parameter(0.02, "age above which a command is stale; 0: any age is fresh", unit="s", lower=0.0)
+    inertia_floor: float = parameter(
+        0.0,
+        "time in which a motor at its effort limit brings its own rotor to the speed limit: a floor of joint inertia"
+        " that is taken back where a joint chatters; 0: none",
+        unit="s",
+        lower=0.0,
+        upper=0.1,
+    )
     brake_damping: float = parameter(20.0, "damping of the brake, times M(q)", unit="1/s", lower=1.0, upper=200.0)
 
 
@@ -139,6 +148,7 @@ class EffortGate:
         self._are_joint_limits_on = float(parameters.joint_limits)
         self._max_age = parameters.max_age or np.inf
         self._largest = LARGEST * model.tau_max
+        self._floor = InertiaFloor(model, parameters.inertia_floor) if parameters.inertia_floor else None
         self._command: Array | None = None
         self._tau: Array | None = None
         self._hold: Array | None = None
@@ -154,6 +164,11 @@ class EffortGate:
     def is_braked(self) -> bool:
         """Whether the gate stays braked until :meth:`enable`."""
         return self.state is GateState.BRAKED
+
+    @property
+    def inertia(self) -> Array:
+        """Floor of joint inertia, shape (nv,) [kg m^2 or kg]; zero without one."""
+        return np.zeros(self._model.nv) if self._floor is None else self._floor.inertia
 
     @property
     def success_rate(self) -> float:
@@ -244,6 +259,8 @@ class EffortGate:
         GateOutput
         """
         command, self._command = self._command, None
+        if self._floor is not None:
+            t = self._floor.add_to(t)
         if self._tau is None:
             self._tau = np.clip(t.g, -self._model.tau_max, self._model.tau_max)
         dt = min(dt, GROWTH * self.period or LONGEST_DT) if dt > 0.0 else 0.0
@@ -290,6 +307,8 @@ class EffortGate:
         if not self.is_braked:
             self._tau = None
             self.period = 0.0
+            if self._floor is not None:
+                self._floor.restart()
             self._set(GateState.WAITING, self.WAITING_REASON)
 
     def succeed(self, other: EffortGate) -> None:

@@ -1,0 +1,174 @@
+"""A floor of joint inertia: what a motor's rotor adds, found by trial where the URDF does not tell it.
+
+Few URDFs have the inertia of rotors, which gears multiply by their ratio squared. Without it a bare wrist of 1e-4
+kg m^2 gets gains of 0.02 N m/rad, less than its own friction, and the gate takes any torque that overcomes friction for
+an acceleration far beyond the limits. So for joint i a diagonal f is added to the mass matrix,
+
+    (1)  F_i = max(T tau_max_i / v_max_i - min M_ii, 0)      inertia that a motor brings to v_max within T     [kg m^2]
+    (2)  f <- min(1.03 f, c),   f = min M_ii / 2, c = F  at the start                                          [kg m^2]
+
+Too much of it makes a joint whose rotor is that light chatter: its speed reverses every few ticks. The floor rises
+slowly, so that chatter starts small; it is noticed, and the ceiling c is taken back for good:
+
+    (3)  s <- 0.9 s + 1  where dv reverses, |dv| > 0.005 v_max before and after,   else  s <- 0.9 s                  [-]
+    (4)  c <- f / 8,  s <- -4      where s > 2                                                               [kg m^2]
+
+(3) counts swings of up to six ticks a period; motions are slower, noise is smaller. (4) depends on nothing but the
+measured velocities: all gates that see the same states have the same floor.
+
+    T          inertia_floor, a time; 0: no floor at all    [s]
+    v, dv      measured velocity, its change in a tick      [rad/s or m/s]
+    c, f, F    ceiling, floor, proposed floor               [kg m^2 or kg]
+
+The update is compiled where that is possible, one call a tick.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from arm_control.compiler.law import Law
+from arm_control.maths.poses import Array
+from arm_control.maths.scalars import minimum, select
+from arm_control.model import RobotModel, Terms
+
+GROWTH = 1.03
+"""Of the floor, each tick: it doubles in 24."""
+FIRST = 0.5
+"""Floor at the start, as a share of the joint's own inertia."""
+SWING = 0.005
+"""Change of a joint's speed that counts as chatter, as a share of its speed limit; several times usual noise."""
+NEVER = 1e9
+"""The same of a joint without a speed limit [rad/s or m/s]."""
+FORGETTING, CHATTER, RESPITE, RETREAT = 0.9, 2.0, -4.0, 8.0
+"""Of equations (3) and (4)."""
+SAMPLES = 200
+"""Random postures in which the smallest own inertia is looked for."""
+
+
+class FloorState(NamedTuple):
+    """State of the floor, shape (n,) each: floor f, ceiling c, count s, last speed, its last change."""
+
+    f: Array
+    c: Array
+    s: Array
+    v: Array
+    dv: Array
+
+
+def update_floor(state: FloorState, v: Array, swing: Array) -> FloorState:
+    """Return the state after another measurement, equations (2) to (4); over any scalar.
+
+    Parameters
+    ----------
+    state : FloorState
+        The state before.
+    v : array, shape (n,)
+        Measured velocity [rad/s or m/s].
+    swing : array, shape (n,)
+        Changes above this count [rad/s or m/s].
+    """
+    dv = v - state.v
+    is_reversal = select(-dv * state.dv, 1.0, 0.0)
+    is_large = select(minimum(np.abs(dv), np.abs(state.dv)) - swing, 1.0, 0.0)
+    s = FORGETTING * state.s + is_reversal * is_large  # (3)
+    has_chatter = s - CHATTER
+    c = select(has_chatter, state.f / RETREAT, state.c)  # (4)
+    f = minimum(GROWTH * state.f, c)  # (2)
+    return FloorState(f, c, select(has_chatter, RESPITE, s), v, dv)
+
+
+class InertiaFloor:
+    """The floor of one arm, tick by tick.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    time : float
+        T of equation (1) [s].
+
+    Attributes
+    ----------
+    proposed : ndarray, shape (nv,)
+        F of equation (1) [kg m^2 or kg].
+
+    Examples
+    --------
+    >>> from arm_control import urdf_path
+    >>> floor = InertiaFloor(RobotModel.from_urdf(urdf_path("ur5")), 0.02)
+    >>> floor.proposed.round(2)
+    array([0.78, 0.32, 0.49, 0.16, 0.17, 0.18])
+    """
+
+    def __init__(self, model: RobotModel, time: float) -> None:
+        own = smallest_inertias(model)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rotor = time * model.tau_max / model.v_max
+        self.proposed = np.maximum(np.where(np.isfinite(rotor), rotor, 0.0) - own, 0.0)
+        self._first = np.minimum(FIRST * own, self.proposed)
+        n = model.nv
+        swing = np.where(np.isfinite(model.v_max), SWING * model.v_max, NEVER)
+        law = Law("floor of joint inertia", _by_name, {"state": 5 * n, "v": n, "swing": n}, [])
+        self._kernel = model.compile_law(law, _samples(n))
+        self._state = self._kernel.inputs["state"].reshape(5, n)
+        self._v, self._next = self._kernel.inputs["v"], self._kernel.outputs["state"]
+        self._swing = swing
+        self._diagonal = np.arange(n)
+        self.restart()
+
+    @property
+    def inertia(self) -> Array:
+        """The floor f, shape (nv,) [kg m^2 or kg]."""
+        return self._floor.copy()
+
+    def restart(self) -> None:
+        """Start again with the first floor."""
+        self._is_first = True
+        self._floor = self._first
+        self._memory = np.zeros((5, len(self._first)))
+        self._memory[0], self._memory[1] = self._first, self.proposed
+
+    def add_to(self, terms: Terms) -> Terms:
+        """Update the floor in a state, and return the state's terms with the floor in M."""
+        if self._is_first:
+            self._memory[3] = terms.v
+            self._is_first = False
+        self._state[...], self._v[...] = self._memory, terms.v
+        self._kernel.inputs["swing"][...] = self._swing  # another gate of this arm may use the kernel, too
+        self._kernel.call()
+        self._memory[...] = self._next
+        self._floor = self._memory[0]
+        M = terms.M.copy()
+        M[self._diagonal, self._diagonal] += self._floor
+        return terms._replace(M=M)
+
+
+@lru_cache(maxsize=8)
+def _smallest(model: RobotModel) -> tuple[float, ...]:
+    low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
+    postures = np.random.default_rng(0).uniform(low, high, (SAMPLES, model.nq))
+    return tuple(np.min([model.mass_matrix(q).diagonal() for q in postures], axis=0).tolist())
+
+
+def smallest_inertias(model: RobotModel) -> Array:
+    """Return the smallest ``M_ii`` of each joint over random postures, shape (nv,) [kg m^2 or kg]."""
+    return np.array(_smallest(model))
+
+
+def _by_name(x: Mapping[str, Array]) -> dict[str, Any]:
+    """:func:`update_floor` as a law: from inputs by name to outputs by name."""
+    state = FloorState(*x["state"].reshape(5, -1))
+    return {"state": np.array(update_floor(state, x["v"], x["swing"]))}
+
+
+def _samples(n: int) -> dict[str, Array]:
+    """Inputs to compare the kernel on: with chatter and without."""
+    rng, k = np.random.default_rng(0), 4
+    positive = rng.uniform(0.1, 5.0, (k, 3 * n))
+    state = np.hstack([positive, rng.uniform(-1.0, 1.0, (k, 2 * n))])
+    return {"state": state, "v": rng.uniform(-1.0, 1.0, (k, n)), "swing": rng.uniform(0.1, 1.0, (k, n))}

@@ -1,0 +1,123 @@
+"""The floor of joint inertia: it rises, and is taken back where a joint chatters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from arm_control.control.effort_gate import EffortGate, GateParameters
+from arm_control.control.inertia_floor import (
+    CHATTER,
+    FIRST,
+    GROWTH,
+    RESPITE,
+    RETREAT,
+    FloorState,
+    InertiaFloor,
+    smallest_inertias,
+    update_floor,
+)
+from arm_control.model import RobotModel
+
+Load = Callable[..., RobotModel]
+HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
+
+
+def at(model: RobotModel, v: np.ndarray):
+    return model.evaluate(HOME, v)
+
+
+def test_the_proposal_is_what_a_motor_can_accelerate(ur5: RobotModel):
+    """T tau_max / v_max, less what the joint has anyway."""
+    own = smallest_inertias(ur5)
+    assert own[5] == pytest.approx(1.3e-4, rel=0.05)
+    proposed = InertiaFloor(ur5, 0.02).proposed
+    np.testing.assert_allclose(proposed, 0.02 * ur5.tau_max / ur5.v_max - own, rtol=1e-12)
+    assert not InertiaFloor(ur5, 1e-6).proposed.any()  # no joint is lighter than that
+
+
+def test_it_rises_to_the_proposal_at_rest(ur5: RobotModel):
+    floor, terms = InertiaFloor(ur5, 0.02), at(ur5, np.zeros(6))
+    np.testing.assert_allclose(floor.inertia, FIRST * smallest_inertias(ur5), rtol=1e-12)
+    M = floor.add_to(terms).M
+    second = np.minimum(GROWTH * FIRST * smallest_inertias(ur5), floor.proposed)
+    np.testing.assert_allclose(np.diag(M - terms.M), second, rtol=1e-6)
+    for _ in range(400):
+        floor.add_to(terms)
+    np.testing.assert_allclose(floor.inertia, floor.proposed, rtol=1e-12)
+    floor.restart()
+    np.testing.assert_allclose(floor.inertia, FIRST * smallest_inertias(ur5), rtol=1e-12)
+
+
+@pytest.mark.parametrize("period", [2, 4, 6])
+def test_chatter_of_one_joint_takes_its_floor_back_for_good(ur5: RobotModel, period: int):
+    floor, v = InertiaFloor(ur5, 0.02), np.zeros(6)
+    for _ in range(400):
+        floor.add_to(at(ur5, v))
+    for k in range(4 * period + 4):
+        if floor.inertia[5] < 0.5 * floor.proposed[5]:
+            break
+        v[5] = 0.05 * np.cos(2.0 * np.pi * k / period)  # changes of 0.025 rad/s and more, above 0.5 % of 3.14 rad/s
+        floor.add_to(at(ur5, v))
+    expected = floor.proposed.copy()
+    expected[5] /= RETREAT
+    v[5] = 0.0
+    for _ in range(400):
+        floor.add_to(at(ur5, v))
+    np.testing.assert_allclose(floor.inertia, expected, rtol=1e-12)
+
+
+def test_neither_motion_nor_noise_counts_as_chatter(ur5: RobotModel):
+    floor, rng = InertiaFloor(ur5, 0.02), np.random.default_rng(0)
+    for k in range(3000):
+        v = np.full(6, 0.5 * np.sin(0.02 * k)) + rng.normal(0.0, 3e-3, 6)
+        floor.add_to(at(ur5, v))
+    np.testing.assert_allclose(floor.inertia, floor.proposed, rtol=1e-12)
+
+
+def test_three_reversals_are_needed():
+    one = np.ones(1)
+    state = FloorState(one, one, 0.0 * one, 0.0 * one, one)
+    counts = []
+    for v in (0.1, -0.1, 0.1, -0.1, 0.1):
+        state = update_floor(state, np.array([v]), 0.05 * one)
+        counts.append(float(state.s[0]))
+    assert counts[:3] == pytest.approx([0.0, 1.0, 1.9])
+    assert counts[3] == RESPITE  # 2.71 is above the threshold
+    assert float(state.c[0]) == 1.0 / RETREAT
+    assert CHATTER == 2.0
+
+
+def test_the_kernel_is_the_text(ur5: RobotModel):
+    floor, rng = InertiaFloor(ur5, 0.02), np.random.default_rng(1)
+    assert floor._kernel.is_compiled
+    own = smallest_inertias(ur5)
+    zero = np.zeros(6)
+    v = rng.normal(size=6)
+    state = FloorState(np.minimum(FIRST * own, floor.proposed), floor.proposed, zero, v, zero)
+    for k in range(200):
+        v = v if k == 0 else rng.normal(0.0, 0.1, 6)
+        state = update_floor(state, v, 0.005 * ur5.v_max)
+        floor.add_to(at(ur5, v))
+        np.testing.assert_allclose(floor.inertia, state.f, rtol=1e-9)
+
+
+def test_a_gate_without_a_floor_lets_through_what_it_did(ur5: RobotModel):
+    terms = at(ur5, np.zeros(6))
+    gates = [EffortGate(ur5, GateParameters(inertia_floor=T, rate_limit=1e6)) for T in (0.0, 0.02)]
+    assert not gates[0].inertia.any()
+    push = terms.g + np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.0])  # 1 N m at 1.3e-4 kg m^2: 7700 rad/s^2
+    passed = []
+    for gate in gates:
+        for _ in range(400):
+            gate.offer_in_order(terms.g)
+            gate.tick(terms, 1e-3)
+        gate.offer_in_order(push)
+        passed.append(gate.tick(terms, 1e-3))
+    assert passed[0].limited
+    assert not passed[1].limited
+    np.testing.assert_array_equal(passed[1].tau, push)
+    gates[1].reset()
+    np.testing.assert_allclose(gates[1].inertia, FIRST * smallest_inertias(ur5), rtol=1e-12)
