@@ -95,7 +95,16 @@ class LawOutput(NamedTuple):
 
 
 class Controller(Protocol):
-    """From goals and measurements to torque."""
+    """From goals and measurements to torque.
+
+    Attributes
+    ----------
+    scales_with_inertia : bool
+        Whether the law asks for accelerations, so that its torque grows with the inertia of the model.
+    """
+
+    @property
+    def scales_with_inertia(self) -> bool: ...  # noqa: D102
 
     def add(self, goal: Goal) -> None:
         """Add a goal, which acts from its stamp on.
@@ -135,6 +144,8 @@ class OscController:
     follower : PoseFollower, optional
         The goals; by default none.
     """
+
+    scales_with_inertia = True
 
     def __init__(self, model: RobotModel, parameters: OscTuning, follower: PoseFollower | None = None) -> None:
         self._model = model
@@ -192,6 +203,11 @@ class JointController:
         self._goal: JointGoal | None = None
         self.follower = JointFollower(model, parameters.following, np.zeros(model.nq))
         self.configure(parameters)
+
+    @property
+    def scales_with_inertia(self) -> bool:
+        """Whether the law is computed torque; the gains of PD are those of the joints."""
+        return self._law.parameters.law == "computed_torque"
 
     def configure(self, parameters: JointControlParameters) -> None:
         """Take other parameters; they act from the next tick on."""
@@ -262,6 +278,8 @@ class IlqrController:
     plans : PlanFollower
         The plan that is followed.
     """
+
+    scales_with_inertia = True
 
     def __init__(
         self,

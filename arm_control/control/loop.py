@@ -1,8 +1,8 @@
 """The control loop: the one tick of every node, simulation and replay, from a measured state to torque.
 
 In each tick, in this order: a fault of the state or a gap before it brakes the gate; the controller follows its goals
-and gives the torque of its law; avoidance changes it; the gate lets through what may reach the actuators. The loop
-reads no message and no clock.
+and gives the torque of its law; avoidance changes it; the disturbance observer adds what the model does not know; the
+gate lets through what may reach the actuators. The loop reads no message and no clock.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
+
+import numpy as np
 
 from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceOutput
 from arm_control.control.avoidance.obstacles import Obstacle
@@ -22,6 +24,7 @@ from arm_control.control.controllers import (
     Measurement,
     OscController,
 )
+from arm_control.control.disturbance_observer import DisturbanceObserver, ObserverParameters
 from arm_control.control.effort_gate import EffortGate, GateOutput, GateParameters, GateState
 from arm_control.control.osc.tuning import OscTuning
 from arm_control.core.parameters import Parameters, group
@@ -45,6 +48,7 @@ class OscLoopParameters(Parameters):
     """Operational space control behind a gate."""
 
     control: OscTuning = group(OscTuning)
+    observer: ObserverParameters = group(ObserverParameters)
     gate: GateParameters = group(GateParameters)
     arm: ArmParameters = group(ArmParameters)
 
@@ -54,6 +58,7 @@ class JointLoopParameters(Parameters):
     """Joint space control behind a gate."""
 
     control: JointControlParameters = group(JointControlParameters)
+    observer: ObserverParameters = group(ObserverParameters)
     gate: GateParameters = group(GateParameters)
     arm: ArmParameters = group(ArmParameters)
 
@@ -63,6 +68,7 @@ class IlqrLoopParameters(Parameters):
     """Planned reaches behind a gate."""
 
     control: RecedingParameters = group(RecedingParameters)
+    observer: ObserverParameters = group(ObserverParameters)
     gate: GateParameters = group(GateParameters)
     arm: ArmParameters = group(ArmParameters)
 
@@ -87,6 +93,8 @@ class TickResult(NamedTuple):
         Torque that passes the gate, and the state of the gate.
     refused : ArmControlError or None
         Why the gate refused ``tau``.
+    compensation : ndarray, shape (nv,), or None
+        What the disturbance observer adds [N m or N]; None without one.
     """
 
     measurement: Measurement
@@ -95,12 +103,17 @@ class TickResult(NamedTuple):
     tau: Array
     gate: GateOutput
     refused: ArmControlError | None
+    compensation: Array | None = None
 
     @property
     def torque_terms(self) -> dict[str, Array]:
         """The terms of ``tau``, each of shape (nv,), by name; that of avoidance is all that it changes [N m or N]."""
         terms = self.law.split()
-        return terms if self.avoidance is None else {**terms, "avoidance": self.tau - self.law.tau}
+        tau = self.tau
+        if self.compensation is not None:
+            terms = {**terms, "observer": self.compensation}
+            tau = tau - self.compensation
+        return terms if self.avoidance is None else {**terms, "avoidance": tau - self.law.tau}
 
 
 class KnownDisturbance:
@@ -186,6 +199,8 @@ class ControlLoop:
         Limits of the gate.
     avoidance : Avoidance, optional
         Avoidance of obstacles; by default none.
+    observer : ObserverParameters, optional
+        Compensation of unknown torque; by default none.
     waits_for_commands : bool
         Whether each state waits for its command, so that a gap means nothing.
 
@@ -199,6 +214,8 @@ class ControlLoop:
         The gate behind them.
     disturbance : KnownDisturbance
         Torque that something known exerts.
+    observer : DisturbanceObserver or None
+        Compensation of unknown torque.
     gaps : GapWatch
         Missing states.
     """
@@ -210,12 +227,16 @@ class ControlLoop:
         gate: GateParameters,
         avoidance: Avoidance | None = None,
         *,
+        observer: ObserverParameters | None = None,
         waits_for_commands: bool = False,
     ) -> None:
         self.controller = controller
         self.avoidance = avoidance
         self.gate = EffortGate(model, gate)
         self.disturbance = KnownDisturbance(timeout=0.1)
+        is_observed = observer is not None and observer.disturbance_observer
+        self.observer = DisturbanceObserver(model, observer) if observer is not None and is_observed else None
+        self._none = np.zeros(model.nv)
         self.gaps = GapWatch(None if waits_for_commands else gate.max_missed)
 
     def tick(self, measurement: Measurement, obstacles: Sequence[Obstacle] = ()) -> TickResult:
@@ -238,6 +259,10 @@ class ControlLoop:
         law = self.controller.tick(measurement, self.gate.state is GateState.BRAKED, tau_dist)
         avoidance = None if self.avoidance is None else self.avoidance.tick(law.terms, obstacles)
         tau = law.tau if avoidance is None else avoidance.combined(law.tau)
+        compensation = None
+        if self.observer is not None:
+            compensation = self._compensation(self.observer, law, tau, tau_dist, measurement.dt)
+            tau = tau + compensation
         if law.fault:
             self.gate.brake(law.fault)
         refused = None
@@ -246,12 +271,24 @@ class ControlLoop:
         except InputError as error:
             refused = error
         output = self.gate.tick(law.terms, measurement.dt or FIRST_DT)
-        return TickResult(measurement, law, avoidance, tau, output, refused)
+        if self.observer is not None:
+            known = self._none if tau_dist is None else tau_dist
+            self.observer.sent(output.tau, known, is_passing=output.is_passing)
+        return TickResult(measurement, law, avoidance, tau, output, refused, compensation)
+
+    def _compensation(
+        self, observer: DisturbanceObserver, law: LawOutput, tau: Array, tau_dist: Array | None, dt: float
+    ) -> Array:
+        """What the observer adds to a torque that a law, and avoidance, ask for."""
+        floor = self.gate.inertia if self.controller.scales_with_inertia else self._none
+        return observer.tick(law.terms, tau, self._none if tau_dist is None else tau_dist, floor, dt) - tau
 
     def _restart(self, measurement: Measurement) -> None:
         self.gate.reset()
         self.gaps.restart()
         self.disturbance.clear()
+        if self.observer is not None:
+            self.observer.reset()
         self.controller.restart(measurement.q)
 
 
@@ -282,4 +319,11 @@ def control_loop(model: RobotModel, parameters: LoopParameters, *, waits_for_com
         controller = JointController(model, parameters.control)
     else:
         raise TypeError(f"{type(parameters).__name__} are parameters of no control loop")
-    return ControlLoop(model, controller, parameters.gate, avoidance, waits_for_commands=waits_for_commands)
+    return ControlLoop(
+        model,
+        controller,
+        parameters.gate,
+        avoidance,
+        observer=parameters.observer,
+        waits_for_commands=waits_for_commands,
+    )

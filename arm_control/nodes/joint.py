@@ -47,7 +47,7 @@ class JointNode(ArmNode[JointNodeParameters]):
         self._controller = JointController(self.model, p.control, self._goals)
         if first:
             GoalSubscription(self, TOPICS, self._add_goal, self._pipeline.publish_goal_count)
-        loop = ControlLoop(self.model, self._controller, p.gate, waits_for_commands=p.lock_step)
+        loop = ControlLoop(self.model, self._controller, p.gate, observer=p.observer, waits_for_commands=p.lock_step)
         self._pipeline.start(loop, PipelineHooks(after=self._log_outcome))
 
     def on_parameters(self) -> None:

@@ -60,7 +60,9 @@ class OscNode(ArmNode[OscNodeParameters]):
             self.get_logger().info(f"proposed for this arm: {proposals}")
         self._controller = OscController(self.model, p.control, self._follow_goals().follower)
         self._avoidance = self._avoid_obstacles()
-        loop = ControlLoop(self.model, self._controller, p.gate, self._avoidance, waits_for_commands=p.lock_step)
+        loop = ControlLoop(
+            self.model, self._controller, p.gate, self._avoidance, observer=p.observer, waits_for_commands=p.lock_step
+        )
         loop.disturbance.timeout = p.disturbance_timeout
         hooks = PipelineHooks() if self._obstacles is None else PipelineHooks(obstacles=self._obstacles.at)
         self._pipeline.start(loop, hooks)

@@ -3,9 +3,10 @@
 A scenario is one file below ``config/scenarios``; the launch files, ``arm_control run`` and ``arm_control
 simulate`` read it here. Targets and motions have files of their own (:mod:`arm_control.motion.target_files`).
 
-Variants of a scenario differ in parameters of the nodes; the default is the first one. Checks are bounds on figures of
-:mod:`arm_control.report.simulation_figures`: ``name: true`` or ``false``, ``name: {most: 0.01}`` or
-``{least: 0.01}``, below the name of a variant or below ``all``.
+Variants of a scenario differ in parameters of the nodes; the default is the first one. Every scenario has a variant
+``real``, too: its first one on a plant that is not the model (:mod:`arm_control.simulation.plant_properties`), with
+what such an arm needs. Checks are bounds on figures of :mod:`arm_control.report.simulation_figures`: ``name: true`` or
+``false``, ``name: {most: 0.01}`` or ``{least: 0.01}``, below the name of a variant or below ``all``.
 """
 
 from __future__ import annotations
@@ -42,6 +43,16 @@ NODES = (
 
 CONTROLLERS = ("osc", "joint", "ilqr")
 """The nodes that control an arm; a scenario has one of them."""
+
+REAL = "real"
+"""Variant of every scenario: the arm is not its model."""
+FLOOR = {"inertia_floor": 0.02}
+REAL_CHANGES: dict[str, dict[str, Any]] = {
+    "simulator": {"plant.set": "real", **FLOOR},
+    "gate": FLOOR,
+    **{node: {"disturbance_observer": True, **FLOOR} for node in CONTROLLERS},
+}
+"""Parameters of the nodes in that variant."""
 
 SIMULATORS = ("mujoco", "coppeliasim", "none")
 ELSEWHERE = ("simulator", "coppeliasim_bridge", "gate")
@@ -123,17 +134,27 @@ class Scenario:
         ParameterError
             When there is no such variant.
         """
-        name = name or next(iter(self.variants), "")
+        first = next(iter(self.variants), "")
+        name = name or first
         if not name:
             return self
+        if name == REAL and REAL not in self.variants:
+            return self._real(first)
         if name not in self.variants:
-            known = ", ".join(self.variants) or "none"
+            known = ", ".join((*self.variants, REAL))
             raise ParameterError(f"no variant '{name}' of {self.name}; there are: {known}")
         return replace(self, nodes=merged(self.nodes, self.variants[name]), variants={})
 
+    def _real(self, first: str) -> Scenario:
+        """The first variant on a plant with friction and errors, with what that needs."""
+        chosen = self.variant(first)
+        changes = {node: REAL_CHANGES[node] for node in chosen.nodes if node in REAL_CHANGES}
+        return replace(chosen, nodes=merged(chosen.nodes, changes))
+
     def required(self, variant: str) -> dict[str, Any]:
-        """Return the bounds on figures for a variant."""
-        return {**self.checks.get("all", {}), **self.checks.get(variant, {})}
+        """Return the bounds on figures for a variant; those of all variants are for plants that are the model."""
+        common = {} if variant == REAL else self.checks.get("all", {})
+        return {**common, **self.checks.get(variant, {})}
 
     def with_options(
         self,

@@ -11,8 +11,10 @@ from arm_control.exceptions import ParameterError
 from arm_control.model import RobotModel
 from arm_control.model.tool import Tool
 from arm_control.simulation.mujoco_simulator import MujocoSimulator
+from arm_control.simulation.offline import Simulation
 from arm_control.simulation.plant_properties import PlantProperties, properties_of, real_values
 from arm_control.simulation.real_arm import RealArm, make_simulator
+from arm_control.simulation.scenario import REAL_CHANGES, Scenario, scenario_names
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 Load = Callable[..., RobotModel]
@@ -142,3 +144,21 @@ def test_a_scenario_gives_properties_with_a_prefix():
     assert properties_of(values, "here") == PlantProperties(set="real", payload_mass=1.0)
     with pytest.raises(ParameterError, match="here: unknown grease"):
         properties_of({"plant.grease": 1.0}, "here")
+
+
+def test_every_scenario_has_a_variant_real():
+    for name in scenario_names():
+        scenario = Scenario.load(name)
+        real = scenario.variant("real")
+        assert real.nodes["simulator"]["plant.set"] == "real"
+        assert real.nodes[real.controller]["disturbance_observer"] is True
+        assert real.variants == {}
+        assert scenario.required("real") == {}
+    assert set(REAL_CHANGES) == {"simulator", "gate", "osc", "joint", "ilqr"}
+
+
+def test_a_scenario_reaches_its_target_on_a_real_arm():
+    simulation = Simulation(Scenario.load("ur5_osc"), "real")
+    trace = simulation.run(2.0)
+    assert not trace.end_reason
+    assert np.linalg.norm(trace.error[-1, :3]) < 1e-3

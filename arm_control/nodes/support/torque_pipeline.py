@@ -16,6 +16,7 @@ from std_msgs.msg import Float64, Float64MultiArray
 
 from arm_control.control.avoidance.obstacles import Obstacle
 from arm_control.control.controllers import Measurement
+from arm_control.control.disturbance_observer import ObserverParameters
 from arm_control.control.effort_gate import EffortGate, GateParameters
 from arm_control.control.loop import ControlLoop, TickResult
 from arm_control.core.parameters import group, parameter
@@ -35,6 +36,7 @@ Health = tuple[bytes, str, dict[str, object]]
 class ControllerNodeParameters(ArmNodeParameters):
     """Parameters of every node with a controller."""
 
+    observer: ObserverParameters = group(ObserverParameters)
     gate: GateParameters = group(GateParameters)
     telemetry_every: int = parameter(20, "states between two sets of torque_terms and controller_state", lower=15)
     publish_effort_array: bool = parameter(
@@ -107,7 +109,8 @@ class TorquePipeline:
             for name in (*figures, "saturation", "braking")
         }
         self._terms: dict[str, Publisher] = {
-            name: node.create_publisher(JointState, f"torque_terms/{name}", STATE) for name in (*torque_terms, "gate")
+            name: node.create_publisher(JointState, f"torque_terms/{name}", STATE)
+            for name in (*torque_terms, "observer", "gate")
         }
         node.serve_enable(self._gate, self._on_enabled)
         node.why_model_stays = self._why_model_stays
