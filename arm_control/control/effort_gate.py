@@ -170,6 +170,13 @@ class EffortGate:
         """Floor of joint inertia, shape (nv,) [kg m^2 or kg]; zero without one."""
         return np.zeros(self._model.nv) if self._floor is None else self._floor.inertia
 
+    def describe_floor(self) -> str:
+        """Return one line with the largest floor of each joint; empty without one."""
+        if self._floor is None:
+            return ""
+        joints = zip(self._model.joint_names, self._floor.proposed, strict=True)
+        return ", ".join(f"{name} {inertia:.3g}" for name, inertia in joints) + " kg m^2"
+
     @property
     def success_rate(self) -> float:
         """Share of accepted commands among the last 100 that were offered or missed; 1 when there were none."""

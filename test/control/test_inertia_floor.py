@@ -108,6 +108,8 @@ def test_a_gate_without_a_floor_lets_through_what_it_did(ur5: RobotModel):
     terms = at(ur5, np.zeros(6))
     gates = [EffortGate(ur5, GateParameters(inertia_floor=T, rate_limit=1e6)) for T in (0.0, 0.02)]
     assert not gates[0].inertia.any()
+    assert gates[0].describe_floor() == ""
+    assert gates[1].describe_floor().startswith("shoulder_pan_joint 0.783, ")
     push = terms.g + np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.0])  # 1 N m at 1.3e-4 kg m^2: 7700 rad/s^2
     passed = []
     for gate in gates:

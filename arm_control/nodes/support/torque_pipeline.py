@@ -127,6 +127,8 @@ class TorquePipeline:
         """
         p, model = self._node.parameters, self._node.model
         before, self.loop, self._hooks = self.loop, loop, hooks
+        if floor := loop.gate.describe_floor():
+            self._node.get_logger().info(f"floor of joint inertia, until a joint chatters: {floor}")
         max_age = 0.0 if p.lock_step else p.gate.max_age
         self._process = ControllerProcess(model, loop, ros, max_age, partial(array, "d"))
         if before is None:
