@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from arm_control.app.commands.argument_types import positive
 from arm_control.app.commands.robot_options import add_xacro_options, robot_of
 from arm_control.core.files import require_writable_folder
+from arm_control.model.urdf.xml import printable
 from arm_control.simulation.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ def _simulate(options: argparse.Namespace) -> int:
         failed += [f"{name}: {text}".lstrip(": ") for text in failures(figures[name], scenario.required(name))]
         failed += [trace.end_reason] if trace.end_reason and "diverged" not in scenario.required(name) else []
     print(f"{scenario.description}\n\n{table(figures)}\n")
+    for warning in simulation.model.warnings:
+        print(printable(f"warning: {warning}"))
     if options.report:
         _draw_comparison(scenario, traces, simulation, options.report)
     print("\n".join(f"MISS  {text}" for text in failed) or "every check holds")

@@ -248,7 +248,9 @@ class ArmNode(Node, Generic[P_co]):
         first, self.ready, self.model = not self.ready, True, model
         self._show_parameters()
         joints = ", ".join(model.joint_names)
-        self.get_logger().info(f"robot with joints {joints}; end effector {model.tip}; back end {model.backend}")
+        n_warnings = f"; {len(model.warnings)} warning(s): see `arm_control check`" if model.warnings else ""
+        what = f"robot with joints {joints}; end effector {model.tip}; back end {model.backend}"
+        self.get_logger().info(what + n_warnings)
         self.on_model(first)
 
 

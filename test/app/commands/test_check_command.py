@@ -617,3 +617,19 @@ def test_random_changes_of_a_urdf_give_words(data: st.DataObject, folder: Path):
             case "tag":
                 element.tag = data.draw(st.sampled_from(["link", "joint", "origin", "geometry", "mesh", "robot", "x"]))
     assert_only_words(ElementTree.tostring(robot, encoding="utf-8"), folder)
+
+
+# -- the other commands ---------------------------------------------------------------------------
+
+
+def test_simulate_agrees_and_tells_the_same_warnings(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    file = write_files(tmp_path, edited('radius="0.15"', 'radius="0"'))
+    (tmp_path / "s.yaml").write_text(f"description: x\nrobot: {file}\nnodes: {{simulator: {{}}, osc: {{}}}}\n")
+    assert main(["simulate", str(tmp_path / "s.yaml"), "--duration", "0.02"]) == 0
+    (warning,) = check_file(file).warnings
+    assert f"warning: {warning}\n" in capsys.readouterr().out
+    write_files(tmp_path, edited('<mass value="2"/>', '<mass value="nan"/>'))
+    assert main(["simulate", str(tmp_path / "s.yaml"), "--duration", "0.02"]) == 2
+    assert check_file(file).problems[0] in capsys.readouterr().err
+    assert main(["simulate", str(tmp_path / "s.yaml"), "side:=left"]) == 2
+    assert "xacro_args need a file whose name ends in .xacro" in capsys.readouterr().err
