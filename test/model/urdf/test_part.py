@@ -134,10 +134,12 @@ def test_a_defect_on_the_chain_is_refused(parts: dict[str, str], message: str):
 
 
 def test_a_mass_matrix_that_is_not_positive_definite_somewhere_is_refused():
-    """The finger's inertia is negative by more than the arm's own: seen in some postures only."""
-    hand = {"left": INERTIAL.format(mass="1", xx="-9").join(['<link name="left">', "</link>"])}
-    with pytest.raises(UrdfError, match=r"moves? no inertia"):
-        describe(robot(elbow=joint("elbow", "upper", "fore", inside=turning("1 0 0")), **hand), tip="hand")
+    """The finger's inertia about y is negative, and counts as cos(q_2)^2: by little in the first posture."""
+    left = link("left").replace('iyy="0.01"', 'iyy="-9"')
+    text = robot(elbow=joint("elbow", "upper", "fore", inside=turning("0 0 1")), left=left)
+    with pytest.raises(UrdfError, match="joint 'shoulder' moves no inertia"):
+        describe(text, tip="hand")
+    assert describe(text.replace('lower="-2"', 'lower="1.2"'), tip="hand").tree.n == 2
 
 
 def test_the_tip_is_the_hand_of_an_arm_with_a_gripper():
