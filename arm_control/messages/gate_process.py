@@ -171,7 +171,6 @@ class GateProcess:
             return []
         if isinstance(reading, Repeated):
             return self._repeated()
-        answers: Answers = []
         self._see(reading)
         if reading.fault:
             self.gate.brake(reading.fault)
@@ -181,14 +180,16 @@ class GateProcess:
             self.gate.reset()
             self._gaps.restart()
             self._accepted_ns = -1
-        else:
-            if fault := self._gaps.fault(reading.dt):
-                self.gate.brake(fault)
-            if self._open is not None and not self._lock_step:
-                answers = [self._tick(self._open)]
-        self._open = self._last = reading
+            self._open = None
+        elif fault := self._gaps.fault(reading.dt):
+            self.gate.brake(fault)
+        before, self._open, self._last = self._open, reading, reading
+        answers: Answers = []
         if self.gate.is_braked and not self._lock_step:  # no command is waited for
-            answers.append(self._tick(reading))
+            answers = [self._tick(reading)]
+        elif before is not None and not self._lock_step:
+            answers = [self._tick(before)]
+            self._open = reading
         early, self._early = self._early, None
         return answers if early is None else answers + self.on_effort(*early)
 
