@@ -109,7 +109,7 @@ def _destroyed_first(monitor: MonitorNode) -> Iterator[None]:
 def _monitor(
     awaited: Mapping[str, int], namespace: str, simulator: str
 ) -> Iterator[tuple[MonitorNode, SingleThreadedExecutor]]:
-    arguments = ["--ros-args", "-r", f"__ns:=/{namespace.strip('/')}"] if namespace else None
+    arguments = ["--ros-args", "-r", f"__ns:=/{namespace.strip('/')}"] if namespace else []
     rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
     monitor = MonitorNode(awaited, simulator)
     executor = SingleThreadedExecutor()
