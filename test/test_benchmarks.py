@@ -252,3 +252,18 @@ def test_the_table_of_robots_says_what_a_robot_needs(tmp_path: Path, monkeypatch
     assert "| no | `effort_limits` | 0 | " in robots.table_row(robots.try_robot(tmp_path, helped))
     assert "not in the folder" in robots.table_row(robots.try_robot(tmp_path, robots.Row("none", "maker", "no.urdf")))
     assert robots.count_all(tmp_path)["loads"] == 1
+
+
+def test_plants_are_measured_for_every_contender(monkeypatch: pytest.MonkeyPatch):
+    """A short run: every key, and the observer nearer to the targets than the law alone."""
+    monkeypatch.syspath_prepend(BENCHMARK)
+    plants = load("plants")
+    monkeypatch.setattr(plants, "N_TARGETS", 1)
+    monkeypatch.setattr(plants, "SECONDS", 1.5)
+    figures = plants.measure(("ur5",), (250,), ("rotors",))
+    assert list(figures) == ["observer", "law", "numpy"]
+    for values in figures.values():
+        for case in ("ur5.rotors_250hz", "worst"):
+            assert {f"{case}.{key}" for key in ("reached_share", "error_mm", "error_deg", "chatter")} <= values.keys()
+    assert figures["observer"]["worst.error_deg"] < 0.1 * figures["law"]["worst.error_deg"]
+    assert figures["numpy"]["worst.ideal_error_deg"] < 1.0

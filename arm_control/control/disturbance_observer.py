@@ -50,12 +50,12 @@ from arm_control.compiler.law import Law
 from arm_control.core.parameters import Parameters, parameter
 from arm_control.maths.linalg import mirrored, solve
 from arm_control.maths.poses import Array
-from arm_control.maths.scalars import clamp
+from arm_control.maths.scalars import clamp, select
 from arm_control.model import RobotModel, Terms
 
-HIGHEST_BANDWIDTH = 50.0
-"""Proposed K [1/s]: well above the law's own 14 rad/s, and little more noise than its damping amplifies."""
-PER_TICK = 0.2
+HIGHEST_BANDWIDTH = 80.0
+"""Proposed K [1/s]: well above the law's own 14 rad/s, so that friction that turns round is met in time."""
+PER_TICK = 0.3
 """Proposed K dt at most."""
 FORGETTING_TIME = 0.5
 """T_r [s]."""
@@ -73,7 +73,7 @@ class ObserverParameters(Parameters):
         False, "estimate torque that the model does not know (friction, payload), and compensate it"
     )
     observer_bandwidth: float = parameter(
-        0.0, "bandwidth of the estimate; 0: 50, or a fifth of the rate of the states", unit="1/s", lower=0.0
+        0.0, "bandwidth of the estimate; 0: 80, or 0.3 times the rate of the states", unit="1/s", lower=0.0
     )
     observer_share: float = parameter(0.5, "largest estimate, as a share of the effort limit", lower=0.0, upper=1.0)
 
@@ -113,7 +113,7 @@ class DisturbanceObserver:
         self._bandwidth = parameters.observer_bandwidth
         r_max = parameters.observer_share * model.tau_max
         r_max = np.where(np.isfinite(r_max), r_max, UNBOUNDED)
-        sizes = {"memory": n * n + 3 * n, "M": n * n, **dict.fromkeys(_VECTORS, n), "numbers": 3}
+        sizes = {"memory": n * n + 4 * n, "M": n * n, **dict.fromkeys(_VECTORS, n), "numbers": 3}
         law = Law("disturbance observer", partial(_by_name, r_max), sizes, r_max.tolist())
         kernel = model.compile_law(law, _samples(n))
         x, y = kernel.inputs, kernel.outputs
@@ -122,15 +122,14 @@ class DisturbanceObserver:
         self._v_in, self._h_in, self._law_in, self._dist_in, self._sent_in, self._floor_in = (x[k] for k in _VECTORS)
         self.is_compiled = kernel.is_compiled
         self._memory_out, self._tau_out = y["memory"], y["tau"].copy
-        self._memory = np.zeros(n * n + 3 * n)
-        self.r = self._memory[-n:]
+        self._memory = np.zeros(n * n + 4 * n)
+        self.r = self._memory[-2 * n : -n]
         self.reset()
 
     def reset(self) -> None:
         """Forget the estimate: a run begins."""
         self._memory[:] = 0.0
         self._sent: Array | None = None
-        self._floor = np.zeros(len(self.r))
         self._is_passing = False
 
     def sent(self, tau: Array, tau_dist: Array, *, is_passing: bool) -> None:
@@ -161,8 +160,6 @@ class DisturbanceObserver:
         dt : float
             Time since the last state [s].
         """
-        self.r[floor < self._floor] = 0.0  # what chatter has made of it
-        self._floor = floor
         self._memory_in[...], self._numbers_in[...] = self._memory, (max(dt, SHORTEST), *self._gains(dt))
         self._M_in[...], self._v_in[...], self._h_in[...] = terms.M, terms.v, terms.h
         self._law_in[...], self._dist_in[...], self._floor_in[...] = tau_law, tau_dist, floor
@@ -193,20 +190,21 @@ def _by_name(r_max: Array, x: Mapping[str, Array]) -> dict[str, Any]:
     r_max : ndarray, shape (n,)
         Bound of the estimate [N m or N].
     x : mapping of str to array
-        ``memory`` has M_0 with the floor, v_0, h_0 and r; ``numbers`` are dt and the shares of (5).
+        ``memory`` has M_0 with the floor, v_0, h_0, r and the floor; ``numbers`` are dt and the shares of (5).
     """
     n = len(r_max)
     v, h, tau_law, tau_dist, tau_0, floor = (x[name] for name in _VECTORS)
-    M_0, (v_0, h_0, r) = x["memory"][: n * n].reshape(n, n), x["memory"][n * n :].reshape(3, n)
+    M_0, (v_0, h_0, r, floor_0) = x["memory"][: n * n].reshape(n, n), x["memory"][n * n :].reshape(4, n)
     dt, gain, keep = x["numbers"]
     M = mirrored(x["M"].reshape(n, n))
     M_1 = M + np.diag(floor)
     M_m, h_m = 0.5 * (mirrored(M_0) + M_1), 0.5 * (h_0 + h)
     y = M_m @ ((v - v_0) / dt) + h_m - tau_0  # (4)
+    r = select(floor_0 - floor, 0.0, r)  # chatter has spoiled it
     r = clamp(keep * r + gain * y, -r_max, r_max)  # (5)
     a_law = solve(M, tau_law + tau_dist - h)
     tau = tau_law + floor * a_law - r  # (6)
-    return {"memory": np.concatenate([M_1.ravel(), v, h, r]), "tau": tau}
+    return {"memory": np.concatenate([M_1.ravel(), v, h, r, floor]), "tau": tau}
 
 
 def _samples(n: int) -> dict[str, Array]:
@@ -215,5 +213,5 @@ def _samples(n: int) -> dict[str, Array]:
     A = rng.uniform(-0.5, 0.5, (k, n, n))
     M = (A @ A.swapaxes(1, 2) + np.eye(n)).reshape(k, -1)
     vectors = {name: rng.uniform(-1.0, 1.0, (k, n)) for name in _VECTORS}
-    memory = np.hstack([M, rng.uniform(-1.0, 1.0, (k, 3 * n))])
+    memory = np.hstack([M, rng.uniform(-1.0, 1.0, (k, 4 * n))])
     return {"memory": memory, "M": M, **vectors, "numbers": np.tile([0.01, 0.1, 0.9], (k, 1))}

@@ -118,7 +118,7 @@ class InertiaFloor:
         self._state = self._kernel.inputs["state"].reshape(5, n)
         self._v, self._next = self._kernel.inputs["v"], self._kernel.outputs["state"]
         self._swing = swing
-        self._diagonal = np.arange(n)
+        self._diagonal = slice(None, None, n + 1)
         self.restart()
 
     @property
@@ -144,7 +144,7 @@ class InertiaFloor:
         self._memory[...] = self._next
         self._floor = self._memory[0]
         M = terms.M.copy()
-        M[self._diagonal, self._diagonal] += self._floor
+        M.reshape(-1)[self._diagonal] += self._floor
         return terms._replace(M=M)
 
 

@@ -1,0 +1,266 @@
+"""Arms on plants that are not their model: friction and rotors that no URDF tells of, and a payload of 1 kg.
+
+    python benchmark/plants.py [--json FILE] [--quick]
+
+Five arms of several makers, gains proposed. Two plants, each with and without 1 kg that nobody knows of, at 1000, 500
+and 250 Hz: ``real``, the set of the simulator with errors of all kinds, and ``rotors``, the model with rotors of 0.1
+kg m^2, 1 N m s/rad and 1 N m of friction on every joint, 5 % of its effort limit at most. Contenders in the same run:
+the law with observer and inertia floor; the law alone; operational space control as it is usually written, with NumPy.
+Four targets, 2.5 s for each. The velocities have a noise of 1e-3 rad/s everywhere.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import arms
+import numpy as np
+from pinocchio_calls import EXAMPLES
+
+from arm_control import Pose, RobotModel
+from arm_control.control.controllers import Measurement
+from arm_control.control.loop import ControlLoop, OscLoopParameters, control_loop
+from arm_control.control.osc.proposal import propose, propose_rate_limit
+from arm_control.control.osc.task import pose_error
+from arm_control.control.osc.task_inertia import scaled_jacobian
+from arm_control.control.osc.tuning import resolve_parameters
+from arm_control.core.progress import progress_bar
+from arm_control.exceptions import SimulationDiverged
+from arm_control.maths.poses import Array
+from arm_control.motion.goals import Target
+from arm_control.simulation.plant_properties import PlantProperties
+from arm_control.simulation.real_arm import RealArm
+
+ARMS = ("ur5", "panda", "xarm7", "kinova", "z1")
+RATES = (1000, 500, 250)
+CONTENDERS = ("observer", "law", "numpy")
+N_TARGETS, SECONDS, LAST = 4, 2.5, 0.5
+POSITION, ORIENTATION = 1e-3, np.radians(0.2)
+"""What counts as reached [m, rad]."""
+NOISE = 1e-3
+"""Of all velocities [rad/s]."""
+QUIET = 1e-5
+"""Change of torque from tick to tick that counts as none, as a share of the effort limit."""
+
+
+class Controller(Protocol):
+    """From a state to torque."""
+
+    def go_to(self, k: int, goal: Pose) -> None:
+        """Go to a pose from tick ``k`` on."""
+
+    def tick(self, k: int, q: Array, v: Array) -> Array:
+        """Torque in tick ``k``, shape (nv,) [N m]."""
+
+
+class PackageLaw:
+    """The package's controller with its gate; with observer and floor, or without."""
+
+    def __init__(self, model: RobotModel, rate: int, *, has_observer: bool) -> None:
+        values = {"rate": float(rate), "rate_limit": propose_rate_limit(model), "disturbance_observer": has_observer}
+        values["inertia_floor"] = 0.02 if has_observer else 0.0
+        self._loop: ControlLoop = control_loop(model, resolve_parameters(OscLoopParameters, values, model))
+        self._base, self._dt = model.frames[0], 1.0 / rate
+
+    def go_to(self, k: int, goal: Pose) -> None:
+        """See :class:`Controller`."""
+        self._loop.controller.add(Target(self._stamp_ns(k), self._base, goal))
+
+    def tick(self, k: int, q: Array, v: Array) -> Array:
+        """See :class:`Controller`."""
+        dt = self._dt if k else 0.0
+        return self._loop.tick(Measurement(self._stamp_ns(k), q, v, dt, is_restart=k == 0)).gate.tau
+
+    def _stamp_ns(self, k: int) -> int:
+        return round(k * self._dt * 1e9)
+
+
+class UsualLaw:
+    """Khatib's law: ``tau = J^T Lambda (k_p e - k_v V) + N^T (posture) + h``, with the same proposed gains."""
+
+    def __init__(self, model: RobotModel, rate: int, q_0: Array) -> None:
+        self._model, self._q_0, self._gains = model, q_0, propose(model, float(rate))
+
+    def go_to(self, k: int, goal: Pose) -> None:
+        """See :class:`Controller`."""
+        self._goal = goal
+
+    def tick(self, k: int, q: Array, v: Array) -> Array:
+        """See :class:`Controller`."""
+        t, p = self._model.evaluate(q, v), self._gains
+        e, V = pose_error(t.X_WE, self._goal), t.V_WE
+        A = np.empty(6)
+        for part, kp, v_max in (
+            (slice(0, 3), p.kp_linear, p.speed_limit_linear),
+            (slice(3, 6), p.kp_angular, p.speed_limit_angular),
+        ):
+            kv = 2.0 * np.sqrt(kp)
+            V_des = kp / kv * e[part]
+            A[part] = kv * (V_des * min(1.0, v_max / max(np.linalg.norm(V_des), 1e-9)) - V[part])
+        M_inv = np.linalg.inv(t.M)
+        Lambda = np.linalg.pinv(t.J @ M_inv @ t.J.T, rcond=1e-9)
+        J_sharp = M_inv @ t.J.T @ Lambda
+        posture = t.M @ (p.kp_posture * (self._q_0 - q) - p.kv_posture * v)
+        tau = t.J.T @ (Lambda @ A) + (np.eye(len(q)) - t.J.T @ J_sharp.T) @ posture + t.h
+        return np.clip(tau, -self._model.tau_max, self._model.tau_max)
+
+
+class Outcome(NamedTuple):
+    """How well targets were reached: errors [m, rad], largest torque as a share of the limit, unrest at the end."""
+
+    position: Array
+    orientation: Array
+    peak: float
+    unrest: float
+
+
+def load(name: str) -> RobotModel:
+    """Return the model of an arm, from its vendor's URDF."""
+    if name == "z1":
+        return RobotModel.from_urdf(EXAMPLES / "z1_description/urdf/z1.urdf", tip="link06")
+    return arms.load(name)
+
+
+def plants(model: RobotModel) -> Iterator[tuple[str, PlantProperties]]:
+    """Name and properties of each plant of an arm."""
+    friction = tuple(np.minimum(1.0, 0.05 * model.tau_max).tolist())
+    rotors = PlantProperties(coulomb=friction, viscous=(1.0,), rotor_inertia=(0.1,), velocity_noise=NOISE)
+    for name, plant in (("real", PlantProperties(set="real")), ("rotors", rotors)):
+        yield name, plant
+        yield f"{name}_1kg", plant.replace(payload_mass=1.0)
+
+
+def draw_targets(model: RobotModel) -> tuple[Array, list[Pose]]:
+    """A start, shape (nq,) [rad], and targets near it, away from limits and singularities."""
+    rng, p = np.random.default_rng(1), propose(model)
+    low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
+    span = np.minimum(0.5, 0.3 * model.v_max)
+
+    def is_regular(q: Array) -> bool:
+        sigma = np.linalg.svd(scaled_jacobian(model.jacobian(q), p.characteristic_length), compute_uv=False)
+        return bool(sigma[min(6, model.nv) - 1] > 1.5 * p.singular_value)
+
+    start = (low + high) / 2.0
+    while not is_regular(start):
+        start = (low + high) / 2.0 + 0.3 * (high - low) * rng.uniform(-1.0, 1.0, model.nv)
+    goals: list[Pose] = []
+    while len(goals) < N_TARGETS:
+        q = start + span * rng.uniform(-1.0, 1.0, model.nv)
+        if is_regular(q) and (q > low + 0.1).all() and (q < high - 0.1).all():
+            goals.append(model.pose(q))
+    return start, goals
+
+
+def run(model: RobotModel, controller: Controller, arm: RealArm, goals: list[Pose]) -> Outcome:
+    """Go to one target after the other."""
+    n, n_last = round(SECONDS / arm.timestep), round(LAST / arm.timestep)
+    taus = np.zeros((n * len(goals), model.nv))
+    errors = np.full((len(goals), 6), np.inf)
+    try:
+        for i, goal in enumerate(goals):
+            controller.go_to(i * n, goal)
+            for k in range(i * n, (i + 1) * n):
+                taus[k] = controller.tick(k, arm.q, arm.v)
+                arm.step(taus[k])
+            errors[i] = pose_error(model.pose(arm.arm.q), goal)
+    except SimulationDiverged:
+        pass
+    ends = [taus[(i + 1) * n - n_last : (i + 1) * n] for i in range(len(goals))]
+    unrest = max(float((np.sqrt(np.mean(np.diff(end, axis=0) ** 2, axis=0)) / model.tau_max).max()) for end in ends)
+    peak = float((np.abs(taus) / model.tau_max).max())
+    return Outcome(np.linalg.norm(errors[:, :3], axis=1), np.linalg.norm(errors[:, 3:], axis=1), peak, unrest)
+
+
+def contender(name: str, model: RobotModel, rate: int, start: Array) -> Controller:
+    """Return a controller by name."""
+    return UsualLaw(model, rate, start) if name == "numpy" else PackageLaw(model, rate, has_observer=name == "observer")
+
+
+def measure(names: tuple[str, ...], rates: tuple[int, ...], kinds: tuple[str, ...]) -> dict[str, dict[str, float]]:
+    """Figures of every case, by contender and key."""
+    figures: dict[str, dict[str, float]] = {name: {} for name in CONTENDERS}
+    for name in names:
+        model = load(name)
+        start, goals = draw_targets(model)
+        chosen = [(kind, plant) for kind, plant in plants(model) if kind in kinds]
+        for rate, who in progress_bar([(rate, who) for rate in rates for who in CONTENDERS], name):
+            every = [PlantProperties(velocity_noise=NOISE), *(plant for _, plant in chosen)]
+            ideal, *outcomes = (
+                run(model, contender(who, model, rate, start), arm_of(model, start, plant, rate), goals)
+                for plant in every
+            )
+            for (kind, _), outcome in zip(chosen, outcomes, strict=True):
+                figures[who] |= {f"{name}.{kind}_{rate}hz.{key}": x for key, x in summary(outcome, ideal).items()}
+    for who, values in figures.items():
+        figures[who] = values | worst(values)
+    return figures
+
+
+def arm_of(model: RobotModel, start: Array, properties: PlantProperties, rate: int) -> RealArm:
+    """Return a simulated arm."""
+    return RealArm(model, start, timestep=1.0 / rate, properties=properties)
+
+
+def summary(outcome: Outcome, ideal: Outcome) -> dict[str, float]:
+    """Figures of a case; chatter is the change of torque from tick to tick at rest, against that on the ideal plant."""
+    is_reached = (outcome.position < POSITION) & (outcome.orientation < ORIENTATION)
+    return {
+        "reached_share": float(is_reached.mean()),
+        "error_mm": 1e3 * float(outcome.position.max()),
+        "error_deg": float(np.degrees(outcome.orientation.max())),
+        "chatter": outcome.unrest / max(ideal.unrest, QUIET),
+        "unrest": outcome.unrest,
+        "peak": outcome.peak,
+        "ideal_error_mm": 1e3 * float(ideal.position.max()),
+        "ideal_error_deg": float(np.degrees(ideal.orientation.max())),
+    }
+
+
+def worst(values: dict[str, float]) -> dict[str, float]:
+    """The worst of every figure over all cases."""
+    by_key: dict[str, list[float]] = {}
+    for name, value in values.items():
+        by_key.setdefault(name.rpartition(".")[2], []).append(value)
+    return {f"worst.{key}": min(x) if key == "reached_share" else max(x) for key, x in by_key.items()}
+
+
+def print_table(figures: dict[str, dict[str, float]]) -> None:
+    """Print each case in a line, for every contender: share reached, errors, chatter, peak torque."""
+    cases = dict.fromkeys(key.rpartition(".")[0] for key in figures["observer"])
+    print(f"{'':28}" + "".join(f"{who:>46}" for who in CONTENDERS))
+    print(f"{'':28}" + "reached   error [mm]  [deg]   chatter  peak    ".rjust(46) * len(CONTENDERS))
+    for case in cases:
+        row = f"{case:28}"
+        for who in CONTENDERS:
+            share, mm, deg, chatter, peak = (
+                figures[who][f"{case}.{key}"] for key in ("reached_share", "error_mm", "error_deg", "chatter", "peak")
+            )
+            row += f"{share:10.2f} {mm:11.3f} {deg:8.3f} {chatter:8.2f} {peak:6.2f}"
+        print(row)
+
+
+def main() -> None:
+    """Print the table; with ``--json`` write the figures too: of the observer by key, of others below their name."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--arms", nargs="+", default=ARMS, choices=ARMS)
+    parser.add_argument("--quick", action="store_true", help="one arm, one plant, one rate")
+    options = parser.parse_args()
+    names, rates = (("ur5",), (250,)) if options.quick else (tuple(options.arms), RATES)
+    kinds = ("rotors",) if options.quick else ("real", "real_1kg", "rotors", "rotors_1kg")
+    figures = measure(names, rates, kinds)
+    print_table(figures)
+    if options.json:
+        flat = {
+            **figures["observer"],
+            **{f"{who}.{key}": x for who in CONTENDERS[1:] for key, x in figures[who].items()},
+        }
+        options.json.write_text(json.dumps(flat, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
