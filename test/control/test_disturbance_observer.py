@@ -164,8 +164,9 @@ def test_noise_is_not_turned_into_chatter(ur5: RobotModel):
     assert changes[0][:3].max() < 4.0 * changes[1][:3].max()
 
 
-def test_a_restart_forgets_the_estimate_and_the_torque_does_not_jump(ur5: RobotModel):
-    loop = osc_loop(ur5)
+@pytest.mark.parametrize("floor", [0.0, 0.02])
+def test_a_restart_forgets_the_estimate_and_the_torque_does_not_jump(ur5: RobotModel, floor: float):
+    loop = osc_loop(ur5, inertia_floor=floor)
     rows = drive(ur5, loop, make_simulator(ur5, HOME, PlantProperties(payload_mass=2.0)), 1.5, restart=1400)
     assert np.abs(rows[1399].compensation).max() > 5.0
     assert np.abs(rows[1400].compensation).max() < 0.1  # without the estimate; what is left belongs to the floor
