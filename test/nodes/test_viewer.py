@@ -332,6 +332,9 @@ class Recorder:
     def has_company(self) -> bool:
         return not self.alone
 
+    def frame(self, link: str) -> str:
+        return link
+
     def create_publisher(self, _: Any, topic: str, __: Any) -> Any:
         return SimpleNamespace(publish=lambda message: self.sent.setdefault(topic, []).append(message))
 
