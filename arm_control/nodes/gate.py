@@ -25,6 +25,9 @@ from arm_control.nodes.support.diagnostics import OK, WARN, Diagnostics, GateSta
 from arm_control.nodes.support.qos import STATE
 from arm_control.nodes.support.sole_publisher import LOOKING_PERIOD, SolePublisher
 
+ENDING = "the node ends"
+"""Why it brakes when a signal has come."""
+
 
 @dataclass(frozen=True)
 class GateNodeParameters(ArmNodeParameters):
@@ -37,7 +40,12 @@ class GateNodeParameters(ArmNodeParameters):
 
 
 class GateNode(ArmNode[GateNodeParameters]):
-    """``GateProcess`` as a node; the rules are in ``arm_control.messages.gate_process``."""
+    """``GateProcess`` as a node; the rules are in ``arm_control.messages.gate_process``.
+
+    A driver holds the last torque that it got, so the node ends with an arm at rest: Ctrl-C makes it brake first.
+    """
+
+    ENDS_AT_REST = True
 
     def __init__(self) -> None:
         super().__init__("gate", GateNodeParameters)
@@ -106,6 +114,15 @@ class GateNode(ArmNode[GateNodeParameters]):
                 self._array.publish(Float64MultiArray(data=message.effort))
             self._rate.tick()
             self._state.publish(output)
+
+    def may_end(self) -> bool:
+        """Brake, and return whether the arm rests."""
+        if self._process is None:
+            return True
+        self._process.gate.brake(ENDING)
+        if self._process.may_take_model:
+            self.get_logger().info(f"the arm rests: {ENDING}")
+        return self._process.may_take_model
 
     def health(self) -> tuple[bytes, str, dict[str, object]]:
         """Level, sentence and figures for ``/diagnostics``."""

@@ -71,6 +71,15 @@ def moving(rig: Rig, ur5: RobotModel) -> Rig:
 
 
 @pytest.fixture
+def moving_behind_a_gate(rig: Rig, ur5: RobotModel) -> Rig:
+    """The same, with the node ``gate`` between the controller and the arm."""
+    rig.start("osc", "-r", "joint_commands:=effort_in", publish_effort_array=False, **PATIENT)
+    rig.start("gate", publish_effort_array=False, **PATIENT)
+    rig.start("simulator", robot="ur5", initial_position=HOME, real_time_factor=0.5, **PATIENT)
+    return in_motion(rig, ur5)
+
+
+@pytest.fixture
 def moving_alert(rig: Rig, ur5: RobotModel) -> Rig:
     """The same, with gates that brake after 20 states without a command, as they do by default."""
     rig.start("osc", publish_effort_array=False)

@@ -429,3 +429,15 @@ def urdf_with_nan() -> str:
     text = urdf_path("ur5").read_text()
     assert text.count('<mass value="8.393"/>') == 1
     return text.replace('<mass value="8.393"/>', '<mass value="nan"/>')
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_gate_that_ends_brings_the_arm_to_rest_first(moving_behind_a_gate, number: int):
+    """A driver holds the last torque that it got."""
+    rig = moving_behind_a_gate
+    rig.processes["gate"].send_signal(number)
+    assert rig.wait("gate") == 0
+    assert "the arm rests: the node ends" in rig.log("gate")
+    ended_at = stamp(rig.states[-1])
+    rig.spin(lambda: stamp(rig.states[-1]) > ended_at + 0.5, what="half a second")
+    assert max(map(abs, rig.states[-1].velocity)) < 2 * AT_REST

@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -16,6 +17,7 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
+from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import String
 from std_srvs.srv import SetBool
 
@@ -86,6 +88,8 @@ class ArmNode(Node, Generic[P_co]):
     model: RobotModel
     NICE = 0
     """Nice level of its process."""
+    ENDS_AT_REST = False
+    """Whether a signal asks it to bring the arm to rest first, see :meth:`may_end`."""
 
     def __init__(self, name: str, parameter_class: type[P_co]) -> None:
         super().__init__(name, automatically_declare_parameters_from_overrides=True)
@@ -146,6 +150,10 @@ class ArmNode(Node, Generic[P_co]):
 
     def on_parameters(self) -> None:
         """Called after a live change of ``self.parameters``."""
+
+    def may_end(self) -> bool:
+        """Return whether a node that ends at rest may end; called every 50 ms after a signal."""
+        return True
 
     def serve_enable(
         self, gate: Callable[[], EffortGate | None], on_enabled: Callable[[], None] = lambda: None
@@ -265,6 +273,35 @@ def _descriptor(spec: Spec, type_: Any) -> ParameterDescriptor:
     return descriptor
 
 
+class End:
+    """The end of a process that signals ask for.
+
+    Attributes
+    ----------
+    signals : list of int
+        The signals that have come.
+    """
+
+    LONGEST = 3.0
+    """Longest time from the first signal to the end [s]; a second signal ends at once."""
+
+    def __init__(self) -> None:
+        self.signals: list[int] = []
+        self._since = 0.0
+
+    def listen(self, number: int) -> None:
+        """Handle a signal, by its number."""
+        signal.signal(number, lambda got, _: self.signals.append(got))
+
+    def is_over(self, nodes: Sequence[ArmNode[ArmNodeParameters]]) -> bool:
+        """Return whether the nodes end now."""
+        if not self.signals:
+            return False
+        self._since = self._since or time.monotonic()
+        is_late = time.monotonic() - self._since > self.LONGEST or len(self.signals) > 1
+        return all(node.may_end() for node in nodes) or is_late
+
+
 def run(*factories: Callable[[], ArmNode[ArmNodeParameters]], arguments: Sequence[str] | None = None) -> None:
     """Run nodes in one process with one single-threaded executor, until a signal ends it.
 
@@ -277,13 +314,19 @@ def run(*factories: Callable[[], ArmNode[ArmNodeParameters]], arguments: Sequenc
     """
     check_environment()
     die_with_parent()
-    signals: list[int] = []
-    signal.signal(signal.SIGINT, lambda number, _: signals.append(number))  # rclpy's own handler ends the loop,
+    end = End()
+    is_slow = any(getattr(factory, "ENDS_AT_REST", False) for factory in factories)
+    end.listen(signal.SIGINT)  # rclpy's own handlers end the loop, no KeyboardInterrupt in the middle of it
     with security_explained():
-        rclpy.init(args=sys.argv if arguments is None else list(arguments))  # no KeyboardInterrupt in the middle of it
+        rclpy.init(
+            args=sys.argv if arguments is None else list(arguments),
+            signal_handler_options=SignalHandlerOptions.NO if is_slow else None,
+        )
+    if is_slow:
+        end.listen(signal.SIGTERM)
     nodes: list[ArmNode[ArmNodeParameters]] = []
     try:
-        if signals:  # before rclpy listened
+        if end.signals:  # before rclpy listened
             return
         with security_explained():
             nodes.extend(factory() for factory in factories)
@@ -295,7 +338,7 @@ def run(*factories: Callable[[], ArmNode[ArmNodeParameters]], arguments: Sequenc
             executor.add_node(node)
         gc.collect()
         gc.freeze()
-        SpinLoop(executor, [node.control_path for node in nodes]).spin()
+        SpinLoop(executor, [node.control_path for node in nodes]).spin(lambda: end.is_over(nodes))
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
     except ArmControlError as error:

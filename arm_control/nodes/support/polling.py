@@ -261,9 +261,9 @@ class SpinLoop:
         self._executor = executor
         self._paths = paths
 
-    def spin(self) -> None:
-        """Run until the context is shut down."""
-        while rclpy.ok():
+    def spin(self, is_over: Callable[[], bool] = lambda: False) -> None:
+        """Run until the context is shut down, or ``is_over`` returns True; it is asked every 50 ms."""
+        while rclpy.ok() and not is_over():
             if any(path.subscriptions or path.periodic_calls for path in self._paths):
                 self._executor.spin_once(timeout_sec=0)
                 self._serve_paths(time.perf_counter() + EXECUTOR_PERIOD)
