@@ -40,8 +40,13 @@ def test_dynamics_publishes_what_the_model_says(rig, ur5):
     rig.hear(TwistStamped, "dynamics/twist", twists)
     states = rig.publisher(JointState, "joint_states")
     q, v = np.array(HOME), np.linspace(-0.5, 0.5, 6)
-    states.publish(ros.joint_state(ur5.joint_names, 5_000_000, position=q, velocity=v))
-    rig.spin(lambda: all(heard.values()) and poses and twists)
+    state = ros.joint_state(ur5.joint_names, 5_000_000, position=q, velocity=v)
+
+    def complete() -> bool:
+        states.publish(state)  # a node that has not matched yet does not hear the first one
+        return bool(all(heard.values()) and poses and twists)
+
+    rig.spin(complete, what="all topics")
     t = ur5.evaluate(q, v)
     Lambda = task_inertia(t.J, t.M, OscParameters().characteristic_length, OscParameters().singular_value)
     wanted = {"jacobian": t.J, "mass_matrix": t.M, "gravity": t.g, "bias": t.h, "task_inertia": Lambda}
