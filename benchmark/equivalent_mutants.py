@@ -38,6 +38,8 @@ EQUIVALENT: dict[str, str] = {
     " -> if not age >= self.period - ROUNDING:": COMPARED_TWICE,
     "control/effort_gate.py EffortGate.tick: d or LONGEST_DT) if dt > 0.0 else 0.0"
     " -> d or LONGEST_DT) if dt >= 0.0 else 0.0": "a time of 0 gives 0 either way",
+    "messages/gate_process.py GateProcess._brake_blindly: at if self._answer else 0.0)"
+    " -> at if self._answer else -1.0)": "a negative time counts as 0",
     "control/effort_gate.py EffortGate.tick: are_limits_on = 0.0 -> are_limits_on = -1.0": "off is 0 or less",
     "control/joint_limits.py JointLimits.__init__:  = np.isinf(self.q_soft[1]) ->  = np.isinf(self.q_soft[0])": (
         "both limits are infinite, or none"

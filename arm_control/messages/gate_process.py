@@ -180,7 +180,6 @@ class GateProcess:
             self.gate.reset()
             self._gaps.restart()
             self._accepted_ns = -1
-            self._open = None
         elif fault := self._gaps.fault(reading.dt):
             self.gate.brake(fault)
         before, self._open, self._last = self._open, reading, reading

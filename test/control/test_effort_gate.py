@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from arm_control import urdf_path
 from arm_control.control.effort_gate import EffortGate, GateOutput, GateParameters, GateState
+from arm_control.control.inertia_floor import InertiaFloor
 from arm_control.exceptions import InputError, ParameterError
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel, Terms
@@ -699,3 +700,29 @@ def try_offer(gate: EffortGate, model: RobotModel, effort: list[float], age: flo
 
 def tick(gate: EffortGate, model: RobotModel, state: list[float], dt: float) -> Array:
     return gate.tick(model.evaluate(state[:6], state[6:]), dt).tau
+
+
+def test_a_gate_has_the_floor_of_inertia_and_starts_it_again_in_a_new_run(ur5: RobotModel):
+    gate, first = EffortGate(ur5, GateParameters(inertia_floor=0.02)), InertiaFloor(ur5, 0.02).inertia
+    np.testing.assert_array_equal(gate.inertia, first)
+    for _ in range(300):
+        gate.tick(terms(ur5), MS)
+    assert (gate.inertia > 1.05 * first)[3:].all(), "it rises"
+    gate.reset()
+    np.testing.assert_array_equal(gate.inertia, first)
+    names = [part.split()[0] for part in gate.describe_floor().split(", ")]
+    assert names == list(ur5.joint_names)
+    assert gate.describe_floor().endswith(" kg m^2")
+
+
+def test_without_a_floor_of_inertia_it_is_zero(ur5: RobotModel):
+    gate = EffortGate(ur5, GateParameters())
+    np.testing.assert_array_equal(gate.inertia, np.zeros(6))
+    assert gate.describe_floor() == ""
+
+
+def test_the_time_of_the_floor_of_inertia_has_bounds():
+    assert GateParameters(inertia_floor=0.1).inertia_floor == 0.1
+    for time in (-1e-3, 0.1001):
+        with pytest.raises(ParameterError, match="inertia_floor"):
+            GateParameters(inertia_floor=time)

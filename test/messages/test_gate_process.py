@@ -566,3 +566,11 @@ def test_the_second_without_states_counts_to_its_end(driver: Driver):
     driver.t = 1.0
     driver.answers += driver.process.look()
     assert not driver.process._prediction.v.any()
+
+
+def test_a_gate_waits_for_no_commands_by_default(ur5: RobotModel):
+    process = GateProcess(ur5, GateParameters(), lambda *_: None, clock=lambda: 0.0, clock_ns=lambda: 0)
+    message = plain.joint_state(ur5.joint_names, 0, position=HOME, velocity=np.zeros(6))
+    info = {"source_timestamp": 0, "received_timestamp": 0, "publisher_gid": OWN}
+    process.gate.brake("disabled")
+    assert len(process.on_state(message, info)) == 1
