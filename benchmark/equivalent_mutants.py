@@ -79,7 +79,7 @@ EQUIVALENT: dict[str, str] = {
     " -> dt = state.dt or (-1.0 if self._lock_step or": "the gate takes a negative time for none",
     "messages/gate_process.py GateProcess._brake_blindly: ason: str, doubt: float=0.0) -> Answers:"
     " -> ason: str, doubt: float=-1.0) -> Answers:": "no state is newer than now",
-    "messages/joint_states.py JointStateReader.__init__: self._received_ns = 0 *": "each message sets it first",
+    "messages/joint_states.py JointStateReader.__init__: self._heard_ns = 0 *": FIRST_OWNER,
     "messages/joint_states.py JointStateReader.__init__: self._older = 0 *": FIRST_STATE,
     "messages/joint_states.py JointStateReader.__init__: self._index = np.zeros(0, dtype=int) *": (
         "the first message has other names than none, and sets it"

@@ -13,7 +13,7 @@ from arm_control.control.state_bounds import StateBounds
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
-from arm_control.messages.publisher_lock import PublisherLock
+from arm_control.messages.publisher_lock import SEVERAL_PUBLISHERS, UNKNOWN_PUBLISHER, publisher_of
 from arm_control.model import RobotModel
 
 TIME_WENT_BACK = "the stamps of the states went back"
@@ -88,8 +88,8 @@ class JointStateReader:
         self._max_age = max_age
         self._clock_ns = clock_ns
         self._bounds = StateBounds(model) if drives_arm else None
-        self._received_ns = 0
-        self._lock = PublisherLock(self.SILENCE_NS, lambda: self._received_ns, "of joint states")
+        self._owner: Any = None
+        self._heard_ns = 0
         self._last: Measurement | None = None
         self._jump = ""
         self._elsewhere = list[int]()
@@ -113,9 +113,9 @@ class JointStateReader:
         try:
             if self._max_age:
                 refuse_stale(info, self._max_age, self._clock_ns())
-            if self._bounds is not None:
-                self._received_ns = info["received_timestamp"]
-                self._lock.check(info)
+            gid = info.get("publisher_gid")
+            if self._bounds is not None and gid != self._owner:
+                self._refuse_second_publisher(info)
             if message.name != self._names:
                 self._learn_order(message.name)
             q = np.array(message.position, dtype=float)
@@ -142,7 +142,7 @@ class JointStateReader:
                 if jump and not self._has_moved(stamp_ns, q, v, jump):
                     return Refused(InputError(jump), is_fault=True)
                 fault = f"the state has jumped ({jump})" if jump else fault
-                self._lock.take(info)
+                self._owner, self._heard_ns = gid, info["received_timestamp"]
         except InputError as error:
             return Refused(error)
         self._older = 0
@@ -151,7 +151,7 @@ class JointStateReader:
 
     def release(self) -> None:
         """Let the next publisher take over."""
-        self._lock.release()
+        self._owner = None
 
     def _learn_order(self, names: Sequence[str]) -> None:
         """Learn where the arm's joints stand among these; all later messages with the same names are read by it."""
@@ -198,6 +198,13 @@ class JointStateReader:
         self._jump = ""
         self._bounds.fault(q, v, 0.0)
         return True
+
+    def _refuse_second_publisher(self, info: dict[str, Any]) -> None:
+        """Refuse a message of another publisher than before, unless that one is silent, and of an unknown one."""
+        if info["publisher_gid"] is UNKNOWN_PUBLISHER:
+            raise InputError(SEVERAL_PUBLISHERS)
+        if self._owner is not None and info["received_timestamp"] - self._heard_ns <= self.SILENCE_NS:
+            raise InputError(f"second publisher of joint states: {publisher_of(info).hex()}")
 
     def _difference(self, q: Array, dt: float) -> Array:
         """Velocity from the difference of positions, for a driver that sends none."""

@@ -26,26 +26,15 @@ def publisher_of(info: dict[str, Any]) -> bytes:
 class PublisherLock:
     """The publisher of the first good command on a topic is the only one listened to.
 
-    Until the lock is released, or the owner has been silent for too long.
-
-    Parameters
-    ----------
-    silence : float
-        Silence after which another publisher may take over, in the unit of the clock; in lock step, where no clock
-        counts, it is infinite.
-    clock : callable
-        Returns the time; by default that of the steady clock [s].
-    where : str
-        Place of a second publisher, for the message.
+    Until the lock is released, or the owner has been silent for ``silence`` [s] on the steady clock; in lock
+    step, where no clock counts, it is infinite.
     """
 
     SILENCE = 1.0
 
-    def __init__(
-        self, silence: float = SILENCE, clock: Callable[[], float] = time.monotonic, where: str = "on the topic"
-    ) -> None:
-        self._silence, self._clock, self._where = silence, clock, where
-        self._owner: Any = None
+    def __init__(self, silence: float = SILENCE, clock: Callable[[], float] = time.monotonic) -> None:
+        self._silence, self._clock = silence, clock
+        self._owner: bytes | None = None
         self._heard_at = 0.0
 
     @property
@@ -55,15 +44,15 @@ class PublisherLock:
 
     def check(self, info: dict[str, Any]) -> None:
         """Raise :class:`InputError` for a message of another publisher than the owner, or of an unknown one."""
-        gid = info.get("publisher_gid", UNKNOWN_PUBLISHER)
-        if not gid["data"]:
+        gid = publisher_of(info)
+        if not gid:
             raise InputError(SEVERAL_PUBLISHERS)
         if gid != self._owner and self.held:
-            raise InputError(f"second publisher {self._where}: {publisher_of(info).hex()}")
+            raise InputError(f"second publisher on the topic: {gid.hex()}")
 
     def take(self, info: dict[str, Any]) -> None:
         """Make the publisher of this message the owner."""
-        self._owner, self._heard_at = info["publisher_gid"], self._clock()
+        self._owner, self._heard_at = publisher_of(info), self._clock()
 
     def release(self) -> None:
         """Let the next publisher take over."""
