@@ -40,7 +40,7 @@ MEMORY = 0.1
 """``T`` [s]."""
 SMALLEST_RANGE = 1.0
 """Least ``r`` [rad or m]."""
-FARTHEST = 1e4
+LARGEST_POSITION = 1e4
 """Largest position of a joint without limits [rad or m]."""
 
 
@@ -56,8 +56,8 @@ class StateBounds:
     def __init__(self, model: RobotModel) -> None:
         r = np.maximum(model.q_max - model.q_min, SMALLEST_RANGE)
         self._names = model.joint_names
-        self._low = np.where(np.isfinite(model.q_min), model.q_min - r, -FARTHEST).tolist()
-        self._high = np.where(np.isfinite(model.q_max), model.q_max + r, FARTHEST).tolist()
+        self._low = np.where(np.isfinite(model.q_min), model.q_min - r, -LARGEST_POSITION).tolist()
+        self._high = np.where(np.isfinite(model.q_max), model.q_max + r, LARGEST_POSITION).tolist()
         self._fastest = (SPEED * model.v_max).tolist()
         self._q: list[float] = []
         self._v: list[float] = []
