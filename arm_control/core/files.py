@@ -187,7 +187,28 @@ def ros_parameters(content: Any, where: str) -> dict[str, Any]:
     return as_mapping(as_mapping(content, where).get("ros__parameters"), f"{where}: ros__parameters")
 
 
-# -- folders for results -------------------------------------------------------------------------------
+# -- files and folders for results ---------------------------------------------------------------------
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write a file.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    text : str
+        Its content.
+
+    Raises
+    ------
+    ArmControlError
+        When it cannot be written.
+    """
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ArmControlError(f"{path} cannot be written: {error.strerror}") from None
 
 
 def require_writable_folder(folder: str | Path) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
-from pathlib import Path
 from typing import Any
 
+from arm_control.core.files import write_text
 from arm_control.exceptions import ArmControlError
 
 
@@ -46,21 +46,14 @@ def _faults(options: argparse.Namespace) -> int:
             print(f"schedule {failed[-1]}")
     n_failed = sum(not row.passed for row in rows)
     print(f"{len(rows)} rows, {n_failed} failed; {options.schedules} schedules, {len(failed)} failed")
-    _write(options.page, lambda: page(rows))
+    if options.page:
+        write_text(options.page, page(rows) + "\n")
     content = {
         "rows": [row.as_dict() for row in rows],
         "failed_rows": n_failed,
         "schedules": options.schedules,
         "failed_schedules": len(failed),
     }
-    _write(options.json, lambda: json.dumps(content, indent=1))
+    if options.json:
+        write_text(options.json, json.dumps(content, indent=1) + "\n")
     return 1 if n_failed or failed else 0
-
-
-def _write(file: str | None, content: Any) -> None:
-    if file is None:
-        return
-    try:
-        Path(file).write_text(content() + "\n")
-    except OSError as error:
-        raise ArmControlError(f"{file} cannot be written: {error.strerror}") from None

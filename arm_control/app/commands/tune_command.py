@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from arm_control.core.files import write_text
 from arm_control.exceptions import ArmControlError
 from arm_control.model.urdf.xml import printable
 
@@ -30,9 +31,6 @@ def _tune(options: argparse.Namespace) -> int:
     if path.exists() and not options.force:
         raise ArmControlError(f"{path} exists already: choose another name, or --force to overwrite it")
     parameters = live_parameters(options.node, options.namespace)
-    try:
-        path.write_text(parameter_text(options.node, parameters))
-    except OSError as error:
-        raise ArmControlError(f"{path} cannot be written: {error.strerror}") from None
+    write_text(path, parameter_text(options.node, parameters))
     print(f"{path}: {len(parameters)} parameters of {printable(options.node)}")
     return 0
