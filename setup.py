@@ -50,7 +50,7 @@ def share(*folders: str) -> list[tuple[str, list[str]]]:
 
 setup(
     name=NAME,
-    version="0.1.0",
+    version="0.2.0",
     description="Force control of robot arms: a URDF goes in, safe and fast joint torque comes out",
     long_description=(HERE / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
@@ -59,9 +59,11 @@ setup(
     maintainer_email="maintainers@arm-control.example",
     python_requires=">=3.10",
     packages=find_packages(include=[NAME, f"{NAME}.*"]),
+    package_data={NAME: ["py.typed"]},
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
         (f"share/{NAME}", ["package.xml"]),
+        (f"lib/{NAME}", [f"scripts/{node}" for node in NODES]),  # where `ros2 run` and launch files look
         *share("config", "coppeliasim", "launch", "rviz", "urdf"),
     ],
     install_requires=[
@@ -97,11 +99,6 @@ setup(
             "types-PyYAML",
         ],
     },
-    entry_points={
-        "console_scripts": [
-            "arm_control = arm_control.app.cli:main",
-            *(f"{node} = {NAME}.nodes.{node}:main" for node in NODES),
-        ]
-    },
-    zip_safe=True,
+    entry_points={"console_scripts": [f"{NAME} = {NAME}.app.cli:main"]},
+    zip_safe=False,
 )

@@ -9,7 +9,7 @@ from arm_control.maths.poses import Pose
 from arm_control.model import RobotModel, Terms
 from arm_control.motion.references import Reference
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "ArmControlError",
