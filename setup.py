@@ -5,7 +5,7 @@ from pathlib import Path
 from setuptools import find_packages, setup
 
 NAME = "arm_control"
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent  # of the file that a link of colcon leads to
 NODES = (
     "coppeliasim_bridge",
     "dynamics",
