@@ -4,7 +4,10 @@ ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 WORKERS := -n auto --dist loadgroup --max-worker-restart=0
+# Installed: what the demo needs; and what tests, checks and the site need beside it.
+RUNS := $(VENV)/.runs
 READY := $(VENV)/.ready
+PIP := $(BIN)/python -m pip install --no-compile --progress-bar on
 
 # A ROS 2 installation of the shell's, or another environment's, must not leak into this one.
 unexport PYTHONPATH PYTHONHOME AMENT_PREFIX_PATH LD_LIBRARY_PATH _ROS_WHEELS_BOOTSTRAP_COMPLETE
@@ -13,7 +16,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .PHONY: demo test campaign docs setup clean
 
-demo: $(READY)
+demo: $(RUNS)
 	@env -u ROS_PYTHON_CHECK_FIELDS $(BIN)/python -m arm_control.app.cli run ur5_osc --viewer --control --paced $(ARGS)
 
 test: $(READY)
@@ -31,11 +34,16 @@ docs: $(READY)
 
 setup: $(READY)
 
-$(READY): setup.py pyproject.toml
+$(RUNS): setup.py pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "Installing from PyPI into $(VENV) (about a minute, once)"
-	@$(BIN)/python -m pip install --quiet --upgrade pip setuptools wheel
-	@PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --progress-bar on -e '.[ros,mujoco,bags,coppeliasim,demo,viewer,xacro,test,docs]'
+	@echo "Installing from PyPI into $(VENV), once: about 350 MB, a minute or two"
+	@$(PIP) --quiet --upgrade pip
+	@PYTHONWARNINGS=ignore $(PIP) -e '.[ros,mujoco,bags,demo,viewer,xacro]'
+	@touch $@
+
+$(READY): $(RUNS)
+	@echo "Installing what tests and the site need, too"
+	@PYTHONWARNINGS=ignore $(PIP) -e '.[ros,mujoco,bags,coppeliasim,demo,viewer,xacro,test,docs]'
 	@touch $@
 
 clean:

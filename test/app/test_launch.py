@@ -6,6 +6,7 @@ import ast
 import os
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -112,6 +113,21 @@ def test_an_rviz_file_shows_topics_that_the_nodes_have(path: Path):
 
 def test_the_executables_are_the_nodes_that_scenarios_may_name():
     assert sorted(assigned("NODES")) == sorted(NODES) == sorted(NODE_CLASSES)
+    scripts = [path for path in (REPO / "scripts").iterdir() if path.is_symlink()]
+    assert sorted(path.name for path in scripts) == sorted(NODES)
+    assert all(path.resolve().name == "node" and os.access(path, os.X_OK) for path in scripts)
+
+
+def test_an_executable_of_ros_runs_the_node_of_its_name():
+    command = [sys.executable, REPO / "scripts" / "targets", "--ros-args", "-p", "nonsense:=1"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ended.returncode, "arm_control: node targets: unknown nonsense" in ended.stderr) == (2, True)
+
+
+def test_only_the_command_goes_on_the_path():
+    (line,) = re.findall(r"console_scripts.*", SETUP)
+    assert line == 'console_scripts": [f"{NAME} = {NAME}.app.cli:main"]},'
+    assert not (REPO / "setup.cfg").exists(), "a folder for scripts would take arm_control off the PATH of a workspace"
 
 
 def test_package_xml_and_setup_py_and_the_package_agree():
