@@ -2,13 +2,19 @@
 
 viser has no hook to refuse a request. It opens its port with ``websockets.asyncio.server.serve``; during that call this
 function is replaced by one that adds the guard to each request and to each message. A version of viser that opens its
-port in another way, or whose messages have other names, is closed again and not served. Private parts of viser are
-used in this module only.
+port in another way, or whose messages have other names, is closed again and not served.
+
+viser wakes the senders of its messages with ``asyncio.Event.set`` from any thread, which fails where one of them begins
+or ends to wait in the same moment. The message is in its buffer by then; :class:`_SafeEvent` wakes them all the same.
+
+Private parts of viser are used in this module only.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import functools
 import http
 import io
 from collections.abc import Callable, Iterator
@@ -22,6 +28,7 @@ try:
     import msgspec.msgpack
     import viser
     import websockets.asyncio.server as socket_server
+    from viser.infra._async_message_buffer import AsyncMessageBuffer
     from websockets.datastructures import Headers
     from websockets.http11 import Request, Response
 except ImportError as error:
@@ -49,6 +56,7 @@ def open_server(guard: Guard, port: int = 0, label: str = "") -> Any:
     ArmControlError
         When there is no free port, or the server does not use the guard.
     """
+    _make_wakes_safe()
     with _guarded(guard) as guarded_ports, contextlib.redirect_stdout(io.StringIO()):
         server = viser.ViserServer(host=HOST, port=port, label=label or None, verbose=False)
     if mismatch := _mismatch(server) if guarded_ports else "it opens its port in another way":
@@ -59,6 +67,31 @@ def open_server(guard: Guard, port: int = 0, label: str = "") -> Any:
         )
     guard.value_of = partial(_value_of, server)
     return server
+
+
+class _SafeEvent(asyncio.Event):
+    """Event that any thread may set while tasks begin and end to wait for it."""
+
+    def set(self) -> None:
+        """Wake all that wait: a copy of their list does not change in the loop."""
+        waiters, self._value = tuple(self._waiters), True
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(True)
+
+
+def _make_wakes_safe() -> None:
+    """Give all further buffers of viser's messages a safe event."""
+    create = AsyncMessageBuffer.__init__
+    if hasattr(create, "__wrapped__"):
+        return
+
+    @functools.wraps(create)
+    def create_safe(self: AsyncMessageBuffer, *arguments: Any, **options: Any) -> None:
+        create(self, *arguments, **options)
+        self.message_event = _SafeEvent()
+
+    AsyncMessageBuffer.__init__ = create_safe  # type: ignore[method-assign]
 
 
 def _mismatch(server: Any) -> str:

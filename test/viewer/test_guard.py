@@ -321,3 +321,21 @@ def test_a_program_with_the_address_gets_the_page(guard: Guard, server: Any):
     opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
     with opener.open(address(server, guard), timeout=10.0) as answer:
         assert (answer.status, answer.url) == (200, address(server, guard).partition("?")[0])
+
+
+def test_a_page_that_comes_or_goes_while_a_message_is_sent_ends_nothing(server: Any):
+    buffer = server._websock_server._broadcast_buffer
+    waiters = buffer.message_event._waiters
+
+    class Leaving:
+        def done(self) -> bool:
+            waiters.append(self)
+            return True
+
+    buffer.message_event.clear()
+    waiters.append(Leaving())
+    try:
+        buffer.message_event.set()
+    finally:
+        for waiter in [waiter for waiter in waiters if isinstance(waiter, Leaving)]:
+            waiters.remove(waiter)
