@@ -121,7 +121,7 @@ def _arguments(scenario: Scenario | None) -> list[DeclareLaunchArgument]:
             default_value="",
             description="Simulated time per wall time: 0.25 is slow motion. Empty: the scenario's own.",
         ),
-        _switch("paced", "a late controller slows simulated time instead of braking the arm: for busy machines."),
+        _switch("paced", "a late controller slows simulated time, as on a busy machine, or the arm brakes.", "true"),
         _switch("rviz", "to start RViz, robot_state_publisher, and the markers of the node visuals."),
         _switch("viewer", "to start the page in the browser; the node viewer prints the address."),
         _switch("control", "the page may control the arm: targets, obstacles, gains, buttons."),
@@ -145,8 +145,8 @@ def is_true(text: str) -> bool:
     return text.lower() == "true"
 
 
-def _switch(name: str, purpose: str) -> DeclareLaunchArgument:
-    return DeclareLaunchArgument(name, default_value="false", choices=_BOOLEAN, description=f"Whether {purpose}")
+def _switch(name: str, purpose: str, default: str = "false") -> DeclareLaunchArgument:
+    return DeclareLaunchArgument(name, default_value=default, choices=_BOOLEAN, description=f"Whether {purpose}")
 
 
 def _nodes(context: LaunchContext, scenario: Scenario | None) -> list[LogInfo | Node]:

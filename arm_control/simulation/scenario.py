@@ -221,7 +221,7 @@ class Scenario:
             for parameters in nodes.values():
                 for name in ("initial_position", *OF_ONE_ARM):
                     parameters.pop(name, None)
-        paced = paced and simulator != "none"  # the time of a robot does not wait
+        paced = paced and "simulator" in nodes  # the time of a robot does not wait
         if lock_step or paced:
             for parameters in nodes.values():
                 parameters["lock_step"] = True

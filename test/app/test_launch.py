@@ -245,7 +245,7 @@ def launched(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathF
 
 @pytest.mark.parametrize("path", LAUNCH_FILES, ids=lambda path: path.name)
 def test_a_launch_file_starts_the_nodes_of_the_scenario_with_its_parameters(path: Path, launched):
-    scenario = Scenario.load(path.name.removesuffix(".launch.py")).with_options(awaits_controller=True)
+    scenario = Scenario.load(path.name.removesuffix(".launch.py")).with_options(awaits_controller=True, paced=True)
     started = launched(path)
     assert list(started.nodes) == [f"/{name}" for name in scenario.nodes]
     for name, parameters in scenario.nodes.items():
@@ -258,7 +258,7 @@ def test_a_launch_file_starts_the_nodes_of_the_scenario_with_its_parameters(path
 @pytest.mark.parametrize("name", scenario_names())
 def test_the_generic_file_starts_any_scenario(name: str, launched):
     started = launched(GENERIC, scenario=name)
-    wanted = Scenario.load(name).with_options(awaits_controller=True).nodes
+    wanted = Scenario.load(name).with_options(awaits_controller=True, paced=True).nodes
     assert list(started.nodes) == [f"/{node}" for node in wanted]
     for node, parameters in wanted.items():
         assert started.parameters(f"/{node}") == parameters | {"use_sim_time": False}
@@ -317,9 +317,11 @@ def test_slow_motion_reaches_the_simulator(launched):
 
 
 def test_paced_is_lock_step_for_all_but_not_with_a_robot(launched):
-    started = launched(paced="true")
+    started = launched()
     assert all(started.parameters(name)["lock_step"] is True for name in started.nodes)
     assert started.parameters("/simulator")["paced"] is True
+    in_real_time = launched(paced="false")
+    assert not any("lock_step" in in_real_time.parameters(name) for name in in_real_time.nodes)
     with_robot = launched(paced="true", simulator="none", targets="false")
     assert not any("lock_step" in with_robot.parameters(name) for name in with_robot.nodes)
 
