@@ -30,7 +30,7 @@ PAGE = ROOT / "docs" / "architecture.md"
 PICTURES = ROOT / "docs" / "pictures"
 ORDER = (
     *("core", "maths", "compiler", "model", "motion", "planning"),
-    *("control", "simulation", "messages", "faults", "report", "viewer", "nodes", "app"),
+    *("control", "identification", "simulation", "messages", "faults", "report", "viewer", "nodes", "app"),
 )
 """The folders; each imports from those before it."""
 BEGIN, END = "<!-- path: begin -->", "<!-- path: end -->"

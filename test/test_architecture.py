@@ -21,7 +21,7 @@ MODULES = {
 
 ORDER = (
     *("exceptions", "core", "maths", "compiler", "model", "motion", "planning"),
-    *("control", "simulation", "messages", "faults", "report", "viewer", "nodes", "app"),
+    *("control", "identification", "simulation", "messages", "faults", "report", "viewer", "nodes", "app"),
 )
 """A folder imports from itself and from those before it."""
 

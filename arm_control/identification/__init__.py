@@ -1,0 +1,1 @@
+"""Identification: friction, rotors, payload and links of an arm from its recording, and motions that show them."""
