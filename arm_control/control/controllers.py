@@ -21,7 +21,8 @@ from arm_control.core.parameters import Parameters, group
 from arm_control.exceptions import ArmControlError, InputError
 from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel, Terms
-from arm_control.motion.goals import Goal, GoalQueue, JointGoal, PoseMotion, Target
+from arm_control.motion.goals import Goal, GoalQueue, JointGoal, JointJog, PoseGoal, TwistJog
+from arm_control.motion.jogging import JogLimits
 from arm_control.motion.joint_follower import FollowingParameters, JointFollower
 from arm_control.motion.joint_trajectory import Waypoints
 from arm_control.motion.pose_follower import PoseFollower
@@ -29,6 +30,8 @@ from arm_control.planning.receding import PlanFollower, RecedingParameters
 from arm_control.planning.worker import PlannerClient
 
 PLANNER_DIED = "the planner has died"
+JOGGING_SHARE = 0.5
+"""Share of the acceleration limit that jogging may ask for; the rest is for the feedback."""
 
 
 @dataclass(frozen=True)
@@ -158,10 +161,14 @@ class OscController:
         posture = parameters.law.posture or self._posture or (0.0,) * self._model.nv
         self._parameters = parameters
         self._law = CompiledOsc(self._model, parameters.law.replace(posture=posture))
+        law = parameters.law
+        speed = np.array([law.speed_limit_linear, law.speed_limit_angular])
+        acceleration = np.array([law.acceleration_limit_linear, law.acceleration_limit_angular])
+        self._follower.jog_limits = JogLimits(speed, JOGGING_SHARE * acceleration, parameters.twist_timeout)
 
     def add(self, goal: Goal) -> None:
         """See :class:`Controller`."""
-        self._follower.queue.add(_pose_goal(goal))
+        self._follower.add(_pose_goal(goal))
 
     def restart(self, q: Array) -> None:
         """See :class:`Controller`."""
@@ -171,7 +178,9 @@ class OscController:
             self.configure(self._parameters)
 
     def tick(self, measurement: Measurement, is_braked: bool, tau_dist: Array | None) -> LawOutput:
-        """See :class:`Controller`; the law depends on the present state only, so that a brake changes nothing."""
+        """See :class:`Controller`; the law depends on the present state only: a brake ends nothing but jogging."""
+        if is_braked:
+            self._follower.stop_jogging(measurement.q)
         reference = self._follower.reference(measurement.stamp_ns, measurement.q)
         output = self._law.tick(measurement.q, measurement.v, reference, tau_dist)
         return LawOutput(output.state, output.tau, lambda: output.terms, reference.X_WT, lambda: _osc_figures(output))
@@ -201,6 +210,8 @@ class JointController:
         self._model = model
         self._goals: GoalQueue[JointGoal] = GoalQueue() if goals is None else goals
         self._goal: JointGoal | None = None
+        self._jogs: GoalQueue[JointJog] = GoalQueue(capacity=1000)
+        self._has_run = False
         self.follower = JointFollower(model, parameters.following, np.zeros(model.nq))
         self.configure(parameters)
 
@@ -217,13 +228,19 @@ class JointController:
 
     def add(self, goal: Goal) -> None:
         """See :class:`Controller`."""
-        if not isinstance(goal, JointGoal):
+        if isinstance(goal, JointJog):
+            self._jogs.add(goal)
+        elif isinstance(goal, JointGoal):
+            self._goals.add(goal)
+        else:
             raise InputError("joint space control follows joints, not poses")
-        self._goals.add(goal)
 
     def restart(self, q: Array) -> None:
         """See :class:`Controller`."""
         self._goal = None
+        if self._has_run:  # velocities of before mean nothing any more
+            self._jogs = GoalQueue(capacity=1000)
+        self._has_run = True
         self._hold(q)
 
     def tick(self, measurement: Measurement, is_braked: bool, tau_dist: Array | None) -> LawOutput:
@@ -231,6 +248,7 @@ class JointController:
         if is_braked:
             self._hold(measurement.q)
         refused = self._start_due_goal(measurement.stamp_ns)
+        self._follow_due_jog(measurement.stamp_ns)
         reference = self.follower.tick(measurement.stamp_ns, measurement.q)
         terms = self._model.evaluate(measurement.q, measurement.v)
         output = self._law.tick(terms, reference)
@@ -255,6 +273,12 @@ class JointController:
         except ArmControlError as error:
             return error
         return None
+
+    def _follow_due_jog(self, stamp_ns: int) -> None:
+        """Follow the velocity that has become due, if it is newer than the goal."""
+        jog = self._jogs.active(stamp_ns)
+        if jog is not None and (self._goal is None or jog.stamp_ns > self._goal.stamp_ns):
+            self.follower.jog(jog, stamp_ns)
 
 
 class IlqrController:
@@ -301,7 +325,9 @@ class IlqrController:
 
     def add(self, goal: Goal) -> None:
         """See :class:`Controller`."""
-        self._follower.queue.add(_pose_goal(goal))
+        if isinstance(goal, TwistJog):
+            raise InputError("planned reaches follow targets, not velocities")
+        self._follower.add(_pose_goal(goal))
 
     def restart(self, q: Array) -> None:
         """See :class:`Controller`."""
@@ -345,7 +371,7 @@ def _pose_figures(error: Array) -> dict[str, float]:
     }
 
 
-def _pose_goal(goal: Goal) -> Target | PoseMotion:
-    if isinstance(goal, JointGoal):
+def _pose_goal(goal: Goal) -> PoseGoal:
+    if isinstance(goal, JointGoal | JointJog):
         raise InputError("this controller follows poses, not joints")
     return goal

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from arm_control.core.time import NANOSECONDS
-from arm_control.exceptions import FrameNotFound, InputError
+from arm_control.exceptions import FrameNotFound, InputError, JointNotFound
 from arm_control.maths.poses import Array, Pose, rotation_from_quaternion
 from arm_control.model import RobotModel
 from arm_control.model.urdf.xml import printable
-from arm_control.motion.goals import Goal, JointGoal, PoseMotion, Target
+from arm_control.motion.goals import Goal, JointGoal, JointJog, PoseMotion, Target, TwistJog
 from arm_control.motion.joint_trajectory import Waypoints
 from arm_control.motion.pose_trajectory import PosePoints
 from arm_control.motion.references import FARTHEST, check_distance
@@ -24,9 +24,11 @@ from arm_control.motion.references import FARTHEST, check_distance
 HORIZON_NS = 24 * 3600 * NANOSECONDS
 """Time after the newest state above which a stamp is wrong [ns]."""
 POSE_GOALS = ("target_pose", "pose_trajectory")
-JOINT_GOALS = ("joint_trajectory", "target_joint")
-GOAL_TOPICS = (*POSE_GOALS, *JOINT_GOALS)
+JOINT_GOALS = ("joint_trajectory", "target_joint", "target_velocity")
+GOAL_TOPICS = (*POSE_GOALS, "target_twist", *JOINT_GOALS)
 """Topics with goals."""
+STALE_NS = NANOSECONDS
+"""Age from which a velocity is refused, so that its sender learns of a clock that is wrong [ns]."""
 LONGEST_REASON = 500
 """Characters of a reason that are read."""
 BRAKED = "braked: "
@@ -182,6 +184,8 @@ def goal_of(topic: str, message: Any, model: RobotModel, now_ns: int) -> Goal:
     """
     if topic in JOINT_GOALS:
         return joint_goal_of(topic, message, model, now_ns)
+    if topic == "target_twist":
+        return twist_jog_of(message, model, now_ns)
     return pose_goal_of(topic, message, model, now_ns)
 
 
@@ -194,8 +198,18 @@ def pose_goal_of(topic: str, message: Any, model: RobotModel, now_ns: int) -> Ta
     return PoseMotion(stamp_ns, frame, pose_points_from_message(message, model.tip))
 
 
-def joint_goal_of(topic: str, message: Any, model: RobotModel, now_ns: int) -> JointGoal:
+def twist_jog_of(message: Any, model: RobotModel, now_ns: int) -> TwistJog:
+    """Return the velocity of a ``TwistStamped``; the arguments are those of :func:`goal_of`."""
+    stamp_ns, sent_ns = _jog_stamps(message.header.stamp, now_ns)
+    V = np.array(_twist_of([message.twist]), dtype=float)
+    _check_velocity(V)
+    return TwistJog(stamp_ns, sent_ns, link_of(message.header.frame_id, model), V)
+
+
+def joint_goal_of(topic: str, message: Any, model: RobotModel, now_ns: int) -> JointGoal | JointJog:
     """Return the goal of a message on one of :data:`JOINT_GOALS`; the arguments are those of :func:`goal_of`."""
+    if topic == "target_velocity":
+        return _joint_jog_of(message, model, now_ns)
     stamp_ns = effective_stamp(message.header.stamp, now_ns)
     if topic == "target_joint":
         q = model.in_joint_order(message.name, message.position)
@@ -204,6 +218,33 @@ def joint_goal_of(topic: str, message: Any, model: RobotModel, now_ns: int) -> J
     points = waypoints_from_message(model, message)
     _check_joints(points.qs)
     return JointGoal(stamp_ns, points)
+
+
+def _joint_jog_of(message: Any, model: RobotModel, now_ns: int) -> JointJog:
+    """Return the velocities of a ``JointState``; joints that it does not name are to stand still."""
+    stamp_ns, sent_ns = _jog_stamps(message.header.stamp, now_ns)
+    names, velocities = list(message.name), list(message.velocity)
+    if unknown := [name for name in names if name not in model.joint_names]:
+        raise JointNotFound(unknown[0], model.joint_names)
+    others = [name for name in model.joint_names if name not in names]
+    v = model.in_joint_order([*names, *others], [*velocities, *(0.0 for _ in others)], "velocity")
+    _check_velocity(v)
+    return JointJog(stamp_ns, sent_ns, v)
+
+
+def _jog_stamps(stamp: Any, now_ns: int) -> tuple[int, int]:
+    """Stamp from which a velocity acts, and that from which its age counts [ns]."""
+    stamp_ns = effective_stamp(stamp, now_ns)
+    sent_ns = nanoseconds(stamp) or stamp_ns
+    if now_ns - sent_ns > STALE_NS:
+        raise InputError(f"velocity {(now_ns - sent_ns) / NANOSECONDS:.1f} s older than the state; stamp 0 means now")
+    return stamp_ns, sent_ns
+
+
+def _check_velocity(velocity: Array) -> None:
+    """Refuse a velocity that is not finite, or absurd."""
+    if not np.isfinite(velocity).all() or np.abs(velocity).max() >= FARTHEST:
+        raise InputError(f"velocity {velocity.tolist()}: finite numbers below {FARTHEST:g} are needed")
 
 
 def _check_joints(q: Array) -> None:

@@ -70,7 +70,47 @@ class JointGoal(NamedTuple):
     destination: Waypoints | Array
 
 
-Goal = Target | PoseMotion | JointGoal
+class TwistJog(NamedTuple):
+    """A velocity of the end effector, which acts for a short time: see :mod:`arm_control.motion.jogging`.
+
+    Attributes
+    ----------
+    stamp_ns : int
+        It acts from this stamp on [ns].
+    sent_ns : int
+        Stamp from which its age counts [ns].
+    frame : str
+        The link along whose axes it is.
+    velocity : ndarray, shape (6,)
+        Velocity of the end effector, linear before angular [m/s, rad/s].
+    """
+
+    stamp_ns: int
+    sent_ns: int
+    frame: str
+    velocity: Array
+
+
+class JointJog(NamedTuple):
+    """Velocities of the joints, which act for a short time: see :mod:`arm_control.motion.jogging`.
+
+    Attributes
+    ----------
+    stamp_ns : int
+        They act from this stamp on [ns].
+    sent_ns : int
+        Stamp from which their age counts [ns].
+    velocity : ndarray, shape (nv,)
+        Velocity of each joint [rad/s or m/s].
+    """
+
+    stamp_ns: int
+    sent_ns: int
+    velocity: Array
+
+
+PoseGoal = Target | PoseMotion | TwistJog
+Goal = PoseGoal | JointGoal | JointJog
 
 
 class Stamped(Protocol):

@@ -1,4 +1,4 @@
-"""Following of joint trajectories: start, preemption, tolerances, hold at the end.
+"""Following of joint trajectories and jogged velocities: start, preemption, tolerances, hold at the end.
 
 The :class:`JointFollower` gives the reference of each state. A new trajectory begins at the present reference, not at
 the measured position, so the reference never jumps. One exception: when the arm cannot follow, the follower gives the
@@ -15,10 +15,12 @@ import numpy.typing as npt
 from arm_control.core.parameters import Parameters, parameter
 from arm_control.maths.poses import Array, wrap_angle
 from arm_control.model import RobotModel
+from arm_control.motion.goals import JointJog
+from arm_control.motion.jogging import JogLimits, JointJogging
 from arm_control.motion.joint_trajectory import JointTrajectory, Waypoints, check_limits, rest_to_rest, whole_turns
 from arm_control.motion.references import JointReference
 
-HOLDING, FOLLOWING, REACHED = "holding", "following", "reached"
+HOLDING, FOLLOWING, REACHED, JOGGING = "holding", "following", "reached", "jogging"
 OFF_PATH, MISSED = "off the path", "goal missed"
 
 
@@ -46,7 +48,10 @@ class FollowingParameters(Parameters):
         0.25, "speed of goals without a time, as a share of the speed limits", lower=0.01, upper=1.0, live=True
     )
     target_acceleration: float = parameter(
-        2.0, "acceleration of goals without a time", unit="rad/s^2", lower=1e-3, live=True
+        2.0, "acceleration of goals without a time, and of jogging", unit="rad/s^2", lower=1e-3, live=True
+    )
+    velocity_timeout: float = parameter(
+        0.1, "a target_velocity that is older, by the states' stamps, has ended", unit="s", lower=0.01, live=True
     )
 
 
@@ -57,7 +62,7 @@ class Outcome:
     Attributes
     ----------
     state : str
-        ``holding``, ``following``, ``reached``, ``off the path`` or ``goal missed``.
+        ``holding``, ``following``, ``reached``, ``jogging``, ``off the path`` or ``goal missed``.
     joint : str
         Joint with the largest error.
     error : float
@@ -109,6 +114,8 @@ class JointFollower:
         self._continuous = np.isinf(model.q_max)
         self._trajectory: JointTrajectory | None = None
         self._start_ns = 0
+        self._jogging: JointJogging | None = None
+        self._jog: JointJog | None = None
         self._held = JointReference.at_rest(np.array(q, dtype=float))
         self.outcome = Outcome(HOLDING, "", 0.0)
 
@@ -154,8 +161,24 @@ class JointFollower:
         a_max = np.full_like(q_goal, p.target_acceleration)
         self._start(rest_to_rest(start, q_goal, p.target_speed * self._model.v_max, a_max), start, now_ns)
 
+    def jog(self, jog: JointJog, now_ns: int) -> None:
+        """Follow velocities from now on; this ends a trajectory.
+
+        Parameters
+        ----------
+        jog : JointJog
+            The velocities.
+        now_ns : int
+            Stamp of the present state [ns].
+        """
+        self._jog = jog
+        if self._jogging is None:
+            self._jogging = JointJogging(self.desired(now_ns), now_ns, self._model.q_min, self._model.q_max)
+
     def desired(self, now_ns: int) -> JointReference:
-        """Return the reference at a time [ns]."""
+        """Return the reference at a time [ns]; of joints that are jogged, the present one."""
+        if self._jogging is not None:
+            return self._jogging.reference
         if self._trajectory is None:
             return self._held
         return self._trajectory.sample((now_ns - self._start_ns) * 1e-9)
@@ -174,6 +197,8 @@ class JointFollower:
         -------
         JointReference
         """
+        if self._jogging is not None and self._jog is not None:
+            return self._jogged(self._jogging, self._jog, now_ns, q)
         reference = self.desired(now_ns)
         if self._trajectory is None:
             return reference
@@ -185,9 +210,17 @@ class JointFollower:
             return self._held
         return reference
 
+    def _jogged(self, jogging: JointJogging, jog: JointJog, now_ns: int, q: Array) -> JointReference:
+        p = self.parameters
+        acceleration = np.full_like(q, p.target_acceleration)
+        reference = jogging.tick(jog, now_ns, JogLimits(self._model.v_max, acceleration, p.velocity_timeout), q)
+        self.outcome = Outcome(JOGGING if reference.v_des.any() else HOLDING, "", 0.0)
+        return reference
+
     def _start(self, trajectory: JointTrajectory, start: JointReference, now_ns: int) -> None:
         times, q, v, _ = trajectory.samples()
         check_limits(self._model, q, v, times, start)
+        self._jogging = None
         self._trajectory = trajectory
         self._start_ns = now_ns
         self.outcome = Outcome(FOLLOWING, "", 0.0)

@@ -1,7 +1,8 @@
-"""Following of targets and motions of the end effector: the newest goal that is due is active.
+"""Following of targets, motions and jogged velocities of the end effector: the newest that is due is active.
 
 A target is a pose to hold, a motion is a pose trajectory. Both act from a stamp on, and may be in the frame of any
-link: the pose of that frame in the world is read once, when the goal becomes active.
+link: the pose of that frame in the world is read once, when the goal becomes active. A velocity
+(:mod:`arm_control.motion.jogging`) is along the present axes of its frame.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ import numpy as np
 
 from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel
-from arm_control.motion.goals import GoalQueue, PoseMotion, Target
+from arm_control.motion.goals import GoalQueue, PoseGoal, PoseMotion, Target, TwistJog
+from arm_control.motion.jogging import LEAD, JogLimits, PoseJogging, near
 from arm_control.motion.pose_trajectory import PosePoints, PoseTrajectory, transform_reference
 from arm_control.motion.references import Reference
 
@@ -28,7 +30,9 @@ class PoseFollower:
     queue : GoalQueue
         Targets and motions; the last one of a stamp counts.
     active : Target or PoseMotion or None
-        Goal of the newest state; None: the pose at the start is held.
+        Newest target or motion that was due; None: the pose at the start is held.
+    jog_limits : JogLimits
+        Limits of jogging.
 
     Examples
     --------
@@ -48,10 +52,26 @@ class PoseFollower:
         self._held = Reference(Pose.identity())
         self._X_WF = Pose.identity()
         self._approach: PoseTrajectory | None = None
+        self.jog_limits = JogLimits(np.array([0.5, 1.0]), np.array([2.5, 6.0]), timeout=0.1)
+        self._jogs: GoalQueue[TwistJog] | None = None
+        self._jogging: PoseJogging | None = None
+        self._has_run = False
+
+    def add(self, goal: PoseGoal) -> None:
+        """Add a goal."""
+        if not isinstance(goal, TwistJog):
+            self.queue.add(goal)
+            return
+        if self._jogs is None:
+            self._jogs = GoalQueue(capacity=1000)
+        self._jogs.add(goal)
 
     def restart(self, q: Array) -> None:
         """Hold the pose of the arm at ``q``, shape (nq,) [rad or m], until a goal is due."""
         self.active = None
+        if self._has_run:  # velocities of before mean nothing any more
+            self._jogs = self._jogging = None
+        self._has_run = True
         self._approach = None
         self._held = Reference(self.model.pose(q))
 
@@ -68,12 +88,32 @@ class PoseFollower:
         due = self.queue.active(stamp_ns)
         if due is not None and due is not self.active:
             self._activate(due, self._active_reference(due.stamp_ns), q)
-        return self._active_reference(stamp_ns) if isinstance(self.active, PoseMotion) else self._held
+        if self._jogs is not None:
+            self._jog(self._jogs.active(stamp_ns), stamp_ns, q)
+        is_moving = self._jogging is not None or isinstance(self.active, PoseMotion)
+        return self._active_reference(stamp_ns) if is_moving else self._held
+
+    def stop_jogging(self, q: Array) -> None:
+        """Hold the pose of the arm at ``q``, shape (nq,) [rad or m], if it is jogged: it has been braked."""
+        if self._jogging is not None:
+            self._jogging.reference = Reference(self.model.pose(q))
+
+    def _jog(self, jog: TwistJog | None, stamp_ns: int, q: Array) -> None:
+        """Follow a velocity, if it is newer than the active goal."""
+        if jog is None or (self.active is not None and jog.stamp_ns <= self.active.stamp_ns):
+            return
+        X_WE = self.model.pose(q)
+        if self._jogging is None:
+            start = self._active_reference(stamp_ns)
+            X_WT = near(start.X_WT, X_WE, LEAD * self.jog_limits.speed)
+            self._jogging = PoseJogging(Reference(X_WT, start.V_des, start.A_des), stamp_ns)
+        self._jogging.tick(jog, stamp_ns, self.jog_limits, X_WE, self.model.pose(q, jog.frame).R)
 
     def _activate(self, due: Target | PoseMotion, before: Reference, q: Array) -> None:
         """Follow a goal from now on; ``before`` is the reference at its stamp."""
         self.active = due
         self._approach = None
+        self._jogging = None
         self._X_WF = self.model.pose(q, due.frame)
         if isinstance(due, Target):
             self._held = Reference(self._X_WF @ due.X_FT)
@@ -82,6 +122,8 @@ class PoseFollower:
             self._approach = _connect(before, first, float(due.points.times[0]))
 
     def _active_reference(self, stamp_ns: int) -> Reference:
+        if self._jogging is not None:
+            return self._jogging.reference
         if not isinstance(self.active, PoseMotion):
             return self._held
         t = (stamp_ns - self.active.stamp_ns) * 1e-9

@@ -16,11 +16,12 @@ from arm_control.motion.goals import GoalQueue, JointGoal
 from arm_control.motion.joint_follower import HOLDING, REACHED
 from arm_control.nodes.support.arm_node import ArmNode, run
 from arm_control.nodes.support.diagnostics import WARN, Diagnostics
-from arm_control.nodes.support.goal_subscription import GoalSubscription
+from arm_control.nodes.support.goal_subscription import GoalSubscription, subscribe_to_jogs
 from arm_control.nodes.support.torque_pipeline import ControllerNodeParameters, Health, PipelineHooks, TorquePipeline
 
 TORQUE_TERMS = ("feedback", "feedforward", "bias")
 TOPICS = {"joint_trajectory": JointTrajectory, "target_joint": JointState}
+JOG = "target_velocity"
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ class JointNode(ArmNode[JointNodeParameters]):
         self._controller = JointController(self.model, p.control, self._goals)
         if first:
             GoalSubscription(self, TOPICS, self._add_goal, self._pipeline.publish_goal_count)
+            subscribe_to_jogs(self, JointState, JOG, self._add_jog)
         loop = ControlLoop(self.model, self._controller, p.gate, observer=p.observer, waits_for_commands=p.lock_step)
         self._pipeline.start(loop, PipelineHooks(after=self._log_outcome))
 
@@ -66,7 +68,10 @@ class JointNode(ArmNode[JointNodeParameters]):
         return level, sentence, figures
 
     def _add_goal(self, topic: str, message: Any) -> None:
-        self._goals.add(joint_goal_of(topic, message, self.model, self._pipeline.now_ns))
+        self._controller.add(joint_goal_of(topic, message, self.model, self._pipeline.now_ns))
+
+    def _add_jog(self, message: JointState) -> None:
+        self._add_goal(JOG, message)
 
     def _log_outcome(self, _: TickResult) -> None:
         """Log how a trajectory ends; a new one begins without a word."""

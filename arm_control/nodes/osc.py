@@ -1,4 +1,4 @@
-"""The node ``osc``: joint states, target poses and pose trajectories in, joint torque out, through the gate.
+"""The node ``osc``: joint states, target poses, pose trajectories and twists in, joint torque out, through the gate.
 
 It may avoid ``obstacles``, and takes torque that something known exerts from ``disturbance``.
 """
@@ -83,7 +83,8 @@ class OscNode(ArmNode[OscNodeParameters]):
     def _follow_goals(self) -> PoseGoals:
         """Subscribe to goals and disturbances, the first time."""
         if self._goals is None:
-            self._goals = PoseGoals(self, lambda: self._pipeline.now_ns, self._pipeline.publish_goal_count)
+            count = self._pipeline.publish_goal_count
+            self._goals = PoseGoals(self, lambda: self._pipeline.now_ns, count, jogs=True)
             self.control_path.subscribe(JointState, "disturbance", self._on_disturbance, STATE)
         self._goals.on_model()
         return self._goals

@@ -14,9 +14,11 @@ from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory
 
 from arm_control import RobotModel, urdf_path
+from arm_control.control.controllers import JointController, JointControlParameters, Measurement
 from arm_control.control.effort_gate import EffortGate, GateParameters
 from arm_control.control.joint_space import JointParameters, JointSpaceController
 from arm_control.messages.fields import waypoints_from_message
+from arm_control.motion.goals import JointGoal, JointJog
 from arm_control.motion.joint_follower import FollowingParameters, JointFollower
 from arm_control.motion.joint_trajectory import Waypoints
 from arm_control.motion.target_files import load_trajectory
@@ -68,6 +70,33 @@ def expected(model: RobotModel, steps: int, order: Waypoints | np.ndarray, at: i
         gate.offer(model.joint_names, tau)
         taus.append(gate.tick(terms, 1e-3).tau)
     return np.array(taus)
+
+
+def test_velocities_move_the_joints_until_they_time_out_or_a_target_comes(rig: Rig, ur5: RobotModel):
+    driver = Driver(rig, ur5)
+    velocity = rig.publisher(JointState, "target_velocity")
+    driver.answers(5)
+    names = ["elbow_joint", "wrist_1_joint"]
+    velocity.publish(ros.joint_state(names, 10 * MS, velocity=np.array([0.3, -0.5])))
+    rig.publisher(JointState, "target_joint").publish(ros.joint_state(ur5.joint_names, 160 * MS, position=GOAL))
+    driver.wait_for_targets(1)
+    driver.answers(195)
+    controller, gate = JointController(ur5, JointControlParameters()), EffortGate(ur5, GateParameters())
+    controller.add(JointJog(10 * MS, 10 * MS, np.array([0.0, 0.0, 0.3, -0.5, 0.0, 0.0])))
+    controller.add(JointGoal(160 * MS, GOAL))
+    controller.restart(START)
+    taus = []
+    for k in range(200):
+        law = controller.tick(Measurement(k * MS, START, STILL, 1e-3), False, None)
+        gate.offer(ur5.joint_names, law.tau)
+        taus.append(gate.tick(law.terms, 1e-3).tau)
+    assert not controller.follower.outcome.failed
+    assert np.abs(taus[110] - ur5.gravity(HOME)).max() > 0.1
+    np.testing.assert_array_equal([m.effort for m in rig.commands], taus)
+    velocity.publish(ros.joint_state(["elbow_joint", "gripper"], 0, velocity=np.array([0.3, 0.1])))
+    driver.refused("target_velocity refused: unknown joint 'gripper'")
+    velocity.publish(ros.joint_state(["elbow_joint"], 0, velocity=np.array([np.nan])))
+    driver.refused("target_velocity refused: velocity is not finite")
 
 
 def test_it_holds_the_first_position_until_a_target_is_due(rig: Rig, ur5: RobotModel):

@@ -6,20 +6,23 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from geometry_msgs.msg import PoseStamped
+from geometry_msgs.msg import PoseStamped, TwistStamped
+from rclpy.publisher import Publisher
 from rig import HOME, LATCHED, Rig, target
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64
 from trajectory_msgs.msg import MultiDOFJointTrajectory
 
 from arm_control import RobotModel, urdf_path
+from arm_control.control.controllers import OscController
 from arm_control.control.effort_gate import EffortGate, GateParameters
 from arm_control.control.osc.compiled_osc import CompiledOsc
 from arm_control.control.osc.proposal import propose
+from arm_control.control.osc.tuning import OscTuning, resolve_parameters
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Pose, rotation_from_vector
 from arm_control.messages.fields import pose_points_from_message
-from arm_control.motion.goals import PoseMotion
+from arm_control.motion.goals import PoseMotion, TwistJog
 from arm_control.motion.pose_follower import PoseFollower
 from arm_control.motion.pose_trajectory import PosePoints
 from arm_control.nodes.support.conversions import ros
@@ -39,11 +42,11 @@ def points(model: RobotModel, *, twists: bool = True) -> PosePoints:
     return PosePoints(np.array([0.01, 0.06]), (X, there), rest, rest)
 
 
-def answers(rig: Rig, model: RobotModel, n: int) -> np.ndarray:
-    """Torque for n states, all at the start and at rest, shape (n, 6)."""
-    states = rig.publisher(JointState, "joint_states")
+def answers(rig: Rig, model: RobotModel, n: int, states: Publisher | None = None) -> np.ndarray:
+    """Torque for the states up to the n-th, all at the start and at rest, shape (n, 6)."""
+    states = states or rig.publisher(JointState, "joint_states")
     rig.spin(lambda: rig.matched()[1], what="commands")
-    for k in range(n):
+    for k in range(len(rig.commands), n):
         states.publish(ros.joint_state(model.joint_names, k * MS, position=START, velocity=STILL))
         rig.spin(lambda k=k: len(rig.commands) == k + 1)
     return np.array([m.effort for m in rig.commands])
@@ -57,21 +60,31 @@ def start(rig: Rig) -> list[Float64]:
     return known
 
 
-def test_a_trajectory_gives_the_torque_of_the_functions_and_a_latched_one_counts_once(rig: Rig, ur5: RobotModel):
+def test_a_trajectory_and_a_twist_give_the_torque_of_the_functions_and_a_latched_one_counts_once(
+    rig: Rig, ur5: RobotModel
+):
     known = start(rig)
+    twists = rig.publisher(TwistStamped, "target_twist")
     publisher = rig.publisher(MultiDOFJointTrajectory, "pose_trajectory", LATCHED)
     publisher.publish(ros.pose_trajectory("tool0", points(ur5), "base_link", 5 * MS))
     rig.spin(lambda: known and known[-1].data == 1, what="the motion")
-    taus = answers(rig, ur5, 80)
+    states = rig.publisher(JointState, "joint_states")
+    answers(rig, ur5, 80, states)
+    jog = TwistJog(90 * MS, 90 * MS, "tool0", np.array([0.0, 0.0, 0.1, 0.3, 0.0, 0.0]))
+    twists.publish(ros.twist_stamped(jog.velocity, "tool0", jog.stamp_ns))
+    taus = answers(rig, ur5, 160, states)
     follower, gate = PoseFollower(ur5), EffortGate(ur5, GateParameters())
     follower.restart(START)
-    follower.queue.add(PoseMotion(5 * MS, "base_link", points(ur5)))
+    OscController(ur5, resolve_parameters(OscTuning, {}, ur5), follower)  # the limits of jogging
+    follower.add(PoseMotion(5 * MS, "base_link", points(ur5)))
+    follower.add(jog)
     osc, expected = CompiledOsc(ur5, propose(ur5, posture=tuple(HOME))), []
-    for k in range(80):
+    for k in range(160):
         output = osc.tick(START, STILL, follower.reference(k * MS, START))
         gate.offer(ur5.joint_names, output.tau)
         expected.append(gate.tick(output.state, 1e-3).tau)
-    assert np.abs(taus[-1] - ur5.gravity(HOME)).max() > 0.3
+    assert np.abs(taus[80] - ur5.gravity(HOME)).max() > 0.3
+    assert np.abs(taus[150] - taus[90]).max() > 0.3
     np.testing.assert_allclose(taus, expected, rtol=0, atol=1e-10)  # a rotation has gone through a quaternion
     assert [m.data for m in known] == [0.0, 1.0]
 

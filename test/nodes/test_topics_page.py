@@ -32,6 +32,8 @@ MEANING = {
     "robot_description": "the URDF",
     "target_pose": "where the end effector is to go; `frame_id` any link, empty: the base; stamp 0: now",
     "target_joint": "where joints are to go",
+    "target_twist": "how fast the end effector is to go, until `twist_timeout`; `frame_id` any link, empty: the base",
+    "target_velocity": "how fast joints are to go, until `velocity_timeout`; joints without a name stand still",
     "pose_trajectory": "how the end effector is to move: one transform per point, of the tip",
     "joint_trajectory": "how the joints are to move",
     "obstacles": "what is around: sphere, box, cylinder, cone, capsule; what RViz shows is what is avoided",

@@ -39,6 +39,9 @@ class OscTuning(Parameters):
         True, "gains and limits that are not given are those that suit the arm, not the defaults"
     )
     rate: float = parameter(1000.0, "rate of the states that they are proposed for", unit="Hz", lower=1.0)
+    twist_timeout: float = parameter(
+        0.1, "a target_twist that is older, by the states' stamps, has ended", unit="s", lower=0.01, live=True
+    )
     avoid_obstacles: bool = parameter(False, "whether obstacles, and the arm itself, are avoided")
 
 

@@ -27,7 +27,7 @@ READ_HERE = (
     *("std_msgs/msg/Float64", "sensor_msgs/msg/JointState", "trajectory_msgs/msg/JointTrajectory"),
     *(f"geometry_msgs/msg/{name}" for name in ("Point", "Vector3", "Quaternion", "Pose", "PoseStamped", "Transform")),
     *(f"trajectory_msgs/msg/{name}" for name in ("JointTrajectoryPoint", "MultiDOFJointTrajectory")),
-    *("geometry_msgs/msg/Twist", "trajectory_msgs/msg/MultiDOFJointTrajectoryPoint"),
+    *("geometry_msgs/msg/Twist", "geometry_msgs/msg/TwistStamped", "trajectory_msgs/msg/MultiDOFJointTrajectoryPoint"),
     *("visualization_msgs/msg/Marker", "visualization_msgs/msg/MarkerArray"),
 )
 """Types whose fields are read: a bag must define them as ROS does."""

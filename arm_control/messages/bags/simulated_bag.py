@@ -24,11 +24,12 @@ from arm_control.messages.build import (
     POSE_STAMPED,
     POSE_TRAJECTORY,
     STRING,
+    TWIST_STAMPED,
 )
 from arm_control.messages.fields import goal_of
 from arm_control.messages.obstacle_tracker import ObstacleTracker
 from arm_control.model.urdf.description import read_description
-from arm_control.motion.goals import Goal, PoseMotion, Target
+from arm_control.motion.goals import Goal, JointJog, PoseMotion, Target, TwistJog
 from arm_control.motion.joint_trajectory import Waypoints
 from arm_control.simulation.obstacle_schedule import ObstacleSchedule
 from arm_control.simulation.offline import Simulation
@@ -139,6 +140,12 @@ class SimulatedBag:
         elif isinstance(goal, PoseMotion):
             topic, type_name = "pose_trajectory", POSE_TRAJECTORY
             message = plain.pose_trajectory("", goal.points, goal.frame, goal.stamp_ns)
+        elif isinstance(goal, TwistJog):
+            topic, type_name = "target_twist", TWIST_STAMPED
+            message = plain.twist_stamped(goal.velocity, goal.frame, goal.stamp_ns)
+        elif isinstance(goal, JointJog):
+            topic, type_name = "target_velocity", JOINT_STATE
+            message = plain.joint_state(self._names, goal.stamp_ns, velocity=goal.velocity)
         else:
             assert isinstance(goal.destination, Waypoints)
             topic, type_name = "joint_trajectory", JOINT_TRAJECTORY

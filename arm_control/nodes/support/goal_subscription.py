@@ -7,15 +7,15 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from geometry_msgs.msg import PoseStamped
+from geometry_msgs.msg import PoseStamped, TwistStamped
 from trajectory_msgs.msg import MultiDOFJointTrajectory
 
 from arm_control.exceptions import ArmControlError
-from arm_control.messages.fields import pose_goal_of
+from arm_control.messages.fields import pose_goal_of, twist_jog_of
 from arm_control.messages.publisher_lock import publisher_of
 from arm_control.motion.pose_follower import PoseFollower
 from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters
-from arm_control.nodes.support.qos import EVENTS, LATCHED_EVENTS
+from arm_control.nodes.support.qos import EVENTS, LATCHED_EVENTS, LATEST
 
 
 class DuplicateFilter:
@@ -73,8 +73,35 @@ class GoalSubscription:
         self._on_message()
 
 
+def subscribe_to_jogs(
+    node: ArmNode[ArmNodeParameters], message_type: Any, topic: str, add: Callable[[Any], None]
+) -> None:
+    """Subscribe to velocities, of which only the newest counts.
+
+    Parameters
+    ----------
+    node : ArmNode
+        The node that subscribes, and counts what is refused; its robot is known.
+    message_type : type
+        Type of the messages.
+    topic : str
+        The topic.
+    add : callable
+        Called with each message; adds the velocity.
+    """
+
+    def take(message: Any, _: dict[str, Any]) -> None:
+        message.header.frame_id = node.link(message.header.frame_id)
+        try:
+            add(message)
+        except ArmControlError as error:
+            node.rejections.add(topic, error)
+
+    node.control_path.subscribe(message_type, topic, take, LATEST)
+
+
 class PoseGoals:
-    """Goals of a node's end effector: targets from ``target_pose``, motions from ``pose_trajectory``.
+    """Goals of a node's end effector, from ``target_pose``, ``pose_trajectory`` and ``target_twist``.
 
     Parameters
     ----------
@@ -86,6 +113,8 @@ class PoseGoals:
         Called after each message.
     motions : bool
         Whether motions are goals, too.
+    jogs : bool
+        Whether velocities are goals, too.
 
     Attributes
     ----------
@@ -100,12 +129,15 @@ class PoseGoals:
         on_message: Callable[[], None] = lambda: None,
         *,
         motions: bool = True,
+        jogs: bool = False,
     ) -> None:
         self._node = node
         self._now_ns = now_ns
         self.follower = PoseFollower(node.model)
         topics = {"target_pose": PoseStamped, **({"pose_trajectory": MultiDOFJointTrajectory} if motions else {})}
         GoalSubscription(node, topics, self._add, on_message)
+        if jogs:
+            subscribe_to_jogs(node, TwistStamped, "target_twist", self._add_jog)
 
     def __len__(self) -> int:
         """Number of goals known so far."""
@@ -117,4 +149,7 @@ class PoseGoals:
 
     def _add(self, topic: str, message: Any) -> None:
         """Add a goal; one with stamp 0 acts from the newest state on."""
-        self.follower.queue.add(pose_goal_of(topic, message, self._node.model, self._now_ns()))
+        self.follower.add(pose_goal_of(topic, message, self._node.model, self._now_ns()))
+
+    def _add_jog(self, message: TwistStamped) -> None:
+        self.follower.add(twist_jog_of(message, self._node.model, self._now_ns()))

@@ -17,6 +17,7 @@ import pytest
 from arm_control.app import cli
 from arm_control.control.controllers import Measurement
 from arm_control.control.loop import control_loop
+from arm_control.maths.poses import rotation_vector
 from arm_control.messages.bags.bag import Bag
 from arm_control.messages.bags.message_definitions import known_types
 from arm_control.messages.bags.reader import read_bag
@@ -24,6 +25,7 @@ from arm_control.messages.bags.replay import Commands, compare, recorded_command
 from arm_control.messages.bags.replay_setup import ReplayOptions, controller_of
 from arm_control.messages.bags.simulated_bag import SimulatedBag
 from arm_control.messages.build import POSE_STAMPED
+from arm_control.motion.goals import JointJog, TwistJog
 from arm_control.simulation.offline import Simulation
 from arm_control.simulation.scenario import Scenario, scenario_names
 from arm_control.simulation.scenario_control import arm_and_parameters
@@ -224,3 +226,26 @@ def test_two_bags_of_one_scenario_are_the_same_bytes(tmp_path: Path):
     for file in ("metadata.yaml", "bag.mcap"):
         one, two = ((tmp_path / folder / "bag" / file).read_bytes() for folder in ("one", "two"))
         assert one == two
+
+
+@pytest.mark.parametrize("name", ["ur5_osc", "ur5_joint"])
+def test_jogging_moves_the_arm_as_far_as_asked_without_a_jump_and_replays_to_the_same_bits(name: str, tmp_path: Path):
+    simulation, n_ms = Simulation(Scenario.load(name)), 700
+    twist = np.array([0.0, 0.0, 0.1, 0.0, 0.0, 0.2])
+    speeds = np.array([0.2, 0.0, 0.0, 0.0, 0.0, -0.3])
+    stamps = [ms * 1_000_000 for ms in range(100, 400, 20)]
+    is_pose = name == "ur5_osc"
+    simulation.queue = [TwistJog(ns, ns, "base_link", twist) if is_pose else JointJog(ns, ns, speeds) for ns in stamps]
+    with SimulatedBag(tmp_path / "bag", simulation, Scenario.load(name)) as bag:
+        trace = simulation.run(n_ms * 1e-3, recorder=bag)
+    seconds = (stamps[-1] - stamps[0]) * 1e-9 + 0.1  # the time-out
+    X, X_0 = simulation.model.pose(trace.q[-1]), simulation.model.pose(trace.q[0])
+    if is_pose:
+        np.testing.assert_allclose(X.p - X_0.p, twist[:3] * seconds, rtol=0, atol=3e-4)
+        np.testing.assert_allclose(rotation_vector(X.R @ X_0.R.T), twist[3:] * seconds, rtol=0, atol=1e-3)
+    else:
+        np.testing.assert_allclose(trace.q[-1] - trace.q[0], speeds * seconds, rtol=0, atol=1e-3)
+    assert np.abs(trace.v[-1]).max() < 1e-2, "it has come to rest"
+    recorded, replayed, model = replay(read_bag(tmp_path / "bag"))
+    np.testing.assert_array_equal(replayed.tau, recorded.tau)
+    assert np.abs(np.diff(recorded.tau, axis=0) / model.tau_max).max() < 0.02
