@@ -74,14 +74,27 @@ class MessageBuilder:
         message.data = float(value)
         return message
 
-    def multi_array(self, values: Array) -> Any:
-        """Return a ``Float64MultiArray`` of a vector (n,) or a matrix (n, m), with dimensions ``rows`` and ``cols``."""
+    def multi_array(self, values: Array, names: Sequence[Sequence[str]], stamp_ns: int) -> Any:
+        """Return a ``Float64MultiArray`` whose labels have names and stamp: ``rows: x, y; stamp: 12.345000000``.
+
+        Parameters
+        ----------
+        values : ndarray, shape (n,) or (n, m)
+            A vector or a matrix.
+        names : sequence of sequence of str
+            Names of the rows, and of the columns of a matrix.
+        stamp_ns : int
+            Stamp of the state they belong to [ns].
+        """
         message = self._new(MULTI_ARRAY)
         message.data = self.doubles(values.ravel())
         sizes = [*values.shape, 1]
+        seconds, rest_ns = divmod(stamp_ns, NANOSECONDS)
+        labels = [f"{axis}: {', '.join(part)}" for axis, part in zip(("rows", "cols"), names, strict=False)]
+        labels[0] += f"; stamp: {seconds}.{rest_ns:09d}"
         message.layout.dim = [
             self._dimension(label, size, int(np.prod(sizes[i:])))
-            for i, (label, size) in enumerate(zip(("rows", "cols"), values.shape, strict=False))
+            for i, (label, size) in enumerate(zip(labels, values.shape, strict=True))
         ]
         return message
 

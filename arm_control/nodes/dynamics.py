@@ -11,6 +11,7 @@ from std_msgs.msg import Float64MultiArray
 
 from arm_control.control.controllers import Measurement
 from arm_control.control.osc.osc_parameters import OscParameters
+from arm_control.control.osc.task import ROWS
 from arm_control.control.osc.task_inertia import task_inertia
 from arm_control.core.parameters import parameter
 from arm_control.messages.joint_states import JointStateReader, Refused
@@ -79,8 +80,11 @@ class DynamicsNode(ArmNode[DynamicsParameters]):
         t = self.model.evaluate(state.q, state.v)
         p = self.parameters
         Lambda = task_inertia(t.J, t.M, p.characteristic_length, p.singular_value)
+        joints = self.model.joint_names
+        axes = {"jacobian": (ROWS, joints), "task_inertia": (ROWS, ROWS)}
         for name, values in zip(self.MATRICES, (t.J, t.M, t.g, t.h, Lambda), strict=True):
-            self._matrices[name].publish(ros.multi_array(values))
+            names = axes.get(name, (joints, joints))[: values.ndim]
+            self._matrices[name].publish(ros.multi_array(values, names, state.stamp_ns))
         self._pose.publish(ros.pose_stamped(t.X_WE, self.frame(self.model.base), state.stamp_ns))
         self._twist.publish(ros.twist_stamped(t.V_WE, self.frame(self.model.base), state.stamp_ns))
         self._rate.tick()

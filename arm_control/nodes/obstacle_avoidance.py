@@ -11,8 +11,9 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64
+from std_msgs.msg import Float64, Float64MultiArray
 
 from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceOutput, AvoidanceParameters
 from arm_control.control.controllers import Measurement
@@ -58,6 +59,7 @@ class ObstacleAvoidanceNode(ArmNode[AvoidanceNodeParameters]):
         self._figures = {
             name: self.create_publisher(Float64, f"avoidance/{name}", STATE) for name in ("distance", "task_share")
         }
+        self._figure_set = self.create_publisher(Float64MultiArray, "avoidance/figures", STATE)
         self._passed_at = -math.inf
         self.why_model_stays = lambda: IN_USE if time.monotonic() - self._passed_at < SILENCE else ""
         self._diagnostics = Diagnostics(self)
@@ -122,8 +124,10 @@ class ObstacleAvoidanceNode(ArmNode[AvoidanceNodeParameters]):
         self._rate.tick()
         if self._count % self.parameters.telemetry_every == 0:
             self._torque.publish(ros.joint_state(names, stamp_ns, effort=self._output.tau))
-            self._figures["distance"].publish(Float64(data=self._output.distance))
-            self._figures["task_share"].publish(Float64(data=self._output.task_share))
+            figures = {"distance": self._output.distance, "task_share": self._output.task_share}
+            for name, value in figures.items():
+                self._figures[name].publish(Float64(data=value))
+            self._figure_set.publish(ros.multi_array(np.array([*figures.values()]), (tuple(figures),), stamp_ns))
         self._count += 1
 
     def health(self) -> tuple[bytes, str, dict[str, object]]:

@@ -24,9 +24,10 @@ from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.qos import LATEST
 
 
-def matrix(message: Float64MultiArray) -> np.ndarray:
+def matrix(message: Float64MultiArray, *names: str) -> np.ndarray:
     """The array of a message, by its labelled dimensions."""
-    assert [dim.label for dim in message.layout.dim] == ["rows", "cols"][: len(message.layout.dim)]
+    labels = [f"{axis}: {part}" for axis, part in zip(("rows", "cols"), names, strict=False)]
+    assert [dim.label for dim in message.layout.dim] == [f"{labels[0]}; stamp: 0.005000000", *labels[1:]]
     return np.array(message.data).reshape([dim.size for dim in message.layout.dim])
 
 
@@ -50,8 +51,11 @@ def test_dynamics_publishes_what_the_model_says(rig, ur5):
     t = ur5.evaluate(q, v)
     Lambda = task_inertia(t.J, t.M, OscParameters().characteristic_length, OscParameters().singular_value)
     wanted = {"jacobian": t.J, "mass_matrix": t.M, "gravity": t.g, "bias": t.h, "task_inertia": Lambda}
+    joints, twist = ", ".join(ur5.joint_names), "x, y, z, rx, ry, rz"
     for name, values in wanted.items():
-        assert np.allclose(matrix(heard[name][0]), values, rtol=1e-9, atol=1e-12), name
+        rows = twist if name in ("jacobian", "task_inertia") else joints
+        names = (rows, twist if name == "task_inertia" else joints)[: values.ndim]
+        assert np.allclose(matrix(heard[name][0], *names), values, rtol=1e-9, atol=1e-12), name
     assert np.allclose(pose_from_message(poses[0]).p, t.X_WE.p)
     assert np.allclose(pose_from_message(poses[0]).R, t.X_WE.R)
     assert poses[0].header.frame_id == "base_link"

@@ -11,9 +11,9 @@ import pytest
 import yaml
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
 from rcl_interfaces.srv import GetParameters, SetParameters
-from rig import HOME, Rig
+from rig import HOME, Rig, stamp
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64
+from std_msgs.msg import Float64, Float64MultiArray
 from test_markers import marker
 from visualization_msgs.msg import MarkerArray
 
@@ -92,6 +92,8 @@ def test_an_obstacle_is_avoided_as_the_functions_say_and_told_of(rig: Rig, ur5: 
         rig.hear(Float64, f"controller_state/{name}", where)
     terms: list[JointState] = []
     rig.hear(JointState, "torque_terms/avoidance", terms)
+    sets: list[Float64MultiArray] = []
+    rig.hear(Float64MultiArray, "controller_state/figures", sets)
     held = Held(rig, ur5, avoid_obstacles=True)
     plain = held.tick()
     state = at_home(ur5).tick(HOME, np.zeros(6), Reference(ur5.pose(HOME))).state
@@ -112,6 +114,13 @@ def test_an_obstacle_is_avoided_as_the_functions_say_and_told_of(rig: Rig, ur5: 
     assert heard["nearest_distance"][-1].data == pytest.approx(wanted.distance, abs=1e-9)
     assert heard["task_share"][-1].data == pytest.approx(wanted.task_share, abs=1e-9)
     assert heard["nearest_distance"][0].data == np.inf
+    held.until(lambda _: sets and np.isfinite(sets[-1].data).all())
+    (dim,) = sets[-1].layout.dim
+    names, _, seconds = dim.label.removeprefix("rows: ").partition("; stamp: ")
+    figures = dict(zip(names.split(", "), sets[-1].data, strict=True))
+    assert figures["nearest_distance"] == pytest.approx(wanted.distance, abs=1e-9)
+    assert {"position_error", "task_share", "saturation", "braking"} < set(figures)
+    assert any(stamp(message) == pytest.approx(float(seconds), abs=1e-9) for message in rig.commands)
 
 
 # -- a known disturbance -------------------------------------------------------------------------------

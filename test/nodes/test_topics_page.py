@@ -43,7 +43,9 @@ MEANING = {
     "avoidance/<figure>": "{}",
     "controller_state/obstacles": "how many obstacles are known, where they are avoided",
     "controller_state/targets": "how many targets are known",
-    "dynamics/<matrix>": "{}; dimensions labelled, row-major",
+    "controller_state/figures": "all figures of one state, with their names and its stamp in the label",
+    "avoidance/figures": "all figures of one command, with their names and its stamp in the label",
+    "dynamics/<matrix>": "{}; row-major, with names of rows and columns and the state's stamp in the labels",
     "dynamics/pose": "of the end effector, in the base",
     "dynamics/twist": "of the end effector, linear before angular, in the base",
     "planned_path": "poses of the end effector along the plan",
@@ -73,6 +75,8 @@ ARGUMENTS = {
 HEAD = """# Topics
 
 Made from the code. Names are relative: a namespace or a remapping changes them. `~/` is the node's own name.
+The labels of an array have names and stamp: `rows: x, y, z, rx, ry, rz; stamp: 12.345000000`,
+`cols: joint_1, joint_2`. The stamp is that of the joint state.
 
 """
 

@@ -104,6 +104,7 @@ class TorquePipeline:
             node.create_publisher(Float64MultiArray, "effort_controller/commands", STATE) if has_array else None
         )
         self._goal_count = node.create_publisher(Float64, "controller_state/targets", LATCHED)
+        self._figure_set = node.create_publisher(Float64MultiArray, "controller_state/figures", STATE)
         self._figures: dict[str, Publisher] = {
             name: node.create_publisher(Float64, f"controller_state/{name}", STATE)
             for name in (*figures, "saturation", "braking")
@@ -197,7 +198,9 @@ class TorquePipeline:
         if result.avoidance is not None:
             figures["nearest_distance"] = result.avoidance.distance
             figures["task_share"] = result.avoidance.task_share
+        values = np.array(list(figures.values()), dtype=float)
         return [
+            (self._figure_set, ros.multi_array(values, (tuple(figures),), stamp_ns)),
             *((self._terms[name], ros.joint_state(names, stamp_ns, effort=tau)) for name, tau in terms.items()),
             *((self._figures[name], Float64(data=value)) for name, value in figures.items()),
         ]
