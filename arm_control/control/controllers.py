@@ -104,10 +104,15 @@ class Controller(Protocol):
     ----------
     scales_with_inertia : bool
         Whether the law asks for accelerations, so that its torque grows with the inertia of the model.
+    has_schedule : bool
+        Whether its motion has times to keep, so that it must not accelerate less than it asks for.
     """
 
     @property
     def scales_with_inertia(self) -> bool: ...  # noqa: D102
+
+    @property
+    def has_schedule(self) -> bool: ...  # noqa: D102
 
     def add(self, goal: Goal) -> None:
         """Add a goal, which acts from its stamp on.
@@ -149,6 +154,7 @@ class OscController:
     """
 
     scales_with_inertia = True
+    has_schedule = False
 
     def __init__(self, model: RobotModel, parameters: OscTuning, follower: PoseFollower | None = None) -> None:
         self._model = model
@@ -203,6 +209,8 @@ class JointController:
     follower : JointFollower
         How the newest trajectory goes.
     """
+
+    has_schedule = True
 
     def __init__(
         self, model: RobotModel, parameters: JointControlParameters, goals: GoalQueue[JointGoal] | None = None
@@ -304,6 +312,7 @@ class IlqrController:
     """
 
     scales_with_inertia = True
+    has_schedule = True
 
     def __init__(
         self,

@@ -17,23 +17,28 @@ v_m`` with the means M_m, v_m. The trapezoidal rule for the integral of ``(C + C
 
 The torque counted is the one that the gate has sent, not the law's: effort, rate and joint limits do not wind r up.
 While the gate brakes, r only shrinks, ``r <- exp(-dt / T_r) r``; where f is taken back, it starts from 0 again. The
-compensated torque is
+compensated torque carries the arm, tau_b, and accelerates it, tau_c:
 
-    (6)  tau = tau_law + f a_law - r,   a_law = M^-1 (tau_law + tau_dist - h)
+    (6)  tau = tau_b + nu tau_c,   tau_b = h - tau_dist - r,   tau_c = (M + f) a_law,   M a_law = tau_law + tau_dist - h
+    (7)  nu = min(1, min_i room_i / |tau_c|_i)
+         room = max(s tau_max - sgn(tau_c) tau_b, (s_0 + s_v max(-sgn(tau_c) v, 0) / v_max) tau_max)
 
 with the floor of inertia f (:mod:`~arm_control.control.inertia_floor`), which is part of M in (4), too: a law that
-asks for an acceleration gets the torque for the rotors as well. The estimate is of first order: of a constant torque it
-knows ``1 - exp(-K t)`` after a time t. With the law's gains k_p and k_v, a joint with m times the inertia of the model
-is stable while ``(K + k_v) (k_p + K k_v) > m K k_p``.
+asks for an acceleration gets the torque for the rotors as well. A payload takes torque that the law has planned with,
+so (7) shortens an acceleration, and keeps its direction, where a joint would need more than the share s of its limit;
+a small share s_0 is always left for it, and a joint in motion may be braked with more. The estimate is of first order:
+of a constant torque it knows ``1 - exp(-K t)`` after a time t. With the law's gains k_p and k_v, a joint with m times
+the inertia of the model is stable while ``(K + k_v) (k_p + K k_v) > m K k_p``.
 
     p, v, a, q           momentum, joint velocity, acceleration, position     [N m s; rad/s; rad/s^2; rad]
     M, C, g, h           mass matrix, Coriolis matrix, gravity torque, bias   [kg m^2; N m s/rad; N m; N m]
     tau_law, tau, tau_0  torque: of the law, compensated, sent last           [N m]
     tau_dist, tau_d, r   disturbance: known, unknown, estimated               [N m]
+    s, nu                torque_share; shortening of the acceleration         [-]
     K, dt, T_r           bandwidth, time between two states, time to forget   [1/s; s; s]
 
 Sources: A. De Luca, R. Mattone, "Actuator failure detection and isolation using generalized momenta", 2003, for (2)
-and (3); K. Ohnishi, M. Shibata, T. Murakami, "Motion control for advanced mechatronics", 1996, for (6) without f.
+and (3); K. Ohnishi, M. Shibata, T. Murakami, "Motion control for advanced mechatronics", 1996, for (6) without f, nu.
 """
 
 from __future__ import annotations
@@ -50,17 +55,19 @@ from arm_control.compiler.law import Law
 from arm_control.core.parameters import Parameters, parameter
 from arm_control.maths.linalg import mirrored, solve
 from arm_control.maths.poses import Array
-from arm_control.maths.scalars import clamp, select
+from arm_control.maths.scalars import clamp, largest, maximum, select
 from arm_control.model import RobotModel, Terms
 
 HIGHEST_BANDWIDTH = 80.0
 """Proposed K [1/s]: well above the law's own 14 rad/s, so that friction that turns round is met in time."""
-PER_TICK = 0.3
+PER_TICK = 0.32
 """Proposed K dt at most."""
 FORGETTING_TIME = 0.5
 """T_r [s]."""
 UNBOUNDED = 1e9
-"""Bound of the estimate where a joint has no effort limit [N m or N]."""
+"""Effort limit of a joint that has none [N m or N]; share of it that no torque reaches."""
+LEAST_SHARE, BRAKING_SHARE = 0.05, 2.0
+"""s_0 and s_v of (7)."""
 SHORTEST = 1e-9
 """Shortest time between two states [s]."""
 
@@ -73,9 +80,16 @@ class ObserverParameters(Parameters):
         False, "estimate torque that the model does not know (friction, payload), and compensate it"
     )
     observer_bandwidth: float = parameter(
-        0.0, "bandwidth of the estimate; 0: 80, or 0.3 times the rate of the states", unit="1/s", lower=0.0
+        0.0, "bandwidth of the estimate; 0: 80, or 0.32 times the rate of the states", unit="1/s", lower=0.0
     )
     observer_share: float = parameter(0.5, "largest estimate, as a share of the effort limit", lower=0.0, upper=1.0)
+    torque_share: float = parameter(
+        0.68,
+        "with the observer, towards poses: share of the effort limit above which less is accelerated; braking may use"
+        " more",
+        lower=0.1,
+        upper=1.0,
+    )
 
 
 class DisturbanceObserver:
@@ -86,14 +100,16 @@ class DisturbanceObserver:
     model : RobotModel
         The arm.
     parameters : ObserverParameters
-        Bandwidth and bound.
+        Bandwidth and bounds.
+    shortens : bool
+        Whether equation (7) counts.
 
     Attributes
     ----------
     r : ndarray, shape (nv,)
         Estimated torque [N m or N].
     is_compiled : bool
-        False where equations (4) to (6) run as they stand.
+        False where equations (4) to (7) run as they stand.
 
     Examples
     --------
@@ -108,13 +124,15 @@ class DisturbanceObserver:
     array([ 0.   , -0.632,  0.   ,  0.   ,  0.   ,  0.   ])
     """
 
-    def __init__(self, model: RobotModel, parameters: ObserverParameters) -> None:
+    def __init__(self, model: RobotModel, parameters: ObserverParameters, *, shortens: bool = True) -> None:
         n = model.nv
         self._bandwidth = parameters.observer_bandwidth
-        r_max = parameters.observer_share * model.tau_max
-        r_max = np.where(np.isfinite(r_max), r_max, UNBOUNDED)
-        sizes = {"memory": n * n + 4 * n, "M": n * n, **dict.fromkeys(_VECTORS, n), "numbers": 3}
-        law = Law("disturbance observer", partial(_by_name, r_max), sizes, r_max.tolist())
+        self._torque_share = parameters.torque_share if shortens else UNBOUNDED
+        tau_max = np.where(np.isfinite(model.tau_max), model.tau_max, UNBOUNDED)
+        v_max = np.where(np.isfinite(model.v_max), model.v_max, 1.0)
+        bounds = np.array([parameters.observer_share * tau_max, tau_max, BRAKING_SHARE * tau_max / v_max])
+        sizes = {"memory": n * n + 4 * n, "M": n * n, **dict.fromkeys(_VECTORS, n), "numbers": 4}
+        law = Law("disturbance observer", partial(_by_name, bounds), sizes, bounds.tolist())
         kernel = model.compile_law(law, _samples(n))
         x, y = kernel.inputs, kernel.outputs
         self._call, self._memory_in, self._numbers_in = kernel.call, x["memory"], x["numbers"]
@@ -160,7 +178,8 @@ class DisturbanceObserver:
         dt : float
             Time since the last state [s].
         """
-        self._memory_in[...], self._numbers_in[...] = self._memory, (max(dt, SHORTEST), *self._gains(dt))
+        self._memory_in[...] = self._memory
+        self._numbers_in[...] = (max(dt, SHORTEST), *self._gains(dt), self._torque_share)
         self._M_in[...], self._v_in[...], self._h_in[...] = terms.M, terms.v, terms.h
         self._law_in[...], self._dist_in[...], self._floor_in[...] = tau_law, tau_dist, floor
         self._sent_in[...] = 0.0 if self._sent is None else self._sent
@@ -182,28 +201,33 @@ class DisturbanceObserver:
 _VECTORS = ("v", "h", "tau_law", "tau_dist", "tau_0", "floor")
 
 
-def _by_name(r_max: Array, x: Mapping[str, Array]) -> dict[str, Any]:
-    """Equations (4) to (6) as a law: from inputs by name to outputs by name.
+def _by_name(bounds: Array, x: Mapping[str, Array]) -> dict[str, Any]:
+    """Equations (4) to (7) as a law: from inputs by name to outputs by name.
 
     Parameters
     ----------
-    r_max : ndarray, shape (n,)
-        Bound of the estimate [N m or N].
+    bounds : ndarray, shape (3, n)
+        Bound of the estimate, effort limit [N m or N], torque to brake with per speed [N m s/rad or N s/m].
     x : mapping of str to array
-        ``memory`` has M_0 with the floor, v_0, h_0, r and the floor; ``numbers`` are dt and the shares of (5).
+        ``memory`` has M_0 with the floor, v_0, h_0, r and the floor; ``numbers`` are dt, the shares of (5) and s.
     """
+    r_max, tau_max, braking = bounds
     n = len(r_max)
     v, h, tau_law, tau_dist, tau_0, floor = (x[name] for name in _VECTORS)
     M_0, (v_0, h_0, r, floor_0) = x["memory"][: n * n].reshape(n, n), x["memory"][n * n :].reshape(4, n)
-    dt, gain, keep = x["numbers"]
+    dt, gain, keep, share = x["numbers"]
     M = mirrored(x["M"].reshape(n, n))
     M_1 = M + np.diag(floor)
     M_m, h_m = 0.5 * (mirrored(M_0) + M_1), 0.5 * (h_0 + h)
     y = M_m @ ((v - v_0) / dt) + h_m - tau_0  # (4)
     r = select(floor_0 - floor, 0.0, r)  # chatter has spoiled it
     r = clamp(keep * r + gain * y, -r_max, r_max)  # (5)
-    a_law = solve(M, tau_law + tau_dist - h)
-    tau = tau_law + floor * a_law - r  # (6)
+    tau_a = tau_law + tau_dist - h
+    tau_b, tau_c = h - tau_dist - r, tau_a + floor * solve(M, tau_a)
+    least = LEAST_SHARE * tau_max + braking * maximum(select(tau_c, -v, v), 0.0)
+    room = maximum(share * tau_max - select(tau_c, tau_b, -tau_b), least)
+    nu = 1.0 / maximum(largest(np.abs(tau_c) / room), 1.0)  # (7)
+    tau = tau_b + nu * tau_c  # (6)
     return {"memory": np.concatenate([M_1.ravel(), v, h, r, floor]), "tau": tau}
 
 
@@ -214,4 +238,4 @@ def _samples(n: int) -> dict[str, Array]:
     M = (A @ A.swapaxes(1, 2) + np.eye(n)).reshape(k, -1)
     vectors = {name: rng.uniform(-1.0, 1.0, (k, n)) for name in _VECTORS}
     memory = np.hstack([M, rng.uniform(-1.0, 1.0, (k, 4 * n))])
-    return {"memory": memory, "M": M, **vectors, "numbers": np.tile([0.01, 0.1, 0.9], (k, 1))}
+    return {"memory": memory, "M": M, **vectors, "numbers": np.tile([0.01, 0.1, 0.9, 0.5], (k, 1))}

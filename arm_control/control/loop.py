@@ -234,8 +234,10 @@ class ControlLoop:
         self.avoidance = avoidance
         self.gate = EffortGate(model, gate)
         self.disturbance = KnownDisturbance(timeout=0.1)
-        is_observed = observer is not None and observer.disturbance_observer
-        self.observer = DisturbanceObserver(model, observer) if observer is not None and is_observed else None
+        self.observer: DisturbanceObserver | None = None
+        if observer is not None and observer.disturbance_observer:
+            shortens = avoidance is None and not controller.has_schedule
+            self.observer = DisturbanceObserver(model, observer, shortens=shortens)
         self._none = np.zeros(model.nv)
         self.gaps = GapWatch(None if waits_for_commands else gate.max_missed)
 

@@ -108,6 +108,29 @@ def test_a_law_gets_the_torque_for_the_rotors_as_well(ur5: RobotModel):
     np.testing.assert_allclose(tau, terms.M @ a + f * a + terms.h - known, atol=1e-9)
 
 
+@pytest.mark.parametrize("braking", [False, True])
+def test_an_acceleration_is_shortened_and_keeps_its_direction_where_a_joint_needs_too_much(
+    ur5: RobotModel, *, braking: bool
+):
+    """The shoulder carries 80 N m of its 150 and may have 20 more; braked, it may have all."""
+    observer = DisturbanceObserver(ur5, ObserverParameters(torque_share=100.0 / 150.0))
+    v = np.array([0.0, -1.0 if braking else 1.0, 0.0, 0.0, 0.0, 0.0])
+    terms, none = ur5.evaluate(HOME, v), np.zeros(6)
+    c = np.array([10.0, 40.0, 0.0, -1.0, 0.2, 0.0])
+    carried = np.array([0.0, 80.0, 0.0, 0.0, 0.0, 0.0])
+    tau = observer.tick(terms, c + carried, terms.h - carried, none, MS)  # the rest of the weight is a known torque's
+    np.testing.assert_allclose(tau - carried, c if braking else 0.5 * c, atol=1e-9)
+
+
+def test_a_law_with_a_schedule_gets_all_its_acceleration(ur5: RobotModel):
+    terms, none = ur5.evaluate(HOME, np.zeros(6)), np.zeros(6)
+    tau = terms.h + np.array([140.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    shortened = DisturbanceObserver(ur5, ON).tick(terms, tau, none, none, MS)
+    assert shortened[0] - terms.h[0] == pytest.approx(0.68 * 150.0)
+    joint = control_loop(ur5, JointLoopParameters.from_mapping({"disturbance_observer": True})).observer
+    np.testing.assert_allclose(joint.tick(terms, tau, none, none, MS), tau, atol=1e-9)
+
+
 def osc_loop(model: RobotModel, rate: float = 1000.0, **changes: object) -> ControlLoop:
     values = {"disturbance_observer": True, "inertia_floor": 0.02, "rate": rate, **changes}
     return control_loop(model, resolve_parameters(OscLoopParameters, values, model))
