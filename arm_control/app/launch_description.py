@@ -17,6 +17,7 @@ from launch_ros.actions import Node
 
 from arm_control.app.launch_nodes import foreign_node, on_exit_of, own_node, robot_state_publisher, rviz
 from arm_control.app.torque_chain import DriverTopics, torque_remappings
+from arm_control.core.files import file_parameters
 from arm_control.exceptions import ArmControlError
 from arm_control.model.urdf.description import find_description
 from arm_control.nodes.support.environment import check_environment, describe_reach
@@ -91,6 +92,13 @@ def _arguments(scenario: Scenario | None) -> list[DeclareLaunchArgument]:
             default_value="auto",
             choices=("auto", *_BOOLEAN),
             description="Whether the node gate stands between controller and driver. auto: with simulator:=none.",
+        ),
+        DeclareLaunchArgument(
+            "friction",
+            default_value="auto",
+            choices=("auto", *_BOOLEAN),
+            description="Whether friction, payloads and rotors are compensated. auto: with simulator:=none, and where"
+            " the simulated plant has them.",
         ),
         DeclareLaunchArgument(
             "command_topic",
@@ -184,6 +192,8 @@ def _with_arguments(scenario: Scenario, values: Mapping[str, str]) -> Scenario:
         paced=is_true(values["paced"]),
         gate=has_gate,
         awaits_controller=True,
+        friction=values["friction"].lower(),
+        plant=file_parameters(values["params_file"], "simulator"),
     )
 
 

@@ -45,6 +45,8 @@ class RunOptions:
         Whether to open the page in the browser, and whether it may send targets, obstacles and gains.
     paced : bool
         Lock step at the pace of the clock: simulated time waits for a late controller.
+    friction : str
+        Whether friction is compensated: auto, true or false.
     """
 
     scenario: str
@@ -64,6 +66,7 @@ class RunOptions:
     viewer: bool = False
     control: bool = False
     paced: bool = False
+    friction: str = "auto"
 
     def load(self) -> Scenario:
         """Return the scenario with these options, after all checks that need no process.
@@ -81,6 +84,8 @@ class RunOptions:
             paced=self.paced and not self.headless,
             start_paused=True,
             targets=self.targets,
+            friction=self.friction,
+            plant=file_parameters(self.params_file, "simulator"),
         )
         if self.params_file:
             check_parameter_file(self.params_file, scenario.nodes, self.namespace)

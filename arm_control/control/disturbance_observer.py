@@ -82,7 +82,7 @@ class ObserverParameters(Parameters):
     observer_bandwidth: float = parameter(
         0.0, "bandwidth of the estimate; 0: 80, or 0.32 times the rate of the states", unit="1/s", lower=0.0
     )
-    observer_share: float = parameter(0.5, "largest estimate, as a share of the effort limit", lower=0.0, upper=1.0)
+    observer_share: float = parameter(0.3, "largest estimate, as a share of the effort limit", lower=0.0, upper=1.0)
     torque_share: float = parameter(
         0.68,
         "with the observer, towards poses: share of the effort limit above which less is accelerated; braking may use"

@@ -4,9 +4,11 @@ A scenario is one file below ``config/scenarios``; the launch files, ``arm_contr
 simulate`` read it here. Targets and motions have files of their own (:mod:`arm_control.motion.target_files`).
 
 Variants of a scenario differ in parameters of the nodes; the default is the first one. Every scenario has a variant
-``real``, too: its first one on a plant that is not the model (:mod:`arm_control.simulation.plant_properties`), with
-what such an arm needs. Checks are bounds on figures of :mod:`arm_control.report.simulation_figures`: ``name: true`` or
-``false``, ``name: {most: 0.01}`` or ``{least: 0.01}``, below the name of a variant or below ``all``.
+``real``, too: its first one on a plant that is not the model (:mod:`arm_control.simulation.plant_properties`). The
+nodes of any such plant compensate friction (:mod:`arm_control.simulation.compensation`).
+
+Checks are bounds on figures of :mod:`arm_control.report.simulation_figures`: ``name: true`` or ``false``, ``name:
+{most: 0.01}`` or ``{least: 0.01}``, below the name of a variant or below ``all``.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from arm_control.core.parameters import refuse_unknown
 from arm_control.exceptions import ParameterError
 from arm_control.model.arm_parameters import ArmParameters
 from arm_control.motion.target_files import Motion, TargetList
+from arm_control.simulation.compensation import is_needed, with_compensation
 from arm_control.simulation.plant_properties import PREFIX
 from arm_control.simulation.world import World
 
@@ -46,14 +49,6 @@ CONTROLLERS = ("osc", "joint", "ilqr")
 
 REAL = "real"
 """Variant of every scenario: the arm is not its model."""
-FLOOR = {"inertia_floor": 0.02}
-REAL_CHANGES: dict[str, dict[str, Any]] = {
-    "simulator": {"plant.set": "real", **FLOOR},
-    "gate": FLOOR,
-    **{node: {"disturbance_observer": True, **FLOOR} for node in CONTROLLERS},
-}
-"""Parameters of the nodes in that variant."""
-
 SIMULATORS = ("mujoco", "coppeliasim", "none")
 ELSEWHERE = ("simulator", "coppeliasim_bridge", "gate")
 """Nodes for which a parameter file may have values where they do not run: one file serves simulation and hardware."""
@@ -132,24 +127,26 @@ class Scenario:
         Raises
         ------
         ParameterError
-            When there is no such variant.
+            When there is no such variant, or its plant is not allowed.
         """
+        chosen = self._variant(name)
+        is_needed_here = is_needed("mujoco", chosen.nodes.get("simulator", {}), f"{self.name}: simulator")
+        return replace(chosen, nodes=with_compensation(chosen.nodes, "auto", is_needed=is_needed_here))
+
+    def _variant(self, name: str) -> Scenario:
+        """The variant as its file has it."""
         first = next(iter(self.variants), "")
         name = name or first
         if not name:
             return self
         if name == REAL and REAL not in self.variants:
-            return self._real(first)
+            chosen = self._variant(first)
+            plant = {"simulator": {"plant.set": REAL}} if "simulator" in chosen.nodes else {}
+            return replace(chosen, nodes=merged(chosen.nodes, plant))
         if name not in self.variants:
             known = ", ".join((*self.variants, REAL))
             raise ParameterError(f"no variant '{name}' of {self.name}; there are: {known}")
         return replace(self, nodes=merged(self.nodes, self.variants[name]), variants={})
-
-    def _real(self, first: str) -> Scenario:
-        """The first variant on a plant with friction and errors, with what that needs."""
-        chosen = self.variant(first)
-        changes = {node: REAL_CHANGES[node] for node in chosen.nodes if node in REAL_CHANGES}
-        return replace(chosen, nodes=merged(chosen.nodes, changes))
 
     def required(self, variant: str) -> dict[str, Any]:
         """Return the bounds on figures for a variant; those of all variants are for plants that are the model."""
@@ -169,6 +166,8 @@ class Scenario:
         paced: bool = False,
         gate: bool = False,
         awaits_controller: bool = False,
+        friction: str = "auto",
+        plant: Mapping[str, Any] | None = None,
     ) -> Scenario:
         """Return the scenario with options of the command line or a launch file.
 
@@ -195,6 +194,11 @@ class Scenario:
             Whether the node ``gate`` stands between the controller and what moves the arm.
         awaits_controller : bool
             Whether simulated time begins when the controller knows its targets, without a call of ``~/pause``.
+        friction : str
+            Whether friction, payloads and rotors are compensated: ``true``, ``false``, or ``auto``: with ``none``, and
+            where the plant is not the model.
+        plant : mapping, optional
+            More parameters of the simulator, which say whether it is: those of a parameter file.
 
         Raises
         ------
@@ -206,7 +210,7 @@ class Scenario:
         is_other_robot = bool(robot) and robot != self.robot
         if is_other_robot and targets and "targets" in self.nodes:
             raise ParameterError(f"the targets of {self.name} are for {self.robot}: leave them out (--no-targets)")
-        chosen = self.variant(variant)
+        chosen = self._variant(variant)
         left_out = {"simulator"} if simulator == "none" else set()
         left_out |= set() if targets else {"targets"}
         nodes = {
@@ -216,6 +220,8 @@ class Scenario:
             nodes["gate"] = {**chosen.arm(), "publish_effort_array": simulator == "none", **nodes.get("gate", {})}
         if simulator == "none":
             _publish_efforts_once(nodes)
+        plant = {**chosen.nodes.get("simulator", {}), **(plant or {})}
+        nodes = with_compensation(nodes, friction, is_needed=is_needed(simulator, plant, f"{self.name}: simulator"))
         self._add_world(nodes, chosen, lock_step)
         if is_other_robot:
             for parameters in nodes.values():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -500,3 +501,30 @@ def test_a_parameter_file_may_name_a_node_in_any_namespace(key: str, tmp_path: P
 def test_a_parameter_file_that_ros_would_pass_over_is_refused(content: Any, message: str, tmp_path: Path):
     with pytest.raises(ParameterError, match=message):
         check_parameter_file(write(tmp_path / "p.yaml", content), {"osc": {}, "simulator": {}})
+
+
+def compensation(scenario: Scenario) -> dict[str, tuple[object, object]]:
+    names = "disturbance_observer", "inertia_floor"
+    return {node: tuple(scenario.nodes[node].get(name) for name in names) for node in scenario.nodes}
+
+
+def test_friction_is_compensated_where_the_arm_is_not_its_model():
+    scenario = Scenario.load("ur5_osc")
+    for without in (scenario.with_options(), scenario.with_options(simulator="coppeliasim")):
+        assert set(compensation(without).values()) == {(None, None)}
+    real = compensation(scenario.with_options(simulator="none", gate=True))
+    assert (real["osc"], real["gate"], real["dynamics"]) == ((True, 0.02), (None, 0.02), (None, None))
+    for found in (scenario.with_options(plant={"plant.coulomb": [1.0]}), scenario.variant("real")):
+        assert compensation(found)["osc"] == (True, 0.02)
+        assert compensation(found)["simulator"] == (None, 0.02)
+
+
+def test_who_says_whether_friction_is_compensated_is_obeyed():
+    scenario = Scenario.load("ur5_osc")
+    assert compensation(scenario.with_options(friction="true"))["osc"] == (True, 0.02)
+    assert compensation(scenario.with_options(friction="false", simulator="none"))["osc"] == (False, 0.0)
+    own = replace(scenario, nodes={**scenario.nodes, "osc": {"disturbance_observer": False}})
+    assert compensation(own.with_options(simulator="none"))["osc"] == (False, 0.02)
+    assert compensation(own.with_options(friction="true"))["osc"] == (True, 0.02)
+    with pytest.raises(ParameterError, match="friction = 'perhaps', allowed auto, true, false"):
+        scenario.with_options(friction="perhaps")

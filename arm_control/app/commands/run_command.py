@@ -9,6 +9,7 @@ from arm_control.app.commands.argument_types import positive
 from arm_control.app.commands.robot_options import add_xacro_options, robot_of
 from arm_control.app.run_options import RunOptions
 from arm_control.exceptions import ArmControlError
+from arm_control.simulation.compensation import CHOICES
 from arm_control.simulation.scenario import SIMULATORS, scenario_names
 
 NOT_OPTIONS = ("command", "xacro_args", "package_path")
@@ -47,6 +48,12 @@ def add_command(commands: Any) -> None:
     )
     run.add_argument("--control", action="store_true", help="allow the page to send targets, obstacles and gains")
     run.add_argument("--paced", action="store_true", help="real time, but a late controller slows simulated time")
+    run.add_argument(
+        "--friction",
+        default="auto",
+        choices=CHOICES,
+        help="compensate friction, payloads and rotors; auto: with --simulator none, and where the plant has them",
+    )
     run.set_defaults(command=_run)
 
 

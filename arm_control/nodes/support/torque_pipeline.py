@@ -130,6 +130,8 @@ class TorquePipeline:
         before, self.loop, self._hooks = self.loop, loop, hooks
         if floor := loop.gate.describe_floor():
             self._node.get_logger().info(f"floor of joint inertia, until a joint chatters: {floor}")
+        if loop.observer is not None:
+            self._node.get_logger().info("friction and payloads are compensated: the arm is stiff where it is pushed")
         max_age = 0.0 if p.lock_step else p.gate.max_age
         self._process = ControllerProcess(model, loop, ros, max_age, partial(array, "d"))
         if before is None:
