@@ -45,10 +45,62 @@ class Pose(NamedTuple):
     array([2., 0., 0.])
     >>> (X.inverse() @ X).p
     array([0., 0., 0.])
+    >>> X
+    Pose.at([1, 0, 0], [0, 0, 0, 1])
     """
 
     R: Array
     p: Array
+
+    def __repr__(self) -> str:
+        if self.R.dtype == object or np.shape(self.R) != (3, 3) or np.shape(self.p) != (3,):
+            return f"Pose(R={self.R!r}, p={self.p!r})"
+        position, quaternion = (
+            ", ".join(f"{x + 0.0:.6g}" for x in np.round(numbers, 9))
+            for numbers in (self.p, quaternion_from_rotation(self.R))
+        )
+        return f"Pose.at([{position}], [{quaternion}])"
+
+    @classmethod
+    def at(cls, position: npt.ArrayLike, quat_xyzw: npt.ArrayLike = (0.0, 0.0, 0.0, 1.0)) -> Pose:
+        """Return the pose at a position, with an orientation.
+
+        Parameters
+        ----------
+        position : array_like, shape (3,)
+            Position [m].
+        quat_xyzw : array_like, shape (4,)
+            Quaternion, scalar last; it is normalised. By default the axes are parallel.
+
+        Raises
+        ------
+        InputError
+            When a shape is wrong or a number is not finite.
+        """
+        return cls(rotation_from_quaternion(quat_xyzw), _position(position))
+
+    @classmethod
+    def from_matrix(cls, X: npt.ArrayLike) -> Pose:
+        """Return the pose of a homogeneous matrix, shape (4, 4) [m], the inverse of :meth:`matrix`.
+
+        Raises
+        ------
+        InputError
+            When it has another shape, or is no rotation and translation.
+
+        Examples
+        --------
+        >>> Pose.from_matrix(np.eye(4))
+        Pose.at([0, 0, 0], [0, 0, 0, 1])
+        """
+        matrix = _floats(X, "pose")
+        if matrix.shape != (4, 4):
+            raise InputError(f"pose has shape {matrix.shape}; allowed: (4, 4), or Pose.at(position, quaternion)")
+        R = matrix[:3, :3]
+        is_rotation = np.allclose(R @ R.T, np.eye(3), rtol=0.0, atol=1e-6) and np.linalg.det(R) > 0.0
+        if not (is_rotation and np.allclose(matrix[3], [0.0, 0.0, 0.0, 1.0], rtol=0.0, atol=1e-9)):
+            raise InputError(f"pose {matrix.tolist()} is not a rotation and a translation above 0 0 0 1")
+        return cls(R.copy(), _position(matrix[:3, 3]))
 
     @classmethod
     def identity(cls) -> Pose:
@@ -66,6 +118,20 @@ class Pose(NamedTuple):
     def matrix(self) -> Array:
         """The homogeneous matrix of the pose, shape (4, 4)."""
         return np.block([[self.R, self.p[:, None]], [np.zeros((1, 3)), np.ones((1, 1))]])
+
+
+def _position(values: npt.ArrayLike) -> Array:
+    p = _floats(values, "position")
+    if p.shape != (3,) or not np.isfinite(p).all():
+        raise InputError(f"position {p.tolist()}: allowed are three finite numbers [m]")
+    return p.copy()
+
+
+def _floats(values: npt.ArrayLike, what: str) -> Array:
+    try:
+        return np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(f"{what} {values!r} is not an array of numbers") from None
 
 
 def rotation_from_quaternion(quat_xyzw: npt.ArrayLike) -> Array:

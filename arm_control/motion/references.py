@@ -10,10 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array, Pose
 
+SHAPES = (3, 3), (3,), (6,), (6,)
+"""Shapes of the parts of a reference: R, p, V_des, A_des."""
 FARTHEST = 1e6
 """A goal farther away than this is a mistake [m or rad]."""
 
@@ -25,16 +28,43 @@ class Reference:
     Attributes
     ----------
     X_WT : Pose
-        Desired pose; T is the target.
+        Desired pose; T is the target. A homogeneous matrix, shape (4, 4), becomes one.
     V_des : ndarray, shape (6,)
         Desired twist [m/s, rad/s].
     A_des : ndarray, shape (6,)
         Desired acceleration [m/s^2, rad/s^2].
+
+    Raises
+    ------
+    InputError
+        When a shape is wrong.
+
+    Examples
+    --------
+    >>> Reference.at([0.4, 0.2, 0.4], [1, 0, 0, 0]).X_WT
+    Pose.at([0.4, 0.2, 0.4], [1, 0, 0, 0])
+    >>> Reference(np.eye(4)).X_WT
+    Pose.at([0, 0, 0], [0, 0, 0, 1])
     """
 
     X_WT: Pose
     V_des: Array = field(default_factory=lambda: np.zeros(6))
     A_des: Array = field(default_factory=lambda: np.zeros(6))
+
+    def __post_init__(self) -> None:
+        X = self.X_WT
+        if isinstance(X, Pose) and (X.R.shape, X.p.shape, self.V_des.shape, self.A_des.shape) == SHAPES:
+            return
+        if not isinstance(X, Pose):
+            object.__setattr__(self, "X_WT", Pose.from_matrix(X))
+        shapes = tuple(np.shape(part) for part in (*self.X_WT, self.V_des, self.A_des))
+        if shapes != SHAPES:
+            raise InputError(f"R, p, V_des and A_des have the shapes {shapes}; allowed: {SHAPES}")
+
+    @classmethod
+    def at(cls, position: npt.ArrayLike, quat_xyzw: npt.ArrayLike = (0.0, 0.0, 0.0, 1.0)) -> Reference:
+        """Return the reference at rest in a pose; the arguments are those of :meth:`.Pose.at`."""
+        return cls(Pose.at(position, quat_xyzw))
 
 
 @dataclass(frozen=True)

@@ -95,3 +95,38 @@ def test_a_reference_rests_unless_told_otherwise():
     np.testing.assert_array_equal(one.V_des, np.zeros(6))
     np.testing.assert_array_equal(one.A_des, np.zeros(6))
     assert one.V_des is not other.V_des
+
+
+# -- what a reference and a pose are made of -------------------------------------------------------------
+
+
+def test_a_reference_is_made_of_a_matrix_or_of_position_and_quaternion():
+    X = Pose.at([0.4, 0.2, 0.1], [1, 0, 0, 1])
+    assert X.R[2].tolist() == pytest.approx([0.0, 1.0, 0.0])
+    for made in (Reference(X), Reference(X.matrix()), Reference.at([0.4, 0.2, 0.1], [2, 0, 0, 2])):
+        np.testing.assert_allclose(made.X_WT.matrix(), X.matrix(), atol=1e-15)
+        assert made.V_des.tolist() == [0.0] * 6
+    np.testing.assert_allclose(eval(repr(X)).matrix(), X.matrix(), atol=1e-5)
+
+
+TWICE, MIRROR, LOOSE = 2.0 * np.eye(4), np.diag([1.0, 1.0, -1.0, 1.0]), np.eye(4) + np.eye(4)[:, ::-1] * 0.1
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Reference(np.eye(3)), r"pose has shape \(3, 3\); allowed: \(4, 4\), or Pose.at"),
+        (lambda: Reference(TWICE), "is not a rotation and a translation"),
+        (lambda: Reference(MIRROR), "is not a rotation and a translation"),
+        (lambda: Reference(LOOSE), "is not a rotation and a translation"),
+        (lambda: Reference("here"), "pose 'here' is not an array of numbers"),
+        (lambda: Reference(Pose(np.eye(4), np.zeros(3))), r"have the shapes \(\(4, 4\), \(3,\), "),
+        (lambda: Reference(HERE, V_des=np.zeros(3)), r"have the shapes \(\(3, 3\), \(3,\), \(3,\), "),
+        (lambda: Reference.at([1.0, 2.0]), "allowed are three finite numbers"),
+        (lambda: Reference.at([1.0, 2.0, np.nan]), "allowed are three finite numbers"),
+        (lambda: Reference.at([1.0, 2.0, 3.0], [0, 0, 0]), "is not a rotation"),
+    ],
+)
+def test_wrong_shapes_are_refused(make, message: str):
+    with pytest.raises(InputError, match=message):
+        make()
