@@ -11,7 +11,7 @@ from arm_control.control.effort_gate import GateParameters
 from arm_control.control.osc.tuning import OscTuning, resolve_parameters
 from arm_control.exceptions import MissingExtra
 from arm_control.model import RobotModel
-from arm_control.report.run_figures import Report, make_report
+from arm_control.report.run_figures import Report, hand_targets, make_report
 from arm_control.simulation.recording import Recording
 from arm_control.simulation.scenario import Scenario
 
@@ -98,6 +98,7 @@ def print_summary(
     diagnostics: Diagnostics,
     options: RunOptions,
     console: Console,
+    hand_ns: int | None = None,
 ) -> int:
     """Print the report of a run; write its record and its pictures.
 
@@ -115,43 +116,55 @@ def print_summary(
         The options of the run.
     console : rich.console.Console
         Output.
+    hand_ns : int, optional
+        Stamp from which a person set targets [ns]; a scenario's own targets are judged until then.
 
     Returns
     -------
     int
-        Exit status: 0 when every target was reached, or none had to be; 1 when not, or when the run was ended early.
+        Exit status: 1 when a target of the scenario was missed, or when the run was ended early; 0 when not, and when
+        a person had the controls.
     """
     if options.record:
         recording.save(options.record)
     n_states = recording.state_stamps.size
-    target_list = scenario.targets()
-    console.print(
-        f"\n{options.scenario}, {recording.duration:.3f} s of simulated time, {_mode(options)}", highlight=False
-    )
+    console.print(f"\n{options.title}, {recording.duration:.3f} s of simulated time, {_mode(options)}", highlight=False)
     is_early = options.duration > 0.0 and (not n_states or recording.state_stamps[-1] < round(options.duration * 1e9))
     if is_early:
         console.print(f"[bold]ended early[/]: {options.duration:g} s were requested", highlight=False)
     _print_brakes(diagnostics, console)
-    if target_list is None or n_states < 2:
-        console.print(f"{n_states} states recorded; no targets of the scenario to report on", highlight=False)
-        if options.report:
-            console.print("no pictures were drawn for the same reason; --record FILE keeps the record")
+    targets = scenario.targets()
+    is_by_hand = targets is None or hand_ns is not None or (options.is_interactive and not options.duration)
+    if targets is not None and hand_ns is not None:
+        recording = recording.until(hand_ns)
+        console.print(f"targets were set by hand from {hand_ns * 1e-9:.1f} s on: figures until then", highlight=False)
+    if recording.state_stamps.size < 2:
+        console.print(f"{n_states} states recorded: no figures", highlight=False)
         return int(is_early)
+    targets = targets or hand_targets(model.base)
     osc = None
     if scenario.controller == "osc":
         osc = resolve_parameters(OscTuning, options.controller_parameters(OscTuning, scenario), model).law
     gate = GateParameters.from_mapping(options.controller_parameters(GateParameters, scenario))
-    report = make_report(recording, model, target_list, osc, gate)
-    _print_report(report, target_list.period, console)
+    report = make_report(recording, model, targets, osc, gate)
+    _print_report(report, targets.period, console)
     if not options.headless:
         _print_latency(diagnostics.get(scenario.simulator, {}), console)
     if options.report:
-        from arm_control.report.pictures import draw_report
-
-        for path in draw_report(Path(options.report), recording, model, target_list, osc, gate):
-            console.print(f"wrote {path}")
+        _draw(report, options.report, (recording, model, targets, osc, gate), console)
     has_no_target_to_judge = not (options.duration or report.reaches)
-    return int(is_early or not (report.success or has_no_target_to_judge))
+    return int(is_early or not (report.success or has_no_target_to_judge or is_by_hand))
+
+
+def _draw(report: Report, folder: str, content: tuple[Any, ...], console: Console) -> None:
+    """Draw the pictures of a run, which are about its targets."""
+    if not report.reaches:
+        console.print("no pictures were drawn: no target had its time; --record FILE keeps the record")
+        return
+    from arm_control.report.pictures import draw_report
+
+    for path in draw_report(Path(folder), *content):
+        console.print(f"wrote {path}")
 
 
 def _mode(options: RunOptions) -> str:

@@ -139,6 +139,8 @@ class ScenarioProcesses:
         Namespace of all nodes; empty for none.
     single : bool
         All nodes in one process with one executor.
+    arm : mapping
+        Parameters about the arm for all nodes, which replace those of the files.
     extra : dict of str to list of str
         Nodes beside the scenario, by name: the module below ``arm_control.nodes``, then its command line.
     """
@@ -147,6 +149,7 @@ class ScenarioProcesses:
     params_file: str = ""
     namespace: str = ""
     single: bool = False
+    arm: Mapping[str, Any] = field(default_factory=dict)
     extra: dict[str, list[str]] = field(default_factory=dict)
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
@@ -157,6 +160,10 @@ class ScenarioProcesses:
         parameters.write_text(parameter_text(self.scenario.nodes))
         ros_arguments = ["--ros-args", "--params-file", str(parameters)]
         ros_arguments += ["--params-file", self.params_file] if self.params_file else []
+        if self.arm:
+            arm = Path(self._folder.name) / "arm.yaml"
+            arm.write_text(parameter_text(dict.fromkeys(self.scenario.nodes, self.arm)))
+            ros_arguments += ["--params-file", str(arm)]
         ros_arguments += _namespace_arguments(self.namespace)
         names = list(self.scenario.nodes)
         commands = {"+".join(names): ["compose", *names]} if self.single else {name: [name] for name in names}
@@ -207,7 +214,7 @@ def recorder_arguments(scenario: Scenario, options: RunOptions) -> dict[str, lis
     """
     if not options.bag:
         return {}
-    from_file = {scenario.controller: file_parameters(options.params_file, scenario.controller)}
+    from_file = {scenario.controller: file_parameters(options.params_file, scenario.controller) | dict(options.arm)}
     custom = {
         "scenario": scenario.name if scenario.name in scenario_names() else scenario.source,
         "variant": options.variant or next(iter(Scenario.load(options.scenario).variants), ""),

@@ -69,7 +69,9 @@ def run_scenario(options: RunOptions, console: Console | None = None) -> int:
         if scenario.simulator:
             _refuse_second_run(monitor, executor)
         recorder = recorder_arguments(scenario, options)
-        nodes = ScenarioProcesses(scenario, options.params_file, options.namespace, options.single_process, recorder)
+        nodes = ScenarioProcesses(
+            scenario, options.params_file, options.namespace, options.single_process, options.arm, recorder
+        )
         try:
             with nodes as processes, _destroyed_first(monitor):
                 arm = options.controller_parameters(ArmParameters, scenario)
@@ -78,13 +80,14 @@ def run_scenario(options: RunOptions, console: Console | None = None) -> int:
                     os.nice(10)  # the nodes have priority over the display
                     _watch(scenario, processes, viewer, monitor, executor, options, console)
                 end_ns = round(options.duration * 1e9) if options.duration else monitor.stamp_ns
-                recording = monitor.recording(model).until(end_ns)
+                recording = monitor.recording(model)
+                recording = (recording.since_restart() if options.is_interactive else recording).until(end_ns)
                 for cause, count in monitor.left_out.items():
                     console.print(f"{count} messages left out: {cause}", markup=False, highlight=False)
         except NodeDied as error:
             console.print(f"[bold red]{error}[/]; the arm braked and the other nodes were stopped")
             return 3
-    return print_summary(scenario, model, recording, monitor.diagnostics, options, console)
+    return print_summary(scenario, model, recording, monitor.diagnostics, options, console, monitor.hand_ns)
 
 
 def _model(scenario: Scenario, options: RunOptions) -> RobotModel:
@@ -231,7 +234,7 @@ def _live_display(
     def table() -> Group:
         newest = monitor.stamp_ns, monitor.active_target, monitor.figures, monitor.diagnostics
         nodes = scenario.controller, scenario.simulator
-        return live_table(f"{options.scenario}, Ctrl-C ends it", *newest, nodes, viewer.address)
+        return live_table(f"{options.title}, Ctrl-C ends it", *newest, nodes, viewer.address)
 
     with Live(table(), console=console, auto_refresh=False, transient=not console.is_terminal) as live:
         yield lambda: live.update(table(), refresh=True)
@@ -243,5 +246,5 @@ def _headless_display(
 ) -> Iterator[Callable[[], None]]:
     """Show a progress bar; yields the function that updates it."""
     with Progress(console=console, transient=True) as progress:
-        task = progress.add_task(f"{options.scenario} in lock step", total=options.duration or None)
+        task = progress.add_task(f"{options.title} in lock step", total=options.duration or None)
         yield lambda: progress.update(task, completed=max(monitor.stamp_ns, 0) * 1e-9)

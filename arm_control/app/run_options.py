@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,10 @@ class RunOptions:
         Lock step at the pace of the clock: simulated time waits for a late controller.
     friction : str
         Whether friction is compensated: auto, true or false.
+    arm : mapping
+        Parameters about the arm; they replace those of scenario and parameter file.
+    title : str
+        Name of the run in its output; empty: the scenario.
     """
 
     scenario: str
@@ -67,6 +72,11 @@ class RunOptions:
     control: bool = False
     paced: bool = False
     friction: str = "auto"
+    arm: Mapping[str, Any] = field(default_factory=dict)
+    title: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "title", self.title or self.scenario)
 
     def load(self) -> Scenario:
         """Return the scenario with these options, after all checks that need no process.
@@ -98,6 +108,8 @@ class RunOptions:
         target_list = scenario.targets()
         if target_list and self.duration:
             scenario.nodes["targets"]["count"] = max(1, round(self.duration / target_list.period))
+        if self.is_interactive and scenario.controller == "osc" and not scenario.world.movers:
+            scenario.nodes["osc"].setdefault("avoid_obstacles", True)
         return scenario
 
     def controller_parameters(self, parameter_class: type[Parameters], scenario: Scenario) -> dict[str, Any]:
@@ -111,8 +123,13 @@ class RunOptions:
             The scenario; values of ``params_file`` replace its values.
         """
         node = scenario.controller
-        values = {**scenario.nodes.get(node, {}), **file_parameters(self.params_file, node)}
+        values = {**scenario.nodes.get(node, {}), **file_parameters(self.params_file, node), **self.arm}
         return {name: value for name, value in values.items() if name in parameter_class.types()}
+
+    @property
+    def is_interactive(self) -> bool:
+        """Whether a person may set targets, obstacles and gains in the page."""
+        return self.viewer and self.control and not self.headless
 
     @property
     def in_lock_step(self) -> bool:

@@ -192,10 +192,11 @@ def goal_of(topic: str, message: Any, model: RobotModel, now_ns: int) -> Goal:
 def pose_goal_of(topic: str, message: Any, model: RobotModel, now_ns: int) -> Target | PoseMotion:
     """Return the goal of a message on one of :data:`POSE_GOALS`; the arguments are those of :func:`goal_of`."""
     stamp_ns = effective_stamp(message.header.stamp, now_ns)
+    is_immediate = _is_immediate(message, now_ns)
     frame = link_of(message.header.frame_id, model)
     if topic == "target_pose":
-        return Target(stamp_ns, frame, pose_from_message(message))
-    return PoseMotion(stamp_ns, frame, pose_points_from_message(message, model.tip))
+        return Target(stamp_ns, frame, pose_from_message(message), is_immediate)
+    return PoseMotion(stamp_ns, frame, pose_points_from_message(message, model.tip), is_immediate)
 
 
 def twist_jog_of(message: Any, model: RobotModel, now_ns: int) -> TwistJog:
@@ -211,13 +212,19 @@ def joint_goal_of(topic: str, message: Any, model: RobotModel, now_ns: int) -> J
     if topic == "target_velocity":
         return _joint_jog_of(message, model, now_ns)
     stamp_ns = effective_stamp(message.header.stamp, now_ns)
+    is_immediate = _is_immediate(message, now_ns)
     if topic == "target_joint":
         q = model.in_joint_order(message.name, message.position)
         _check_joints(q)
-        return JointGoal(stamp_ns, q)
+        return JointGoal(stamp_ns, q, is_immediate)
     points = waypoints_from_message(model, message)
     _check_joints(points.qs)
-    return JointGoal(stamp_ns, points)
+    return JointGoal(stamp_ns, points, is_immediate)
+
+
+def _is_immediate(message: Any, now_ns: int) -> bool:
+    """Whether a message means now: stamp 0, and not as the begin of a time that has not begun."""
+    return now_ns > 0 and nanoseconds(message.header.stamp) == 0
 
 
 def _joint_jog_of(message: Any, model: RobotModel, now_ns: int) -> JointJog:

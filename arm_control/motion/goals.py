@@ -23,11 +23,14 @@ class Target:
         The link in whose frame the pose is.
     X_FT : Pose
         Pose of the target in that frame.
+    is_immediate : bool
+        Whether goals that wait are removed when it is added.
     """
 
     stamp_ns: int
     frame: str
     X_FT: Pose
+    is_immediate: bool = False
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,8 @@ class PoseMotion:
         The link in whose frame the poses are.
     points : PosePoints
         The poses. When the first time is later than 0, the end effector moves to the first pose until then.
+    is_immediate : bool
+        Whether goals that wait are removed when it is added.
     trajectory : PoseTrajectory
         The motion through the points.
     """
@@ -49,6 +54,7 @@ class PoseMotion:
     stamp_ns: int
     frame: str
     points: PosePoints
+    is_immediate: bool = False
     trajectory: PoseTrajectory = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -64,10 +70,13 @@ class JointGoal(NamedTuple):
         The goal acts from this stamp on [ns].
     destination : Waypoints or ndarray, shape (nv,)
         Points to pass, or joint positions to reach [rad or m].
+    is_immediate : bool
+        Whether goals that wait are removed when it is added.
     """
 
     stamp_ns: int
     destination: Waypoints | Array
+    is_immediate: bool = False
 
 
 class TwistJog(NamedTuple):
@@ -120,6 +129,10 @@ class Stamped(Protocol):
     def stamp_ns(self) -> int:
         """The moment [ns]."""
 
+    @property
+    def is_immediate(self) -> bool:
+        """Whether objects that wait are removed when it is added."""
+
 
 G = TypeVar("G", bound=Stamped)
 
@@ -152,11 +165,12 @@ class GoalQueue(Generic[G]):
         return len(self._goals)
 
     def add(self, goal: G) -> None:
-        """Add a goal; it replaces one with the same stamp."""
+        """Add a goal; it replaces one with the same stamp, and an immediate one all later ones, too."""
         i = bisect.bisect_left(self._stamps, goal.stamp_ns)
         is_replacement = i < len(self._stamps) and self._stamps[i] == goal.stamp_ns
-        self._goals[i : i + is_replacement] = [goal]
-        self._stamps[i : i + is_replacement] = [goal.stamp_ns]
+        end = len(self._stamps) if goal.is_immediate else i + is_replacement
+        self._goals[i:end] = [goal]
+        self._stamps[i:end] = [goal.stamp_ns]
         del self._goals[: -self._capacity], self._stamps[: -self._capacity]
 
     def active(self, now_ns: int) -> G | None:

@@ -1,13 +1,15 @@
 """The node ``targets``: publishes the targets of a file, each with the stamp from which it acts.
 
-Poses go to ``target_pose``, one after the other; a motion of the end effector goes to ``pose_trajectory``, and a
-joint trajectory to ``joint_trajectory``, once. Obstacles of a scenario go to ``obstacles``
-(:mod:`arm_control.nodes.support.obstacle_publisher`).
+Poses go to ``target_pose``, one after the other, until another node sends one: that one stays. A motion of the end
+effector goes to ``pose_trajectory``, and a joint trajectory to ``joint_trajectory``, once.
+Obstacles of a scenario go to ``obstacles`` (:mod:`arm_control.nodes.support.obstacle_publisher`).
 """
 
 from __future__ import annotations
 
 import itertools
+import time
+from collections import deque
 from dataclasses import dataclass
 
 from geometry_msgs.msg import PoseStamped
@@ -22,7 +24,7 @@ from arm_control.motion.target_files import Motion, TargetList, load_trajectory
 from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters, run
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.obstacle_publisher import ObstaclePublisher
-from arm_control.nodes.support.qos import LATCHED_EVENTS
+from arm_control.nodes.support.qos import EVENTS, LATCHED_EVENTS
 from arm_control.simulation.obstacle_schedule import LEAD
 from arm_control.simulation.scenario import world_of
 
@@ -48,6 +50,8 @@ class TargetsNode(ArmNode[TargetsParameters]):
 
     AHEAD = 5
     """Targets that are published ahead of their time."""
+    CROSSING_TIME = 0.2
+    """Time within which a target of another node may have crossed one of this node on the way [s]."""
 
     def __init__(self) -> None:
         super().__init__("targets", TargetsParameters)
@@ -83,19 +87,35 @@ class TargetsNode(ArmNode[TargetsParameters]):
         self._list = TargetList.load(self.parameters.file)
         self._publisher = self.create_publisher(PoseStamped, "target_pose", LATCHED_EVENTS)
         self._numbers = itertools.count()
+        self._own: deque[PoseStamped] = deque(maxlen=1000)
         if self.parameters.count:
             self._publish(self.parameters.count)
-        else:
-            self._publish(self.AHEAD)
-            steady = Clock(clock_type=ClockType.STEADY_TIME)
-            self.create_timer(self._list.period, lambda: self._publish(1), clock=steady)
+            return
+        self.create_subscription(PoseStamped, "target_pose", self._on_target, EVENTS)
+        self._publish(self.AHEAD)
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._timer = self.create_timer(self._list.period, lambda: self._publish(1), clock=steady)
 
     def _publish(self, count: int) -> None:
         """Publish the next targets."""
         for number in itertools.islice(self._numbers, count):
             target = self._list.targets[number % len(self._list.targets)]
             stamp_ns = round(number * self._list.period * NANOSECONDS)
-            self._publisher.publish(ros.pose_stamped(target, self._list.frame, stamp_ns))
+            self._send(ros.pose_stamped(target, self._list.frame, stamp_ns))
+
+    def _send(self, message: PoseStamped) -> None:
+        self._own.append(message)
+        self._sent_at = time.monotonic()
+        self._publisher.publish(message)
+
+    def _on_target(self, message: PoseStamped) -> None:
+        """End the list when another node sends a target; send that one again where it may have come too early."""
+        if message in self._own or self._timer.is_canceled():
+            return
+        self._timer.cancel()
+        self.get_logger().info("another node sends targets: the list ends here")
+        if time.monotonic() - self._sent_at < self.CROSSING_TIME:
+            self._send(message)
 
 
 def main() -> None:

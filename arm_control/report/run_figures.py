@@ -31,6 +31,8 @@ LIMIT_TOLERANCE = 1.005
 """How far a speed may overshoot its limit."""
 STRAIGHTNESS = 0.02
 """How far a path may leave the straight line, as a share of its length."""
+HAND_PERIOD = 2.0
+"""Time for a target that a person sets [s]."""
 COLUMN_WIDTHS = (6, 9, 6, 11, 9, 10, 13, 8)
 """Of the table of targets."""
 
@@ -121,6 +123,11 @@ class Report:
         reaches = text_table([head, *(reach.cells() for reach in self.reaches)], COLUMN_WIDTHS, gap=" ", n_left=0)
         known = [str(figure) for figure in self.figures if np.isfinite(figure.value)]
         return "\n".join([reaches, "", *known])
+
+
+def hand_targets(base: str) -> TargetList:
+    """Return what is asked for of targets that a person sets, in the frame of the base."""
+    return TargetList(base, HAND_PERIOD, 1e-3, float(np.radians(0.2)), ())
 
 
 def make_report(

@@ -65,6 +65,18 @@ class Recording:
             tuple(target for target in self.targets if target.stamp_ns <= stamp_ns),
         )
 
+    def since_restart(self) -> Recording:
+        """Return the part after the last time at which time has started over."""
+        states, commands = (_since_restart(stamps) for stamps in (self.state_stamps, self.command_stamps))
+        return Recording(
+            self.state_stamps[states],
+            self.q[states],
+            self.v[states],
+            self.command_stamps[commands],
+            self.tau[commands],
+            self.targets,
+        )
+
     def save(self, path: str) -> None:
         """Write the arrays, without the targets, to a NumPy file."""
         np.savez(path, **self.arrays())
@@ -124,3 +136,9 @@ class Trace(Recording):
         names = ("p", "p_des", "error", "coarse_stamps", "condition", "distance", "tau_asked", "braking")
         own = {name: getattr(self, name) for name in names}
         return {**super().arrays(), **own, **{f"tau_{name}": tau for name, tau in self.terms.items()}}
+
+
+def _since_restart(stamps: Stamps) -> slice:
+    """Entries behind the last decrease of the stamps."""
+    decreases = np.flatnonzero(np.diff(stamps) < 0)
+    return slice(int(decreases[-1]) + 1 if decreases.size else 0, None)

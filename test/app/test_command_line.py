@@ -48,6 +48,7 @@ def status(*arguments: str) -> int:
 
 RUN = ("run", "planar2_reach", "--headless", "--duration", "1")
 REFUSED = {
+    ("run",): "name a scenario (`arm_control scenarios` lists them), or an arm with --robot FILE",
     (*RUN, "--report", "file"): "file is a file, and a folder is needed",
     (*RUN, "--report", "file/x"): "file/x: cannot be written: Not a directory",
     (*RUN, "--report", "/proc/x"): "/proc/x: cannot be written: ",

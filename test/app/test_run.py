@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from geometry_msgs.msg import PoseStamped
 
 import arm_control.app.run
 from arm_control import RobotModel
@@ -17,6 +18,7 @@ from arm_control.app.run import ARRIVAL_TIME, RunEnd
 from arm_control.app.run_options import RunOptions
 from arm_control.exceptions import ArmControlError
 from arm_control.motion.goals import Target
+from arm_control.nodes.targets import TargetsNode
 from arm_control.nodes.tools.run_monitor import FIGURES, MonitorNode
 from arm_control.simulation.recording import Recording
 from arm_control.simulation.scenario import Scenario
@@ -142,3 +144,93 @@ def test_the_mode_and_what_braked_are_said(ur5: RobotModel, options: dict[str, b
     _, text = said(ur5, 2100, nodes, **options)
     assert f"2.099 s of simulated time, {mode}" in text
     assert "braked at the end (simulator: lost): `arm_control enable`" in text
+
+
+# -- a person at the page -------------------------------------------------------------------------------
+
+
+def pose_message(x: float, seconds: int = 0) -> PoseStamped:
+    message = PoseStamped()
+    message.pose.position.x, message.pose.orientation.w, message.header.stamp.sec = x, 1.0, seconds
+    return message
+
+
+def test_targets_by_hand_end_those_of_the_list_and_a_drag_is_one_target(ur5: RobotModel):
+    monitor = SimpleNamespace(_target_messages={}, _known_targets=[], hand_ns=None, stamp_ns=-1, left_out={})
+
+    def hear(message: PoseStamped, now: float) -> None:
+        monitor.stamp_ns = round(now * SECOND)
+        for _ in range(2):  # by both subscriptions
+            MonitorNode._on_target(monitor, message)  # type: ignore[arg-type]
+
+    for k in range(4):
+        hear(pose_message(0.1 * k, seconds=2 * k), -1e-9)
+    for k in range(5):
+        hear(pose_message(0.5 + 0.01 * k), 3.0 + 0.1 * k)
+    hear(pose_message(0.7), 9.0)
+    assert monitor.hand_ns == 3 * SECOND
+    targets = MonitorNode._targets(monitor, ur5)  # type: ignore[arg-type]
+    assert [(t.stamp_ns / SECOND, t.X_FT.p[0]) for t in targets] == [(0, 0), (2, 0.1), (3.4, 0.54), (9, 0.7)]
+
+
+def test_a_run_that_somebody_played_with_is_no_error(ur5: RobotModel):
+    """A target far away from where the arm stands: missed by a list, and by hand no error."""
+    n, console = 4300, paper()
+    stamps = np.arange(n) * (SECOND // 1000)
+    q, tau = np.tile(HOME, (n, 1)), np.tile(ur5.gravity(HOME), (n, 1))
+    here, away = (Target(k * 2 * SECOND, "base_link", ur5.pose(np.array(HOME) + 0.3 * k)) for k in (0, 1))
+    record = Recording(stamps, q, 0.0 * q, stamps, tau, (here, away))
+    scenario = Scenario.load("ur5_osc")
+
+    def status(hand_ns: int | None = None, **options: Any) -> int:
+        return print_summary(scenario, ur5, record, {}, RunOptions("ur5_osc", **options), console, hand_ns)
+
+    assert status() == 1
+    assert status(hand_ns=2 * SECOND + 1) == 0
+    assert "targets were set by hand from 2.0 s on: figures until then" in written(console)
+    assert status(viewer=True, control=True) == 0
+    assert status(viewer=True, control=True, duration=4.0) == 1
+
+
+def test_a_run_without_targets_of_its_own_has_figures_too(ur5: RobotModel):
+    n, console = 2100, paper()
+    stamps = np.arange(n) * (SECOND // 1000)
+    q, tau = np.tile(HOME, (n, 1)), np.tile(ur5.gravity(HOME), (n, 1))
+    options = RunOptions("ur5_osc", targets=False)
+    record = Recording(stamps, q, 0.0 * q, stamps, tau, ())
+    assert print_summary(options.load(), ur5, record, {}, options, console) == 0
+    assert "torque, share of the joint's limit" in written(console)
+    assert "no target had its 2 s" in written(console)
+
+
+def test_time_that_started_over_leaves_the_part_since(ur5: RobotModel):
+    stamps = np.array([5, 6, 7, 0, 1, 2, 3]) * SECOND
+    q = np.arange(7.0)[:, None]
+    record = Recording(stamps, q, q, stamps[:6], q[:6], ()).since_restart()
+    assert record.state_stamps.tolist() == [0, SECOND, 2 * SECOND, 3 * SECOND]
+    assert (record.q[0, 0], record.tau[:, 0].tolist()) == (3.0, [3.0, 4.0, 5.0])
+
+
+def test_obstacles_of_the_page_are_avoided_unless_the_scenario_has_its_own():
+    page = {"viewer": True, "control": True}
+    assert RunOptions("ur5_osc", **page).load().nodes["osc"]["avoid_obstacles"] is True
+    assert "avoid_obstacles" not in RunOptions("ur5_osc").load().nodes["osc"]
+    assert "avoid_obstacles" not in RunOptions("ur5_obstacle", variant="without", **page).load().nodes["osc"]
+
+
+def test_a_list_of_targets_ends_when_another_node_sends_one():
+    sent: list[PoseStamped] = []
+    timer = SimpleNamespace(cancel=lambda: sent.append("end"), is_canceled=lambda: "end" in sent)
+    node: Any = SimpleNamespace(
+        _own=[pose_message(0.1)], _timer=timer, _sent_at=-math.inf, CROSSING_TIME=0.2, _send=sent.append
+    )
+    node.get_logger = lambda: SimpleNamespace(info=lambda _: None)
+    TargetsNode._on_target(node, pose_message(0.1))
+    assert sent == []
+    TargetsNode._on_target(node, pose_message(0.2))
+    TargetsNode._on_target(node, pose_message(0.3))
+    assert sent == ["end"]
+    sent.clear()
+    node._sent_at = math.inf  # just now: the target may be waiting behind the last one of the list
+    TargetsNode._on_target(node, pose_message(0.2))
+    assert sent == ["end", pose_message(0.2)]

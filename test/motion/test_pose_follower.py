@@ -93,3 +93,12 @@ def test_when_time_starts_over_so_does_everything(follower: PoseFollower):
     first = run()
     assert np.ptp(first, axis=0).max() > 0.05
     np.testing.assert_array_equal(run(), first)
+
+
+def test_a_target_for_now_removes_those_that_wait_and_no_other(follower: PoseFollower):
+    for stamp in (5, 20, 30):
+        follower.queue.add(Target(stamp * MS, "base_link", A))
+    follower.queue.add(Target(10 * MS, "base_link", B, is_immediate=True))
+    assert len(follower.queue) == 2
+    np.testing.assert_array_equal(follower.reference(9 * MS, OTHER).X_WT.p, A.p)
+    np.testing.assert_array_equal(follower.reference(99 * MS, OTHER).X_WT.p, B.p)

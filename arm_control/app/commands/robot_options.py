@@ -4,9 +4,21 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
-from arm_control.exceptions import InputError
+import numpy as np
+
+from arm_control.core.files import file_parameters
+from arm_control.exceptions import ArmControlError, InputError
+from arm_control.model.arm_parameters import ArmParameters
 from arm_control.model.urdf.packages import add_package_path
+
+ARM_OPTIONS = ("tip", "base", "effort_limits", "velocity_limits")
+"""Names of the options of :func:`add_arm_options`."""
 
 
 def add_xacro_options(parser: argparse.ArgumentParser) -> None:
@@ -21,6 +33,65 @@ def add_xacro_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.epilog = "Arguments of a xacro file stand anywhere, as NAME:=VALUE."
     parser.set_defaults(xacro_args=[])
+
+
+def add_arm_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that choose the arm in a URDF; they take precedence over a parameter file."""
+    parser.add_argument("--tip", default="", metavar="LINK", help="end of the chain that moves")
+    parser.add_argument("--base", default="", metavar="LINK", help="start of the chain; default: the root")
+    for quantity, unit in (("effort", "N m"), ("velocity", "rad/s")):
+        parser.add_argument(
+            f"--{quantity}-limits",
+            nargs="+",
+            action="extend",
+            default=[],
+            metavar="JOINT:LIMIT",
+            help=f"{quantity} limits to use [{unit}]",
+        )
+
+
+def arm_of(options: argparse.Namespace) -> dict[str, Any]:
+    """Return what the options of :func:`add_arm_options` say, as parameters of a node."""
+    return {name: getattr(options, name) for name in ARM_OPTIONS if getattr(options, name)}
+
+
+@contextmanager
+def scenario_of(options: argparse.Namespace, *, proposes_limits: bool = True) -> Iterator[str]:
+    """Yield the scenario of a command: the named one, or one that is written for ``--robot`` and removed at the end.
+
+    Parameters
+    ----------
+    options : Namespace
+        The options of the command line, with ``scenario``, ``robot``, ``params_file`` and those about the arm.
+    proposes_limits : bool
+        Whether missing limits are proposed: only where the arm is simulated.
+
+    Raises
+    ------
+    ArmControlError
+        When there is neither a scenario nor a robot.
+    """
+    if options.scenario:
+        yield options.scenario
+        return
+    if not options.robot:
+        raise ArmControlError("name a scenario (`arm_control scenarios` lists them), or an arm with --robot FILE")
+    from arm_control.simulation.own_arm import proposed_limits, write_scenario
+
+    given = file_parameters(options.params_file, "osc")
+    arm = {name: value for name, value in given.items() if name in ArmParameters.types()} | arm_of(options)
+    if proposes_limits and (limits := proposed_limits(options.robot, arm)):
+        arm |= limits
+        print(f"not in the URDF, proposed for this simulation: {_as_options(limits)}; give yours with these options")
+    for name in ("effort_limits", "velocity_limits"):
+        setattr(options, name, arm.get(name, []))
+    start = file_parameters(options.params_file, "simulator").get("initial_position")
+    with TemporaryDirectory(prefix="arm_control_") as folder:
+        yield str(write_scenario(Path(folder), options.robot, arm, None if start is None else np.array(start)))
+
+
+def _as_options(limits: dict[str, list[str]]) -> str:
+    return " ".join(f"--{name.replace('_', '-')} {' '.join(values)}" for name, values in limits.items())
 
 
 def is_xacro_argument(word: str) -> bool:

@@ -6,26 +6,39 @@ import argparse
 from typing import Any
 
 from arm_control.app.commands.argument_types import positive
-from arm_control.app.commands.robot_options import add_xacro_options, robot_of
+from arm_control.app.commands.robot_options import (
+    ARM_OPTIONS,
+    add_arm_options,
+    add_xacro_options,
+    arm_of,
+    robot_of,
+    scenario_of,
+)
 from arm_control.app.run_options import RunOptions
 from arm_control.exceptions import ArmControlError
 from arm_control.simulation.compensation import CHOICES
 from arm_control.simulation.scenario import SIMULATORS, scenario_names
 
-NOT_OPTIONS = ("command", "xacro_args", "package_path")
+NOT_OPTIONS = ("command", "xacro_args", "package_path", *ARM_OPTIONS)
 """Entries of the namespace that are no options of a run."""
 
 
 def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""
     run = commands.add_parser("run", help="run a scenario: simulator, controller and all", description=_run.__doc__)
-    run.add_argument("scenario", help=f"name ({', '.join(scenario_names())}) or path of a YAML file")
+    run.add_argument(
+        "scenario",
+        nargs="?",
+        default="",
+        help=f"name ({', '.join(scenario_names())}) or path of a YAML file; left out: --robot by itself",
+    )
     run.add_argument("--duration", type=positive, default=0.0, metavar="S", help="simulated time [s], then a report")
     run.add_argument("--headless", action="store_true", help="lock step, as fast as possible, without live table")
     run.add_argument("--report", default="", metavar="DIR", help="write pictures and the record there at the end")
     run.add_argument("--bag", default="", metavar="FOLDER", help="record all topics there, as a bag (see replay)")
     run.add_argument("--record", default="", metavar="FILE", help="write the record there, as NumPy arrays (.npz)")
-    run.add_argument("--robot", default="", help="another robot: a name below urdf/, or a URDF or xacro file")
+    run.add_argument("--robot", default="", metavar="FILE", help="a URDF or xacro file, or a name below urdf/")
+    add_arm_options(run)
     add_xacro_options(run)
     run.add_argument(
         "--simulator", default="mujoco", choices=SIMULATORS, help="none: another program publishes the states"
@@ -68,5 +81,9 @@ def _run(options: argparse.Namespace) -> int:
 
         refuse_existing(options.bag)
     options.robot = robot_of(options, options.robot)
-    values = {name: value for name, value in vars(options).items() if name not in NOT_OPTIONS}
-    return run_scenario(RunOptions(**values))
+    title = options.scenario or options.robot
+    is_simulated = options.simulator != "none"
+    options.targets = options.targets and (is_simulated or bool(options.scenario))
+    with scenario_of(options, proposes_limits=is_simulated) as options.scenario:
+        values = {name: value for name, value in vars(options).items() if name not in NOT_OPTIONS}
+        return run_scenario(RunOptions(**values, arm=arm_of(options), title=title))

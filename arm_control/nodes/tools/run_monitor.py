@@ -31,10 +31,14 @@ from arm_control.motion.goals import Target
 from arm_control.nodes.support.polling import poll, polled_subscription
 from arm_control.nodes.support.qos import EVENTS, LATCHED, LATCHED_EVENTS, LOSSLESS
 from arm_control.nodes.support.start_condition import AwaitedCounts
+from arm_control.report.run_figures import HAND_PERIOD
 from arm_control.simulation.recording import Recording
 
 RECORDER_READY = "recorder/ready"
 """Latched topic of a recorder that has subscribed to states and commands."""
+HAND_PERIOD_NS = round(HAND_PERIOD * NANOSECONDS)
+MANY_TARGETS = 1000
+"""Newest targets, among which one that came already is searched."""
 FIGURES = ("position_error", "orientation_error", "condition_number", "saturation", "braking")
 
 
@@ -60,6 +64,8 @@ class MonitorNode(Node):
         Number of messages with other joints or wrong values, by cause; counted by :meth:`recording`.
     started : bool
         Whether this node has started the simulator.
+    hand_ns : int or None
+        Stamp of the state at which the first target for now came, not one of a list [ns]; None without one.
     waits_for_recorder : bool
         Whether a recorder must have subscribed before the simulator is started.
     """
@@ -72,7 +78,9 @@ class MonitorNode(Node):
         self._simulator = simulator
         self._raw_states: deque[bytes] = deque(maxlen=keep)
         self._raw_commands: deque[bytes] = deque(maxlen=keep)
-        self._target_messages: list[PoseStamped] = []
+        self._target_messages: dict[int, PoseStamped] = {}
+        self._known_targets: list[PoseStamped] = []
+        self.hand_ns: int | None = None
         self.figures = dict.fromkeys(FIGURES, math.nan)
         self.diagnostics: dict[str, dict[str, str]] = {}
         self._states = polled_subscription(self, JointState, "joint_states", LOSSLESS, raw=True)
@@ -99,7 +107,7 @@ class MonitorNode(Node):
     @property
     def active_target(self) -> int:
         """Number of the target that is active now, counted from 1; 0 before the first."""
-        return sum(nanoseconds(message.header.stamp) <= self.stamp_ns for message in self._target_messages)
+        return sum(stamp_ns <= self.stamp_ns for stamp_ns in self._target_messages)
 
     @property
     def has_company(self) -> bool:
@@ -122,9 +130,10 @@ class MonitorNode(Node):
     def _targets(self, model: RobotModel) -> tuple[Target, ...]:
         """Targets with valid poses; the others are counted."""
         targets = []
-        for message in self._target_messages:
+        for stamp_ns, message in sorted(self._target_messages.items()):
             try:
-                targets.append(_target(message, model))
+                frame = message.header.frame_id or model.base
+                targets.append(Target(stamp_ns, frame, pose_from_message(message)))
             except InputError as error:
                 self.left_out[f"target_pose: {error}"] += 1
         return tuple(targets)
@@ -150,9 +159,22 @@ class MonitorNode(Node):
                 self.figures[name] = message.data
 
     def _on_target(self, message: PoseStamped) -> None:
-        """Keep a target once: both subscriptions receive a latched one."""
-        if message not in self._target_messages:
-            self._target_messages.append(message)
+        """Keep a target once: both subscriptions receive a latched one.
+
+        One for now replaces those that wait, and those that came less than a period before: a target that is dragged.
+        """
+        if message in self._known_targets:
+            return
+        self._known_targets = [*self._known_targets[-MANY_TARGETS:], message]
+        stamp_ns = nanoseconds(message.header.stamp)
+        if not stamp_ns and self.stamp_ns > 0:
+            stamp_ns = self.stamp_ns
+            begin_ns = self.hand_ns = stamp_ns if self.hand_ns is None else self.hand_ns
+            latest_ns = stamp_ns - HAND_PERIOD_NS
+            self._target_messages = {
+                ns: kept for ns, kept in self._target_messages.items() if ns < begin_ns or ns <= latest_ns
+            }
+        self._target_messages[stamp_ns] = message
 
     def _on_timer(self) -> None:
         """Fetch messages; start the simulator when the controller has its targets and both topics have publishers."""
@@ -194,8 +216,3 @@ def _unpack(raw: deque[bytes]) -> Iterator[tuple[int, JointState]]:
         if stamp_ns != last_ns:
             yield stamp_ns, message
         last_ns = stamp_ns
-
-
-def _target(message: PoseStamped, model: RobotModel) -> Target:
-    frame = message.header.frame_id or model.base
-    return Target(nanoseconds(message.header.stamp), frame, pose_from_message(message))

@@ -1,0 +1,132 @@
+"""Whether an arm can reach a pose, and what is in the way: inverse kinematics within the joints' limits.
+
+    (1)  dq = J^T (J J^T + (m + |e|^2 / 10) 1)^-1 e,   q <- clip(q + dq, q_min, q_max)   damped least squares
+
+    e     scaled error of the pose in the rows that the arm can move   [m]
+    J     scaled Jacobian in the same rows                             [m]
+    m     least damping, :data:`DAMPING`                               [m^2]
+
+The step is repeated from the present posture and from random ones; the nearest result counts. That a pose is out of
+reach is therefore a finding of a search, not a proof.
+
+Source: T. Sugihara, "Solvability-unconcerned inverse kinematics by the Levenberg-Marquardt method", 2011, for (1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from arm_control.control.osc.osc_controller import movable_rows
+from arm_control.control.osc.task import pose_error
+from arm_control.control.osc.task_inertia import scaled_jacobian
+from arm_control.maths.poses import Array, Pose
+from arm_control.model import RobotModel
+
+LENGTH = 0.3
+"""Length that compares metres with radians [m]."""
+DAMPING = 1e-6
+N_STEPS, N_STARTS = 60, 12
+POSITION_TOLERANCE, ORIENTATION_TOLERANCE = 1e-3, np.radians(0.2)
+"""Errors of a pose that counts as reached [m], [rad]."""
+AT_LIMIT = 1e-3
+"""Distance from a limit at which a joint is at it [rad or m]."""
+
+
+@dataclass(frozen=True)
+class Reachability:
+    """The nearest that an arm comes to a pose.
+
+    Attributes
+    ----------
+    q : ndarray, shape (nq,)
+        Posture [rad or m].
+    position_error, orientation_error : float
+        What is left of the way [m], [rad].
+    joints_at_limit : tuple of str
+        Joints at a limit of position in that posture.
+    is_position_reached : bool
+        Whether the position alone can be reached, with another orientation.
+    """
+
+    q: Array
+    position_error: float
+    orientation_error: float
+    joints_at_limit: tuple[str, ...]
+    is_position_reached: bool
+
+    @property
+    def is_reached(self) -> bool:
+        """Whether the pose is reached within the tolerances."""
+        return self.position_error <= POSITION_TOLERANCE and self.orientation_error <= ORIENTATION_TOLERANCE
+
+    def __str__(self) -> str:
+        if self.is_reached:
+            return "within reach"
+        degrees = np.degrees(self.orientation_error)
+        left = f"the hand comes to {1e3 * self.position_error:.0f} mm and {degrees:.0f} degrees of it"
+        at_limit = f", with {', '.join(self.joints_at_limit)} at the limit" if self.joints_at_limit else ""
+        if self.is_position_reached:
+            return f"out of reach with this orientation: {left}{at_limit}"
+        return f"out of reach: {left}{at_limit}"
+
+
+def reachability(model: RobotModel, X_WT: Pose, q: Array) -> Reachability:
+    """Return the nearest that an arm comes to a pose.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    X_WT : Pose
+        The pose, in the world; counted are the rows of the twist that the arm can move.
+    q : ndarray, shape (nq,)
+        Present posture, from which the search starts [rad or m].
+    """
+    tasks = movable_rows(model)
+    rows = sorted(row for task in tasks for row in task)
+    best = _search(model, X_WT, q, rows)
+    error = pose_error(model.pose(best), X_WT, rows)
+    position_error, orientation_error = float(np.linalg.norm(error[:3])), float(np.linalg.norm(error[3:]))
+    margin = np.minimum(best - model.q_min, model.q_max - best)
+    at_limit = tuple(name for name, x in zip(model.joint_names, margin.tolist(), strict=True) if x < AT_LIMIT)
+    linear = [row for row in rows if row < 3]
+    is_position_reached = position_error <= POSITION_TOLERANCE
+    if not is_position_reached and orientation_error > ORIENTATION_TOLERANCE:
+        alone = _search(model, X_WT, q, linear)
+        is_position_reached = float(np.linalg.norm(_error(model, X_WT, alone, linear))) <= POSITION_TOLERANCE
+    return Reachability(best, position_error, orientation_error, at_limit, is_position_reached)
+
+
+def _search(model: RobotModel, X_WT: Pose, q: Array, rows: list[int]) -> Array:
+    """Posture with the least error, shape (nq,) [rad or m]; the search ends with the first that has none."""
+    low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
+    random = low + np.random.default_rng(0).random((N_STARTS, model.nv)) * (high - low)
+    best, least = np.array(q, dtype=float), np.inf
+    for start in (best, *random):
+        posture = _descend(model, X_WT, start, rows)
+        error = float(np.linalg.norm(_error(model, X_WT, posture, rows)))
+        if error < least:
+            best, least = posture, error
+        if least < POSITION_TOLERANCE / 10:
+            break
+    return best
+
+
+def _descend(model: RobotModel, X_WT: Pose, q: Array, rows: list[int]) -> Array:
+    """Equation (1), repeated."""
+    for _ in range(N_STEPS):
+        e = _error(model, X_WT, q, rows)
+        if e @ e < (POSITION_TOLERANCE / 100) ** 2:
+            break
+        J = scaled_jacobian(model.jacobian(q), LENGTH)[rows]
+        step = J.T @ np.linalg.solve(J @ J.T + (DAMPING + e @ e / 10.0) * np.eye(len(rows)), e)  # (1)
+        q = np.clip(q + np.clip(step, -0.5, 0.5), model.q_min, model.q_max)
+    return q
+
+
+def _error(model: RobotModel, X_WT: Pose, q: Array, rows: list[int]) -> Array:
+    """Scaled error of the pose in some rows [m]."""
+    e = pose_error(model.pose(q), X_WT, rows)
+    return np.concatenate([e[:3], LENGTH * e[3:]])[rows]

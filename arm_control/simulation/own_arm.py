@@ -1,0 +1,179 @@
+"""A scenario for any arm: where it starts, targets that it can reach, and limits that its URDF does not state.
+
+The start is a posture in which the hand moves well in all directions and the arm carries its weight easily. Targets
+are poses of postures near it, so that each can be reached. A missing effort limit is ``EFFORT_MARGIN`` times the
+largest torque of the arm's weight at that joint, and what accelerates the joint's own inertia, in simulation only.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from arm_control.control.osc.osc_controller import movable_rows
+from arm_control.control.osc.task_inertia import scaled_jacobian
+from arm_control.maths.poses import Array
+from arm_control.model import RobotModel
+from arm_control.model.arm_parameters import ArmParameters
+from arm_control.model.urdf.description import read_description
+from arm_control.model.urdf.facts import read_facts
+from arm_control.model.urdf.part import choose_part
+from arm_control.model.urdf.xml import read_robot
+from arm_control.motion.target_files import target_entry
+
+N_SAMPLES = 300
+"""Random postures that are looked at."""
+LENGTH = 0.3
+"""Length that compares metres with radians [m]."""
+MIDDLE = 0.8
+"""Share of each joint's range from which postures are drawn."""
+EFFORT_MARGIN = 3.0
+ACCELERATION = 10.0
+"""Acceleration that a proposed effort limit allows beside the weight [rad/s^2 or m/s^2]."""
+LEAST_SHARE = 0.03
+"""Least proposed effort limit, as a share of the largest one."""
+SPEEDS = {"prismatic": 0.5}
+DEFAULT_SPEED = 2.0
+"""Proposed velocity limits [m/s], [rad/s]."""
+N_TARGETS = 5
+STEP = 0.4
+"""Largest way of a joint from the start to a target [rad or m]; a prismatic joint's is a quarter of it."""
+PERIOD = 3.0
+"""Time for each target [s]."""
+
+
+def proposed_limits(robot: str, arm: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return limits for the joints of an arm whose URDF states none.
+
+    Parameters
+    ----------
+    robot : str
+        A robot's name, or a URDF or xacro file.
+    arm : mapping
+        Parameters about the arm, as of :class:`ArmParameters`; their limits are kept.
+
+    Returns
+    -------
+    dict of str to list of str
+        ``effort_limits`` and ``velocity_limits`` as ``'joint:limit'``; without a key where none is missing.
+    """
+    given = ArmParameters.from_mapping(arm)
+    choices, description = given.choices(), read_description(robot)
+    facts = read_facts(read_robot(description))
+    part = choose_part(facts, choices["base"], choices["tip"], None)
+    joints = [joint for joint in facts.joints if joint.name in part.joints and joint.mimic is None]
+    no_effort = [j.name for j in joints if not j.effort and j.name not in choices["effort_limits"]]
+    no_speed = {j.name: j.type for j in joints if not j.velocity and j.name not in choices["velocity_limits"]}
+    if not (no_effort or no_speed):
+        return {}
+    speeds = {name: SPEEDS.get(kind, DEFAULT_SPEED) for name, kind in no_speed.items()}
+    choices["effort_limits"] |= dict.fromkeys(no_effort, 1.0)
+    choices["velocity_limits"] |= speeds
+    model = RobotModel.from_urdf(description, **choices)
+    efforts = dict(zip(model.joint_names, _needed_efforts(model).tolist(), strict=True))
+    limits = {"effort_limits": {name: efforts[name] for name in no_effort}, "velocity_limits": speeds}
+    return {
+        what: [*getattr(given, what), *(f"{name}:{value:.3g}" for name, value in values.items())]
+        for what, values in limits.items()
+        if values
+    }
+
+
+def write_scenario(folder: Path, robot: str, arm: Mapping[str, Any], start: Array | None = None) -> Path:
+    """Write the scenario of an arm, and its targets, into a folder; return the path of the scenario.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder; it exists.
+    robot : str
+        A robot's name, or a URDF or xacro file.
+    arm : mapping
+        Parameters about the arm, as of :class:`ArmParameters`.
+    start : ndarray, shape (nq,), optional
+        Joint positions at the start [rad or m]; by default :func:`start_posture`.
+    """
+    model = ArmParameters.from_mapping(arm).model(read_description(robot))
+    q = start_posture(model) if start is None else start
+    targets = [model.pose(posture) for posture in target_postures(model, q)]
+    content = {
+        "frame": model.base,
+        "period": PERIOD,
+        "position_tolerance": 0.001,
+        "orientation_tolerance": 0.00349,
+        "targets": [target_entry(X, 0.0) for X in targets],
+    }
+    (folder / "targets.yaml").write_text(json.dumps(content))
+    nodes = {
+        "simulator": {"initial_position": q.round(4).tolist()},
+        "dynamics": {},
+        "osc": {"publish_effort_array": False, **arm},
+        "targets": {"file": str(folder / "targets.yaml")},
+    }
+    path = folder / "own_arm.yaml"  # JSON is YAML
+    path.write_text(json.dumps({"description": "An arm by itself.", "robot": robot, "nodes": nodes}))
+    return path
+
+
+def start_posture(model: RobotModel) -> Array:
+    """Return a posture, shape (nq,) [rad or m], in which the hand moves well and the weight is carried easily."""
+    rows = sorted(row for task in movable_rows(model)[:1] for row in task)
+    postures = _postures(model)
+    scores = [_mobility(model, q, rows) * (1.0 - _weight_share(model, q)) for q in postures]
+    return np.asarray(postures[int(np.argmax(scores))]).round(4)
+
+
+def target_postures(model: RobotModel, q: Array) -> list[Array]:
+    """Return postures near another one, in which the hand moves nearly as well; and that one.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    q : ndarray, shape (nq,)
+        The posture [rad or m].
+    """
+    rows = sorted(row for task in movable_rows(model)[:1] for row in task)
+    joints = model.urdf.robot.joint_map
+    steps = np.array([STEP / 4 if joints[name].type == "prismatic" else STEP for name in model.joint_names])
+    shares = np.random.default_rng(1).uniform(-1.0, 1.0, (N_SAMPLES, model.nv))
+    near = [np.clip(q + share * steps, *_middle(model)) for share in shares]
+    least = 0.7 * _mobility(model, q, rows)
+    good = [posture for posture in near if _mobility(model, posture, rows) >= least]
+    return [*(good or near)[: N_TARGETS - 1], q]
+
+
+def _needed_efforts(model: RobotModel) -> Array:
+    """Effort limits [N m or N] with which the arm carries its weight and moves."""
+    postures = _postures(model)
+    weight = np.max([np.abs(model.gravity(q)) for q in postures], axis=0)
+    inertia = np.max([np.diag(model.mass_matrix(q)) for q in postures[:30]], axis=0)
+    efforts = EFFORT_MARGIN * weight + ACCELERATION * inertia
+    return np.maximum(efforts, LEAST_SHARE * efforts.max())
+
+
+def _postures(model: RobotModel) -> Array:
+    low, high = _middle(model)
+    return low + np.random.default_rng(0).random((N_SAMPLES, model.nv)) * (high - low)
+
+
+def _middle(model: RobotModel) -> tuple[Array, Array]:
+    """Ends of the middle part of each joint's range, at most half a turn from zero [rad or m]."""
+    low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
+    centre, half = (low + high) / 2, MIDDLE * (high - low) / 2
+    return centre - half, centre + half
+
+
+def _mobility(model: RobotModel, q: Array, rows: list[int]) -> float:
+    """Least singular value of the scaled Jacobian in some rows [m]."""
+    J = scaled_jacobian(model.jacobian(q), LENGTH)[rows]
+    return float(np.linalg.svd(J, compute_uv=False)[-1])
+
+
+def _weight_share(model: RobotModel, q: Array) -> float:
+    """Largest share of an effort limit that the weight takes, at most 1."""
+    return min(1.0, float(np.max(np.abs(model.gravity(q)) / model.tau_max)))
