@@ -92,12 +92,15 @@ class TwistJog(NamedTuple):
         The link along whose axes it is.
     velocity : ndarray, shape (6,)
         Velocity of the end effector, linear before angular [m/s, rad/s].
+    is_immediate : bool
+        Whether later ones are removed when it is added.
     """
 
     stamp_ns: int
     sent_ns: int
     frame: str
     velocity: Array
+    is_immediate: bool = False
 
 
 class JointJog(NamedTuple):
@@ -111,11 +114,14 @@ class JointJog(NamedTuple):
         Stamp from which their age counts [ns].
     velocity : ndarray, shape (nv,)
         Velocity of each joint [rad/s or m/s].
+    is_immediate : bool
+        Whether later ones are removed when it is added.
     """
 
     stamp_ns: int
     sent_ns: int
     velocity: Array
+    is_immediate: bool = False
 
 
 PoseGoal = Target | PoseMotion | TwistJog
