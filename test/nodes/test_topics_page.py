@@ -30,7 +30,8 @@ MEANING = {
     "effort_in": "joint effort that is to pass",
     "effort_out": "joint effort that has passed",
     "robot_description": "the URDF",
-    "target_pose": "where the end effector is to go; `frame_id` any link, empty: the base; stamp 0: now, instead of those that wait",
+    "target_pose": "where the end effector is to go; `frame_id` any link, empty: the base; stamp 0: now, instead of"
+    " those that wait",
     "target_joint": "where joints are to go",
     "target_twist": "how fast the end effector is to go, until `twist_timeout`; `frame_id` any link, empty: the base",
     "target_velocity": "how fast joints are to go, until `velocity_timeout`; joints without a name stand still",
