@@ -113,6 +113,21 @@ def test_what_it_predicts_comes_to_rest_and_is_forgotten_when_states_come_back(d
     assert driver.process.may_take_model
 
 
+def test_the_first_state_after_a_silence_may_change_the_torque_for_the_time_since_the_last_answer_only(driver: Driver):
+    v = np.full(6, 0.8)
+    for k in range(30):
+        driver.go_on(q=HOME + v * k * 1e-3, v=v)
+    driver.wait(0.05)
+    before = driver.last.tau
+    driver.stamp_ns = round(driver.t * 1e9)
+    for k, waited in enumerate((1e-3, 0.0)):
+        driver.t += waited
+        driver.stamp_ns += MS
+        driver.state(q=HOME + (0.08 + k * 1e-3) * v, v=v)
+        assert np.abs(driver.last.tau - before).max() == pytest.approx(1.0)
+        before = driver.last.tau
+
+
 @pytest.mark.parametrize("stamp_ns", [0, 5 * MS])
 def test_no_stamp_releases_a_brake(driver: Driver, stamp_ns: int):
     driver.go_on(30)
