@@ -12,12 +12,14 @@ from arm_control.app.commands import (
     check_command,
     enable_command,
     faults_command,
+    pose_command,
     record_command,
     replay_command,
     report_command,
     run_command,
     scenarios_command,
     simulate_command,
+    target_command,
     tune_command,
     view_command,
     watch_command,
@@ -30,6 +32,8 @@ from arm_control.model.urdf.xml import printable
 COMMANDS = (
     run_command,
     view_command,
+    target_command,
+    pose_command,
     simulate_command,
     record_command,
     replay_command,
@@ -43,6 +47,7 @@ COMMANDS = (
     cache_command,
 )
 """In the order of ``arm_control --help``."""
+EXAMPLES = "examples:"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -75,7 +80,22 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for module in COMMANDS:
         module.add_command(commands)
+        *_, command = commands.choices.values()
+        command.formatter_class = _HelpFormatter
+        examples = "\n".join([EXAMPLES, *(f"  arm_control {example}" for example in module.EXAMPLES)])
+        command.epilog = "\n\n".join(filter(None, [command.epilog, examples]))
     return parser
+
+
+class _HelpFormatter(argparse.HelpFormatter):
+    """Keeps the lines of the examples."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        paragraphs = text.split("\n\n")
+        return "\n\n".join(
+            part if part.startswith(EXAMPLES) else super(_HelpFormatter, self)._fill_text(part, width, indent)
+            for part in paragraphs
+        )
 
 
 if __name__ == "__main__":

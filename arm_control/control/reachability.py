@@ -1,4 +1,4 @@
-"""Whether an arm can reach a pose, and what is in the way: inverse kinematics within the joints' limits.
+"""Whether an arm can reach a pose: inverse kinematics within the joints' limits; and its progress on the way.
 
     (1)  dq = J^T (J J^T + (m + |e|^2 / 10) 1)^-1 e,   q <- clip(q + dq, q_min, q_max)   damped least squares
 
@@ -32,6 +32,13 @@ POSITION_TOLERANCE, ORIENTATION_TOLERANCE = 1e-3, np.radians(0.2)
 """Errors of a pose that counts as reached [m], [rad]."""
 AT_LIMIT = 1e-3
 """Distance from a limit at which a joint is at it [rad or m]."""
+ON_THE_WAY, REACHED, STOPPED = "on the way", "reached", "stopped"
+STALL_TIME = 1.5
+"""Time without progress after which an arm has stopped [s]."""
+PROGRESS = 0.98
+"""Share of its least error below which an arm makes progress."""
+NEAR = 0.08
+"""Distance of an obstacle that may hold an arm [m]."""
 
 
 @dataclass(frozen=True)
@@ -130,3 +137,79 @@ def _error(model: RobotModel, X_WT: Pose, q: Array, rows: list[int]) -> Array:
     """Scaled error of the pose in some rows [m]."""
     e = pose_error(model.pose(q), X_WT, rows)
     return np.concatenate([e[:3], LENGTH * e[3:]])[rows]
+
+
+# -- the way to a target ---------------------------------------------------------------------------------
+
+
+class Approach:
+    """The way of an arm to a target: whether it is on the way, there, or has stopped before.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    X_WT : Pose
+        The target, in the world.
+
+    Attributes
+    ----------
+    state : str
+        :data:`ON_THE_WAY`, :data:`REACHED` or :data:`STOPPED`.
+    position_error, orientation_error : float
+        What is left in the newest state [m], [rad], in the rows that the arm can move.
+    """
+
+    def __init__(self, model: RobotModel, X_WT: Pose) -> None:
+        self.X_WT = X_WT
+        self.state = ON_THE_WAY
+        self.position_error = self.orientation_error = np.inf
+        self._model = model
+        self._rows = sorted(row for task in movable_rows(model) for row in task)
+        self._least = np.inf
+        self._progress_ns = 0
+        self._reason = ""
+
+    def update(self, stamp_ns: int, q: Array) -> None:
+        """Take a state.
+
+        Parameters
+        ----------
+        stamp_ns : int
+            Its stamp [ns].
+        q : ndarray, shape (nq,)
+            Joint positions [rad or m].
+        """
+        error = pose_error(self._model.pose(q), self.X_WT, self._rows)
+        self.position_error, self.orientation_error = (float(np.linalg.norm(part)) for part in (error[:3], error[3:]))
+        left = self.position_error + LENGTH * self.orientation_error
+        if left < PROGRESS * self._least or stamp_ns < self._progress_ns:
+            self._least, self._progress_ns = left, stamp_ns
+        is_there = self.position_error <= POSITION_TOLERANCE and self.orientation_error <= ORIENTATION_TOLERANCE
+        is_late = stamp_ns - self._progress_ns > STALL_TIME * 1e9
+        self.state = REACHED if is_there else STOPPED if is_late else ON_THE_WAY
+
+    def reason(self, q: Array, nearest_distance: float = np.inf) -> str:
+        """Return why the arm has stopped; computed once.
+
+        Parameters
+        ----------
+        q : ndarray, shape (nq,)
+            Joint positions [rad or m].
+        nearest_distance : float
+            Distance to the nearest obstacle [m].
+        """
+        self._reason = self._reason or self._find_reason(q, nearest_distance)
+        return self._reason
+
+    def _find_reason(self, q: Array, nearest_distance: float) -> str:
+        found = reachability(self._model, self.X_WT, q)
+        if not found.is_reached:
+            return str(found)
+        if nearest_distance < NEAR:
+            return f"within reach, but an obstacle, or the arm itself, is {1e3 * nearest_distance:.0f} mm away"
+        return "within reach, but held: by friction or a payload, at a joint's limit, or by a brake"
+
+    def __str__(self) -> str:
+        left = f"{1e3 * self.position_error:.2f} mm and {np.degrees(self.orientation_error):.2f} degrees left"
+        return f"{self.state}, {left}"

@@ -19,6 +19,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, String
 from visualization_msgs.msg import MarkerArray
 
+from arm_control.control.reachability import REACHED, STOPPED, Approach
 from arm_control.core.parameters import parameter
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
@@ -94,6 +95,7 @@ class ViewerNode(ArmNode[ViewerParameters]):
         self._rounds_alone = 0
         self._shown_gains = ""
         self._has_state = False
+        self._approach: Approach | None = None
         self._runner: PageCommandRunner | None = None
         if self.parameters.control:
             self._runner = PageCommandRunner(self, self.service_clients, self.obstacles, self.page.panel.notify)
@@ -123,6 +125,7 @@ class ViewerNode(ArmNode[ViewerParameters]):
             self.get_logger().warning(note)
         self.q = np.clip(np.zeros(self.model.nq), self.model.q_min, self.model.q_max)
         self.page.set_arm(self.model, parts)
+        self._approach = None
         if first:
             self._goals = PoseGoals(self, lambda: self.now_ns)
         self._goals.on_model()
@@ -253,6 +256,7 @@ class ViewerNode(ArmNode[ViewerParameters]):
         X_WT = self._goals.follower.reference(self.now_ns, self.q).X_WT if self._has_state else X_WE
         page.scene.set_target(X_WT)
         page.panel.show_target(X_WT)
+        self._watch_approach(X_WT)
         page.panel.show_joints(dict(zip(self.model.joint_names, self.q.tolist(), strict=True)), not self.is_alone)
         page.scene.set_obstacles(self.obstacles.obstacles(self.now_ns))
         drawings = {topic: store.drawings(self.now_ns) for topic, store in self._markers.items()}
@@ -264,8 +268,29 @@ class ViewerNode(ArmNode[ViewerParameters]):
             page.plots.draw()
         if self._round % SLOW_ROUNDS == 0:
             page.panel.set_status(self.status())
-            gates = [self._diagnostics.get(name) for name in self.service_clients.gates]
-            page.panel.set_braked(any(map(may_be_braked, gates)))
+            page.panel.set_braked(self._is_braked())
+
+    def _watch_approach(self, X_WT: Pose) -> None:
+        """Follow the way to the target, now and then; a target that moves is a new one."""
+        if self._round % PLOT_ROUNDS or not self._has_state:
+            return
+        if self._approach is None or self._approach.X_WT is not X_WT:
+            self._approach = Approach(self.model, X_WT)
+        self._approach.update(self.now_ns, self.q)
+
+    def _target_line(self) -> Line | None:
+        """Return whether the target is reached, and why not when the arm has stopped before."""
+        from arm_control.viewer.panel import Line
+
+        if self._approach is None or not self._goals.follower.active or self._is_braked():
+            return None
+        if self._approach.state == STOPPED:
+            nearest_distance = self._figures.get("nearest_distance", np.inf)
+            return Line(self._approach.reason(self.q, nearest_distance), 1)
+        return Line("reached" if self._approach.state == REACHED else "on the way")
+
+    def _is_braked(self) -> bool:
+        return any(may_be_braked(self._diagnostics.get(name)) for name in self.service_clients.gates)
 
     def _show_gains(self) -> None:
         clients, panel = self.service_clients, self.page.panel
@@ -290,6 +315,8 @@ class ViewerNode(ArmNode[ViewerParameters]):
         for name in filter(None, dict.fromkeys(names)):
             status = self._diagnostics.get(name, DiagnosticStatus(message="-"))
             lines[name] = Line(*status_line(name, status, self.parameters.control))
+        if target := self._target_line():
+            lines["target"] = target
         return lines
 
     def _pose_of(self, frame: str) -> Pose:

@@ -152,16 +152,26 @@ def make_report(
     -------
     Report
     """
-    period_ns = round(targets.period * 1e9)
     poses, twists = end_effector_motion(recording.q, recording.v, model)
     reaches = []
-    for number, target in enumerate(recording.targets, start=1):
-        begin, end = np.searchsorted(recording.state_stamps, (target.stamp_ns, target.stamp_ns + period_ns))
+    for number, (target, end_ns) in enumerate(zip(recording.targets, _ends(recording, targets), strict=True), start=1):
+        begin, end = np.searchsorted(recording.state_stamps, (target.stamp_ns, end_ns))
         if end < recording.state_stamps.size:
             goal = goal_pose(target, recording, model)
             reaches.append(_reach(number, poses[begin : end + 1], twists[begin : end + 1], goal))
     figures = (*_reach_figures(reaches, targets, osc), *_torque_figures(recording, model, gate))
     return Report(tuple(reaches), figures)
+
+
+def _ends(recording: Recording, targets: TargetList) -> list[int]:
+    """Stamps at which the errors of the targets count: after the period of a list, or before the next one by hand."""
+    period_ns = round(targets.period * 1e9)
+    earliest = [target.stamp_ns + period_ns for target in recording.targets]
+    if targets.targets:
+        return earliest
+    last_ns = int(recording.state_stamps[-1]) if recording.state_stamps.size else 0
+    following = [*(target.stamp_ns for target in recording.targets[1:]), last_ns]
+    return [max(end_ns, next_ns) for end_ns, next_ns in zip(earliest, following, strict=False)]
 
 
 def _reach(number: int, poses: list[Pose], twists: Array, goal: Pose) -> Reach:
@@ -184,7 +194,7 @@ def _reach_figures(reaches: list[Reach], targets: TargetList, osc: OscParameters
     def worst(name: str) -> float:
         return max((getattr(reach, name) for reach in reaches), default=np.inf)
 
-    after = f"{targets.period:g} s after a target was set"
+    after = f"{targets.period:g} s after a target was set" if targets.targets else "when the next target was set"
     degrees = float(np.degrees(targets.orientation_tolerance))
     reached = [
         Figure(f"position error {after}", 1e3 * worst("position_error"), 1e3 * targets.position_tolerance, "mm", True),

@@ -313,3 +313,14 @@ def test_tune_refuses_to_overwrite_and_says_what_went_wrong(
     assert yaml.safe_load(file.read_text())["/**/osc"]["ros__parameters"]["b"] == 1e-05
     assert cli.main(["tune", "save", str(tmp_path / "no" / "gains.yaml")]) == 2
     assert "cannot be written: No such file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("module", cli.COMMANDS, ids=lambda module: module.__name__.rpartition(".")[2])
+def test_the_help_of_every_command_has_examples_that_can_be_typed(module, capsys):
+    name = module.__name__.rpartition(".")[2].removesuffix("_command")
+    assert status(name, "--help") == 0
+    text = capsys.readouterr().out
+    for example in module.EXAMPLES:
+        assert f"\n  arm_control {example}\n" in text
+        words = [word for word in example.split() if ":=" not in word]
+        assert vars(cli._parser().parse_args(words))["command"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -201,6 +202,14 @@ def test_a_run_without_targets_of_its_own_has_figures_too(ur5: RobotModel):
     assert print_summary(options.load(), ur5, record, {}, options, console) == 0
     assert "torque, share of the joint's limit" in written(console)
     assert "no target had its 2 s" in written(console)
+    home, away = (Target(0, "base_link", ur5.pose(np.array(HOME) + angle)) for angle in (0.0, 0.3))
+    later = replace(home, stamp_ns=2 * SECOND + SECOND // 20)
+    for targets, verdict in (
+        ((home,), "\nevery target was reached"),
+        ((away, later), "\nnot every target was reached"),
+    ):
+        assert print_summary(options.load(), ur5, replace(record, targets=targets), {}, options, console) == 0
+        assert verdict in written(console)
 
 
 def test_time_that_started_over_leaves_the_part_since(ur5: RobotModel):

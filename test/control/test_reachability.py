@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from arm_control import Pose, RobotModel, urdf_path
-from arm_control.control.reachability import reachability
+from arm_control.control.reachability import ON_THE_WAY, REACHED, STOPPED, Approach, reachability
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 
@@ -48,3 +48,30 @@ def test_an_orientation_that_limits_forbid_is_said_with_the_joints(tmp_path):
     assert found.joints_at_limit
     assert str(found).startswith("out of reach with this orientation: ")
     assert found.joints_at_limit[-1] in str(found)
+
+
+# -- on the way -----------------------------------------------------------------------------------------
+
+SECOND = 1_000_000_000
+
+
+def test_an_arm_that_comes_nearer_is_on_the_way_until_it_is_there(ur5: RobotModel):
+    approach = Approach(ur5, ur5.pose(HOME))
+    for k in range(10):
+        approach.update(k * SECOND, HOME + 0.3 * 0.7**k)
+        assert approach.state == ON_THE_WAY
+    approach.update(10 * SECOND, HOME + 1e-5)
+    assert approach.state == REACHED
+    assert str(approach).startswith("reached, 0.0")
+
+
+def test_an_arm_that_stays_away_has_stopped_and_the_reason_is_said(ur5: RobotModel):
+    X = ur5.pose(HOME)
+    far, held = Approach(ur5, Pose(X.R, X.p + [1.0, 0.0, 0.0])), Approach(ur5, ur5.pose(HOME + 0.05))
+    for approach in (far, held):
+        for stamp_ns, state in ((0, ON_THE_WAY), (SECOND, ON_THE_WAY), (2 * SECOND, STOPPED), (1, ON_THE_WAY)):
+            approach.update(stamp_ns, HOME)
+            assert approach.state == state
+    assert far.reason(HOME).startswith("out of reach: the hand comes to")
+    assert "an obstacle, or the arm itself, is 20 mm away" in held.reason(HOME, 0.02)
+    assert Approach(ur5, held.X_WT).reason(HOME).startswith("within reach, but held: by friction")

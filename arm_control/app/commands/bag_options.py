@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from arm_control.messages.bags.bag import Bag
     from arm_control.messages.bags.replay_setup import ReplayOptions
 
-ARM_OPTIONS = ("namespace", "scenario", "variant", "params_file", "urdf", "tip", "base")
+ARM_OPTIONS = ("namespace", "scenario", "variant", "params_file", "robot", "tip", "base")
 """Names of the options of :func:`add_arm_options`."""
 
 
@@ -30,7 +30,9 @@ def add_arm_options(parser: argparse.ArgumentParser) -> None:
     arm.add_argument(
         "--params-file", default="", metavar="FILE", help="a ROS parameter file; replaces the recorded values"
     )
-    arm.add_argument("--urdf", default="", metavar="FILE", help="a robot's name, or a URDF or xacro file")
+    arm.add_argument(
+        "--robot", "--urdf", default="", metavar="FILE", help="a URDF or xacro file, or a name below urdf/"
+    )
     add_xacro_options(parser)
     arm.add_argument("--tip", default="", metavar="LINK", help="end of the chain that moved")
     arm.add_argument("--base", default="", metavar="LINK", help="start of the chain")
@@ -51,7 +53,7 @@ def replay_options(options: argparse.Namespace) -> ReplayOptions:
         raise ArmControlError("--scenario and --controller: only one of them is allowed")
     changes = {name: getattr(options, name) for name in ("tip", "base") if getattr(options, name)}
     return ReplayOptions(
-        options.scenario, options.variant, controller, options.params_file, robot_of(options, options.urdf), changes
+        options.scenario, options.variant, controller, options.params_file, robot_of(options, options.robot), changes
     )
 
 

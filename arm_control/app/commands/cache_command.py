@@ -9,6 +9,9 @@ from typing import Any
 
 from arm_control.core.cache import Cache, default_directory
 
+EXAMPLES = ("cache list", "cache clear")
+"""For the help."""
+
 
 def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""

@@ -35,6 +35,13 @@ NAME_WIDTH = 30
 MAX_INDENT = 16
 """Deepest level of the tree with an indent of its own."""
 
+EXAMPLES = (
+    "check my_arm.urdf",
+    "check my_arm.urdf.xacro --trust name:=left",
+    "check my_arm.urdf --tip gripper_link --json",
+)
+"""For the help."""
+
 
 def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""

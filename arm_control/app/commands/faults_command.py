@@ -9,6 +9,9 @@ from typing import Any
 from arm_control.core.files import write_text
 from arm_control.exceptions import ArmControlError
 
+EXAMPLES = ("faults", "faults states --controller osc")
+"""For the help."""
+
 
 def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""

@@ -7,6 +7,9 @@ import os
 import time
 from typing import Any
 
+EXAMPLES = ("record", "record joint_states joint_commands -o my_bag")
+"""For the help."""
+
 
 def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""

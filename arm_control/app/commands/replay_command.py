@@ -31,6 +31,9 @@ MODE_OPTIONS = {
 }
 """Options that each mode of a replay accepts."""
 
+EXAMPLES = ("replay my_bag --offline", "replay my_bag --rate 0.5", "replay my_bag --model")
+"""For the help."""
+
 
 def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""

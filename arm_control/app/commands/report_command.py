@@ -14,6 +14,9 @@ from arm_control.app.commands.bag_options import (
     replay_options,
 )
 
+EXAMPLES = ("report my_bag", "report my_bag --robot my_arm.urdf -o pages")
+"""For the help."""
+
 
 def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""

@@ -62,7 +62,7 @@ def scenario_of(options: argparse.Namespace, *, proposes_limits: bool = True) ->
     Parameters
     ----------
     options : Namespace
-        The options of the command line, with ``scenario``, ``robot``, ``params_file`` and those about the arm.
+        The options of the command line, with ``scenario``, ``robot`` and those about the arm.
     proposes_limits : bool
         Whether missing limits are proposed: only where the arm is simulated.
 
@@ -78,14 +78,15 @@ def scenario_of(options: argparse.Namespace, *, proposes_limits: bool = True) ->
         raise ArmControlError("name a scenario (`arm_control scenarios` lists them), or an arm with --robot FILE")
     from arm_control.simulation.own_arm import proposed_limits, write_scenario
 
-    given = file_parameters(options.params_file, "osc")
+    params_file = getattr(options, "params_file", "")
+    given = file_parameters(params_file, "osc")
     arm = {name: value for name, value in given.items() if name in ArmParameters.types()} | arm_of(options)
     if proposes_limits and (limits := proposed_limits(options.robot, arm)):
         arm |= limits
         print(f"not in the URDF, proposed for this simulation: {_as_options(limits)}; give yours with these options")
     for name in ("effort_limits", "velocity_limits"):
         setattr(options, name, arm.get(name, []))
-    start = file_parameters(options.params_file, "simulator").get("initial_position")
+    start = file_parameters(params_file, "simulator").get("initial_position")
     with TemporaryDirectory(prefix="arm_control_") as folder:
         yield str(write_scenario(Path(folder), options.robot, arm, None if start is None else np.array(start)))
 

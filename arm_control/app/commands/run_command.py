@@ -22,6 +22,13 @@ from arm_control.simulation.scenario import SIMULATORS, scenario_names
 NOT_OPTIONS = ("command", "xacro_args", "package_path", *ARM_OPTIONS)
 """Entries of the namespace that are no options of a run."""
 
+EXAMPLES = (
+    "run ur5_osc --viewer --control",
+    "run --robot my_arm.urdf --viewer --control",
+    "run ur5_star --headless --duration 20 --report pictures",
+)
+"""For the help."""
+
 
 def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""

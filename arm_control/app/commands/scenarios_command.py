@@ -7,6 +7,9 @@ from typing import Any
 
 from arm_control.simulation.scenario import Scenario, scenario_names
 
+EXAMPLES = ("scenarios",)
+"""For the help."""
+
 
 def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from arm_control.app.commands.argument_types import positive
-from arm_control.app.commands.robot_options import add_xacro_options, robot_of
+from arm_control.app.commands.robot_options import add_arm_options, add_xacro_options, robot_of, scenario_of
 from arm_control.core.files import require_writable_folder
+from arm_control.exceptions import ArmControlError
 from arm_control.model.urdf.xml import printable
 from arm_control.simulation.scenario import Scenario
 
@@ -17,11 +18,22 @@ if TYPE_CHECKING:
     from arm_control.simulation.offline import Simulation
     from arm_control.simulation.recording import Trace
 
+EXAMPLES = (
+    "simulate --robot my_arm.urdf",
+    "simulate ur5_obstacle --report pictures",
+    "simulate ur5_osc --variant real",
+)
+"""For the help."""
+
 
 def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""
     simulate = commands.add_parser("simulate", help="run a scenario without ROS", description=_simulate.__doc__)
-    simulate.add_argument("scenario", help="name, or path of a YAML file")
+    simulate.add_argument(
+        "scenario", nargs="?", default="", help="name, or path of a YAML file; left out: --robot by itself"
+    )
+    simulate.add_argument("--robot", default="", metavar="FILE", help="a URDF or xacro file, or a name below urdf/")
+    add_arm_options(simulate)
     add_xacro_options(simulate)
     simulate.add_argument("--variant", action="append", default=[], help="one variant; repeatable; default: all")
     simulate.add_argument("--duration", type=positive, default=0.0, metavar="S", help="simulated time [s]")
@@ -32,11 +44,21 @@ def add_command(commands: Any) -> None:
 
 def _simulate(options: argparse.Namespace) -> int:
     """Simulate every variant of a scenario, and compare. Exit status: 0 when every check of the scenario holds."""
+    if options.scenario:
+        if options.robot:
+            raise ArmControlError("--robot simulates an arm by itself: leave the scenario out")
+        scenario = Scenario.load(options.scenario)
+        return _compare(replace(scenario, robot=robot_of(options, scenario.robot)), options)
+    options.robot = robot_of(options, options.robot)
+    with scenario_of(options) as path:
+        return _compare(replace(Scenario.load(path), name=Path(options.robot.split()[0]).stem), options)
+
+
+def _compare(scenario: Scenario, options: argparse.Namespace) -> int:
+    """Simulate and compare the variants; return the exit status."""
     from arm_control.report.simulation_figures import failures, figures_of, table
     from arm_control.simulation.offline import Simulation
 
-    scenario = Scenario.load(options.scenario)
-    scenario = replace(scenario, robot=robot_of(options, scenario.robot))
     variants = options.variant or tuple(scenario.variants) or ("",)
     _check_outputs(options, scenario, variants)
     traces, figures, failed = {}, {}, []

@@ -10,6 +10,9 @@ from arm_control.core.files import write_text
 from arm_control.exceptions import ArmControlError
 from arm_control.model.urdf.xml import printable
 
+EXAMPLES = ("tune save my_gains.yaml",)
+"""For the help."""
+
 
 def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""

@@ -8,6 +8,9 @@ from typing import Any
 from arm_control.app.commands.robot_options import add_xacro_options, robot_of
 from arm_control.model.urdf.description import read_description
 
+EXAMPLES = ("view ur5", "view my_arm.urdf --tip gripper_link")
+"""For the help."""
+
 
 def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""

@@ -11,6 +11,9 @@ from arm_control.model.urdf.xml import printable
 if TYPE_CHECKING:
     from arm_control.messages.gate_watch import GateReport
 
+EXAMPLES = ("watch", "watch --once")
+"""For the help."""
+
 
 def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""

@@ -14,6 +14,7 @@ from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import parameter_value_to_python
+from rclpy.publisher import Publisher
 from rclpy.qos import QoSProfile
 from std_srvs.srv import SetBool
 
@@ -127,6 +128,20 @@ class CommandLineNode:
             Quality of service, or the depth of the queue.
         """
         self._node.create_subscription(message_type, topic, take, qos)
+
+    def publisher(self, message_type: Any, topic: str, qos: QoSProfile) -> Publisher:
+        """Return a publisher.
+
+        Parameters
+        ----------
+        message_type : type
+            Generated class of the message.
+        topic : str
+            Its name.
+        qos : QoSProfile
+            Quality of service.
+        """
+        return self._node.create_publisher(message_type, topic, qos)
 
     def find_publishers(self, topics: Sequence[str], seconds: float) -> dict[str, list[str]]:
         """Return the full names of the nodes that publish topics, by topic; without topics that nobody publishes.

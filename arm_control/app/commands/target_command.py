@@ -1,0 +1,75 @@
+"""``arm_control target``."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import numpy as np
+
+from arm_control.app.commands.argument_types import positive
+from arm_control.exceptions import InputError
+from arm_control.maths.poses import Array, Pose, rotation_from_quaternion, rotation_from_rpy
+
+BRAKED = "the arm is braked: `arm_control watch --once` says why, `arm_control enable` releases it"
+
+EXAMPLES = ("target 0.4 0.2 0.4", "target 0 0 0.05 --frame tool0", "target 0.4 0 0.3 --rpy 180 0 0")
+"""For the help."""
+
+
+def add_command(commands: Any) -> None:
+    """Add the command to the subparsers of ``arm_control``."""
+    target = commands.add_parser("target", help="send the hand of a running arm somewhere", description=_target.__doc__)
+    for axis in ("x", "y", "z"):
+        target.add_argument(axis, type=float, metavar=axis.upper(), help=f"{axis} of the hand [m]")
+    orientation = target.add_mutually_exclusive_group()
+    orientation.add_argument(
+        "--rpy", nargs=3, type=float, metavar=("ROLL", "PITCH", "YAW"), help="orientation [deg]; default: as it is"
+    )
+    orientation.add_argument("--quat", nargs=4, type=float, metavar=("X", "Y", "Z", "W"), help="orientation")
+    target.add_argument(
+        "--frame", default="", metavar="LINK", help="link in whose frame all this is; default: the base"
+    )
+    target.add_argument("--anyway", action="store_true", help="also when the target seems to be out of reach")
+    target.add_argument("--timeout", type=positive, default=20.0, metavar="S", help="longest time; default: 20 s")
+    target.add_argument("--namespace", default="", help="namespace of the arm")
+    target.set_defaults(
+        command=_target,
+        examples=("target 0.4 0.2 0.4", "target 0 0 0.05 --frame tool0", "target 0.4 0 0.3 --rpy 180 0 0"),
+    )
+
+
+def _target(options: argparse.Namespace) -> int:
+    """Send a target, wait, and say what came of it. Exit status: 0 reached, 1 not reached or out of reach."""
+    from arm_control.control.reachability import REACHED, reachability
+    from arm_control.nodes.tools.arm_client import POSE_CONTROLLERS, ArmClient
+    from arm_control.nodes.tools.command_line_node import CommandLineNode
+
+    with CommandLineNode("arm_control_target") as client:
+        arm = ArmClient(client, options.namespace)
+        if arm.controller.rpartition("/")[2] not in POSE_CONTROLLERS:
+            what = f"{arm.controller} follows joints, not poses" if arm.controller else "no controller is running"
+            raise InputError(f"{what}; nodes that follow a target: {', '.join(POSE_CONTROLLERS)}")
+        X = arm.pose_in(options.frame, Pose(np.eye(3), np.array([options.x, options.y, options.z])))
+        R = _orientation(options)
+        frame = arm.pose_in(options.frame, Pose.identity())
+        X_WT = Pose(arm.model.pose(arm.q).R if R is None else frame.R @ R, X.p)
+        found = reachability(arm.model, X_WT, arm.q)
+        if not found.is_reached and not options.anyway:
+            print(f"not sent: {found}; --anyway sends it")
+            return 1
+        begin_ns = arm.stamp_ns
+        approach = arm.go_to(X_WT, options.timeout)
+        print(f"{approach}, after {(arm.stamp_ns - begin_ns) * 1e-9:.1f} s")
+        if approach.state == REACHED:
+            return 0
+        is_braked = arm.figures.get("braking", 0.0) > 0.0
+        print(BRAKED if is_braked else approach.reason(arm.q, arm.figures.get("nearest_distance", np.inf)))
+        return 1
+
+
+def _orientation(options: argparse.Namespace) -> Array | None:
+    """Rotation matrix of the options; None: the orientation stays."""
+    if options.rpy is not None:
+        return rotation_from_rpy(np.radians(options.rpy))
+    return None if options.quat is None else rotation_from_quaternion(options.quat)
