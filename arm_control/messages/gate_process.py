@@ -131,7 +131,6 @@ class GateProcess:
         self._accepted_ns = -1
         self._history = deque[Moment]()
         self._prediction: StatePrediction | None = None
-        self._was_blind = False
         self._blind_at = 0.0
 
     @property
@@ -247,15 +246,16 @@ class GateProcess:
         self._seen_at = self._clock()
         self._period = state.dt or self._period
         if self._prediction is not None:
-            self._prediction, self._was_blind = None, True
+            self._prediction = None
             self.gate.forget_hold()
 
     def _tick(self, state: Measurement) -> GateAnswer:
         """Answer a state: with the offered command, or without one."""
         now = self._clock()
-        dt = state.dt or (0.0 if self._lock_step or not self._answer else now - self._ticked_at)
-        if self._was_blind:  # it has ticked since the last state
-            dt, self._was_blind = min(dt, now - self._ticked_at), False
+        dt = state.dt
+        if self._answer is not None and not self._lock_step:  # stamps alone do not let the torque change faster
+            elapsed = now - self._ticked_at
+            dt = min(dt or elapsed, max(elapsed, self.gate.period))
         output = self.gate.tick(self._model.evaluate(state.q, state.v), dt)
         self._open, self._answer, self._ticked_at = None, output, now
         self._history.append(Moment(self._seen_at, state, output.tau))
