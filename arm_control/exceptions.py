@@ -8,6 +8,7 @@ what is wrong, what was found and what is allowed.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable
 
 NUMBER = re.compile(r"(?<![\w.])[+-]?(\d[\d.]*(e[+-]?\d+)?|nan|inf)(?!\w)", re.IGNORECASE)
@@ -113,7 +114,7 @@ class MissingExtra(ArmControlError, ImportError):
 
     def __init__(self, module: str, extra: str) -> None:
         self.module, self.extra = module, extra
-        super().__init__(f"'{module}' is not installed: pip install 'arm_control[{extra}]'")
+        super().__init__(f"'{module}' is not installed: {sys.executable} -m pip install 'arm_control[{extra}]'")
 
 
 class BagError(ArmControlError, ValueError):

@@ -10,6 +10,7 @@ from arm_control import __version__
 from arm_control.app.commands import (
     cache_command,
     check_command,
+    completion_command,
     enable_command,
     faults_command,
     pose_command,
@@ -45,9 +46,19 @@ COMMANDS = (
     faults_command,
     tune_command,
     cache_command,
+    completion_command,
 )
 """In the order of ``arm_control --help``."""
 EXAMPLES = "examples:"
+ROS = (
+    "rclpy",
+    *(f"{name}_msgs" for name in ("sensor", "std", "geometry", "trajectory", "visualization", "diagnostic")),
+)
+"""Modules of ROS without which its commands do not start."""
+NO_ROS = (
+    "ROS is not installed here, and this command needs it: source a ROS 2 installation,"
+    f" or {sys.executable} -m pip install 'arm_control[ros]'"
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -64,6 +75,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of the output has closed it
         sys.stdout = None  # type: ignore[assignment]
         return 0
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in ROS:
+            raise
+        print(f"arm_control: {NO_ROS}", file=sys.stderr)
+        return 2
     except ArmControlError as error:
         lines = map(printable, f"arm_control: {error}".split("\n"))
         print("\n".join(lines), file=sys.stderr)

@@ -24,6 +24,7 @@ import yaml
 from arm_control.app.run_options import RunOptions
 from arm_control.core.files import file_parameters
 from arm_control.core.parent_process import PARENT
+from arm_control.exceptions import MissingExtra
 from arm_control.simulation.scenario import Scenario, scenario_names
 
 BRAKING_TIME = 1.5
@@ -311,7 +312,7 @@ def viewer_process(
         Namespace of the nodes; empty for the root.
     """
     if not enabled or find_spec("viser") is None:
-        notes = ["no viewer: 'viser' is not installed: pip install 'arm_control[viewer]'"] if enabled else []
+        notes = [f"no viewer: {MissingExtra('viser', 'viewer')}"] if enabled else []
         yield ViewerProcess(None, lambda: [notes.pop()] if notes else [])
         return
     with tempfile.TemporaryDirectory(prefix="arm_control_") as folder:  # readable by this user only: it has the token

@@ -25,7 +25,8 @@ from arm_control.app.run_options import RunOptions
 from arm_control.exceptions import ArmControlError, NodeDied
 from arm_control.model import RobotModel
 from arm_control.model.arm_parameters import ArmParameters
-from arm_control.model.urdf.description import read_description
+from arm_control.model.urdf.description import find_description, read_description
+from arm_control.model.urdf.packages import add_package_path, folders_near
 from arm_control.nodes.support.environment import check_environment
 from arm_control.nodes.tools.command_line_node import StopRequest
 from arm_control.nodes.tools.run_monitor import MonitorNode
@@ -62,6 +63,7 @@ def run_scenario(options: RunOptions, console: Console | None = None) -> int:
     if not options.cache:
         os.environ["ARM_CONTROL_CACHE"] = "off"  # the nodes inherit it
     model = _model(scenario, options)
+    add_package_path(list(map(str, folders_near(find_description(scenario.robot)[0]))))  # for the viewer's meshes
     check_environment()
     set_ros_defaults()
     with _monitor(scenario.awaited(), options.namespace, scenario.simulator) as (monitor, executor):

@@ -46,9 +46,18 @@ class ArmParameters(Parameters):
             "velocity_limits": _by_joint(self.velocity_limits, "limit"),
         }
 
-    def model(self, description: str) -> RobotModel:
-        """Return the model of the arm in ``description``, the text of a URDF."""
-        return RobotModel.from_urdf(description, backend=self.backend, **self.choices())
+    def model(self, description: str, *, kinematics_only: bool = False) -> RobotModel:
+        """Return the model of an arm.
+
+        Parameters
+        ----------
+        description : str
+            Text of a URDF.
+        kinematics_only : bool
+            Whether masses and limits of effort and velocity may be missing.
+        """
+        choices = {**self.choices(), "kinematics_only": kinematics_only}
+        return RobotModel.from_urdf(description, backend=self.backend, **choices)
 
 
 def _by_joint(entries: Sequence[str], what: str) -> dict[str, float]:

@@ -74,6 +74,7 @@ class ViewerNode(ArmNode[ViewerParameters]):
     """
 
     NICE = 10  # the control loop comes first
+    NEEDS_NO_MASSES = True
 
     def __init__(self) -> None:
         from arm_control.viewer.drawings import MarkerStore

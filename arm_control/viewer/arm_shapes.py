@@ -20,7 +20,7 @@ from arm_control.maths.poses import Array, Pose, rotation_from_rpy, rotation_wit
 from arm_control.maths.shapes import Box, Capsule, Cylinder, Sphere
 from arm_control.model import RobotModel
 from arm_control.model.urdf.capsules import link_capsules
-from arm_control.model.urdf.packages import package_folders
+from arm_control.model.urdf.packages import folders_near, package_folders
 from arm_control.viewer.solids import Mesh, joined, mesh_of
 
 try:
@@ -99,7 +99,7 @@ def mesh_roots(robot_file: Path | None = None) -> list[Path]:
     if coal is not None:
         roots.append(Path(coal.__file__).parents[4] / "share")
     if robot_file is not None:
-        roots += list(robot_file.resolve().parents)[:4]
+        roots += folders_near(robot_file)
     return roots
 
 
@@ -118,18 +118,28 @@ def find_mesh(name: str, roots: Sequence[Path]) -> Path:
     UrdfError
         When there is no such file below the folders, or it is too large.
     """
-    relative = os.path.normpath(name.removeprefix("package://"))
-    if os.path.isabs(relative) or relative.startswith("..") or "://" in name.removeprefix("package://"):
-        raise UrdfError(f"the mesh {name!r} is not drawn: it is outside the folders for meshes")
+    relative = os.path.normpath(name.removeprefix("package://").removeprefix("file://"))
+    outside = UrdfError(f"the mesh {name!r} is not drawn: it is outside the folders for meshes")
+    if "://" in relative or ":/" in name.removeprefix("package://").removeprefix("file://"):
+        raise outside
     places = [root / relative for root in roots]
     if relative.startswith("arm_control" + os.sep):  # a source tree may have any name
         places.append(share_path("urdf").parent / relative.partition(os.sep)[2])
-    file = next((path for path in places if path.is_file()), None)
+    is_plain = not (os.path.isabs(relative) or relative.startswith(".."))
+    allowed = [place for place in places if is_plain or _is_below(place, roots)]
+    if not (allowed or is_plain):
+        raise outside
+    file = next((place for place in allowed if place.is_file()), None)
     if file is None:
         raise UrdfError(f"the mesh {name!r} is not drawn: {NO_FILE}")
     if file.stat().st_size > MAX_FILE_SIZE:
         raise UrdfError(f"the mesh {name!r} is not drawn: it is larger than {MAX_FILE_SIZE} bytes")
     return file
+
+
+def _is_below(place: Path, roots: Sequence[Path]) -> bool:
+    """Whether a place is in one of the folders, with ``..`` and links followed."""
+    return any(place.resolve().is_relative_to(root.resolve()) for root in roots)
 
 
 def _visual_mesh(visual: Any, roots: Sequence[Path]) -> Mesh:

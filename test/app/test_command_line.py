@@ -324,3 +324,34 @@ def test_the_help_of_every_command_has_examples_that_can_be_typed(module, capsys
         assert f"\n  arm_control {example}\n" in text
         words = [word for word in example.split() if ":=" not in word]
         assert vars(cli._parser().parse_args(words))["command"]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("arm_control wat", {"watch"}),
+        ("arm_control run ur5_o", {"ur5_osc", "ur5_obstacle"}),
+        ("arm_control run --sim", {"--simulator"}),
+        ("arm_control run --simulator m", {"mujoco"}),
+        ("arm_control view pan", {"panda"}),
+        ("arm_control run --robot pan", {"panda"}),
+        ("arm_control check my_arm.u", {"my_arm.urdf"}),
+        ("arm_control cache cl", {"clear"}),
+    ],
+)
+def test_the_tab_key_completes(line: str, expected: set[str], in_a_folder: Path, capsys):
+    (in_a_folder / "my_arm.urdf").touch()
+    assert status("completion", "bash") == 0
+    words = line.split()
+    typed = f"COMP_WORDS=({' '.join(words)}); COMP_CWORD={len(words) - 1}; _arm_control; echo ${{COMPREPLY[@]}}"
+    script = capsys.readouterr().out + typed
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) == expected
+
+
+def test_without_ros_a_command_says_how_to_install_it(capsys):
+    program = "import sys; sys.modules['rclpy'] = None; from arm_control.app.cli import main; sys.exit(main(['pose']))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    assert done.stderr.startswith("arm_control: ROS is not installed here, and this command needs it: source a ROS 2")
+    assert "-m pip install 'arm_control[ros]'" in done.stderr

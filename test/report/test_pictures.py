@@ -238,4 +238,7 @@ def test_the_overview_says_how_the_arm_was_drawn(
 def test_without_matplotlib_the_extra_is_named() -> None:
     code = "import sys; sys.modules['matplotlib'] = None; import arm_control.report.pictures"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=REPO, check=False)
-    assert "MissingExtra: 'matplotlib' is not installed: pip install 'arm_control[demo]'" in done.stderr
+    assert (
+        f"MissingExtra: 'matplotlib' is not installed: {sys.executable} -m pip install 'arm_control[demo]'"
+        in done.stderr
+    )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -159,3 +162,39 @@ def test_a_mesh_that_is_too_large_is_not_opened(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr("arm_control.viewer.arm_shapes.MAX_FILE_SIZE", 10)
     with pytest.raises(UrdfError, match="larger than 10 bytes"):
         find_mesh("cube.stl", [tmp_path])
+
+
+@pytest.mark.parametrize(
+    "name", ["../meshes/cube.stl", "meshes/../../meshes/cube.stl", "package://mine/meshes/cube.stl"]
+)
+def test_meshes_beside_the_folder_of_a_urdf_are_found(name: str, tmp_path: Path):
+    (tmp_path / "mine" / "meshes").mkdir(parents=True)
+    (tmp_path / "mine" / "urdf").mkdir()
+    file = tmp_path / "mine" / "meshes" / "cube.stl"
+    file.write_text(CUBE_STL)
+    roots = mesh_roots(tmp_path / "mine" / "urdf" / "arm.urdf")
+    assert find_mesh(name, roots).resolve() == file
+    assert find_mesh(f"file://{file}", roots) == file
+    assert Path("/") not in roots
+
+
+def test_an_arm_without_masses_has_a_page_without_ros(tmp_path: Path):
+    """In a process of its own, in which ROS cannot be imported."""
+    file = tmp_path / "arm.urdf"
+    file.write_text(re.sub(r"<inertial>.*?</inertial>", "", urdf_path("planar2").read_text(), flags=re.DOTALL))
+    program = f"""
+import sys
+sys.modules["rclpy"] = None
+from pathlib import Path
+from arm_control import RobotModel
+from arm_control.viewer.standalone import ArmPage
+view = ArmPage(RobotModel.from_urdf("{file}", kinematics_only=True), Path("{file}"))
+view.page.commands.put("joint", view._model.joint_names[0], 0.5)
+view.page.commands.put("joint", view._model.joint_names[1], float("nan"))
+view.update()
+print(view.page.address, view.q.tolist())
+view.page.close()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("http://127.0.0.1:")
+    assert done.stdout.endswith(" [0.5, 0.0]\n")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from importlib.util import find_spec
 from typing import Any
 
 from arm_control.app.commands.robot_options import add_xacro_options, robot_of
-from arm_control.model.urdf.description import read_description
+from arm_control.model.urdf.description import find_description, read_description
+from arm_control.model.urdf.xml import printable
 
 EXAMPLES = ("view ur5", "view my_arm.urdf --tip gripper_link")
 """For the help."""
@@ -24,12 +26,28 @@ def add_command(commands: Any) -> None:
 
 
 def _view(options: argparse.Namespace) -> int:
-    """Show a robot with sliders for its joints in the browser; publishes joint_states if no other node does."""
+    """Show a robot with sliders for its joints in the browser; with ROS, publish joint_states if no other node does."""
+    robot = robot_of(options, options.robot)
+    description = read_description(robot)  # an error before ROS starts
+    if find_spec("rclpy") is None:
+        _view_without_ros(robot, description, options)
+        return 0
     from arm_control.app.processes import set_ros_defaults
     from arm_control.nodes.viewer import main as run_viewer
 
-    robot = robot_of(options, options.robot)
-    read_description(robot)  # an error before ROS starts
     set_ros_defaults()
     run_viewer({"robot": robot, "control": not options.read_only, "tip": options.tip, "port": options.port})
     return 0
+
+
+def _view_without_ros(robot: str, description: str, options: argparse.Namespace) -> None:
+    """Show the robot until Ctrl-C."""
+    from arm_control.model import RobotModel
+    from arm_control.viewer.standalone import ArmPage
+
+    model = RobotModel.from_urdf(description, tip=options.tip or None, kinematics_only=True)
+    view = ArmPage(model, find_description(robot)[0], options.port)
+    for note in view.notes:
+        print(printable(note))
+    print(f"viewer: {view.page.address}", flush=True)
+    view.run()

@@ -11,6 +11,8 @@ PACKAGE_PATH = "ROS_PACKAGE_PATH"
 """Environment variable with folders of packages; ``--package-path`` adds to it."""
 LEVELS = 6
 """Folders above a file that are searched."""
+MESH_LEVELS = 4
+"""Those of them that are searched for meshes."""
 
 
 def find_package(package: str, near: Path | None = None, roots: Sequence[Path] = ()) -> Path | None:
@@ -36,6 +38,11 @@ def add_package_path(folders: Sequence[str]) -> None:
     known = os.environ.get(PACKAGE_PATH, "")
     paths = [str(Path(folder).resolve()) for folder in folders]
     os.environ[PACKAGE_PATH] = os.pathsep.join(filter(None, [*paths, known]))
+
+
+def folders_near(file: Path) -> list[Path]:
+    """Return the folder of a URDF file and those above it that may have its meshes; not the root of all files."""
+    return [folder for folder in list(file.resolve().parents)[:MESH_LEVELS] if folder != Path(folder.anchor)]
 
 
 def package_folders() -> list[Path]:

@@ -88,6 +88,8 @@ class ArmNode(Node, Generic[P_co]):
     model: RobotModel
     NICE = 0
     """Nice level of its process."""
+    NEEDS_NO_MASSES = False
+    """Whether kinematics are enough for it."""
     ENDS_AT_REST = False
     """Whether a signal asks it to bring the arm to rest first, see :meth:`may_end`."""
 
@@ -250,9 +252,10 @@ class ArmNode(Node, Generic[P_co]):
 
     def take_model(self, description: str) -> None:
         """Build the model of a robot, and tell the node."""
-        model = self.parameters.arm.model(description)
+        model = self.parameters.arm.model(description, kinematics_only=self.NEEDS_NO_MASSES)
         self.parameters = self.resolve_parameters(self.overrides, model)
-        model.prepare("terms", "pose", "frames", progress=False)  # not in the middle of the control loop
+        kernels = () if self.NEEDS_NO_MASSES else ("terms",)
+        model.prepare(*kernels, "pose", "frames", progress=False)  # not in the middle of the control loop
         first, self.ready, self.model = not self.ready, True, model
         self._show_parameters()
         joints = ", ".join(model.joint_names)

@@ -155,7 +155,9 @@ def test_warnings_go_to_the_log_only(
 
 def test_without_the_package_the_extra_is_named(arm: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "xacro", None)
-    with pytest.raises(MissingExtra, match=r"'xacro' is not installed: pip install 'arm_control\[xacro\]'"):
+    with pytest.raises(
+        MissingExtra, match=r"'xacro' is not installed: .*python.* -m pip install 'arm_control\[xacro\]'"
+    ):
         load_urdf(arm)
     (arm.parent / "arm.urdf").write_text("<robot name='a'><link name='base'/></robot>")
     assert load_urdf(arm.parent / "arm.urdf").root == "base"
