@@ -17,12 +17,17 @@ time ``dt`` is stable only while
 
     (5)  k_v lambda_max(M^-1 D) dt < 2
 
-(4) keeps it at 1 and lowers ``k_p`` for that.
+(4) keeps it at 1 and lowers ``k_p`` for that. Friction that is known, of an identified arm, is added by the desired
+speed: the measured one would make a joint at rest tremble.
+
+    (6)  tau += c tanh(v_des / v_s) + b v_des
 
     q, v, a              joint positions, velocities, accelerations   [rad, rad/s, rad/s^2; m if prismatic]
     M, h, g              mass matrix, bias, gravity torque            [kg m^2; N m; N m]
     k_p, k_v             gains of a unit mass                         [1/s^2; 1/s]
     K_p, K_v, D          gains of each joint, its bound of inertia    [N m/rad; N m s/rad; kg m^2]
+    c, b                 ``coulomb_friction``, ``viscous_friction``   [N m; N m s/rad]
+    v_s                  speed below which (6) fades                  [rad/s]
     dt                   time between two states (``period``)         [s]
 
 Sources: B. Siciliano et al., "Robotics: modelling, planning and control", 2009, sections 8.5.1 and 8.5.2.
@@ -44,6 +49,8 @@ from arm_control.motion.references import JointReference
 POSES = 256
 """Number of random poses over which (4) takes its maximum."""
 
+FRICTION_SPEED = 0.02
+"""v_s of (6) [rad/s or m/s]."""
 HELD = 1.0
 """Value of (5) for proposed gains; 2 would be the edge of stability."""
 
@@ -119,6 +126,8 @@ class JointSpaceController:
     def __init__(self, model: RobotModel, parameters: JointParameters) -> None:
         self.parameters = parameters
         self._continuous = np.isinf(model.q_max)
+        self._coulomb, self._viscous = model.coulomb, model.viscous
+        self._has_friction = bool(model.coulomb.any() or model.viscous.any())
         if parameters.law == "pd":
             self.K_p, self.K_v = pd_gains(model, parameters)
 
@@ -143,6 +152,9 @@ class JointSpaceController:
             feedforward, bias = t.M @ reference.a_des, t.h  # (2)
         else:
             feedback, feedforward, bias = self.K_p * e + self.K_v * e_v, np.zeros_like(e), t.g  # (3)
+        if self._has_friction:
+            v_des = reference.v_des
+            feedforward = feedforward + self._coulomb * np.tanh(v_des / FRICTION_SPEED) + self._viscous * v_des  # (6)
         terms = {"feedback": feedback, "feedforward": feedforward, "bias": bias}
         return JointOutput(feedback + feedforward + bias, terms, e)
 

@@ -270,11 +270,11 @@ def parameter_text(node: str, parameters: Sequence[SavedParameter]) -> str:
     lines += [f"/**/{node.rpartition('/')[2]}:", "  ros__parameters:"]
     for one in parameters:
         lines += [f"    # {' '.join(one.text.split())}"] if one.text.strip() else []
-        lines.append(f"    {one.name}: {_yaml(one.value)}")
+        lines.append(f"    {one.name}: {yaml_text(one.value)}")
     return "\n".join(lines) + "\n"
 
 
-def _yaml(value: Any) -> str:
+def yaml_text(value: Any) -> str:
     """A value as ROS reads it back with the same type and to the last bit."""
     if isinstance(value, str):
         return "'" + value.replace("'", "''") + "'"
@@ -283,4 +283,4 @@ def _yaml(value: Any) -> str:
     if isinstance(value, float):
         text = repr(value)
         return text if "." in text else text.replace("e", ".0e")
-    return "[" + ", ".join(map(_yaml, value)) + "]" if isinstance(value, (list, tuple)) else str(value)
+    return "[" + ", ".join(map(yaml_text, value)) + "]" if isinstance(value, (list, tuple)) else str(value)

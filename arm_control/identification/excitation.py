@@ -9,8 +9,8 @@ a first motion, an error of the torque reaches the parameters by
     (3)  cond(Y V) = largest / smallest singular value               V: what any motion can tell
 
 The smallest (3) is looked for by random motions, then by random changes of the best one. Each is stretched to its
-limits of range, speed and acceleration; those that need more torque than allowed, or come too near to the arm itself or
-to the floor, are refused.
+limits of range, speed and acceleration; one that needs more torque than allowed, or comes too near to the arm itself or
+to the floor, is made smaller, or refused.
 
     q, c, A, B    position, centre, amplitudes      [rad or m]
 
@@ -39,6 +39,8 @@ SAMPLES = 160
 """States of a period in which (3), torque and distances are computed."""
 SMALLEST_SHARE = 1e-7
 """Singular values below this share of the largest belong to what no motion can tell."""
+SHRUNK, N_SHRUNK = 0.75, 6
+"""Factor of the amplitudes of a motion that is not allowed, and sizes that are tried."""
 FIRST_STEP, SHRINKING = 0.5, 0.97
 """Size of random changes relative to the amplitudes, and its factor after each refused one."""
 
@@ -152,13 +154,23 @@ class _Candidates:
         stretch = 1.0 / np.maximum(np.max(uses, axis=0), 1e-9)
         return _Shape(c, A * stretch, B * stretch)
 
-    def condition(self, shape: _Shape) -> float:
-        """Equation (3); infinite for a motion that is refused."""
+    def shrunk(self, shape: _Shape) -> _Shape | None:
+        """Return the motion around the same centre, as small as it must be to be allowed; None where it never is."""
+        for share in SHRUNK ** np.arange(N_SHRUNK):
+            smaller = _Shape(shape.c, share * shape.A, share * shape.B)
+            if self._is_allowed(smaller):
+                return smaller
+        return None
+
+    def _is_allowed(self, shape: _Shape) -> bool:
         q, v, a = shape.motion(self._t, self._p.period)
         tau = self._torque(q, v, a, np.zeros((SAMPLES, 6)))["tau"]
-        if (np.abs(tau) > self._p.torque_share * self._model.tau_max).any() or not all(map(self._is_free, q)):
-            return np.inf
-        Y = self._regressor(q, v, a)
+        is_weak = bool((np.abs(tau) <= self._p.torque_share * self._model.tau_max).all())
+        return is_weak and all(map(self._is_free, q))
+
+    def condition(self, shape: _Shape) -> float:
+        """Equation (3)."""
+        Y = self._regressor(*shape.motion(self._t, self._p.period))
         if self._basis is None:
             size = np.linalg.norm(Y, axis=0)
             unit = 1.0 / np.where(size > 0.0, size, 1.0)
@@ -210,9 +222,9 @@ def excite(
     best, lowest, size = candidates.draw(), np.inf, FIRST_STEP
     for trial in progress_bar(range(parameters.trials), title):
         is_local = trial >= parameters.trials // 3 and np.isfinite(lowest)
-        shape = candidates.changed(best, size) if is_local else candidates.draw()
-        condition = candidates.condition(shape)
-        if condition < lowest:
+        shape = candidates.shrunk(candidates.changed(best, size) if is_local else candidates.draw())
+        condition = np.inf if shape is None else candidates.condition(shape)
+        if shape is not None and condition < lowest:
             best, lowest = shape, condition
         elif is_local:
             size *= SHRINKING

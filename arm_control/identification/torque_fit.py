@@ -15,17 +15,19 @@ tell less than their number: with the autocorrelation rho_l of joint j's errors,
     (3)  s_j^2 = mean e_j^2 (1 + 2 sum_l rho_l)           sum over lags until rho_l falls below 0.1
     (4)  standard errors: roots of the diagonal of (1/2 d^2 E / dz^2)^-1
 
-d_i is so large that it decides only what the recording does not tell; such a number has a standard error near d_i and
-is not identified. A joint's windows in which it rests or turns round do not count for it: friction at rest is any
-torque.
+s_j is at least BEST of the joint's torque: no motor is that much like (1), and a joint that seems to be would bend the
+parameters of all others. d_i is so large that it decides only what the recording does not tell; such a number has a
+standard error near d_i and is not identified. A joint's windows in which it rests, turns round or is slow do not count
+for it: friction at rest is any torque, and just above it more than c (Stribeck).
 
 An effort that is no torque (motor current, other units, another sign) is k_j tau_j. With the scale k_j fitted, the
-whole right side of (1) but the model's part is in units of the effort.
+whole right side of (1) but the model's part is in units of the effort. Friction, which opposes motion, tells the sign
+of k_j, which I, c and b must have, too.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -40,11 +42,14 @@ MOTOR = ("rotor inertia", "Coulomb friction", "viscous friction", "offset")
 N_MOTOR = len(MOTOR)
 WEAK = 10.0
 """d_i of the motors: this many times the torque of the recording would be theirs."""
-SLOW, STILL = 0.1, 0.01
+BEST = 0.001
+"""Least s_j, as a share of the joint's torque."""
+SLOW, STILL = 0.2, 0.01
 """A window counts for a joint above this share of its speed, and above this speed [rad/s or m/s]."""
 BLOCKS, HELD_OUT = 20, 4
 """The recording has so many blocks; each HELD_OUT-th is held out."""
-ITERATIONS = 30
+ROUNDS, ITERATIONS = 4, 30
+"""Estimates of s_j, and steps for each at most."""
 FEWEST_ROWS = 20
 """Windows that count for some joint, without which there is nothing to fit."""
 
@@ -158,9 +163,11 @@ def fit_torque(
     if used.sum(axis=0).max(initial=0) < FEWEST_ROWS:
         raise InputError(f"no joint moves for {FEWEST_ROWS} windows: the recording tells nothing about its motors")
     z, noise = problem.start, np.maximum(problem.y[~is_held_out].var(axis=0), 1e-18)
-    for _ in range(3):
+    for k in range(ROUNDS):
         z = _minimum(problem, used, noise, z)
-        noise = _noise(problem.errors(z), used, noise)
+        noise = np.maximum(_noise(problem.errors(z), used, noise), (BEST * sizes) ** 2)
+        if fits_scale and k == 0:
+            problem = _with_signs(problem, z, rows.tau.shape[1])
     z_errors = _standard_errors(problem, used, noise, z)
     n = rows.tau.shape[1]
     fitted = problem.A @ problem.coefficients(z) + (rows.tau - problem.y)
@@ -234,6 +241,18 @@ def _problem(rows: TorqueRows, bodies: BodyParameters, sizes: Array, *, is_whole
     )
 
 
+def _with_signs(problem: _Problem, z: Array, n: int) -> _Problem:
+    """The problem with I, c, b and k of each joint of the sign of its friction c."""
+    is_positive = z[: N_MOTOR * n].reshape(n, N_MOTOR)[:, 1] >= 0.0
+    low, high = np.where(is_positive, 0.0, -np.inf), np.where(is_positive, np.inf, 0.0)
+    free = np.full(n, np.inf)
+    return replace(
+        problem,
+        low=np.concatenate([np.stack([low, low, low, -free], axis=1).ravel(), low]),
+        high=np.concatenate([np.stack([high, high, high, free], axis=1).ravel(), high]),
+    )
+
+
 def _held_out(t: Array) -> Array:
     """Windows in each HELD_OUT-th block; their neighbours overlap by half a window."""
     block = np.floor(BLOCKS * (t - t[0]) / max(t[-1] - t[0], 1e-9))
@@ -249,6 +268,7 @@ def _minimum(problem: _Problem, used: Array, noise: Array, z: Array) -> Array:
         k, d = problem.coefficients(z), z - problem.start
         return float(k @ (N @ k) - 2.0 * (r @ k) + weight @ (d * d))
 
+    z = np.clip(z, problem.low, problem.high)
     for _ in range(ITERATIONS):
         k, D = problem.coefficients(z), problem.jacobian(z)
         H = D.T @ N @ D + np.diag(weight)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,12 +17,15 @@ from arm_control.maths.poses import Array
 from arm_control.model.quantities import reference
 from arm_control.model.tree import GRAVITY, Tree, build_tree
 from arm_control.model.urdf.facts import Facts, read_facts
+from arm_control.model.urdf.inertial_changes import with_payload
 from arm_control.model.urdf.load import Urdf, load_urdf
 from arm_control.model.urdf.part import Part, choose_part
 from arm_control.model.urdf.select import select
 from arm_control.model.urdf.warnings import find_warnings
 from arm_control.model.urdf.xml import read_robot
 
+PerJoint: TypeAlias = Mapping[str, float] | Sequence[float] | float
+"""A number for each joint: by name, in the order of the joints, or one for all."""
 N_POSTURES = 9
 """Postures in which the mass matrix is checked."""
 
@@ -43,6 +46,8 @@ class Arm:
         Position limits [rad or m]; infinite for continuous joints.
     v_max, tau_max : ndarray, shape (n,)
         Limits of speed [rad/s or m/s] and effort [N m or N].
+    coulomb, viscous : ndarray, shape (n,)
+        Friction of the joints [N m or N], [N m s/rad or N s/m].
     has_dynamics : bool
         Whether masses and these limits count; false for kinematics alone.
     warnings : tuple of str
@@ -56,6 +61,8 @@ class Arm:
     q_max: Array
     v_max: Array
     tau_max: Array
+    coulomb: Array
+    viscous: Array
     has_dynamics: bool = True
     warnings: tuple[str, ...] = ()
 
@@ -74,7 +81,11 @@ def describe(
     tip: str | None = None,
     joints: Sequence[str] | str | None = None,
     locked: Mapping[str, float] | None = None,
-    armature: Mapping[str, float] | Sequence[float] | float = 0.0,
+    armature: PerJoint = 0.0,
+    coulomb_friction: PerJoint = 0.0,
+    viscous_friction: PerJoint = 0.0,
+    payload_mass: float = 0.0,
+    payload_centre: Sequence[float] = (0.0, 0.0, 0.0),
     gravity: npt.ArrayLike = GRAVITY,
     effort_limits: Mapping[str, float] | None = None,
     velocity_limits: Mapping[str, float] | None = None,
@@ -89,6 +100,8 @@ def describe(
     ----------
     source, base, tip, joints, locked, armature, gravity, effort_limits, velocity_limits, xacro_args
         As for :meth:`arm_control.RobotModel.from_urdf`.
+    coulomb_friction, viscous_friction, payload_mass, payload_centre
+        Likewise.
     package_path, strict, kinematics_only
         Likewise.
     """
@@ -110,10 +123,13 @@ def describe(
         raise FrameNotFound(tip, urdf.robot.link_map)
     if not urdf.chain(tip):
         raise ModelError(f"no joint moves '{tip}'; allowed as the tip: a link below a movable joint")
+    urdf = with_payload(urdf, tip, payload_mass, payload_centre)
     names = [name for name in urdf.movable_joints if urdf.robot.joint_map[name].mimic is None]
     rotors = _per_joint(armature, names, "armature")
     tree = build_tree(urdf, tip, rotors, selection.R_root_base.T @ _gravity(gravity))
-    arm = Arm(urdf, tip, tree, *_limits(urdf, names), not kinematics_only, warnings)
+    coulomb = _per_joint(coulomb_friction, names, "coulomb_friction")
+    viscous = _per_joint(viscous_friction, names, "viscous_friction")
+    arm = Arm(urdf, tip, tree, *_limits(urdf, names), coulomb, viscous, not kinematics_only, warnings)
     if arm.has_dynamics:
         _refuse_massless(arm)
     return arm
@@ -173,7 +189,7 @@ def _postures(arm: Arm) -> Iterator[Array]:
         yield low + share * (high - low)
 
 
-def _per_joint(values: Mapping[str, float] | Sequence[float] | float, names: Sequence[str], quantity: str) -> Array:
+def _per_joint(values: PerJoint, names: Sequence[str], quantity: str) -> Array:
     """A number per joint from a mapping by name, a sequence or one number for all; not negative."""
     if isinstance(values, Mapping):
         for name in values:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from arm_control.core.files import file_parameters
 from arm_control.core.parameters import Parameters, parameter
 from arm_control.exceptions import ParameterError
 from arm_control.model import RobotModel
@@ -22,6 +23,14 @@ class ArmParameters(Parameters):
     )
     backend: str = parameter("auto", "back end that computes the model: auto, llvm, python or pinocchio")
     armature: tuple[float, ...] = parameter((), "rotor inertia per joint; empty: none", unit="kg m^2", lower=0.0)
+    coulomb_friction: tuple[float, ...] = parameter(
+        (), "Coulomb friction per joint, as identified; empty: none is known", unit="N m or N", lower=0.0
+    )
+    viscous_friction: tuple[float, ...] = parameter(
+        (), "viscous friction per joint, as identified; empty: none is known", unit="N m s/rad or N s/m", lower=0.0
+    )
+    payload_mass: float = parameter(0.0, "point mass that the tip carries", unit="kg", lower=0.0)
+    payload_centre: tuple[float, ...] = parameter((0.0, 0.0, 0.0), "its place in the frame of the tip", unit="m")
     effort_limits: tuple[str, ...] = parameter(
         (), "effort limits [N m] that replace or supply those of the URDF, as 'joint:limit'"
     )
@@ -42,6 +51,10 @@ class ArmParameters(Parameters):
             "tip": self.tip or None,
             "locked": _by_joint(self.locked_joints, "position"),
             "armature": self.armature or 0.0,
+            "coulomb_friction": self.coulomb_friction or 0.0,
+            "viscous_friction": self.viscous_friction or 0.0,
+            "payload_mass": self.payload_mass,
+            "payload_centre": self.payload_centre,
             "effort_limits": _by_joint(self.effort_limits, "limit"),
             "velocity_limits": _by_joint(self.velocity_limits, "limit"),
         }
@@ -58,6 +71,22 @@ class ArmParameters(Parameters):
         """
         choices = {**self.choices(), "kinematics_only": kinematics_only}
         return RobotModel.from_urdf(description, backend=self.backend, **choices)
+
+
+def arm_values_in(path: str, nodes: Sequence[str]) -> dict[str, Any]:
+    """Return what a ROS parameter file says about the arm.
+
+    Parameters
+    ----------
+    path : str
+        The file; an empty path has no values.
+    nodes : sequence of str
+        Nodes whose parameters count; those of later ones take precedence.
+    """
+    values: dict[str, Any] = {}
+    for node in nodes:
+        values |= file_parameters(path, node)
+    return {name: value for name, value in values.items() if name in ArmParameters.types()}
 
 
 def _by_joint(entries: Sequence[str], what: str) -> dict[str, float]:

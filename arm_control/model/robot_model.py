@@ -60,6 +60,8 @@ class RobotModel:
         Limits of velocity [rad/s or m/s] and effort [N m or N].
     armature : ndarray, shape (nv,)
         Inertia of the motors' rotors seen at the joints [kg m^2 or kg], part of M.
+    coulomb, viscous : ndarray, shape (nv,)
+        Friction of the joints [N m or N], [N m s/rad or N s/m]; no part of M or h.
     gravity_W : ndarray, shape (3,)
         Acceleration of free fall in the world frame [m/s^2].
     tree : Tree
@@ -80,6 +82,7 @@ class RobotModel:
         self.nq = self.nv = arm.tree.n
         self.q_min, self.q_max, self.v_max, self.tau_max = arm.q_min, arm.q_max, arm.v_max, arm.tau_max
         self.armature, self.gravity_W = arm.tree.armature, arm.tree.gravity
+        self.coulomb, self.viscous = arm.coulomb, arm.viscous
         self.warnings = arm.warnings
         self.mass = float(sum(body.inertia.m for body in arm.tree.bodies))
         self._identity, self._cache = arm.identity, Cache(default_directory()) if cache is None else cache
@@ -107,6 +110,10 @@ class RobotModel:
             Where the other joints are [rad or m]; 0 by default.
         armature : mapping by joint name, sequence (nv,) or float
             Rotor inertia seen at the joint [kg m^2 or kg].
+        coulomb_friction, viscous_friction : mapping by joint name, sequence (nv,) or float
+            Friction of the joints, for laws that compensate it [N m or N], [N m s/rad or N s/m].
+        payload_mass, payload_centre : float, sequence (3,)
+            A point mass at the tip [kg], and its place in the tip's frame [m].
         gravity : array_like, shape (3,)
             Acceleration of free fall in the frame of the root link [m/s^2].
         effort_limits, velocity_limits : mapping of str to float, optional

@@ -1,12 +1,13 @@
 """Inverse dynamics of a recording: the torque of the recorded motion by the model, beside the recorded effort.
 
     (1)  v(t + s) ~ v + a s        fitted to the recorded velocities within WINDOW of each state, least squares
-    (2)  tau = M(q) a + h(q, v)    with that a and v
+    (2)  tau = M(q) a + h(q, v) + c sign(v) + b v    with that a and v
     (3)  g(q)                      the part of gravity
 
 A recording holds no accelerations, so (1) computes them: a line through the velocities in a window filters their
-noise, and all motion faster than about the window. Without recorded velocities, they are slopes of the positions. The
-effort of many arms is motor current, not torque: then only its correlation with the model's torque has a meaning.
+noise, and all motion faster than about the window. Without recorded velocities, they are slopes of the positions. c and
+b are the friction of an identified arm (``coulomb_friction``, ``viscous_friction``), else 0. The effort of many arms is
+motor current, not torque: then only its correlation with the model's torque has a meaning.
 """
 
 from __future__ import annotations
@@ -76,6 +77,7 @@ def inverse_dynamics(series: JointSeries, model: RobotModel) -> Dynamics:
         v = fitted(t, q)[1]
     v, a = fitted(t, v)
     tau = np.array([model.inverse_dynamics(*state) for state in zip(q, v, a, strict=True)])
+    tau += model.coulomb * np.sign(v) + model.viscous * v
     gravity = np.array([model.gravity(row) for row in q])
     return Dynamics(t, tau, gravity, series.of(model, "effort"), a)
 
@@ -133,14 +135,15 @@ def summary(dynamics: Dynamics, model: RobotModel) -> list[tuple[str, ...]]:
         Names of the joints.
     """
     rows: list[tuple[str, ...]] = [
-        ("joint", "effort rms", "model rms", "difference", "correlation", "with gravity"),
+        ("joint", "effort rms", "model rms", "difference", "correlation", "with gravity", "R^2"),
     ]
     for i, name in enumerate(model.joint_names):
         known = np.isfinite(dynamics.effort[:, i])
         effort, tau, gravity = (x[known, i] for x in (dynamics.effort, dynamics.tau, dynamics.gravity))
         sizes = [f"{_rms(x):.4g}" for x in (effort, tau, tau - effort)]
         correlations = [f"{correlation(x, effort):.3f}" for x in (tau, gravity)]
-        rows.append((name, *(cell.replace("nan", "-") for cell in sizes + correlations)))
+        share = f"{explained(effort, tau):.3f}"
+        rows.append((name, *(cell.replace("nan", "-") for cell in [*sizes, *correlations, share])))
     return rows
 
 
@@ -157,6 +160,18 @@ def correlation(x: Array, y: Array) -> float:
     x, y = x - np.mean(x), y - np.mean(y)
     scale = float(np.linalg.norm(x) * np.linalg.norm(y))
     return float(x @ y) / scale if scale > 1e-12 else float("nan")
+
+
+def explained(x: Array, y: Array) -> float:
+    """Return R^2, the share of the variance of a series that another one explains; NaN where it is constant.
+
+    Parameters
+    ----------
+    x, y : ndarray, shape (n,)
+        The series, and the other one.
+    """
+    variance = float(np.var(x)) if len(x) else 0.0
+    return 1.0 - float(np.mean((x - y) ** 2)) / variance if variance > 1e-24 else float("nan")
 
 
 def _rms(x: Array) -> float:

@@ -49,6 +49,22 @@ def test_the_feedforward_alone_is_the_inverse_dynamics(ur5: RobotModel, states: 
         assert not output.terms["feedback"].any()
 
 
+@pytest.mark.parametrize("law", ["computed_torque", "pd"])
+def test_known_friction_is_added_by_the_desired_speed(law: str, ur5: RobotModel, load_robot, states: States):
+    """The measured speed does not count, so that noise at rest moves nothing."""
+    rubbing = load_robot("ur5", coulomb_friction=[3.0] * 6, viscous_friction=2.0)
+    parameters = JointParameters(law=law)
+    v_des = np.array([0.5, -0.5, 0.0, 1.0, -1.0, 0.0])
+    for q, v in states(ur5, 2):
+        reference = JointReference(q, v_des, 0.0 * q)
+        tau, smooth = (
+            JointSpaceController(model, parameters).tick(model.evaluate(q, v), reference) for model in (rubbing, ur5)
+        )
+        expected = 3.0 * np.sign(v_des) + 2.0 * v_des
+        np.testing.assert_allclose(tau.tau - smooth.tau, expected, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(sum(tau.terms.values()), tau.tau)
+
+
 def test_pd_is_a_spring_a_damper_and_gravity(ur5: RobotModel, states: States):
     K_p, K_v = np.arange(1.0, 7.0), np.arange(7.0, 1.0, -1.0)
     p = JointParameters(law="pd", stiffness=tuple(K_p), damping=tuple(K_v))

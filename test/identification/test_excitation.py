@@ -7,7 +7,7 @@ import pytest
 
 from arm_control import RobotModel
 from arm_control.exceptions import InputError
-from arm_control.identification.excitation import ExcitationParameters, excite
+from arm_control.identification.excitation import N_SHRUNK, ExcitationParameters, excite
 from arm_control.motion.joint_trajectory import JointTrajectory, Waypoints
 from arm_control.motion.references import JointReference
 
@@ -57,7 +57,7 @@ def test_motions_that_are_not_free_or_too_strong_are_refused(ur5: RobotModel):
 
     with pytest.raises(InputError, match="none of 3 motions"):
         excite(ur5, p, never)
-    assert len(asked) == 3
+    assert len(asked) == 3 * N_SHRUNK
     with pytest.raises(InputError, match="none of 3 motions"):
         excite(ur5, p.replace(torque_share=0.01), always)
     with pytest.raises(InputError, match="posture has 2 numbers, the arm 6 joints"):
@@ -69,3 +69,13 @@ def test_without_a_posture_the_motion_stays_within_the_range(panda: RobotModel):
     q = excite(panda, p, always).points.qs
     middle, reach = 0.5 * (panda.q_min + panda.q_max), 0.5 * (panda.q_max - panda.q_min)
     assert (np.abs(q - middle) <= 0.61 * reach).all()
+
+
+def test_a_motion_is_made_smaller_until_it_is_free(ur5: RobotModel):
+    p = ExcitationParameters(posture=POSTURE, trials=3)
+
+    def is_near(q: np.ndarray) -> bool:
+        return bool(np.abs(q - POSTURE).max() < 0.6)
+
+    q = excite(ur5, p, is_near).points.qs
+    assert 0.3 < np.abs(q - POSTURE).max() < 0.6

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from arm_control.app.commands.robot_options import add_xacro_options, robot_of
-from arm_control.core.files import file_parameters, urdf_path
+from arm_control.core.files import urdf_path
 from arm_control.exceptions import FrameNotFound, InputError, ModelError, UrdfError
 from arm_control.model.arm import describe
-from arm_control.model.arm_parameters import ArmParameters
+from arm_control.model.arm_parameters import ArmParameters, arm_values_in
 from arm_control.model.urdf.description import split_arguments
 from arm_control.model.urdf.facts import Facts, JointFacts, LinkFacts, read_facts
 from arm_control.model.urdf.load import read_source
@@ -85,10 +85,7 @@ def _check(options: argparse.Namespace) -> int:
 
 def _choices(options: argparse.Namespace) -> dict[str, Any]:
     """Return what parameter file and options say about the arm; the options take precedence."""
-    values: dict[str, Any] = {}
-    for node in CONTROLLERS:
-        values |= file_parameters(options.params_file, node)
-    values = {name: value for name, value in values.items() if name in ArmParameters.types()}
+    values = arm_values_in(options.params_file, CONTROLLERS)
     for name in ("effort_limits", "velocity_limits"):
         values[name] = [*values.get(name, []), *getattr(options, name)]
     choices = ArmParameters.from_mapping(values, where=options.params_file or "check").choices()

@@ -13,7 +13,7 @@ from arm_control.core.files import file_parameters
 from arm_control.exceptions import BagError
 from arm_control.messages.bags.bag import Bag
 from arm_control.model import RobotModel
-from arm_control.model.arm_parameters import ArmParameters
+from arm_control.model.arm_parameters import ArmParameters, arm_values_in
 from arm_control.model.urdf.description import read_description
 from arm_control.simulation.scenario import CONTROLLERS, Scenario, scenario_names
 from arm_control.simulation.scenario_control import arm_and_parameters
@@ -142,7 +142,9 @@ def arm_of(bag: Bag, options: ReplayOptions, names: Sequence[str]) -> RobotModel
     description = description_in(bag, options.urdf)
     if not description:
         raise BagError(f"{bag.path} has no robot_description of {', '.join(names)}: --urdf FILE is needed")
-    return ArmParameters.from_mapping(options.changes).model(description)
+    return ArmParameters.from_mapping({**arm_values_in(options.params_file, CONTROLLERS), **options.changes}).model(
+        description
+    )
 
 
 def _recorded_parameters(bag: Bag, text: str) -> dict[str, dict[str, Any]]:

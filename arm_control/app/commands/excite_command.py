@@ -1,0 +1,117 @@
+"""``arm_control excite``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from arm_control.app.commands.robot_options import add_xacro_options, robot_of
+from arm_control.core.files import write_text
+from arm_control.exceptions import ArmControlError
+from arm_control.identification.excitation import Excitation, ExcitationParameters
+from arm_control.model.urdf.description import read_description
+
+if TYPE_CHECKING:
+    from arm_control.identification.excitation import IsFree
+    from arm_control.model import RobotModel
+
+CONTROLLERS = ("ilqr", "joint", "osc")
+"""Nodes whose parameters about the arm count."""
+MARGIN, FLOOR_MARGIN = 0.03, 0.001
+"""Distances that links keep from each other, and from the floor [m]."""
+
+
+def add_command(commands: Any) -> None:
+    """Add the command to the subparsers of ``arm_control``."""
+    parser = commands.add_parser("excite", help="a trajectory to identify an arm with", description=_run.__doc__)
+    parser.add_argument("robot", help="a robot's name, or a URDF or xacro file")
+    add_xacro_options(parser)
+    parser.add_argument("-o", "--output", default="excitation.yaml", metavar="FILE", help="the trajectory to write")
+    parser.add_argument("--tip", default="", metavar="LINK", help="end of the chain that moves")
+    parser.add_argument("--base", default="", metavar="LINK", help="start of the chain")
+    parser.add_argument("--params-file", default="", metavar="FILE", help="a ROS parameter file, as for run")
+    parser.add_argument("--floor", type=float, metavar="Z", help="height that the moving links stay above [m]")
+    parser.add_argument("--force", action="store_true", help="overwrite an existing file")
+    for name, default in ExcitationParameters().values().items():
+        spec, option = ExcitationParameters.spec(name), f"--{name.replace('_', '-')}"
+        if isinstance(default, tuple):
+            parser.add_argument(option, type=float, nargs="+", default=(), metavar="Q", help=f"{spec}")
+        else:
+            parser.add_argument(option, type=type(default), default=default, metavar="X", help=f"{spec} ({default})")
+    parser.set_defaults(command=_run)
+
+
+def _run(options: argparse.Namespace) -> int:
+    """Write a joint trajectory from which friction, rotors, payload and links can be told; node joint follows it.
+
+    It keeps the limits of the joints and stays clear of the arm itself, not of anything else: see it in a simulation
+    first.
+    """
+    from arm_control.identification.excitation import excite
+    from arm_control.model.arm_parameters import ArmParameters, arm_values_in
+
+    path = Path(options.output)
+    if path.exists() and not options.force:
+        raise ArmControlError(f"{path} exists already: choose another name, or --force to overwrite it")
+    robot = robot_of(options, options.robot)
+    ends = {name: getattr(options, name) for name in ("tip", "base") if getattr(options, name)}
+    values = {**arm_values_in(options.params_file, CONTROLLERS), **ends}
+    model = ArmParameters.from_mapping(values, where=options.params_file or "excite").model(read_description(robot))
+    chosen = {name: getattr(options, name) for name in ExcitationParameters.types()}
+    motion = excite(
+        model, ExcitationParameters.from_mapping(chosen, where="excite"), _is_free(model, options.floor), ""
+    )
+    write_text(path, _trajectory_text(motion, model, robot))
+    shares = zip(model.joint_names, motion.speed_share, motion.torque_share, strict=True)
+    print(f"condition number of the regressor {motion.condition:.0f}\n")
+    from arm_control.report.figures import text_table
+
+    rows = [
+        ("joint", "speed", "torque"),
+        *((name, f"{100 * v:.0f} %", f"{100 * tau:.0f} %") for name, v, tau in shares),
+    ]
+    print(f"{text_table(rows)}\n\nwrote {path}")
+    return 0
+
+
+def _is_free(model: RobotModel, floor: float | None) -> IsFree:
+    """Whether a posture is clear of the arm itself, and of a floor."""
+    import numpy as np
+
+    from arm_control.control.avoidance.obstacles import Obstacle
+    from arm_control.control.avoidance.proximity import Proximity
+    from arm_control.maths.poses import Array, Pose
+    from arm_control.maths.shapes import Box
+
+    proximity = Proximity(model)
+    ground = (
+        () if floor is None else (Obstacle(Box((20.0, 20.0, 2.0)), Pose(np.eye(3), np.array([0.0, 0.0, floor - 1.0]))),)
+    )
+
+    def is_free(q: Array) -> bool:
+        pairs = proximity.near(q, ground, FLOOR_MARGIN, MARGIN)
+        counts = [own or model.tree.frames[a].body > 0 for (a, _), own in zip(pairs.names, pairs.is_self, strict=True)]
+        return not any(counts)
+
+    return is_free
+
+
+def _trajectory_text(motion: Excitation, model: RobotModel, robot: str) -> str:
+    """A file for :func:`arm_control.motion.target_files.load_trajectory`."""
+    from arm_control.core.parameters import yaml_text
+
+    points = motion.points
+    lines = [
+        f"description: An exciting motion; condition number of the regressor {motion.condition:.0f}.",
+        f"robot: {yaml_text(robot)}",
+        f"joints: {yaml_text(model.joint_names)}",
+        "points:",
+    ]
+    rows = (points.qs, points.vs, points.as_)
+    for k, time in enumerate(points.times.tolist()):
+        lines.append(f"  - time: {yaml_text(time)}")
+        for name, values in zip(("positions", "velocities", "accelerations"), rows, strict=True):
+            if values is not None:
+                lines.append(f"    {name}: {yaml_text(values[k].round(9).tolist())}")
+    return "\n".join(lines) + "\n"

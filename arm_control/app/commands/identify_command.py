@@ -1,0 +1,96 @@
+"""``arm_control identify``."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from arm_control.app.commands.argument_types import positive
+from arm_control.app.commands.bag_options import (
+    add_arm_options,
+    add_bag_argument,
+    open_bag,
+    print_unread,
+    replay_options,
+)
+from arm_control.core.files import require_writable_folder, write_text
+
+if TYPE_CHECKING:
+    from arm_control.identification.identify import Identified
+    from arm_control.model import RobotModel
+
+
+def add_command(commands: Any) -> None:
+    """Add the command to the subparsers of ``arm_control``."""
+    parser = commands.add_parser("identify", help="friction, rotors and payload from a bag", description=_run.__doc__)
+    add_bag_argument(parser)
+    parser.add_argument("-o", "--output", default="", metavar="DIR", help="folder to write; default: BAG_identified")
+    parser.add_argument("--topic", default="joint_states", help="topic of the joint states")
+    parser.add_argument("--window", type=positive, default=0.2, metavar="S", help="torque is averaged over so much")
+    kinds = parser.add_mutually_exclusive_group()
+    kinds.add_argument("--no-payload", action="store_true", help="the arm is known to carry nothing")
+    kinds.add_argument("--inertias", action="store_true", help="all links, too, in place of a payload")
+    kinds.add_argument("--effort-scale", action="store_true", help="the effort is no torque (motor current)")
+    add_arm_options(parser)
+    parser.set_defaults(command=_run)
+
+
+def _run(options: argparse.Namespace) -> int:
+    """Find friction, rotor inertia, offset and payload of an arm that moves in a bag; write parameters and a picture.
+
+    Numbers have standard errors. R^2 is that of a part of the recording that was held out, while the joint moves.
+    """
+    from arm_control.identification.identify import LINKS, NOTHING, PAYLOAD, identify
+    from arm_control.messages.bags.bag import joint_series, require_states
+    from arm_control.messages.bags.replay_setup import arm_of
+    from arm_control.report.identification_report import recorded_motion
+
+    folder = Path(options.output or _beside(Path(options.bag)))
+    require_writable_folder(folder)
+    bag = open_bag(options)
+    series = require_states(joint_series(bag, options.topic), options.topic, bag).increasing()
+    bodies = LINKS if options.inertias else NOTHING if options.no_payload or options.effort_scale else PAYLOAD
+    arm = replay_options(options)
+    unloaded = replace(arm, changes={**arm.changes, "payload_mass": 0.0}) if bodies == PAYLOAD else arm
+    model = arm_of(bag, unloaded, series.names)
+    motion = recorded_motion(series, model)
+    identified = identify(model, motion, bodies, fits_scale=options.effort_scale, half=0.5 * options.window)
+    _print(identified, model)
+    _write(identified, model, folder)
+    print_unread(bag)
+    return 0
+
+
+def _beside(bag: Path) -> Path:
+    bag = bag if bag.name not in ("", "..") else bag.resolve()
+    return bag.with_name(f"{bag.stem if bag.is_file() else bag.name}_identified")
+
+
+def _print(identified: Identified, model: RobotModel) -> None:
+    from arm_control.report.figures import text_table
+    from arm_control.report.identification_report import identification_table, notes_on
+
+    fit = identified.fit
+    print(f"{len(fit.t)} windows, of which {fit.is_held_out.sum()} were held out\n")
+    print(text_table(identification_table(identified, model)))
+    print("\n".join(["", *notes_on(identified, model)]))
+
+
+def _write(identified: Identified, model: RobotModel, folder: Path) -> None:
+    from arm_control.identification.identify import LINKS, identified_urdf
+    from arm_control.report.identification_report import identified_file
+    from arm_control.report.pictures.identification_chart import draw_identification
+
+    picture = folder / "identification.png"
+    draw_identification(picture, identified.fit, model, "[as recorded]" if identified.has_scale else "[N m]")
+    written = [picture]
+    if not identified.has_scale:
+        written.append(folder / "identified.yaml")
+        write_text(written[-1], identified_file(identified, model))
+    if identified.bodies == LINKS:
+        written.append(folder / "identified.urdf")
+        write_text(written[-1], identified_urdf(model, identified))
+    for path in written:
+        print(f"wrote {path}")

@@ -1,0 +1,169 @@
+"""Identification of an arm from a recording: what is searched for, and what is written down of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from arm_control.core.parameters import SavedParameter
+from arm_control.exceptions import InputError
+from arm_control.identification.body_parameters import LinkInertias, NoBodies, PointMass
+from arm_control.identification.momentum_regressor import N_PARAMETERS, inertia_of, own_frame
+from arm_control.identification.torque_fit import TorqueFit, fit_torque
+from arm_control.identification.torque_rows import JointRecording, torque_rows
+from arm_control.maths.poses import Array
+from arm_control.model import RobotModel
+from arm_control.model.spatial_vectors import Inertia
+from arm_control.model.urdf.inertial_changes import with_inertias
+
+HALF = 0.1
+"""Half of a window [s]."""
+PAYLOAD, LINKS, NOTHING = "payload", "links", "nothing"
+BODIES = (PAYLOAD, LINKS, NOTHING)
+"""What may be searched for among the inertias."""
+SIGNIFICANT = 2.0
+"""A payload whose mass is fewer standard errors than this is none."""
+
+
+@dataclass(frozen=True)
+class Identified:
+    """An identified arm.
+
+    Attributes
+    ----------
+    fit : TorqueFit
+        Motors and bodies, and what they explain.
+    bodies : str
+        One of :data:`BODIES`.
+    has_scale : bool
+        Whether the effort is no torque.
+    """
+
+    fit: TorqueFit
+    bodies: str
+    has_scale: bool
+
+
+class Payload(NamedTuple):
+    """A payload: mass [kg], centre of mass in the tip's frame (3,) [m], and their standard errors."""
+
+    mass: float
+    centre: Array
+    mass_error: float
+    centre_errors: Array
+
+
+def identify(
+    model: RobotModel,
+    recording: JointRecording,
+    bodies: str = PAYLOAD,
+    *,
+    fits_scale: bool = False,
+    half: float = HALF,
+) -> Identified:
+    """Identify the motors of an arm, and a payload or its links.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm by its URDF.
+    recording : JointRecording
+        Its motion and torque.
+    bodies : str
+        One of :data:`BODIES`. A payload that is not significant is left out.
+    fits_scale : bool
+        Whether the effort is no torque; then the inertias are those of the URDF.
+    half : float
+        Half of a window [s].
+
+    Raises
+    ------
+    InputError
+        When the recording is too short, no joint moves, or bodies and a scale are both searched for.
+    """
+    if fits_scale and bodies != NOTHING:
+        raise InputError(f"an effort of unknown scale tells no masses: {bodies} cannot be identified from it")
+    if bodies == LINKS:
+        links = LinkInertias([body.inertia for body in model.tree.bodies])
+        frames = [own_frame(i) for i in range(len(model.tree.bodies))]
+        return Identified(fit_torque(torque_rows(model, recording, frames, half), links, is_whole=True), bodies, False)
+    if bodies == PAYLOAD:
+        fit = fit_torque(torque_rows(model, recording, [model.tree.tip], half), PointMass())
+        if fit.x[0] > SIGNIFICANT * fit.x_errors[0]:
+            return Identified(fit, bodies, False)
+    rows = torque_rows(model, recording, [], half)
+    return Identified(fit_torque(rows, NoBodies(), fits_scale=fits_scale), NOTHING, fits_scale)
+
+
+def payload_of(identified: Identified) -> Payload | None:
+    """Return the payload; None where there is none."""
+    fit = identified.fit
+    if identified.bodies != PAYLOAD:
+        return None
+    return Payload(float(fit.x[0]), fit.x[1:], float(fit.x_errors[0]), fit.x_errors[1:])
+
+
+def links_of(identified: Identified) -> list[Inertia]:
+    """Return the identified inertia of each body, in its own frame; none where they were not searched for."""
+    if identified.bodies != LINKS:
+        return []
+    return [inertia_of(parameters) for parameters in identified.fit.bodies.reshape(-1, N_PARAMETERS)]
+
+
+def identified_urdf(model: RobotModel, identified: Identified) -> str:
+    """Return the URDF of the arm with the identified links.
+
+    Each body's inertia is that of the link that its joint carries; links fixed to it have none.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    identified : Identified
+        Its links.
+    """
+    carriers = [model.urdf.robot.joint_map[body.name].child for body in model.tree.bodies]
+    inertias = {name: Inertia.zero() for name, frame in model.tree.frames.items() if frame.body >= 0}
+    for link, inertia in zip(carriers, links_of(identified), strict=True):
+        inertias[link] = inertia.in_parent(model.tree.frames[link].X_BF.inverse())
+    return with_inertias(model.urdf, inertias).text
+
+
+def parameters_of_arm(model: RobotModel, identified: Identified) -> list[SavedParameter]:
+    """Return parameters of all nodes of the arm; what was not identified is as in the model.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm before.
+    identified : Identified
+        What is known of it now.
+    """
+    fit = identified.fit
+    before = np.stack([model.armature, model.coulomb, model.viscous], axis=1)
+    motor = np.where(fit.is_identified[:, :3], fit.motor[:, :3], before)
+    rotors, coulomb, viscous = ([_rounded(x) for x in column] for column in motor.T)
+    parameters = [
+        SavedParameter("armature", rotors, f"rotor inertia [kg m^2 or kg] of {', '.join(model.joint_names)}"),
+        SavedParameter("coulomb_friction", coulomb, "[N m or N]"),
+        SavedParameter("viscous_friction", viscous, "[N m s/rad or N s/m]"),
+    ]
+    payload = payload_of(identified)
+    if payload is not None:
+        centre = [_rounded(x) for x in payload.centre]
+        parameters.append(SavedParameter("payload_mass", _rounded(payload.mass), "[kg]"))
+        parameters.append(SavedParameter("payload_centre", centre, f"in the frame of {model.tip} [m]"))
+    return parameters
+
+
+def parameters_of_plant(parameters: list[SavedParameter]) -> list[SavedParameter]:
+    """Return parameters of the simulator, so that the simulated arm has the friction of the real one."""
+    names = {"coulomb_friction": "plant.coulomb", "viscous_friction": "plant.viscous"}
+    return [SavedParameter(names[one.name], one.value, one.text) for one in parameters if one.name in names]
+
+
+def _rounded(x: float) -> float:
+    """Five significant digits: more than any recording tells."""
+    return float(f"{x:.5g}")

@@ -1,0 +1,126 @@
+"""What an identification found, as a table, and as a parameter file that every node takes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from arm_control.core.parameters import SavedParameter, yaml_text
+from arm_control.exceptions import BagError
+from arm_control.identification.identify import (
+    LINKS,
+    Identified,
+    links_of,
+    parameters_of_arm,
+    parameters_of_plant,
+    payload_of,
+)
+from arm_control.identification.torque_fit import MOTOR
+from arm_control.identification.torque_rows import JointRecording
+from arm_control.messages.bags.bag import JointSeries
+from arm_control.model import RobotModel
+from arm_control.report.inverse_dynamics import fitted
+
+POOR = 0.5
+"""A fit that explains less of a joint's torque is named."""
+
+
+def recorded_motion(series: JointSeries, model: RobotModel) -> JointRecording:
+    """Return the states of a series that have an effort; without velocities, those of the positions.
+
+    Parameters
+    ----------
+    series : JointSeries
+        Joint states with increasing times.
+    model : RobotModel
+        The arm.
+
+    Raises
+    ------
+    BagError
+        When joints of the model are missing, or there is no effort.
+    """
+    q, v, tau = (series.of(model, field) for field in ("position", "velocity", "effort"))
+    known = np.isfinite(tau).all(axis=1) & np.isfinite(q).all(axis=1)
+    if not known.any():
+        raise BagError("the recording has no effort of all joints of the arm: nothing can be identified")
+    t, q, v, tau = series.t[known], q[known], v[known], tau[known]
+    return JointRecording(t, q, fitted(t, q)[1] if np.isnan(v).any() else v, tau)
+
+
+def identification_table(identified: Identified, model: RobotModel) -> list[tuple[str, ...]]:
+    """Return a table, its head first, with a row per joint.
+
+    Parameters
+    ----------
+    identified : Identified
+        Result of an identification.
+    model : RobotModel
+        Names of the joints.
+    """
+    fit = identified.fit
+    scale_head = ("effort per torque",) if identified.has_scale else ()
+    rows: list[tuple[str, ...]] = [("joint", *scale_head, *MOTOR, "R^2 model", "R^2 fit")]
+    for i, name in enumerate(model.joint_names):
+        scale = (_measured(fit.scale[i], fit.scale_errors[i]),) if identified.has_scale else ()
+        values = zip(fit.motor[i], fit.motor_errors[i], fit.is_identified[i], strict=True)
+        motor = (_measured(x, error) if is_known else "-" for x, error, is_known in values)
+        shares = (f"{share:.3f}".replace("nan", "-") for share in (fit.r2_model[i], fit.r2[i]))
+        rows.append((name, *scale, *motor, *shares))
+    return rows
+
+
+def notes_on(identified: Identified, model: RobotModel) -> list[str]:
+    """Return sentences beside the table: payload, links, and what to doubt.
+
+    Parameters
+    ----------
+    identified : Identified
+        Result of an identification.
+    model : RobotModel
+        The arm.
+    """
+    fit, notes = identified.fit, []
+    if (payload := payload_of(identified)) is not None:
+        centre = ", ".join(map(_measured, payload.centre, payload.centre_errors))
+        notes.append(f"payload {_measured(payload.mass, payload.mass_error)} kg at ({centre}) m in {model.tip}")
+    for body, link in zip(model.tree.bodies, links_of(identified), strict=identified.bodies == LINKS):
+        notes.append(f"{body.name} carries {link.m:.4g} kg; {body.inertia.m:.4g} kg by the URDF")
+    if identified.has_scale:
+        notes.append("the effort is no torque: friction, inertia and offset are in its units")
+    poor = [name for name, share in zip(model.joint_names, fit.r2, strict=True) if share < POOR]
+    if poor:
+        hint = "" if identified.has_scale else "; --effort-scale where the effort is no torque"
+        notes.append(f"the fit explains less than {100 * POOR:.0f} % of the effort of {', '.join(poor)}{hint}")
+    resting = [name for name, is_known in zip(model.joint_names, fit.is_identified, strict=True) if not is_known.all()]
+    if resting:
+        notes.append(f"the recording does not tell all of {', '.join(resting)}: '-'")
+    return notes
+
+
+def identified_file(identified: Identified, model: RobotModel) -> str:
+    """Return a ROS parameter file for all nodes of the arm.
+
+    Parameters
+    ----------
+    identified : Identified
+        Result of an identification, of torques.
+    model : RobotModel
+        The arm before.
+    """
+    parameters = parameters_of_arm(model, identified)
+    lines = ["# An identified arm; --params-file takes it.", *_section("/**", parameters)]
+    lines.append("# A simulated arm has this friction, too.")
+    return "\n".join([*lines, *_section("/**/simulator", parameters_of_plant(parameters))]) + "\n"
+
+
+def _section(node: str, parameters: list[SavedParameter]) -> list[str]:
+    entries = [f"    {one.name}: {yaml_text(one.value)}  # {one.text}" for one in parameters]
+    return [f"{node}:", "  ros__parameters:", *entries]
+
+
+def _measured(x: float, error: float) -> str:
+    """A number with its standard error, to two digits of the error."""
+    if not error > 0.0:
+        return f"{x:.4g}"
+    digits = max(0, 1 - int(np.floor(np.log10(error))))
+    return f"{x:.{digits}f} ± {error:.{digits}f}"
