@@ -7,24 +7,19 @@ stands between their torque and an actuator is in :mod:`arm_control.control.loop
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from arm_control.control.joint_space import JointParameters, JointSpaceController
 from arm_control.control.osc.compiled_osc import CompiledOsc
 from arm_control.control.osc.osc_controller import OscOutput
 from arm_control.control.osc.task import pose_error
 from arm_control.control.osc.tuning import OscTuning
-from arm_control.core.parameters import Parameters, group
 from arm_control.exceptions import ArmControlError, InputError
 from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel, Terms
-from arm_control.motion.goals import Goal, GoalQueue, JointGoal, JointJog, PoseGoal, TwistJog
+from arm_control.motion.goals import Goal, JointGoal, JointJog, PoseGoal, TwistJog
 from arm_control.motion.jogging import JogLimits
-from arm_control.motion.joint_follower import FollowingParameters, JointFollower
-from arm_control.motion.joint_trajectory import Waypoints
 from arm_control.motion.pose_follower import PoseFollower
 from arm_control.planning.receding import PlanFollower, RecedingParameters
 from arm_control.planning.worker import PlannerClient
@@ -32,14 +27,6 @@ from arm_control.planning.worker import PlannerClient
 PLANNER_DIED = "the planner has died"
 JOGGING_SHARE = 0.5
 """Share of the acceleration limit that jogging may ask for; the rest is for the feedback."""
-
-
-@dataclass(frozen=True)
-class JointControlParameters(Parameters):
-    """Joint space control: its law, and how it follows trajectories."""
-
-    law: JointParameters = group(JointParameters)
-    following: FollowingParameters = group(FollowingParameters)
 
 
 class Measurement(NamedTuple):
@@ -190,103 +177,6 @@ class OscController:
         reference = self._follower.reference(measurement.stamp_ns, measurement.q)
         output = self._law.tick(measurement.q, measurement.v, reference, tau_dist)
         return LawOutput(output.state, output.tau, lambda: output.terms, reference.X_WT, lambda: _osc_figures(output))
-
-
-class JointController:
-    """Joint space control along trajectories (:mod:`arm_control.control.joint_space`).
-
-    Parameters
-    ----------
-    model : RobotModel
-        The arm.
-    parameters : JointControlParameters
-        Gains and tolerances.
-    goals : GoalQueue, optional
-        The goals; by default none.
-
-    Attributes
-    ----------
-    follower : JointFollower
-        How the newest trajectory goes.
-    """
-
-    has_schedule = True
-
-    def __init__(
-        self, model: RobotModel, parameters: JointControlParameters, goals: GoalQueue[JointGoal] | None = None
-    ) -> None:
-        self._model = model
-        self._goals: GoalQueue[JointGoal] = GoalQueue() if goals is None else goals
-        self._goal: JointGoal | None = None
-        self._jogs: GoalQueue[JointJog] = GoalQueue(capacity=1000)
-        self._has_run = False
-        self.follower = JointFollower(model, parameters.following, np.zeros(model.nq))
-        self.configure(parameters)
-
-    @property
-    def scales_with_inertia(self) -> bool:
-        """Whether the law is computed torque; the gains of PD are those of the joints."""
-        return self._law.parameters.law == "computed_torque"
-
-    def configure(self, parameters: JointControlParameters) -> None:
-        """Take other parameters; they act from the next tick on."""
-        self._following = parameters.following
-        self._law = JointSpaceController(self._model, parameters.law)
-        self.follower.parameters = parameters.following
-
-    def add(self, goal: Goal) -> None:
-        """See :class:`Controller`."""
-        if isinstance(goal, JointJog):
-            self._jogs.add(goal)
-        elif isinstance(goal, JointGoal):
-            self._goals.add(goal)
-        else:
-            raise InputError("joint space control follows joints, not poses")
-
-    def restart(self, q: Array) -> None:
-        """See :class:`Controller`."""
-        self._goal = None
-        if self._has_run:  # velocities of before mean nothing any more
-            self._jogs = GoalQueue(capacity=1000)
-        self._has_run = True
-        self._hold(q)
-
-    def tick(self, measurement: Measurement, is_braked: bool, tau_dist: Array | None) -> LawOutput:
-        """See :class:`Controller`."""
-        if is_braked:
-            self._hold(measurement.q)
-        refused = self._start_due_goal(measurement.stamp_ns)
-        self._follow_due_jog(measurement.stamp_ns)
-        reference = self.follower.tick(measurement.stamp_ns, measurement.q)
-        terms = self._model.evaluate(measurement.q, measurement.v)
-        output = self._law.tick(terms, reference)
-        X_WT = self._model.pose(reference.q_des)
-        figures = {"joint_error": float(abs(output.error).max())}
-        return LawOutput(terms, output.tau, lambda: output.terms, X_WT, lambda: figures, refused=refused)
-
-    def _hold(self, q: Array) -> None:
-        self.follower = JointFollower(self._model, self._following, q)
-
-    def _start_due_goal(self, stamp_ns: int) -> ArmControlError | None:
-        """Start the goal that has become due; return why it cannot be followed."""
-        goal = self._goals.active(stamp_ns)
-        if goal is None or goal is self._goal:
-            return None
-        self._goal = goal
-        try:
-            if isinstance(goal.destination, Waypoints):
-                self.follower.follow(goal.destination, stamp_ns)
-            else:
-                self.follower.go_to(goal.destination, stamp_ns)
-        except ArmControlError as error:
-            return error
-        return None
-
-    def _follow_due_jog(self, stamp_ns: int) -> None:
-        """Follow the velocity that has become due, if it is newer than the goal."""
-        jog = self._jogs.active(stamp_ns)
-        if jog is not None and (self._goal is None or jog.stamp_ns > self._goal.stamp_ns):
-            self.follower.jog(jog, stamp_ns)
 
 
 class IlqrController:

@@ -18,14 +18,13 @@ from arm_control.control.avoidance.obstacles import Obstacle
 from arm_control.control.controllers import (
     Controller,
     IlqrController,
-    JointController,
-    JointControlParameters,
     LawOutput,
     Measurement,
     OscController,
 )
 from arm_control.control.disturbance_observer import DisturbanceObserver, ObserverParameters
 from arm_control.control.effort_gate import EffortGate, GateOutput, GateParameters, GateState
+from arm_control.control.joint_controller import JointController, JointControlParameters
 from arm_control.control.osc.tuning import OscTuning
 from arm_control.core.parameters import Parameters, group
 from arm_control.core.time import NANOSECONDS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
@@ -61,6 +62,22 @@ class PoseMotion:
         object.__setattr__(self, "trajectory", PoseTrajectory(self.points))
 
 
+class JointTolerances(NamedTuple):
+    """Tolerances of one trajectory: 0 stands for that of the parameters, less than 0 for no limit.
+
+    Attributes
+    ----------
+    path, goal : ndarray, shape (nv,)
+        Largest error of each joint, on the way and at the end [rad or m].
+    goal_time : float
+        Time after the end within which the goal must be reached [s].
+    """
+
+    path: Array
+    goal: Array
+    goal_time: float
+
+
 class JointGoal(NamedTuple):
     """A goal of the joints.
 
@@ -72,11 +89,17 @@ class JointGoal(NamedTuple):
         Points to pass, or joint positions to reach [rad or m].
     is_immediate : bool
         Whether goals that wait are removed when it is added.
+    tolerances : JointTolerances or None
+        Tolerances of this goal; None: those of the parameters.
+    is_single : bool
+        Whether it does not act again when time starts over.
     """
 
     stamp_ns: int
     destination: Waypoints | Array
     is_immediate: bool = False
+    tolerances: JointTolerances | None = None
+    is_single: bool = False
 
 
 class TwistJog(NamedTuple):
@@ -178,6 +201,11 @@ class GoalQueue(Generic[G]):
         self._goals[i:end] = [goal]
         self._stamps[i:end] = [goal.stamp_ns]
         del self._goals[: -self._capacity], self._stamps[: -self._capacity]
+
+    def discard(self, is_out: Callable[[G], bool]) -> None:
+        """Remove the goals for which a function returns True."""
+        self._goals = [goal for goal in self._goals if not is_out(goal)]
+        self._stamps = [goal.stamp_ns for goal in self._goals]
 
     def active(self, now_ns: int) -> G | None:
         """Return the goal with the latest stamp that is not after ``now_ns``; None before the first."""

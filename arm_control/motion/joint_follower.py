@@ -15,10 +15,10 @@ import numpy.typing as npt
 from arm_control.core.parameters import Parameters, parameter
 from arm_control.maths.poses import Array, wrap_angle
 from arm_control.model import RobotModel
-from arm_control.motion.goals import JointJog
+from arm_control.motion.goals import JointJog, JointTolerances
 from arm_control.motion.jogging import JogLimits, JointJogging
 from arm_control.motion.joint_trajectory import JointTrajectory, Waypoints, check_limits, rest_to_rest, whole_turns
-from arm_control.motion.references import JointReference
+from arm_control.motion.references import FARTHEST, JointReference
 
 HOLDING, FOLLOWING, REACHED, JOGGING = "holding", "following", "reached", "jogging"
 OFF_PATH, MISSED = "off the path", "goal missed"
@@ -114,12 +114,14 @@ class JointFollower:
         self._continuous = np.isinf(model.q_max)
         self._trajectory: JointTrajectory | None = None
         self._start_ns = 0
+        self._none = JointTolerances(np.zeros(model.nv), np.zeros(model.nv), 0.0)
+        self._tolerances = self._none
         self._jogging: JointJogging | None = None
         self._jog: JointJog | None = None
         self._held = JointReference.at_rest(np.array(q, dtype=float))
         self.outcome = Outcome(HOLDING, "", 0.0)
 
-    def follow(self, points: Waypoints, now_ns: int) -> None:
+    def follow(self, points: Waypoints, now_ns: int, tolerances: JointTolerances | None = None) -> None:
         """Follow points from now on; this ends the trajectory before.
 
         Parameters
@@ -128,6 +130,8 @@ class JointFollower:
             The points.
         now_ns : int
             Time 0 of the points [ns].
+        tolerances : JointTolerances, optional
+            Tolerances of this trajectory; by default those of the parameters.
 
         Raises
         ------
@@ -139,6 +143,7 @@ class JointFollower:
         tolerance = self.parameters.start_tolerance
         trajectory = JointTrajectory.through(start, points, continuous=self._continuous, start_tolerance=tolerance)
         self._start(trajectory, start, now_ns)
+        self._tolerances = self._none if tolerances is None else tolerances
 
     def go_to(self, q_goal: Array, now_ns: int) -> None:
         """Move to a position with the speed and acceleration of the parameters.
@@ -221,6 +226,7 @@ class JointFollower:
         times, q, v, _ = trajectory.samples()
         check_limits(self._model, q, v, times, start)
         self._jogging = None
+        self._tolerances = self._none
         self._trajectory = trajectory
         self._start_ns = now_ns
         self.outcome = Outcome(FOLLOWING, "", 0.0)
@@ -228,13 +234,21 @@ class JointFollower:
     def _judge(self, time_after_end: float, e: Array) -> Outcome:
         """Return the outcome for joint errors, shape (nv,); ``reached`` stays, even if the arm is pushed later."""
         e = np.abs(np.where(self._continuous, wrap_angle(e), e))
-        worst = int(e.argmax())
-        p = self.parameters
+        p, own = self.parameters, self._tolerances
+        path, goal = _resolved(own.path, p.path_tolerance), _resolved(own.goal, p.goal_tolerance)
+        goal_time = own.goal_time or p.goal_time
+        worst = int((e - (path if time_after_end < 0.0 else goal)).argmax())
         state = FOLLOWING
         if time_after_end < 0.0:
-            state = OFF_PATH if 0.0 < p.path_tolerance < e[worst] else FOLLOWING
-        elif self.outcome.state == REACHED or e[worst] <= p.goal_tolerance:
+            state = OFF_PATH if (e > path).any() else FOLLOWING
+        elif self.outcome.state == REACHED or (e <= goal).all():
             state = REACHED
-        elif 0.0 < p.goal_time < time_after_end:
+        elif 0.0 < goal_time < time_after_end:
             state = MISSED
         return Outcome(state, self._model.joint_names[worst], float(e[worst]))
+
+
+def _resolved(own: Array, default: float) -> Array:
+    """Tolerance of each joint: its own, the default where that is 0, no limit where it is negative or both are 0."""
+    tolerance = np.where(own == 0.0, default, own)
+    return np.where(tolerance > 0.0, tolerance, FARTHEST)

@@ -55,6 +55,7 @@ MEANING = {
     "/clock": "simulated time",
     "/diagnostics": "rate, time, rejected messages by cause, what is wrong",
     "~/state": "what the gate does with commands, and why; OK passing, WARN waiting, ERROR braked",
+    "~/outcome": "how the newest trajectory goes or has ended; ERROR: given up",
     "~/enable": "true: go on after a brake; false: brake",
     "~/pause": "true: stop time; false: go on",
     "~/step": "one step of a paused simulation",

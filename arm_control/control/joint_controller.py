@@ -1,0 +1,146 @@
+"""The controller of joints: trajectories, targets and velocities, followed by a law of joint space."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from arm_control.control.controllers import LawOutput, Measurement
+from arm_control.control.joint_space import JointParameters, JointSpaceController
+from arm_control.core.parameters import Parameters, group
+from arm_control.exceptions import ArmControlError, InputError
+from arm_control.maths.poses import Array
+from arm_control.model import RobotModel
+from arm_control.motion.goals import Goal, GoalQueue, JointGoal, JointJog
+from arm_control.motion.joint_follower import FollowingParameters, JointFollower
+from arm_control.motion.joint_trajectory import Waypoints
+
+
+@dataclass(frozen=True)
+class JointControlParameters(Parameters):
+    """Joint space control: its law, and how it follows trajectories."""
+
+    law: JointParameters = group(JointParameters)
+    following: FollowingParameters = group(FollowingParameters)
+
+
+class JointController:
+    """Joint space control along trajectories (:mod:`arm_control.control.joint_space`).
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    parameters : JointControlParameters
+        Gains and tolerances.
+    goals : GoalQueue, optional
+        The goals; by default none.
+
+    Attributes
+    ----------
+    follower : JointFollower
+        How the newest trajectory goes.
+    goal : JointGoal or None
+        Newest goal that was due.
+    followed : JointGoal or None
+        The goal that it follows, or has followed to its end; None when a brake or a velocity has ended it.
+    """
+
+    has_schedule = True
+
+    def __init__(
+        self, model: RobotModel, parameters: JointControlParameters, goals: GoalQueue[JointGoal] | None = None
+    ) -> None:
+        self._model = model
+        self._goals: GoalQueue[JointGoal] = GoalQueue() if goals is None else goals
+        self.goal: JointGoal | None = None
+        self.followed: JointGoal | None = None
+        self._jogs: GoalQueue[JointJog] = GoalQueue(capacity=1000)
+        self._has_run = False
+        self.follower = JointFollower(model, parameters.following, np.zeros(model.nq))
+        self.configure(parameters)
+
+    @property
+    def scales_with_inertia(self) -> bool:
+        """Whether the law is computed torque; the gains of PD are those of the joints."""
+        return self._law.parameters.law == "computed_torque"
+
+    def configure(self, parameters: JointControlParameters) -> None:
+        """Take other parameters; they act from the next tick on."""
+        self._following = parameters.following
+        self._law = JointSpaceController(self._model, parameters.law)
+        self.follower.parameters = parameters.following
+
+    def add(self, goal: Goal) -> None:
+        """See :class:`~arm_control.control.controllers.Controller`."""
+        if isinstance(goal, JointJog):
+            self._jogs.add(goal)
+        elif isinstance(goal, JointGoal):
+            self._goals.add(goal)
+        else:
+            raise InputError("joint space control follows joints, not poses")
+
+    def restart(self, q: Array) -> None:
+        """See :class:`~arm_control.control.controllers.Controller`."""
+        self.goal = None
+        if self._has_run:  # velocities and goals of actions of before mean nothing any more
+            self._jogs = GoalQueue(capacity=1000)
+            self._goals.discard(lambda goal: goal.is_single)
+        self._has_run = True
+        self._hold(q)
+
+    def tick(self, measurement: Measurement, is_braked: bool, tau_dist: Array | None) -> LawOutput:
+        """See :class:`~arm_control.control.controllers.Controller`."""
+        if is_braked:
+            self._hold(measurement.q)
+        refused = self._start_due_goal(measurement.stamp_ns)
+        self._follow_due_jog(measurement.stamp_ns)
+        reference = self.follower.tick(measurement.stamp_ns, measurement.q)
+        terms = self._model.evaluate(measurement.q, measurement.v)
+        output = self._law.tick(terms, reference)
+        X_WT = self._model.pose(reference.q_des)
+        figures = {"joint_error": float(abs(output.error).max())}
+        return LawOutput(terms, output.tau, lambda: output.terms, X_WT, lambda: figures, refused=refused)
+
+    def cancel(self, goal: JointGoal, now_ns: int) -> None:
+        """Stop the joints along a ramp if they follow a goal, and hold them there; else forget the goal.
+
+        Parameters
+        ----------
+        goal : JointGoal
+            The goal.
+        now_ns : int
+            Stamp of the newest state [ns].
+        """
+        if self.followed is goal:
+            self._jogs.add(JointJog(now_ns + 1, now_ns + 1, np.zeros(self._model.nv)))
+        elif goal.stamp_ns > now_ns:
+            self._goals.discard(lambda other: other is goal)
+
+    def _hold(self, q: Array) -> None:
+        self.followed = None
+        self.follower = JointFollower(self._model, self._following, q)
+
+    def _start_due_goal(self, stamp_ns: int) -> ArmControlError | None:
+        """Start the goal that has become due; return why it cannot be followed."""
+        goal = self._goals.active(stamp_ns)
+        if goal is None or goal is self.goal:
+            return None
+        self.goal = goal
+        try:
+            if isinstance(goal.destination, Waypoints):
+                self.follower.follow(goal.destination, stamp_ns, goal.tolerances)
+            else:
+                self.follower.go_to(goal.destination, stamp_ns)
+        except ArmControlError as error:
+            return error
+        self.followed = goal
+        return None
+
+    def _follow_due_jog(self, stamp_ns: int) -> None:
+        """Follow the velocity that has become due, if it is newer than the goal."""
+        jog = self._jogs.active(stamp_ns)
+        if jog is not None and (self.goal is None or jog.stamp_ns > self.goal.stamp_ns):
+            self.follower.jog(jog, stamp_ns)
+            self.followed = None

@@ -1,0 +1,74 @@
+"""The action FollowJointTrajectory of the node ``joint``, where ``control_msgs`` is installed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from diagnostic_msgs.msg import DiagnosticStatus
+from rclpy.action import ActionClient
+from rig import LATCHED, Rig
+from test_joint import GOAL, START, Driver
+
+from arm_control import RobotModel
+from arm_control.motion.joint_trajectory import Waypoints
+from arm_control.nodes.support.conversions import ros
+
+ABORTED, CANCELED, SUCCEEDED = 6, 5, 4
+
+
+class Client:
+    """A client of the action, and a driver whose arm stays where it is."""
+
+    def __init__(self, rig: Rig, model: RobotModel) -> None:
+        self.action = pytest.importorskip("control_msgs.action").FollowJointTrajectory
+        self.rig, self.model = rig, model
+        self.outcomes: list[DiagnosticStatus] = []
+        rig.hear(DiagnosticStatus, "joint/outcome", self.outcomes, LATCHED)
+        self.driver = Driver(rig, model)
+        self.driver.answers(2)
+        self.client = ActionClient(rig.node, self.action, "joint/follow_joint_trajectory")
+        rig.spin(self.client.server_is_ready, what="the action")
+        self.feedback: list[Any] = []
+
+    def send(self, q: np.ndarray, names: tuple[str, ...] = (), **fields: Any) -> Any:
+        points = Waypoints(np.array([0.2]), q[None])
+        goal = self.action.Goal(trajectory=ros.joint_trajectory(names or self.model.joint_names, points, 0), **fields)
+        accepted = self.client.send_goal_async(goal, feedback_callback=self.feedback.append)
+        self.rig.spin(accepted.done, what="a goal handle")
+        assert accepted.result().accepted
+        return accepted.result()
+
+    def result(self, handle: Any, n: int = 60) -> Any:
+        """The result, once the arm has gone on for some states."""
+        coming = handle.get_result_async()
+        while not coming.done():
+            self.driver.answers(n)
+            self.rig.node.executor.spin_once(timeout_sec=0.05)
+        return coming.result()
+
+
+def test_goals_succeed_are_refused_preempted_and_canceled(rig: Rig, ur5: RobotModel):
+    client = Client(rig, ur5)
+    reached = client.result(client.send(START + 0.005))
+    assert (reached.status, reached.result.error_code) == (SUCCEEDED, 0)
+    assert list(client.feedback[0].feedback.joint_names) == list(ur5.joint_names)
+    assert client.feedback[-1].feedback.error.positions[0] == pytest.approx(0.005, abs=5e-3)
+    rig.spin(lambda: client.outcomes and client.outcomes[-1].message == "reached", what="the outcome")
+    wrong = client.result(client.send(GOAL[:1], ("gripper",)))
+    assert (wrong.status, wrong.result.error_code) == (ABORTED, -2)
+    assert wrong.result.error_string.startswith("joints of the trajectory: gripper; of the arm: ")
+    first = client.send(START + 0.02)
+    client.driver.answers(20)
+    second = client.send(START + 0.01)
+    preempted = client.result(first)
+    assert (preempted.status, preempted.result.error_string) == (ABORTED, "another goal has taken over")
+    client.driver.answers(20)
+    cancel = second.cancel_goal_async()
+    rig.spin(cancel.done, what="a cancel")
+    canceled = client.result(second)
+    assert canceled.status == CANCELED
+    assert "come to rest" in canceled.result.error_string
+    taus = client.driver.answers(300)
+    assert np.ptp(taus[-50:], axis=0).max() < 1e-9, "it is held"
