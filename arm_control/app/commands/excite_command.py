@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from arm_control.app.commands.robot_options import add_xacro_options, robot_of
+from arm_control.app.commands.robot_options import add_arm_options, add_xacro_options, arm_of, robot_of
 from arm_control.core.files import write_text
 from arm_control.exceptions import ArmControlError
 from arm_control.identification.excitation import Excitation, ExcitationParameters
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from arm_control.identification.excitation import IsFree
     from arm_control.model import RobotModel
 
+EXAMPLES = ("excite ur5 --floor 0", "excite my_arm.urdf --tip gripper_link -o motion.yaml --seed 1")
 CONTROLLERS = ("ilqr", "joint", "osc")
 """Nodes whose parameters about the arm count."""
 MARGIN, FLOOR_MARGIN = 0.03, 0.001
@@ -28,8 +29,7 @@ def add_command(commands: Any) -> None:
     parser.add_argument("robot", help="a robot's name, or a URDF or xacro file")
     add_xacro_options(parser)
     parser.add_argument("-o", "--output", default="excitation.yaml", metavar="FILE", help="the trajectory to write")
-    parser.add_argument("--tip", default="", metavar="LINK", help="end of the chain that moves")
-    parser.add_argument("--base", default="", metavar="LINK", help="start of the chain")
+    add_arm_options(parser)
     parser.add_argument("--params-file", default="", metavar="FILE", help="a ROS parameter file, as for run")
     parser.add_argument("--floor", type=float, metavar="Z", help="height that the moving links stay above [m]")
     parser.add_argument("--force", action="store_true", help="overwrite an existing file")
@@ -55,8 +55,7 @@ def _run(options: argparse.Namespace) -> int:
     if path.exists() and not options.force:
         raise ArmControlError(f"{path} exists already: choose another name, or --force to overwrite it")
     robot = robot_of(options, options.robot)
-    ends = {name: getattr(options, name) for name in ("tip", "base") if getattr(options, name)}
-    values = {**arm_values_in(options.params_file, CONTROLLERS), **ends}
+    values = {**arm_values_in(options.params_file, CONTROLLERS), **arm_of(options)}
     model = ArmParameters.from_mapping(values, where=options.params_file or "excite").model(read_description(robot))
     chosen = {name: getattr(options, name) for name in ExcitationParameters.types()}
     motion = excite(

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from arm_control.model import RobotModel
 
 
+EXAMPLES = ("identify my_bag", "identify my_bag --inertias", "identify my_bag --robot my_arm.urdf --effort-scale")
+
+
 def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""
     parser = commands.add_parser("identify", help="friction, rotors and payload from a bag", description=_run.__doc__)
