@@ -2,7 +2,12 @@
 
 project = "arm_control"
 copyright = "arm_control maintainers, Apache-2.0"
-extensions = ["myst_parser"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+napoleon_google_docstring = False
+napoleon_use_ivar = True
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"
+autodoc_default_options = {"exclude-members": "from_mapping"}
 myst_enable_extensions = ["tasklist"]
 myst_heading_anchors = 3
 html_theme = "furo"

@@ -22,8 +22,26 @@ CONTENTS = {
     "Start": ("first_steps", "own_robot", "robots", "real_robot", "troubleshooting", "limitations"),
     "Controllers": ("osc", "avoidance", "joint", "ilqr", "gate", "faults", "disturbance", "identification", "tuning"),
     "Runs": ("scenarios", "viewer", "rviz", "coppeliasim", "bags"),
-    "Reference": ("topics", "parameters", "model", "model_speed", "architecture", "contributing", "changes"),
+    "Reference": ("api", "topics", "parameters", "model", "model_speed", "architecture", "contributing", "changes"),
 }
+API = {
+    "arm_control": (
+        "RobotModel",
+        "Terms",
+        "Pose",
+        "Reference",
+        "OscParameters",
+        "CompiledOsc",
+        "OperationalSpaceController",
+        "urdf_path",
+    ),
+    "arm_control.control.effort_gate": ("EffortGate", "GateParameters"),
+    "arm_control.simulation.mujoco_simulator": ("MujocoSimulator",),
+    "arm_control.simulation.scenario": ("Scenario",),
+    "arm_control.simulation.offline": ("Simulation",),
+    "arm_control.exceptions": ("ArmControlError", "ModelError", "InputError", "ParameterError"),
+}
+"""Names whose docstrings the page ``api`` has on the site, by module."""
 LINK = re.compile(r"(?<=\]\()([^)#\s]+)(#[^)\s]*)?(?=\))")
 LANGUAGES = {".py": "python", ".yaml": "yaml", ".urdf": "xml", ".lua": "lua"}
 
@@ -46,7 +64,8 @@ def stage(place: Path) -> None:
     for source in sources:
         text, linked = _led((ROOT / source).read_text(encoding="utf-8"), source)
         shown |= linked - set(sources)
-        (place / place_of(source)).write_text(text + (_contents() if source == "README.md" else ""), encoding="utf-8")
+        more = {"README.md": _contents(), "docs/api.md": _docstrings()}.get(source, "")
+        (place / place_of(source)).write_text(text + more, encoding="utf-8")
     for source in shown:
         page = place / place_of(source)
         page.parent.mkdir(parents=True, exist_ok=True)
@@ -80,6 +99,18 @@ def _listing(source: str) -> str:
     language = LANGUAGES.get(Path(source).suffix, "text")
     text = (ROOT / source).read_text(encoding="utf-8")
     return f"---\norphan: true\n---\n# {source}\n\n````{language}\n{text}\n````\n"
+
+
+def _docstrings() -> str:
+    """Directives that put the docstrings of :data:`API` on a page."""
+    blocks = []
+    for module, names in API.items():
+        for name in names:
+            kind = "function" if name.islower() else "class"
+            members = "" if kind == "function" else "\n   :members:"
+            block = f"```{{eval-rst}}\n.. auto{kind}:: {module}.{name}{members}\n```"
+            blocks.append(f"### `{name}`\n\n{block}")
+    return "\n\n## Docstrings\n\n" + "\n\n".join(blocks) + "\n"
 
 
 def _contents() -> str:
