@@ -99,6 +99,6 @@ setup(
             "types-PyYAML",
         ],
     },
-    entry_points={"console_scripts": [f"{NAME} = {NAME}.app.cli:main"]},
+    scripts=[f"scripts/{NAME}"],
     zip_safe=False,
 )

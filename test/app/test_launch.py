@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -125,9 +127,21 @@ def test_an_executable_of_ros_runs_the_node_of_its_name():
 
 
 def test_only_the_command_goes_on_the_path():
-    (line,) = re.findall(r"console_scripts.*", SETUP)
-    assert line == 'console_scripts": [f"{NAME} = {NAME}.app.cli:main"]},'
+    assert re.findall(r"^ +scripts=.*", SETUP, re.MULTILINE) == ['    scripts=[f"scripts/{NAME}"],']
+    assert "console_scripts" not in SETUP
     assert not (REPO / "setup.cfg").exists(), "a folder for scripts would take arm_control off the PATH of a workspace"
+
+
+@pytest.mark.parametrize("seconds", [0.5, 2.0])
+def test_ctrl_c_ends_the_command_without_a_traceback(seconds: float):
+    """While it is loaded, while its node is made, or while it waits; earlier, Python itself prints one."""
+    command = [sys.executable, REPO / "scripts" / "arm_control", "record", "-o", "/dev/null/never"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(seconds)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate()
+    assert "Traceback" not in errors or "Failed to import the site module" in errors
 
 
 def test_package_xml_and_setup_py_and_the_package_agree():
@@ -276,7 +290,7 @@ def test_the_generic_file_starts_a_variant(launched, tmp_path: Path):
 
 def test_every_launch_argument_is_described(launched):
     arguments = {a.name: a for a in launched().description.get_launch_arguments()}
-    own = {"robot", "simulator", "params_file", "namespace", "use_sim_time", "targets", "variant"}
+    own = {"robot", "simulator", "params_file", "namespace", "use_sim_time", "targets", "variant", "friction"}
     own |= {"real_time_factor", "paced", "rviz", "viewer", "control"}
     own |= {"gate", "command_topic", "effort_topic", "frame_prefix"}
     assert set(arguments) == own
