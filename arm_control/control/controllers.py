@@ -12,15 +12,17 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from arm_control.control.osc.compiled_osc import CompiledOsc
+from arm_control.control.osc.force_follower import NO_FORCE, ForceFollower, HandWrench
 from arm_control.control.osc.osc_controller import OscOutput
 from arm_control.control.osc.task import pose_error
 from arm_control.control.osc.tuning import OscTuning
 from arm_control.exceptions import ArmControlError, InputError
 from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel, Terms
-from arm_control.motion.goals import Goal, JointGoal, JointJog, PoseGoal, TwistJog
+from arm_control.motion.goals import Goal, JointGoal, JointJog, PoseGoal, TwistJog, WrenchGoal
 from arm_control.motion.jogging import JogLimits
 from arm_control.motion.pose_follower import PoseFollower
+from arm_control.motion.references import Reference
 from arm_control.planning.receding import PlanFollower, RecedingParameters
 from arm_control.planning.worker import PlannerClient
 
@@ -73,6 +75,8 @@ class LawOutput(NamedTuple):
         Why the gate must brake; empty when it need not.
     refused : ArmControlError or None
         Why a goal that became due is passed over.
+    hand : HandWrench or None
+        How the hand yields to forces from outside; None where a law without contact holds it.
     """
 
     terms: Terms
@@ -82,6 +86,7 @@ class LawOutput(NamedTuple):
     figures: Callable[[], dict[str, float]]
     fault: str = ""
     refused: ArmControlError | None = None
+    hand: HandWrench | None = None
 
 
 class Controller(Protocol):
@@ -128,7 +133,7 @@ class Controller(Protocol):
 
 
 class OscController:
-    """Operational space control towards poses (:mod:`arm_control.control.osc.osc_law`).
+    """Operational space control towards poses (:mod:`arm_control.control.osc.osc_law`), with or without contact.
 
     Parameters
     ----------
@@ -138,6 +143,11 @@ class OscController:
         The posture is that of the first restart where it gives none.
     follower : PoseFollower, optional
         The goals; by default none.
+
+    Attributes
+    ----------
+    force : ForceFollower or None
+        The wrench of the hand; None without contact.
     """
 
     scales_with_inertia = True
@@ -147,13 +157,17 @@ class OscController:
         self._model = model
         self._follower = PoseFollower(model) if follower is None else follower
         self._posture: tuple[float, ...] = ()
+        contact = parameters.contact
+        self.force = ForceFollower(model, contact, parameters.law.task_frame) if contact.is_active else None
         self.configure(parameters)
 
     def configure(self, parameters: OscTuning) -> None:
         """Take other parameters; they act from the next tick on."""
         posture = parameters.law.posture or self._posture or (0.0,) * self._model.nv
         self._parameters = parameters
-        self._law = CompiledOsc(self._model, parameters.law.replace(posture=posture))
+        self._law = CompiledOsc(self._model, parameters.law.replace(posture=posture), parameters.contact)
+        if self.force is not None:
+            self.force.configure(parameters.contact)
         law = parameters.law
         speed = np.array([law.speed_limit_linear, law.speed_limit_angular])
         acceleration = np.array([law.acceleration_limit_linear, law.acceleration_limit_angular])
@@ -161,22 +175,41 @@ class OscController:
 
     def add(self, goal: Goal) -> None:
         """See :class:`Controller`."""
-        self._follower.add(_pose_goal(goal))
+        if not isinstance(goal, WrenchGoal):
+            self._follower.add(_pose_goal(goal))
+        elif self.force is None:
+            raise InputError(NO_FORCE)
+        else:
+            self.force.add(goal)
 
     def restart(self, q: Array) -> None:
         """See :class:`Controller`."""
         self._follower.restart(q)
+        if self.force is not None:
+            self.force.restart()
         if not self._posture:
             self._posture = tuple(q.tolist())
             self.configure(self._parameters)
 
     def tick(self, measurement: Measurement, is_braked: bool, tau_dist: Array | None) -> LawOutput:
-        """See :class:`Controller`; the law depends on the present state only: a brake ends nothing but jogging."""
+        """See :class:`Controller`; the law depends on the present state only: a brake ends jogging and pressing."""
         if is_braked:
             self._follower.stop_jogging(measurement.q)
         reference = self._follower.reference(measurement.stamp_ns, measurement.q)
+        if self.force is not None:
+            return self._tick_with_contact(self.force, measurement, reference, is_braked, tau_dist)
         output = self._law.tick(measurement.q, measurement.v, reference, tau_dist)
         return LawOutput(output.state, output.tau, lambda: output.terms, reference.X_WT, lambda: _osc_figures(output))
+
+    def _tick_with_contact(
+        self, force: ForceFollower, state: Measurement, reference: Reference, is_braked: bool, tau_dist: Array | None
+    ) -> LawOutput:
+        F = force.tick(state.stamp_ns, state.q, state.dt, reference.X_WT, is_braked)
+        self._law.exert(force.share, F)
+        output = self._law.tick(state.q, state.v, reference, tau_dist)
+        force.observe(output.state)
+        X_WT, hand = reference.X_WT, force.hand_wrench()
+        return LawOutput(output.state, output.tau, lambda: output.terms, X_WT, lambda: _osc_figures(output), hand=hand)
 
 
 class IlqrController:
@@ -271,6 +304,6 @@ def _pose_figures(error: Array) -> dict[str, float]:
 
 
 def _pose_goal(goal: Goal) -> PoseGoal:
-    if isinstance(goal, JointGoal | JointJog):
-        raise InputError("this controller follows poses, not joints")
+    if isinstance(goal, JointGoal | JointJog | WrenchGoal):
+        raise InputError("this controller follows poses, not joints or wrenches")
     return goal

@@ -79,7 +79,7 @@ class JointController:
         elif isinstance(goal, JointGoal):
             self._goals.add(goal)
         else:
-            raise InputError("joint space control follows joints, not poses")
+            raise InputError("joint space control follows joints, not poses or wrenches")
 
     def restart(self, q: Array) -> None:
         """See :class:`~arm_control.control.controllers.Controller`."""

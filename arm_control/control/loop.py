@@ -26,6 +26,7 @@ from arm_control.control.disturbance_observer import DisturbanceObserver, Observ
 from arm_control.control.effort_gate import EffortGate, GateOutput, GateParameters, GateState
 from arm_control.control.joint_controller import JointController, JointControlParameters
 from arm_control.control.osc.tuning import OscTuning
+from arm_control.control.osc.wrench_estimate import WrenchEstimate
 from arm_control.core.parameters import Parameters, group
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import ArmControlError, InputError
@@ -215,6 +216,8 @@ class ControlLoop:
         Torque that something known exerts.
     observer : DisturbanceObserver or None
         Compensation of unknown torque.
+    wrench : WrenchEstimate
+        What the observer knows of the wrench on the hand.
     gaps : GapWatch
         Missing states.
     """
@@ -237,6 +240,7 @@ class ControlLoop:
         if observer is not None and observer.disturbance_observer:
             shortens = avoidance is None and not controller.has_schedule
             self.observer = DisturbanceObserver(model, observer, shortens=shortens)
+        self.wrench = WrenchEstimate(model)
         self._none = np.zeros(model.nv)
         self.gaps = GapWatch(None if waits_for_commands else gate.max_missed)
 
@@ -261,8 +265,9 @@ class ControlLoop:
         avoidance = None if self.avoidance is None else self.avoidance.tick(law.terms, obstacles)
         tau = law.tau if avoidance is None else avoidance.combined(law.tau)
         compensation = None
+        known = self._none if tau_dist is None else tau_dist
         if self.observer is not None:
-            compensation = self._compensation(self.observer, law, tau, tau_dist, measurement.dt)
+            compensation, known = self._compensation(self.observer, law, tau, known, measurement)
             tau = tau + compensation
         if law.fault:
             self.gate.brake(law.fault)
@@ -273,21 +278,27 @@ class ControlLoop:
             refused = error
         output = self.gate.tick(law.terms, measurement.dt or FIRST_DT)
         if self.observer is not None:
-            known = self._none if tau_dist is None else tau_dist
             self.observer.sent(output.tau, known, is_passing=output.is_passing)
         return TickResult(measurement, law, avoidance, tau, output, refused, compensation)
 
     def _compensation(
-        self, observer: DisturbanceObserver, law: LawOutput, tau: Array, tau_dist: Array | None, dt: float
-    ) -> Array:
-        """What the observer adds to a torque that a law, and avoidance, ask for."""
+        self, observer: DisturbanceObserver, law: LawOutput, tau: Array, known: Array, state: Measurement
+    ) -> tuple[Array, Array]:
+        """What the observer adds to a torque that a law, and avoidance, ask for; and what it knows beside that."""
         floor = self.gate.inertia if self.controller.scales_with_inertia else self._none
-        return observer.tick(law.terms, tau, self._none if tau_dist is None else tau_dist, floor, dt) - tau
+        terms, hand, F_meas = law.terms, law.hand, None
+        if hand is not None and (F_meas := self.wrench.measured(state.stamp_ns, terms)) is not None:
+            known = known + self.wrench.known(terms, hand, F_meas)
+        compensation = observer.tick(terms, tau, known, floor, state.dt) - tau
+        if hand is not None:
+            compensation += self.wrench.released(terms, observer.r, hand, is_measured=F_meas is not None)
+        return compensation, known
 
     def _restart(self, measurement: Measurement) -> None:
         self.gate.reset()
         self.gaps.restart()
         self.disturbance.clear()
+        self.wrench.reset()
         if self.observer is not None:
             self.observer.reset()
         self.controller.restart(measurement.q)

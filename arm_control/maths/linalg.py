@@ -202,6 +202,34 @@ def congruent(A: Array, S: Array) -> Array:
     return mirrored(product)
 
 
+def geometric_mean(A: Array, B: Array) -> Array:
+    """Geometric mean ``A # B = L (L^-1 B L^-T)^(1/2) L^T`` with ``A = L L^T``: the solution X of ``X A^-1 X = B``.
+
+    Parameters
+    ----------
+    A : array, shape (n, n)
+        Symmetric, positive definite.
+    B : array, shape (n, n)
+        Symmetric, positive semidefinite.
+
+    Returns
+    -------
+    array, shape (n, n)
+        Symmetric, in the unit of the root of A times B.
+
+    Examples
+    --------
+    >>> geometric_mean(np.diag([4.0, 1.0]), np.diag([9.0, 2.25]))
+    array([[6. , 0. ],
+           [0. , 1.5]])
+    """
+    factors = cholesky(A)
+    L_inv = factors.inverse()
+    values, U = eigen_symmetric(congruent(L_inv, B))
+    root = congruent(U, np.diag([sqrt(maximum(value, 0.0)) for value in values]))
+    return congruent(factors.L, root)
+
+
 def eigen_symmetric(S: Array) -> tuple[Array, Array]:
     """Eigenvalues (n,) and eigenvectors, the columns of (n, n), of a symmetric matrix; in any order.
 

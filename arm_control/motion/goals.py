@@ -147,8 +147,29 @@ class JointJog(NamedTuple):
     is_immediate: bool = False
 
 
+class WrenchGoal(NamedTuple):
+    """A wrench that the end effector exerts, for a while, on what it touches.
+
+    Attributes
+    ----------
+    stamp_ns : int
+        The wrench acts from this stamp on, until it is too old [ns].
+    frame : str
+        The link along whose axes it is.
+    wrench : tuple of float
+        Force [N] and moment [N m] about the end effector's origin; all zero: the poses count again.
+    is_immediate : bool
+        Whether later ones are removed when it is added.
+    """
+
+    stamp_ns: int
+    frame: str
+    wrench: tuple[float, ...]
+    is_immediate: bool = False
+
+
 PoseGoal = Target | PoseMotion | TwistJog
-Goal = PoseGoal | JointGoal | JointJog
+Goal = PoseGoal | JointGoal | JointJog | WrenchGoal
 
 
 class Stamped(Protocol):

@@ -15,10 +15,11 @@ import numpy.typing as npt
 
 from arm_control.compiler.kernels import Kernel
 from arm_control.compiler.law import Law
+from arm_control.control.osc.contact_parameters import ContactParameters
 from arm_control.control.osc.null_space import smallest_regularity
-from arm_control.control.osc.osc_controller import OperationalSpaceController, OscOutput
+from arm_control.control.osc.osc_controller import WITHOUT_CONTACT, OperationalSpaceController, OscOutput
 from arm_control.control.osc.osc_law import LawStructure
-from arm_control.control.osc.osc_parameters import Gains, OscParameters
+from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.control.osc.task_inertia import fading_inertia
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array, Pose, rotation_from_vector
@@ -42,6 +43,8 @@ class CompiledOsc:
     parameters : OscParameters
         Gains, limits and structure; a ``posture`` is needed here, one angle per joint. Other numbers need no
         compilation.
+    contact : ContactParameters, optional
+        Impedance and force of the hand; by default neither.
 
     Attributes
     ----------
@@ -49,6 +52,9 @@ class CompiledOsc:
         False where the law runs as it stands.
     structure : LawStructure
         Tasks, frame and variants.
+    exert : callable
+        Sets share and wrench of the force axes, from the next state on; see
+        :meth:`~arm_control.control.osc.osc_controller.OperationalSpaceController.exert`.
 
     Examples
     --------
@@ -61,8 +67,11 @@ class CompiledOsc:
     True
     """
 
-    def __init__(self, model: RobotModel, parameters: OscParameters) -> None:
-        self._page = OperationalSpaceController(model, parameters)
+    def __init__(
+        self, model: RobotModel, parameters: OscParameters, contact: ContactParameters = WITHOUT_CONTACT
+    ) -> None:
+        self._page = OperationalSpaceController(model, parameters, contact)
+        self.exert = self._page.exert
         self.parameters, self.structure, self._model = parameters, self._page.structure, model
         samples = _samples(model.tree, self._page.numbers)
         laws = [_law(model.tree, self._page, is_regular) for is_regular in _cases(self.structure, model.nv)]
@@ -122,8 +131,8 @@ def _law(tree: Tree, page: OperationalSpaceController, is_regular: bool) -> Law:
         t = Terms(x["q"], x["v"], Pose(s["R_WE"], s["p_WE"]), *(s[name] for name in TERMS[2:]))
         r = x["reference"]
         reference = Reference(Pose(r[:9].reshape(3, 3), r[9:12]), r[12:18], r[18:])
-        gains = Gains.of(x["numbers"])
-        result = page.law(t, reference, x["tau_dist"], gains, page.limits, structure)
+        gains = page.gains(x["numbers"])
+        result = page.torque(t, reference, x["tau_dist"], x["numbers"], structure)
         parts = np.array([result.task, result.posture, result.disturbance, t.h])
         certificate = {"regularity": smallest_regularity(result.J_sharp.levels, gains)} if is_regular else {}
         return {**s, "tau": result.tau, "parts": parts, "error": result.error, **certificate}

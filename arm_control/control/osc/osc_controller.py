@@ -6,12 +6,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from arm_control.control.osc import contact_law
+from arm_control.control.osc.contact_parameters import FORCE_NUMBERS, Contact, ContactParameters
 from arm_control.control.osc.law_variants import INERTIAS, LAWS, SPEED_LIMITS
-from arm_control.control.osc.osc_law import LawStructure
+from arm_control.control.osc.osc_law import LawStructure, Torque
 from arm_control.control.osc.osc_parameters import Gains, OscParameters
 from arm_control.control.osc.posture import JointBounds, limit_zones, posture_acceleration
-from arm_control.control.osc.task import Tasks, rows_of
+from arm_control.control.osc.task import ROWS, Tasks, rows_of
 from arm_control.control.osc.task_inertia import ALL, scaled_jacobian
+from arm_control.exceptions import ParameterError
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel, Terms
 from arm_control.motion.references import Reference
@@ -22,6 +25,7 @@ SAMPLES = 20
 """Random postures in which :func:`movable_rows` looks at the Jacobian."""
 SMALLEST_MOTION = 1e-9
 """Entries of a Jacobian below this count as zero [m or 1]."""
+WITHOUT_CONTACT = ContactParameters()
 
 
 class OscOutput(NamedTuple):
@@ -69,6 +73,8 @@ class OperationalSpaceController:
         The arm.
     parameters : OscParameters
         Gains, limits and structure; a ``posture`` is needed here, one angle per joint.
+    contact : ContactParameters, optional
+        Impedance and force of the hand; by default neither.
 
     Attributes
     ----------
@@ -78,8 +84,9 @@ class OperationalSpaceController:
         Tasks, frame and variants.
     limits : JointBounds
         Limits of the joints.
-    numbers : ndarray, shape (16 + 2 nv,)
-        Gains as an array, see :meth:`~arm_control.control.osc.osc_parameters.OscParameters.numbers`.
+    numbers : ndarray, shape (16 + 2 nv,) or, with contact, (37 + 2 nv,)
+        Gains as an array, see :meth:`~arm_control.control.osc.osc_parameters.OscParameters.numbers`; those of the
+        contact follow.
 
     Examples
     --------
@@ -93,14 +100,58 @@ class OperationalSpaceController:
     True
     """
 
-    def __init__(self, model: RobotModel, parameters: OscParameters) -> None:
+    def __init__(
+        self, model: RobotModel, parameters: OscParameters, contact: ContactParameters = WITHOUT_CONTACT
+    ) -> None:
         self.parameters = parameters
         self.law = LAWS[parameters.null_space]
-        self.structure = structure_of(parameters, model)
+        self.structure = structure_of(parameters, model, contact)
         self.limits = JointBounds.of(model)
-        self.numbers = parameters.numbers(model.joint_names)
-        self._gains = Gains.of(self.numbers)
+        gains = parameters.numbers(model.joint_names)
+        self.numbers = np.concatenate([gains, contact.numbers(parameters.damping_ratio)])
+        self._n_gains = len(gains)
+        self._gains = Gains.of(gains)
         self._no_disturbance = np.zeros(model.nv)
+
+    def exert(self, share: float, F: Array) -> None:
+        """Exert a wrench along the force axes from the next state on; only with contact.
+
+        Parameters
+        ----------
+        share : float
+            Share of force control, 0 to 1.
+        F : ndarray, shape (6,)
+            The wrench, along the axes of the task's frame [N, N m].
+        """
+        self.numbers[-FORCE_NUMBERS], self.numbers[1 - FORCE_NUMBERS :] = share, F
+
+    def gains(self, numbers: Array) -> Gains:
+        """Gains in an array like :attr:`numbers`, of any scalars."""
+        return Gains.of(numbers[: self._n_gains])
+
+    def torque(
+        self, terms: Terms, reference: Reference, tau_dist: Array, numbers: Array, structure: LawStructure
+    ) -> Torque:
+        """Torque of the law, or of the law of contact, over any scalars.
+
+        Parameters
+        ----------
+        terms : Terms
+            The arm in the measured state.
+        reference : Reference
+            Desired motion of the end effector.
+        tau_dist : array, shape (nv,)
+            Torque that a known disturbance exerts on the joints [N m or N].
+        numbers : array, like :attr:`numbers`
+            Gains, and the contact.
+        structure : LawStructure
+            Tasks, frame and variants.
+        """
+        gains = self.gains(numbers)
+        if not structure.has_contact:
+            return self.law(terms, reference, tau_dist, gains, self.limits, structure)
+        contact = Contact.of(numbers[self._n_gains :])
+        return contact_law.torque(terms, reference, tau_dist, gains, self.limits, structure, contact)
 
     def posture_torque(self, terms: Terms) -> Array:
         """Torque of the posture task before the null space filters it, shape (nv,) [N m]."""
@@ -121,7 +172,7 @@ class OperationalSpaceController:
         """
         structure = self.structure.regular if self._is_regular(terms.J) else self.structure
         disturbance = self._no_disturbance if tau_dist is None else tau_dist
-        result = self.law(terms, reference, disturbance, self._gains, self.limits, structure)
+        result = self.torque(terms, reference, disturbance, self.numbers, structure)
         parts = np.array([result.task, result.posture, result.disturbance, terms.h])
         return OscOutput(result.tau, parts, result.error, terms, self.parameters.characteristic_length)
 
@@ -132,7 +183,9 @@ class OperationalSpaceController:
         return is_whole and bool(np.linalg.eigvalsh(SJ @ SJ.T)[0] > self.parameters.singular_value**2)
 
 
-def structure_of(parameters: OscParameters, model: RobotModel) -> LawStructure:
+def structure_of(
+    parameters: OscParameters, model: RobotModel, contact: ContactParameters = WITHOUT_CONTACT
+) -> LawStructure:
     """Return the structure of the law that parameters choose.
 
     Parameters
@@ -141,10 +194,24 @@ def structure_of(parameters: OscParameters, model: RobotModel) -> LawStructure:
         Tasks, frame and the names of variants.
     model : RobotModel
         The arm, for the default of ``tasks``.
+    contact : ContactParameters, optional
+        Impedance and force of the hand; by default neither.
+
+    Raises
+    ------
+    ParameterError
+        When a force axis is no row of a task.
     """
     tasks = rows_of(parameters.tasks) or movable_rows(model)
     inertia = INERTIAS[parameters.singularity]
-    return LawStructure(tasks, parameters.task_frame, inertia, SPEED_LIMITS[parameters.speed_limit_form])
+    structure = LawStructure(tasks, parameters.task_frame, inertia, SPEED_LIMITS[parameters.speed_limit_form])
+    if free := [ROWS[row] for row in contact.force_rows if row not in structure.rows]:
+        raise ParameterError(f"force_axes: {', '.join(free)} belongs to no task; the tasks have {_names(structure)}")
+    return structure._replace(impedance=contact.impedance, force_rows=contact.force_rows)
+
+
+def _names(structure: LawStructure) -> str:
+    return " ".join(ROWS[row] for row in sorted(structure.rows))
 
 
 def movable_rows(model: RobotModel) -> Tasks:

@@ -80,12 +80,18 @@ class LawStructure(NamedTuple):
         Lambda of (1).
     limit_speed : function
         ``limit`` of (2), for a linear or angular velocity (3,).
+    impedance : bool
+        Whether the hand is a spring (:mod:`~arm_control.control.osc.contact_law`).
+    force_rows : tuple of int
+        Rows along which a wrench may take the place of the pose, there.
     """
 
     tasks: Tasks = (ALL,)
     frame: str = "world"
     inertia: TaskInertia = fading_inertia
     limit_speed: Callable[[Array, Scalar], Array] = limit_magnitude
+    impedance: bool = False
+    force_rows: tuple[int, ...] = ()
 
     @property
     def rows(self) -> list[int]:
@@ -93,12 +99,19 @@ class LawStructure(NamedTuple):
         return [row for task in self.tasks for row in task]
 
     @property
+    def has_contact(self) -> bool:
+        """Whether the law of contact takes the place of this one."""
+        return self.impedance or bool(self.force_rows)
+
+    @property
     def regular(self) -> LawStructure:
         """The same structure for states in which no direction fades: cheaper, with the same result."""
         return self._replace(inertia=plain_inertia) if self.inertia is fading_inertia else self
 
     def __repr__(self) -> str:
-        return f"LawStructure({self.tasks}, {self.frame}, {self.inertia.__name__}, {self.limit_speed.__name__})"
+        contact = f", impedance {self.impedance}, force {self.force_rows}" if self.has_contact else ""
+        functions = f"{self.inertia.__name__}, {self.limit_speed.__name__}"
+        return f"LawStructure({self.tasks}, {self.frame}, {functions}{contact})"
 
 
 class Torque(NamedTuple):

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from arm_control.control.avoidance.avoidance_law import AvoidanceParameters
-from arm_control.control.osc.osc_parameters import OscParameters
+from arm_control.control.osc.contact_parameters import ContactParameters
+from arm_control.control.osc.osc_parameters import NULL_SPACES, OscParameters
 from arm_control.control.osc.proposal import propose
 from arm_control.core.parameters import Parameters, group, parameter
+from arm_control.exceptions import ParameterError
 from arm_control.model import RobotModel
 
 PROPOSED = (
@@ -34,6 +36,7 @@ class OscTuning(Parameters):
     """Operational space control with its avoidance, and whether gains are proposed for the arm."""
 
     law: OscParameters = group(OscParameters)
+    contact: ContactParameters = group(ContactParameters)
     avoidance: AvoidanceParameters = group(AvoidanceParameters)
     propose_gains: bool = parameter(
         True, "gains and limits that are not given are those that suit the arm, not the defaults"
@@ -43,6 +46,11 @@ class OscTuning(Parameters):
         0.1, "a target_twist that is older, by the states' stamps, has ended", unit="s", lower=0.01, live=True
     )
     avoid_obstacles: bool = parameter(False, "whether obstacles, and the arm itself, are avoided")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.contact.is_active and self.law.null_space != NULL_SPACES[0]:
+            raise ParameterError(f"impedance and force_axes need null_space = {NULL_SPACES[0]}")
 
 
 P = TypeVar("P", bound=Parameters)
