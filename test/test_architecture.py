@@ -43,7 +43,10 @@ FOREIGN = {
     "yaml": ("core.yaml_limits", "app.processes"),
     "coppeliasim_zmqremoteapi_client": ("simulation.coppeliasim.coppeliasim_client",),
     "zmq": ("simulation.coppeliasim.coppeliasim_client",),
-    "mujoco": ("simulation.mujoco_simulator", "simulation.real_arm", "report.pictures.*"),
+    "mujoco": (
+        *("simulation.mujoco_simulator", "simulation.real_arm", "simulation.tip_contact"),
+        "report.pictures.*",
+    ),
     "matplotlib": ("report.pictures*",),
     "mpl_toolkits": ("report.pictures.*",),
     "PIL": ("report.pictures.*",),

@@ -7,12 +7,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from geometry_msgs.msg import WrenchStamped
+from rclpy.publisher import Publisher
+
+from arm_control.control.osc.task import rotate_to
 from arm_control.core.parameters import group, parameter
 from arm_control.nodes.support.arm_node import run
+from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.plant_node import PlantNode, PlantParameters
 from arm_control.simulation.mujoco_simulator import MujocoSimulator
 from arm_control.simulation.plant_properties import PREFIX, PlantProperties
 from arm_control.simulation.real_arm import RealArm, make_simulator
+from arm_control.simulation.scenario import world_of
 
 
 @dataclass(frozen=True)
@@ -27,13 +33,25 @@ class SimulatorNode(PlantNode[SimulatorParameters]):
     """MuJoCo as a node; the physics is in ``arm_control.simulation.mujoco_simulator``."""
 
     def __init__(self) -> None:
+        self._wrench: Publisher | None = None
         super().__init__("simulator", SimulatorParameters)
 
     def make_simulator(self) -> MujocoSimulator | RealArm:
         """Build the arm in MuJoCo."""
         p = self.parameters
         q = p.initial_position or None
-        return make_simulator(self.model, q, p.plant, timestep=p.timestep, damping=p.damping)
+        solids = world_of(p.world).solids
+        if solids and self._wrench is None:
+            self._wrench = self.create_publisher(WrenchStamped, "measured_wrench", self.state_qos())
+        return make_simulator(self.model, q, p.plant, timestep=p.timestep, damping=p.damping, solids=solids)
+
+    def publish_state(self) -> None:
+        """Publish what a sensor of force at the end effector measures, and the state."""
+        if self._wrench is not None:
+            tip = self.model.tip
+            F_E = rotate_to(self.model.pose(self.simulator.q).R, self.simulator.contact_wrench)
+            self._wrench.publish(ros.wrench_stamped(F_E.tolist(), tip, self.stamp_ns))
+        super().publish_state()
 
 
 def main() -> None:

@@ -14,10 +14,12 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from arm_control.control.avoidance.obstacles import Obstacle
 from arm_control.exceptions import MissingExtra, ModelError, SimulationDiverged
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.simulation.identified_inertia import possible_inertias, set_inertias
+from arm_control.simulation.tip_contact import TipContact, add_contacts
 
 try:
     import mujoco
@@ -29,7 +31,9 @@ MASS_TOLERANCE = 1e-6
 
 
 class MujocoSimulator:
-    """A torque-controlled arm: motors without friction or delay, saturated at their effort limits; no contacts.
+    """A torque-controlled arm: motors without friction or delay, saturated at their effort limits.
+
+    Of the arm only the end effector touches anything: a ball about its origin, and solid obstacles.
 
     Parameters
     ----------
@@ -43,6 +47,8 @@ class MujocoSimulator:
         Viscous damping of every joint [N m s/rad]; the model has none.
     friction : ndarray, shape (nv,), optional
         Coulomb friction of the joints [N m or N]; by default none.
+    solids : sequence of Obstacle
+        What the end effector touches; by default nothing.
 
     Attributes
     ----------
@@ -63,14 +69,16 @@ class MujocoSimulator:
         timestep: float = 1e-3,
         damping: float | Array = 0.0,
         friction: Array | None = None,
+        solids: Sequence[Obstacle] = (),
     ) -> None:
         self.timestep = timestep
         self._robot = model
         self._q_initial = np.zeros(model.nq) if q_initial is None else np.array(q_initial, dtype=float)
         if self._q_initial.shape != (model.nq,):
             raise ModelError(f"{self._q_initial.size} initial positions for {model.nq} joints")
-        self.mujoco_model = build_mujoco_model(model, timestep, damping, friction)
+        self.mujoco_model = build_mujoco_model(model, timestep, damping, friction, solids)
         self.mujoco_data = mujoco.MjData(self.mujoco_model)
+        self._contact = TipContact(self.mujoco_model, self.mujoco_data) if solids else None
         joints = [self.mujoco_model.joint(name) for name in model.joint_names]
         self._qpos = _index([joint.qposadr[0] for joint in joints])
         self._dof = _index([joint.dofadr[0] for joint in joints])
@@ -104,6 +112,8 @@ class MujocoSimulator:
         """
         q, v = self._read_q(), self._read_v()
         self._ctrl[self._motor] = tau
+        if self._contact is not None:
+            self._contact.rub()
         self._step()
         self.steps += 1
         if any(self._warnings.tolist()):
@@ -119,6 +129,14 @@ class MujocoSimulator:
         self.mujoco_data.qpos[self._qpos] = self._q_initial if q is None else q
         mujoco.mj_forward(self.mujoco_model, self.mujoco_data)
         self.steps = 0
+
+    @property
+    def contact_wrench(self) -> Array:
+        """Wrench of solid obstacles on the end effector in the last step, shape (6,) [N, N m].
+
+        About its origin, in world axes.
+        """
+        return np.zeros(6) if self._contact is None else self._contact.wrench
 
     def mass_matrix(self, q: Array) -> Array:
         """Return MuJoCo's mass matrix at ``q``, shape (nv, nv) [kg m^2 or kg]."""
@@ -171,9 +189,13 @@ _DIVERGENCE_WARNINGS = slice(int(mujoco.mjtWarning.mjWARN_BADQPOS), int(mujoco.m
 
 
 def build_mujoco_model(
-    model: RobotModel, timestep: float, damping: float | Array = 0.0, friction: Array | None = None
+    model: RobotModel,
+    timestep: float,
+    damping: float | Array = 0.0,
+    friction: Array | None = None,
+    solids: Sequence[Obstacle] = (),
 ) -> mujoco.MjModel:
-    """Return MuJoCo's model of the arm: one motor for each joint, no contacts.
+    """Return MuJoCo's model of the arm: one motor for each joint, contacts of the end effector only.
 
     Parameters
     ----------
@@ -185,6 +207,8 @@ def build_mujoco_model(
         Viscous damping of every joint [N m s/rad].
     friction : ndarray, shape (nv,), optional
         Coulomb friction of the joints [N m or N]; by default none.
+    solids : sequence of Obstacle
+        What the end effector touches; by default nothing.
 
     Raises
     ------
@@ -197,8 +221,9 @@ def build_mujoco_model(
         raise ModelError(
             f"MuJoCo cannot simulate the mimic joints {', '.join(mimic_joints)} as rigid: leave them locked"
         )
-    features = ("CONTACT", "LIMIT", *(["CONSTRAINT"] if friction is None else []))  # then no solver is needed
-    compiled = _compiled(model, timestep, features)
+    needs_solver = friction is not None or bool(solids)
+    features = ("LIMIT", *(() if solids else ("CONTACT",)), *(() if needs_solver else ("CONSTRAINT",)))
+    compiled = _compiled(model, timestep, features, solids)
     dof = [compiled.joint(name).dofadr[0] for name in model.joint_names]
     compiled.dof_armature[dof] = model.armature
     compiled.dof_damping[dof] = damping
@@ -207,17 +232,19 @@ def build_mujoco_model(
     return compiled
 
 
-def _compiled(model: RobotModel, timestep: float, disabled: Sequence[str]) -> mujoco.MjModel:
+def _compiled(
+    model: RobotModel, timestep: float, disabled: Sequence[str], solids: Sequence[Obstacle]
+) -> mujoco.MjModel:
     """Compile the arm; where MuJoCo refuses an identified inertia, with the model's inertias put in afterwards."""
     text = model.urdf.without_meshes()
     try:
-        return _spec(model, text, timestep, disabled).compile()
+        return _spec(model, text, timestep, disabled, solids).compile()
     except ValueError as error:
         possible, is_changed = possible_inertias(text)
         if not is_changed:
             raise _refusal(error) from None
     try:
-        compiled = _spec(model, possible, timestep, disabled).compile()
+        compiled = _spec(model, possible, timestep, disabled, solids).compile()
     except ValueError as error:
         raise _refusal(error) from None
     set_inertias(model, compiled)
@@ -228,8 +255,10 @@ def _refusal(error: ValueError) -> ModelError:
     return ModelError(f"MuJoCo cannot simulate this arm: {' '.join(str(error).split())}")
 
 
-def _spec(model: RobotModel, text: str, timestep: float, disabled: Sequence[str]) -> mujoco.MjSpec:
-    """Return the arm as MuJoCo compiles it, with motors and without some features."""
+def _spec(
+    model: RobotModel, text: str, timestep: float, disabled: Sequence[str], solids: Sequence[Obstacle]
+) -> mujoco.MjSpec:
+    """Return the arm as MuJoCo compiles it, with motors and solid obstacles, without some features."""
     compiler = '<mujoco><compiler inertiafromgeom="false" balanceinertia="false" fusestatic="true"/></mujoco>'
     spec = mujoco.MjSpec.from_string(text.replace("</robot>", compiler + "</robot>"))
     spec.option.timestep = timestep
@@ -238,4 +267,6 @@ def _spec(model: RobotModel, text: str, timestep: float, disabled: Sequence[str]
     spec.option.gravity = model.gravity_W
     for name in model.joint_names:
         spec.add_actuator(name=name, target=name, trntype=mujoco.mjtTrn.mjTRN_JOINT).set_to_motor()
+    if solids:
+        add_contacts(spec, model, solids)
     return spec

@@ -13,8 +13,9 @@ import numpy as np
 from arm_control.control.avoidance.proximity import Obstacle, Proximity, clearance
 from arm_control.control.controllers import Measurement
 from arm_control.control.loop import ControlLoop, JointLoopParameters, TickResult, control_loop
-from arm_control.control.osc.task import pose_errors
+from arm_control.control.osc.task import pose_errors, rotate_to
 from arm_control.control.osc.task_inertia import condition_number
+from arm_control.control.osc.wrench_estimate import SensorReading
 from arm_control.core.progress import progress_bar
 from arm_control.exceptions import SimulationDiverged
 from arm_control.maths.poses import Array, Pose
@@ -40,6 +41,9 @@ class SimulationRecorder(Protocol):
 
     def obstacles(self, stamp_ns: int, q: Array) -> list[Obstacle]:
         """What the controller knows of obstacles in a state: its stamp [ns] and positions (nv,) [rad or m]."""
+
+    def sensor(self, reading: SensorReading) -> None:
+        """Record what the arm's sensor of force measures."""
 
     def record(self, result: TickResult) -> None:
         """Record the result of a tick."""
@@ -93,7 +97,8 @@ class Simulation:
         recorder : SimulationRecorder, optional
             Who sees every tick, and says what the controller knows of obstacles; without one it knows everything.
         """
-        simulator = make_simulator(self.model, self._q0, self._properties, **self._options)
+        solids = self._scenario.world.solids
+        simulator = make_simulator(self.model, self._q0, self._properties, solids=solids, **self._options)
         n = max(2, round((duration or self.duration) / simulator.timestep))
         log, trouble = _Log(self.model, n, round(simulator.timestep * 1e9)), ""
         tick = _Loop(self, simulator, log, recorder).tick
@@ -136,7 +141,8 @@ class Simulation:
             return []
         count = self._scenario.nodes["targets"].get("count", 0) or int(np.ceil(self.duration / self.targets.period))
         poses, period = self.targets.targets, self.targets.period
-        return [Target(round(k * period * 1e9), self.targets.frame, poses[k % len(poses)]) for k in range(count)]
+        targets = [Target(round(k * period * 1e9), self.targets.frame, poses[k % len(poses)]) for k in range(count)]
+        return [*targets, *self.targets.wrench_goals(count)]
 
     def _joint_goal(self, name: str) -> JointGoal:
         joints, points = load_trajectory(name)
@@ -162,6 +168,8 @@ class _Loop:
         q, v, t = self._simulator.q, self._simulator.v, k * self._dt
         stamp_ns, there = round(t * 1e9), self._world.obstacles(t)
         known = there if self._recorder is None else self._recorder.obstacles(stamp_ns, q)
+        if self._world.solids:
+            self._measure(stamp_ns, q)
         result = self._control.tick(Measurement(stamp_ns, q, v, self._dt if k else 0.0, is_restart=k == 0), known)
         self._log.take(k, result)
         if self._recorder is not None:
@@ -172,6 +180,15 @@ class _Loop:
         if self._world.pushes:
             self._simulator.load(result.law.terms.J.T @ self._world.wrench(t))
         self._simulator.step(result.gate.tau)
+
+    def _measure(self, stamp_ns: int, q: Array) -> None:
+        """Let the controller, and the records, have the wrench of solid obstacles."""
+        F_W, tip = self._simulator.contact_wrench, self._model.tip
+        reading = SensorReading(stamp_ns, tip, rotate_to(self._model.pose(q).R, F_W))
+        self._log.contact.append(F_W)
+        if self._recorder is not None:
+            self._recorder.sensor(reading)
+        self._control.wrench.measure(reading)
 
 
 class _Log:
@@ -185,6 +202,8 @@ class _Log:
         self._X_WT: list[Pose] = []
         self._terms: dict[str, Array] = {}
         self._conditioning: list[tuple[float, float]] = []
+        self.contact: list[Array] = []
+        self._wanted: list[Array] = []
 
     def take(self, k: int, result: TickResult) -> None:
         terms, X_WT = result.law.terms, result.law.X_WT
@@ -192,6 +211,8 @@ class _Log:
         self._asked[k], self._braking[k] = result.tau, not result.gate.is_passing
         self._X_WE.append(terms.X_WE)
         self._X_WT.append(X_WT)
+        if (hand := result.law.hand) is not None:
+            self._wanted.append(hand.in_world(hand.F_target))
         for name, part in result.torque_terms.items():
             if name not in self._terms:
                 self._terms[name] = np.zeros_like(self._tau)
@@ -213,6 +234,8 @@ class _Log:
         motion = p, p_des, pose_errors(self._X_WE, self._X_WT), {name: x[:n] for name, x in self._terms.items()}
         looks = stamps[::COARSE], condition, distance
         gate = self._asked[:n], self._braking[:n]
+        wrenches = (np.array(rows[:n]).reshape(-1, 6) for rows in (self.contact, self._wanted))
         return Trace(
-            stamps, self._q[:n], self._v[:n], stamps, self._tau[:n], shown, *motion, *looks, goals, *gate, trouble
+            *(stamps, self._q[:n], self._v[:n], stamps, self._tau[:n], shown, *motion, *looks, goals, *gate, trouble),
+            *wrenches,
         )

@@ -13,6 +13,7 @@ import mujoco
 import numpy as np
 import numpy.typing as npt
 
+from arm_control.control.avoidance.obstacles import Obstacle
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.simulation.mujoco_simulator import MujocoSimulator
@@ -37,6 +38,8 @@ class RealArm:
         Viscous damping of every joint, beside that of the properties [N m s/rad].
     properties : PlantProperties
         The differences.
+    solids : sequence of Obstacle
+        What the end effector touches.
 
     Attributes
     ----------
@@ -61,13 +64,16 @@ class RealArm:
         timestep: float = 1e-3,
         damping: float = 0.0,
         properties: PlantProperties,
+        solids: Sequence[Obstacle] = (),
     ) -> None:
         self.properties = p = properties.of(model)
         self._coulomb, self._stribeck = np.array(p.coulomb), np.array(p.stribeck)
         has_friction = bool(self._coulomb.any() or self._stribeck.any())
         friction = self._coulomb + self._stribeck if has_friction else None
         viscous = np.array(p.viscous) + damping
-        self.arm = MujocoSimulator(model, q_initial, timestep=timestep, damping=viscous, friction=friction)
+        self.arm = MujocoSimulator(
+            model, q_initial, timestep=timestep, damping=viscous, friction=friction, solids=solids
+        )
         self._has_stribeck = bool(self._stribeck.any())
         self._resolution = np.array(p.torque_resolution)
         self._lag = timestep / max(p.actuator_time_constant, timestep)
@@ -91,6 +97,11 @@ class RealArm:
     def steps(self) -> int:
         """Steps since the start or the last :meth:`reset`."""
         return self.arm.steps
+
+    @property
+    def contact_wrench(self) -> Array:
+        """Wrench on the end effector; see :class:`MujocoSimulator`."""
+        return self.arm.contact_wrench
 
     @property
     def timestep(self) -> float:
@@ -183,6 +194,7 @@ def make_simulator(
     *,
     timestep: float = 1e-3,
     damping: float = 0.0,
+    solids: Sequence[Obstacle] = (),
 ) -> MujocoSimulator | RealArm:
     """Return a simulated arm with properties: its model where nothing differs.
 
@@ -196,10 +208,12 @@ def make_simulator(
         The differences.
     timestep, damping : float
         Duration of one step [s]; viscous damping of every joint [N m s/rad].
+    solids : sequence of Obstacle
+        What the end effector touches; by default nothing.
     """
     if properties.is_ideal:
-        return MujocoSimulator(model, q_initial, timestep=timestep, damping=damping)
-    return RealArm(model, q_initial, timestep=timestep, damping=damping, properties=properties)
+        return MujocoSimulator(model, q_initial, timestep=timestep, damping=damping, solids=solids)
+    return RealArm(model, q_initial, timestep=timestep, damping=damping, properties=properties, solids=solids)
 
 
 def _rounded(x: Array, steps: Array) -> Array:

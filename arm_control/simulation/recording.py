@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -112,6 +112,10 @@ class Trace(Recording):
         Whether the gate braked.
     end_reason : str
         Reason for an early end; empty without one.
+    contact : ndarray, shape (n, 6), or (0, 6)
+        Wrench of solid obstacles on the end effector, world axes [N, N m]; empty without any.
+    wanted : ndarray, shape (n, 6), or (0, 6)
+        Wrench that the end effector is to exert, world axes [N, N m]; empty where the law has no contact.
     """
 
     p: Array
@@ -125,6 +129,8 @@ class Trace(Recording):
     tau_asked: Array
     braking: npt.NDArray[np.bool_]
     end_reason: str = ""
+    contact: Array = field(default_factory=lambda: np.zeros((0, 6)))
+    wanted: Array = field(default_factory=lambda: np.zeros((0, 6)))
 
     @property
     def t(self) -> Array:
@@ -133,7 +139,18 @@ class Trace(Recording):
 
     def arrays(self) -> dict[str, Any]:
         """Return the arrays of the NumPy file by name; the torque's terms as ``tau_<term>``."""
-        names = ("p", "p_des", "error", "coarse_stamps", "condition", "distance", "tau_asked", "braking")
+        names = (
+            "p",
+            "p_des",
+            "error",
+            "coarse_stamps",
+            "condition",
+            "distance",
+            "tau_asked",
+            "braking",
+            "contact",
+            "wanted",
+        )
         own = {name: getattr(self, name) for name in names}
         return {**super().arrays(), **own, **{f"tau_{name}": tau for name, tau in self.terms.items()}}
 

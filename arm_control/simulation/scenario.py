@@ -246,17 +246,19 @@ class Scenario:
     def awaited(self) -> dict[str, int]:
         """Return how many targets, and obstacles to avoid, the controller must have before time starts."""
         targets = self.nodes["targets"].get("count") or 1 if "targets" in self.nodes else 0
+        listed = self.targets()
+        targets += len(listed.wrench_goals(targets)) if listed is not None else 0
         obstacles = sum(mover.span.holds(0.0) for mover in self.world.movers)
         avoids = any(parameters.get("avoid_obstacles") for parameters in self.nodes.values())
         avoids = avoids or "obstacle_avoidance" in self.nodes
         return {"targets": targets, **({"obstacles": obstacles} if avoids and obstacles else {})}
 
     def _add_world(self, nodes: dict[str, dict[str, Any]], chosen: Scenario, lock_step: bool) -> None:
-        """Let the node ``targets`` publish the obstacles, and the simulator apply the pushes."""
+        """Let the node ``targets`` publish the obstacles; the simulator has pushes and solid obstacles."""
         if self.world.movers:
             nodes["targets"] = {**chosen.arm(), **nodes.get("targets", {}), "world": self.source}
             nodes["targets"] |= {"lead": 1.0} if lock_step else {}  # simulated time may be faster than the clock
-        if self.world.pushes and "simulator" in nodes:
+        if (self.world.pushes or self.world.solids) and "simulator" in nodes:
             nodes["simulator"]["world"] = self.source
 
     @property

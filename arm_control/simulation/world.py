@@ -53,10 +53,13 @@ class Mover:
         The obstacle when it appears.
     span : Span
         The time in which it is present.
+    is_solid : bool
+        Whether the end effector of a simulated arm touches it; it must not move, appear or vanish.
     """
 
     obstacle: Obstacle
     span: Span
+    is_solid: bool = False
 
     def at(self, t: float) -> Obstacle:
         """Return the obstacle at a time [s]."""
@@ -129,19 +132,30 @@ class World:
         """Return the obstacles that are present at a time [s], with their poses then."""
         return [mover.at(t) for mover in self.movers if mover.span.holds(t)]
 
+    @property
+    def solids(self) -> tuple[Obstacle, ...]:
+        """The obstacles that the end effector touches."""
+        return tuple(mover.obstacle for mover in self.movers if mover.is_solid)
+
     def wrench(self, t: float) -> Array:
         """Return force and moment on the end effector at a time [s], shape (6,) [N, N m]."""
         return sum((push.wrench for push in self.pushes if push.span.holds(t)), np.zeros(6))
 
 
 def _mover(entry: Mapping[str, Any]) -> Mover:
-    refuse_unknown(entry, ("shape", "size", "position", "quat_xyzw", "velocity", "from", "until"), "obstacle")
+    refuse_unknown(entry, ("shape", "size", "position", "quat_xyzw", "velocity", "from", "until", "solid"), "obstacle")
     if entry["shape"] not in SHAPES:
         raise ParameterError(f"shape = {entry['shape']!r}; there are: {', '.join(SHAPES)}")
     shape = SHAPES[entry["shape"]](*map(float, np.atleast_1d(entry["size"])))
     X = Pose(rotation_from_quaternion(entry.get("quat_xyzw", [0, 0, 0, 1])), _numbers(entry["position"], 3))
     V = _numbers([*entry.get("velocity", ()), *[0.0] * (6 - len(entry.get("velocity", ())))], 6)
-    return Mover(Obstacle(shape, X, V), _span(entry))
+    is_solid = entry.get("solid", False)
+    if not isinstance(is_solid, bool):
+        raise ParameterError(f"solid = {is_solid!r}: true or false is needed")
+    mover = Mover(Obstacle(shape, X, V), _span(entry), is_solid)
+    if is_solid and (V.any() or mover.span != Span()):
+        raise ParameterError("a solid obstacle must not move, appear or vanish")
+    return mover
 
 
 def _push(entry: Mapping[str, Any]) -> Push:

@@ -1,0 +1,129 @@
+"""Contact of a simulated arm: a ball about the end effector's origin, and solid obstacles. Nothing else touches.
+
+MuJoCo computes the normal forces. Its own friction lifts a ball that slides, by a share of its speed, so that it
+bounces on a stiff surface; here Coulomb friction is applied from the normal force F_n of the step before,
+
+    (1)  F_t = -mu F_n v_t / max(|v_t|, v_s)       v_t: velocity along the surface; v_s: speed at which it is whole
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from arm_control.control.avoidance.obstacles import Obstacle
+from arm_control.exceptions import MissingExtra, ModelError
+from arm_control.maths.poses import Array
+from arm_control.maths.shapes import Box, Capsule, Cylinder, Shape, Sphere
+from arm_control.model import RobotModel
+
+try:
+    import mujoco
+except ImportError as error:
+    raise MissingExtra("mujoco", "mujoco") from error
+
+TIP, TIP_RADIUS = "end effector", 0.01
+"""Name and radius [m] of the ball."""
+HARDNESS = (0.02, 1.0)
+"""Time constant [s] and damping ratio of a contact."""
+FRICTION, FULL_FRICTION_SPEED = 0.3, 0.01
+"""mu [-] and v_s [m/s] of (1)."""
+
+
+class TipContact:
+    """The ball of one simulation.
+
+    Parameters
+    ----------
+    mujoco_model : mujoco.MjModel
+        An arm compiled after :func:`add_contacts`.
+    data : mujoco.MjData
+        Its state.
+    """
+
+    def __init__(self, mujoco_model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        self._model, self._data = mujoco_model, data
+        self._ball = mujoco_model.geom(TIP).id
+        self._body = int(mujoco_model.geom_bodyid[self._ball])
+        self._velocity = np.zeros(6)
+        self.friction = np.zeros(6)
+
+    def rub(self) -> None:
+        """Apply friction (1) in the next step."""
+        m, data = self._model, self._data
+        mujoco.mj_objectVelocity(m, data, mujoco.mjtObj.mjOBJ_GEOM, self._ball, self._velocity, 0)
+        omega, v = self._velocity[:3], self._velocity[3:]
+        centre, com, total = data.geom_xpos[self._ball], data.xipos[self._body], np.zeros(6)
+        self.friction[:] = 0.0
+        for point, normal, F_n in self._contacts():
+            v_point = v + np.cross(omega, point - centre)
+            v_t = v_point - (v_point @ normal) * normal
+            force = -FRICTION * F_n * v_t / max(float(np.linalg.norm(v_t)), FULL_FRICTION_SPEED)
+            total += np.concatenate([force, np.cross(point - com, force)])
+            self.friction += np.concatenate([force, np.cross(point - centre, force)])
+        data.xfrc_applied[self._body] = total
+
+    @property
+    def wrench(self) -> Array:
+        """Wrench on the end effector in the last step, about the ball's centre, world axes, shape (6,) [N, N m]."""
+        centre, total = self._data.geom_xpos[self._ball], self.friction.copy()
+        for point, normal, F_n in self._contacts():
+            total += np.concatenate([F_n * normal, np.cross(point - centre, F_n * normal)])
+        return total
+
+    def _contacts(self) -> list[tuple[Array, Array, float]]:
+        """Point [m], normal towards the ball, and normal force [N] of each contact."""
+        found, local = [], np.zeros(6)
+        for i in range(self._data.ncon):
+            contact = self._data.contact[i]
+            mujoco.mj_contactForce(self._model, self._data, i, local)
+            sign = 1.0 if contact.geom2 == self._ball else -1.0  # MuJoCo's normal points from the first to the second
+            found.append((contact.pos, sign * contact.frame[:3], float(local[0])))
+        return found
+
+
+def add_contacts(spec: mujoco.MjSpec, model: RobotModel, solids: Sequence[Obstacle]) -> None:
+    """Add the ball and what it touches to an arm that is not compiled yet.
+
+    Parameters
+    ----------
+    spec : mujoco.MjSpec
+        The arm.
+    model : RobotModel
+        Its model.
+    solids : sequence of Obstacle
+        Obstacles at rest.
+
+    Raises
+    ------
+    ModelError
+        For a shape that MuJoCo does not have.
+    """
+    for geom in spec.geoms:
+        geom.contype = geom.conaffinity = 0
+    body, q = spec.joint(model.urdf.chain(model.tip)[-1]).parent, np.zeros(model.nq)
+    X_LE = model.pose(q, body.name).inverse() @ model.pose(q)
+    surface = {"solref": HARDNESS, "condim": 1, "mass": 0.0}
+    sphere, size = _geom_of(Sphere(TIP_RADIUS))
+    body.add_geom(name=TIP, type=sphere, pos=X_LE.p, size=size, contype=1, conaffinity=0, **surface)
+    for solid in solids:
+        kind, size = _geom_of(solid.shape)
+        quat = np.zeros(4)
+        mujoco.mju_mat2Quat(quat, solid.X_WO.R.ravel())
+        place = {"pos": solid.X_WO.p, "quat": quat}
+        spec.worldbody.add_geom(type=kind, size=size, contype=0, conaffinity=1, **place, **surface)
+
+
+def _geom_of(shape: Shape) -> tuple[mujoco.mjtGeom, list[float]]:
+    """Type and size of a shape in MuJoCo."""
+    match shape:
+        case Sphere():
+            return mujoco.mjtGeom.mjGEOM_SPHERE, [shape.radius, 0.0, 0.0]
+        case Box():
+            return mujoco.mjtGeom.mjGEOM_BOX, [0.5 * edge for edge in shape.size]
+        case Cylinder():
+            return mujoco.mjtGeom.mjGEOM_CYLINDER, [shape.radius, 0.5 * shape.length, 0.0]
+        case Capsule():
+            return mujoco.mjtGeom.mjGEOM_CAPSULE, [shape.radius, 0.5 * shape.length, 0.0]
+    raise ModelError(f"a solid {type(shape).__name__.lower()} cannot be simulated: box, sphere, cylinder or capsule")

@@ -1,0 +1,124 @@
+"""Contact in simulation: what touches, what it costs, and what the hand does about it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from arm_control import urdf_path
+from arm_control.control.avoidance.obstacles import Obstacle
+from arm_control.control.controllers import Measurement
+from arm_control.control.loop import OscLoopParameters, control_loop
+from arm_control.control.osc.task import rotate_to
+from arm_control.control.osc.tuning import resolve_parameters
+from arm_control.control.osc.wrench_estimate import SensorReading
+from arm_control.exceptions import ModelError, ParameterError
+from arm_control.maths.poses import Array, Pose
+from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
+from arm_control.model import RobotModel
+from arm_control.motion.goals import WrenchGoal
+from arm_control.simulation.mujoco_simulator import MujocoSimulator
+from arm_control.simulation.plant_properties import PlantProperties
+from arm_control.simulation.real_arm import RealArm, make_simulator
+from arm_control.simulation.tip_contact import FRICTION, TIP_RADIUS
+from arm_control.simulation.world import World
+
+HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
+DT = 1e-3
+
+
+@pytest.fixture(scope="module")
+def arm() -> RobotModel:
+    return RobotModel.from_urdf(urdf_path("ur5"), armature=(0.5, 0.5, 0.5, 0.1, 0.1, 0.1))
+
+
+def below(model: RobotModel, shape: Shape, height: float, gap: float = 0.0) -> Obstacle:
+    """A shape whose top is a gap below the ball at the hand."""
+    p = model.pose(HOME).p
+    return Obstacle(shape, Pose(np.eye(3), p - [0.0, 0.0, TIP_RADIUS + gap + 0.5 * height]))
+
+
+def push(simulator: MujocoSimulator, model: RobotModel, F: Array, seconds: float) -> None:
+    """Carry the weight, damp, and push with the hand."""
+    for _ in range(round(seconds / DT)):
+        t = model.evaluate(simulator.q, simulator.v)
+        simulator.step(t.h + t.J.T @ F - 20.0 * t.M @ simulator.v)
+
+
+@pytest.mark.parametrize(
+    ("shape", "height"),
+    [(Box((0.5, 0.5, 0.1)), 0.1), (Sphere(0.2), 0.4), (Cylinder(0.2, 0.1), 0.1), (Capsule(0.1, 0.1), 0.3)],
+    ids=["box", "sphere", "cylinder", "capsule"],
+)
+def test_a_solid_resists_the_hand_with_the_force_that_pushes_it(arm: RobotModel, shape: Shape, height: float):
+    simulator = MujocoSimulator(arm, HOME, solids=[below(arm, shape, height)])
+    push(simulator, arm, np.array([0.0, 0.0, -20.0, 0.0, 0.0, 0.0]), 0.3)
+    assert simulator.contact_wrench[2] == pytest.approx(20.0, rel=0.02)
+    assert arm.pose(simulator.q).p[2] == pytest.approx(arm.pose(HOME).p[2], abs=1e-3)
+    if isinstance(shape, Box):
+        push(simulator, arm, np.array([0.0, 10.0, -20.0, 0.0, 0.0, 0.0]), 0.3)
+        F = simulator.contact_wrench
+        assert F[1] == pytest.approx(-FRICTION * 20.0, rel=0.05), "it slides"
+        assert F[3] == pytest.approx(TIP_RADIUS * F[1], rel=0.05), "the surface is a radius below"
+
+
+def test_without_solids_there_is_nothing_to_touch_and_a_cone_cannot_be_one(arm: RobotModel):
+    assert not MujocoSimulator(arm, HOME).contact_wrench.any()
+    with pytest.raises(ModelError, match="a solid cone cannot be simulated"):
+        MujocoSimulator(arm, HOME, solids=[below(arm, Cone(0.1, 0.1), 0.1)])
+
+
+@pytest.mark.parametrize("entry", [{"velocity": [0.1, 0.0, 0.0]}, {"until": 2.0}, {"solid": "yes"}])
+def test_a_solid_obstacle_stays(entry: dict):
+    obstacle = {"shape": "sphere", "size": 0.1, "position": [1.0, 0.0, 0.0], "solid": True}
+    assert len(World.from_mapping({"obstacles": [obstacle]}, "here").solids) == 1
+    with pytest.raises(ParameterError, match="solid"):
+        World.from_mapping({"obstacles": [{**obstacle, **entry}]}, "here")
+
+
+def run(
+    arm: RobotModel, simulator: MujocoSimulator | RealArm, seconds: float, *, push=None, wrench=-10.0, **parameters
+) -> Array:
+    """Way of the hand (3), its speed along z and the force on it along z, for each state, shape (n, 5)."""
+    chosen = resolve_parameters(OscLoopParameters, parameters, arm)
+    loop = control_loop(arm, chosen)
+    for k in range(round(seconds / 0.2)):
+        loop.controller.add(WrenchGoal(k * 200_000_000, "base_link", (0.0, 0.0, wrench, 0.0, 0.0, 0.0)))
+    rows = []
+    for k in range(round(seconds / DT)):
+        q, stamp_ns = simulator.q, round(k * DT * 1e9)
+        result = loop.tick(Measurement(stamp_ns, q, simulator.v, DT if k else 0.0, is_restart=k == 0))
+        F = simulator.contact_wrench
+        if chosen.observer.disturbance_observer:
+            loop.wrench.measure(SensorReading(stamp_ns, arm.tip, rotate_to(arm.pose(q).R, F)))
+        if push is not None:
+            simulator.load(result.law.terms.J.T @ push)
+        simulator.step(result.gate.tau)
+        assert result.gate.is_passing
+        rows.append([*(result.law.terms.X_WE.p - arm.pose(HOME).p), result.law.terms.V_WE[2], F[2]])
+    return np.array(rows)
+
+
+def test_a_hand_of_40_newtons_per_metre_moves_20_cm_under_8_newtons(arm: RobotModel):
+    soft = {"impedance": True, "hand_stiffness": (40.0, 40.0), "force_axes": ("z",)}  # nobody asks for a wrench
+    simulator = make_simulator(arm, HOME, PlantProperties())
+    rows = run(arm, simulator, 4.0, push=np.array([0.0, 8.0, 0.0, 0.0, 0.0, 0.0]), wrench=0.0, **soft)
+    assert rows[-1, 1] == pytest.approx(0.2, rel=0.05)
+    assert rows[:, 1].max() < 1.02 * rows[-1, 1], "without swinging over"
+    assert np.abs(rows[-1, [0, 2]]).max() < 0.002
+
+
+def test_without_contact_the_hand_looks_for_it_slowly(arm: RobotModel):
+    rows = run(arm, make_simulator(arm, HOME, PlantProperties()), 1.5, force_axes=("z",))
+    assert rows[-1, 3] == pytest.approx(-0.01, rel=0.05)
+    assert np.abs(rows[:, 3]).max() < 0.02
+
+
+def test_a_sensor_lets_an_arm_with_friction_press_as_it_should(arm: RobotModel):
+    plant = PlantProperties(set="real", payload_mass=1.0)
+    table = below(arm, Box((0.5, 0.5, 0.1)), 0.1, 0.002)
+    simulator = make_simulator(arm, HOME, plant, solids=[table])
+    rows = run(arm, simulator, 2.5, force_axes=("z",), disturbance_observer=True, inertia_floor=0.02)
+    force = rows[1500:, 4]
+    assert force.mean() == pytest.approx(10.0, rel=0.05)
+    assert rows[:, 4].max() < 15.0
