@@ -27,6 +27,7 @@ POSE_STAMPED = "geometry_msgs/msg/PoseStamped"
 POSE_ARRAY = "geometry_msgs/msg/PoseArray"
 TRANSFORM_STAMPED = "geometry_msgs/msg/TransformStamped"
 TWIST_STAMPED = "geometry_msgs/msg/TwistStamped"
+WRENCH_STAMPED = "geometry_msgs/msg/WrenchStamped"
 MARKER_ARRAY = "visualization_msgs/msg/MarkerArray"
 STRING = "std_msgs/msg/String"
 FLOAT64 = "std_msgs/msg/Float64"
@@ -196,6 +197,24 @@ class MessageBuilder:
         message = self._new(TWIST_STAMPED)
         _set_header(message, frame, stamp_ns)
         _set_twist(message.twist, V)
+        return message
+
+    def wrench_stamped(self, F: Sequence[float], frame: str, stamp_ns: int) -> Any:
+        """Return a ``WrenchStamped``.
+
+        Parameters
+        ----------
+        F : sequence of float
+            Force [N], then moment [N m], in the axes of the frame.
+        frame : str
+            Name of the frame.
+        stamp_ns : int
+            Stamp [ns].
+        """
+        message = self._new(WRENCH_STAMPED)
+        _set_header(message, frame, stamp_ns)
+        _set_vector(message.wrench.force, F[:3])
+        _set_vector(message.wrench.torque, F[3:])
         return message
 
     def joint_trajectory(self, names: Sequence[str], points: Waypoints, stamp_ns: int) -> Any:

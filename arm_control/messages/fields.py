@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from arm_control.control.osc.wrench_estimate import SensorReading
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import FrameNotFound, InputError, JointNotFound
 from arm_control.maths.poses import Array, Pose, rotation_from_quaternion
 from arm_control.model import RobotModel
 from arm_control.model.urdf.xml import printable
-from arm_control.motion.goals import Goal, JointGoal, JointJog, PoseMotion, Target, TwistJog
+from arm_control.motion.goals import Goal, JointGoal, JointJog, PoseMotion, Target, TwistJog, WrenchGoal
 from arm_control.motion.joint_trajectory import Waypoints
 from arm_control.motion.pose_trajectory import PosePoints
 from arm_control.motion.references import FARTHEST, check_distance
@@ -25,10 +26,13 @@ HORIZON_NS = 24 * 3600 * NANOSECONDS
 """Time after the newest state above which a stamp is wrong [ns]."""
 POSE_GOALS = ("target_pose", "pose_trajectory")
 JOINT_GOALS = ("joint_trajectory", "target_joint", "target_velocity")
-GOAL_TOPICS = (*POSE_GOALS, "target_twist", *JOINT_GOALS)
+WRENCH_GOAL = "target_wrench"
+GOAL_TOPICS = (*POSE_GOALS, "target_twist", *JOINT_GOALS, WRENCH_GOAL)
 """Topics with goals."""
 STALE_NS = NANOSECONDS
 """Age from which a velocity is refused, so that its sender learns of a clock that is wrong [ns]."""
+SENSOR_SKEW = 1.0
+"""Time between a sensor's stamp and that of the newest state above which their clocks differ [s]."""
 LONGEST_REASON = 500
 """Characters of a reason that are read."""
 BRAKED = "braked: "
@@ -182,6 +186,8 @@ def goal_of(topic: str, message: Any, model: RobotModel, now_ns: int) -> Goal:
     ArmControlError
         When its values are wrong, or not those of this arm.
     """
+    if topic == WRENCH_GOAL:
+        return wrench_goal_of(message, model, now_ns)
     if topic in JOINT_GOALS:
         return joint_goal_of(topic, message, model, now_ns)
     if topic == "target_twist":
@@ -205,6 +211,67 @@ def twist_jog_of(message: Any, model: RobotModel, now_ns: int) -> TwistJog:
     V = np.array(_twist_of([message.twist]), dtype=float)
     _check_velocity(V)
     return TwistJog(stamp_ns, sent_ns, link_of(message.header.frame_id, model), V)
+
+
+def wrench_goal_of(message: Any, model: RobotModel, now_ns: int) -> WrenchGoal:
+    """Return the wrench that a ``WrenchStamped`` on ``target_wrench`` asks for.
+
+    Parameters
+    ----------
+    message : geometry_msgs/WrenchStamped
+        The message.
+    model : RobotModel
+        The arm.
+    now_ns : int
+        Stamp of the newest state [ns].
+
+    Raises
+    ------
+    ArmControlError
+        When a number is not finite, or the frame is unknown.
+    """
+    stamp_ns = effective_stamp(message.header.stamp, now_ns)
+    frame = link_of(message.header.frame_id, model)
+    return WrenchGoal(stamp_ns, frame, wrench_of(message), _is_immediate(message, now_ns))
+
+
+def sensor_reading_of(message: Any, model: RobotModel, now_ns: int) -> SensorReading:
+    """Return the measurement of a ``WrenchStamped`` on ``measured_wrench``; stamp 0 means now.
+
+    Parameters
+    ----------
+    message : geometry_msgs/WrenchStamped
+        The message.
+    model : RobotModel
+        The arm.
+    now_ns : int
+        Stamp of the newest state [ns]; 0 before the first.
+
+    Raises
+    ------
+    ArmControlError
+        When a number is not finite, the frame is unknown, or the stamp is far from that of the states.
+    """
+    stamp_ns = nanoseconds(message.header.stamp) or now_ns
+    if now_ns and abs(stamp_ns - now_ns) > SENSOR_SKEW * NANOSECONDS:
+        skew = (stamp_ns - now_ns) / NANOSECONDS
+        raise InputError(f"stamp {skew:+.1f} s from that of the states: one clock is needed; 0 means now")
+    return SensorReading(stamp_ns, link_of(message.header.frame_id, model), np.array(wrench_of(message)))
+
+
+def wrench_of(message: Any) -> tuple[float, ...]:
+    """Return force and moment of a ``WrenchStamped``, six numbers [N, N m].
+
+    Raises
+    ------
+    InputError
+        When a number is not finite.
+    """
+    parts = (message.wrench.force, message.wrench.torque)
+    values = tuple(float(value) for part in parts for value in (part.x, part.y, part.z))
+    if not np.isfinite(values).all():
+        raise InputError(f"wrench {list(values)} is not finite")
+    return values
 
 
 def joint_goal_of(topic: str, message: Any, model: RobotModel, now_ns: int) -> JointGoal | JointJog:

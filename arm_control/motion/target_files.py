@@ -14,6 +14,7 @@ from arm_control.core.parameters import refuse_unknown
 from arm_control.exceptions import InputError, ParameterError
 from arm_control.maths.poses import Array, Pose, quaternion_from_rotation, rotation_from_quaternion
 from arm_control.motion import generators
+from arm_control.motion.goals import WrenchGoal
 from arm_control.motion.joint_trajectory import Waypoints
 from arm_control.motion.pose_trajectory import PosePoints
 from arm_control.motion.references import check_distance
@@ -32,6 +33,8 @@ MOTIONS: dict[str, Callable[..., PosePoints]] = {
 }
 """Generators of a motion; the entries below ``motion`` are their arguments."""
 G = TypeVar("G")
+WRENCH_PERIOD = 0.2
+"""Time between two messages of one wrench [s]: less than the time after which it is too old."""
 TOLERANCES = ("position_tolerance", "orientation_tolerance")
 
 
@@ -49,6 +52,8 @@ class TargetList:
         Largest errors of a reached target at the end of its period [m], [rad].
     targets : tuple of Pose
         The poses.
+    wrenches : tuple of (tuple of float)
+        For each pose six numbers, the wrench that the end effector exerts meanwhile [N, N m]; zero: none.
     """
 
     frame: str
@@ -56,13 +61,37 @@ class TargetList:
     position_tolerance: float
     orientation_tolerance: float
     targets: tuple[Pose, ...]
+    wrenches: tuple[tuple[float, ...], ...] = ()
+
+    def wrench_goals(self, count: int, first: int = 0) -> list[WrenchGoal]:
+        """Return the wrenches of targets, each repeated before it is too old.
+
+        A target without a wrench, after one with a wrench, ends it.
+
+        Parameters
+        ----------
+        count : int
+            Number of targets, with repetitions of the list.
+        first : int
+            Number of the first one.
+        """
+        goals = []
+        wrenches, n = self.wrenches, len(self.wrenches)
+        for number in range(first, first + count) if any(map(any, wrenches)) else ():
+            wrench = wrenches[number % n]
+            ends = number > 0 and any(wrenches[(number - 1) % n])
+            repeats = np.arange(0.0, self.period, WRENCH_PERIOD) if any(wrench) else [0.0] if ends else []
+            begin = number * self.period
+            goals += [WrenchGoal(round((begin + t) * 1e9), self.frame, wrench) for t in repeats]
+        return goals
 
     @classmethod
     def load(cls, name: str) -> TargetList:
         """Read a list by name (``config/targets/<name>.yaml``) or path.
 
         The poses are listed below ``targets``, or generated: ``pattern`` has the ``kind`` of the generator, its
-        arguments and the orientation of all, ``quat_xyzw``.
+        arguments and the orientation of all, ``quat_xyzw``. A listed one may have a ``force`` and a ``moment`` that
+        the end effector exerts meanwhile.
 
         Raises
         ------
@@ -80,10 +109,13 @@ class TargetList:
         try:
             if "pattern" in content:
                 poses = _generated_poses(as_mapping(content["pattern"], "pattern"))
+                wrenches: tuple[tuple[float, ...], ...] = ()
             else:
-                poses = tuple(_pose(entry, "target") for entry in content["targets"])
+                entries = [dict(entry) for entry in content["targets"]]
+                wrenches = tuple(_take_wrench(entry) for entry in entries)
+                poses = tuple(_pose(entry, "target") for entry in entries)
             period, position, orientation = (float(content[key]) for key in keys[1:])
-            return cls(str(content["frame"]), period, position, orientation, poses)
+            return cls(str(content["frame"]), period, position, orientation, poses, wrenches)
         except (KeyError, TypeError, ValueError) as error:
             raise ParameterError(f"{path}: {type(error).__name__}: {error}") from error
 
@@ -193,6 +225,14 @@ def _pose(entry: Mapping[str, Any], title: str) -> Pose:
     x, y, z = (float(value) for value in entry["position"])
     check_distance(math.hypot(x, y, z), f"{title} [{x}, {y}, {z}]")
     return Pose(rotation_from_quaternion(entry["quat_xyzw"]), np.array([x, y, z]))
+
+
+def _take_wrench(entry: dict[str, Any]) -> tuple[float, ...]:
+    """Remove ``force`` and ``moment`` from a target, and return both."""
+    wrench = tuple(float(x) for key in ("force", "moment") for x in entry.pop(key, (0.0, 0.0, 0.0)))
+    if len(wrench) != 6 or not np.isfinite(wrench).all():
+        raise ValueError(f"force and moment {list(wrench)}: three finite numbers are needed for each")
+    return wrench
 
 
 def _generated_poses(rule: dict[str, Any]) -> tuple[Pose, ...]:

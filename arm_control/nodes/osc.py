@@ -1,6 +1,7 @@
 """The node ``osc``: joint states, target poses, pose trajectories and twists in, joint torque out, through the gate.
 
-It may avoid ``obstacles``, and takes torque that something known exerts from ``disturbance``.
+It may avoid ``obstacles``, takes torque that something known exerts from ``disturbance``, and presses with
+``target_wrench`` where axes are controlled by force.
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ from arm_control.control.osc.tuning import OscTuning, describe_proposals, resolv
 from arm_control.core.parameters import group, parameter
 from arm_control.exceptions import InputError
 from arm_control.model import RobotModel
+from arm_control.motion.goals import WrenchGoal
 from arm_control.nodes.support.arm_node import ArmNode, run
 from arm_control.nodes.support.diagnostics import Diagnostics
 from arm_control.nodes.support.goal_subscription import PoseGoals
 from arm_control.nodes.support.obstacle_subscription import CountedObstacles, warn_about_capsules
 from arm_control.nodes.support.qos import STATE
 from arm_control.nodes.support.torque_pipeline import ControllerNodeParameters, Health, PipelineHooks, TorquePipeline
+from arm_control.nodes.support.wrench_topics import WrenchTopics
 
 FIGURES = ("position_error", "orientation_error", "condition_number", "nearest_distance", "task_share")
 
@@ -45,6 +48,7 @@ class OscNode(ArmNode[OscNodeParameters]):
         super().__init__("osc", OscNodeParameters)
         self._goals: PoseGoals | None = None
         self._obstacles: CountedObstacles | None = None
+        self._wrenches: WrenchTopics | None = None
         self._pipeline = TorquePipeline(self, (*TERMS, "avoidance"), FIGURES, lambda: len(self._goals or ()))
         self._diagnostics = Diagnostics(self)
         self.find_model()
@@ -65,6 +69,9 @@ class OscNode(ArmNode[OscNodeParameters]):
         )
         loop.disturbance.timeout = p.disturbance_timeout
         hooks = PipelineHooks() if self._obstacles is None else PipelineHooks(obstacles=self._obstacles.at)
+        if p.control.contact.is_active or loop.observer is not None:
+            self._wrenches = self._wrenches or WrenchTopics(self, self._pipeline)
+            hooks = hooks._replace(after=self._wrenches.publish)
         self._pipeline.start(loop, hooks)
 
     def on_parameters(self) -> None:
@@ -83,11 +90,14 @@ class OscNode(ArmNode[OscNodeParameters]):
     def _follow_goals(self) -> PoseGoals:
         """Subscribe to goals and disturbances, the first time."""
         if self._goals is None:
-            count = self._pipeline.publish_goal_count
-            self._goals = PoseGoals(self, lambda: self._pipeline.now_ns, count, jogs=True)
+            now_ns, count = lambda: self._pipeline.now_ns, self._pipeline.publish_goal_count
+            self._goals = PoseGoals(self, now_ns, count, jogs=True, press=self._press)
             self.control_path.subscribe(JointState, "disturbance", self._on_disturbance, STATE)
         self._goals.on_model()
         return self._goals
+
+    def _press(self, goal: WrenchGoal) -> None:
+        self._controller.add(goal)
 
     def _avoid_obstacles(self) -> Avoidance | None:
         """Subscribe to obstacles, the first time; return what avoids them."""

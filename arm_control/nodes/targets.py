@@ -1,8 +1,9 @@
 """The node ``targets``: publishes the targets of a file, each with the stamp from which it acts.
 
-Poses go to ``target_pose``, one after the other, until another node sends one: that one stays. A motion of the end
-effector goes to ``pose_trajectory``, and a joint trajectory to ``joint_trajectory``, once.
-Obstacles of a scenario go to ``obstacles`` (:mod:`arm_control.nodes.support.obstacle_publisher`).
+Poses go to ``target_pose``, one after the other, until another node sends one: that one stays; wrenches beside them go
+to ``target_wrench``. A motion of the end effector goes to ``pose_trajectory``, and a joint trajectory to
+``joint_trajectory``, once. Obstacles of a scenario go to ``obstacles``
+(:mod:`arm_control.nodes.support.obstacle_publisher`).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import time
 from collections import deque
 from dataclasses import dataclass
 
-from geometry_msgs.msg import PoseStamped
+from geometry_msgs.msg import PoseStamped, WrenchStamped
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
 from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
@@ -88,6 +89,8 @@ class TargetsNode(ArmNode[TargetsParameters]):
         self._publisher = self.create_publisher(PoseStamped, "target_pose", LATCHED_EVENTS)
         self._numbers = itertools.count()
         self._own: deque[PoseStamped] = deque(maxlen=1000)
+        has_wrenches = any(map(any, self._list.wrenches))
+        self._wrench = self.create_publisher(WrenchStamped, "target_wrench", LATCHED_EVENTS) if has_wrenches else None
         if self.parameters.count:
             self._publish(self.parameters.count)
             return
@@ -102,6 +105,9 @@ class TargetsNode(ArmNode[TargetsParameters]):
             target = self._list.targets[number % len(self._list.targets)]
             stamp_ns = round(number * self._list.period * NANOSECONDS)
             self._send(ros.pose_stamped(target, self._list.frame, stamp_ns))
+            if self._wrench is not None:
+                for goal in self._list.wrench_goals(1, number):
+                    self._wrench.publish(ros.wrench_stamped(goal.wrench, goal.frame, goal.stamp_ns))
 
     def _send(self, message: PoseStamped) -> None:
         self._own.append(message)

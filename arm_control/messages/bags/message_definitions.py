@@ -27,6 +27,7 @@ READ_HERE = (
     *("std_msgs/msg/Float64", "sensor_msgs/msg/JointState", "trajectory_msgs/msg/JointTrajectory"),
     *(f"geometry_msgs/msg/{name}" for name in ("Point", "Vector3", "Quaternion", "Pose", "PoseStamped", "Transform")),
     *(f"trajectory_msgs/msg/{name}" for name in ("JointTrajectoryPoint", "MultiDOFJointTrajectory")),
+    *("geometry_msgs/msg/Wrench", "geometry_msgs/msg/WrenchStamped"),
     *("geometry_msgs/msg/Twist", "geometry_msgs/msg/TwistStamped", "trajectory_msgs/msg/MultiDOFJointTrajectoryPoint"),
     *("visualization_msgs/msg/Marker", "visualization_msgs/msg/MarkerArray"),
 )

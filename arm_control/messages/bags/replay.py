@@ -23,13 +23,14 @@ from arm_control.control.loop import LoopParameters, control_loop
 from arm_control.exceptions import ArmControlError, BagError, InputError, cause_of
 from arm_control.maths.poses import Array
 from arm_control.messages.bags.bag import Bag
-from arm_control.messages.fields import GOAL_TOPICS, goal_of, nanoseconds
+from arm_control.messages.fields import GOAL_TOPICS, goal_of, nanoseconds, sensor_reading_of
 from arm_control.messages.joint_states import JointStateReader, Refused
 from arm_control.messages.obstacle_tracker import ObstacleTracker
 from arm_control.model import RobotModel
 from arm_control.simulation.recording import Stamps
 
 COMMANDS = "joint_commands"
+SENSOR = "measured_wrench"
 StateKey = tuple[int, int]
 """A state: its stamp [ns], and the number of states with that stamp by then, since time may start over."""
 
@@ -189,7 +190,7 @@ def replayed_commands(bag: Bag, model: RobotModel, parameters: LoopParameters) -
     answered, _ = _recorded(bag, model)
     stamp_counts = _StampCounts()
     player = _Player(bag, model, parameters)
-    for topic, log_ns, message in bag.contents("joint_states", "obstacles", *GOAL_TOPICS):
+    for topic, log_ns, message in bag.contents("joint_states", "obstacles", SENSOR, *GOAL_TOPICS):
         if topic == "joint_states":
             stamp_ns = nanoseconds(message.header.stamp)
             stamp_counts.add(stamp_ns)
@@ -231,7 +232,10 @@ class _Player:
                 self.bag.refuse(topic, cause_of(error), log_ns)
         else:
             now_ns = self.answers[-1][0] if self.answers else 0
-            self._loop.controller.add(goal_of(topic, message, self.model, now_ns))
+            if topic == SENSOR:
+                self._loop.wrench.measure(sensor_reading_of(message, self.model, now_ns))
+            else:
+                self._loop.controller.add(goal_of(topic, message, self.model, now_ns))
 
     def _answer(self, measurement: Measurement) -> None:
         stamp_ns = measurement.stamp_ns

@@ -13,6 +13,7 @@ import numpy as np
 
 from arm_control.control.avoidance.proximity import Obstacle
 from arm_control.control.loop import TickResult
+from arm_control.control.osc.wrench_estimate import SensorReading
 from arm_control.maths.poses import Array
 from arm_control.messages.bags.message_definitions import plain
 from arm_control.messages.bags.writer import BagWriter, Publication
@@ -25,11 +26,12 @@ from arm_control.messages.build import (
     POSE_TRAJECTORY,
     STRING,
     TWIST_STAMPED,
+    WRENCH_STAMPED,
 )
 from arm_control.messages.fields import goal_of
 from arm_control.messages.obstacle_tracker import ObstacleTracker
 from arm_control.model.urdf.description import read_description
-from arm_control.motion.goals import Goal, JointJog, PoseMotion, Target, TwistJog
+from arm_control.motion.goals import Goal, JointJog, PoseMotion, Target, TwistJog, WrenchGoal
 from arm_control.motion.joint_trajectory import Waypoints
 from arm_control.simulation.obstacle_schedule import ObstacleSchedule
 from arm_control.simulation.offline import Simulation
@@ -82,6 +84,8 @@ class SimulatedBag:
             self._bag.add(topic, JOINT_STATE)
         if self._schedule is not None:
             self._bag.add("/obstacles", MARKER_ARRAY)
+        if simulation.world.solids:
+            self._bag.add("/measured_wrench", WRENCH_STAMPED)
 
     def __enter__(self) -> SimulatedBag:
         return self
@@ -98,6 +102,11 @@ class SimulatedBag:
             self._bag.put("/obstacles", stamp_ns, message)
             self._obstacles.update(message)
         return self._obstacles.obstacles(stamp_ns, q)
+
+    def sensor(self, reading: SensorReading) -> None:
+        """See :class:`arm_control.simulation.offline.SimulationRecorder`."""
+        message = plain.wrench_stamped(reading.wrench.tolist(), reading.frame, reading.stamp_ns)
+        self._bag.put("/measured_wrench", reading.stamp_ns, message)
 
     def record(self, result: TickResult) -> None:
         """See :class:`arm_control.simulation.offline.SimulationRecorder`."""
@@ -146,6 +155,9 @@ class SimulatedBag:
         elif isinstance(goal, JointJog):
             topic, type_name = "target_velocity", JOINT_STATE
             message = plain.joint_state(self._names, goal.stamp_ns, velocity=goal.velocity)
+        elif isinstance(goal, WrenchGoal):
+            topic, type_name = "target_wrench", WRENCH_STAMPED
+            message = plain.wrench_stamped(goal.wrench, goal.frame, goal.stamp_ns)
         else:
             assert isinstance(goal.destination, Waypoints)
             topic, type_name = "joint_trajectory", JOINT_TRAJECTORY

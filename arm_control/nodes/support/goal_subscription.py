@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from geometry_msgs.msg import PoseStamped, TwistStamped
+from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
 from trajectory_msgs.msg import MultiDOFJointTrajectory
 
 from arm_control.exceptions import ArmControlError
-from arm_control.messages.fields import pose_goal_of, twist_jog_of
+from arm_control.messages.fields import WRENCH_GOAL, pose_goal_of, twist_jog_of, wrench_goal_of
 from arm_control.messages.publisher_lock import publisher_of
+from arm_control.motion.goals import WrenchGoal
 from arm_control.motion.pose_follower import PoseFollower
 from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters
 from arm_control.nodes.support.qos import EVENTS, LATCHED_EVENTS, LATEST
@@ -101,7 +102,7 @@ def subscribe_to_jogs(
 
 
 class PoseGoals:
-    """Goals of a node's end effector, from ``target_pose``, ``pose_trajectory`` and ``target_twist``.
+    """Goals of a node's end effector: ``target_pose``, ``pose_trajectory``, ``target_twist``, ``target_wrench``.
 
     Parameters
     ----------
@@ -115,6 +116,8 @@ class PoseGoals:
         Whether motions are goals, too.
     jogs : bool
         Whether velocities are goals, too.
+    press : callable, optional
+        Called with a wrench from ``target_wrench``; without one they are no goals.
 
     Attributes
     ----------
@@ -130,18 +133,21 @@ class PoseGoals:
         *,
         motions: bool = True,
         jogs: bool = False,
+        press: Callable[[WrenchGoal], None] | None = None,
     ) -> None:
+        self._press, self._n_wrenches = press, 0
         self._node = node
         self._now_ns = now_ns
         self.follower = PoseFollower(node.model)
         topics = {"target_pose": PoseStamped, **({"pose_trajectory": MultiDOFJointTrajectory} if motions else {})}
+        topics |= {WRENCH_GOAL: WrenchStamped} if press is not None else {}
         GoalSubscription(node, topics, self._add, on_message)
         if jogs:
             subscribe_to_jogs(node, TwistStamped, "target_twist", self._add_jog)
 
     def __len__(self) -> int:
         """Number of goals known so far."""
-        return len(self.follower.queue)
+        return len(self.follower.queue) + self._n_wrenches
 
     def on_model(self) -> None:
         """Take the node's robot anew."""
@@ -149,7 +155,11 @@ class PoseGoals:
 
     def _add(self, topic: str, message: Any) -> None:
         """Add a goal; one with stamp 0 acts from the newest state on."""
-        self.follower.add(pose_goal_of(topic, message, self._node.model, self._now_ns()))
+        if self._press is not None and topic == WRENCH_GOAL:
+            self._press(wrench_goal_of(message, self._node.model, self._now_ns()))
+            self._n_wrenches += 1
+        else:
+            self.follower.add(pose_goal_of(topic, message, self._node.model, self._now_ns()))
 
     def _add_jog(self, message: TwistStamped) -> None:
         self.follower.add(twist_jog_of(message, self._node.model, self._now_ns()))
