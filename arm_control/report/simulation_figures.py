@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from arm_control.core.parameters import refuse_unknown
 from arm_control.exceptions import ParameterError
+from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.motion.target_files import Motion, TargetList
 from arm_control.report.figures import linear_angular_norms, straightness, text_table, torque_shares
@@ -50,6 +51,12 @@ MEANING = {
     "excursion": ("rad", "largest way of a joint from where it started"),
     "last_excursion": ("rad", "the same at the end"),
     "condition_number": ("", "largest one of the Jacobian"),
+    "force_error": (
+        "",
+        "largest difference of the force on solid obstacles from the wanted one, as a share of it, from"
+        f" {SETTLED:g} s after its begin on",
+    ),
+    "largest_force": ("N", "largest force on solid obstacles"),
     "diverged": ("", "whether the simulation ended in absurd numbers"),
 }
 """Unit and definition of each figure. Yes is 1, no is 0; NaN where a figure has no meaning."""
@@ -91,7 +98,7 @@ def figures_of(trace: Trace, model: RobotModel, targets: TargetList | None, moti
         "condition_number": float(trace.condition.max()),
         "diverged": float(bool(trace.end_reason)),
     }
-    figures |= _speeds(trace)
+    figures |= {**_speeds(trace), **_forces(trace)}
     if is_late.any():
         figures["following_error"] = float(distance[is_late].max())
     if np.isfinite(nearest):
@@ -195,6 +202,32 @@ def _speeds(trace: Trace) -> Figures:
         "top_speed": float(np.linalg.norm(v, axis=1).max(initial=0.0)),
         "top_speed_of_axis": float(np.abs(v).max(initial=0.0)),
     }
+
+
+def _forces(trace: Trace) -> Figures:
+    """Force on solid obstacles along the wanted one, and the largest force."""
+    if not len(trace.contact):
+        return {}
+    figures = {"largest_force": float(np.linalg.norm(trace.contact[:, :3], axis=1).max())}
+    if not len(trace.wanted):
+        return figures
+    wanted = np.linalg.norm(trace.wanted[:, :3], axis=1)
+    is_wanted = wanted > 0.0
+    begins = np.flatnonzero(is_wanted & ~np.append(False, is_wanted[:-1]))
+    late = np.zeros_like(is_wanted)
+    for begin, end in zip(begins, [*begins[1:], len(wanted)], strict=True):
+        late[begin:end] = is_wanted[begin:end] & (trace.t[begin:end] >= trace.t[begin] + SETTLED)
+    if late.any():
+        figures["force_error"] = float(np.abs(exerted_force(trace)[late] / wanted[late] - 1.0).max())
+    return figures
+
+
+def exerted_force(trace: Trace) -> Array:
+    """Force on solid obstacles along the wanted one, or all of it where none is wanted, shape (n,) [N]."""
+    contact, force = trace.contact[:, :3], trace.wanted[:, :3]
+    wanted = np.linalg.norm(force, axis=1)
+    along = -(contact * force).sum(axis=1) / np.where(wanted > 0.0, wanted, 1.0)
+    return np.where(wanted > 0.0, along, np.linalg.norm(contact, axis=1))
 
 
 def _within_tolerances(trace: Trace, goal: TargetList | Motion) -> npt.NDArray[np.bool_]:

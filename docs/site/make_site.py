@@ -20,7 +20,10 @@ OUTSIDE = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANG
 """Pages that are not below docs/, and where they are on the site."""
 CONTENTS = {
     "Start": ("first_steps", "own_robot", "robots", "real_robot", "troubleshooting", "limitations"),
-    "Controllers": ("osc", "avoidance", "joint", "ilqr", "gate", "faults", "disturbance", "identification", "tuning"),
+    "Controllers": (
+        *("osc", "avoidance", "joint", "ilqr", "gate", "faults"),
+        *("disturbance", "contact", "identification", "tuning"),
+    ),
     "Runs": ("scenarios", "viewer", "rviz", "coppeliasim", "bags"),
     "Reference": ("api", "topics", "parameters", "model", "model_speed", "architecture", "contributing", "changes"),
 }

@@ -39,6 +39,11 @@ MEANING = {
     "joint_trajectory": "how the joints are to move",
     "obstacles": "what is around: sphere, box, cylinder, cone, capsule; what RViz shows is what is avoided",
     "disturbance": "known torque on the joints, cancelled for `disturbance_timeout`",
+    "target_wrench": "what the hand exerts along `force_axes`, until `force_timeout`; `frame_id` any link, empty: the"
+    " base",
+    "measured_wrench": "what a sensor measures: wrench of the surroundings on the hand, along and about `frame_id`",
+    "commanded_wrench": "what the hand is to exert now, in the axes of the base",
+    "estimated_wrench": "of the surroundings on the hand, as the observer knows it, in the axes of the base",
     "torque_terms/<term>": "what the torque is made of: {}",
     "controller_state/<figure>": "{}",
     "avoidance/<figure>": "{}",
@@ -64,9 +69,10 @@ MEANING = {
 GROUPS = {"torque_terms": "<term>", "controller_state": "<figure>", "dynamics": "<matrix>", "avoidance": "<figure>"}
 """Topics that share a line, by how they begin."""
 ARGUMENTS = {
-    "osc": ("-p avoid_obstacles:=true",),
+    "osc": ("-p avoid_obstacles:=true -p disturbance_observer:=true",),
+    "simulator": ("-p world:=ur5_press",),
     "targets": (
-        "-p file:=ur5_reach -p count:=1 -p world:=ur5_obstacle",
+        "-p file:=ur5_press -p count:=1 -p world:=ur5_obstacle",
         "-p motion:=ur5_circle",
         "-p trajectory:=ur5_tour",
     ),

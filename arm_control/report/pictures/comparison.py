@@ -17,6 +17,7 @@ from arm_control.report.figures import linear_angular_norms, torque_shares
 from arm_control.report.pictures.in_space import draw_run, draw_runs, same_frame, views
 from arm_control.report.pictures.style import (
     BLUE,
+    DASHES,
     GREEN,
     INK,
     ORANGE,
@@ -29,6 +30,7 @@ from arm_control.report.pictures.style import (
     style,
     time_axis,
 )
+from arm_control.report.simulation_figures import exerted_force
 from arm_control.simulation.recording import Trace
 from arm_control.simulation.scenario import Scenario
 
@@ -97,7 +99,9 @@ def charts(scenario: Scenario) -> list[Chart]:
     """Return the charts over time: error and torque, and those of the variants' parameters."""
     varied = " ".join(key for changes in scenario.variants.values() for part in changes.values() for key in part)
     selected: list[Chart] = [_error, _torque]
-    selected += [_distance] if scenario.world.movers else []
+    has_free_obstacles = len(scenario.world.movers) > len(scenario.world.solids)
+    selected += [_force] if scenario.world.solids else []
+    selected += [_distance] if has_free_obstacles else []
     selected += [_speed] if "speed_limit" in varied else []
     selected += [_joints] if "posture" in varied or "null_space" in varied else []
     selected += [_singular_value] if "singularity" in varied else []
@@ -159,6 +163,21 @@ def _torque(axes: Any, _: Any, runs: Mapping[str, Trace], model: RobotModel, col
 def _share(tau: Array, model: RobotModel) -> Array:
     """Largest share of the limit, shape (n,); a value that is not finite counts as a million."""
     return np.nan_to_num(torque_shares(tau, model), nan=1e6, posinf=1e6).max(axis=1)
+
+
+def _force(axes: Any, _: Any, runs: Mapping[str, Trace], __: Any, colours: Mapping[str, str]) -> None:
+    """Measured and wanted force; the wanted one of the first run stands for all."""
+    for name, trace in reversed(list(runs.items())):
+        if len(trace.wanted):
+            axes.plot(trace.t, exerted_force(trace), color=colours[name], linewidth=1.1)
+    wanted = next(iter(runs.values())).wanted[:, :3]
+    t = next(iter(runs.values())).t
+    if len(wanted):
+        force = np.linalg.norm(wanted, axis=1)
+        axes.plot(t, force, color=INK, linewidth=1.2, linestyle=DASHES, label="wanted")
+        axes.legend(fontsize=8, frameon=False, loc="upper right", labelcolor=INK)
+    style(axes, "Force on the surface", ylabel="[N]")
+    axes.set_ylim(0.0, None)
 
 
 def _distance(axes: Any, _: Any, runs: Mapping[str, Trace], __: Any, colours: Mapping[str, str]) -> None:
