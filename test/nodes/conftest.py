@@ -88,6 +88,15 @@ def moving_alert(rig: Rig, ur5: RobotModel) -> Rig:
 
 
 @pytest.fixture
+def moving_behind_an_alert_gate(rig: Rig, ur5: RobotModel) -> Rig:
+    """The same, with the node ``gate`` between the controller and the arm."""
+    rig.start("osc", "-r", "joint_commands:=effort_in", publish_effort_array=False)
+    rig.start("gate", publish_effort_array=False)
+    rig.start("simulator", robot="ur5", initial_position=HOME, real_time_factor=0.2)
+    return in_motion(rig, ur5)
+
+
+@pytest.fixture
 def stepping(rig: Rig, ur5: RobotModel) -> Rig:
     """The same in lock step, with time for the two to find each other: the simulator brakes when nobody answers."""
     rig.start("osc", publish_effort_array=False, lock_step=True)

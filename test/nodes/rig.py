@@ -217,7 +217,7 @@ class Rig:
 
 
 def spin_through_stalls(
-    rig: Rig, done: Callable[[], Any], what: str, nodes: Sequence[str] = ("osc", "simulator")
+    rig: Rig, done: Callable[[], Any], what: str, nodes: Sequence[str] = ("osc", "gate", "simulator")
 ) -> None:
     """Handle messages until ``done()`` is true; where the arm rests instead, a stall of the machine has tripped a gate.
 
@@ -230,7 +230,7 @@ def spin_through_stalls(
     what : str
         Its name in words.
     nodes : sequence of str
-        Nodes with a gate, which are enabled again after 0.2 s of simulated time at rest.
+        Nodes with a gate; those that run are enabled again after 0.2 s of simulated time at rest.
     """
     moved_at = rig.time
 
@@ -243,7 +243,8 @@ def spin_through_stalls(
         elif rig.time > moved_at + 0.2:
             moved_at = rig.time
             for node in nodes:
-                rig.call(f"{node}/enable", SetBool.Request(data=True))
+                if node in rig.processes:
+                    rig.call(f"{node}/enable", SetBool.Request(data=True))
         return False
 
     rig.spin(done_or_enabled, what)

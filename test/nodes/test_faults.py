@@ -72,9 +72,9 @@ def next_state(rig) -> None:
     rig.spin(lambda: len(rig.states) > heard)
 
 
-def enable(rig) -> None:
-    """Both gates: the controller's own, and the simulator's."""
-    for node in ("osc", "simulator"):
+def enable(rig, nodes=("osc", "simulator")) -> None:
+    """All gates: the controller's own, the simulator's, and one between them."""
+    for node in nodes:
         assert rig.call(f"{node}/enable", SetBool.Request(data=True)).success
 
 
@@ -94,7 +94,7 @@ def test_controller_killed(moving_alert, ur5):
     assert set(braked()) == {"True"}
 
 
-@pytest.mark.parametrize("seconds", [0.04, 0.2, pytest.param(2.0, marks=pytest.mark.campaign)])
+@pytest.mark.parametrize("seconds", [0.04, 0.2, *[pytest.param(s, marks=pytest.mark.campaign) for s in (2.0, 10.0)]])
 def test_controller_stopped_for_a_while(moving_alert, ur5, seconds):
     """For a while of simulated time, in which five times as much goes by for the controller, or more."""
     osc = moving_alert.processes["osc"]
@@ -441,3 +441,32 @@ def test_a_gate_that_ends_brings_the_arm_to_rest_first(moving_behind_a_gate, num
     ended_at = stamp(rig.states[-1])
     rig.spin(lambda: stamp(rig.states[-1]) > ended_at + 0.5, what="half a second")
     assert max(map(abs, rig.states[-1].velocity)) < 2 * AT_REST
+
+
+@pytest.mark.campaign
+def test_gate_killed(moving_behind_an_alert_gate, ur5):
+    rig = moving_behind_an_alert_gate
+    rig.processes["gate"].kill()
+    rig.wait("gate")
+    rig.spin(lambda: "braking: no command for 20 states" in rig.log("simulator"), what="the brake")
+    assert_brakes(rig, ur5, stamp(rig.commands[-1]))
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("seconds", [0.04, 1.0, 10.0])
+def test_gate_stopped_for_a_while(moving_behind_an_alert_gate, ur5, seconds):
+    """What it makes of the messages that waited for it moves nothing: the driver stays braked until it is enabled."""
+    rig = moving_behind_an_alert_gate
+    gate = rig.processes["gate"]
+    gate.send_signal(signal.SIGSTOP)
+    rig.until(rig.time + seconds)
+    rig.spin(lambda: "braking: no command for 20 states" in rig.log("simulator"), what="the brake")
+    lost_at = stamp(rig.commands[-1])
+    gate.send_signal(signal.SIGCONT)
+    assert_brakes(rig, ur5, lost_at)
+    held = np.array(rig.states[-1].position)
+    rig.until(rig.time + 0.2)
+    assert np.allclose(rig.states[-1].position, held, atol=1e-3)
+    enable(rig, ("osc", "gate", "simulator"))
+    assert_reaches(rig, ur5, rig.goal)
+    assert_no_jump(rig.states, ur5)

@@ -183,6 +183,28 @@ def test_a_planner_killed_in_the_middle_of_a_motion_ends_in_a_brake(rig: Rig, ur
     assert np.abs(np.array(rig.states[-1].effort) - ur5.gravity(rig.states[-1].position)).max() < 0.5
 
 
+@pytest.mark.campaign
+@pytest.mark.parametrize("seconds", [0.03, 1.0, 10.0])
+def test_a_planner_stopped_for_a_while_moves_nothing_when_it_goes_on(rig: Rig, ur5: RobotModel, seconds: float):
+    """In simulated time; a plan made for a state of long ago is not followed."""
+    patient = {"max_missed": 1000, "max_age": 5.0}
+    rig.start("ilqr", publish_effort_array=False, replan_rate=50.0, **patient)
+    rig.start("simulator", robot="ur5", initial_position=HOME, real_time_factor=0.25, **patient)
+    rig.until(0.02)
+    X = goal(ur5)
+    rig.publisher(PoseStamped, "target_pose").publish(target(X.p.tolist(), X))
+    rig.spin(lambda: max(map(abs, rig.states[-1].velocity)) > 0.7, what="motion")
+    planner = planner_of(rig)
+    os.kill(planner, signal.SIGSTOP)
+    rig.until(rig.time + seconds)
+    os.kill(planner, signal.SIGCONT)
+    rig.until(rig.time + 1.0)
+    efforts = np.array([state.effort for state in rig.states if state.effort])
+    assert np.abs(np.diff(efforts, axis=0)).max() <= 1.0 + 1e-6
+    assert max(map(abs, rig.states[-1].velocity)) < 0.3
+    assert rig.processes["ilqr"].poll() is None
+
+
 def test_after_a_brake_it_plans_from_where_the_arm_is(rig: Rig, ur5: RobotModel):
     driver = Driver(rig, ur5)
     driver.send(goal(ur5), 0)
