@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from fnmatch import fnmatch
@@ -161,3 +162,12 @@ def test_the_package_offers_few_names_and_has_them_all():
 def test_a_module_has_at_most_400_lines(module: str):
     n = len(MODULES[module].read_text().splitlines())
     assert n <= 400, f"{MODULES[module].relative_to(PACKAGE)} has {n} lines"
+
+
+def test_test_files_suit_the_pytest_of_a_ros_installation():
+    """Its plugin for launch files imports each file by its base name, and a skip while it does so hides all files."""
+    paths = sorted(Path(__file__).parent.rglob("test_*.py"))
+    names = [path.name for path in paths]
+    assert {name for name in names if names.count(name) > 1} == set()
+    skips = re.compile(r"^(\w+ = )?pytest\.importorskip", re.MULTILINE)
+    assert [path for path in paths if skips.search(path.read_text())] == []

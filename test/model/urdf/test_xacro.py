@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import logging
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("xacro", reason="xacro is an extra of the package")
 
 from arm_control.exceptions import MissingExtra, UrdfError
 from arm_control.model.arm import describe
@@ -17,6 +16,8 @@ from arm_control.model.urdf.description import read_description
 from arm_control.model.urdf.load import load_urdf
 from arm_control.model.urdf.packages import find_package
 from arm_control.model.urdf.xacro import expand_xacro
+
+pytestmark = pytest.mark.skipif(find_spec("xacro") is None, reason="xacro is an extra of the package")
 
 HEAD = '<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">'
 ROD = """<xacro:macro name="rod" params="name parent length"><link name="${name}"><inertial>
