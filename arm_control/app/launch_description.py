@@ -18,7 +18,7 @@ from launch_ros.actions import Node
 from arm_control.app.launch_nodes import foreign_node, on_exit_of, own_node, robot_state_publisher, rviz
 from arm_control.app.torque_chain import DriverTopics, torque_remappings
 from arm_control.core.files import file_parameters
-from arm_control.exceptions import ArmControlError
+from arm_control.exceptions import ArmControlError, ParameterError
 from arm_control.model.urdf.description import find_description
 from arm_control.nodes.support.environment import check_environment, describe_reach
 from arm_control.nodes.tools.command_line_node import published_already
@@ -153,6 +153,20 @@ def is_true(text: str) -> bool:
     return text.lower() == "true"
 
 
+def _number(name: str, text: str) -> float:
+    """Return the number that a launch argument is.
+
+    Raises
+    ------
+    ParameterError
+        When it is none.
+    """
+    try:
+        return float(text)
+    except ValueError:
+        raise ParameterError(f"{name}:={text}: a number is needed") from None
+
+
 def _switch(name: str, purpose: str, default: str = "false") -> DeclareLaunchArgument:
     return DeclareLaunchArgument(name, default_value=default, choices=_BOOLEAN, description=f"Whether {purpose}")
 
@@ -188,7 +202,7 @@ def _with_arguments(scenario: Scenario, values: Mapping[str, str]) -> Scenario:
         robot=values["robot"],
         simulator=values["simulator"],
         targets=is_true(values["targets"]),
-        real_time_factor=float(values["real_time_factor"] or 0.0),
+        real_time_factor=_number("real_time_factor", values["real_time_factor"] or "0"),
         paced=is_true(values["paced"]),
         gate=has_gate,
         awaits_controller=True,

@@ -102,3 +102,24 @@ class StateBounds:
 
     def _reason(self, joint: int, what: str) -> str:
         return f"not believed: {what}, joint '{self._names[joint]}'"
+
+
+def describe_outside(model: RobotModel, q: Array) -> str:
+    """Return the joints that are outside their limits, with these; empty when none is.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    q : ndarray, shape (nv,)
+        Joint positions [rad or m].
+
+    Examples
+    --------
+    >>> from arm_control import urdf_path
+    >>> describe_outside(RobotModel.from_urdf(urdf_path("ur5")), np.array([0.0, 0.0, 3.2, 0.0, 0.0, 0.0]))
+    'elbow_joint at 3.2000, allowed -3.1416 to 3.1416'
+    """
+    joints = zip(model.joint_names, q, model.q_min, model.q_max, strict=True)
+    outside = [(name, x, low, high) for name, x, low, high in joints if not low <= x <= high]
+    return "; ".join(f"{name} at {x:.4f}, allowed {low:.4f} to {high:.4f}" for name, x, low, high in outside)

@@ -209,7 +209,8 @@ class Scenario:
             raise ParameterError(f"simulator = {simulator!r}, allowed {', '.join(SIMULATORS)}")
         is_other_robot = bool(robot) and robot != self.robot
         if is_other_robot and targets and "targets" in self.nodes:
-            raise ParameterError(f"the targets of {self.name} are for {self.robot}: leave them out (--no-targets)")
+            ways = "--no-targets, in a launch targets:=false"
+            raise ParameterError(f"the targets of {self.name} are for {self.robot}: leave them out ({ways})")
         chosen = self._variant(variant)
         left_out = {"simulator"} if simulator == "none" else set()
         left_out |= set() if targets else {"targets"}

@@ -292,7 +292,7 @@ def test_every_launch_argument_is_described(launched):
     arguments = {a.name: a for a in launched().description.get_launch_arguments()}
     own = {"robot", "simulator", "params_file", "namespace", "use_sim_time", "targets", "variant", "friction"}
     own |= {"real_time_factor", "paced", "rviz", "viewer", "control"}
-    own |= {"gate", "command_topic", "effort_topic", "frame_prefix"}
+    own |= {"gate", "friction", "command_topic", "effort_topic", "frame_prefix"}
     assert set(arguments) == own
     assert {a.name for a in launched(GENERIC, scenario="ur5_osc").description.get_launch_arguments()} == own | {
         "scenario"
@@ -440,9 +440,10 @@ def test_empty_lists_are_left_out(launched, tmp_path: Path, monkeypatch: pytest.
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"robot": "nonsense"}, "the targets of ur5_osc are for ur5"),
+        ({"robot": "nonsense"}, "leave them out (--no-targets, in a launch targets:=false)"),
         ({"robot": "nonsense", "targets": "False"}, "no robot 'nonsense'; there are: "),
         ({"params_file": "/nowhere.yaml"}, "/nowhere.yaml"),
+        ({"real_time_factor": "slow"}, "real_time_factor:=slow: a number is needed"),
     ],
 )
 def test_a_bad_argument_is_refused_before_anything_starts(arguments: dict[str, str], message: str, launched):

@@ -190,6 +190,10 @@ def test_when_time_starts_over_so_do_the_targets(rig: Rig, ur5: RobotModel):
     first = driver.answers(40)
     driver.ms = 0
     np.testing.assert_array_equal(driver.answers(40), first)
+    assert "outside its limits" not in rig.log("joint")
+    driver.ms = 0
+    driver.answers(2, START + [0.0, 0.0, 1.3, 0.0, 0.0, 0.0])
+    assert rig.log("joint").count("outside its limits, and is led back: elbow_joint at 3.2000, allowed -3.1416") == 1
 
 
 def test_new_gains_act_from_the_next_state_on(rig: Rig, ur5: RobotModel):

@@ -19,7 +19,9 @@ from arm_control.control.controllers import Measurement
 from arm_control.control.disturbance_observer import ObserverParameters
 from arm_control.control.effort_gate import EffortGate, GateParameters
 from arm_control.control.loop import ControlLoop, TickResult
+from arm_control.control.state_bounds import describe_outside
 from arm_control.core.parameters import group, parameter
+from arm_control.maths.poses import Array
 from arm_control.messages.controller_process import ControllerProcess
 from arm_control.nodes.support.arm_node import IN_USE, ArmNode, ArmNodeParameters
 from arm_control.nodes.support.conversions import ros
@@ -170,6 +172,8 @@ class TorquePipeline:
             self._node.rejections.add("joint_states", refused)
         if result is not None:
             self._now_ns = result.measurement.stamp_ns
+            if result.measurement.is_restart:
+                self._warn_of_limits(result.measurement.q)
             if self._array is not None:
                 self._array.publish(Float64MultiArray(data=command.effort))
             if result.refused is not None:
@@ -186,6 +190,11 @@ class TorquePipeline:
             publisher, report = self._telemetry.pop()
             publisher.publish(report)
         self._duration.add(time.perf_counter() - start)
+
+    def _warn_of_limits(self, q: Array) -> None:
+        """Say that the arm starts outside its limits; the gate lets joints move towards them only."""
+        if outside := describe_outside(self._node.model, q):
+            self._node.get_logger().warning(f"the arm starts outside its limits, and is led back: {outside}")
 
     # -- what goes out beside the torque ---------------------------------------------------------
 
