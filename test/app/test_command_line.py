@@ -52,6 +52,7 @@ REFUSED = {
     (*RUN, "--report", "file"): "file is a file, and a folder is needed",
     (*RUN, "--report", "file/x"): "file/x: cannot be written: Not a directory",
     (*RUN, "--report", "/proc/x"): "/proc/x: cannot be written: ",
+    ("faults", "--page", "file/x/page.md"): "file/x: cannot be written: Not a directory",
     (*RUN, "--bag", "file/x"): "file is a file, and a folder is needed",
     ("simulate", "planar2_reach", "--bag", "file"): "file is a file, and a folder is needed",
     ("simulate", "planar2_reach", "--bag", "file/x"): "file/x: cannot be written: Not a directory",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+from pathlib import Path
 from typing import Any
 
-from arm_control.core.files import write_text
+from arm_control.core.files import require_writable_folder, write_text
 from arm_control.exceptions import ArmControlError
 
 EXAMPLES = ("faults", "faults states --controller osc")
@@ -38,6 +39,8 @@ def _faults(options: argparse.Namespace) -> int:
     faults = [fault for fault in all_faults() if options.name in fault.name]
     if not faults and not options.schedules:
         raise ArmControlError(f"no fault has '{options.name}' in its name")
+    for file in filter(None, (options.page, options.json)):
+        require_writable_folder(Path(file).parent)  # before a run of minutes
     runs = list(campaign(faults, options.controller or CONTROLLERS))
     rows = [run_fault(*run) for run in progress_bar(runs, "faults")]
     for row in rows:
