@@ -41,8 +41,8 @@ from arm_control.model.tree import Frame
 
 STEP = 5e-3
 """States closer than this are averaged first [s]."""
-FEWEST = 8
-"""States that a window needs."""
+LONGEST_GAP = 0.5
+"""Largest time between two states of a window, as a share of T."""
 AT_ONCE = 2000
 """States whose regressor is in memory at once, about."""
 
@@ -81,7 +81,7 @@ class TorqueRows:
     bodies : ndarray, shape (m, n, k)
         Columns of parameters of rigid bodies, ten for each.
     slowest : ndarray, shape (m, n)
-        Smallest speed within the window, 0 where the joint turns round [rad/s or m/s].
+        Smallest speed within the window [rad/s or m/s].
     """
 
     t: Array
@@ -116,7 +116,7 @@ def torque_rows(model: RobotModel, recording: JointRecording, frames: Sequence[F
     Raises
     ------
     InputError
-        When the recording is too short, or has too few states, for a window.
+        When the recording is shorter than a window, or has gaps in all of them.
     """
     x = _thinned(recording, STEP)
     parts = [
@@ -125,7 +125,9 @@ def torque_rows(model: RobotModel, recording: JointRecording, frames: Sequence[F
     ]
     parts = [part for part in parts if len(part.t)]
     if not parts:
-        raise InputError(f"{x.t[-1] - x.t[0]:.2f} s with {len(x.t)} states: no window of {2 * half:g} s has {FEWEST}")
+        raise InputError(
+            f"{x.t[-1] - x.t[0]:.2f} s with {len(x.t)} states: no window of {2 * half:g} s is without a gap"
+        )
     fields = TorqueRows.__dataclass_fields__
     return TorqueRows(*(np.concatenate([getattr(part, name) for part in parts]) for name in fields))
 
@@ -164,7 +166,6 @@ def _part(model: RobotModel, x: JointRecording, frames: Sequence[Frame], middles
     known = _model_terms(model, motions)
     bodies = [_averaged(momentum_terms(model.tree, motions, frame), weights) for frame in frames]
     n = model.nv
-    is_turning = np.array([(x.v[i].max(axis=0) > 0.0) & (x.v[i].min(axis=0) < 0.0) for i in inside]).reshape(-1, n)
     slowest = np.array([np.abs(x.v[i]).min(axis=0) for i in inside]).reshape(-1, n)
     motor = [weights.slope @ x.v, weights.mean @ np.sign(x.v), weights.mean @ x.v, np.ones((len(middles), n))]
     return TorqueRows(
@@ -173,17 +174,17 @@ def _part(model: RobotModel, x: JointRecording, frames: Sequence[Frame], middles
         _averaged(known, weights)[..., 0],
         np.stack(motor, axis=-1),
         np.concatenate([np.zeros((len(middles), n, 0)), *bodies], axis=-1),
-        np.where(is_turning, 0.0, slowest),
+        slowest,
     )
 
 
 def _complete(t: Array, middles: Array, half: float) -> tuple[Array, list[slice]]:
-    """Windows with enough states and without a gap, and the states within each."""
+    """Windows without a gap, and the states within each."""
     kept, inside = [], []
     for middle in middles.tolist():
         i = slice(*np.searchsorted(t, (middle - half, middle + half)).tolist())
         times = np.r_[middle - half, t[i], middle + half]
-        if i.stop - i.start >= FEWEST and np.diff(times).max() < 0.5 * half:
+        if np.diff(times).max() < LONGEST_GAP * half:
             kept.append(middle)
             inside.append(i)
     return np.array(kept), inside

@@ -8,6 +8,7 @@ import pytest
 from arm_control import RobotModel
 from arm_control.identification.body_parameters import (
     INERTIA_DEVIATION,
+    THINNEST,
     BodyParameters,
     LinkInertias,
     NoBodies,
@@ -52,6 +53,14 @@ def test_a_body_without_mass_stays_so():
     assert not links.numbers(x)[:10].any()
     assert not links.jacobian(x)[:, :10].any()
     assert links.numbers(x)[10] > 1.0
+
+
+def test_a_link_without_size_gets_one():
+    """A point mass, or a plate by a file's rounding, is at the edge of what is possible."""
+    point = Inertia(2.0, np.array([0.2, 0.0, 0.0]), 0.02 * np.diag([0.0, 1.0, 1.0]))
+    centre, J = centre_and_inertia(LinkInertias([point]).numbers(np.zeros(10)))
+    np.testing.assert_allclose(centre, [0.1, 0.0, 0.0], atol=1e-12)
+    np.testing.assert_allclose(J, 2.0 * 2.0 * THINNEST**2 * np.eye(3), atol=1e-9)
 
 
 def test_a_payload_is_a_point_mass():

@@ -19,7 +19,7 @@ def always(_: object) -> bool:
 
 
 def test_a_motion_keeps_every_limit_and_begins_and_ends_at_rest(ur5: RobotModel):
-    p = ExcitationParameters(posture=POSTURE, trials=8, period=8.0)
+    p = ExcitationParameters(posture=POSTURE, trials=8, period=8.0, acceleration=1.5)
     motion = excite(ur5, p, always)
     points = Waypoints.checked(
         ur5, ur5.joint_names, motion.points.times, motion.points.qs, motion.points.vs, motion.points.as_
@@ -69,6 +69,8 @@ def test_without_a_posture_the_motion_stays_within_the_range(panda: RobotModel):
     q = excite(panda, p, always).points.qs
     middle, reach = 0.5 * (panda.q_min + panda.q_max), 0.5 * (panda.q_max - panda.q_min)
     assert (np.abs(q - middle) <= 0.61 * reach).all()
+    beyond = excite(panda, p.replace(posture=panda.q_max + 0.5), always).points.qs
+    assert (np.abs(beyond - middle) <= 0.61 * reach).all()
 
 
 def test_a_motion_is_made_smaller_until_it_is_free(ur5: RobotModel):

@@ -10,8 +10,16 @@ import pytest
 from arm_control import RobotModel
 from arm_control.exceptions import InputError
 from arm_control.identification.body_parameters import LinkInertias, NoBodies, PointMass, centre_and_inertia
+from arm_control.identification.identify import (
+    NOTHING,
+    PAYLOAD,
+    identify,
+    links_of,
+    parameters_of_arm,
+    payload_of,
+)
 from arm_control.identification.momentum_regressor import N_PARAMETERS, own_frame
-from arm_control.identification.torque_fit import TorqueFit, fit_torque
+from arm_control.identification.torque_fit import TorqueFit, _noise, fit_torque
 from arm_control.identification.torque_rows import JointRecording, torque_rows
 from arm_control.maths.poses import Array
 from arm_control.model import Tool
@@ -19,6 +27,8 @@ from arm_control.simulation.plant_properties import PlantProperties, real_values
 from arm_control.simulation.real_arm import RealArm
 
 HALF = 0.1
+CREEP = 1e-3
+"""Speed of a joint that does not move for good [rad/s]."""
 INERTIA = [0.5, 0.6, 0.4, 0.1, 0.1, 0.1]
 COULOMB = [5.0, 6.0, 4.0, 1.0, 1.2, 0.8]
 VISCOUS = [8.0, 7.0, 6.0, 2.0, 1.5, 1.0]
@@ -54,11 +64,12 @@ def record(load_robot: Callable[..., RobotModel]) -> Callable[..., JointRecordin
         t = np.sort(rng.uniform(0.0, seconds, round(250 * seconds)))
         q, v, a = swing(t)
         if still >= 0:
-            q[:, still], v[:, still], a[:, still] = 0.3, 0.0, 0.0
+            q[:, still], v[:, still], a[:, still] = 0.3, CREEP, 0.0
         model.attach(tool)
         tau = model.batch("tau")(q, v, a, np.zeros((len(t), 6)))["tau"] + friction(v, a)
         tau += noise * rng.normal(scale=0.02 * tau.std(axis=0) + 1e-3, size=tau.shape)
-        return JointRecording(t, q, v + noise * rng.normal(scale=3e-3, size=v.shape), tau)
+        noises = noise * rng.normal(scale=3e-3, size=v.shape)
+        return JointRecording(t, q, v + np.where(v == CREEP, 0.0, noises), tau)
 
     return recorded
 
@@ -84,6 +95,26 @@ def test_without_noise_the_truth_is_left(ur5: RobotModel, record):
     fit = fitted_payload(ur5, record(Tool(mass=1.5, centre=(0.05, 0.0, 0.1)), noise=0.0))
     np.testing.assert_allclose(fit.motor, MOTORS, rtol=0.01, atol=0.05)
     assert (fit.r2 > 0.9999).all()
+
+
+def test_errors_that_are_alike_for_long_count_as_few():
+    """First-order noise with a correlation of 0.8 from window to window is worth nine times fewer windows."""
+    rng, errors = np.random.default_rng(0), np.zeros((20_000, 2))
+    errors[:, 0] = rng.normal(size=len(errors))
+    for k in range(1, len(errors)):
+        errors[k, 1] = 0.8 * errors[k - 1, 1] + 0.6 * rng.normal()
+    noise = _noise(errors, np.ones(errors.shape, dtype=bool), np.ones(2))
+    assert noise[0] == pytest.approx(1.0, rel=0.05)
+    assert noise[1] == pytest.approx(9.0, rel=0.2)
+
+
+def test_an_arm_without_a_payload_has_none(ur5: RobotModel, record):
+    recording = record(seconds=8.0)
+    found = identify(ur5, recording)
+    assert (found.bodies, payload_of(found), links_of(found)) == (NOTHING, None, [])
+    assert [one.name for one in parameters_of_arm(ur5, found)] == ["armature", "coulomb_friction", "viscous_friction"]
+    with pytest.raises(InputError, match="an effort of unknown scale tells no masses: payload cannot be"):
+        identify(ur5, recording, PAYLOAD, fits_scale=True)
 
 
 def test_held_out_windows_do_not_act_on_the_fit(ur5: RobotModel, record):
@@ -118,11 +149,14 @@ def test_friction_is_not_negative(ur5: RobotModel, record):
 def test_an_effort_that_is_no_torque_has_a_scale(ur5: RobotModel, record):
     """Of a joint that carries weight, any unit and any sign."""
     recording = record()
-    effort = recording.tau * [0.1, -0.1, 0.05, -2.0, 1.0, 1.0]
+    without_rotors = recording.tau - 1.5 * swing(recording.t)[2] * MOTORS[:, 0]  # none has less
+    effort = without_rotors * [0.1, -0.1, 0.05, -2.0, 1.0, 1.0]
     fit = fit_torque(torque_rows(ur5, recording._replace(tau=effort), [], HALF), NoBodies(), fits_scale=True)
-    np.testing.assert_allclose(fit.scale[1:4], [-0.1, 0.05, -2.0], rtol=0.05)
+    np.testing.assert_allclose(fit.scale[1:4], [-0.1, 0.05, -2.0], rtol=0.1)
     np.testing.assert_allclose(fit.motor[1:4, 1] / fit.scale[1:4], MOTORS[1:4, 1], rtol=0.1)
-    assert (fit.r2[1:4] > 0.98).all()
+    assert (fit.r2[1:4] > 0.9).all()
+    assert (fit.motor[:, :3] * np.where(fit.motor[:, 1:2] < 0.0, -1.0, 1.0) >= 0.0).all()
+    assert (fit.scale * fit.motor[:, 1] >= 0.0).all()
     assert fit.scale_errors[0] > 5.0 * fit.scale_errors[2]  # a vertical axis carries no weight
 
 
@@ -168,12 +202,14 @@ def test_a_simulated_arm_with_friction_and_a_payload_is_identified(ur5: RobotMod
     np.testing.assert_allclose(fit.motor[:, 0], values["rotor_inertia"], rtol=0.1)
     assert fit.x[0] == pytest.approx(1.0, rel=0.02)
     np.testing.assert_allclose(fit.x[1:], [0.02, 0.0, 0.05], atol=2e-3)
+    truth = np.stack([values["rotor_inertia"], values["coulomb"], values["viscous"]], axis=1)
+    assert (np.abs(fit.motor[:, :3] - truth) < 4.0 * fit.motor_errors[:, :3]).all()
     assert (fit.r2 > 0.99).all()
 
 
 @pytest.mark.parametrize("seconds", [0.15, 1.0])
 def test_a_recording_that_is_too_short_is_refused(ur5: RobotModel, record, seconds: float):
-    with pytest.raises(InputError, match=r"no window of 0.2 s has 8|no joint moves for 20 windows"):
+    with pytest.raises(InputError, match=r"no window of 0.2 s is without a gap|no joint moves for 20 windows"):
         fitted_payload(ur5, record(seconds=seconds))
 
 

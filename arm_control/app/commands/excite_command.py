@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from arm_control.app.commands.robot_options import add_arm_options, add_xacro_options, arm_of, robot_of
-from arm_control.core.files import write_text
+from arm_control.core.files import require_writable_folder, write_text
 from arm_control.exceptions import ArmControlError
 from arm_control.identification.excitation import Excitation, ExcitationParameters
 from arm_control.model.urdf.description import read_description
@@ -54,6 +54,7 @@ def _run(options: argparse.Namespace) -> int:
     path = Path(options.output)
     if path.exists() and not options.force:
         raise ArmControlError(f"{path} exists already: choose another name, or --force to overwrite it")
+    require_writable_folder(path.parent)
     robot = robot_of(options, options.robot)
     values = {**arm_values_in(options.params_file, CONTROLLERS), **arm_of(options)}
     model = ArmParameters.from_mapping(values, where=options.params_file or "excite").model(read_description(robot))

@@ -164,3 +164,5 @@ def test_an_exciting_trajectory_is_a_file_that_the_node_follows(tmp_path: Path, 
     assert "exists already" in capsys.readouterr().err
     assert cli.main(["excite", "ur5", *options, "--force", "--torque-share", "0.01"]) == 2
     assert "none of 2 motions" in capsys.readouterr().err
+    assert cli.main(["excite", "ur5", *options, "--force", "--floor", "2.0"]) == 2
+    assert "stays clear of arm and floor" in capsys.readouterr().err

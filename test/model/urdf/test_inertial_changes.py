@@ -36,7 +36,13 @@ def test_without_a_payload_the_description_is_as_it_was():
 
 
 @pytest.mark.parametrize(
-    "payload", [{"payload_mass": -1.0}, {"payload_mass": np.nan}, {"payload_mass": 1.0, "payload_centre": (0.0, 1.0)}]
+    "payload",
+    [
+        {"payload_mass": -1.0},
+        {"payload_mass": np.nan},
+        {"payload_mass": 1.0, "payload_centre": (0.0, 1.0)},
+        {"payload_mass": 1.0, "payload_centre": (0.0, 1.0, np.inf)},
+    ],
 )
 def test_a_payload_that_cannot_be_is_refused(payload: dict[str, object]):
     with pytest.raises(ModelError, match="allowed: 0 kg or more, three finite numbers"):
