@@ -267,3 +267,21 @@ def test_plants_are_measured_for_every_contender(monkeypatch: pytest.MonkeyPatch
             assert {f"{case}.{key}" for key in ("reached_share", "error_mm", "error_deg", "chatter")} <= values.keys()
     assert figures["observer"]["worst.error_deg"] < 0.1 * figures["law"]["worst.error_deg"]
     assert figures["numpy"]["worst.ideal_error_deg"] < 1.0
+
+
+def test_a_random_arm_on_a_random_plant_is_driven_and_judged(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.syspath_prepend(BENCHMARK)
+    draws = load("plant_draws")
+    monkeypatch.setattr(draws.plants, "ARMS", ("ur5",))
+    monkeypatch.setattr(draws, "N_TARGETS", 1)
+    monkeypatch.setattr(draws, "SECONDS", 2.0)
+    figures = draws.measure(1, 0)
+    assert (figures["draws"], figures["stable_share"]) == (1, 1.0)
+    monkeypatch.setattr(draws, "CHANGE", 0.0)
+    assert draws.measure(1, 0)["stable_share"] == 0.0
+
+
+@pytest.mark.campaign
+def test_two_hundred_random_arms_are_stable(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.syspath_prepend(BENCHMARK)
+    assert load("plant_draws").measure(200, 0)["stable_share"] == 1.0

@@ -10,11 +10,12 @@ an acceleration far beyond the limits. So for joint i a diagonal f is added to t
 Too much of it makes a joint whose rotor is that light chatter: its speed reverses every few ticks. The floor rises
 slowly, so that chatter starts small; it is noticed, and the ceiling c is taken back for good:
 
-    (3)  s <- 0.9 s + 1  where dv reverses, |dv| > 0.005 v_max before and after,   else  s <- 0.9 s                  [-]
+    (3)  s <- 0.95 s + 1  where dv reverses, |dv| > dv_0 before and after,   else  s <- 0.95 s                       [-]
     (4)  c <- f / 8,  s <- -4      where s > 2                                                               [kg m^2]
 
-(3) counts swings of up to six ticks a period; motions are slower, noise is smaller. (4) depends on nothing but the
-measured velocities: all gates that see the same states have the same floor.
+with ``dv_0 = max(0.005 v_max, min(0.012 rad/s, 0.02 v_max))``. (3) counts swings of up to 26 ticks a period; motions
+are slower, noise is smaller. (4) depends on nothing but the measured velocities: all gates that see the same states
+have the same floor.
 
     T          inertia_floor, a time; 0: no floor at all    [s]
     v, dv      measured velocity, its change in a tick      [rad/s or m/s]
@@ -42,9 +43,11 @@ FIRST = 0.5
 """Floor at the start, as a share of the joint's own inertia."""
 SWING = 0.005
 """Change of a joint's speed that counts as chatter, as a share of its speed limit; several times usual noise."""
+NOISE, SLOW_SWING = 0.012, 0.02
+"""Change of speed that counts at least, several times usual noise [rad/s]; as a share of the speed limit at most."""
 NEVER = 1e9
 """The same of a joint without a speed limit [rad/s or m/s]."""
-FORGETTING, CHATTER, RESPITE, RETREAT = 0.9, 2.0, -4.0, 8.0
+FORGETTING, CHATTER, RESPITE, RETREAT = 0.95, 2.0, -4.0, 8.0
 """Of equations (3) and (4)."""
 SAMPLES = 200
 """Random postures in which the smallest own inertia is looked for."""
@@ -112,7 +115,8 @@ class InertiaFloor:
         self.proposed = np.maximum(np.where(np.isfinite(rotor), rotor, 0.0) - own, 0.0)
         self._first = np.minimum(FIRST * own, self.proposed)
         n = model.nv
-        swing = np.where(np.isfinite(model.v_max), SWING * model.v_max, NEVER)
+        swing = np.maximum(SWING * model.v_max, np.minimum(NOISE, SLOW_SWING * model.v_max))
+        swing = np.where(np.isfinite(model.v_max), swing, NEVER)
         law = Law("floor of joint inertia", _by_name, {"state": 5 * n, "v": n, "swing": n}, [])
         self._kernel = model.compile_law(law, _samples(n))
         self._state = self._kernel.inputs["state"].reshape(5, n)

@@ -19,7 +19,9 @@ from arm_control.control.inertia_floor import (
     smallest_inertias,
     update_floor,
 )
+from arm_control.core.files import urdf_path
 from arm_control.model import RobotModel
+from arm_control.model.arm_parameters import ArmParameters
 
 Load = Callable[..., RobotModel]
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
@@ -51,15 +53,15 @@ def test_it_rises_to_the_proposal_at_rest(ur5: RobotModel):
     np.testing.assert_allclose(floor.inertia, FIRST * smallest_inertias(ur5), rtol=1e-12)
 
 
-@pytest.mark.parametrize("period", [2, 4, 6])
-def test_chatter_of_one_joint_takes_its_floor_back_for_good(ur5: RobotModel, period: int):
+@pytest.mark.parametrize(("period", "size"), [(2, 0.05), (6, 0.05), (16, 1.0), (24, 1.0)])
+def test_chatter_of_one_joint_takes_its_floor_back_for_good(ur5: RobotModel, period: int, size: float):
     floor, v = InertiaFloor(ur5, 0.02), np.zeros(6)
     for _ in range(400):
         floor.add_to(at(ur5, v))
     for k in range(4 * period + 4):
         if floor.inertia[5] < 0.5 * floor.proposed[5]:
             break
-        v[5] = 0.05 * np.cos(2.0 * np.pi * k / period)  # changes of 0.025 rad/s and more, above 0.5 % of 3.14 rad/s
+        v[5] = size * np.cos(2.0 * np.pi * k / period)  # changes of 0.025 rad/s and more, above 0.5 % of 3.14 rad/s
         floor.add_to(at(ur5, v))
     expected = floor.proposed.copy()
     expected[5] /= RETREAT
@@ -69,8 +71,10 @@ def test_chatter_of_one_joint_takes_its_floor_back_for_good(ur5: RobotModel, per
     np.testing.assert_allclose(floor.inertia, expected, rtol=1e-12)
 
 
-def test_neither_motion_nor_noise_counts_as_chatter(ur5: RobotModel):
-    floor, rng = InertiaFloor(ur5, 0.02), np.random.default_rng(0)
+@pytest.mark.parametrize("v_max", [3.14, 0.63])
+def test_neither_motion_nor_noise_counts_as_chatter(ur5: RobotModel, v_max: float):
+    slow = ArmParameters(velocity_limits=tuple(f"{name}:{v_max}" for name in ur5.joint_names))
+    floor, rng = InertiaFloor(slow.model(urdf_path("ur5").read_text()), 0.02), np.random.default_rng(0)
     for k in range(3000):
         v = np.full(6, 0.5 * np.sin(0.02 * k)) + rng.normal(0.0, 3e-3, 6)
         floor.add_to(at(ur5, v))
@@ -84,8 +88,8 @@ def test_three_reversals_are_needed():
     for v in (0.1, -0.1, 0.1, -0.1, 0.1):
         state = update_floor(state, np.array([v]), 0.05 * one)
         counts.append(float(state.s[0]))
-    assert counts[:3] == pytest.approx([0.0, 1.0, 1.9])
-    assert counts[3] == RESPITE  # 2.71 is above the threshold
+    assert counts[:3] == pytest.approx([0.0, 1.0, 1.95])
+    assert counts[3] == RESPITE  # 2.85 is above the threshold
     assert float(state.c[0]) == 1.0 / RETREAT
     assert CHATTER == 2.0
 
