@@ -274,7 +274,7 @@ def test_a_random_arm_on_a_random_plant_is_driven_and_judged(monkeypatch: pytest
     draws = load("plant_draws")
     monkeypatch.setattr(draws.plants, "ARMS", ("ur5",))
     monkeypatch.setattr(draws, "N_TARGETS", 1)
-    monkeypatch.setattr(draws, "SECONDS", 2.0)
+    monkeypatch.setattr(draws, "SECONDS", 1.0)
     figures = draws.measure(1, 0)
     assert (figures["draws"], figures["stable_share"]) == (1, 1.0)
     monkeypatch.setattr(draws, "CHANGE", 0.0)

@@ -9,6 +9,7 @@ from typing import Any
 from arm_control.app.run_options import RunOptions
 from arm_control.control.effort_gate import GateParameters
 from arm_control.control.osc.tuning import OscTuning, resolve_parameters
+from arm_control.control.stall_watch import FAULT
 from arm_control.exceptions import MissingExtra
 from arm_control.model import RobotModel
 from arm_control.report.run_figures import Report, hand_targets, make_report
@@ -133,6 +134,7 @@ def print_summary(
     if is_early:
         console.print(f"[bold]ended early[/]: {options.duration:g} s were requested", highlight=False)
     _print_brakes(diagnostics, console)
+    _print_stalls(diagnostics, console)
     targets = scenario.targets()
     is_by_hand = targets is None or hand_ns is not None or (options.is_interactive and not options.duration)
     if targets is not None and hand_ns is not None:
@@ -196,3 +198,9 @@ def _print_brakes(diagnostics: Diagnostics, console: Console) -> None:
     brakes = [f"{node}: {status['message']}" for node, status in diagnostics.items() if status.get("braked") == "True"]
     if brakes:
         console.print(f"[bold red]braked at the end[/] ({'; '.join(brakes)}): `arm_control enable` while it runs")
+
+
+def _print_stalls(diagnostics: Diagnostics, console: Console) -> None:
+    for node, status in diagnostics.items():
+        if stall := status.get(FAULT):
+            console.print(f"{node}: {FAULT}: {stall}", highlight=False, markup=False, soft_wrap=True)

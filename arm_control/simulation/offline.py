@@ -16,6 +16,7 @@ from arm_control.control.loop import ControlLoop, JointLoopParameters, TickResul
 from arm_control.control.osc.task import pose_errors, rotate_to
 from arm_control.control.osc.task_inertia import condition_number
 from arm_control.control.osc.wrench_estimate import SensorReading
+from arm_control.control.stall_watch import StallWatch
 from arm_control.core.progress import progress_bar
 from arm_control.exceptions import SimulationDiverged
 from arm_control.maths.poses import Array, Pose
@@ -67,6 +68,8 @@ class Simulation:
         How long the scenario takes [s].
     parameters : OscLoopParameters, JointLoopParameters or IlqrLoopParameters
         Of the controller.
+    stall : str
+        Which joints did not move in the last run though they were asked to; empty for none.
 
     Raises
     ------
@@ -84,6 +87,7 @@ class Simulation:
         self.targets, self.motion = chosen.targets(), chosen.motion()
         self.duration = chosen.duration or self._own_duration()
         self.queue: list[Goal] = self._goals()
+        self.stall = ""
 
     def run(self, duration: float = 0.0, title: str | None = None, recorder: SimulationRecorder | None = None) -> Trace:
         """Simulate from the start.
@@ -101,13 +105,14 @@ class Simulation:
         simulator = make_simulator(self.model, self._q0, self._properties, solids=solids, **self._options)
         n = max(2, round((duration or self.duration) / simulator.timestep))
         log, trouble = _Log(self.model, n, round(simulator.timestep * 1e9)), ""
-        tick = _Loop(self, simulator, log, recorder).tick
+        loop = _Loop(self, simulator, log, recorder)
         try:
             for block in progress_bar(range(0, n, 100), title):
                 for k in range(block, min(block + 100, n)):
-                    tick(k)
+                    loop.tick(k)
         except SimulationDiverged as error:
             trouble = str(error)
+        self.stall = loop.stall_watch.last
         return log.trace(tuple(t for t in self.queue if isinstance(t, Target)), trouble)
 
     def loop(self) -> ControlLoop:
@@ -163,6 +168,8 @@ class _Loop:
         self._model, self._world, self._simulator, self._log = simulation.model, simulation.world, simulator, log
         self._control, self._dt, self._recorder = simulation.loop(), simulator.timestep, recorder
         self._proximity = Proximity(self._model) if simulation.world.movers else None
+        observer = simulation.parameters.observer
+        self.stall_watch = StallWatch(self._model, observer.observer_share if observer.disturbance_observer else 0.0)
 
     def tick(self, k: int) -> None:
         q, v, t = self._simulator.q, self._simulator.v, k * self._dt
@@ -177,6 +184,7 @@ class _Loop:
         if k % COARSE == 0:
             distance = np.inf if self._proximity is None else clearance(self._proximity, q, there)
             self._log.record_conditioning(condition_number(result.law.terms.J), distance)
+            self._look_for_stall(stamp_ns, result)
         if self._world.pushes:
             self._simulator.load(result.law.terms.J.T @ self._world.wrench(t))
         self._simulator.step(result.gate.tau)
@@ -189,6 +197,11 @@ class _Loop:
         if self._recorder is not None:
             self._recorder.sensor(reading)
         self._control.wrench.measure(reading)
+
+    def _look_for_stall(self, stamp_ns: int, result: TickResult) -> None:
+        compensation = np.zeros_like(result.tau) if result.compensation is None else result.compensation
+        law = result.law
+        self.stall_watch.look(stamp_ns, law.terms, result.tau, compensation, result.gate, law.figures())
 
 
 class _Log:

@@ -19,6 +19,7 @@ from arm_control.control.controllers import Measurement
 from arm_control.control.disturbance_observer import ObserverParameters
 from arm_control.control.effort_gate import EffortGate, GateParameters
 from arm_control.control.loop import ControlLoop, TickResult
+from arm_control.control.stall_watch import FAULT, StallWatch
 from arm_control.control.state_bounds import describe_outside
 from arm_control.core.parameters import group, parameter
 from arm_control.maths.poses import Array
@@ -134,6 +135,7 @@ class TorquePipeline:
             self._node.get_logger().info(f"floor of joint inertia, until a joint chatters: {floor}")
         if loop.observer is not None:
             self._node.get_logger().info("friction and payloads are compensated: the arm is stiff where it is pushed")
+        self._stall = StallWatch(model, 0.0 if loop.observer is None else p.observer.observer_share)
         max_age = 0.0 if p.lock_step else p.gate.max_age
         self._process = ControllerProcess(model, loop, ros, max_age, partial(array, "d"))
         if before is None:
@@ -201,6 +203,7 @@ class TorquePipeline:
     def _telemetry_of(self, result: TickResult) -> Telemetry:
         names, stamp_ns = self._node.model.joint_names, result.measurement.stamp_ns
         terms = {**result.torque_terms, "gate": result.gate.tau - result.tau}
+        self._look_for_stall(result)
         figures = {
             **result.law.figures(),
             "saturation": float(np.abs(result.tau / self._node.model.tau_max).max()),
@@ -216,10 +219,22 @@ class TorquePipeline:
             *((self._figures[name], Float64(data=value)) for name, value in figures.items()),
         ]
 
+    def _look_for_stall(self, result: TickResult) -> None:
+        """Say once that a joint is asked to move and does not."""
+        loop, stamp_ns, before = self.loop, result.measurement.stamp_ns, self._stall.sentence
+        if loop is None:
+            return
+        tau_dist = None if loop.disturbance.is_over else loop.disturbance.at(stamp_ns)
+        compensation = np.zeros_like(result.tau) if result.compensation is None else result.compensation
+        figures = result.law.figures()
+        self._stall.look(stamp_ns, result.law.terms, result.tau, compensation, result.gate, figures, tau_dist)
+        if self._stall.sentence and not before:
+            self._node.get_logger().warning(self._stall.sentence)
+
     def health(self) -> Health:
         """Level, sentence and figures for ``/diagnostics``."""
         loop = self.loop
-        reason = "no robot_description yet" if loop is None else loop.gate.reason
+        reason = "no robot_description yet" if loop is None else loop.gate.reason or self._stall.sentence
         figures: dict[str, object] = {
             "rate [Hz]": self._duration.rate(),
             "tick p50 [ms]": 1e3 * self._duration.quantile(0.5),
@@ -228,6 +243,7 @@ class TorquePipeline:
             "states skipped": 0 if loop is None else loop.gaps.skipped,
             "targets": self._n_goals(),
             "braked": loop is not None and loop.gate.is_braked,
+            FAULT: "" if loop is None else self._stall.last.removeprefix(f"{FAULT}: "),
             **self._node.rejections.figures(),
         }
         return (WARN, reason, figures) if reason else (OK, "passing commands", figures)

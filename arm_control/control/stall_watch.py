@@ -1,0 +1,153 @@
+"""A joint that is asked to move and does not: a torque cap, a gain or an observer too small for what holds it.
+
+A law asks the joints of an arm at rest for an acceleration, ``M a = tau + tau_dist - h`` without what an observer adds.
+A joint that is free follows, so that the speed
+
+    (1)  T du_i/dt = T a_i - u_i                from 0, where the joint last moved by 2e-3 rad or m   [rad/s or m/s]
+    (2)  T dw_i/dt = T (M a)_i / M_ii - w_i     the same for a joint that moves alone                 [rad/s or m/s]
+
+stay small. Where both exceed 0.1 rad/s, a time T has passed and the target is missed, something holds the joint: (1)
+alone would also name joints that a held one keeps still, (2) alone those that a law keeps still. On an arm that is its
+model, and that no gate cuts, that cannot be: at rest a is zero, also out of reach. An observer that is not at its bound
+goes on to push, so that only bounds are named beside one. The watch looks every few ticks, and reads no clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from arm_control.control.effort_gate import GateOutput
+from arm_control.core.time import NANOSECONDS
+from arm_control.maths.poses import Array
+from arm_control.model import RobotModel, Terms
+
+FAULT = "asked to move, does not move"
+"""Name of the fault."""
+MOVED = 2e-3
+"""Way by which a joint counts as moved [rad or m]."""
+SPEED = 0.1
+"""Speed that a free joint would have [rad/s or m/s]."""
+PATIENCE = 1.0
+"""T [s]."""
+MISSED: Mapping[str, float] = {"position_error": 1e-3, "orientation_error": 3.5e-3, "joint_error": 3.5e-3}
+"""Figures of a law above which a target counts as missed [m, rad, rad]."""
+NEARLY = 0.98
+"""Share of a bound that counts as the bound."""
+NEAR_LIMIT = 0.06
+"""Distance from a limit of position that counts as at the limit [rad or m]."""
+CUT = 0.1
+"""Share of the asked torque that the gate takes away, from which on it is the cause."""
+
+
+class StallWatch:
+    """Notices joints that do not move.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    observer_share : float
+        Bound of a disturbance observer as a share of the effort limit; 0 without one.
+
+    Attributes
+    ----------
+    sentence : str
+        What is wrong now; empty when nothing is.
+    last : str
+        What was wrong last; empty when nothing ever was.
+
+    Examples
+    --------
+    >>> from arm_control import urdf_path
+    >>> from arm_control.control.effort_gate import GateState
+    >>> model = RobotModel.from_urdf(urdf_path("planar2"))
+    >>> terms, watch = model.evaluate([0.3, 0.5], [0.0, 0.0]), StallWatch(model, 0.0)
+    >>> tau = terms.h + [0.0, 0.2]
+    >>> for k in range(60):
+    ...     gate = GateOutput(tau, GateState.PASSING, "", False, False)
+    ...     watch.look(k * 20_000_000, terms, tau, np.zeros(2), gate, {"position_error": 0.1})
+    >>> watch.sentence
+    'asked to move, does not move: joint1 (0.2 N m does not overcome what holds it: see disturbance_observer)'
+    """
+
+    def __init__(self, model: RobotModel, observer_share: float) -> None:
+        self._model = model
+        self._r_max = NEARLY * observer_share * model.tau_max
+        self._has_observer = observer_share > 0.0
+        self.sentence = self.last = ""
+        self._stamp_ns = -1
+        self._q = np.full(model.nv, np.nan)
+        self._u = np.zeros((3, model.nv))
+        self._since_ns = np.zeros(model.nv)
+
+    def look(
+        self,
+        stamp_ns: int,
+        terms: Terms,
+        tau: Array,
+        compensation: Array,
+        gate: GateOutput,
+        figures: Mapping[str, float],
+        tau_dist: Array | None = None,
+    ) -> None:
+        """Look at one state.
+
+        Parameters
+        ----------
+        stamp_ns : int
+            Stamp of the state [ns].
+        terms : Terms
+            Model terms of the state.
+        tau, compensation : ndarray, shape (nv,)
+            Torque offered to the gate, and the observer's part of it [N m or N].
+        gate : GateOutput
+            What the gate has let through.
+        figures : mapping of str to float
+            Figures of the law, among them errors of its target.
+        tau_dist : ndarray, shape (nv,), optional
+            Torque of a known disturbance [N m or N].
+        """
+        dt = (stamp_ns - self._stamp_ns) / NANOSECONDS
+        is_missed = any(figures.get(name, 0.0) > error for name, error in MISSED.items())
+        if not gate.is_passing or not is_missed or not 0.0 < dt < 1.0:
+            self._restart(stamp_ns, terms.q)
+            return
+        asked = tau - compensation - terms.h
+        if tau_dist is not None:
+            asked = asked + tau_dist
+        passed = asked + compensation + gate.tau - tau
+        free = np.linalg.solve(terms.M, np.stack([asked, passed], axis=1))
+        a = np.stack([free[:, 0], asked / terms.M.diagonal(), free[:, 1]])
+        has_moved = ~(np.abs(terms.q - self._q) <= MOVED)
+        self._u = np.where(has_moved, 0.0, np.exp(-dt / PATIENCE) * self._u + dt * a)  # (1), (2), (1) behind the gate
+        self._q = np.where(has_moved, terms.q, self._q)
+        self._since_ns = np.where(has_moved, stamp_ns, self._since_ns)
+        self._stamp_ns = stamp_ns
+        is_held = (np.abs(self._u[:2]).min(axis=0) > SPEED) & (stamp_ns - self._since_ns >= PATIENCE * NANOSECONDS)
+        causes = {j: self._cause(j, terms, asked, compensation, tau, gate) for j in np.flatnonzero(is_held).tolist()}
+        held = [f"{self._model.joint_names[j]} ({cause})" for j, cause in causes.items() if cause]
+        self.sentence = f"{FAULT}: {', '.join(held)}" if held else ""
+        self.last = self.sentence or self.last
+
+    def _restart(self, stamp_ns: int, q: Array) -> None:
+        self._stamp_ns, self._q = stamp_ns, q
+        self._u = np.zeros_like(self._u)
+        self._since_ns = np.full(q.shape, float(stamp_ns))
+        self.sentence = ""
+
+    def _cause(self, j: int, terms: Terms, asked: Array, r: Array, tau: Array, gate: GateOutput) -> str:
+        """What is too small for a joint; empty where an observer still pushes."""
+        model, toward = self._model, self._u[1, j]
+        room = model.q_max[j] - terms.q[j] if toward > 0.0 else terms.q[j] - model.q_min[j]
+        if room < NEAR_LIMIT:
+            return "at its limit of position"
+        if abs(gate.tau[j]) >= NEARLY * model.tau_max[j]:
+            return f"at its effort limit of {model.tau_max[j]:g} N m"
+        if abs(gate.tau[j] - tau[j]) > CUT * abs(asked[j]):
+            is_pushed = abs(self._u[2, j]) > SPEED  # else the gate holds it itself
+            return "the gate cuts its torque: see inertia_floor" if is_pushed else ""
+        if not self._has_observer:
+            return f"{abs(asked[j]):.2g} N m does not overcome what holds it: see disturbance_observer"
+        return "what holds it is more than observer_share of its effort limit" if abs(r[j]) >= self._r_max[j] else ""

@@ -1,0 +1,117 @@
+"""A joint that is asked to move and does not is named, with what is too small for it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from arm_control.control.controllers import Measurement
+from arm_control.control.effort_gate import GateOutput, GateState
+from arm_control.control.loop import OscLoopParameters, control_loop
+from arm_control.control.osc.tuning import resolve_parameters
+from arm_control.control.stall_watch import FAULT, StallWatch
+from arm_control.core.files import urdf_path
+from arm_control.maths.poses import Pose
+from arm_control.model import RobotModel
+from arm_control.model.arm_parameters import ArmParameters
+from arm_control.motion.goals import Target
+from arm_control.simulation.plant_properties import PlantProperties
+from arm_control.simulation.real_arm import make_simulator
+
+HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
+EVERY, MS = 20, 1e-3
+
+
+def watched(
+    model: RobotModel, goal: Pose, plant: PlantProperties, seconds: float = 2.5, **values: object
+) -> StallWatch:
+    """Drive an arm to a goal, and watch it."""
+    p = resolve_parameters(OscLoopParameters, values, model)
+    loop, simulator = control_loop(model, p), make_simulator(model, HOME, plant)
+    loop.controller.add(Target(0, model.frames[0], goal))
+    watch = StallWatch(model, p.observer.observer_share if p.observer.disturbance_observer else 0.0)
+    for k in range(round(seconds / MS)):
+        stamp_ns = k * 1_000_000
+        result = loop.tick(Measurement(stamp_ns, simulator.q, simulator.v, MS if k else 0.0, is_restart=k == 0))
+        simulator.step(result.gate.tau)
+        if k % EVERY == 0:
+            r = np.zeros(model.nv) if result.compensation is None else result.compensation
+            watch.look(stamp_ns, result.law.terms, result.tau, r, result.gate, result.law.figures())
+    return watch
+
+
+def turned(model: RobotModel, angle: float) -> Pose:
+    """The pose of the hand after a turn of the last joint."""
+    return model.pose(HOME + np.array([0.0, 0.0, 0.0, 0.0, 0.0, angle]))
+
+
+def test_a_gain_below_friction_is_named(ur5: RobotModel):
+    plant = PlantProperties(coulomb=(0.0, 0.0, 0.0, 0.0, 0.0, 0.5), rotor_inertia=(0.1,))
+    sentence = watched(ur5, turned(ur5, 0.6), plant).sentence
+    assert sentence.startswith(f"{FAULT}: wrist_3_joint (0.0")
+    assert sentence.endswith("N m does not overcome what holds it: see disturbance_observer)")
+
+
+def test_a_torque_cap_below_friction_is_named(ur5: RobotModel):
+    plant = PlantProperties(coulomb=(0.0, 0.0, 0.0, 0.0, 0.0, 2.0), rotor_inertia=(0.1,))
+    limits = ArmParameters(effort_limits=("wrist_3_joint:1.0",))
+    capped = limits.model(urdf_path("ur5").read_text())
+    sentence = watched(
+        capped, turned(ur5, 0.6), plant, disturbance_observer=True, inertia_floor=0.02, observer_share=1.0
+    ).sentence
+    assert sentence == f"{FAULT}: wrist_3_joint (at its effort limit of 1 N m)"
+
+
+def test_an_observer_with_too_small_a_bound_is_named(ur5: RobotModel):
+    plant = PlantProperties(coulomb=(0.0, 0.0, 0.0, 0.0, 0.0, 2.0), rotor_inertia=(0.1,))
+    values = {"disturbance_observer": True, "inertia_floor": 0.02, "observer_share": 0.02}
+    sentence = watched(ur5, turned(ur5, 0.2), plant, **values).sentence
+    assert sentence == f"{FAULT}: wrist_3_joint (what holds it is more than observer_share of its effort limit)"
+
+
+@pytest.mark.parametrize("kind", ["ideal", "real"])
+def test_an_arm_that_moves_is_left_alone(ur5: RobotModel, kind: str):
+    values = {} if kind == "ideal" else {"disturbance_observer": True, "inertia_floor": 0.02}
+    assert watched(ur5, turned(ur5, 0.6), PlantProperties(set=kind), **values).last == ""
+
+
+def test_out_of_reach_is_not_held(ur5: RobotModel):
+    X = ur5.pose(HOME)
+    watch = watched(ur5, Pose(X.R, X.p + [3.0, 0.0, 0.0]), PlantProperties(), 6.0)
+    assert watch.last == ""
+
+
+def test_a_gate_that_brakes_ends_the_watch(ur5: RobotModel):
+    terms, watch, none = ur5.evaluate(HOME, np.zeros(6)), StallWatch(ur5, 0.0), np.zeros(6)
+    tau = terms.h + np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.1])
+    passing = GateOutput(tau, GateState.PASSING, "", False, False)
+    figures = {"position_error": 0.1}
+    for k in range(60):
+        watch.look(k * 20_000_000, terms, tau, none, passing, figures)
+    assert watch.sentence
+    watch.look(1_220_000_000, terms, tau, none, passing._replace(state=GateState.BRAKED), figures)
+    assert watch.sentence == ""
+    assert watch.last
+    for stamp_ns in (1_240_000_000, 0):  # one look, and time that has started over
+        watch.look(stamp_ns, terms, tau, none, passing, figures)
+        assert watch.sentence == ""
+
+
+def test_a_known_disturbance_is_no_request(ur5: RobotModel):
+    terms, watch, none = ur5.evaluate(HOME, np.zeros(6)), StallWatch(ur5, 0.0), np.zeros(6)
+    known = np.array([0.0, 5.0, 0.0, 0.0, 0.0, 0.0])
+    passing = GateOutput(terms.h - known, GateState.PASSING, "", False, False)
+    for k in range(60):
+        watch.look(k * 20_000_000, terms, terms.h - known, none, passing, {"position_error": 0.1}, known)
+    assert watch.sentence == ""
+
+
+@pytest.mark.parametrize("passed", [0.0, 0.05])
+def test_a_gate_that_cuts_is_named_where_it_does_not_hold_the_arm_itself(ur5: RobotModel, passed: float):
+    terms, watch, none = ur5.evaluate(HOME, np.zeros(6)), StallWatch(ur5, 0.3), np.zeros(6)
+    last = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+    cutting = GateOutput(terms.h + passed * last, GateState.PASSING, "", False, False, True)
+    for k in range(60):
+        watch.look(k * 20_000_000, terms, terms.h + 0.5 * last, none, cutting, {"position_error": 0.1})
+    expected = f"{FAULT}: wrist_3_joint (the gate cuts its torque: see inertia_floor)" if passed else ""
+    assert watch.sentence == expected
