@@ -215,13 +215,15 @@ def recorder_arguments(scenario: Scenario, options: RunOptions) -> dict[str, lis
     """
     if not options.bag:
         return {}
-    from_file = {scenario.controller: file_parameters(options.params_file, scenario.controller) | dict(options.arm)}
-    custom = {
-        "scenario": scenario.name if scenario.name in scenario_names() else scenario.source,
-        "variant": options.variant or next(iter(Scenario.load(options.scenario).variants), ""),
-        "robot": scenario.robot,
-        "parameters": json.dumps(from_file),
-    }
+    node = scenario.controller
+    parameters = file_parameters(options.params_file, node) | dict(options.arm)
+    custom = {"robot": scenario.robot}
+    if options.is_own_arm:  # its scenario is gone after the run
+        custom |= {"controller": node, "parameters": json.dumps({node: scenario.nodes[node] | parameters})}
+    else:
+        name = scenario.name if scenario.name in scenario_names() else scenario.source
+        variant = options.variant or next(iter(Scenario.load(options.scenario).variants), "")
+        custom |= {"scenario": name, "variant": variant, "parameters": json.dumps({node: parameters})}
     arguments = [word for key, value in custom.items() for word in ("--custom", f"{key}={value}")]
     arguments += [word for node in scenario.nodes for word in ("--node", node)]
     return {"recorder": ["tools.bag_recorder", "-o", options.bag, "--namespace", options.namespace, *arguments]}

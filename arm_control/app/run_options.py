@@ -52,6 +52,8 @@ class RunOptions:
         Parameters about the arm; they replace those of scenario and parameter file.
     title : str
         Name of the run in its output; empty: the scenario.
+    is_own_arm : bool
+        Whether the scenario was written for the robot, and is removed after the run.
     """
 
     scenario: str
@@ -74,6 +76,7 @@ class RunOptions:
     friction: str = "auto"
     arm: Mapping[str, Any] = field(default_factory=dict)
     title: str = ""
+    is_own_arm: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "title", self.title or self.scenario)

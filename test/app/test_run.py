@@ -15,9 +15,11 @@ from geometry_msgs.msg import PoseStamped
 import arm_control.app.run
 from arm_control import RobotModel
 from arm_control.app.display import Console, live_table, print_summary
+from arm_control.app.processes import recorder_arguments
 from arm_control.app.run import ARRIVAL_TIME, RunEnd
 from arm_control.app.run_options import RunOptions
 from arm_control.exceptions import ArmControlError
+from arm_control.messages.bags.replay_setup import ReplayOptions, scenario_of
 from arm_control.motion.goals import Target
 from arm_control.nodes.targets import TargetsNode
 from arm_control.nodes.tools.run_monitor import FIGURES, MonitorNode
@@ -243,3 +245,15 @@ def test_a_list_of_targets_ends_when_another_node_sends_one():
     node._sent_at = math.inf  # just now: the target may be waiting behind the last one of the list
     TargetsNode._on_target(node, pose_message(0.2))
     assert sent == ["end", pose_message(0.2)]
+
+
+def test_a_bag_of_an_arm_by_itself_names_the_controller_for_a_replay():
+    options = RunOptions("planar2_reach", bag="bag", arm={"tip": "hand"}, title="arm.urdf", is_own_arm=True)
+    scenario = replace(options, bag="").load()
+    words = recorder_arguments(scenario, options)["recorder"]
+    custom = dict(words[i + 1].split("=", 1) for i, word in enumerate(words) if word == "--custom")
+    replayed = scenario_of(SimpleNamespace(custom=custom, path="bag"), ReplayOptions())  # type: ignore[arg-type]
+    assert replayed is not None
+    assert (replayed.robot, replayed.nodes) == ("", {"osc": scenario.nodes["osc"] | {"tip": "hand"}})
+    named = replace(options, is_own_arm=False)
+    assert "scenario=planar2_reach" in recorder_arguments(scenario, named)["recorder"]

@@ -88,9 +88,9 @@ def _run(options: argparse.Namespace) -> int:
 
         refuse_existing(options.bag)
     options.robot = robot_of(options, options.robot)
-    title = options.scenario or options.robot
+    title, is_own_arm = options.scenario or options.robot, not options.scenario
     is_simulated = options.simulator != "none"
     options.targets = options.targets and (is_simulated or bool(options.scenario))
     with scenario_of(options, proposes_limits=is_simulated) as options.scenario:
         values = {name: value for name, value in vars(options).items() if name not in NOT_OPTIONS}
-        return run_scenario(RunOptions(**values, arm=arm_of(options), title=title))
+        return run_scenario(RunOptions(**values, arm=arm_of(options), title=title, is_own_arm=is_own_arm))

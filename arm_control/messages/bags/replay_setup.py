@@ -78,8 +78,10 @@ def scenario_of(bag: Bag, options: ReplayOptions) -> Scenario | None:
         When the bag names a scenario that is not on this machine.
     """
     name = options.scenario or bag.custom.get("scenario", "")
-    if not name or options.controller:
+    if options.controller:
         return None
+    if not name:
+        return _scenario_of_controller(bag)
     if not options.scenario and name not in scenario_names() and not Path(name).is_file():
         raise BagError(f"{bag.path} was recorded in the scenario {name}, which is not here: --scenario names another")
     notes = bag.custom if not options.scenario else {}
@@ -89,6 +91,15 @@ def scenario_of(bag: Bag, options: ReplayOptions) -> Scenario | None:
     is_other_robot = bool(robot) and robot != scenario.robot
     scenario = scenario.with_options(variant=variant, robot=robot, targets=not is_other_robot)
     return _with_parameters(scenario, _recorded_parameters(bag, notes.get("parameters", "{}")))
+
+
+def _scenario_of_controller(bag: Bag) -> Scenario | None:
+    """The controller that a recording names without a scenario, as that of an arm by itself."""
+    name = bag.custom.get("controller", "")
+    if name not in CONTROLLERS:
+        return None
+    recorded = _recorded_parameters(bag, bag.custom.get("parameters", "{}"))
+    return Scenario(name, "", "", {name: recorded.get(name, {})})
 
 
 def controller_of(bag: Bag, options: ReplayOptions) -> tuple[RobotModel, LoopParameters]:
@@ -114,7 +125,7 @@ def controller_of(bag: Bag, options: ReplayOptions) -> tuple[RobotModel, LoopPar
     scenario = scenario or Scenario(options.controller, "", "", {options.controller: {}})
     description = description_in(bag, options.urdf)
     if not description and not scenario.robot:
-        raise BagError(f"{bag.path} has no robot_description: --urdf FILE is needed")
+        raise BagError(f"{bag.path} has no robot_description: --robot FILE is needed")
     overrides = {node: {**file_parameters(options.params_file, node), **options.changes} for node in CONTROLLERS}
     return arm_and_parameters(_with_parameters(scenario, overrides), description)
 
@@ -141,7 +152,7 @@ def arm_of(bag: Bag, options: ReplayOptions, names: Sequence[str]) -> RobotModel
         return controller_of(bag, options)[0]
     description = description_in(bag, options.urdf)
     if not description:
-        raise BagError(f"{bag.path} has no robot_description of {', '.join(names)}: --urdf FILE is needed")
+        raise BagError(f"{bag.path} has no robot_description of {', '.join(names)}: --robot FILE is needed")
     return ArmParameters.from_mapping({**arm_values_in(options.params_file, CONTROLLERS), **options.changes}).model(
         description
     )
