@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import re
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,9 +16,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from arm_control.app.commands.robot_options import add_xacro_options, robot_of
+from arm_control.app.commands.robot_options import add_xacro_options, as_options, robot_of
 from arm_control.core.files import urdf_path
-from arm_control.exceptions import FrameNotFound, InputError, ModelError, UrdfError
+from arm_control.exceptions import ArmControlError, FrameNotFound, InputError, ModelError, UrdfError
 from arm_control.model.arm import describe
 from arm_control.model.arm_parameters import ArmParameters, arm_values_in
 from arm_control.model.urdf.description import split_arguments
@@ -26,6 +27,8 @@ from arm_control.model.urdf.load import read_source
 from arm_control.model.urdf.warnings import find_notes, mesh_warnings
 from arm_control.model.urdf.xml import printable, read_robot
 
+MISSING_LIMIT = re.compile(r"<limit> has no (effort|velocity); ")
+"""A problem that options or a parameter file can solve."""
 CONTROLLERS = ("ilqr", "joint", "osc")
 """Nodes whose parameters about the arm count."""
 WIDTH = 100
@@ -80,7 +83,25 @@ def _check(options: argparse.Namespace) -> int:
     encoding = sys.stdout.encoding or "utf-8"
     text = as_json(check) if options.json else as_text(check)
     print(text.encode(encoding, "backslashreplace").decode(encoding))
+    if check.problems and not options.json and all(MISSING_LIMIT.search(problem) for problem in check.problems):
+        _print_proposal(options)
     return 1 if check.problems else 0
+
+
+def _print_proposal(options: argparse.Namespace) -> None:
+    """Print the limits with which a simulation would run, where nothing else is missing."""
+    from arm_control.simulation.own_arm import proposed_limits
+
+    arm = {name: value for name in ("tip", "base") if (value := getattr(options, name))}
+    arm |= {name: value for name in ("effort_limits", "velocity_limits") if (value := getattr(options, name))}
+    try:
+        limits = proposed_limits(robot_of(options, options.file), arm)
+    except ArmControlError:
+        return
+    print(
+        "\nonly limits are missing: `run` and `simulate` with --robot propose them, in simulation:\n"
+        + as_options(limits)
+    )
 
 
 def _choices(options: argparse.Namespace) -> dict[str, Any]:

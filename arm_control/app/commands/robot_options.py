@@ -83,7 +83,7 @@ def scenario_of(options: argparse.Namespace, *, proposes_limits: bool = True) ->
     arm = {name: value for name, value in given.items() if name in ArmParameters.types()} | arm_of(options)
     if proposes_limits and (limits := proposed_limits(options.robot, arm)):
         arm |= limits
-        print(f"not in the URDF, proposed for this simulation: {_as_options(limits)}; give yours with these options")
+        print(f"not in the URDF, proposed for this simulation: {as_options(limits)}; give yours with these options")
     for name in ("effort_limits", "velocity_limits"):
         setattr(options, name, arm.get(name, []))
     start = file_parameters(params_file, "simulator").get("initial_position")
@@ -91,7 +91,8 @@ def scenario_of(options: argparse.Namespace, *, proposes_limits: bool = True) ->
         yield str(write_scenario(Path(folder), options.robot, arm, None if start is None else np.array(start)))
 
 
-def _as_options(limits: dict[str, list[str]]) -> str:
+def as_options(limits: dict[str, list[str]]) -> str:
+    """Return limits, by the names of their parameters, as options of a command."""
     return " ".join(f"--{name.replace('_', '-')} {' '.join(values)}" for name, values in limits.items())
 
 

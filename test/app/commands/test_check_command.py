@@ -633,3 +633,15 @@ def test_simulate_agrees_and_tells_the_same_warnings(tmp_path: Path, capsys: pyt
     assert check_file(file).problems[0] in capsys.readouterr().err
     assert main(["simulate", str(tmp_path / "s.yaml"), "side:=left"]) == 2
     assert "xacro_args need a file whose name ends in .xacro" in capsys.readouterr().err
+
+
+def test_limits_alone_that_are_missing_are_proposed(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    text = re.sub(r' effort="[^"]*"', "", (REPO / "urdf" / "planar2" / "planar2.urdf").read_text())
+    (tmp_path / "arm.urdf").write_text(text)
+    assert main(["check", str(tmp_path / "arm.urdf")]) == 1
+    *_, intro, options = capsys.readouterr().out.splitlines()
+    assert intro.startswith("only limits are missing: `run` and `simulate` with --robot propose them")
+    assert main(["check", str(tmp_path / "arm.urdf"), *options.split()]) == 0
+    (tmp_path / "arm.urdf").write_text(text.replace("<mass value=", "<mass wrong="))
+    assert main(["check", str(tmp_path / "arm.urdf")]) == 1
+    assert "only limits" not in capsys.readouterr().out
