@@ -239,7 +239,7 @@ class Chain:
 
     def _drive(self, answers: Answers) -> None:
         """Do as a driver: take torque by the names of the joints."""
-        for output, _ in answers:
+        for output, _, _ in answers:
             with suppress(InputError):
                 self._held = self.model.in_joint_order(self._commanded_joints, output.tau)
 

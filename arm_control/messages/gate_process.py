@@ -49,10 +49,13 @@ class GateAnswer(NamedTuple):
         The torque, and the state of the gate.
     stamp_ns : int
         Stamp of the state that it answers, or of the last one [ns].
+    g : ndarray, shape (nv,)
+        Gravity torque in that state, for drivers that add it themselves [N m or N].
     """
 
     output: GateOutput
     stamp_ns: int
+    g: Array
 
 
 class Moment(NamedTuple):
@@ -128,6 +131,7 @@ class GateProcess:
         self._period = 0.0
         self._early: tuple[Any, dict[str, Any]] | None = None
         self._answer: GateOutput | None = None
+        self._g = np.zeros(model.nv)
         self._accepted_ns = -1
         self._history = deque[Moment]()
         self._prediction: StatePrediction | None = None
@@ -256,17 +260,19 @@ class GateProcess:
         if self._answer is not None and not self._lock_step:  # stamps alone do not let the torque change faster
             elapsed = now - self._ticked_at
             dt = min(dt or elapsed, max(elapsed, self.gate.period))
-        output = self.gate.tick(self._model.evaluate(state.q, state.v), dt)
+        terms = self._model.evaluate(state.q, state.v)
+        output = self.gate.tick(terms, dt)
+        self._g = terms.g
         self._open, self._answer, self._ticked_at = None, output, now
         self._history.append(Moment(self._seen_at, state, output.tau))
         while self._history[0].t < self._seen_at - DOUBT:
             self._history.popleft()
-        return GateAnswer(output, state.stamp_ns)
+        return GateAnswer(output, state.stamp_ns, self._g)
 
     def _repeated(self) -> Answers:
         """The state is answered already: the same answer again, computed once."""
         if self._open is None and self._last is not None and self._answer is not None:
-            return [GateAnswer(self._answer, self._last.stamp_ns)]
+            return [GateAnswer(self._answer, self._last.stamp_ns, self._g)]
         return []
 
     def _brake_blindly(self, reason: str, doubt: float = 0.0) -> Answers:
@@ -291,7 +297,8 @@ class GateProcess:
         terms = self._model.evaluate(self._prediction.q, self._prediction.v)
         self._answer = self.gate.tick(terms, now - self._ticked_at if self._answer else 0.0)
         self._blind_at = self._ticked_at = now
-        return [GateAnswer(self._answer, self._last.stamp_ns)]
+        self._g = terms.g
+        return [GateAnswer(self._answer, self._last.stamp_ns, self._g)]
 
     def _predict(self, now: float, doubt: float) -> StatePrediction:
         """Return the state now, from the newest one that is trusted, and the torque since then."""

@@ -18,7 +18,7 @@ from arm_control.messages.joint_states import JointStateReader, Refused
 from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters, run
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.diagnostics import OK, WARN, Diagnostics, Rate
-from arm_control.nodes.support.polling import PolledGroup, poll
+from arm_control.nodes.support.polling import poll, polled_subscription
 from arm_control.nodes.support.qos import STATE
 
 _OSC = OscParameters()
@@ -58,9 +58,7 @@ class DynamicsNode(ArmNode[DynamicsParameters]):
         """Read the states of this robot from now on; ``first``: it is the first one."""
         self._reader = JointStateReader(self.model, max_age=0.0)
         if first and self.parameters.rate:
-            self._states = self.create_subscription(
-                JointState, "joint_states", self._on_state, STATE, callback_group=PolledGroup()
-            )
+            self._states = polled_subscription(self, JointState, "joint_states", STATE)
             self.control_path.every(1.0 / self.parameters.rate, self._on_timer)
         elif first:
             self.control_path.subscribe(JointState, "joint_states", self._on_state, STATE)

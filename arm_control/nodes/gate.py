@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from rclpy.clock import Clock
-from rclpy.clock_type import ClockType
+from rclpy.clock import Clock, ClockType
 from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -36,6 +35,9 @@ class GateNodeParameters(ArmNodeParameters):
     gate: GateParameters = group(GateParameters)
     publish_effort_array: bool = parameter(
         True, "also publish effort_controller/commands, for ros2_control's effort controllers"
+    )
+    driver_adds_gravity: bool = parameter(
+        False, "whether the driver adds gravity torque itself: what is published is without it"
     )
 
 
@@ -105,8 +107,9 @@ class GateNode(ArmNode[GateNodeParameters]):
         self._process.release()
 
     def _publish(self, answers: Answers) -> None:
-        for output, stamp_ns in answers:
-            message = ros.joint_state(self.model.joint_names, stamp_ns, effort=output.tau)
+        for output, stamp_ns, g in answers:
+            effort = output.tau - g if self.parameters.driver_adds_gravity else output.tau
+            message = ros.joint_state(self.model.joint_names, stamp_ns, effort=effort)
             if output.state is GateState.BRAKED:
                 message.header.frame_id = braked_frame(output.reason)
             self._commands.publish(message)

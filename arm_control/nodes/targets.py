@@ -14,8 +14,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from geometry_msgs.msg import PoseStamped, WrenchStamped
-from rclpy.clock import Clock
-from rclpy.clock_type import ClockType
+from rclpy.clock import Clock, ClockType
 from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
 
 from arm_control.core.parameters import parameter

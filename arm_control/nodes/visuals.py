@@ -41,7 +41,7 @@ from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters, run
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.goal_subscription import PoseGoals
 from arm_control.nodes.support.obstacle_subscription import ObstacleSubscription
-from arm_control.nodes.support.polling import PolledGroup, poll
+from arm_control.nodes.support.polling import poll, polled_subscription
 from arm_control.nodes.support.qos import LATCHED, STATE
 
 try:
@@ -112,8 +112,7 @@ class VisualsNode(ArmNode[VisualsParameters]):
         self._goals = PoseGoals(self, lambda: self._state.stamp_ns if self._state is not None else 0)
         self._obstacles = ObstacleSubscription(self)
         self._joint_states, self._task = (
-            self.create_subscription(JointState, topic, lambda _: None, STATE, callback_group=PolledGroup())
-            for topic in ("joint_states", "torque_terms/task")
+            polled_subscription(self, JointState, topic, STATE) for topic in ("joint_states", "torque_terms/task")
         )
         self.control_path.every(1.0 / self.parameters.rate, self._on_timer)
 

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 OUTSIDE = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md"}
 """Pages that are not below docs/, and where they are on the site."""
 CONTENTS = {
-    "Start": ("first_steps", "own_robot", "robots", "real_robot", "troubleshooting", "limitations"),
+    "Start": ("first_steps", "own_robot", "robots", "real_robot", "ros2_control", "troubleshooting", "limitations"),
     "Controllers": (
         *("osc", "avoidance", "joint", "ilqr", "gate", "faults"),
         *("disturbance", "contact", "identification", "tuning"),

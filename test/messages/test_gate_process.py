@@ -77,6 +77,23 @@ def driver(ur5: RobotModel) -> Driver:
     return Driver(ur5)
 
 
+def test_each_answer_has_the_gravity_of_its_state(driver: Driver, ur5: RobotModel):
+    """A driver that adds gravity gets the torque without it: also where the gate brakes on a predicted state."""
+    driver.go_on(3)
+    assert np.abs(driver.last.tau - driver.answers[-1].g).max() < 1e-9
+    moved = HOME + 1e-4
+    driver.t += 1e-3
+    driver.stamp_ns += MS
+    driver.state(q=moved, v=np.full(6, 0.1))
+    driver.command()
+    np.testing.assert_array_equal(driver.answers[-1].g, ur5.gravity(moved))
+    driver.wait(0.2)
+    assert driver.process.is_blind
+    blind = driver.answers[-1]
+    assert np.abs(blind.output.tau - blind.g).max() < 5.0
+    assert np.abs(blind.g - ur5.gravity(HOME)).max() < 1.0
+
+
 def test_good_states_and_commands_pass(driver: Driver):
     driver.go_on(50)
     assert driver.last.state is GateState.PASSING

@@ -278,7 +278,8 @@ def test_second_publisher_on_the_command_topic(moving, ur5):
 @pytest.fixture
 def alone(rig, ur5):
     """The node ``gate`` in lock step, with a driver and two controllers that are the test's own."""
-    rig.start("gate", robot_description=urdf_path("ur5").read_text(), lock_step=True, max_missed=1000)
+    description = urdf_path("ur5").read_text()
+    rig.start("gate", robot_description=description, lock_step=True, max_missed=1000, driver_adds_gravity=True)
     rig.driver = rig.publisher(JointState, "joint_states")
     rig.first, rig.second = (rig.publisher(JointState, "effort_in") for _ in range(2))
     return rig
@@ -305,6 +306,7 @@ def test_the_gate_listens_to_one_publisher_until_it_is_enabled(alone, ur5):
         show_state(alone, ur5, step * MS)
         send(publisher, ur5, step * MS, pan)
         alone.spin(lambda n=step: len(alone.commands) == n)
+    assert np.abs(alone.commands[-1].effort[1:]).max() < 1e-9, "its driver adds gravity"
     show_state(alone, ur5, 3 * MS)
     send(alone.second, ur5, 3 * MS, -0.25)
     alone.spin(lambda: "effort_in refused: second publisher on the topic" in alone.log("gate"))

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-from rclpy.clock import Clock
-from rclpy.clock_type import ClockType
+from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
 from arm_control.control.effort_gate import GateOutput, GateState

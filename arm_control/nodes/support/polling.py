@@ -14,11 +14,11 @@ import itertools
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import rclpy
 from rclpy.callback_groups import CallbackGroup
-from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
@@ -26,6 +26,11 @@ from rclpy.qos import qos_policy_name_from_kind
 
 from arm_control.messages.publisher_lock import ONLY_PUBLISHER, UNKNOWN_PUBLISHER
 from arm_control.nodes.support.qos import LATEST
+
+try:
+    from rclpy.event_handler import SubscriptionEventCallbacks
+except ImportError:  # Humble
+    from rclpy.qos_event import SubscriptionEventCallbacks
 
 NO_EVENTS = SubscriptionEventCallbacks(use_default_callbacks=False)
 EXECUTOR_PERIOD = 0.05
@@ -73,7 +78,15 @@ def polled_subscription(node: Node, message_type: Any, topic: str, qos: Any, *, 
     def unused(_: object) -> None:
         """Never called."""
 
-    return node.create_subscription(message_type, topic, unused, qos, callback_group=PolledGroup(), raw=raw)
+    subscription = node.create_subscription(message_type, topic, unused, qos, callback_group=PolledGroup(), raw=raw)
+    return _counting(node, subscription)
+
+
+def _counting(node: Node, subscription: Any) -> Any:
+    """Return a subscription that counts its publishers, which those of Humble do not: there all of the topic count."""
+    if not hasattr(subscription, "get_publisher_count"):
+        subscription.get_publisher_count = partial(node.count_publishers, subscription.topic_name)
+    return subscription
 
 
 def poll(subscription: Any) -> Iterator[tuple[Any, dict[str, Any]]]:
@@ -84,7 +97,7 @@ def poll(subscription: Any) -> Iterator[tuple[Any, dict[str, Any]]]:
     with subscription.handle:
         while (taken := subscription.handle.take_message(subscription.msg_type, subscription.raw)) is not None:
             if "publisher_gid" not in taken[1]:
-                is_only_one = subscription.handle.get_publisher_count() == 1
+                is_only_one = subscription.get_publisher_count() == 1
                 taken[1]["publisher_gid"] = ONLY_PUBLISHER if is_only_one else UNKNOWN_PUBLISHER
             yield taken
 
@@ -203,6 +216,7 @@ class ControlPath:
         subscription = self._node.create_subscription(
             message_type, topic, callback, qos, callback_group=self._group, event_callbacks=NO_EVENTS, raw=raw
         )
+        _counting(self._node, subscription)
         self.subscriptions.append((subscription, callback))
         self._watch_publishers(subscription, callback)
         return subscription

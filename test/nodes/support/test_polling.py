@@ -10,26 +10,39 @@ import pytest
 
 import arm_control.nodes.support.polling
 from arm_control.messages.publisher_lock import ONLY_PUBLISHER, UNKNOWN_PUBLISHER
-from arm_control.nodes.support.polling import StepPacer, poll
+from arm_control.nodes.support.polling import StepPacer, poll, polled_subscription
 
 
 class Handle(contextlib.nullcontext):
-    """A subscription's handle with one message, of a topic with some publishers."""
+    """A subscription's handle with one message."""
 
-    def __init__(self, info: dict[str, Any], n_publishers: int) -> None:
+    def __init__(self, info: dict[str, Any]) -> None:
         super().__init__()
-        self.waiting, self.n_publishers = [("a message", info)], n_publishers
+        self.waiting = [("a message", info)]
 
     def take_message(self, message_type: type, raw: bool) -> tuple[str, dict[str, Any]] | None:
         return self.waiting.pop() if self.waiting else None
 
-    def get_publisher_count(self) -> int:
-        return self.n_publishers
+
+class AnyNode:
+    """A node whose subscriptions count their publishers, or leave that to the node, as in Humble."""
+
+    def __init__(self, n_publishers: int, *, is_humble: bool) -> None:
+        self.n_publishers, self.is_humble = n_publishers, is_humble
+
+    def create_subscription(self, kind: type, topic: str, _: object, __: object, **___: object) -> SimpleNamespace:
+        counts = {} if self.is_humble else {"get_publisher_count": lambda: self.n_publishers}
+        return SimpleNamespace(handle=Handle({}), msg_type=kind, raw=False, topic_name=topic, **counts)
+
+    def count_publishers(self, topic: str) -> int:
+        return self.n_publishers if topic == "joint_states" else -1
 
 
+@pytest.mark.parametrize("is_humble", [False, True])
 @pytest.mark.parametrize(("n_publishers", "publisher"), [(0, "unknown"), (1, "only"), (2, "unknown")])
-def test_without_a_gid_the_only_publisher_of_a_topic_is_known(n_publishers: int, publisher: str):
-    subscription = SimpleNamespace(handle=Handle({}, n_publishers), msg_type=str, raw=False)
+def test_without_a_gid_the_only_publisher_of_a_topic_is_known(n_publishers: int, publisher: str, is_humble: bool):
+    node = AnyNode(n_publishers, is_humble=is_humble)
+    subscription = polled_subscription(node, str, "joint_states", 1)
     ((message, info),) = poll(subscription)
     assert message == "a message"
     assert info["publisher_gid"] is {"unknown": UNKNOWN_PUBLISHER, "only": ONLY_PUBLISHER}[publisher]
@@ -37,7 +50,7 @@ def test_without_a_gid_the_only_publisher_of_a_topic_is_known(n_publishers: int,
 
 def test_a_gid_of_the_middleware_stays():
     given = {"data": [7] * 16}
-    subscription = SimpleNamespace(handle=Handle({"publisher_gid": given}, 3), msg_type=str, raw=False)
+    subscription = SimpleNamespace(handle=Handle({"publisher_gid": given}), msg_type=str, raw=False)
     assert [info["publisher_gid"] for _, info in poll(subscription)] == [given]
 
 
