@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from geometry_msgs.msg import WrenchStamped
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
 from rcl_interfaces.srv import GetParameters, SetParameters
 from rig import HOME, Rig, stamp
@@ -155,6 +156,32 @@ def test_a_wrong_disturbance_is_refused_with_the_reason(rig: Rig, ur5: RobotMode
 
 
 # -- gains that nobody gave ----------------------------------------------------------------------------
+
+
+def test_a_hand_presses_as_a_wrench_says_and_tells_what_it_refuses(rig: Rig, ur5: RobotModel):
+    held = Held(rig, ur5, force_axes=["z"], force_rise_time=0.2, force_timeout=60.0)
+    plain, terms = held.tick(), ur5.evaluate(np.array(HOME), np.zeros(6))
+    target, sensor = (rig.publisher(WrenchStamped, f"{what}_wrench") for what in ("target", "measured"))
+    wrenches, forces = [], {"commanded": [], "measured": []}
+    rig.node.create_subscription(WrenchStamped, "commanded_wrench", wrenches.append, 10)
+    for name, messages in forces.items():
+        rig.node.create_subscription(Float64, f"controller_state/{name}_force", messages.append, 10)
+    rig.spin(lambda: target.get_subscription_count() and sensor.get_subscription_count(), what="the node")
+    target.publish(ros.wrench_stamped((0.0, 0.0, -10.0, 0.0, 0.0, 0.0), "base_link", 0))
+    to_hand = np.linalg.solve(terms.J @ np.linalg.solve(terms.M, terms.J.T), terms.J @ np.linalg.inv(terms.M))
+    held.until(lambda tau: to_hand[2] @ (tau - plain) < -10.0 + 1e-6)
+    held.until(lambda _: wrenches and wrenches[-1].wrench.force.z == -10.0)
+    assert to_hand[2] @ (held.tick() - plain) == pytest.approx(-10.0, abs=1e-6)
+    sensor.publish(ros.wrench_stamped((0.0, 3.0, 4.0, 0.0, 0.0, 0.0), "tool0", 0))
+    held.until(lambda _: forces["measured"])
+    assert forces["measured"][-1].data == pytest.approx(5.0)
+    assert forces["commanded"][-1].data <= 10.0
+    target.publish(ros.wrench_stamped((0.0, 0.0, -80.0, 0.0, 0.0, 0.0), "base_link", 0))
+    sensor.publish(ros.wrench_stamped((np.nan, 0.0, 0.0, 0.0, 0.0, 0.0), "tool0", 0))
+    for reason in ("target_wrench: 80 N, and the limit is 50 N", "measured_wrench refused: wrench [nan"):
+        rig.spin(lambda r=reason: r in rig.log("osc"), what=reason)
+    target.publish(ros.wrench_stamped((0.0,) * 6, "base_link", 0))
+    held.until(lambda tau: np.abs(tau - plain).max() < 1e-9)
 
 
 def test_ros_shows_what_was_proposed_and_a_gain_that_is_set_changes_what_follows(rig: Rig, ur5: RobotModel):

@@ -77,19 +77,27 @@ def test_a_solid_obstacle_stays(entry: dict):
 
 
 def run(
-    arm: RobotModel, simulator: MujocoSimulator | RealArm, seconds: float, *, push=None, wrench=-10.0, **parameters
+    arm: RobotModel,
+    simulator: MujocoSimulator | RealArm,
+    seconds: float,
+    *,
+    push=None,
+    wrench=-10.0,
+    begin=0.0,
+    sensor=False,
+    **parameters,
 ) -> Array:
     """Way of the hand (3), its speed along z and the force on it along z, for each state, shape (n, 5)."""
     chosen = resolve_parameters(OscLoopParameters, parameters, arm)
     loop = control_loop(arm, chosen)
-    for k in range(round(seconds / 0.2)):
-        loop.controller.add(WrenchGoal(k * 200_000_000, "base_link", (0.0, 0.0, wrench, 0.0, 0.0, 0.0)))
+    for k in range(round(begin / 0.2), round(seconds / 0.2)):
+        loop.controller.add(WrenchGoal(k * 200_000_000, arm.base, (0.0, 0.0, wrench, 0.0, 0.0, 0.0)))
     rows = []
     for k in range(round(seconds / DT)):
         q, stamp_ns = simulator.q, round(k * DT * 1e9)
         result = loop.tick(Measurement(stamp_ns, q, simulator.v, DT if k else 0.0, is_restart=k == 0))
         F = simulator.contact_wrench
-        if chosen.observer.disturbance_observer:
+        if sensor:
             loop.wrench.measure(SensorReading(stamp_ns, arm.tip, rotate_to(arm.pose(q).R, F)))
         if push is not None:
             simulator.load(result.law.terms.J.T @ push)
@@ -118,7 +126,15 @@ def test_a_sensor_lets_an_arm_with_friction_press_as_it_should(arm: RobotModel):
     plant = PlantProperties(set="real", payload_mass=1.0)
     table = below(arm, Box((0.5, 0.5, 0.1)), 0.1, 0.002)
     simulator = make_simulator(arm, HOME, plant, solids=[table])
-    rows = run(arm, simulator, 2.5, force_axes=("z",), disturbance_observer=True, inertia_floor=0.02)
+    rows = run(arm, simulator, 2.5, sensor=True, force_axes=("z",), disturbance_observer=True, inertia_floor=0.02)
     force = rows[1500:, 4]
     assert force.mean() == pytest.approx(10.0, rel=0.05)
+    assert rows[:, 4].max() < 15.0
+
+
+def test_without_a_sensor_the_observer_leaves_the_contact_alone_and_carries_on_with_a_payload(arm: RobotModel):
+    table = below(arm, Box((0.5, 0.5, 0.1)), 0.1, 0.002)
+    simulator = make_simulator(arm, HOME, PlantProperties(payload_mass=1.0), solids=[table])
+    rows = run(arm, simulator, 2.0, begin=0.4, force_axes=("z",), disturbance_observer=True)
+    assert rows[1500:, 4] == pytest.approx(10.0, rel=0.05)
     assert rows[:, 4].max() < 15.0

@@ -156,7 +156,7 @@ class ForceFollower:
         shares = self._yields.copy()
         for row in self._rows:
             shares[row] = max(shares[row], self.share)
-        return HandWrench(shares, self._R_WF, self._f.copy(), self._target)
+        return HandWrench(shares, self._R_WF, self.share * self._f, self._target)
 
     def _due_target(self, stamp_ns: int, q: Array, is_braked: bool) -> Array:
         """Target along the axes of the task's frame; zero where none is due."""

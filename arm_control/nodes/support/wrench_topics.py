@@ -1,10 +1,15 @@
-"""Wrenches of the hand on topics: what a sensor measures comes in; what is commanded and estimated goes out."""
+"""Wrenches of the hand on topics: what a sensor measures comes in; what is commanded and estimated goes out.
+
+Two figures, ``controller_state/commanded_force`` and ``measured_force``, have the size of the forces, for plots.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from geometry_msgs.msg import WrenchStamped
+from std_msgs.msg import Float64
 
 from arm_control.control.loop import TickResult
 from arm_control.exceptions import ArmControlError
@@ -32,6 +37,10 @@ class WrenchTopics:
         self._states = 0
         self._commanded = node.create_publisher(WrenchStamped, "commanded_wrench", STATE)
         self._estimated = node.create_publisher(WrenchStamped, "estimated_wrench", STATE)
+        self._figures = {
+            name: node.create_publisher(Float64, f"controller_state/{name}", STATE)
+            for name in ("commanded_force", "measured_force")
+        }
         node.control_path.subscribe(WrenchStamped, "measured_wrench", self._on_measured, STATE)
 
     def publish(self, result: TickResult) -> None:
@@ -43,8 +52,14 @@ class WrenchTopics:
         stamp_ns, terms, hand = result.measurement.stamp_ns, result.law.terms, result.law.hand
         if hand is not None:
             self._commanded.publish(self._message(hand.in_world(hand.F), stamp_ns))
+            self._publish_force("commanded_force", hand.F)
+        if (measured := loop.wrench.measured(stamp_ns, terms)) is not None:
+            self._publish_force("measured_force", measured)
         if loop.observer is not None:
             self._estimated.publish(self._message(loop.wrench.at(terms, loop.observer.r), stamp_ns))
+
+    def _publish_force(self, name: str, F: Array) -> None:
+        self._figures[name].publish(Float64(data=float(np.linalg.norm(F[:3]))))
 
     def _message(self, F_W: Array, stamp_ns: int) -> WrenchStamped:
         return ros.wrench_stamped(F_W.tolist(), self._node.frame(self._node.model.base), stamp_ns)
