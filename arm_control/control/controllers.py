@@ -77,6 +77,8 @@ class LawOutput(NamedTuple):
         Why a goal that became due is passed over.
     hand : HandWrench or None
         How the hand yields to forces from outside; None where a law without contact holds it.
+    friction : ndarray, shape (nv,), or None
+        Part of the torque that overcomes known friction, and accelerates nothing [N m or N].
     """
 
     terms: Terms
@@ -87,6 +89,7 @@ class LawOutput(NamedTuple):
     fault: str = ""
     refused: ArmControlError | None = None
     hand: HandWrench | None = None
+    friction: Array | None = None
 
 
 class Controller(Protocol):

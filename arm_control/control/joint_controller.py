@@ -101,7 +101,8 @@ class JointController:
         output = self._law.tick(terms, reference)
         X_WT = self._model.pose(reference.q_des)
         figures = {"joint_error": float(abs(output.error).max())}
-        return LawOutput(terms, output.tau, lambda: output.terms, X_WT, lambda: figures, refused=refused)
+        split, friction = (lambda: output.terms), output.friction
+        return LawOutput(terms, output.tau, split, X_WT, lambda: figures, refused=refused, friction=friction)
 
     def cancel(self, goal: JointGoal, now_ns: int) -> None:
         """Stop the joints along a ramp if they follow a goal, and hold them there; else forget the goal.

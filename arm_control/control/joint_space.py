@@ -90,11 +90,14 @@ class JointOutput:
         ``feedback``, ``feedforward`` and ``bias`` torque [N m].
     error : ndarray, shape (nv,)
         ``q_des - q`` [rad or m].
+    friction : ndarray, shape (nv,), or None
+        The part of (6), which is in the torque; None where no friction is known [N m].
     """
 
     tau: Array
     terms: dict[str, Array]
     error: Array
+    friction: Array | None = None
 
 
 class JointSpaceController:
@@ -152,11 +155,13 @@ class JointSpaceController:
             feedforward, bias = t.M @ reference.a_des, t.h  # (2)
         else:
             feedback, feedforward, bias = self.K_p * e + self.K_v * e_v, np.zeros_like(e), t.g  # (3)
+        friction = None
         if self._has_friction:
             v_des = reference.v_des
-            feedforward = feedforward + self._coulomb * np.tanh(v_des / FRICTION_SPEED) + self._viscous * v_des  # (6)
+            friction = self._coulomb * np.tanh(v_des / FRICTION_SPEED) + self._viscous * v_des  # (6)
+            feedforward = feedforward + friction
         terms = {"feedback": feedback, "feedforward": feedforward, "bias": bias}
-        return JointOutput(feedback + feedforward + bias, terms, e)
+        return JointOutput(feedback + feedforward + bias, terms, e, friction)
 
 
 def joint_error(q: Array, q_des: Array, continuous: Array) -> Array:

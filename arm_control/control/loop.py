@@ -287,6 +287,8 @@ class ControlLoop:
         """What the observer adds to a torque that a law, and avoidance, ask for; and what it knows beside that."""
         floor = self.gate.inertia if self.controller.scales_with_inertia else self._none
         terms, hand, F_meas = law.terms, law.hand, None
+        if law.friction is not None:
+            known = known - law.friction
         if hand is not None and (F_meas := self.wrench.measured(state.stamp_ns, terms)) is not None:
             known = known + self.wrench.known(terms, hand, F_meas)
         compensation = observer.tick(terms, tau, known, floor, state.dt) - tau

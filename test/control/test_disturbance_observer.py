@@ -17,7 +17,7 @@ from arm_control.control.loop import ControlLoop, JointLoopParameters, OscLoopPa
 from arm_control.control.osc.tuning import resolve_parameters
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
-from arm_control.motion.goals import Target
+from arm_control.motion.goals import JointGoal, Target
 from arm_control.simulation.plant_properties import PlantProperties
 from arm_control.simulation.real_arm import make_simulator
 
@@ -211,6 +211,21 @@ def test_joint_space_control_holds_a_payload(ur5: RobotModel, law: str):
     simulator = make_simulator(ur5, HOME, PlantProperties(payload_mass=2.0))
     drive(ur5, loop, simulator, 2.0)
     assert np.abs(simulator.arm.q - HOME).max() < 1e-3
+
+
+def test_known_friction_is_not_compensated_twice(load_robot: Load):
+    """Node joint adds it by the desired speed; the observer sees that the rest of the torque accelerates."""
+    coulomb = [5.0, 5.0, 5.0, 1.0, 1.0, 1.0]
+    model = load_robot("ur5", coulomb_friction=coulomb, armature=0.1)
+    parameters = JointLoopParameters.from_mapping({"disturbance_observer": True})
+    loop = control_loop(model, parameters)
+    loop.controller.add(JointGoal(0, HOME + 0.4))
+    simulator = make_simulator(model, HOME, PlantProperties(coulomb=tuple(coulomb)))
+    results = drive(model, loop, simulator, 0.8)
+    moving = [result for result in results[300:] if (np.abs(result.measurement.v) > 0.1).all()]
+    assert len(moving) > 200
+    assert max(np.abs(result.compensation / coulomb).max() for result in moving) < 0.2
+    assert max(result.law.figures()["joint_error"] for result in moving) < 2e-3
 
 
 def test_without_it_nothing_is_added(ur5: RobotModel):
