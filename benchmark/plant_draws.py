@@ -152,6 +152,7 @@ def figures_of(results: list[Result]) -> dict[str, float]:
     errors_mm, errors_deg = [1e3 * r.position for r in results], [np.degrees(r.orientation) for r in results]
     return {
         "draws": len(results),
+        "failed": sum(bool(r.end) for r in results),
         "stable_share": float(np.mean([r.is_stable for r in results])),
         "reached_share": float(np.mean(reached)),
         "worst.speed": max(r.speed for r in results),

@@ -274,7 +274,7 @@ def test_a_random_arm_on_a_random_plant_is_driven_and_judged(monkeypatch: pytest
     draws = load("plant_draws")
     monkeypatch.setattr(draws.plants, "ARMS", ("ur5",))
     monkeypatch.setattr(draws, "N_TARGETS", 1)
-    monkeypatch.setattr(draws, "SECONDS", 1.0)
+    monkeypatch.setattr(draws, "SECONDS", 2.0)
     figures = draws.measure(1, 0)
     assert (figures["draws"], figures["stable_share"]) == (1, 1.0)
     monkeypatch.setattr(draws, "CHANGE", 0.0)
@@ -282,6 +282,10 @@ def test_a_random_arm_on_a_random_plant_is_driven_and_judged(monkeypatch: pytest
 
 
 @pytest.mark.campaign
-def test_two_hundred_random_arms_are_stable(monkeypatch: pytest.MonkeyPatch):
+def test_of_two_hundred_random_arms_none_fails_and_few_hunt(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.syspath_prepend(BENCHMARK)
-    assert load("plant_draws").measure(200, 0)["stable_share"] == 1.0
+    figures = load("plant_draws").measure(200, 0)
+    assert figures["stable_share"] >= 0.97
+    assert figures["failed"] == 0
+    assert figures["worst.change"] < 0.03
+    assert figures["q100.error_mm"] < 5.0
