@@ -83,6 +83,17 @@ def test_joints_keep_their_limits_and_stop_in_front_of_them():
     assert np.abs(vs[-1]).max() < np.abs(vs[1401]).max() - 0.1, "the time-out slows it down"
 
 
+def test_joints_that_stand_still_are_not_left_behind_and_a_gap_is_no_leap():
+    limits = JogLimits(np.array([1.0]), np.array([10.0]), timeout=0.05)
+    jogging = JointJogging(JointReference.at_rest(np.zeros(1)), 0, np.array([-9.0]), np.array([9.0]))
+    for ms in range(1000):
+        jogging.tick(JointJog(ms * MS, ms * MS, np.array([1.0])), ms * MS, limits, np.zeros(1))
+    assert jogging.reference.q_des[0] == pytest.approx(LEAD * 1.0)
+    before = jogging.reference.q_des
+    jogging.tick(JointJog(5000 * MS, 5000 * MS, np.array([1.0])), 5000 * MS, limits, before)
+    assert (jogging.reference.q_des - before)[0] == pytest.approx(0.05)
+
+
 def test_the_newer_one_of_a_target_and_a_twist_counts(ur5: RobotModel):
     follower = PoseFollower(ur5)
     follower.restart(HOME)
