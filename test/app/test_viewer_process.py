@@ -86,7 +86,7 @@ def test_without_viser_there_is_a_sentence_and_no_viewer(
 ):
     monkeypatch.setattr(arm_control.app.processes, "find_spec", lambda _: None)
     with viewer_process(wanted, {}, False) as page:
-        assert [line.partition(": pip")[0] for line in page.new_output()] == said
+        assert [line.partition(f": {sys.executable}")[0] for line in page.new_output()] == said
         assert page.new_output() == []
 
 
