@@ -169,7 +169,7 @@ def test_a_run_keeps_the_targets_that_make_sense_and_counts_the_others(ur5: Robo
     """No node followed one without a rotation, and the report is not lost by it."""
     good, bad = (ros.pose_stamped(ur5.pose(np.zeros(6)), "base_link", 7) for _ in range(2))
     bad.pose.orientation.w = bad.pose.orientation.x = bad.pose.orientation.y = bad.pose.orientation.z = 0.0
-    monitor = SimpleNamespace(left_out=Counter(), _target_messages=[bad, good])
+    monitor = SimpleNamespace(left_out=Counter(), _target_messages={6: bad, 7: good})
     (target,) = MonitorNode._targets(monitor, ur5)  # type: ignore[arg-type]
     assert target.stamp_ns == 7
     ((cause, count),) = monitor.left_out.items()
