@@ -33,6 +33,8 @@ STALE_NS = NANOSECONDS
 """Age from which a velocity is refused, so that its sender learns of a clock that is wrong [ns]."""
 SENSOR_SKEW = 1.0
 """Time between a sensor's stamp and that of the newest state above which their clocks differ [s]."""
+LARGEST_WRENCH = 1e5
+"""Bound of forces and moments in messages [N, N m]."""
 LONGEST_REASON = 500
 """Characters of a reason that are read."""
 BRAKED = "braked: "
@@ -265,12 +267,12 @@ def wrench_of(message: Any) -> tuple[float, ...]:
     Raises
     ------
     InputError
-        When a number is not finite.
+        When a number is not finite, or too large for any arm.
     """
     parts = (message.wrench.force, message.wrench.torque)
     values = tuple(float(value) for part in parts for value in (part.x, part.y, part.z))
-    if not np.isfinite(values).all():
-        raise InputError(f"wrench {list(values)} is not finite")
+    if not all(abs(value) < LARGEST_WRENCH for value in values):
+        raise InputError(f"wrench {list(values)}: finite numbers below {LARGEST_WRENCH:g} are needed")
     return values
 
 
