@@ -17,7 +17,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 .PHONY: demo test campaign docs setup clean
 
 demo: $(RUNS)
-	@env -u ROS_PYTHON_CHECK_FIELDS $(BIN)/python scripts/arm_control run ur5_osc --viewer --control --paced $(ARGS)
+	@env -u ROS_PYTHON_CHECK_FIELDS $(BIN)/python scripts/arm_control run ur5_osc --variant real --viewer --control --paced $(ARGS)
 
 test: $(READY)
 	$(BIN)/ruff check .
