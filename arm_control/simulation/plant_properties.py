@@ -59,6 +59,9 @@ class PlantProperties(Parameters):
     )
     payload_mass: float = parameter(0.0, "point mass that nobody has told the model of", unit="kg", lower=0.0)
     payload_position: tuple[float, ...] = parameter((0.0, 0.0, 0.0), "its place in the frame of the tip", unit="m")
+    base_tilt: float = parameter(
+        0.0, "base that is not level: turned about the x axis of the world", unit="rad", lower=-0.5, upper=0.5
+    )
     actuator_time_constant: float = parameter(0.0, "lag of the motors", unit="s", lower=0.0, upper=0.1)
     actuator_delay: float = parameter(0.0, "dead time of the motors, in whole steps", unit="s", lower=0.0, upper=0.1)
     torque_resolution: tuple[float, ...] = parameter((), "steps of the motors' torque", unit="N m", lower=0.0)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.control.avoidance.obstacles import Obstacle
-from arm_control.maths.poses import Array
+from arm_control.maths.poses import Array, rotation_from_vector
 from arm_control.model import RobotModel
 from arm_control.simulation.mujoco_simulator import MujocoSimulator
 from arm_control.simulation.plant_properties import PlantProperties
@@ -163,6 +163,8 @@ class RealArm:
         if p.payload_mass:
             self._add_payload(model)
         mujoco_model.dof_armature[self._joints] += p.rotor_inertia
+        R_BW = rotation_from_vector(np.array([-p.base_tilt, 0.0, 0.0]))
+        mujoco_model.opt.gravity[:] = R_BW @ mujoco_model.opt.gravity
         mujoco_model.dof_solimp[:] = RIGID
         mujoco.mj_setConst(mujoco_model, mujoco.MjData(mujoco_model))
 
