@@ -19,6 +19,11 @@ from arm_control.model.urdf.xml import number, numbers, read_robot
 MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 """Attributes of ``<inertia>``: the upper triangle, row by row."""
 
+ROUNDING = 1e-12
+"""Entries of an inertia about the centre of mass that are smaller, relative to that about the frame, are 0.
+
+MuJoCo refuses them, and takes none."""
+
 
 def with_payload(urdf: Urdf, link: str, mass: float, centre: Sequence[float]) -> Urdf:
     """Return the robot with a point mass at a link.
@@ -89,6 +94,7 @@ def _set(link: Element, inertia: Inertia) -> None:
         return
     c = inertia.h / inertia.m
     J = inertia.J - inertia.m * (c @ c * np.eye(3) - np.outer(c, c))
+    J = np.where(np.abs(J) < ROUNDING * np.abs(inertia.J).max(), 0.0, J)
     inertial = ElementTree.Element("inertial")
     ElementTree.SubElement(inertial, "origin", xyz=_words(c), rpy="0 0 0")
     ElementTree.SubElement(inertial, "mass", value=repr(float(inertia.m)))

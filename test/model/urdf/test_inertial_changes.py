@@ -30,6 +30,15 @@ def test_a_payload_of_the_arm_is_a_point_mass_at_its_tip(robot: str, backend: st
         assert MujocoSimulator(loaded).mass_matrix(q) == pytest.approx(held.mass_matrix(q), abs=1e-6)
 
 
+@pytest.mark.parametrize("centre", [(0.02, 1.7e-6, 0.05), (0.0, 0.0, 0.0), (0.3, -0.1, 0.2)])
+def test_mujoco_simulates_a_payload_on_a_link_without_mass(centre: tuple[float, ...]):
+    """Rounding gives a point mass an inertia of 1e-19 kg m^2 of any sign about its own centre, which it refuses."""
+    model = RobotModel.from_urdf(urdf_path("ur5"), payload_mass=0.9986, payload_centre=centre)
+    own = inertia_in(next(x for x in read_robot(model.urdf.text).iterfind("link") if x.get("name") == "tool0"))
+    assert own.m == 0.9986
+    MujocoSimulator(model)  # compares the mass matrices
+
+
 def test_without_a_payload_the_description_is_as_it_was():
     plain, none = RobotModel.from_urdf(urdf_path("ur5")), RobotModel.from_urdf(urdf_path("ur5"), payload_mass=0.0)
     assert none.urdf.text == plain.urdf.text
