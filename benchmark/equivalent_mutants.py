@@ -75,8 +75,6 @@ EQUIVALENT: dict[str, str] = {
     "messages/gate_process.py GateProcess.on_state: self._accepted_ns = -1 -> self._accepted_ns = -2": (
         "no stamp is negative"
     ),
-    "messages/gate_process.py GateProcess._tick: dt = state.dt or (0.0 if self._lock_step or"
-    " -> dt = state.dt or (-1.0 if self._lock_step or": "the gate takes a negative time for none",
     "messages/gate_process.py GateProcess._brake_blindly: ason: str, doubt: float=0.0) -> Answers:"
     " -> ason: str, doubt: float=-1.0) -> Answers:": "no state is newer than now",
     "messages/joint_states.py JointStateReader.__init__: self._heard_ns = 0 *": FIRST_OWNER,

@@ -118,6 +118,7 @@ def test_what_it_predicts_comes_to_rest_and_is_forgotten_when_states_come_back(d
         driver.go_on(q=HOME + v * k * 1e-3, v=v)
     driver.wait(0.8)
     q = driver.process._prediction.q
+    np.testing.assert_array_equal(driver.answers[-1].g, ur5.gravity(q))
     assert 0.02 < q[0] - (HOME + 29e-3 * v)[0] < 0.2
     assert np.abs(driver.process._prediction.v).max() < 1e-2
     np.testing.assert_allclose(driver.last.tau, ur5.gravity(q), atol=0.1)
