@@ -13,6 +13,7 @@ FIRST_COMMAND = "the first command that passes sets it, and nothing reads it bef
 SAMPLES = "numbers to compare a kernel on: others serve as well while every case is met, which a test checks"
 SECOND_NUMBER = "nobody reads the second number"
 ONE_NUMBER = "the first of one number is the last"
+STAND_IN = "any bytes serve where the middleware gives none"
 COMPARED_TWICE = "another comparison, here or in the caller, decides"
 
 EQUIVALENT: dict[str, str] = {
@@ -75,6 +76,10 @@ EQUIVALENT: dict[str, str] = {
     "messages/gate_process.py GateProcess.on_state: self._accepted_ns = -1 -> self._accepted_ns = -2": (
         "no stamp is negative"
     ),
+    "messages/publisher_lock.py ONLY_PUBLISHER: ISHER = {'data': bytes([1]) * 16}"
+    " -> ISHER = {'data': bytes([2]) * 16}": STAND_IN,
+    "messages/publisher_lock.py ONLY_PUBLISHER: ISHER = {'data': bytes([1]) * 16}"
+    " -> ISHER = {'data': bytes([0]) * 16}": STAND_IN,
     "messages/gate_process.py GateProcess._brake_blindly: ason: str, doubt: float=0.0) -> Answers:"
     " -> ason: str, doubt: float=-1.0) -> Answers:": "no state is newer than now",
     "messages/joint_states.py JointStateReader.__init__: self._heard_ns = 0 *": FIRST_OWNER,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arm_control.control.state_bounds import StateBounds
+from arm_control.control.state_bounds import StateBounds, describe_outside
 from arm_control.model import RobotModel
 
 MS = 1e-3
@@ -166,3 +166,17 @@ def test_frozen_states_are_noticed_when_5_mrad_are_missing():
 def test_what_is_just_as_large_as_it_may_be_is_believed():
     bounds = one_joint()
     assert [fault(bounds, q, 0.0, dt) for q, dt in ((0.0, 0.0), (0.015, 1e-30))] == ["", ""]
+
+
+def test_joints_outside_their_limits_are_described(ur5: RobotModel):
+    q = ur5.q_max.copy()
+    q[1] = ur5.q_min[1]
+    assert describe_outside(ur5, q) == ""
+    q[1] -= 0.1
+    q[2] += 0.1
+    name, elbow = ur5.joint_names[1:3]
+    low, high = ur5.q_min, ur5.q_max
+    assert describe_outside(ur5, q) == (
+        f"{name} at {q[1]:.4f}, allowed {low[1]:.4f} to {high[1]:.4f};"
+        f" {elbow} at {q[2]:.4f}, allowed {low[2]:.4f} to {high[2]:.4f}"
+    )
