@@ -73,10 +73,10 @@ class _SafeEvent(asyncio.Event):
     """Event that any thread may set while tasks begin and end to wait for it."""
 
     def set(self) -> None:
-        """Wake all that wait: a copy of their list does not change in the loop."""
-        waiters, self._value = tuple(self._waiters), True
-        for waiter in waiters:
-            if not waiter.done():
+        """Wake all that wait: a copy of their list does not change, and another thread may wake them first."""
+        self._value = True
+        for waiter in tuple(self._waiters):
+            with contextlib.suppress(asyncio.InvalidStateError):
                 waiter.set_result(True)
 
 

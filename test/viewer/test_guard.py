@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import re
@@ -329,8 +330,11 @@ def test_a_page_that_comes_or_goes_while_a_message_is_sent_ends_nothing(server: 
 
     class Leaving:
         def done(self) -> bool:
+            return False
+
+        def set_result(self, _: bool) -> None:
             waiters.append(self)
-            return True
+            raise asyncio.InvalidStateError("another thread was first")
 
     buffer.message_event.clear()
     waiters.append(Leaving())
