@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import rclpy
@@ -27,6 +27,7 @@ from arm_control.model import RobotModel
 from arm_control.model.arm_parameters import ArmParameters
 from arm_control.model.urdf.description import find_description, read_description
 from arm_control.model.urdf.packages import add_package_path, folders_near
+from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.environment import check_environment
 from arm_control.nodes.tools.command_line_node import StopRequest
 from arm_control.nodes.tools.run_monitor import MonitorNode
@@ -66,7 +67,7 @@ def run_scenario(options: RunOptions, console: Console | None = None) -> int:
     add_package_path(list(map(str, folders_near(find_description(scenario.robot)[0]))))  # for the viewer's meshes
     check_environment()
     set_ros_defaults()
-    with _monitor(scenario.awaited(), options.namespace, scenario.simulator) as (monitor, executor):
+    with _monitor(scenario, options.namespace) as (monitor, executor):
         monitor.waits_for_recorder = bool(options.bag)
         if scenario.simulator:
             _refuse_second_run(monitor, executor)
@@ -111,12 +112,12 @@ def _destroyed_first(monitor: MonitorNode) -> Iterator[None]:
 
 
 @contextmanager
-def _monitor(
-    awaited: Mapping[str, int], namespace: str, simulator: str
-) -> Iterator[tuple[MonitorNode, SingleThreadedExecutor]]:
+def _monitor(scenario: Scenario, namespace: str) -> Iterator[tuple[MonitorNode, SingleThreadedExecutor]]:
     arguments = ["--ros-args", "-r", f"__ns:=/{namespace.strip('/')}"] if namespace else []
     rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
-    monitor = MonitorNode(awaited, simulator)
+    targets = scenario.targets()
+    first = None if targets is None else ros.pose_stamped(targets.targets[0], targets.frame, 0)
+    monitor = MonitorNode(scenario.awaited(), scenario.simulator, first_target=first)
     executor = SingleThreadedExecutor()
     executor.add_node(monitor)
     try:

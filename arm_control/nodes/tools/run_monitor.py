@@ -52,6 +52,8 @@ class MonitorNode(Node):
         Name of the simulator's node; empty for none.
     keep : int
         Largest number of states and of commands; the newest are kept.
+    first_target : PoseStamped, optional
+        The scenario's own target for now; any other one for now is by hand.
 
     Attributes
     ----------
@@ -69,7 +71,13 @@ class MonitorNode(Node):
         Whether a recorder must have subscribed before the simulator is started.
     """
 
-    def __init__(self, awaited: Mapping[str, int], simulator: str = "simulator", keep: int = 2_000_000) -> None:
+    def __init__(
+        self,
+        awaited: Mapping[str, int],
+        simulator: str = "simulator",
+        keep: int = 2_000_000,
+        first_target: PoseStamped | None = None,
+    ) -> None:
         super().__init__("monitor", start_parameter_services=False)
         self.waits_for_recorder = False
         self.left_out = Counter[str]()
@@ -78,7 +86,8 @@ class MonitorNode(Node):
         self._raw_states: deque[bytes] = deque(maxlen=keep)
         self._raw_commands: deque[bytes] = deque(maxlen=keep)
         self._target_messages: dict[int, PoseStamped] = {}
-        self._known_targets: list[PoseStamped] = []
+        self._known_targets: deque[PoseStamped] = deque(maxlen=MANY_TARGETS)
+        self._first_target = first_target
         self.hand_ns: int | None = None
         self.figures = dict.fromkeys(FIGURES, math.nan)
         self.diagnostics: dict[str, dict[str, str]] = {}
@@ -164,9 +173,9 @@ class MonitorNode(Node):
         """
         if message in self._known_targets:
             return
-        self._known_targets = [*self._known_targets[-MANY_TARGETS:], message]
+        self._known_targets.append(message)
         stamp_ns = nanoseconds(message.header.stamp)
-        if not stamp_ns and self.stamp_ns > 0:
+        if not stamp_ns and self.stamp_ns > 0 and message != self._first_target:
             stamp_ns = self.stamp_ns
             begin_ns = self.hand_ns = stamp_ns if self.hand_ns is None else self.hand_ns
             latest_ns = stamp_ns - HAND_PERIOD_NS
