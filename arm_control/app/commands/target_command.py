@@ -33,10 +33,7 @@ def add_command(commands: Any) -> None:
     target.add_argument("--anyway", action="store_true", help="also when the target seems to be out of reach")
     target.add_argument("--timeout", type=positive, default=20.0, metavar="S", help="longest time; default: 20 s")
     target.add_argument("--namespace", default="", help="namespace of the arm")
-    target.set_defaults(
-        command=_target,
-        examples=("target 0.4 0.2 0.4", "target 0 0 0.05 --frame tool0", "target 0.4 0 0.3 --rpy 180 0 0"),
-    )
+    target.set_defaults(command=_target)
 
 
 def _target(options: argparse.Namespace) -> int:

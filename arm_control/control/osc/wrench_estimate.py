@@ -75,7 +75,6 @@ class WrenchEstimate:
     ----------
     model : RobotModel
         The arm.
-
     """
 
     def __init__(self, model: RobotModel) -> None:
@@ -168,7 +167,7 @@ class WrenchEstimate:
         if is_measured or not hand.shares.any():
             self._before = terms, r.copy()  # (3)
             return np.zeros(len(r))
-        return terms.J.T @ hand.yielding(hand_wrench(terms, r) - self.F_0)  # (2)
+        return terms.J.T @ hand.yielding(self.at(terms, r))  # (2)
 
 
 def hand_wrench(terms: Terms, r: Array) -> Array:
