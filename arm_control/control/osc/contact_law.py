@@ -49,7 +49,7 @@ from arm_control.control.osc.null_space import Level, dynamically_consistent_inv
 from arm_control.control.osc.osc_law import ANGULAR, LINEAR, LawStructure, Torque, limit, shortening
 from arm_control.control.osc.osc_parameters import Gains
 from arm_control.control.osc.posture import JointBounds, limit_zones, posture_acceleration, weighted_mass_matrix
-from arm_control.control.osc.task import pose_error, rotate_to, select_rows, task_rotation
+from arm_control.control.osc.task import select_rows, task_motion
 from arm_control.control.osc.task_inertia import TaskInertia, task_inertia
 from arm_control.maths.linalg import geometric_mean, inverse, solve
 from arm_control.maths.poses import Array
@@ -89,12 +89,9 @@ def torque(
     contact : Contact
         Stiffness, damping and wrench.
     """
-    R_WF = task_rotation(structure.frame, terms.X_WE, reference.X_WT)
-    V, V_des, A_des = (rotate_to(R_WF, x) for x in (terms.V_WE, reference.V_des, reference.A_des))
-    J, Jdot_v = rotate_to(R_WF, terms.J), rotate_to(R_WF, terms.Jdot_v)
+    e, V, V_des, A_des, J, Jdot_v = task_motion(terms, reference, structure.frame, structure.rows)
     M, h, k_v = terms.M, terms.h, gains.k_v
     Omega = np.array([1.0 - contact.share if row in structure.force_rows else 1.0 for row in range(6)])
-    e = pose_error(terms.X_WE, reference.X_WT, structure.rows, R_WF)
     e_m, V_m, V_des_m = Omega * e, Omega * V, Omega * V_des
     zones = limit_zones(terms.q, gains, limits)
     M_w = weighted_mass_matrix(M, gains, zones)

@@ -14,10 +14,13 @@ where, with the known torque tau_dist of a disturbance (a cable, a spring),
     (7)  N a_posture = N a_spring + N_fade a_damper           N_fade = N away from singularities
     (8)  a_dist = M^-1 tau_dist                               of it, only the part felt by the end effector is cancelled
 
-Away from singularities (5) gives ``dV/dt = A_cmd`` exactly, whatever posture and disturbance do. ``limit`` shortens a
-twist and keeps its direction, linear and angular part each for itself. (Khatib writes ``M J# = J^T Lambda`` and ``M N
-M^-1`` for torque. In accelerations (5) also holds where J# is another inverse of J: M_w, in which joints near their
-limits are heavier, takes the place of M in (1).)
+Away from singularities (5) gives ``J a + Jdot v = A_cmd`` exactly, whatever posture and disturbance do: the hand's
+acceleration along the rows of the task. Where all three turns are rows, V is the hand's twist. Where one or two are, V
+and V_des are the rates of their error (:mod:`~arm_control.maths.free_axes`), however far off the free axes are: within
+the limits the error of one turn obeys ``e'' + k_v e' + k_p e = 0``. ``limit`` shortens a twist and keeps its direction,
+linear and angular part each for itself. (Khatib writes ``M J# = J^T Lambda`` and ``M N M^-1`` for torque. In
+accelerations (5) also holds where J# is another inverse of J: M_w, in which joints near their limits are heavier, takes
+the place of M in (1).)
 
     q, v, a             joint positions, velocities, accelerations     [rad, rad/s, rad/s^2; m, m/s, m/s^2 if prismatic]
     M, M_w, h           mass matrix, weighted one; bias C v + g        [kg m^2; N m]
@@ -31,9 +34,10 @@ limits are heavier, takes the place of M in (1).)
     tau, tau_dist       torque: of the law, of the disturbance         [N m, N]
     Lambda, J#, N       task inertia; inverse of J; null space         [kg, kg m^2; operators]
 
-All twists and J are along the axes of the task's frame. Pages that this one rests on:
+All twists and J are along the axes of the task's frame, apart from turns with a free axis. Pages that this one rests
+on:
 
-    :mod:`~arm_control.control.osc.task`            rows, frames and error of a task: e
+    :mod:`~arm_control.control.osc.task`            rows, frames and error of a task: e, V, V_des, A_des, J
     :mod:`~arm_control.control.osc.task_inertia`    Lambda near a singularity, where (1) grows without bound
     :mod:`~arm_control.control.osc.null_space`      J#, N and N_fade of one task or several in order of priority
     :mod:`~arm_control.control.osc.posture`         a_spring, a_damper, M_w: the posture and the limits of joints
@@ -56,7 +60,7 @@ import numpy as np
 from arm_control.control.osc.null_space import TaskInverse, dynamically_consistent_inverse
 from arm_control.control.osc.osc_parameters import Gains
 from arm_control.control.osc.posture import JointBounds, limit_zones, posture_acceleration, weighted_mass_matrix
-from arm_control.control.osc.task import Tasks, pose_error, rotate_to, select_rows, task_rotation
+from arm_control.control.osc.task import Tasks, select_rows, task_motion
 from arm_control.control.osc.task_inertia import ALL, TaskInertia, fading_inertia, plain_inertia
 from arm_control.maths.linalg import solve
 from arm_control.maths.poses import Array, limit_magnitude
@@ -162,11 +166,8 @@ def torque(
     structure : LawStructure
         Tasks and their frame.
     """
-    R_WF = task_rotation(structure.frame, terms.X_WE, reference.X_WT)
-    V, V_des, A_des = (rotate_to(R_WF, x) for x in (terms.V_WE, reference.V_des, reference.A_des))
-    J, Jdot_v = rotate_to(R_WF, terms.J), rotate_to(R_WF, terms.Jdot_v)
+    e, V, V_des, A_des, J, Jdot_v = task_motion(terms, reference, structure.frame, structure.rows)
     M, h, k_p, k_v = terms.M, terms.h, gains.k_p, gains.k_v
-    e = pose_error(terms.X_WE, reference.X_WT, structure.rows, R_WF)
     zones = limit_zones(terms.q, gains, limits)
     M_w = weighted_mass_matrix(M, gains, zones)
     a_spring, a_damper = posture_acceleration(terms, gains, limits, zones)

@@ -10,20 +10,26 @@ error of the selected rows does not depend on the other ones:
            two rows     the shortest rotation that takes the free axis k to R k, at an angle atan2(|R k x k|, k^T R k)
            one row      the twist of the swing-twist decomposition of R about that axis
 
-So an arm that may spin about its tool (rows x y z rx ry of the end effector) sees the angle between two axes.
+So an arm that may spin about its tool (rows x y z rx ry of the end effector) sees the angle between two axes. The
+rates of such an error are no projections of twists (:mod:`~arm_control.maths.free_axes`); those of one or two linear
+rows are taken along the axes as they stand, their own turning apart.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from arm_control.exceptions import ParameterError
 from arm_control.maths.columns import columns
 from arm_control.maths.columns import rows as rows_of_columns
+from arm_control.maths.free_axes import partial_turns
 from arm_control.maths.poses import TINY, Array, Pose, rotation_vector
 from arm_control.maths.scalars import atan2, maximum, sqrt
+from arm_control.model import Terms
+from arm_control.motion.references import Reference
 
 ROWS = ("x", "y", "z", "rx", "ry", "rz")
 """Rows of a twist."""
@@ -32,6 +38,29 @@ FRAMES = ("world", "end_effector", "target")
 
 Tasks = tuple[tuple[int, ...], ...]
 """Rows of each task, the most important task first."""
+
+
+class TaskMotion(NamedTuple):
+    """Motion of the hand and of its target along the rows of a task: error, velocities and accelerations.
+
+    Attributes
+    ----------
+    e : array, shape (6,)
+        Error, desired minus actual [m, rad].
+    V, V_des, A_des : array, shape (6,)
+        Velocity, ``V = J v``, and the desired one [m/s, rad/s]; desired acceleration [m/s^2, rad/s^2].
+    J : array, shape (6, n)
+        Jacobian [m or 1].
+    Jdot_v : array, shape (6,)
+        Acceleration at zero joint acceleration [m/s^2, rad/s^2].
+    """
+
+    e: Array
+    V: Array
+    V_des: Array
+    A_des: Array
+    J: Array
+    Jdot_v: Array
 
 
 def rows_of(tasks: Sequence[str]) -> Tasks:
@@ -84,6 +113,40 @@ def rotate_to(R_WF: Array | None, x: Array) -> Array:
         A twist, or the columns of a Jacobian.
     """
     return x if R_WF is None else np.concatenate([R_WF.T @ x[:3], R_WF.T @ x[3:]])
+
+
+def task_motion(terms: Terms, reference: Reference, frame: str, rows: Sequence[int]) -> TaskMotion:
+    """Motion of the hand and of its target along the rows of a task.
+
+    Parameters
+    ----------
+    terms : Terms
+        The arm in the measured state.
+    reference : Reference
+        Desired motion of the end effector.
+    frame : str
+        One of FRAMES.
+    rows : sequence of int
+        The selected rows.
+    """
+    X_WE, X_WT = terms.X_WE, reference.X_WT
+    R_WF = task_rotation(frame, X_WE, X_WT)
+    V, V_des, A_des = (rotate_to(R_WF, x) for x in (terms.V_WE, reference.V_des, reference.A_des))
+    J, Jdot_v = rotate_to(R_WF, terms.J), rotate_to(R_WF, terms.Jdot_v)
+    whole = TaskMotion(pose_error(X_WE, X_WT, rows, R_WF), V, V_des, A_des, J, Jdot_v)
+    axes = [row - 3 for row in rows if row >= 3]
+    if len(axes) in (0, 3):
+        return whole
+    rates = terms.V_WE[3:], reference.V_des[3:], reference.A_des[3:]
+    turns = partial_turns(X_WE.R, X_WT.R, rates, axes, in_world=R_WF is None)
+    return TaskMotion(
+        whole.e,
+        np.concatenate([V[:3], turns.E @ terms.V_WE[3:]]),
+        np.concatenate([V_des[:3], turns.V_des]),
+        np.concatenate([A_des[:3], turns.A_des]),
+        np.concatenate([J[:3], turns.E @ terms.J[3:]]),
+        np.concatenate([Jdot_v[:3], turns.E @ terms.Jdot_v[3:]]),
+    )
 
 
 def pose_error(X_WE: Pose, X_WT: Pose, rows: Sequence[int] = range(6), R_WF: Array | None = None) -> Array:

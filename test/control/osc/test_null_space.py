@@ -11,7 +11,7 @@ from arm_control.control.osc.law_variants import project_by_pseudo_inverse
 from arm_control.control.osc.null_space import NullSpace, TaskInverse, dynamically_consistent_inverse
 from arm_control.control.osc.osc_controller import OperationalSpaceController, structure_of
 from arm_control.control.osc.osc_parameters import Gains, OscParameters
-from arm_control.control.osc.task import rotate_to, rows_of, task_rotation
+from arm_control.control.osc.task import rows_of, task_motion
 from arm_control.exceptions import ParameterError
 from arm_control.maths.poses import Array, Pose, rotation_from_vector
 from arm_control.model import RobotModel, Terms
@@ -53,10 +53,10 @@ def test_every_task_accelerates_as_commanded(
     osc, turn = OperationalSpaceController(model, p), rotation_from_vector([0.003, -0.002, 0.004])
     for t in near(name, model):
         reference = Reference(Pose(turn @ t.X_WE.R, t.X_WE.p + [1e-3, 2e-3, -1e-3]), np.full(6, 2e-3), np.full(6, 0.3))
-        output, R_WF = osc.tick(t, reference), task_rotation(frame, t.X_WE, reference.X_WT)
-        V_cmd = np.sqrt(200.0) / 2 * output.error + rotate_to(R_WF, reference.V_des)
-        wanted = 2 * np.sqrt(200.0) * (V_cmd - rotate_to(R_WF, t.V_WE)) + rotate_to(R_WF, reference.A_des)
-        found = rotate_to(R_WF, acceleration(t, output.tau))
+        output, motion = osc.tick(t, reference), task_motion(t, reference, frame, rows)
+        V_cmd = np.sqrt(200.0) / 2 * output.error + motion.V_des
+        wanted = 2 * np.sqrt(200.0) * (V_cmd - motion.V) + motion.A_des
+        found = motion.J @ np.linalg.solve(t.M, output.tau - t.h) + motion.Jdot_v
         np.testing.assert_allclose(found[rows], wanted[rows], rtol=0, atol=1e-9 * np.abs(wanted).max())
 
 

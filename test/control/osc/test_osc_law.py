@@ -14,7 +14,7 @@ from arm_control.control.effort_gate import EffortGate, GateParameters
 from arm_control.control.osc.compiled_osc import CompiledOsc
 from arm_control.control.osc.osc_controller import OperationalSpaceController
 from arm_control.control.osc.osc_parameters import Gains, OscParameters
-from arm_control.control.osc.task import pose_error
+from arm_control.control.osc.task import FRAMES, pose_error, task_rotation
 from arm_control.control.osc.task_inertia import task_inertia
 from arm_control.exceptions import ParameterError
 from arm_control.maths.poses import Array, Pose, rotation_from_vector
@@ -197,6 +197,50 @@ def test_it_does_not_accelerate_beyond_the_speed_limit(ur5: RobotModel):
             ]
         )
         np.testing.assert_allclose(A, expected, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+def test_the_error_of_one_turn_obeys_its_equation_however_far_off_the_free_axes_are(ur5: RobotModel, frame: str):
+    """``e'' + k_v e' + k_p e = 0``, by finite differences of the error along the motion that the torque causes."""
+    row, h, rng = 3, 2e-3, np.random.default_rng(4)
+    gains = {"kp_linear": 4.0, "kp_angular": 4.0, "tasks": ("x y z rx",), "task_frame": frame}
+    osc = OperationalSpaceController(ur5, OscParameters(posture=tuple(HOME), **{**UNLIMITED, **gains}))
+    largest = 0.0
+    osc.limits = osc.limits._replace(v_max=np.full(6, 1e6))
+    for _ in range(12):
+        t = ur5.evaluate(HOME + rng.uniform(-0.3, 0.3, 6), rng.uniform(-0.3, 0.3, 6))
+        X_WT = Pose(rotation_from_vector(rng.uniform(-0.8, 0.8, 3)) @ t.X_WE.R, t.X_WE.p)
+        reference = Reference(X_WT, rng.uniform(-0.3, 0.3, 6), rng.uniform(-1, 1, 6))
+        a = np.linalg.solve(t.M, osc.tick(t, reference).tau - t.h)
+
+        def error(s: float, t: Terms = t, a: Array = a, reference: Reference = reference) -> float:
+            w, alpha = reference.V_des[3:], reference.A_des[3:]
+            R = rotation_from_vector(w * s + alpha * s * s / 2) @ reference.X_WT.R
+            X_WE, X_WT = ur5.pose(t.q + t.v * s + a * s * s / 2), Pose(R, reference.X_WT.p)
+            return pose_error(X_WE, X_WT, (row,), task_rotation(frame, X_WE, X_WT))[row]
+
+        e = np.array([error(i * h) for i in range(-3, 4)])
+        rate = e @ [-1, 9, -45, 0, 45, -9, 1] / (60 * h)
+        bend = e @ [2, -27, 270, -490, 270, -27, 2] / (180 * h * h)
+        assert bend + 4.0 * rate + 4.0 * e[3] == pytest.approx(0.0, abs=1e-6)
+        axes = np.eye(3)[0] if frame == "world" else t.X_WE.R[:, 0]
+        there = reference.X_WT.R @ t.X_WE.R.T @ axes
+        largest = max(largest, np.arccos(axes @ there))
+    assert largest > 0.9
+
+
+def test_a_hand_asked_to_roll_rolls_although_its_axis_is_off(ur5: RobotModel):
+    """One radian between the axes: 1 rad/s^2 is what the angle gets, where a projection had its cosine, 0.54."""
+    osc = OperationalSpaceController(
+        ur5, OscParameters(posture=tuple(HOME), **{**UNLIMITED, "tasks": ("x y z rx",), "task_frame": "end_effector"})
+    )
+    t = ur5.evaluate(HOME, np.zeros(6))
+    R = t.X_WE.R @ rotation_from_vector([0.0, 1.0, 0.0])
+    roll = Reference(Pose(R, t.X_WE.p), np.zeros(6), np.concatenate([np.zeros(3), R[:, 0]]))
+    alpha = task_acceleration(t, osc.tick(t, roll).tau)[3:]
+    s = (t.X_WE.R[:, 0] + R[:, 0]) / (1.0 + np.cos(1.0))
+    assert s @ alpha == pytest.approx(s @ R[:, 0], abs=1e-9)
+    assert s @ alpha == pytest.approx(1.0, abs=1e-9)
 
 
 def test_no_joint_is_asked_for_more_than_its_share_of_its_speed_limit(ur5: RobotModel, states: States):
