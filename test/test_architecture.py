@@ -45,7 +45,7 @@ FOREIGN = {
     "coppeliasim_zmqremoteapi_client": ("simulation.coppeliasim.coppeliasim_client",),
     "zmq": ("simulation.coppeliasim.coppeliasim_client",),
     "mujoco": (
-        *("simulation.mujoco_simulator", "simulation.real_arm", "simulation.tip_contact"),
+        *("simulation.mujoco_simulator", "simulation.mujoco_changes", "simulation.tip_contact"),
         "report.pictures.*",
     ),
     "matplotlib": ("report.pictures*",),

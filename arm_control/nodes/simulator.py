@@ -1,4 +1,4 @@
-"""The node ``simulator``: an arm in MuJoCo that publishes joint states and obeys joint torque.
+"""The node ``simulator``: a simulated arm that publishes joint states and obeys joint torque.
 
 How it waits, steps and brakes is in :mod:`arm_control.nodes.support.plant_node`.
 """
@@ -15,7 +15,7 @@ from arm_control.core.parameters import group, parameter
 from arm_control.nodes.support.arm_node import run
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.plant_node import PlantNode, PlantParameters
-from arm_control.simulation.mujoco_simulator import MujocoSimulator
+from arm_control.simulation.engine import EngineParameters, SimulatedArm
 from arm_control.simulation.plant_properties import PREFIX, PlantProperties
 from arm_control.simulation.real_arm import RealArm, make_simulator
 from arm_control.simulation.scenario import world_of
@@ -26,24 +26,28 @@ class SimulatorParameters(PlantParameters):
     """Parameters of the node ``simulator``."""
 
     plant: PlantProperties = group(PlantProperties, PREFIX)
+    physics: EngineParameters = group(EngineParameters)
     damping: float = parameter(0.0, "viscous damping of every joint", unit="N m s/rad", lower=0.0)
 
 
 class SimulatorNode(PlantNode[SimulatorParameters]):
-    """MuJoCo as a node; the physics is in ``arm_control.simulation.mujoco_simulator``."""
+    """An engine of ``arm_control.simulation.engine`` as a node."""
 
     def __init__(self) -> None:
         self._wrench: Publisher | None = None
         super().__init__("simulator", SimulatorParameters)
 
-    def make_simulator(self) -> MujocoSimulator | RealArm:
-        """Build the arm in MuJoCo."""
+    def make_simulator(self) -> SimulatedArm | RealArm:
+        """Build the arm in its engine."""
         p = self.parameters
         q = p.initial_position or None
         solids = world_of(p.world).solids
         if solids and self._wrench is None:
             self._wrench = self.create_publisher(WrenchStamped, "measured_wrench", self.state_qos())
-        return make_simulator(self.model, q, p.plant, timestep=p.timestep, damping=p.damping, solids=solids)
+        timestep, damping = p.timestep, p.damping
+        return make_simulator(
+            self.model, q, p.plant, timestep=timestep, damping=damping, solids=solids, engine=p.physics
+        )
 
     def publish_state(self) -> None:
         """Publish what a sensor of force at the end effector measures, and the state."""

@@ -123,6 +123,10 @@ class MujocoSimulator:
         """Set a torque on the joints beside that of the motors, shape (nv,) [N m or N], until the next call."""
         self._load[self._dof] = tau
 
+    def set_friction(self, friction: Array) -> None:
+        """Set the Coulomb friction of an arm that was made with some, shape (nv,) [N m or N], from now on."""
+        self.mujoco_model.dof_frictionloss[self._dof] = friction
+
     def reset(self, q: Sequence[float] | Array | None = None) -> None:
         """Start again at rest, at time zero, at ``q``, shape (nq,) [rad or m], or the initial positions."""
         mujoco.mj_resetData(self.mujoco_model, self.mujoco_data)

@@ -1,4 +1,4 @@
-"""``arm_control simulate``: a scenario without ROS and without a clock: states, law, gate, MuJoCo, one after the other.
+"""``arm_control simulate``: a scenario without ROS and without a clock: states, law, gate, arm, one after the other.
 
 What decides is the same as in the nodes: the law, what it follows, avoidance, the gate. Here one loop calls them.
 Obstacles are known exactly, with their velocities; a push reaches the arm as ``J^T F``, past the gate.
@@ -24,7 +24,7 @@ from arm_control.model import RobotModel
 from arm_control.motion.goals import Goal, JointGoal, PoseMotion, Target
 from arm_control.motion.joint_trajectory import Waypoints
 from arm_control.motion.target_files import load_trajectory
-from arm_control.simulation.mujoco_simulator import MujocoSimulator
+from arm_control.simulation.engine import SimulatedArm, engine_of
 from arm_control.simulation.plant_properties import properties_of
 from arm_control.simulation.real_arm import RealArm, make_simulator
 from arm_control.simulation.recording import Trace
@@ -82,7 +82,8 @@ class Simulation:
         self.model, self.parameters = arm_and_parameters(chosen)
         simulator = chosen.nodes.get("simulator", {})
         self._q0 = np.array(simulator.get("initial_position") or np.zeros(self.model.nq), dtype=float)
-        self._options = {name: simulator[name] for name in ("timestep", "damping") if name in simulator}
+        self._options: dict[str, Any] = {name: simulator[name] for name in ("timestep", "damping") if name in simulator}
+        self._options["engine"] = engine_of(simulator, f"{chosen.name}: simulator")
         self._properties = properties_of(simulator, f"{chosen.name}: simulator")
         self.targets, self.motion = chosen.targets(), chosen.motion()
         self.duration = chosen.duration or self._own_duration()
@@ -161,7 +162,7 @@ class _Loop:
     def __init__(
         self,
         simulation: Simulation,
-        simulator: MujocoSimulator | RealArm,
+        simulator: SimulatedArm | RealArm,
         log: _Log,
         recorder: SimulationRecorder | None,
     ) -> None:

@@ -1,4 +1,4 @@
-"""An arm in MuJoCo that is not its model: friction, rotors, masses, payload, actuators and sensors of its own.
+"""A simulated arm that is not its model: friction, rotors, masses, payload, actuators and sensors of its own.
 
 The differences are those of :mod:`arm_control.simulation.plant_properties`. A controller sees measured positions and
 velocities; the true ones are those of the attribute ``arm``.
@@ -8,23 +8,20 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from typing import Any
 
-import mujoco
 import numpy as np
 import numpy.typing as npt
 
 from arm_control.control.avoidance.obstacles import Obstacle
-from arm_control.maths.poses import Array, rotation_from_vector
+from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
-from arm_control.simulation.mujoco_simulator import MujocoSimulator
+from arm_control.simulation.engine import EngineParameters, SimulatedArm, make_arm, make_changed_arm
 from arm_control.simulation.plant_properties import PlantProperties
-
-RIGID = np.array([0.999, 0.999, 0.001, 0.5, 2.0])
-"""Impedance of MuJoCo's friction: with its own, 0.9, a joint creeps under a load that friction should hold."""
 
 
 class RealArm:
-    """An arm that differs from its model, with the interface of a :class:`MujocoSimulator`.
+    """An arm that differs from its model, with the interface of a :class:`~arm_control.simulation.engine.SimulatedArm`.
 
     Parameters
     ----------
@@ -40,10 +37,12 @@ class RealArm:
         The differences.
     solids : sequence of Obstacle
         What the end effector touches.
+    engine : EngineParameters
+        What computes the motion; by default MuJoCo.
 
     Attributes
     ----------
-    arm : MujocoSimulator
+    arm : MujocoSimulator or RigidBodySimulator
         The true arm.
     properties : PlantProperties
         The differences, resolved for this arm.
@@ -51,9 +50,9 @@ class RealArm:
     Raises
     ------
     ModelError
-        When MuJoCo refuses the arm, or its mass matrix differs from the model's before anything is changed.
+        When the engine refuses the arm, or its mass matrix differs from the model's before anything is changed.
     ParameterError
-        When a list of the properties does not suit the arm.
+        When a list of the properties, or of the engine's parameters, does not suit the arm.
     """
 
     def __init__(
@@ -65,22 +64,20 @@ class RealArm:
         damping: float = 0.0,
         properties: PlantProperties,
         solids: Sequence[Obstacle] = (),
+        engine: EngineParameters | None = None,
     ) -> None:
         self.properties = p = properties.of(model)
         self._coulomb, self._stribeck = np.array(p.coulomb), np.array(p.stribeck)
         has_friction = bool(self._coulomb.any() or self._stribeck.any())
         friction = self._coulomb + self._stribeck if has_friction else None
         viscous = np.array(p.viscous) + damping
-        self.arm = MujocoSimulator(
-            model, q_initial, timestep=timestep, damping=viscous, friction=friction, solids=solids
-        )
+        options: dict[str, Any] = {"timestep": timestep, "damping": viscous, "friction": friction, "solids": solids}
+        self.arm: SimulatedArm = make_changed_arm(model, q_initial, engine or EngineParameters(), p, **options)
         self._has_stribeck = bool(self._stribeck.any())
         self._resolution = np.array(p.torque_resolution)
         self._lag = timestep / max(p.actuator_time_constant, timestep)
         self._delay = round(p.actuator_delay / timestep)
         self._tau: Array | None = None
-        self._joints = [self.arm.mujoco_model.joint(name).dofadr[0] for name in model.joint_names]
-        self._change(model)
         self.reset()
 
     @property
@@ -96,17 +93,17 @@ class RealArm:
     @property
     def steps(self) -> int:
         """Steps since the start or the last :meth:`reset`."""
-        return self.arm.steps
+        return int(self.arm.steps)
 
     @property
     def contact_wrench(self) -> Array:
-        """Wrench on the end effector; see :class:`MujocoSimulator`."""
-        return self.arm.contact_wrench
+        """Wrench on the end effector; see :class:`~arm_control.simulation.engine.SimulatedArm`."""
+        return np.array(self.arm.contact_wrench)
 
     @property
     def timestep(self) -> float:
         """Duration of one step [s]."""
-        return self.arm.timestep
+        return float(self.arm.timestep)
 
     def step(self, tau: Array) -> None:
         """Command a torque for one time step.
@@ -119,7 +116,7 @@ class RealArm:
         Raises
         ------
         SimulationDiverged
-            When the state or the torque is not finite, or too large for MuJoCo.
+            When the state or the torque is not finite, or absurd.
         """
         if self._tau is None:
             self._tau = tau.copy()
@@ -128,7 +125,7 @@ class RealArm:
         self._tau += self._lag * (self._sent.popleft() - self._tau)
         if self._has_stribeck:
             share = np.exp(-np.square(self.arm.v / self.properties.stribeck_velocity))
-            self.arm.mujoco_model.dof_frictionloss[self._joints] = self._coulomb + self._stribeck * share
+            self.arm.set_friction(self._coulomb + self._stribeck * share)
         self.arm.step(_rounded(self._tau, self._resolution))
         self._measure()
 
@@ -149,45 +146,6 @@ class RealArm:
         self._q = _rounded(self.arm.q, np.full(v.shape, p.encoder_resolution))
         self._v = v + self._rng.normal(0.0, p.velocity_noise, v.shape) if p.velocity_noise else v
 
-    def _change(self, model: RobotModel) -> None:
-        """Change the bodies and rotors of MuJoCo's model."""
-        p, mujoco_model = self.properties, self.arm.mujoco_model
-        rng = np.random.default_rng(p.seed)
-        n = mujoco_model.nbody
-        directions = rng.normal(size=(n, 3))
-        directions /= np.linalg.norm(directions, axis=1)[:, None]
-        mujoco_model.body_ipos[1:] += p.com_error * directions[1:]
-        factors = (1.0 + p.mass_error) * (1.0 + p.inertia_error * rng.uniform(-1.0, 1.0, n))
-        mujoco_model.body_mass[1:] *= 1.0 + p.mass_error
-        mujoco_model.body_inertia[1:] *= factors[1:, None]
-        if p.payload_mass:
-            self._add_payload(model)
-        mujoco_model.dof_armature[self._joints] += p.rotor_inertia
-        R_BW = rotation_from_vector(np.array([-p.base_tilt, 0.0, 0.0]))
-        mujoco_model.opt.gravity[:] = R_BW @ mujoco_model.opt.gravity
-        mujoco_model.dof_solimp[:] = RIGID
-        mujoco.mj_setConst(mujoco_model, mujoco.MjData(mujoco_model))
-
-    def _add_payload(self, model: RobotModel) -> None:
-        """Merge a point mass with the body that carries the tip."""
-        p, m, data = self.properties, self.arm.mujoco_model, self.arm.mujoco_data
-        body = int(m.joint(model.urdf.chain(model.tip)[-1]).bodyid[0])
-        X_WE = model.pose(self.arm.q)
-        points = [data.xipos[body], X_WE.R @ np.array(p.payload_position) + X_WE.p]
-        masses = [float(m.body_mass[body]), p.payload_mass]
-        centre = np.average(points, axis=0, weights=masses)
-        R_WI = data.ximat[body].reshape(3, 3)
-        inertia = R_WI @ np.diag(m.body_inertia[body]) @ R_WI.T
-        for mass, point in zip(masses, points, strict=True):
-            d = point - centre
-            inertia = inertia + mass * (d @ d * np.eye(3) - np.outer(d, d))
-        moments, axes = np.linalg.eigh(inertia)
-        axes[:, 2] *= np.linalg.det(axes)
-        R_WB = data.xmat[body].reshape(3, 3)
-        mujoco.mju_mat2Quat(m.body_iquat[body], (R_WB.T @ axes).ravel())
-        m.body_mass[body], m.body_inertia[body] = sum(masses), moments
-        m.body_ipos[body] = R_WB.T @ (centre - data.xpos[body])
-
 
 def make_simulator(
     model: RobotModel,
@@ -197,7 +155,8 @@ def make_simulator(
     timestep: float = 1e-3,
     damping: float = 0.0,
     solids: Sequence[Obstacle] = (),
-) -> MujocoSimulator | RealArm:
+    engine: EngineParameters | None = None,
+) -> SimulatedArm | RealArm:
     """Return a simulated arm with properties: its model where nothing differs.
 
     Parameters
@@ -212,10 +171,14 @@ def make_simulator(
         Duration of one step [s]; viscous damping of every joint [N m s/rad].
     solids : sequence of Obstacle
         What the end effector touches; by default nothing.
+    engine : EngineParameters, optional
+        What computes the motion; by default MuJoCo.
     """
+    engine = engine or EngineParameters()
     if properties.is_ideal:
-        return MujocoSimulator(model, q_initial, timestep=timestep, damping=damping, solids=solids)
-    return RealArm(model, q_initial, timestep=timestep, damping=damping, properties=properties, solids=solids)
+        return make_arm(model, q_initial, engine, timestep=timestep, damping=damping, solids=solids)
+    options: dict[str, Any] = {"timestep": timestep, "damping": damping, "solids": solids, "engine": engine}
+    return RealArm(model, q_initial, properties=properties, **options)
 
 
 def _rounded(x: Array, steps: Array) -> Array:

@@ -27,6 +27,7 @@ from arm_control.model.arm_parameters import ArmParameters
 from arm_control.motion.target_files import Motion, TargetList
 from arm_control.simulation.compensation import is_needed, with_compensation
 from arm_control.simulation.plant_properties import PREFIX
+from arm_control.simulation.rigid_body import PREFIX as RIGID_BODY
 from arm_control.simulation.world import World
 
 NODES = (
@@ -299,7 +300,7 @@ def _publish_efforts_once(nodes: dict[str, dict[str, Any]]) -> None:
 def _with_bridge(nodes: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return the nodes with CoppeliaSim instead of the simulator: in lock step, with gains for its rate."""
     simulator = nodes.get("simulator", {})
-    bridge = {key: value for key, value in simulator.items() if not _is_of_mujoco(key)} | {"lock_step": True}
+    bridge = {key: value for key, value in simulator.items() if not _is_of_simulator(key)} | {"lock_step": True}
     others = {node: {**parameters, "lock_step": True} for node, parameters in nodes.items() if node != "simulator"}
     if "osc" in others:
         kept = {key: value for key, value in others["osc"].items() if key not in PROPOSED}
@@ -309,8 +310,8 @@ def _with_bridge(nodes: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     return {"coppeliasim_bridge": bridge, **others}
 
 
-def _is_of_mujoco(name: str) -> bool:
-    return name in ("timestep", "damping") or name.startswith(PREFIX)
+def _is_of_simulator(name: str) -> bool:
+    return name in ("timestep", "damping", "engine") or name.startswith((PREFIX, RIGID_BODY))
 
 
 def world_of(name: str) -> World:

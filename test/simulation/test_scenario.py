@@ -397,7 +397,9 @@ def test_coppeliasim_takes_the_simulator_s_place_in_lock_step():
     assert osc["rate"] == 200.0
     assert not {*osc} & {*PROPOSED}
     assert osc["publish_effort_array"] is False
-    assert "timestep" not in Scenario.load("ur5_osc").with_options(simulator="coppeliasim").nodes["coppeliasim_bridge"]
+    physics = {"timestep": 1e-3, "engine": "rigid_body", "rigid_body.scheme": "rk4"}
+    other = replace(scenario, nodes=merged(scenario.nodes, {"simulator": physics}))
+    assert not physics.keys() & other.with_options(simulator="coppeliasim").nodes["coppeliasim_bridge"].keys()
 
 
 def test_coppeliasim_pushes_too():

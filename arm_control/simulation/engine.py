@@ -1,0 +1,131 @@
+"""The engines that simulate an arm, behind one interface: MuJoCo, and the package's own rigid-body dynamics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy.typing as npt
+
+from arm_control.core.parameters import Parameters, group, parameter
+from arm_control.maths.poses import Array
+from arm_control.model import RobotModel
+from arm_control.simulation.changed_model import changed_model
+from arm_control.simulation.plant_properties import PlantProperties
+from arm_control.simulation.rigid_body import PREFIX, RigidBodyParameters, RigidBodySimulator
+
+ENGINES = ("mujoco", "rigid_body")
+
+
+@dataclass(frozen=True)
+class EngineParameters(Parameters):
+    """What computes the motion of a simulated arm."""
+
+    engine: str = parameter(
+        "mujoco", "what computes the motion: MuJoCo, or the package's own dynamics without contacts", choices=ENGINES
+    )
+    rigid_body: RigidBodyParameters = group(RigidBodyParameters, PREFIX)
+
+
+class SimulatedArm(Protocol):
+    """What every simulated arm can do; see :class:`~arm_control.simulation.rigid_body.RigidBodySimulator`."""
+
+    steps: int
+    timestep: float
+
+    @property
+    def q(self) -> Array:
+        """Joint positions, shape (nq,) [rad or m]."""
+
+    @property
+    def v(self) -> Array:
+        """Joint velocities, shape (nv,) [rad/s or m/s]."""
+
+    @property
+    def contact_wrench(self) -> Array:
+        """Wrench of solid obstacles on the end effector, shape (6,) [N, N m]."""
+
+    def step(self, tau: Array) -> None:
+        """Apply a torque, shape (nv,) [N m or N], for one time step."""
+
+    def load(self, tau: Array) -> None:
+        """Set a torque beside that of the motors, shape (nv,) [N m or N]."""
+
+    def reset(self, q: Sequence[float] | Array | None = None) -> None:
+        """Start again at rest."""
+
+    def mass_matrix(self, q: Array) -> Array:
+        """Return the mass matrix, shape (nv, nv) [kg m^2 or kg]."""
+
+    def set_friction(self, friction: Array) -> None:
+        """Set the Coulomb friction, shape (nv,) [N m or N], of an arm that was made with some."""
+
+
+def engine_of(values: Mapping[str, Any], where: str) -> EngineParameters:
+    """Return the engine among a simulator's parameters.
+
+    Parameters
+    ----------
+    values : mapping of str to value
+        Parameters of the simulator.
+    where : str
+        Source of the values, for the message.
+
+    Raises
+    ------
+    ParameterError
+        When one is unknown or not allowed.
+    """
+    own = {name: value for name, value in values.items() if name == "engine" or name.startswith(PREFIX)}
+    return EngineParameters.from_mapping(own, where=where)
+
+
+def make_arm(
+    model: RobotModel, q_initial: npt.ArrayLike | None, engine: EngineParameters, **options: Any
+) -> SimulatedArm:
+    """Return an arm that is its model, in an engine.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    q_initial : array_like, shape (nq,), or None
+        Joint positions at the start [rad or m]; None for zero.
+    engine : EngineParameters
+        The engine.
+    **options
+        ``timestep``, ``damping``, ``friction`` and ``solids`` of a
+        :class:`~arm_control.simulation.rigid_body.RigidBodySimulator`.
+    """
+    if engine.engine == "rigid_body":
+        return RigidBodySimulator(model, q_initial, **options, parameters=engine.rigid_body)
+    from arm_control.simulation.mujoco_simulator import MujocoSimulator
+
+    return MujocoSimulator(model, q_initial, **options)
+
+
+def make_changed_arm(
+    model: RobotModel,
+    q_initial: npt.ArrayLike | None,
+    engine: EngineParameters,
+    properties: PlantProperties,
+    **options: Any,
+) -> SimulatedArm:
+    """Return an arm with other masses, rotors, payload and base than its model.
+
+    Parameters
+    ----------
+    model, q_initial, engine, **options
+        As for :func:`make_arm`.
+    properties : PlantProperties
+        The differences, with a number for each joint in every list.
+    """
+    if engine.engine == "rigid_body":
+        return make_arm(changed_model(model, properties), q_initial, engine, **options)
+    from arm_control.simulation.mujoco_changes import change_bodies
+    from arm_control.simulation.mujoco_simulator import MujocoSimulator
+
+    arm = MujocoSimulator(model, q_initial, **options)
+    change_bodies(arm, model, properties)
+    return arm

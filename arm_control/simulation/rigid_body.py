@@ -1,0 +1,287 @@
+"""The package's own simulator: an arm's equations of motion, integrated by one of four schemes, without MuJoCo.
+
+A step, and any number of steps under given torque, are one call of compiled code; the equations are those of
+:mod:`arm_control.simulation.rigid_body_laws`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from arm_control.control.avoidance.obstacles import Obstacle
+from arm_control.core.parameters import Parameters, parameter
+from arm_control.exceptions import ModelError, ParameterError, SimulationDiverged
+from arm_control.maths.poses import Array
+from arm_control.model import RobotModel
+from arm_control.simulation.rigid_body_laws import SCHEMES, STABILITY, StepLaw
+
+PREFIX = "rigid_body."
+"""Beginning of the parameters' names in a scenario and in ROS."""
+FAR = 1e9
+"""What stands for a limit that is infinite; states beyond it are a divergence."""
+N_POSTURES = 200
+"""Random postures, beside the initial one, in which the damping of explicit schemes is checked."""
+
+
+@dataclass(frozen=True)
+class RigidBodyParameters(Parameters):
+    """The integration, and what acts on the joints beside the motors."""
+
+    scheme: str = parameter("semi_implicit", "integration; the damping of semi_implicit is implicit", choices=SCHEMES)
+    joint_damping: tuple[float, ...] = parameter(
+        (), "viscous damping of each joint, beside the parameter damping", unit="N m s/rad", lower=0.0
+    )
+    stop_stiffness: float = parameter(0.0, "stiffness of the end stops; 0: no end stops", unit="N m/rad", lower=0.0)
+    stop_damping: float = parameter(0.0, "damping of a joint beyond its end stop", unit="N m s/rad", lower=0.0)
+    stop_lower: tuple[float, ...] = parameter((), "lower end stop of each joint; empty: its limits", unit="rad")
+    stop_upper: tuple[float, ...] = parameter((), "upper end stop of each joint; empty: its limits", unit="rad")
+
+
+class RigidBodySimulator:
+    """A torque-controlled arm: motors without friction or delay, saturated at their effort limits.
+
+    It has the interface of :class:`~arm_control.simulation.mujoco_simulator.MujocoSimulator`; nothing touches it.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm; joints may mimic others.
+    q_initial : array_like, shape (nq,), optional
+        Joint positions at the start [rad or m]; zero by default.
+    timestep : float
+        Duration of one step [s].
+    damping : float or ndarray, shape (nv,)
+        Viscous damping of the joints, beside that of the parameters [N m s/rad].
+    friction : ndarray, shape (nv,), optional
+        Coulomb friction of the joints [N m or N]; by default none.
+    solids : sequence of Obstacle
+        Must be empty: this simulator has no contacts.
+    parameters : RigidBodyParameters
+        Scheme, damping and end stops.
+
+    Attributes
+    ----------
+    steps : int
+        Steps since the start or the last :meth:`reset`.
+
+    Raises
+    ------
+    ModelError
+        When the number of initial positions is wrong, or something solid is around.
+    ParameterError
+        When a list does not suit the arm, stops cross, friction is to be integrated by an explicit scheme, or such a
+        scheme is unstable with this damping.
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        q_initial: npt.ArrayLike | None = None,
+        *,
+        timestep: float = 1e-3,
+        damping: float | Array = 0.0,
+        friction: Array | None = None,
+        solids: Sequence[Obstacle] = (),
+        parameters: RigidBodyParameters | None = None,
+    ) -> None:
+        if solids:
+            raise ModelError("the engine rigid_body has no contacts, and something solid is around: take mujoco")
+        p = parameters or RigidBodyParameters()
+        self.timestep, self._model = timestep, model
+        self._q_initial = np.zeros(model.nq) if q_initial is None else np.array(q_initial, dtype=float)
+        if self._q_initial.shape != (model.nq,):
+            raise ModelError(f"{self._q_initial.size} initial positions for {model.nq} joints")
+        if friction is not None and p.scheme != "semi_implicit":
+            raise ParameterError(f"{PREFIX}scheme = '{p.scheme}' has no Coulomb friction: take semi_implicit")
+        self._constants = {
+            "dt": np.array([timestep]),
+            "load": np.zeros(model.nv),
+            "tau_max": np.minimum(model.tau_max, FAR),
+            "b": damping + _per_joint(model, p.joint_damping, "joint_damping", 0.0),
+            **(_stops(model, p) if p.stop_stiffness else {}),
+            **({} if friction is None else {"c": np.array(friction, dtype=float)}),
+        }
+        self._law = StepLaw(model.tree, p.scheme, p.stop_stiffness > 0.0, friction is not None)
+        self._refuse_unstable_damping(p.scheme)
+        self._x, self._f = np.zeros(2 * model.nv), np.zeros(model.nv)
+        self._compile()
+        self.reset()
+
+    @property
+    def q(self) -> Array:
+        """Joint positions, shape (nq,) [rad or m]."""
+        return self._x[: self._model.nq].copy()
+
+    @property
+    def v(self) -> Array:
+        """Joint velocities, shape (nv,) [rad/s or m/s]."""
+        return self._x[self._model.nq :].copy()
+
+    @property
+    def contact_wrench(self) -> Array:
+        """Wrench of solid obstacles on the end effector: zero, shape (6,) [N, N m]."""
+        return np.zeros(6)
+
+    def step(self, tau: Array) -> None:
+        """Apply a torque for one time step.
+
+        Parameters
+        ----------
+        tau : ndarray, shape (nv,)
+            Joint torque [N m or N].
+
+        Raises
+        ------
+        SimulationDiverged
+            When the state or the torque is not finite, or absurd; the state stays as it was.
+        """
+        self._inputs["tau"][:] = tau
+        self._inputs["x"][:] = self._x
+        is_bad = self._call()
+        if is_bad or not self._largest(self._outputs["x"]) < FAR:
+            raise SimulationDiverged(self.steps * self.timestep, self.q, self.v)
+        self._x[:] = self._outputs["x"]
+        if "f" in self._inputs:
+            self._inputs["f"][:] = self._outputs["f"]
+        self.steps += 1
+
+    def run(self, n: int, tau: npt.ArrayLike = 0.0) -> Array:
+        """Make many steps in one call of compiled code.
+
+        Parameters
+        ----------
+        n : int
+            Number of steps.
+        tau : array_like, shape (n, nv), (nv,) or ()
+            Joint torque of every step, or of all [N m or N].
+
+        Returns
+        -------
+        ndarray, shape (n, 2 nv)
+            The state (q, v) after each step.
+
+        Raises
+        ------
+        SimulationDiverged
+            With the last state that is finite and not absurd.
+        """
+        states = np.empty((n, self._x.size))
+        arrays = {**{name: self._inputs[name] for name in self._constants}, "x": self._x.copy(), "state": states}
+        arrays["tau"] = np.array(np.broadcast_to(tau, (n, self._model.nv)), dtype=float)
+        if "f" in self._inputs:
+            arrays["f"] = self._inputs["f"]
+        self._loop.bind(arrays, n)()
+        is_good = np.abs(states).max(axis=1) < FAR  # nan is not
+        if not is_good.all():
+            k = int(np.argmin(is_good))
+            x = states[k - 1] if k else self._x
+            raise SimulationDiverged((self.steps + k) * self.timestep, *np.split(x, 2))
+        self._x[:] = arrays["x"]
+        self.steps += n
+        return states
+
+    def load(self, tau: Array) -> None:
+        """Set a torque on the joints beside that of the motors, shape (nv,) [N m or N], until the next call."""
+        self._inputs["load"][:] = tau
+
+    def set_friction(self, friction: Array) -> None:
+        """Set the Coulomb friction of an arm that was made with some, shape (nv,) [N m or N], from now on."""
+        self._inputs["c"][:] = friction
+
+    def reset(self, q: Sequence[float] | Array | None = None, v: Sequence[float] | Array | None = None) -> None:
+        """Start again at time zero.
+
+        Parameters
+        ----------
+        q : array_like, shape (nq,), optional
+            Joint positions [rad or m]; by default the initial ones.
+        v : array_like, shape (nv,), optional
+            Joint velocities [rad/s or m/s]; zero by default.
+        """
+        self._x[:] = np.concatenate([self._q_initial if q is None else q, np.zeros(self._model.nv) if v is None else v])
+        self._inputs["load"][:] = 0.0
+        if "f" in self._inputs:
+            self._inputs["f"][:] = 0.0
+        self.steps = 0
+
+    def mass_matrix(self, q: Array) -> Array:
+        """Return the mass matrix at ``q``, shape (nv, nv) [kg m^2 or kg]."""
+        return self._model.mass_matrix(q)
+
+    def _largest(self, x: Array) -> float:
+        """Largest number in a state; nan where one is not finite."""
+        return max(map(abs, x.tolist())) if math.isfinite(sum(x.tolist())) else math.nan
+
+    def _compile(self) -> None:
+        """Make the kernels, and put the constants where the single step reads them."""
+        constants, x = self._constants, np.concatenate([self._q_initial, np.linspace(-0.5, 0.5, self._model.nv)])
+        start = {"x": x, **({"f": np.zeros(self._model.nv)} if "c" in constants else {})}
+        tau = np.linspace(-1.0, 1.0, self._model.nv)
+        samples = {name: values[None] for name, values in {**start, "tau": tau, **constants}.items()}
+        kernel = self._model.compile_law(self._law.one(), samples)
+        self._inputs, self._outputs, self._call = kernel.inputs, kernel.outputs, kernel.call
+        for name, values in constants.items():
+            self._inputs[name][:] = values
+        self._loop = self._model.compile_law(self._law.many(), {**start, "tau": np.stack([tau, -tau]), **constants})
+
+    def _refuse_unstable_damping(self, scheme: str) -> None:
+        """Raise where explicit damping would make a motion grow; one joint at a time is beyond its stop."""
+        explicit, limit = np.zeros_like(self._constants["b"]), STABILITY[scheme]
+        if scheme != "semi_implicit":
+            explicit = self._constants["b"]
+        cases = explicit[None] + (np.diag(self._constants["D"]) if "D" in self._constants else 0.0)
+        if not cases.any():
+            return
+        largest = self.timestep * largest_decay(self._model, self._q_initial, cases)
+        if not largest < limit:
+            raise ParameterError(
+                f"damping is unstable in steps of {self.timestep:g} s: b dt lambda_max(M^-1) = {largest:.2f} with the"
+                f" scheme {scheme}, allowed below {limit:g}: take less damping, shorter steps, or semi_implicit,"
+                " whose damping, apart from that of end stops, is implicit"
+            )
+
+
+def largest_decay(model: RobotModel, q: Array, b: Array) -> float:
+    """Return the largest rate ``lambda_max(M^-1 B)`` at which damping slows an arm [1/s].
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    q : ndarray, shape (nq,)
+        A posture that counts beside random ones within the limits [rad or m].
+    b : ndarray, shape (k, nv)
+        Damping of the joints, in k cases [N m s/rad].
+    """
+    low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
+    postures = np.vstack([q, np.random.default_rng(0).uniform(low, high, (N_POSTURES, model.nq))])
+    M_inv = model.batch("M_inv")(postures)["M_inv"]
+    roots = np.sqrt(b)
+    scaled = roots[:, None, :, None] * M_inv * roots[:, None, None, :]  # as many eigenvalues as M^-1 B, symmetric
+    return float(np.linalg.eigvalsh(scaled).max())
+
+
+def _stops(model: RobotModel, p: RigidBodyParameters) -> Mapping[str, Array]:
+    """Ranges, stiffness and damping of the end stops."""
+    ends = {
+        "q_min": _per_joint(model, p.stop_lower, "stop_lower", model.q_min),
+        "q_max": _per_joint(model, p.stop_upper, "stop_upper", model.q_max),
+    }
+    if not (ends["q_min"] < ends["q_max"]).all():
+        lower, upper = (values.tolist() for values in ends.values())
+        raise ParameterError(f"{PREFIX}stop_lower = {lower} must be below {PREFIX}stop_upper = {upper}")
+    ends = {name: np.clip(values, -FAR, FAR) for name, values in ends.items()}
+    return {**ends, "K": np.full(model.nv, p.stop_stiffness), "D": np.full(model.nv, p.stop_damping)}
+
+
+def _per_joint(model: RobotModel, values: Sequence[float], name: str, default: Any) -> Array:
+    """One number for all joints, or one for each; the default where there is none."""
+    if len(values) not in (0, 1, model.nv):
+        raise ParameterError(f"{PREFIX}{name} has {len(values)} numbers; allowed: 1, or {model.nv}")
+    return np.array(np.broadcast_to(values or default, (model.nv,)), dtype=float)
