@@ -21,7 +21,7 @@ from arm_control.control.effort_gate import EffortGate
 from arm_control.control.loop import ControlLoop, control_loop
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import ArmControlError, InputError
-from arm_control.faults.chain_setup import STEP, Delivery, Interference, Record, Setup, copied
+from arm_control.faults.chain_setup import STEP, Delivery, Interference, Moment, Record, Setup, copied
 from arm_control.messages.bags.message_definitions import plain
 from arm_control.messages.controller_process import ControllerProcess
 from arm_control.messages.fields import brake_reason, nanoseconds
@@ -62,11 +62,14 @@ class Chain:
         self._plant_gate = EffortGate(setup.model, setup.parameters.gate)
         self._plant_lock = PublisherLock(clock=lambda: self.t)
         self._accepted_ns = -1
-        self._held = np.zeros(setup.model.nv)
+        self._held = setup.model.gravity(setup.q)
         self._commanded_joints = setup.model.joint_names
         self._queue: list[tuple[float, int, Callable[[Any, dict[str, Any]], None], Delivery]] = []
         self._numbers = itertools.count()
         self._n_states = self._n_commands = 0
+        self._next_state = self._next_look = 0.0
+        self._rows: list[Moment] = []
+        self._reason = self._error = ""
         self.simulator = setup.plant.simulator(setup.model, setup.q, min(STEP, setup.period))
 
     @property
@@ -147,39 +150,53 @@ class Chain:
 
     def run(self) -> Record:
         """Run to the end, or to the end of a process."""
+        self.advance(self.setup.duration)
+        return self.record()
+
+    def advance(self, end: float) -> None:
+        """Run on, up to this time, or to the end of a process.
+
+        Parameters
+        ----------
+        end : float
+            Simulated time [s].
+        """
         setup, simulator = self.setup, self.simulator
-        n = round(setup.duration / simulator.timestep)
-        nv = setup.model.nv
-        t, braked = np.arange(n) * simulator.timestep, np.zeros(n, dtype=bool)
-        q, v, tau = (np.zeros((n, nv)) for _ in range(3))
-        events = sorted(setup.events, key=lambda event: event[0])
-        reason, error, next_state, next_look = "", "", 0.0, 0.0
-        self._held = setup.model.gravity(setup.q)
-        for k in range(n):
-            self.t = t[k]
+        latest = self._rows[-1].t if self._rows else -np.inf
+        events = sorted(
+            (event for event in setup.events if setup.onset + event[0] > latest), key=lambda event: event[0]
+        )
+        for k in range(len(self._rows), round(end / simulator.timestep)):
+            self.t = k * simulator.timestep
             try:
                 while events and self.t >= setup.onset + events[0][0]:
                     events.pop(0)[1](self)
-                if self.t >= next_state - 1e-9:
-                    next_state = self.t + (setup.period if self.t >= setup.onset else STEP)
+                if self.t >= self._next_state - 1e-9:
+                    self._next_state = self.t + (setup.period if self.t >= setup.onset else STEP)
                     self._interfere(setup.states, "_n_states", self.measured_state(), self.send_state)
                 self._deliver()
-                if setup.is_hardware and self.t >= next_look - 1e-9:
-                    next_look = self.t + self.process.looking_period
+                if setup.is_hardware and self.t >= self._next_look - 1e-9:
+                    self._next_look = self.t + self.process.looking_period
                     self._drive(self.process.look())
             except ArmControlError as raised:  # would have ended a node
-                error = error or f"{type(raised).__name__}: {raised}"
+                self._error = self._error or f"{type(raised).__name__}: {raised}"
             if not setup.is_hardware:
                 terms = setup.model.evaluate(simulator.q, simulator.v)
                 self._held = self._plant_gate.tick(terms, simulator.timestep).tau
-            if self.gate.is_braked and not reason:
-                reason = self.gate.reason
-            q[k], v[k], tau[k], braked[k] = simulator.q, simulator.v, self._held, self.gate.is_braked
+            if self.gate.is_braked and not self._reason:
+                self._reason = self.gate.reason
+            before = Moment(self.t, simulator.q.copy(), simulator.v.copy(), self._held.copy(), self.gate.is_braked)
             try:
                 simulator.step(self._held)
             except ArmControlError as raised:
-                return Record(t[:k], q[:k], v[:k], tau[:k], braked[:k], reason, self.said, error or str(raised))
-        return Record(t, q, v, tau, braked, reason, self.said, error)
+                self._error = self._error or str(raised)
+                return
+            self._rows.append(before)
+
+    def record(self) -> Record:
+        """Return what was recorded so far."""
+        t, q, v, tau, braked = (np.array(column) for column in zip(*self._rows, strict=True))
+        return Record(t, q, v, tau, braked, self._reason, self.said, self._error)
 
     def _loop(self, model: RobotModel) -> ControlLoop:
         loop = control_loop(model, self.setup.parameters, waits_for_commands=False)

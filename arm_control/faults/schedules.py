@@ -6,8 +6,11 @@ schedule is given by its number alone; one that fails is made shorter, by leavin
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections import deque
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -100,18 +103,76 @@ def tried(schedule: Schedule) -> Schedule:
     schedule : Schedule
         What is run; its failure is found anew.
     """
-    plain = Fault("none", "nothing")
-    setup = setup_of(plain, schedule.arrangement, schedule.controller)
-    setup.duration = setup.onset + DURATION
+    return replace(schedule, failure=_failure(_chain(schedule.arrangement, schedule.controller), schedule))
+
+
+def run_schedules(seeds: Iterable[int], n_processes: int) -> Iterator[Schedule]:
+    """Run the schedules of these numbers, and yield them in their order with what did not hold.
+
+    What comes before the onset is the same for many: it is run once, and each schedule goes on from there in a process
+    that is forked for it.
+
+    Parameters
+    ----------
+    seeds : iterable of int
+        Their numbers.
+    n_processes : int
+        How many run at a time.
+    """
+    running: deque[tuple[Schedule, int, int]] = deque()
+    for seed in seeds:
+        running.append(_forked(draw(seed)))
+        if len(running) >= n_processes:
+            yield _ended(*running.popleft())
+    while running:
+        yield _ended(*running.popleft())
+
+
+@cache
+def _chain_at_onset(arrangement: str, controller: str) -> Chain:
+    chain = _chain(arrangement, controller)
+    chain.advance(chain.setup.onset)
+    return chain
+
+
+def _chain(arrangement: str, controller: str) -> Chain:
+    return Chain(setup_of(Fault("none", "nothing"), arrangement, controller))
+
+
+def _forked(schedule: Schedule) -> tuple[Schedule, int, int]:
+    """Begin a schedule in a process of its own; returns it with the process's number and the end of its pipe."""
+    chain = _chain_at_onset(schedule.arrangement, schedule.controller)
+    read, write = os.pipe()
+    if process := os.fork():
+        os.close(write)
+        return schedule, process, read
+    status = 1
+    try:
+        os.write(write, _failure(chain, schedule).encode())
+        status = 0
+    finally:
+        os._exit(status)  # nothing of the parent's is ended twice
+
+
+def _ended(schedule: Schedule, process: int, pipe: int) -> Schedule:
+    """Wait for a schedule's process and return what came of it."""
+    with os.fdopen(pipe) as text:
+        failure = text.read()
+    _, status = os.waitpid(process, 0)
+    return replace(schedule, failure=failure or (f"its process ended with {status}" if status else ""))
+
+
+def _failure(chain: Chain, schedule: Schedule) -> str:
+    """Go on with the faults of a schedule, and say what did not hold."""
+    setup = chain.setup
     setup.states = _combined([(part, part.fault.states()) for part in schedule.parts if part.fault.states])
     setup.commands = _combined([(part, part.fault.commands()) for part in schedule.parts if part.fault.commands])
     setup.events = [(1e-3 * part.begin + t, act) for part in schedule.parts for t, act in part.fault.events]
     if schedule.enabled_at >= 0.0:
         setup.events.append((schedule.enabled_at, Chain.enable))
-    chain = Chain(setup)
-    record = chain.run()
-    failure = record.error or failure_of_torque(record, setup) or _release(record.is_braked, record.t, schedule, setup)
-    return replace(schedule, failure=failure)
+    chain.advance(setup.onset + DURATION)
+    record = chain.record()
+    return record.error or failure_of_torque(record, setup) or _release(record.is_braked, record.t, schedule, setup)
 
 
 def shortened(schedule: Schedule) -> Schedule:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
+import signal
 
 import numpy as np
 import pytest
@@ -16,7 +18,7 @@ from arm_control.faults.catalogue import BRAKES, Fault, all_faults
 from arm_control.faults.chain import Chain
 from arm_control.faults.fault_table import page
 from arm_control.faults.interferences import lost
-from arm_control.faults.schedules import Part, Schedule, draw, run_schedule, shortened
+from arm_control.faults.schedules import Part, Schedule, draw, run_schedule, run_schedules, shortened
 
 FAULTS = {fault.name: fault for fault in all_faults()}
 TELLING = (
@@ -74,8 +76,23 @@ def test_random_schedules_hold(seed: int):
 @pytest.mark.campaign
 @pytest.mark.parametrize("block", range(100))
 def test_ten_thousand_random_schedules_hold(block: int):
-    failed = [str(outcome) for seed in range(100 * block, 100 * (block + 1)) if (outcome := run_schedule(seed)).failure]
-    assert not failed
+    outcomes = run_schedules(range(100 * block, 100 * (block + 1)), n_processes=1)
+    assert not [str(outcome) for outcome in outcomes if outcome.failure]
+
+
+def test_schedules_go_on_from_a_fork_at_the_onset_as_from_the_start(monkeypatch: pytest.MonkeyPatch):
+    def last_state(chain: Chain, schedule: Schedule) -> str:
+        wrong = failure(chain, schedule)
+        if schedule.seed == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return wrong + str(chain.record().q[-1]) + str(len(chain.record().t))
+
+    failure = schedules._failure
+    monkeypatch.setattr(schedules, "_failure", last_state)
+    forked = list(run_schedules(range(4), n_processes=2))
+    assert [outcome.seed for outcome in forked] == [0, 1, 2, 3]
+    assert [outcome.failure for outcome in forked[:3]] == [run_schedule(seed).failure for seed in range(3)]
+    assert forked[3].failure == "its process ended with 9"
 
 
 def test_a_failing_schedule_is_shortened_to_what_it_needs(monkeypatch: pytest.MonkeyPatch):

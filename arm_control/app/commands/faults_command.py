@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ def _faults(options: argparse.Namespace) -> int:
     from arm_control.faults.campaign import CONTROLLERS, campaign, run_fault
     from arm_control.faults.catalogue import all_faults
     from arm_control.faults.fault_table import page, row_text
-    from arm_control.faults.schedules import run_schedule, shortened
+    from arm_control.faults.schedules import run_schedules, shortened
 
     faults = [fault for fault in all_faults() if options.name in fault.name]
     if not faults and not options.schedules:
@@ -46,8 +47,10 @@ def _faults(options: argparse.Namespace) -> int:
     for row in rows:
         print(row_text(row))
     failed = []
-    for seed in progress_bar(range(options.seed, options.seed + options.schedules), "schedules"):
-        if (outcome := run_schedule(seed)).failure:
+    seeds = range(options.seed, options.seed + options.schedules)
+    outcomes = run_schedules(seeds, os.cpu_count() or 1)
+    for _ in progress_bar(seeds, "schedules"):
+        if (outcome := next(outcomes)).failure:
             failed.append(shortened(outcome))
             print(f"schedule {failed[-1]}")
     n_failed = sum(not row.passed for row in rows)

@@ -8,6 +8,7 @@ messages with other fields.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -158,23 +159,32 @@ def new_message(type_name: str) -> Any:
     >>> new_message("geometry_msgs/msg/Point").x
     0.0
     """
+    return _empty_message(type_name)()
+
+
+@cache
+def _empty_message(type_name: str) -> Callable[[], Any]:
+    """What makes an empty message of this type."""
     store = known_types(NEWEST)
-    fields = {name: _empty_value(description) for name, description in store.fielddefs[type_name][1]}
-    return store.types[type_name](**fields)
+    message = store.types[type_name]
+    values = {name: _empty_value(description) for name, description in store.fielddefs[type_name][1]}
+    return lambda: message(**{name: value() for name, value in values.items()})
 
 
-def _empty_value(description: Any) -> Any:
-    """Empty value of a field, by its description in the type store: its type, and for lists that of the elements."""
+def _empty_value(description: Any) -> Callable[[], Any]:
+    """What makes the empty value of a field, by its description in the type store: its type, and that of elements."""
     form, detail = description
     if form == Nodetype.NAME:
-        return new_message(detail)
+        return _empty_message(detail)
     if form == Nodetype.BASE:
-        return "" if detail[0] == "string" else np.zeros((), dtype=detail[0]).item()
+        value = "" if detail[0] == "string" else np.zeros((), dtype=detail[0]).item()
+        return lambda: value
     (element, element_detail), size = detail
     length = size if form == Nodetype.ARRAY else 0
     if element == Nodetype.BASE and element_detail[0] != "string":
-        return np.zeros(length, dtype=element_detail[0])
-    return [_empty_value(detail[0]) for _ in range(length)]
+        return lambda: np.zeros(length, dtype=element_detail[0])
+    empty = _empty_value(detail[0])
+    return lambda: [empty() for _ in range(length)]
 
 
 def _doubles(values: Array) -> Array:
