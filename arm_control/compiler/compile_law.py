@@ -22,8 +22,9 @@ from typing import overload
 
 import numpy as np
 
-from arm_control.compiler.kernels import Batch, Compiler, Kernel, LoopKernel, split
+from arm_control.compiler.kernels import Batch, Compiler, Kernel, LoopKernel, RepeatKernel, split
 from arm_control.compiler.law import Law, Loop
+from arm_control.compiler.repeat import Repeat
 from arm_control.exceptions import ModelError
 from arm_control.maths.poses import Array
 
@@ -32,9 +33,11 @@ STRICT = "ARM_CONTROL_STRICT"
 """Environment variable: ``1`` makes a law that cannot be compiled an error."""
 AGREEMENT = 1e-9
 """Largest difference of a new kernel from the float run, relative to the largest entry."""
+SAMPLE_REPETITIONS = 2
+"""Repetitions in which a new kernel of a repeated law is compared: rounding may grow from one to the next."""
 
 Samples = Mapping[str, Array]
-"""Inputs to compare a new kernel on: those of a law in rows, shape (n, size); those of a loop in its own layout."""
+"""Inputs to compare a new kernel on: those of a law in rows, shape (n, size); others in the layout of the loop."""
 
 
 @overload
@@ -45,18 +48,24 @@ def compile_law(compiler: Compiler | None, law: Law, samples: Samples) -> Kernel
 def compile_law(compiler: Compiler | None, law: Loop, samples: Samples) -> LoopKernel: ...
 
 
-def compile_law(compiler: Compiler | None, law: Law | Loop, samples: Samples) -> Kernel | LoopKernel:
-    """Return the kernel of a law, or of a loop; on floats where it cannot be compiled.
+@overload
+def compile_law(compiler: Compiler | None, law: Repeat, samples: Samples) -> RepeatKernel: ...
+
+
+def compile_law(
+    compiler: Compiler | None, law: Law | Loop | Repeat, samples: Samples
+) -> Kernel | LoopKernel | RepeatKernel:
+    """Return the kernel of a law, of a loop or of a repeated law; on floats where it cannot be compiled.
 
     Parameters
     ----------
     compiler : Compiler or None
         The robot's compiler; None where there is none.
-    law : Law or Loop
+    law : Law, Loop or Repeat
         What to compile.
     samples : mapping of str to ndarray
-        Inputs to compare a new kernel on: of a law in rows, shape (n, size), of a loop in its own layout. All cases
-        that the law distinguishes should be among them.
+        Inputs to compare a new kernel on: of a law in rows, shape (n, size), of a loop or a repeated law in its own
+        layout. All cases that the law distinguishes should be among them.
 
     Raises
     ------
@@ -68,12 +77,16 @@ def compile_law(compiler: Compiler | None, law: Law | Loop, samples: Samples) ->
         try:
             if isinstance(law, Law):
                 return compiler.kernel(law, partial(check_kernel, law, samples))
+            if isinstance(law, Repeat):
+                return compiler.repeat(law, partial(check_repeat, law, samples))
             return compiler.loop(law, partial(check_loop, law, samples))
         except Exception as error:
             if os.environ.get(STRICT) == "1":
                 raise
             LOG.warning("%s is not compiled: %s: %s", name, type(error).__name__, error)
-    return _float_kernel(law, samples) if isinstance(law, Law) else _FloatLoop(law, samples)
+    if isinstance(law, Law):
+        return _float_kernel(law, samples)
+    return _FloatRepeat(law, samples) if isinstance(law, Repeat) else _FloatLoop(law, samples)
 
 
 def _float_kernel(law: Law, samples: Samples) -> Kernel:
@@ -106,6 +119,22 @@ class _FloatLoop:
         """See :class:`~arm_control.compiler.kernels.LoopKernel`."""
         count = self._loop.count(arrays, self.outputs, self.width, n)
         return lambda: self._loop.run(arrays, count)
+
+
+class _FloatRepeat:
+    """A repeated law as it stands, with NumPy; see :class:`~arm_control.compiler.kernels.RepeatKernel`."""
+
+    is_compiled = False
+
+    def __init__(self, repeat: Repeat, samples: Samples) -> None:
+        self._repeat = repeat
+        inputs = {name: samples[name] if name in repeat.shared else samples[name][:, 0] for name in repeat.law.inputs}
+        self.outputs: Mapping[str, int] = {name: values.size for name, values in repeat.law.run(inputs).items()}
+
+    def bind(self, arrays: Mapping[str, Array], limit: int, is_first_enough: bool = False) -> Callable[[], float]:
+        """See :class:`~arm_control.compiler.kernels.RepeatKernel`."""
+        self._repeat.number_of_cases(arrays, self.outputs)
+        return lambda: self._repeat.run(arrays, limit, is_first_enough)
 
 
 def check_kernel(law: Law, samples: Samples, kernel: Kernel) -> None:
@@ -154,6 +183,29 @@ def check_loop(loop: Loop, samples: Samples, kernel: LoopKernel) -> None:
         for arrays in (computed, expected)
     )
     _compare(*results)
+
+
+def check_repeat(repeat: Repeat, samples: Samples, kernel: RepeatKernel) -> None:
+    """The same for a repeated law: a few repetitions, whose rounding does not grow yet.
+
+    Parameters
+    ----------
+    repeat : Repeat
+    samples : mapping of str to ndarray
+        Inputs, one case per column; of shared ones an array each.
+    kernel : RepeatKernel
+    """
+    n = next(samples[name].shape[1] for name in repeat.law.inputs if name not in repeat.shared)
+    computed, expected = (
+        {name: np.array(samples[name], dtype=float) for name in repeat.law.inputs}
+        | {name: np.zeros((size, n)) for name, size in kernel.outputs.items() if name not in repeat.carried}
+        | {repeat.count: np.zeros((1, n))}
+        for _ in range(2)
+    )
+    first, first_expected = kernel.bind(computed, SAMPLE_REPETITIONS)(), repeat.run(expected, SAMPLE_REPETITIONS)
+    if first != first_expected:
+        raise ModelError(f"case {first:.0f} is the first one done, in the float run case {first_expected}")
+    _compare(computed, {name: expected[name] for name in (*kernel.outputs, repeat.count)})
 
 
 def check_batch(law: Law, samples: Samples, batch: Batch) -> None:

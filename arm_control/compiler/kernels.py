@@ -1,8 +1,9 @@
 """Kernels: laws that are compiled, or run as they stand, with the same interface.
 
 A :class:`Kernel` is for one case: write inputs, call, read outputs, all in a work space of its own. A
-:class:`LoopKernel` is for many cases: bound once to arrays of the caller, then called. A :class:`Batch` is for many
-states: the arrays differ from call to call, and every input is checked.
+:class:`LoopKernel` is for many cases, a :class:`RepeatKernel` for iterations on many cases: bound once to arrays of the
+caller, then called. A :class:`Batch` is for many states: the arrays differ from call to call, and every input is
+checked.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from arm_control.compiler.law import Law, Loop
+from arm_control.compiler.repeat import Repeat
 from arm_control.maths.poses import Array
 
 Shapes = Mapping[str, tuple[int, ...]]
@@ -93,6 +95,40 @@ class LoopKernel(Protocol):
         """
 
 
+class RepeatKernel(Protocol):
+    """Repeats a law on each of many cases."""
+
+    outputs: Mapping[str, int]
+    """Name and size of every output."""
+    is_compiled: bool
+    """Whether it is machine code."""
+
+    def bind(self, arrays: Mapping[str, Array], limit: int, is_first_enough: bool = False) -> Callable[[], float]:
+        """Return a function that works on the cases in some arrays.
+
+        Parameters
+        ----------
+        arrays : mapping of str to ndarray
+            Every input and output by name, float64, as :mod:`arm_control.compiler.repeat` says; others are passed
+            over. They are read and written in every call, and must stay.
+        limit : int
+            Largest number of repetitions of a case.
+        is_first_enough : bool
+            Whether the run ends when a case is done and all before it have ended. What the arrays then hold of the
+            cases behind it is not specified.
+
+        Returns
+        -------
+        callable
+            Without arguments; returns the first case that is done, the number of cases where none is.
+
+        Raises
+        ------
+        ValueError
+            When an array does not fit.
+        """
+
+
 class Compiler(Protocol):
     """Makes kernels of the laws of one robot."""
 
@@ -101,6 +137,9 @@ class Compiler(Protocol):
 
     def loop(self, loop: Loop, check: Callable[[LoopKernel], None]) -> LoopKernel:
         """Return the kernel of a loop; likewise."""
+
+    def repeat(self, repeat: Repeat, check: Callable[[RepeatKernel], None]) -> RepeatKernel:
+        """Return the kernel of a repeated law; likewise."""
 
 
 class NotFinite(Exception):

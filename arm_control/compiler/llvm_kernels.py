@@ -11,11 +11,13 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control.compiler import llvm_compiler as llvm
-from arm_control.compiler.kernels import Batch, Kernel, LoopKernel
+from arm_control.compiler.kernels import Batch, Kernel, LoopKernel, RepeatKernel
 from arm_control.compiler.law import Law, Loop
 from arm_control.compiler.llvm_code import WORK, batch_code, scalar_code
 from arm_control.compiler.llvm_loops import loop_code
+from arm_control.compiler.llvm_repeat import array_names, repeat_code
 from arm_control.compiler.program import Program
+from arm_control.compiler.repeat import Repeat
 from arm_control.core.cache import Cache
 from arm_control.maths.poses import Array
 
@@ -75,6 +77,19 @@ class LlvmCompiler:
         _check_and_keep(function, partial(check, kernel))
         return kernel
 
+    def repeat(self, repeat: Repeat, check: Callable[[RepeatKernel], None]) -> RepeatKernel:
+        """Return the kernel of a repeated law."""
+        width = llvm.lanes()
+        function = self._function(
+            f"{width} {repeat.key}",
+            f"{repeat.law.name} ({width} repeated)",
+            repeat.law.flat_program,
+            lambda program, name: repeat_code(program, name, width, repeat),
+        )
+        kernel = _CompiledRepeat(function, repeat)
+        _check_and_keep(function, partial(check, kernel))
+        return kernel
+
     def batch(self, law: Law, shared: Collection[str], check: Callable[[Batch], None]) -> Batch:
         """Return the kernel of a law for many states, the shared inputs in one row for all."""
         width = llvm.lanes()
@@ -128,6 +143,26 @@ class _CompiledLoop:
         for name in self._names:
             array = arrays[name]
             table += [array.ctypes.data, 0 if name in self._loop.whole else array.strides[0] // 8]
+        return _BoundLoop(self._call, np.array(table, dtype=np.int64), list(arrays.values()))
+
+
+class _CompiledRepeat:
+    """Machine code of a repeated law; see :class:`~arm_control.compiler.kernels.RepeatKernel`."""
+
+    is_compiled = True
+
+    def __init__(self, function: _Function, repeat: Repeat) -> None:
+        self._call = function.library.function("kernel", ctypes.c_void_p)
+        self._names = array_names(list(function.inputs), list(function.outputs), repeat)
+        self._repeat = repeat
+        self.outputs: Mapping[str, int] = {name: shape[0] for name, shape in function.outputs.items()}
+
+    def bind(self, arrays: Mapping[str, Array], limit: int, is_first_enough: bool = False) -> Callable[[], float]:
+        """See :class:`~arm_control.compiler.kernels.RepeatKernel`."""
+        table = [self._repeat.number_of_cases(arrays, self.outputs), limit, int(is_first_enough)]
+        for name in self._names:
+            strides = [stride // 8 for stride in arrays[name].strides]
+            table += [arrays[name].ctypes.data, *strides, *[0] * (2 - len(strides))]
         return _BoundLoop(self._call, np.array(table, dtype=np.int64), list(arrays.values()))
 
 

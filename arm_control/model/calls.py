@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.compiler.compile_law import Samples, compile_law
-from arm_control.compiler.kernels import Batch, Kernel, LoopKernel, NotFinite
+from arm_control.compiler.kernels import Batch, Kernel, LoopKernel, NotFinite, RepeatKernel
 from arm_control.compiler.law import Law, Loop
+from arm_control.compiler.repeat import Repeat
 from arm_control.core.progress import progress_bar
 from arm_control.exceptions import InputError, ModelError
 from arm_control.maths.poses import Array, Pose
@@ -32,20 +33,31 @@ class Calls:
         For messages.
     has_dynamics : bool
         Whether the masses are known; without them there is kinematics only.
+
+    Attributes
+    ----------
+    tool : ndarray, shape (22,)
+        What is at the tip now.
     """
 
     def __init__(self, engine: Engine, tool: Array, joint_names: Sequence[str], has_dynamics: bool = True) -> None:
         self.engine, self._joint_names = engine, tuple(joint_names)
         self._has_dynamics = has_dynamics
-        self._tool = self._no_tool = tool
+        self.tool = self._no_tool = tool
         self._kernels: dict[tuple[tuple[str, ...], str | None], Kernel] = {}
         self._functions: dict[tuple[tuple[str, ...], str | None], Callable[..., list[Array]]] = {}
         self._laws: dict[str, Kernel] = {}
         self._loops: dict[str, LoopKernel] = {}
+        self._repeats: dict[str, RepeatKernel] = {}
+
+    @property
+    def has_tool(self) -> bool:
+        """Whether the tool differs from none."""
+        return not np.array_equal(self.tool, self._no_tool)
 
     def set_tool(self, tool: Array) -> None:
         """Compute with this tool from now on."""
-        self._tool = tool
+        self.tool = tool
         for kernel in (*self._kernels.values(), *self._laws.values()):
             if "tool" in kernel.inputs:
                 kernel.inputs["tool"][:] = tool
@@ -57,7 +69,7 @@ class Calls:
         if kernel is None:
             self._refuse_without_masses(quantities)
             kernel = self._kernels[key] = self.engine.kernel(quantities, frame)
-            self.set_tool(self._tool)
+            self.set_tool(self.tool)
         return kernel
 
     def compute(self, quantities: tuple[str, ...], *values: npt.ArrayLike, frame: str | None = None) -> list[Array]:
@@ -150,7 +162,7 @@ class Calls:
         if law.key not in self._laws:
             self._refuse_without_masses([law.key])
             self._laws[law.key] = compile_law(self.engine.compiler, law, samples)
-            self.set_tool(self._tool)
+            self.set_tool(self.tool)
         return self._laws[law.key]
 
     def loop(self, loop: Loop, samples: Samples) -> LoopKernel:
@@ -167,14 +179,26 @@ class Calls:
             self._loops[loop.key] = compile_law(self.engine.compiler, loop, samples)
         return self._loops[loop.key]
 
+    def repeat(self, repeat: Repeat, samples: Samples) -> RepeatKernel:
+        """Return the kernel of a repeated law; likewise.
+
+        Parameters
+        ----------
+        repeat : Repeat
+        samples : mapping of str to ndarray
+            See :func:`~arm_control.compiler.compile_law.compile_law`.
+        """
+        if repeat.key not in self._repeats:
+            self._repeats[repeat.key] = compile_law(self.engine.compiler, repeat, samples)
+        return self._repeats[repeat.key]
+
     def batch(self, quantities: tuple[str, ...]) -> BatchFunction:
         """Return what computes these quantities for many states, with the tool there is now."""
         unknown = [name for name in quantities if name not in INPUTS or "point" in INPUTS[name]]
         if unknown or not quantities:
             raise InputError(f"unknown quantity {', '.join(unknown) or 'none'}; there are {', '.join(INPUTS)}")
         self._refuse_without_masses(quantities)
-        has_tool = not np.array_equal(self._tool, self._no_tool)
-        return BatchFunction(self.engine.batch(quantities, has_tool), self._tool.copy())
+        return BatchFunction(self.engine.batch(quantities, self.has_tool), self.tool.copy())
 
     def prepare(self, names: Sequence[str], progress: bool) -> None:
         """Make these kernels, by their names in KERNELS; all when none is named."""

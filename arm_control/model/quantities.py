@@ -108,6 +108,37 @@ class State:
         """End effector, seen from the world."""
         return rec.frame_pose(self.tree.tip, self.X_W)
 
+    def X_WF(self, link: str | None = None) -> Pose:
+        """A link, seen from the world; the end effector, with its tool, where none is named."""
+        return self.X_WE if link is None else rec.frame_pose(self.tree.frames[link], self.X_W)
+
+    def p_WP(self, link: str | None, point: Array) -> Array:
+        """A point fixed to a link, given in the link's frame, seen from the world, (3,) [m].
+
+        Parameters
+        ----------
+        link : str or None
+            The link; None: the end effector, with its tool.
+        point : array, shape (3,)
+            In the link's frame [m].
+        """
+        X_WF = self.X_WF(link)
+        return X_WF.p + X_WF.R @ point
+
+    def J_WP(self, link: str | None = None, point: Array | None = None) -> Array:
+        """Jacobian of that point, of the link's origin where none is given, world axes, (6, n).
+
+        Parameters
+        ----------
+        link : str or None
+            The link; None: the end effector, with its tool.
+        point : array, shape (3,), optional
+            In the link's frame [m].
+        """
+        frame = self.tree.tip if link is None else self.tree.frames[link]
+        p = self.X_WF(link).p if point is None else self.p_WP(link, point)
+        return rec.jacobian(self.tree, self.X_W, frame.body, p)
+
     @property
     def R_WE(self) -> Array:
         """Rotation of the end effector, (3, 3)."""
@@ -126,7 +157,7 @@ class State:
     @property
     def J(self) -> Array:
         """Jacobian of the end effector, (6, n)."""
-        return rec.jacobian(self.tree, self.X_W, self.tree.tip.body, self.X_WE.p)
+        return self.J_WP()
 
     @property
     def Jdot_v(self) -> Array:
@@ -246,9 +277,7 @@ class State:
     @property
     def J_point(self) -> Array:
         """Jacobian of a point fixed to a link, given in the link's frame, (6, n)."""
-        link = self.tree.frames[str(self._frame)]
-        X_WF = rec.frame_pose(link, self.X_W)
-        return rec.jacobian(self.tree, self.X_W, link.body, X_WF.p + X_WF.R @ self._in["point"])
+        return self.J_WP(self._frame, self._in["point"])
 
 
 def _tool(values: Array) -> tuple[Pose, Inertia]:

@@ -22,8 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.compiler.compile_law import Samples
-from arm_control.compiler.kernels import Kernel, LoopKernel
+from arm_control.compiler.kernels import Kernel, LoopKernel, RepeatKernel
 from arm_control.compiler.law import Law, Loop
+from arm_control.compiler.repeat import Repeat
 from arm_control.core.cache import Cache, default_directory
 from arm_control.exceptions import FrameNotFound
 from arm_control.maths.poses import Array, Pose
@@ -275,6 +276,16 @@ class RobotModel:
         """
         return self._calls.batch(quantities)
 
+    @property
+    def tool(self) -> Array:
+        """What is at the tip, shape (22,): see :func:`arm_control.model.quantities.tool_numbers`."""
+        return self._calls.tool
+
+    @property
+    def has_tool(self) -> bool:
+        """Whether something is attached at the tip."""
+        return self._calls.has_tool
+
     def attach(self, tool: Tool | None) -> None:
         """Put a tool or a payload at the tip from now on, None for nothing; every kernel knows it at once."""
         self._calls.set_tool(tool_numbers(self.tree, *(tool.numbers() if tool else ())))
@@ -289,18 +300,21 @@ class RobotModel:
     @overload
     def compile_law(self, law: Loop, samples: Samples) -> LoopKernel: ...
 
-    def compile_law(self, law: Law | Loop, samples: Samples) -> Kernel | LoopKernel:
-        """Return the kernel of a law of this arm, or of a loop; equal laws share one.
+    @overload
+    def compile_law(self, law: Repeat, samples: Samples) -> RepeatKernel: ...
+
+    def compile_law(self, law: Law | Loop | Repeat, samples: Samples) -> Kernel | LoopKernel | RepeatKernel:
+        """Return the kernel of a law of this arm, of a loop or of a repeated law; equal laws share one.
 
         An input ``tool`` of a law holds the tool that is attached. Where the law cannot be compiled it runs as it
         stands.
 
         Parameters
         ----------
-        law : Law or Loop
-            See :mod:`arm_control.compiler.law`.
+        law : Law, Loop or Repeat
+            See :mod:`arm_control.compiler.law` and :mod:`arm_control.compiler.repeat`.
         samples : mapping of str to ndarray
-            Inputs to compare a new kernel on: of a law in rows, shape (n, size), of a loop in its own layout.
+            Inputs to compare a new kernel on: of a law in rows, shape (n, size), of others in their own layout.
 
         Examples
         --------
@@ -314,7 +328,9 @@ class RobotModel:
         >>> twice.outputs["y"]
         array([2., 4., 6.])
         """
-        return self._calls.law(law, samples) if isinstance(law, Law) else self._calls.loop(law, samples)
+        if isinstance(law, Law):
+            return self._calls.law(law, samples)
+        return self._calls.repeat(law, samples) if isinstance(law, Repeat) else self._calls.loop(law, samples)
 
     def symbolic(self) -> Symbolic:
         """Return the arm's formulas, as SymPy expressions."""

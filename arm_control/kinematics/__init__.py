@@ -1,0 +1,1 @@
+"""Kinematics: from poses of the end effector to joint positions."""

@@ -1,0 +1,318 @@
+"""Inverse kinematics: joint positions, within their limits, that put the end effector at a pose.
+
+    minimise |e(q)|^2 over the selected rows of the pose,  q_min <= q <= q_max
+
+by the damped steps of :mod:`arm_control.kinematics.damped_step`, repeated in compiled code until every row is within
+the tolerance. An iteration may end in a local minimum. It is then repeated from the points of Sobol's sequence, several
+at once; the earliest start that leads to the pose counts, so that the result depends neither on the processor nor on
+whether a pose is solved by itself or among others.
+
+    >>> from arm_control import Pose, RobotModel, urdf_path
+    >>> model = RobotModel.from_urdf(urdf_path("ur5"))
+    >>> ik = InverseKinematics(model)
+    >>> result = ik.solve(Pose.at([0.4, 0.1, 0.4], [1.0, 0.0, 0.0, 0.0]))
+    >>> result.converged, model.pose(result.q).p.round(5)
+    (True, array([0.4, 0.1, 0.4]))
+    >>> ik.solve(Pose.at([2.0, 0.0, 0.0])).why
+    'out of reach...'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from arm_control.exceptions import FrameNotFound, InputError
+from arm_control.kinematics.damped_step import TURN, Task
+from arm_control.kinematics.explanation import explain
+from arm_control.kinematics.search import Search
+from arm_control.kinematics.served_rows import Rows, chosen_rows, served_rows
+from arm_control.kinematics.task_error import task_error
+from arm_control.maths.poses import Array, Pose
+from arm_control.model import RobotModel
+
+WHOLE_TURN = TURN - 1e-6
+"""Range from which on a joint can turn to any angle [rad]."""
+ROTATION_TOLERANCE = 1e-6
+"""Largest entry of ``R R^T - 1`` of a target."""
+
+
+@dataclass(frozen=True)
+class IkResult:
+    """What came of one pose.
+
+    Attributes
+    ----------
+    q : ndarray, shape (nq,)
+        Joint positions; where it did not converge, those nearest to the pose [rad or m].
+    converged : bool
+        Whether every selected row is within the tolerance.
+    iterations : int
+        Steps from all starts up to the one that led there.
+    error : ndarray, shape (m,)
+        Error of the selected rows at q, desired minus actual [m, rad].
+    """
+
+    q: Array
+    converged: bool
+    iterations: int
+    error: Array
+    _explain: Callable[[], str] = field(repr=False, compare=False, default=str)
+
+    @cached_property
+    def why(self) -> str:
+        """Why it did not converge, in a sentence; empty where it did. It is found out when it is first asked for."""
+        return "" if self.converged else self._explain()
+
+
+@dataclass(frozen=True)
+class IkBatch:
+    """What came of many poses; ``batch[i]`` is the :class:`IkResult` of one of them.
+
+    Attributes
+    ----------
+    q : ndarray, shape (N, nq)
+        Joint positions [rad or m].
+    converged : ndarray of bool, shape (N,)
+        Whether every selected row is within the tolerance.
+    iterations : ndarray of int, shape (N,)
+        Steps from all starts up to the one that led there.
+    error : ndarray, shape (N, m)
+        Errors of the selected rows [m, rad].
+    """
+
+    q: Array
+    converged: Array
+    iterations: Array
+    error: Array
+    _explain: Callable[[int], str] = field(repr=False, compare=False)
+
+    def __len__(self) -> int:
+        return len(self.q)
+
+    def __getitem__(self, i: int) -> IkResult:
+        i = range(len(self))[i]
+        converged, iterations = bool(self.converged[i]), int(self.iterations[i])
+        return IkResult(self.q[i].copy(), converged, iterations, self.error[i].copy(), lambda: self._explain(i))
+
+
+class InverseKinematics:
+    """Inverse kinematics of an arm.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm. A tool that is attached to it counts, also one that is attached later.
+    rows : str, optional
+        Rows of the pose that count, such as ``"x y z"``; by default all that the arm serves, see
+        :func:`~arm_control.kinematics.served_rows.served_rows`.
+    task_frame : str
+        Whose axes the rows are along: ``world``, ``end_effector`` or ``target``, as for the controllers.
+    frame : str, optional
+        The link that is placed; the end effector, with its tool, by default.
+    q_min, q_max : array_like, shape (nq,), optional
+        Limits of the joint positions; by default those of the model [rad or m].
+    tolerance : float
+        Largest error of a row [m, rad].
+    n_starts : int
+        Largest number of starts for a pose.
+
+    Attributes
+    ----------
+    rows : Rows
+        The rows that count, and whose axes they are along.
+
+    Raises
+    ------
+    InputError
+        When a row is unknown or no joint moves it, limits cross, or a number is out of bounds.
+    FrameNotFound
+        When the model has no such link.
+
+    Notes
+    -----
+    An object keeps work space: use one per thread.
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        rows: str | None = None,
+        *,
+        task_frame: str = "world",
+        frame: str | None = None,
+        q_min: npt.ArrayLike | None = None,
+        q_max: npt.ArrayLike | None = None,
+        tolerance: float = 1e-6,
+        n_starts: int = 100,
+    ) -> None:
+        if frame is not None and frame not in model.frames:
+            raise FrameNotFound(frame, model.frames)
+        if not 1e-12 <= tolerance < np.inf:
+            raise InputError(f"tolerance is {tolerance}; allowed: 1e-12 and more [m, rad]")
+        if n_starts < 1:
+            raise InputError(f"n_starts is {n_starts}; allowed: 1 and more")
+        self.model, self.frame, self.tolerance = model, frame, float(tolerance)
+        self.q_min, self.q_max = limits(model, q_min, q_max)
+        self.rows: Rows = served_rows(model, frame) if rows is None else chosen_rows(model, frame, rows, task_frame)
+        turning = tuple((is_revolute(model) & (self.q_max - self.q_min >= WHOLE_TURN)).tolist())
+        task = Task(frame, self.rows.numbers, self.rows.frame, turning)
+        self._search = Search(model, task, self.q_min, self.q_max, self.tolerance, int(n_starts))
+        self._R, self._p = self._search.target[:9].reshape(3, 3), self._search.target[9:]
+
+    @property
+    def n_starts(self) -> int:
+        """Largest number of starts for a pose."""
+        return self._search.n_starts
+
+    def solve(self, X_WT: Pose, start: npt.ArrayLike | None = None) -> IkResult:
+        """Joint positions that put the end effector at a pose.
+
+        Parameters
+        ----------
+        X_WT : Pose
+            The pose, in the world.
+        start : array_like, shape (nq,), optional
+            Joint positions that are tried first, and that angles are turned near to; by default the middle of the
+            limits [rad or m].
+
+        Raises
+        ------
+        InputError
+            When the pose is no pose, or the start is not finite or of another shape.
+        """
+        search = self._search
+        search.follow_tool()
+        try:
+            self._R[...], self._p[...] = X_WT
+            search.reference[...] = search.middle if start is None else start
+        except (TypeError, ValueError):
+            self._refuse(X_WT, start)
+            raise
+        if not abs(search.target[:9] @ search.target[:9] - 3.0) < ROTATION_TOLERANCE:
+            self._refuse(X_WT, start)
+        first = search.first(None if start is None else search.reference)
+        if first == search.n_starts:
+            self._refuse(X_WT, start)
+            return self.solve_batch([X_WT], start)[0]
+        count = search.count[0, 0] if first == 0 else search.count[0, : first + 1].sum()
+        return IkResult(search.q[:, first].copy(), True, int(count) - 1, search.error[:, first].copy())
+
+    def solve_batch(self, poses: Sequence[Pose] | Array, starts: npt.ArrayLike | None = None) -> IkBatch:
+        """Joint positions for each of many poses: what :meth:`solve` returns, several poses at once.
+
+        Parameters
+        ----------
+        poses : sequence of Pose, or ndarray, shape (N, 4, 4)
+            The poses, in the world.
+        starts : array_like, shape (nq,) or (N, nq), optional
+            Start of all poses, or of each; see :meth:`solve` [rad or m].
+
+        Raises
+        ------
+        InputError
+            When a pose is no pose, or a start is not finite or of another shape.
+        """
+        search = self._search
+        search.follow_tool()
+        targets = target_rows(poses)
+        first = None if starts is None else self._first_starts(starts, len(targets))
+        references = np.broadcast_to(search.middle, (len(targets), self.model.nq)) if first is None else first
+        attempts = search.all_poses(targets, references, first)
+
+        def why(i: int) -> str:
+            return explain(search, self.rows, targets[i], attempts.q[i], attempts.error[i])
+
+        return IkBatch(attempts.q, attempts.is_done, attempts.iterations, attempts.error, why)
+
+    def error(self, q: npt.ArrayLike, X_WT: Pose) -> Array:
+        """Error of the selected rows at joint positions, desired minus actual, shape (m,) [m, rad].
+
+        Parameters
+        ----------
+        q : array_like, shape (nq,)
+            Joint positions [rad or m].
+        X_WT : Pose
+            The pose, in the world.
+        """
+        X_WE, J = self.model.pose(q, self.frame), self.model.jacobian(q, self.frame)
+        return task_error(X_WE, X_WT, J, self.rows.numbers, self.rows.frame).e
+
+    def _first_starts(self, starts: npt.ArrayLike, n: int) -> Array:
+        array, allowed = np.asarray(starts, dtype=float), ((self.model.nq,), (n, self.model.nq))
+        if array.shape not in allowed or not np.isfinite(array).all():
+            raise InputError(
+                f"starts have shape {array.shape}; allowed: finite numbers of shape {allowed[0]} or {allowed[1]}"
+            )
+        return np.broadcast_to(array, allowed[1])
+
+    def _refuse(self, X_WT: Pose, start: npt.ArrayLike | None) -> None:
+        """Raise an InputError where a pose or a start is none."""
+        target_rows([X_WT])
+        if start is not None:
+            self.model.in_joint_order(self.model.joint_names, np.atleast_1d(np.asarray(start, dtype=float)), "start")
+
+
+def target_rows(poses: Sequence[Pose] | Array) -> Array:
+    """The numbers of poses, R_WT and p_WT of each, shape (N, 12), after checking that they are poses.
+
+    Parameters
+    ----------
+    poses : sequence of Pose, or ndarray, shape (N, 4, 4)
+
+    Raises
+    ------
+    InputError
+        When one has another shape, a number that is not finite, or no rotation.
+    """
+    n = len(poses)
+    try:
+        if isinstance(poses, np.ndarray):
+            R, p = poses[:, :3, :3].astype(float), poses[:, :3, 3].astype(float)
+        else:
+            R = np.array([X[0] for X in poses], dtype=float).reshape(n, 3, 3)
+            p = np.array([X[1] for X in poses], dtype=float).reshape(n, 3)
+    except (TypeError, ValueError, IndexError):
+        raise InputError("a target is no pose; allowed: Pose.at(position, quaternion), or an array (N, 4, 4)") from None
+    R = np.where(np.isfinite(R), R, 0.0)
+    deviation = np.abs(R @ R.transpose(0, 2, 1) - np.eye(3)).max(axis=(1, 2), initial=0.0)
+    is_right_handed = np.cross(R[:, 0], R[:, 1])[:, None] @ R[:, 2, :, None] > 0.0
+    is_pose = (deviation < ROTATION_TOLERANCE) & is_right_handed[:, 0, 0] & np.isfinite(p).all(axis=1)
+    if not is_pose.all():
+        i = int(np.argmin(is_pose))
+        raise InputError(f"pose {i} has R {R[i].tolist()}, p {p[i].tolist()}; allowed: a rotation and finite numbers")
+    return np.hstack([R.reshape(n, 9), p])
+
+
+def limits(model: RobotModel, q_min: npt.ArrayLike | None, q_max: npt.ArrayLike | None) -> tuple[Array, Array]:
+    """Limits of the joint positions, those of the model where None, after checking them.
+
+    Parameters
+    ----------
+    model : RobotModel
+    q_min, q_max : array_like, shape (nq,), or None
+        [rad or m]; infinite for none.
+    """
+    low, high = (np.array(own if x is None else x, dtype=float)
+                 for own, x in ((model.q_min, q_min), (model.q_max, q_max)))  # fmt: skip
+    for name, x in (("q_min", low), ("q_max", high)):
+        if x.shape != (model.nq,):
+            raise InputError(f"{name} has shape {x.shape}; allowed: ({model.nq},)")
+    if crossing := [name for name, a, b in zip(model.joint_names, low, high, strict=True) if not a <= b]:
+        raise InputError(f"limits of {', '.join(crossing)} cross: q_min {low.tolist()}, q_max {high.tolist()}")
+    return low, high
+
+
+def is_revolute(model: RobotModel) -> Array:
+    """Which coordinates turn joints, and turn them once for a turn; shape (nq,)."""
+    bodies = model.tree.bodies
+    return np.array(
+        [
+            all(not body.is_prismatic and body.ratio == 1 for body in bodies if body.coordinate == i)
+            for i in range(model.nq)
+        ]
+    )

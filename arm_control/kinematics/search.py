@@ -1,0 +1,221 @@
+"""Search for a pose from several starts: the repeated damped step, compiled and bound to its arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from arm_control.kinematics.damped_step import TURN, Task, into_limits, repeated_step
+from arm_control.kinematics.sobol import sobol_points
+from arm_control.maths.poses import Array
+from arm_control.model import RobotModel
+
+LIMIT = 20
+"""Largest number of steps from one start."""
+POLISH_LIMIT = 300
+"""Largest number of steps from the best result of all starts: towards a singular posture convergence is linear."""
+FEW = 16
+"""Number of poses from which on all starts of one pose are tried at once, instead of one start of all poses."""
+
+
+class Attempts(NamedTuple):
+    """The best attempt for each of N poses.
+
+    Attributes
+    ----------
+    q : ndarray, shape (N, n)
+        Joint positions [rad or m].
+    error : ndarray, shape (N, m)
+        Errors of the rows [m, rad].
+    is_done : ndarray of bool, shape (N,)
+        Whether they are within the tolerance.
+    iterations : ndarray of int, shape (N,)
+        Steps in all.
+    """
+
+    q: Array
+    error: Array
+    is_done: Array
+    iterations: Array
+
+
+class Search:
+    """Searches joint positions for poses of one task.
+
+    Parameters
+    ----------
+    model : RobotModel
+    task : Task
+    q_min, q_max : ndarray, shape (n,)
+        Limits [rad or m]; infinite for none.
+    tolerance : float
+        Largest error of a row [m, rad].
+    n_starts : int
+        Starts of a pose: the middle of the limits, or a posture, then points of Sobol's sequence.
+
+    Attributes
+    ----------
+    target : ndarray, shape (12,)
+        R_WT and p_WT of the pose that :meth:`first` is about.
+    reference : ndarray, shape (n,)
+        Joint positions that angles are turned near to [rad].
+    middle : ndarray, shape (n,)
+        Middle of the limits [rad or m].
+    """
+
+    def __init__(
+        self, model: RobotModel, task: Task, q_min: Array, q_max: Array, tolerance: float, n_starts: int
+    ) -> None:
+        self.model, self.task, self.n_starts = model, task, n_starts
+        self.q_min, self.q_max, self.tolerance = q_min, q_max, tolerance
+        low, high = _bounded(q_min, q_max, task.turning)
+        self.middle = (low + high) / 2.0
+        self.starts = np.ascontiguousarray((low + (high - low) * sobol_points(model.nq, n_starts)).T)
+        self._shared = {"q_min": q_min, "q_max": q_max, "tolerance": np.array([tolerance])}
+        self.target, self.reference = np.zeros(12), np.zeros(model.nq)
+        self._arrays = self._outputs(n_starts) | {
+            "q": self.starts.copy(),
+            "target": np.broadcast_to(self.target[:, None], (12, n_starts)),
+            "reference": np.broadcast_to(self.reference[:, None], (model.nq, n_starts)),
+        }
+        self.q, self.error, self.count = (self._arrays[name] for name in ("q", "error", "repetitions"))
+        self._tool: Array | None = None
+
+    def follow_tool(self) -> None:
+        """Compute with the tool that the model has now."""
+        if self._tool is self.model.tool:
+            return
+        self._tool = self.model.tool
+        has_tool = self.model.has_tool and self.task.frame is None
+        self._shared |= {"tool": self._tool}
+        repeat = repeated_step(self.model.tree, self.task, has_tool)
+        self._kernel = self.model.compile_law(repeat, self._samples())
+        self._call = self._kernel.bind({**self._arrays, **self._shared}, LIMIT, is_first_enough=True)
+
+    def first(self, start: Array | None) -> int:
+        """The first start that leads to ``target``; ``n_starts`` where none does.
+
+        The results are the columns of ``q`` and ``error``; ``count`` holds how often the step was repeated.
+
+        Parameters
+        ----------
+        start : array_like, shape (n,), or None
+            The first start; None: the middle of the limits.
+        """
+        self.q[...] = self.starts
+        if start is not None:
+            self.q[:, 0] = start
+        return int(self._call())
+
+    def all_poses(self, targets: Array, references: Array, starts: Array | None) -> Attempts:
+        """The best attempt for each pose: one start of all poses after the other.
+
+        Parameters
+        ----------
+        targets : ndarray, shape (N, 12)
+            R_WT and p_WT.
+        references : ndarray, shape (N, n)
+            Joint positions that angles are turned near to [rad].
+        starts : ndarray, shape (N, n), or None
+            The first starts; None: the middle of the limits.
+        """
+        n, m = len(targets), len(self.task.rows)
+        best = Attempts(np.zeros((n, self.model.nq)), np.full((n, m), np.inf), np.zeros(n, bool), np.zeros(n, int))
+        left = np.arange(n)
+        for k in range(self.n_starts):
+            if len(left) <= FEW:
+                break
+            first = starts[left] if k == 0 and starts is not None else np.tile(self.starts[:, k], (len(left), 1))
+            _keep_better(best, left, self.run(targets[left], references[left], first, LIMIT))
+            left = left[~best.is_done[left]]
+        for i in left.tolist():
+            start = None if starts is None else starts[i]
+            _put(best, i, self.one_pose(targets[i], references[i], start))
+        return best
+
+    def one_pose(self, target: Array, reference: Array, start: Array | None) -> Attempts:
+        """The best attempt for one pose, from all starts.
+
+        Parameters
+        ----------
+        target : ndarray, shape (12,)
+            R_WT and p_WT.
+        reference : ndarray, shape (n,)
+            Joint positions that angles are turned near to [rad].
+        start : ndarray, shape (n,), or None
+            The first start; None: the middle of the limits.
+        """
+        self.target[:], self.reference[:] = target, reference
+        first = self.first(start)
+        n_tried = min(first + 1, self.n_starts)
+        is_done = np.array([first < self.n_starts])
+        best = first if is_done[0] else int(np.argmin(np.square(self.error).sum(axis=0)))
+        iterations = self.count[0, :n_tried].sum(dtype=int, keepdims=True) - is_done
+        attempts = Attempts(self.q[:, [best]].T, self.error[:, [best]].T.copy(), is_done, iterations)
+        return attempts if first < self.n_starts else self._polished(attempts, target, reference)
+
+    def _polished(self, attempts: Attempts, target: Array, reference: Array) -> Attempts:
+        """More steps from the best result of all starts."""
+        more = self.run(target[None], reference[None], attempts.q, POLISH_LIMIT)
+        q = np.array(into_limits(more.q[0], reference, self.q_min, self.q_max, self.task.turning), dtype=float)
+        return more._replace(q=q[None], iterations=attempts.iterations + more.iterations)
+
+    def run(self, targets: Array, references: Array, starts: Array, limit: int) -> Attempts:
+        """Repeat the step from one start for each pose.
+
+        Parameters
+        ----------
+        targets : ndarray, shape (N, 12)
+            R_WT and p_WT.
+        references, starts : ndarray, shape (N, n)
+            Joint positions [rad or m].
+        limit : int
+            Largest number of steps.
+        """
+        arrays: Mapping[str, Array] = self._outputs(len(targets)) | {
+            "q": np.array(starts.T, order="C"),
+            "target": targets.T,
+            "reference": references.T,
+        }
+        self._kernel.bind({**arrays, **self._shared}, limit)()
+        is_done = arrays["more"][0] <= 0.0
+        iterations = arrays["repetitions"][0].astype(int) - is_done
+        return Attempts(arrays["q"].T, arrays["error"].T, is_done, iterations)
+
+    def _outputs(self, n: int) -> dict[str, Array]:
+        """Memory for the results of n cases."""
+        sizes = {"error": len(self.task.rows), "more": 1, "repetitions": 1}
+        return {name: np.zeros((size, n)) for name, size in sizes.items()}
+
+    def _samples(self) -> dict[str, Array]:
+        """Cases to compare a new kernel on: poses near the arm's, and far from them."""
+        q = self.starts[:, :9]
+        states = np.clip(q + np.linspace(0.0, 1.0, q.shape[1]), -4.0, 4.0)
+        poses = [self.model.pose(x) for x in states.T]
+        target = np.array([[*X.R.ravel(), *X.p] for X in poses]).T
+        return {"q": q, "target": target, "reference": np.zeros_like(q), **self._shared}
+
+
+def _keep_better(best: Attempts, left: Array, new: Attempts) -> None:
+    """Take over the results that are done, or nearer than those before, of the poses ``left``."""
+    is_better = np.square(new.error).sum(axis=1) < np.square(best.error[left]).sum(axis=1)
+    is_better |= new.is_done
+    for kept, values in zip(best[:3], new[:3], strict=True):
+        kept[left[is_better]] = values[is_better]
+    best.iterations[left] += new.iterations
+
+
+def _put(best: Attempts, i: int, one: Attempts) -> None:
+    for kept, values in zip(best, one, strict=True):
+        kept[i] = values[0]
+
+
+def _bounded(q_min: Array, q_max: Array, turning: tuple[bool, ...]) -> tuple[Array, Array]:
+    """Limits between which starts are: a turn is enough for a joint that can turn."""
+    is_range = np.isfinite(q_min) & np.isfinite(q_max)
+    middle = np.where(is_range, (np.where(is_range, q_min, 0.0) + np.where(is_range, q_max, 0.0)) / 2.0, 0.0)
+    middle = np.clip(middle, q_min, q_max)
+    low, high = np.maximum(q_min, middle - TURN), np.minimum(q_max, middle + TURN)
+    return np.where(turning, middle - TURN / 2, low), np.where(turning, middle + TURN / 2, high)
