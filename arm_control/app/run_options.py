@@ -10,7 +10,7 @@ from typing import Any
 
 from arm_control.core.files import file_parameters, require_writable_folder
 from arm_control.core.parameters import Parameters
-from arm_control.exceptions import InputError
+from arm_control.exceptions import ArmControlError, InputError
 from arm_control.simulation.scenario import Scenario, check_parameter_file
 
 
@@ -100,6 +100,11 @@ class RunOptions:
             friction=self.friction,
             plant=file_parameters(self.params_file, "simulator"),
         )
+        if not scenario.controller:
+            raise ArmControlError(
+                f"{scenario.name} has no controller: `arm_control simulate {self.scenario}` simulates it; for a"
+                f" controller of yours, ros2 launch arm_control scenario.launch.py scenario:={self.scenario}"
+            )
         if self.params_file:
             check_parameter_file(self.params_file, scenario.nodes, self.namespace)
         if self.bag:

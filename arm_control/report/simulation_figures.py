@@ -17,6 +17,7 @@ from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.motion.target_files import Motion, TargetList
 from arm_control.report.figures import linear_angular_norms, straightness, text_table, torque_shares
+from arm_control.simulation.free_motion import FreeTrace
 from arm_control.simulation.recording import Trace
 
 Figures = dict[str, float]
@@ -57,6 +58,10 @@ MEANING = {
         f" {SETTLED:g} s after its begin on",
     ),
     "largest_force": ("N", "largest force on solid obstacles"),
+    "energy_change": ("J", "energy at the end of a motion without a controller, less that at its start"),
+    "largest_energy_change": ("J", "largest difference of the energy from that at the start"),
+    "kinetic_energy": ("J", "kinetic energy at the end"),
+    "overshoot": ("rad", "how far a joint went beyond an end stop"),
     "diverged": ("", "whether the simulation ended in absurd numbers"),
 }
 """Unit and definition of each figure. Yes is 1, no is 0; NaN where a figure has no meaning."""
@@ -108,6 +113,19 @@ def figures_of(trace: Trace, model: RobotModel, targets: TargetList | None, moti
     elif motion is not None:
         figures["reached"] = float(bool(_within_tolerances(trace, motion)[-1]))
     return figures
+
+
+def figures_of_free_motion(trace: FreeTrace) -> Figures:
+    """Compute the figures of an arm that moves without a controller, by the names of :data:`MEANING`."""
+    return dict.fromkeys(MEANING, float("nan")) | {
+        "energy_change": float(trace.energy_change[-1]),
+        "largest_energy_change": float(np.abs(trace.energy_change).max()),
+        "kinetic_energy": float(trace.kinetic[-1]),
+        "excursion": float(np.abs(trace.q - trace.q[0]).max()),
+        "last_excursion": float(np.abs(trace.q[-1] - trace.q[0]).max()),
+        "overshoot": float(trace.beyond.max()) if trace.has_stops else float("nan"),
+        "diverged": float(bool(trace.end_reason)),
+    }
 
 
 def failures(figures: Figures, required: Mapping[str, Any], where: str = "checks") -> list[str]:

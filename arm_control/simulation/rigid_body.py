@@ -25,8 +25,9 @@ PREFIX = "rigid_body."
 """Beginning of the parameters' names in a scenario and in ROS."""
 FAR = 1e9
 """What stands for a limit that is infinite; states beyond it are a divergence."""
-N_POSTURES = 200
-"""Random postures, beside the initial one, in which the damping of explicit schemes is checked."""
+N_POSTURES, N_POSITIONS, N_SWEEPS = 200, 33, 3
+"""Search for the posture in which explicit damping is worst: random postures, then positions of one joint after the
+other, so many times."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +38,19 @@ class RigidBodyParameters(Parameters):
     joint_damping: tuple[float, ...] = parameter(
         (), "viscous damping of each joint, beside the parameter damping", unit="N m s/rad", lower=0.0
     )
-    stop_stiffness: float = parameter(0.0, "stiffness of the end stops; 0: no end stops", unit="N m/rad", lower=0.0)
-    stop_damping: float = parameter(0.0, "damping of a joint beyond its end stop", unit="N m s/rad", lower=0.0)
+    stop_stiffness: tuple[float, ...] = parameter(
+        (), "stiffness of the end stops, one for all joints or one for each; 0: none", unit="N m/rad", lower=0.0
+    )
+    stop_damping: tuple[float, ...] = parameter(
+        (), "damping of a joint beyond its end stop, likewise", unit="N m s/rad", lower=0.0
+    )
     stop_lower: tuple[float, ...] = parameter((), "lower end stop of each joint; empty: its limits", unit="rad")
     stop_upper: tuple[float, ...] = parameter((), "upper end stop of each joint; empty: its limits", unit="rad")
+
+    @property
+    def has_stops(self) -> bool:
+        """Whether a joint has end stops."""
+        return any(self.stop_stiffness)
 
 
 class RigidBodySimulator:
@@ -104,10 +114,10 @@ class RigidBodySimulator:
             "load": np.zeros(model.nv),
             "tau_max": np.minimum(model.tau_max, FAR),
             "b": damping + _per_joint(model, p.joint_damping, "joint_damping", 0.0),
-            **(_stops(model, p) if p.stop_stiffness else {}),
+            **(_stops(model, p) if p.has_stops else {}),
             **({} if friction is None else {"c": np.array(friction, dtype=float)}),
         }
-        self._law = StepLaw(model.tree, p.scheme, p.stop_stiffness > 0.0, friction is not None)
+        self._law = StepLaw(model.tree, p.scheme, p.has_stops, friction is not None)
         self._refuse_unstable_damping(p.scheme)
         self._x, self._f = np.zeros(2 * model.nv), np.zeros(model.nv)
         self._compile()
@@ -255,29 +265,57 @@ def largest_decay(model: RobotModel, q: Array, b: Array) -> float:
     model : RobotModel
         The arm.
     q : ndarray, shape (nq,)
-        A posture that counts beside random ones within the limits [rad or m].
+        A posture that counts in any case, beside those within the limits that a search finds [rad or m].
     b : ndarray, shape (k, nv)
         Damping of the joints, in k cases [N m s/rad].
     """
+    M_inv, roots = model.batch("M_inv"), np.sqrt(b)
+
+    def rates(postures: Array) -> Array:
+        """The largest rate in each posture, over the cases."""
+        scaled = roots[:, None, :, None] * M_inv(postures)["M_inv"] * roots[:, None, None, :]
+        return np.linalg.eigvalsh(scaled)[..., -1].max(axis=0)  # the eigenvalues of M^-1 B, of a symmetric matrix
+
     low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
     postures = np.vstack([q, np.random.default_rng(0).uniform(low, high, (N_POSTURES, model.nq))])
-    M_inv = model.batch("M_inv")(postures)["M_inv"]
-    roots = np.sqrt(b)
-    scaled = roots[:, None, :, None] * M_inv * roots[:, None, None, :]  # as many eigenvalues as M^-1 B, symmetric
-    return float(np.linalg.eigvalsh(scaled).max())
+    worst = postures[np.argmax(rates(postures))]
+    for joint in [*range(model.nq)] * N_SWEEPS:
+        others = np.tile(worst, (N_POSITIONS + 1, 1))
+        others[1:, joint] = np.linspace(low[joint], high[joint], N_POSITIONS)
+        worst = others[np.argmax(rates(others))]
+    return float(rates(worst[None])[0])
+
+
+def end_stops(model: RobotModel, p: RigidBodyParameters) -> tuple[Array, Array]:
+    """Return the lower and the upper end stops of the joints, shape (nq,) each [rad or m].
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    p : RigidBodyParameters
+        Its stops; without lists they are the joints' limits.
+
+    Raises
+    ------
+    ParameterError
+        When a list does not suit the arm, or stops cross.
+    """
+    lower = _per_joint(model, p.stop_lower, "stop_lower", model.q_min)
+    upper = _per_joint(model, p.stop_upper, "stop_upper", model.q_max)
+    if not (lower < upper).all():
+        raise ParameterError(
+            f"{PREFIX}stop_lower = {lower.tolist()} must be below {PREFIX}stop_upper = {upper.tolist()}"
+        )
+    return lower, upper
 
 
 def _stops(model: RobotModel, p: RigidBodyParameters) -> Mapping[str, Array]:
     """Ranges, stiffness and damping of the end stops."""
-    ends = {
-        "q_min": _per_joint(model, p.stop_lower, "stop_lower", model.q_min),
-        "q_max": _per_joint(model, p.stop_upper, "stop_upper", model.q_max),
-    }
-    if not (ends["q_min"] < ends["q_max"]).all():
-        lower, upper = (values.tolist() for values in ends.values())
-        raise ParameterError(f"{PREFIX}stop_lower = {lower} must be below {PREFIX}stop_upper = {upper}")
-    ends = {name: np.clip(values, -FAR, FAR) for name, values in ends.items()}
-    return {**ends, "K": np.full(model.nv, p.stop_stiffness), "D": np.full(model.nv, p.stop_damping)}
+    lower, upper = (np.clip(ends, -FAR, FAR) for ends in end_stops(model, p))
+    K = _per_joint(model, p.stop_stiffness, "stop_stiffness", 0.0)
+    D = np.where(K > 0.0, _per_joint(model, p.stop_damping, "stop_damping", 0.0), 0.0)
+    return {"q_min": lower, "q_max": upper, "K": K, "D": D}
 
 
 def _per_joint(model: RobotModel, values: Sequence[float], name: str, default: Any) -> Array:

@@ -24,7 +24,7 @@ CONTENTS = {
         *("osc", "avoidance", "joint", "ilqr", "gate", "faults"),
         *("disturbance", "contact", "identification", "tuning"),
     ),
-    "Runs": ("scenarios", "viewer", "rviz", "coppeliasim", "bags"),
+    "Runs": ("scenarios", "rigid_body", "viewer", "rviz", "coppeliasim", "bags"),
     "Reference": ("api", "topics", "parameters", "model", "model_speed", "architecture", "contributing", "changes"),
 }
 API = {
@@ -40,6 +40,7 @@ API = {
     ),
     "arm_control.control.effort_gate": ("EffortGate", "GateParameters"),
     "arm_control.simulation.mujoco_simulator": ("MujocoSimulator",),
+    "arm_control.simulation.rigid_body": ("RigidBodySimulator",),
     "arm_control.simulation.scenario": ("Scenario",),
     "arm_control.simulation.offline": ("Simulation",),
     "arm_control.exceptions": ("ArmControlError", "ModelError", "InputError", "ParameterError"),

@@ -75,6 +75,8 @@ REFUSED = {
     ("check", "ur55"): "no robot 'ur55'; did you mean 'ur5'? there are: ",
     ("simulate", "my/planar2_reach"): "there is no file my/planar2_reach that ends in .yaml",
     ("simulate", "planar2_raech"): "no 'planar2_raech' in config/scenarios; did you mean 'planar2_reach'? there are: ",
+    ("simulate", "ur4_damped", "--bag", "b"): "ur4_damped has no controller: nothing is commanded, so there is no bag",
+    ("run", "ur4_damped"): "ur4_damped has no controller: `arm_control simulate ur4_damped` simulates it; for a",
     ("simulate", "xyzzy"): "no 'xyzzy' in config/scenarios; there are: ",
 }
 

@@ -15,12 +15,15 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from arm_control.report.simulation_figures import Figures, failures, figures_of
+from arm_control.report.simulation_figures import Figures, failures, figures_of, figures_of_free_motion
+from arm_control.simulation.free_motion import FreeMotion
 from arm_control.simulation.offline import Simulation
 from arm_control.simulation.scenario import Scenario, scenario_names
 
 PAGE = Path(__file__).parents[2] / "docs" / "scenarios.md"
-CASES = [(name, variant) for name in scenario_names() for variant in Scenario.load(name).variants or ("",)]
+ALL = [(name, variant) for name in scenario_names() for variant in Scenario.load(name).variants or ("",)]
+CASES = [(name, variant) for name, variant in ALL if Scenario.load(name).controller]
+FREE = [case for case in ALL if case not in CASES]
 GALLERY = PAGE.parent / "pictures" / "scenarios"
 BEGIN, END = "<!-- figures: begin -->\n", "<!-- figures: end -->\n"
 COLUMNS = ("reached", "slowest [s]", "error [mm]", "off the line [%]", "torque", "asked", "clearance [mm]")
@@ -102,6 +105,13 @@ def test_every_scenario_keeps_its_checks(name: str, variant: str):
     figures, _, trouble = run(name, variant)
     assert failures(figures, Scenario.load(name).required(variant)) == []
     assert not trouble
+
+
+@pytest.mark.parametrize(("name", "variant"), on_their_own(FREE))
+def test_a_scenario_without_a_controller_keeps_its_checks(name: str, variant: str):
+    trace = FreeMotion(Scenario.load(name), variant).run()
+    assert failures(figures_of_free_motion(trace), Scenario.load(name).required(variant)) == []
+    assert not trace.end_reason
 
 
 @pytest.mark.parametrize("name", sorted(set(scenario_names()) - {"ur5_osc"}))

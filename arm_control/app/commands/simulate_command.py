@@ -15,6 +15,9 @@ from arm_control.model.urdf.xml import printable
 from arm_control.simulation.scenario import Scenario
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from arm_control.simulation.free_motion import FreeTrace
     from arm_control.simulation.offline import Simulation
     from arm_control.simulation.recording import Trace
 
@@ -56,6 +59,8 @@ def _simulate(options: argparse.Namespace) -> int:
 
 def _compare(scenario: Scenario, options: argparse.Namespace) -> int:
     """Simulate and compare the variants; return the exit status."""
+    if not scenario.controller:
+        return _compare_free_motion(scenario, options)
     from arm_control.report.simulation_figures import failures, figures_of, table
     from arm_control.simulation.offline import Simulation
 
@@ -74,6 +79,37 @@ def _compare(scenario: Scenario, options: argparse.Namespace) -> int:
         print(printable(f"warning: {warning}"))
     if options.report:
         _draw_comparison(scenario, traces, simulation, options.report)
+    return _verdict(failed)
+
+
+def _compare_free_motion(scenario: Scenario, options: argparse.Namespace) -> int:
+    """The same for a scenario without a controller."""
+    from arm_control.report.simulation_figures import failures, figures_of_free_motion, table
+    from arm_control.simulation.free_motion import FreeMotion
+
+    if options.bag:
+        raise ArmControlError(f"{scenario.name} has no controller: nothing is commanded, so there is no bag")
+    variants = options.variant or tuple(scenario.variants) or ("",)
+    _check_outputs(options, scenario, variants)
+    traces, figures, failed = {}, {}, []
+    for name in variants:
+        motion = FreeMotion(scenario, name)
+        trace = traces[name] = motion.run(options.duration, f"{scenario.name} {name}".strip())
+        figures[name] = figures_of_free_motion(trace)
+        failed += [f"{name}: {text}".lstrip(": ") for text in failures(figures[name], scenario.required(name))]
+        failed += [trace.end_reason] if trace.end_reason else []
+    print(f"{scenario.description}\n\n{table(figures)}\n")
+    if options.report:
+        from arm_control.report.pictures.energy import draw_energy
+
+        path = _save_records(scenario, traces, options.report)
+        draw_energy(path, scenario, traces, motion.model.joint_names)
+        print(f"wrote {path}")
+    return _verdict(failed)
+
+
+def _verdict(failed: list[str]) -> int:
+    """Print which checks failed; return the exit status."""
     print("\n".join(f"MISS  {text}" for text in failed) or "every check holds")
     return 1 if failed else 0
 
@@ -108,9 +144,14 @@ def _draw_comparison(scenario: Scenario, traces: dict[str, Trace], simulation: S
     """Write the record of each variant and the picture of all."""
     from arm_control.report.pictures.comparison import draw_comparison
 
+    path = _save_records(scenario, traces, folder)
+    draw_comparison(path, scenario, traces, simulation.model)
+    print(f"wrote {path}")
+
+
+def _save_records(scenario: Scenario, traces: Mapping[str, Trace | FreeTrace], folder: str) -> Path:
+    """Write the record of each variant; return the path of the picture."""
     Path(folder).mkdir(parents=True, exist_ok=True)
     for name, trace in traces.items():
         trace.save(str(Path(folder) / f"{'_'.join(filter(None, [scenario.name, name]))}.npz"))
-    path = Path(folder) / f"{scenario.name}.png"
-    draw_comparison(path, scenario, traces, simulation.model)
-    print(f"wrote {path}")
+    return Path(folder) / f"{scenario.name}.png"
