@@ -1,0 +1,168 @@
+"""Time scaling: closed forms, limits between the points of the grid, and no motion that could be faster."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from problems import planar
+
+from arm_control import RobotModel
+from arm_control.exceptions import InputError
+from arm_control.maths.poses import Array
+from arm_control.motion.joint_path import spline_path
+from arm_control.motion.joint_trajectory import JointTrajectory, powers
+from arm_control.planning import path_limits
+from arm_control.planning.time_scaling import FREE, PathLimits, ScaledMotion, TimeScaler
+
+FINE = np.linspace(0.0, 1.0, 22)
+WILD = [[0.2, 0.5], [1.0, -0.6], [0.1, -1.2], [-1.0, 0.4], [0.3, 1.5]]
+
+
+@cache
+def scaler(n: int = 60, **changes: float) -> TimeScaler:
+    """Of the planar arm of two joints, with limits of which each one counts somewhere on the path."""
+    model = planar(2)
+    limits = PathLimits(np.full(2, 2.0), np.array([60.0, 25.0]), np.full(2, 6.0), 1.2)
+    return TimeScaler(model, replace(limits, **{name: np.full(2, value) for name, value in changes.items()}), n)
+
+
+def shares(model: RobotModel, motion: ScaledMotion, limits: PathLimits) -> Array:
+    """Speed, acceleration, torque, tip speed over their limits at 20 places between grid points, shape (n, 4)."""
+    path, s, x = motion.path, motion.s, motion.x
+    piece = np.clip(np.searchsorted(path.knots, 0.5 * (s[:-1] + s[1:]), side="right") - 1, 0, len(path.pieces) - 1)
+    rows = []
+    for i, k in enumerate(piece):
+        q, dq, ddq = powers(s[i] + FINE * (s[i + 1] - s[i]) - path.knots[k]) @ path.pieces[k]
+        x_t = np.maximum(x[i] + FINE * (x[i + 1] - x[i]), 0.0)
+        v, a = dq * np.sqrt(x_t)[:, None], dq * motion.u[i] + ddq * x_t[:, None]
+        tau = np.array([model.inverse_dynamics(*row) for row in zip(q, v, a, strict=True)])
+        tip = [np.linalg.norm(model.jacobian(q_t)[:3] @ v_t) for q_t, v_t in zip(q, v, strict=True)]
+        parts = np.abs(v) / limits.v_max, np.abs(a) / limits.a_max, np.abs(tau) / limits.tau_max
+        rows.append([*(part.max() for part in parts), max(tip) / limits.tip_speed])
+    return np.array(rows)
+
+
+def test_a_straight_path_takes_the_time_of_a_trapezoid():
+    path = spline_path([[0.0, 0.5], [1.5, 1.25]])
+    limits = PathLimits(np.full(2, 1.0), np.full(2, FREE), np.full(2, 4.0))
+    motion = TimeScaler(planar(2), limits, 200).fastest(path)
+    assert motion.duration == pytest.approx(1.5 / 1.0 + 1.0 / 4.0, rel=1e-4)
+    faster = TimeScaler(planar(2), replace(limits, v_max=np.full(2, FREE)), 200).fastest(path)
+    assert faster.duration == pytest.approx(2.0 * np.sqrt(1.5 / 4.0), rel=1e-6)
+
+
+@pytest.mark.parametrize("n", [20, 60, 300])
+def test_limits_hold_between_the_points_and_one_of_them_is_used(n: int):
+    scaling = scaler(n)
+    motion = scaling.fastest(spline_path(WILD))
+    found = shares(planar(2), motion, scaling._limits)
+    assert found.max() <= 1.0
+    largest = found.max(axis=0)
+    assert (largest > 0.9).sum() >= 3, "limits that count"
+    assert np.median(found.max(axis=1)) > 1.0 - 6.0 / n, "as fast as they allow"
+
+
+def test_without_the_bends_the_limits_do_not_hold(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(path_limits, "BEND", 0.0)
+    model = planar(2)
+    scaling = TimeScaler(RobotModel.from_urdf(model.urdf.text, backend="python"), scaler()._limits, 20)
+    assert not scaling.is_compiled
+    motion = scaling.fastest(spline_path(WILD))
+    assert shares(model, motion, scaling._limits).max() > 1.001
+
+
+def test_more_points_give_no_other_motion():
+    durations = [scaler(n).fastest(spline_path(WILD)).duration for n in (60, 300)]
+    assert durations[0] == pytest.approx(durations[1], rel=0.03)
+    assert durations[0] > durations[1], "bends cost time"
+
+
+@pytest.mark.campaign
+def test_a_real_arm_keeps_its_torque_limits(ur5: RobotModel):
+    points = np.array([0.0, -1.4, 1.9, -2.07, -1.57, 0.0]) + np.random.default_rng(5).uniform(-0.5, 0.5, (4, 6))
+    limits = PathLimits.of(ur5, a_max=40.0, share=0.5)
+    motion = TimeScaler(ur5, limits, 100).fastest(spline_path(points))
+    found = shares(ur5, motion, limits).max(axis=0)
+    assert found.max() <= 1.0
+    assert found[2] > 0.98
+
+
+def test_samples_are_one_motion():
+    motion = scaler().fastest(spline_path(WILD))
+    h = 1e-5
+    for t in np.linspace(0.05, motion.duration - 0.05, 37):
+        before, now, after = (motion.sample(t + shift) for shift in (-h, 0.0, h))
+        np.testing.assert_allclose((after.q_des - before.q_des) / (2 * h), now.v_des, atol=1e-3)
+        np.testing.assert_allclose(now.v_des, 0.5 * (before.v_des + after.v_des), atol=1e-3)
+    start, end = motion.sample(0.0), motion.sample(motion.duration + 1.0)
+    np.testing.assert_allclose(start.q_des, WILD[0], atol=1e-12)
+    np.testing.assert_allclose(end.q_des, WILD[-1], atol=1e-12)
+    assert not start.v_des.any()
+    assert not end.v_des.any()
+    assert not motion.sample(-1.0).a_des.any()
+    assert not end.a_des.any()
+
+
+def test_a_spline_passes_its_points_without_a_step():
+    path = spline_path(WILD)
+    for knot, point in zip(path.knots, WILD, strict=True):
+        np.testing.assert_allclose(path.sample(knot).q_des, point, atol=1e-12)
+    for knot in path.knots[1:-1]:
+        before, after = path.sample(knot - 1e-9), path.sample(knot)
+        np.testing.assert_allclose(before.v_des, after.v_des, atol=1e-6)
+        np.testing.assert_allclose(before.a_des, after.a_des, atol=1e-6)
+
+
+def corner() -> JointTrajectory:
+    pieces = np.zeros((2, 6, 2))
+    pieces[:, 1] = [1.0, 0.0], [0.0, 1.0]
+    pieces[1, 0] = [1.0, 0.0]
+    return JointTrajectory(np.array([0.0, 1.0, 2.0]), pieces)
+
+
+def still() -> JointTrajectory:
+    pieces = np.zeros((1, 6, 2))
+    pieces[0, 2] = 1.0
+    return JointTrajectory(np.array([0.0, 1.0]), pieces)
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        (corner(), "the path has a corner at s = 1: a motion along it would have to stop there"),
+        (still(), "the path stands still at s = 0"),
+        (spline_path(np.eye(3)), "a path of 3 joints; the arm has 2"),
+    ],
+)
+def test_paths_that_no_motion_follows_are_refused(path: JointTrajectory, message: str):
+    with pytest.raises(InputError, match=message):
+        scaler().fastest(path)
+
+
+def test_an_arm_too_weak_for_its_weight_is_told_where():
+    heavy = RobotModel.from_urdf(planar(3).urdf.text, backend="python")
+    limits = PathLimits(np.full(3, 1.0), np.full(3, 1.0), np.full(3, 1.0))
+    with pytest.raises(InputError, match=r"cannot stand still at s = .* holds a weight of .* allowed are 1,"):
+        TimeScaler(heavy, limits, 5).fastest(spline_path([[0.0, 0.1, 0.0], [0.5, 0.3, 0.2]]))
+
+
+@pytest.mark.parametrize(
+    ("points", "message"),
+    [
+        ([[0.0, 0.0]], r"points of shape \(1, 2\)"),
+        ([[0.0, np.nan], [1.0, 1.0]], "finite numbers"),
+        ([[0.0, 0.0], [0.0, 0.0]], "points 0 and 1 are one"),
+    ],
+)
+def test_points_that_make_no_path_are_refused(points: list[list[float]], message: str):
+    with pytest.raises(InputError, match=message):
+        spline_path(points)
+
+
+@pytest.mark.parametrize("changes", [{"v_max": 0.0}, {"tau_max": -1.0}, {"a_max": np.nan}])
+def test_limits_that_are_none_are_refused(changes: dict[str, float]):
+    with pytest.raises(InputError, match="positive numbers are needed"):
+        scaler(60, **changes)
