@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from arm_control import RobotModel, urdf_path
@@ -26,9 +28,9 @@ CAR_LIMITS = np.array([0.5, 2.0])
 UR5_HOME = np.array([0.0, -1.2, 1.2, -1.0, -1.57, 0.0])
 
 
-def car_step(x: Array, u: Array) -> Array:
+def car_step(x: Array, u: Array, h: float = 0.03) -> Array:
     """A car with its axles d apart: x is (x, y, heading, speed), u the angle of its front wheels and acceleration."""
-    d, h = 2.0, 0.03
+    d = 2.0
     heading, speed, wheel = x[..., 2], x[..., 3], u[..., 0]
     f = h * speed  # what a front wheel rolls
     b = d + f * np.cos(wheel) - np.sqrt(d * d - (f * np.sin(wheel)) ** 2)  # a rear wheel
@@ -36,15 +38,15 @@ def car_step(x: Array, u: Array) -> Array:
     return x + np.stack([b * np.cos(heading), b * np.sin(heading), turn, h * u[..., 1]], axis=-1)
 
 
-def car(second_order: bool = False) -> tuple[UserDynamics, Costs]:
-    """Park at the origin, heading along x."""
+def car(second_order: bool = False, period: float = 0.03) -> tuple[UserDynamics, Costs]:
+    """Park at the origin, heading along x; a step takes so long [s]."""
     final = [
         Term(StateError([0.0] * 4), terminal=c, scale=np.eye(4)[i], form=SmoothAbs(p))
         for i, (c, p) in enumerate(zip((0.1, 0.1, 1.0, 0.3), (0.01, 0.01, 0.01, 1.0), strict=True))
     ]
     control = Term(ControlError([0.0, 0.0]), running=2e-2, scale=[1.0, 0.01])  # 1e-2 u^2, not half of it
     running = Term(StateError([0.0, 0.0]), running=1e-3, form=SmoothAbs(0.1))
-    return UserDynamics(car_step, 4, 2, second_order=second_order), Costs(control, *final, running)
+    return UserDynamics(partial(car_step, h=period), 4, 2, second_order=second_order), Costs(control, *final, running)
 
 
 def random_linear(seed: int, n: int = 10, m: int = 2, h: float = 0.01) -> tuple[UserDynamics, Costs, Array, Array]:

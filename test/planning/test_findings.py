@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from PIL import Image
 
 ROOT = Path(__file__).parents[2]
@@ -28,6 +29,7 @@ def run(example, tmp_path_factory):
     """Figures, and the folder with the pictures."""
     folder = tmp_path_factory.mktemp("pictures") / "new"
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ConstrainedLayoutEngine, "execute", lambda *_: None)  # most of the time; nobody looks here
         patch.setattr(sys, "argv", ["ilqr_reaches", "--pictures", str(folder)])
         return example.main(), folder
 
