@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import rclpy
@@ -24,8 +26,12 @@ from arm_control.nodes.support.arm_node import ROS_OWN
 from arm_control.nodes.support.environment import check_environment
 from arm_control.nodes.support.sole_publisher import full_names
 
-DISCOVERY_ROUNDS = 10
-"""Discovery ends when two rounds find the same nodes, or after this many."""
+SETTLED = 0.5
+"""Discovery ends when every node has services, one of them is wanted, and nothing new appears for so long [s].
+
+So much on a machine with an idle core; one whose processes wait for each other needs more."""
+DISCOVERY_TIME = 20.0
+"""Longest discovery, while nodes appear [s]."""
 ANSWER_TIME = 10.0
 """Longest time for an answer [s]; a busy machine is slow."""
 GATE_PARAMETERS = ["rate_limit", "max_missed", "brake_damping"]
@@ -90,19 +96,28 @@ class CommandLineNode:
         namespace : str
             Only nodes in it; empty for all.
         seconds : float
-            Wall time for discovery [s]; longer while more nodes appear.
+            Wall time without a change after which there is none, or no more [s].
         awaited : str
             Full name of a node with which discovery ends at once; None for none.
         """
         prefix = f"/{namespace.strip('/')}/" if namespace.strip("/") else "/"
-        names: set[str] | None = None
-        for _ in range(DISCOVERY_ROUNDS):
-            names_before = names
-            self.spin_until(lambda: awaited in self.owners(service, service_type), seconds / 2.0)
-            names = self.owners(service, service_type)
-            if names == names_before or awaited in names:
+        graph, owners = self._graph(), self.owners(service, service_type)
+        settled = SETTLED * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))  # a busy machine is slow to answer
+        end = time.monotonic() + DISCOVERY_TIME
+        while awaited not in owners and time.monotonic() < end:
+            quiet_time = min(settled, seconds) if owners and _is_complete(*graph) else seconds
+            if not self.spin_until(partial(self._differs_from, graph), quiet_time):
                 break
-        return sorted(name for name in names or () if f"{name}/".startswith(prefix))
+            graph, owners = self._graph(), self.owners(service, service_type)
+        return sorted(name for name in owners if f"{name}/".startswith(prefix))
+
+    def _graph(self) -> tuple[list[str], list[str]]:
+        """Full names of the nodes and services, as far as they are known by now."""
+        nodes = [f"{namespace.rstrip('/')}/{name}" for name, namespace in self._node.get_node_names_and_namespaces()]
+        return sorted(nodes), sorted(name for name, _ in self._node.get_service_names_and_types())
+
+    def _differs_from(self, graph: tuple[list[str], list[str]]) -> bool:
+        return self._graph() != graph
 
     def owners(self, service: str, service_type: str) -> set[str]:
         """Full names of the nodes that offer a service, as far as they are known by now."""
@@ -201,6 +216,11 @@ class CommandLineNode:
         return condition()
 
 
+def _is_complete(nodes: Sequence[str], services: Sequence[str]) -> bool:
+    """Whether each node has a service: a node whose services are still to come is known by its name only."""
+    return all(any(service.startswith(f"{node}/") for service in services) for node in nodes)
+
+
 def published_already(topics: Sequence[str], seconds: float = 1.0) -> str:
     """Return which of some topics has a publisher, and which node that is; empty where none has.
 
@@ -228,7 +248,7 @@ def enable_gates(namespace: str = "", seconds: float = 4.0) -> list[tuple[str, b
     namespace : str
         Only gates in it; empty for all.
     seconds : float
-        Wall time for discovery [s]; longer while more nodes appear.
+        Wall time without a new node after which no gate is running [s].
 
     Returns
     -------
