@@ -116,7 +116,7 @@ def check_torque(
 
 
 test_every_torque_is_finite_within_limits_and_within_rate = ARMS(
-    settings(max_examples=300, derandomize=True, suppress_health_check=NO_CHECKS)(two_states(8)(check_torque))
+    settings(max_examples=200, derandomize=True, suppress_health_check=NO_CHECKS)(two_states(len(FORMS))(check_torque))
 )
 test_every_torque_is_finite_within_limits_and_within_rate_2500_times = pytest.mark.campaign(
     ARMS(settings(max_examples=2500, derandomize=True, suppress_health_check=NO_CHECKS)(two_states(25)(check_torque)))

@@ -93,18 +93,20 @@ class ForkServer:
         self._connection = connection
 
     @classmethod
-    def launch(cls, environment: dict[str, str]) -> ForkServer:
+    def launch(cls, environment: dict[str, str], *modules: str) -> ForkServer:
         """Start a server as a process that ends when this one does.
 
         Parameters
         ----------
         environment : dict of str to str
             Environment in which it imports; each process forked from it gets one of its own.
+        *modules : str
+            What it imports instead of everything.
         """
         _become_subreaper()
         ours, theirs = Pipe()
         subprocess.Popen(
-            [sys.executable, __file__, str(theirs.fileno())],
+            [sys.executable, __file__, str(theirs.fileno()), *modules],
             env={**environment, "OPENBLAS_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"},  # no threads of NumPy's, either
             stdin=subprocess.DEVNULL,
             pass_fds=[theirs.fileno()],
@@ -273,7 +275,7 @@ def main() -> None:
 
     sys.path[0] = ""  # as for ``python -m``
     modules = (module.name for module in pkgutil.walk_packages(nodes.__path__, f"{nodes.__name__}."))
-    for name in (*PRELOADED, *modules):
+    for name in sys.argv[2:] or (*PRELOADED, *modules):
         with suppress(ImportError):  # an extra
             importlib.import_module(name)
     _load_type_support()

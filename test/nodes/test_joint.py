@@ -224,7 +224,7 @@ def test_points_survive_the_way_through_a_message(ur5: RobotModel):
 
 @pytest.mark.parametrize(
     ("seconds", "news", "travel"),
-    [(1.5, "", 0.6), pytest.param(9.5, "trajectory reached", 1.7, marks=pytest.mark.campaign)],
+    [(0.8, "", 0.27), pytest.param(9.5, "trajectory reached", 1.7, marks=pytest.mark.campaign)],
 )
 def test_the_scenario_follows_its_trajectory(rig: Rig, ur5: RobotModel, seconds: float, news: str, travel: float):
     """From its beginning, or from end to end."""

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
+from fork_server import ForkServer
 from geometry_msgs.msg import PoseStamped, TwistStamped
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
 from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters, SetParameters
@@ -307,13 +308,15 @@ def test_a_signal_before_ros_listens_ends_the_node_too(rig):
 
 
 def test_every_executable_starts_as_a_module_of_its_own(rig):
-    """By a new interpreter, as ``ros2 run`` starts it; other tests fork theirs."""
+    """Forked from a process that has imported only what every node has; in other tests that process has everything."""
+    rig.server = ForkServer.launch(rig.environment(), f"{nodes.__name__}.support.arm_node")
     names = [module.name for module in pkgutil.iter_modules(nodes.__path__) if not module.ispkg]
     assert {"osc", "joint", "ilqr", "simulator", "gate"} <= set(names)
     for name in set(names) - {"compose"}:
         options = ["--ros-args", "-p", "no_such_parameter:=1"]
-        rig.run(name, "-m", f"{nodes.__name__}.{name}", *options, is_forked=False)
-    rig.run("compose", "-m", f"{nodes.__name__}.compose", "osc", *options, is_forked=False)
+        rig.run(name, "-m", f"{nodes.__name__}.{name}", *options)
+    rig.run("compose", "-m", f"{nodes.__name__}.compose", "osc", *options)
     for name in names:
         assert rig.wait(name) == 2, rig.log(name)
         assert "unknown no_such_parameter" in rig.log(name)
+    rig.server.close()

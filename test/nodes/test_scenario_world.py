@@ -193,13 +193,13 @@ def test_a_push_does_to_the_simulator_s_arm_what_it_does_in_a_simulation(rig: Ri
 def test_a_scenario_with_an_obstacle_does_as_nodes_what_it_does_in_a_simulation_that_tells_it(rig: Rig, name: str):
     """The obstacles are told ahead of their time, so it does not matter when the messages come."""
     record = rig.folder / "run.npz"
-    options = ["--variant", "with", "--duration", "0.6", "--headless", "--record", str(record)]
+    options = ["--variant", "with", "--duration", "0.4", "--headless", "--record", str(record)]
     command = ["-m", "arm_control.app.cli", "run", name, *options]
     assert rig.finish("run", *command) in (0, 1), rig.log("run")
     recorded, scenario = np.load(record), Scenario.load(name)
     simulation = Simulation(scenario, "with")
     with SimulatedBag(rig.folder / "bag", simulation, scenario, "with") as bag:
-        trace = simulation.run(0.6, recorder=bag)
+        trace = simulation.run(0.4, recorder=bag)
     assert trace.distance.min() < 0.1, "the arm has to give way"
-    np.testing.assert_allclose(recorded["q"][:600], trace.q, rtol=0, atol=1e-9)
-    np.testing.assert_allclose(recorded["tau"][:600], trace.tau, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(recorded["q"][:400], trace.q, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(recorded["tau"][:400], trace.tau, rtol=0, atol=1e-6)
