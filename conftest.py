@@ -5,12 +5,20 @@ import faulthandler
 import os
 import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import Iterator
 from importlib.util import find_spec
+from pathlib import Path
 
 import hypothesis
 import pytest
+
+if sys.dont_write_bytecode:  # compile for hundreds of processes once, but not beside the sources
+    sys.dont_write_bytecode = False
+    sys.pycache_prefix = str(Path(__file__).parent / ".pytest_cache" / "bytecode")
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
 
 HANG = 600.0
 """Time after which a test hangs [s]: its process prints the stacks of all threads and ends."""
