@@ -31,7 +31,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {}
 
 # Where a foreign library may be imported; numpy and the standard library may be everywhere.
 FOREIGN = {
-    "pinocchio": ("model.backends.pinocchio_backend",),
+    "pinocchio": ("model.backends.pinocchio_backend", "simulation.pinocchio_dynamics"),
     "coal": ("model.urdf.capsules", "viewer.arm_shapes"),
     "viser": ("viewer.server",),
     "msgspec": ("viewer.server",),
@@ -46,6 +46,7 @@ FOREIGN = {
     "zmq": ("simulation.coppeliasim.coppeliasim_client",),
     "mujoco": (
         *("simulation.mujoco_simulator", "simulation.mujoco_changes", "simulation.tip_contact"),
+        "simulation.mujoco_dynamics",
         "report.pictures.*",
     ),
     "matplotlib": ("report.pictures*",),

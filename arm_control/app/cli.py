@@ -10,6 +10,7 @@ from arm_control import __version__
 from arm_control.app.commands import (
     cache_command,
     check_command,
+    compare_command,
     completion_command,
     enable_command,
     excite_command,
@@ -45,6 +46,7 @@ COMMANDS = (
     identify_command,
     scenarios_command,
     check_command,
+    compare_command,
     enable_command,
     watch_command,
     faults_command,

@@ -7,12 +7,22 @@ import re
 
 from arm_control.exceptions import InputError
 
+MOST = 1_000_000
+"""Largest count that is taken."""
+
 
 def positive(text: str) -> float:
     """Read a positive, finite number; an argument type of argparse."""
     if not 0.0 < _number(text) < float("inf"):
         raise argparse.ArgumentTypeError(f"'{text}' is not a positive number")
     return _number(text)
+
+
+def count(text: str) -> int:
+    """Read a whole number from 1 to a million; an argument type of argparse."""
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= MOST):
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 1 to {MOST}")
+    return int(text)
 
 
 def not_negative(text: str) -> float:

@@ -1,0 +1,115 @@
+"""``arm_control compare``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from arm_control.app.commands.argument_types import count
+from arm_control.app.commands.robot_options import add_arm_options, add_xacro_options, arm_of, robot_of
+from arm_control.exceptions import ArmControlError
+from arm_control.model.arm_parameters import ArmParameters
+from arm_control.model.urdf.xml import printable
+
+if TYPE_CHECKING:
+    from arm_control.model import RobotModel
+    from arm_control.simulation.compared_dynamics import ComparedQuantity, Dynamics
+
+EXAMPLES = ("compare ur5", "compare my_arm.urdf --tip flange --json")
+"""For the help."""
+
+
+def add_command(commands: Any) -> None:
+    """Add the command to the subparsers of ``arm_control``."""
+    compare = commands.add_parser(
+        "compare", help="compare an arm's dynamics with Pinocchio's and MuJoCo's", description=_compare.__doc__
+    )
+    compare.add_argument("robot", metavar="ROBOT", help="a URDF or xacro file, or a name below urdf/")
+    add_arm_options(compare)
+    add_xacro_options(compare)
+    compare.add_argument("--states", type=count, default=100, metavar="N", help="number of random states; default: 100")
+    compare.add_argument("--seed", type=int, default=0, metavar="SEED", help="seed of the random states; default: 0")
+    compare.add_argument("--json", action="store_true", help="print JSON")
+    compare.set_defaults(command=_compare)
+
+
+def _compare(options: argparse.Namespace) -> int:
+    """Compare mass matrix, bias, gravity, Jacobian and forward dynamics with Pinocchio and MuJoCo: values and time.
+
+    Exit status: 0 when all agree, 1 when not.
+    """
+    from arm_control.model.urdf.description import read_description
+    from arm_control.simulation.compared_dynamics import compare_dynamics
+
+    description = read_description(robot_of(options, options.robot))
+    model = ArmParameters.from_mapping(arm_of(options)).model(description)
+    libraries, reasons = _libraries(model)
+    rows = compare_dynamics(model, libraries, options.states, options.seed)
+    print(_as_json(model, rows, reasons, options) if options.json else _as_text(model, rows, reasons, options))
+    return 0 if all(row.agrees for row in rows) else 1
+
+
+def _libraries(model: RobotModel) -> tuple[dict[str, Dynamics], dict[str, str]]:
+    """The libraries that are installed and take the arm, with their versions; and why another one is not there."""
+    libraries, reasons = {}, {}
+    for name, load in (("Pinocchio", _pinocchio), ("MuJoCo", _mujoco)):
+        try:
+            dynamics, version = load()
+            libraries[f"{name} {version}"] = dynamics(model)
+        except ArmControlError as error:
+            reasons[name] = str(error)
+    return libraries, reasons
+
+
+def _pinocchio() -> tuple[Callable[[RobotModel], Dynamics], str]:
+    from arm_control.simulation.pinocchio_dynamics import VERSION, pinocchio_dynamics
+
+    return pinocchio_dynamics, VERSION
+
+
+def _mujoco() -> tuple[Callable[[RobotModel], Dynamics], str]:
+    from arm_control.simulation.mujoco_dynamics import VERSION, mujoco_dynamics
+
+    return mujoco_dynamics, VERSION
+
+
+def _as_json(
+    model: RobotModel, rows: Sequence[ComparedQuantity], reasons: Mapping[str, str], options: argparse.Namespace
+) -> str:
+    from arm_control.simulation.compared_dynamics import QUANTITIES, TOLERANCE
+
+    quantities = {
+        row.name: {
+            "meaning": QUANTITIES[row.name][0],
+            "largest": row.largest,
+            "difference": row.differences,
+            "microseconds": {library: 1e6 * duration for library, duration in row.durations.items()},
+            "agrees": row.agrees,
+        }
+        for row in rows
+    }
+    about = {"robot": model.urdf.robot.name, "tip": model.tip, "joints": list(model.joint_names)}
+    how = {"states": options.states, "seed": options.seed, "tolerance": TOLERANCE, "left_out": dict(reasons)}
+    return json.dumps({**about, **how, "quantities": quantities}, indent=2)
+
+
+def _as_text(
+    model: RobotModel, rows: Sequence[ComparedQuantity], reasons: Mapping[str, str], options: argparse.Namespace
+) -> str:
+    from arm_control.report.figures import text_table
+    from arm_control.simulation.compared_dynamics import OURS, QUANTITIES
+
+    others = list(rows[0].differences)
+    values = [["largest difference", "unit", "largest entry", *others, "agree"]]
+    times = [["time of a call [us]", OURS, *others]]
+    for row in rows:
+        name, unit = f"{row.name}, {QUANTITIES[row.name][0]}", QUANTITIES[row.name][1]
+        differences = [f"{row.differences[library]:.1e}" for library in others]
+        values.append([name, unit, f"{row.largest:.4g}", *differences, "yes" if row.agrees else "no"])
+        times.append([name, *(f"{1e6 * row.durations[library]:.2f}" for library in (OURS, *others))])
+    title = f"{model.urdf.robot.name} to {model.tip}, {model.nv} joints, {options.states} states, seed {options.seed}"
+    left_out = [f"{library} is left out: {reason}" for library, reason in reasons.items()]
+    tables = [text_table(values, n_left=2), text_table(times)]
+    return "\n\n".join([printable(title), *tables, *map(printable, left_out)])

@@ -1,0 +1,107 @@
+"""``arm_control compare``: other libraries agree, one that does not is found, one that is not there is said."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from arm_control import RobotModel, urdf_path
+from arm_control.app.cli import main
+from arm_control.simulation import compared_dynamics
+from arm_control.simulation.compared_dynamics import QUANTITIES, compare_dynamics, own_dynamics, random_states
+
+LIBRARIES = ("pinocchio", "mujoco")
+
+
+@pytest.fixture(autouse=True)
+def _few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compared_dynamics, "N_ROUNDS", 1)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_library_agrees_on_an_arm_with_rotors_whose_world_is_tilted(library: str):
+    pytest.importorskip(library)
+    if library == "pinocchio":
+        from arm_control.simulation.pinocchio_dynamics import pinocchio_dynamics as dynamics
+    else:
+        from arm_control.simulation.mujoco_dynamics import mujoco_dynamics as dynamics
+    model = RobotModel.from_urdf(urdf_path("panda"), armature=[0.1 * (k + 1) for k in range(7)], gravity=(1.0, 2.0, -9))
+    rows = compare_dynamics(model, {library: dynamics(model)}, 5, seed=3)
+    assert [row.name for row in rows] == list(QUANTITIES)
+    for row in rows:
+        assert row.agrees
+        assert row.differences[library] <= 1e-9 * row.largest
+        assert set(row.durations) == {"arm_control", library}
+        assert min(row.durations.values()) > 0.0
+    assert rows[0].largest > 0.7  # with the rotors
+
+
+def test_a_difference_is_found_in_its_quantity_alone(ur5: RobotModel):
+    wrong = {**own_dynamics(ur5), "g": lambda q, v, tau: 1.0001 * ur5.gravity(q)}
+    rows = compare_dynamics(ur5, {"wrong": wrong}, 5)
+    assert [row.name for row in rows if not row.agrees] == ["g"]
+    (row,) = (row for row in rows if row.name == "g")
+    assert row.differences["wrong"] == pytest.approx(1e-4 * row.largest)
+
+
+def test_states_are_within_the_limits_and_come_from_their_seed(ur5: RobotModel):
+    states = random_states(ur5, 50, 1)
+    for x, y in zip(np.ravel(states), np.ravel(random_states(ur5, 50, 1)), strict=True):
+        assert x == y
+    assert not np.array_equal(states[0][0], random_states(ur5, 1, 2)[0][0])
+    q, v, tau = (np.array(column) for column in zip(*states, strict=True))
+    assert (q >= ur5.q_min).all()
+    assert (q <= ur5.q_max).all()
+    assert (np.abs(v) <= ur5.v_max).all()
+    assert (np.abs(tau).max(axis=0) > 0.9 * ur5.tau_max).all()
+
+
+def test_what_is_not_installed_is_said_and_the_rest_goes_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    for name in LIBRARIES:
+        monkeypatch.setitem(sys.modules, name, None)
+        for module in (f"{name}_dynamics", "mujoco_simulator"):
+            monkeypatch.delitem(sys.modules, f"arm_control.simulation.{module}", raising=False)
+    assert main(["compare", "planar2", "--states", "2"]) == 0
+    output = capsys.readouterr().out
+    assert "Pinocchio is left out: Pinocchio is not installed: " in output
+    assert "MuJoCo is left out: 'mujoco' is not installed: " in output
+    assert "[mujoco]" in output
+    assert output.split("time of a call [us]")[1].split("\n")[0].strip() == "arm_control"
+
+
+def test_json_has_values_times_and_reasons(capsys: pytest.CaptureFixture[str]):
+    pytest.importorskip("mujoco")
+    assert main(["compare", "planar2", "--states", "3", "--seed", "5", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert (result["robot"], result["tip"], result["states"], result["seed"]) == ("planar2", "ee_link", 3, 5)
+    assert list(result["quantities"]) == list(QUANTITIES)
+    a = result["quantities"]["a"]
+    (library,) = (name for name in a["difference"] if name.startswith("MuJoCo "))
+    assert a["agrees"]
+    assert a["difference"][library] < 1e-9 * a["largest"]
+    assert a["microseconds"][library] > 0.0
+
+
+def test_an_arm_that_others_cannot_have_leaves_them_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    text = Path(urdf_path("planar2")).read_text(encoding="utf-8")
+    first, second = RobotModel.from_urdf(urdf_path("planar2")).joint_names
+    end = text.index("</joint>", text.index(f'<joint name="{second}"'))
+    path = tmp_path / "mimic.urdf"
+    path.write_text(text[:end] + f'<mimic joint="{first}"/>' + text[end:], encoding="utf-8")
+    assert main(["compare", str(path), "--states", "2"]) == 0
+    output = capsys.readouterr().out
+    assert "Pinocchio is left out: " in output
+    assert "MuJoCo is left out: MuJoCo cannot simulate the mimic joints" in output
+
+
+@pytest.mark.parametrize("n", ["0", "-1", "1.5", "many", "10000000"])
+def test_a_number_of_states_is_a_whole_one(n: str, capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit):
+        main(["compare", "planar2", "--states", n])
+    assert f"'{n}' is not a whole number from 1 to 1000000" in capsys.readouterr().err
