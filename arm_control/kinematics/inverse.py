@@ -27,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import FrameNotFound, InputError
+from arm_control.kinematics.branches import Branches, BranchSearch, SelfMotion, self_motion
 from arm_control.kinematics.damped_step import TURN, Task
 from arm_control.kinematics.explanation import explain
 from arm_control.kinematics.search import Search
@@ -162,6 +163,7 @@ class InverseKinematics:
         turning = tuple((is_revolute(model) & (self.q_max - self.q_min >= WHOLE_TURN)).tolist())
         task = Task(frame, self.rows.numbers, self.rows.frame, turning)
         self._search = Search(model, task, self.q_min, self.q_max, self.tolerance, int(n_starts))
+        self._branches: BranchSearch | None = None
         self._R, self._p = self._search.target[:9].reshape(3, 3), self._search.target[9:]
 
     @property
@@ -186,15 +188,7 @@ class InverseKinematics:
             When the pose is no pose, or the start is not finite or of another shape.
         """
         search = self._search
-        search.follow_tool()
-        try:
-            self._R[...], self._p[...] = X_WT
-            search.reference[...] = search.middle if start is None else start
-        except (TypeError, ValueError):
-            self._refuse(X_WT, start)
-            raise
-        if not abs(search.target[:9] @ search.target[:9] - 3.0) < ROTATION_TOLERANCE:
-            self._refuse(X_WT, start)
+        self._place(X_WT, start)
         first = search.first(None if start is None else search.reference)
         if first == search.n_starts:
             self._refuse(X_WT, start)
@@ -229,6 +223,53 @@ class InverseKinematics:
 
         return IkBatch(attempts.q, attempts.is_done, attempts.iterations, attempts.error, why)
 
+    def all(self, X_WT: Pose, start: npt.ArrayLike | None = None) -> Branches:
+        """All postures at a pose: the branches of an arm with as many joints as rows.
+
+        Parameters
+        ----------
+        X_WT : Pose
+            The pose, in the world.
+        start : array_like, shape (nq,), optional
+            Joint positions that angles are turned near to; by default the middle of the limits [rad or m].
+
+        Raises
+        ------
+        InputError
+            When the pose is no pose, the start not finite or of another shape, or the arm has more joints than rows.
+        """
+        self._place(X_WT, start)
+        if self._branches is None:
+            self._branches = BranchSearch(self._search)
+        return self._branches.find(self._search.target, self._search.reference)
+
+    def self_motion(self, X_WT: Pose, start: npt.ArrayLike | None = None, step: float = 0.05) -> SelfMotion:
+        """The curve of postures through which an arm with one joint more than rows moves at a pose.
+
+        Parameters
+        ----------
+        X_WT : Pose
+            The pose, in the world.
+        start : array_like, shape (nq,), optional
+            See :meth:`solve`; the curve goes through the posture that it leads to.
+        step : float
+            Distance of neighbours on the curve [rad or m].
+
+        Raises
+        ------
+        InputError
+            When the arm has another number of joints, the pose is not reached, or a number is out of bounds.
+        """
+        n, m = self.model.nq, len(self.rows.numbers)
+        if n != m + 1:
+            raise InputError(f"{n} joints and {m} rows; allowed for a self-motion: one joint more than rows")
+        if not 1e-3 <= step <= 0.5:
+            raise InputError(f"step is {step}; allowed: 0.001 to 0.5 [rad or m]")
+        result = self.solve(X_WT, start)
+        if not result.converged:
+            raise InputError(f"the pose is not reached: {result.why}")
+        return self_motion(self._search, target_rows([X_WT])[0], result.q, step)
+
     def error(self, q: npt.ArrayLike, X_WT: Pose) -> Array:
         """Error of the selected rows at joint positions, desired minus actual, shape (m,) [m, rad].
 
@@ -241,6 +282,19 @@ class InverseKinematics:
         """
         X_WE, J = self.model.pose(q, self.frame), self.model.jacobian(q, self.frame)
         return task_error(X_WE, X_WT, J, self.rows.numbers, self.rows.frame).e
+
+    def _place(self, X_WT: Pose, start: npt.ArrayLike | None) -> None:
+        """Write a target and a start, as far as they are some, to the arrays of the search."""
+        search = self._search
+        search.follow_tool()
+        try:
+            self._R[...], self._p[...] = X_WT
+            search.reference[...] = search.middle if start is None else start
+        except (TypeError, ValueError):
+            self._refuse(X_WT, start)
+            raise
+        if not abs(search.target[:9] @ search.target[:9] - 3.0) < ROTATION_TOLERANCE:
+            self._refuse(X_WT, start)
 
     def _first_starts(self, starts: npt.ArrayLike, n: int) -> Array:
         array, allowed = np.asarray(starts, dtype=float), ((self.model.nq,), (n, self.model.nq))

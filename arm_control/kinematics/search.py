@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -61,8 +61,10 @@ class Search:
         R_WT and p_WT of the pose that :meth:`first` is about.
     reference : ndarray, shape (n,)
         Joint positions that angles are turned near to [rad].
-    middle : ndarray, shape (n,)
-        Middle of the limits [rad or m].
+    low, high, middle : ndarray, shape (n,)
+        Between which starts are, and their middle: the first start [rad or m].
+    starts : ndarray, shape (n, n_starts)
+        The starts, the middle first [rad or m].
     """
 
     def __init__(
@@ -70,9 +72,10 @@ class Search:
     ) -> None:
         self.model, self.task, self.n_starts = model, task, n_starts
         self.q_min, self.q_max, self.tolerance = q_min, q_max, tolerance
-        low, high = _bounded(q_min, q_max, task.turning)
-        self.middle = (low + high) / 2.0
-        self.starts = np.ascontiguousarray((low + (high - low) * sobol_points(model.nq, n_starts)).T)
+        self.low, self.high = _bounded(q_min, q_max, task.turning)
+        self.middle = (self.low + self.high) / 2.0
+        points = self.low + (self.high - self.low) * sobol_points(model.nq, n_starts)
+        self.starts = np.ascontiguousarray(points.T)
         self._shared = {"q_min": q_min, "q_max": q_max, "tolerance": np.array([tolerance])}
         self.target, self.reference = np.zeros(12), np.zeros(model.nq)
         self._arrays = self._outputs(n_starts) | {
@@ -179,10 +182,22 @@ class Search:
             "target": targets.T,
             "reference": references.T,
         }
-        self._kernel.bind({**arrays, **self._shared}, limit)()
+        self.bind(arrays, limit)()
         is_done = arrays["more"][0] <= 0.0
         iterations = arrays["repetitions"][0].astype(int) - is_done
         return Attempts(arrays["q"].T, arrays["error"].T, is_done, iterations)
+
+    def bind(self, arrays: Mapping[str, Array], limit: int) -> Callable[[], float]:
+        """Bind the repeated step to arrays, with the limits and the tool; see :func:`repeated_step`.
+
+        Parameters
+        ----------
+        arrays : mapping of str to ndarray
+            ``q``, ``target``, ``reference``, ``error``, ``more`` and ``repetitions``.
+        limit : int
+            Largest number of steps.
+        """
+        return self._kernel.bind({**arrays, **self._shared}, limit)
 
     def _outputs(self, n: int) -> dict[str, Array]:
         """Memory for the results of n cases."""

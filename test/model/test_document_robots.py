@@ -23,6 +23,7 @@ from arm_control.model.urdf.load import load_urdf
 REPO = Path(__file__).parents[2]
 TIPS = {
     "ur4": "ee_link",
+    "ur5_lab": "tool0",
     "arm6": "ee_link",
     "planar1": "ee_link",
     "planar2": "ee_link",

@@ -1,0 +1,181 @@
+"""Closed-loop inverse kinematics as the documents have it: Gauss-Newton with a regularisation and a line search.
+
+    (1)  e, J = error of the task, desired minus actual, and -de/dq
+    (2)  g = J^T e                                         converged where |g| < eps
+    (3)  dq = (J^T J + lambda 1)^-1 g
+    (4)  q <- q + alpha dq, alpha = alpha_0 beta^k         the first k with |e| - |e_new| >= gamma alpha |e|
+
+With gamma = 0 any step counts that does not increase the error; with gamma = 0.5, as in the documents' flow chart, a
+regularised iteration ends before its minimum. Without line search alpha is alpha_0. Angles turn as often as they like:
+:func:`~arm_control.maths.poses.wrap_angle` puts them back.
+
+A redundant arm takes, of all its postures at the target, the one nearest to q_p, by a task that is put below the other:
+
+    (5)  e = (e_x, w (q_p - q)),  J = (J_x, w 1)            so that J^T e = J_x^T e_x + w^2 (q_p - q)
+
+Its gradient is w^2 small wherever the first task is done: eps has to be well below w^2, else the first posture that
+reaches the target passes for the nearest one. There may be several minima, each with starts that lead to it.
+
+This is the iteration to learn from. :class:`~arm_control.kinematics.inverse.InverseKinematics` is the one to use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from arm_control.exceptions import InputError
+from arm_control.kinematics.task_error import TaskError
+from arm_control.maths.poses import Array, analytic_jacobian, rpy_from_rotation
+from arm_control.model import RobotModel
+
+TaskFunction: TypeAlias = Callable[[Array], TaskError]
+"""From joint positions to equation (1)."""
+SHORTEST_STEP = 1e-12
+"""Step size at which a line search ends."""
+POSTURE_SHARE = 0.01
+"""Largest eps, as a part of w^2."""
+
+
+class ClosedLoopResult(NamedTuple):
+    """What an iteration came to.
+
+    Attributes
+    ----------
+    q : ndarray, shape (n,)
+        Joint positions, as often turned as the iteration turned them [rad or m].
+    converged : bool
+        Whether the gradient came below eps.
+    iterations : int
+        Number of steps.
+    errors : ndarray, shape (iterations + 1,)
+        ``|e|`` before each step and after the last one.
+    """
+
+    q: Array
+    converged: bool
+    iterations: int
+    errors: Array
+
+
+def closed_loop(
+    task: TaskFunction,
+    start: npt.ArrayLike,
+    *,
+    regularisation: float = 1e-8,
+    tolerance: float = 1e-6,
+    line_search: bool = True,
+    step_size: float = 1.0,
+    shrinking: float = 0.5,
+    decrease: float = 0.0,
+    max_iterations: int = 200,
+) -> ClosedLoopResult:
+    """Equations (1) to (4).
+
+    Parameters
+    ----------
+    task : callable
+        Equation (1).
+    start : array_like, shape (n,)
+        Joint positions [rad or m].
+    regularisation : float
+        lambda; it may be 0 where the task has as many independent rows as joints, or a posture.
+    tolerance : float
+        eps.
+    line_search : bool
+        Whether steps are shortened.
+    step_size, shrinking : float
+        alpha_0, and beta, between 0 and 1.
+    decrease : float
+        gamma.
+    max_iterations : int
+        Largest number of steps.
+
+    Raises
+    ------
+    InputError
+        When a number is out of bounds.
+    """
+    if not (tolerance > 0.0 and regularisation >= 0.0 and step_size > 0.0 and 0.0 < shrinking < 1.0):
+        raise InputError(
+            f"tolerance {tolerance}, regularisation {regularisation}, step_size {step_size}, shrinking {shrinking};"
+            " allowed: above 0, at least 0, above 0, between 0 and 1"
+        )
+    q = np.array(start, dtype=float)
+    e, J = task(q)
+    errors = [float(np.linalg.norm(e))]
+    for iteration in range(max_iterations):
+        g = J.T @ e  # (2)
+        if np.linalg.norm(g) < tolerance:
+            return ClosedLoopResult(q, True, iteration, np.array(errors))
+        dq = np.linalg.solve(J.T @ J + regularisation * np.eye(len(q)), g)  # (3)
+        alpha = step_size
+        q_new, (e, J) = q + alpha * dq, task(q + alpha * dq)
+        while line_search and errors[-1] - np.linalg.norm(e) < decrease * alpha * errors[-1] and alpha > SHORTEST_STEP:
+            alpha *= shrinking  # (4)
+            q_new, (e, J) = q + alpha * dq, task(q + alpha * dq)
+        q = q_new
+        errors.append(float(np.linalg.norm(e)))
+    is_done = bool(np.linalg.norm(J.T @ e) < tolerance)
+    return ClosedLoopResult(q, is_done, max_iterations, np.array(errors))
+
+
+def position_and_roll(model: RobotModel, position: npt.ArrayLike, roll: float | None = None) -> TaskFunction:
+    """The task of the documents: a position, and perhaps the roll of roll, pitch and yaw.
+
+    Parameters
+    ----------
+    model : RobotModel
+    position : array_like, shape (3,)
+        Of the end effector in the world [m].
+    roll : float, optional
+        [rad]; free by default.
+    """
+    p_d = np.asarray(position, dtype=float)
+    if p_d.shape != (3,) or not np.isfinite(p_d).all() or not (roll is None or np.isfinite(roll)):
+        raise InputError(f"position {p_d.tolist()}, roll {roll}; allowed: three finite numbers [m], and an angle [rad]")
+
+    def task(q: Array) -> TaskError:
+        X, J = model.pose(q), model.jacobian(q)
+        if roll is None:
+            return TaskError(p_d - X.p, J[:3])
+        rpy = rpy_from_rotation(X.R)
+        return TaskError(np.array([*(p_d - X.p), roll - rpy[0]]), analytic_jacobian(J, rpy)[:4])
+
+    return task
+
+
+def with_posture(task: TaskFunction, posture: npt.ArrayLike, weight: float, tolerance: float = 1e-6) -> TaskFunction:
+    """A task with a posture below it, equation (5).
+
+    Parameters
+    ----------
+    task : callable
+        The first task.
+    posture : array_like, shape (n,)
+        q_p [rad or m].
+    weight : float
+        w.
+    tolerance : float
+        eps of the iteration that it is for.
+
+    Raises
+    ------
+    InputError
+        When eps is not well below w^2.
+    """
+    if not 0.0 < tolerance < POSTURE_SHARE * weight * weight:
+        raise InputError(
+            f"tolerance is {tolerance:g} with a posture of weight {weight:g}; allowed: below {POSTURE_SHARE:g} weight^2"
+            f" = {POSTURE_SHARE * weight * weight:g}"
+        )
+    q_p = np.asarray(posture, dtype=float)
+
+    def stacked(q: Array) -> TaskError:
+        e, J = task(q)
+        return TaskError(np.concatenate([e, weight * (q_p - q)]), np.vstack([J, weight * np.eye(len(q))]))
+
+    return stacked
