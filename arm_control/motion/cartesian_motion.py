@@ -1,0 +1,186 @@
+"""Motions of the joints that keep the end effector on a path: inverse kinematics at all three levels.
+
+At points of the path, with the rows of a task that the inverse kinematics serves,
+
+    (1)  e(q) = 0                              position, from the one before: the branch is kept
+    (2)  E J v = V_des                         velocity
+    (3)  E J a = A_des - E Jdot v              acceleration
+
+where E takes the rows; for a turn with a free axis it is the exact row of :mod:`~arm_control.maths.free_axes`. Between
+two points the joints follow the quintic with position, velocity and acceleration of both. It leaves the path by a term
+of sixth order in their distance, which is measured in the middle of every piece: where it is too large, the branch
+cannot be kept, or the points are too few. A path through a singularity of the task is refused as well.
+
+The parameter may be time, for a motion, or the length of the way, for a path (:mod:`~arm_control.motion.pose_paths`)
+that :class:`~arm_control.planning.time_scaling.TimeScaler` makes a motion of.
+
+    >>> from arm_control import Pose, RobotModel, urdf_path
+    >>> from arm_control.motion.pose_paths import line
+    >>> model = RobotModel.from_urdf(urdf_path("ur5"))
+    >>> start = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
+    >>> X = model.pose(start)
+    >>> way = line(X, Pose(X.R, X.p + [0.0, 0.3, 0.1]))
+    >>> joints = follow_path(InverseKinematics(model), PoseTrajectory(way), start)
+    >>> float(np.abs(model.pose(joints.end.q_des).p - X.p - [0.0, 0.3, 0.1]).max()) < 1e-12
+    True
+
+Source: B. Siciliano et al., "Robotics: modelling, planning and control", 2009, sections 3.7 and 4.3.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from arm_control.exceptions import InputError
+from arm_control.kinematics.inverse import InverseKinematics
+from arm_control.kinematics.task_error import task_error
+from arm_control.maths.free_axes import partial_turns
+from arm_control.maths.poses import Array
+from arm_control.model import RobotModel
+from arm_control.motion.joint_trajectory import JointTrajectory, powers, quintic
+from arm_control.motion.pose_trajectory import PoseTrajectory
+from arm_control.motion.references import JointReference, Reference
+
+SMALLEST_SINGULAR_VALUE = 1e-3
+"""Of the Jacobian of the selected rows [m or 1], below which a path counts as singular."""
+OFF_PATH = 1e-6
+"""Largest error between two points [m or rad]."""
+NEWTON_STEPS = 2
+"""Steps that take the rows of a solution from the solver's tolerance to rounding."""
+START = 1e-3
+"""Largest distance of the start from the first pose [m or rad]."""
+
+
+class TaskRates(NamedTuple):
+    """Equations (2) and (3): ``J v = V`` and ``J a = A``, for one state."""
+
+    J: Array
+    V: Array
+    A: Array
+
+
+def follow_path(
+    ik: InverseKinematics, path: PoseTrajectory, start: npt.ArrayLike, n: int = 100, *, off_path: float = OFF_PATH
+) -> JointTrajectory:
+    """Return the motion of the joints along a path of the end effector.
+
+    Parameters
+    ----------
+    ik : InverseKinematics
+        Of the arm, with the rows that are to follow; of the end effector.
+    path : PoseTrajectory
+        Poses, twists and accelerations by time or length of the way, in the world.
+    start : array_like, shape (nv,)
+        Joint positions at its first pose: they choose the branch [rad or m].
+    n : int
+        Smallest number of pieces.
+    off_path : float
+        Largest error in the middle of a piece [m, rad].
+
+    Raises
+    ------
+    InputError
+        When the start is not at the first pose, a pose cannot be reached, the path leads through a singularity, or the
+        branch ends.
+    """
+    rows = ik.rows
+    q = np.asarray(start, dtype=float)
+    if ik.frame is not None:
+        raise InputError("the inverse kinematics is of another frame: a path is one of the end effector")
+    if rows.frame != "world" and len([row for row in rows.numbers if row < 3]) in (1, 2):
+        raise InputError(f"rows {rows}: one or two places along axes that turn cannot follow a path; allowed: x y z")
+    distance = float(np.abs(ik.error(q, path.sample(float(path.points.times[0])).X_WT)).max())
+    if not distance < START:
+        raise InputError(f"the start is {distance:.4g} m or rad from the first pose; allowed: {START:g}")
+    times = _points(path.points.times, n)
+    states: list[tuple[Array, Array, Array]] = []
+    for k, t in enumerate(times):
+        reference = path.sample(min(float(t), np.nextafter(path.duration, -np.inf)))
+        if k:
+            q, v, a = states[-1]
+            h = t - times[k - 1]
+            q = q + h * (v + 0.5 * h * a)
+        states.append(_state(ik, reference, q, float(t)))
+    qs, vs, as_ = (np.array(parts) for parts in zip(*states, strict=True))
+    T = np.diff(times)[:, None]
+    joints = JointTrajectory(times, quintic(qs[:-1], vs[:-1], as_[:-1], qs[1:], vs[1:], as_[1:], T))
+    _check_branch(ik, path, joints, off_path)
+    return joints
+
+
+def task_rates(model: RobotModel, state: JointReference, reference: Reference, ik: InverseKinematics) -> TaskRates:
+    """Equations (2) and (3) in one state; A holds for the state's velocity.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    state : JointReference
+        Its positions and velocities.
+    reference : Reference
+        Motion of the path.
+    ik : InverseKinematics
+        Its rows.
+    """
+    terms = model.evaluate(state.q_des, state.v_des)
+    linear = [row for row in ik.rows.numbers if row < 3]
+    axes = [row - 3 for row in ik.rows.numbers if row >= 3]
+    J, V, A = terms.J, reference.V_des, reference.A_des - terms.Jdot_v
+    if len(axes) in (1, 2):
+        rates = terms.V_WE[3:], reference.V_des[3:], reference.A_des[3:]
+        in_world = ik.rows.frame == "world"
+        E, V_turn, A_turn = partial_turns(terms.X_WE.R, reference.X_WT.R, rates, axes, in_world=in_world)
+        J, V = np.vstack([J[:3], E @ J[3:]]), np.concatenate([V[:3], V_turn])
+        A = np.concatenate([A[:3], A_turn - E @ terms.Jdot_v[3:]])
+    chosen = [*linear, *(axis + 3 for axis in axes)]
+    return TaskRates(J[chosen], V[chosen], A[chosen])
+
+
+def _points(knots: Array, n: int) -> Array:
+    """Points that include all knots, evenly between them."""
+    spans = np.diff(knots)
+    counts = np.maximum(np.ceil(n * spans / spans.sum() - 1e-9), 1).astype(int)
+    parts = [a + (b - a) * np.arange(m) / m for a, b, m in zip(knots[:-1], knots[1:], counts, strict=True)]
+    return np.concatenate([*parts, knots[-1:]])
+
+
+def _state(ik: InverseKinematics, reference: Reference, near: Array, t: float) -> tuple[Array, Array, Array]:
+    """Positions, velocities and accelerations at a point of the path."""
+    model = ik.model
+    result = ik.solve(reference.X_WT, near)
+    if not result.converged:
+        raise InputError(f"the path cannot be followed at {t:.4g}: {result.why}")
+    q, rest = result.q, np.zeros(model.nv)
+    for _ in range(NEWTON_STEPS):
+        task = task_error(model.pose(q), reference.X_WT, model.jacobian(q), ik.rows.numbers, ik.rows.frame)
+        q = q + _inverse(task.J, t) @ task.e  # (1)
+    rates = task_rates(model, JointReference(q, rest, rest), reference, ik)
+    J_inverse = _inverse(rates.J, t)
+    v = J_inverse @ rates.V  # (2)
+    return q, v, J_inverse @ task_rates(model, JointReference(q, v, rest), reference, ik).A  # (3)
+
+
+def _inverse(J: Array, t: float) -> Array:
+    sigma = np.linalg.svd(J, compute_uv=False)
+    if sigma[-1] < SMALLEST_SINGULAR_VALUE or len(sigma) < len(J):
+        raise InputError(
+            f"the path leads through a singularity at {t:.4g}: the smallest singular value is {sigma[-1]:.2g},"
+            f" allowed are {SMALLEST_SINGULAR_VALUE:g} and more"
+        )
+    return np.linalg.pinv(J)
+
+
+def _check_branch(ik: InverseKinematics, path: PoseTrajectory, joints: JointTrajectory, off_path: float) -> None:
+    """Refuse pieces that leave the path."""
+    halves = 0.5 * np.diff(joints.knots)
+    for t, half, piece in zip(joints.knots[:-1] + halves, halves, joints.pieces, strict=True):
+        q = powers(half)[0] @ piece
+        error = float(np.abs(ik.error(q, path.sample(float(t)).X_WT)).max())
+        if not error <= off_path:
+            raise InputError(
+                f"the joints leave the path by {error:.2g} m or rad near {t:.4g}: the branch of the inverse kinematics"
+                f" ends there, or {len(joints.pieces)} pieces are too few; allowed: {off_path:g}"
+            )
