@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -46,6 +47,7 @@ def status(*arguments: str) -> int:
         return int(left.code or 0)
 
 
+IK = ("ik", "--robot", "ur5", "--position")
 RUN = ("run", "planar2_reach", "--headless", "--duration", "1")
 REFUSED = {
     ("run",): "name a scenario (`arm_control scenarios` lists them), or an arm with --robot FILE",
@@ -72,6 +74,15 @@ REFUSED = {
     ("check", "my_arm.urd"): "there is no file my_arm.urd that ends in .urdf or .xacro",
     ("check", "robots/mine"): "there is no file robots/mine that ends in .urdf or .xacro",
     (*RUN, "--robot", "robot.txt", "--no-targets"): "there is no file robot.txt that ends in .urdf or .xacro",
+    ("view",): "name the robot, with --robot FILE: ",
+    ("check", "ur5", "--robot", "panda"): "panda and ur5: one robot only, with --robot FILE: ",
+    ("pose", "--robot", "ur5", "0", "1"): "2 joint positions for 6 joints: shoulder_pan_joint, ",
+    ("pose", "ur5", "a"): "'a' are no joint positions; allowed: numbers",
+    ("pose", "ur5", *"12345", "nan"): "joint positions 1 2 3 4 5 nan: they must be finite",
+    (*IK, "nan", "0", "0"): "--position nan 0.0 0.0: the numbers must be finite",
+    (*IK, "0", "0", "0", "--quat", "0", "0", "0", "0"): "quaternion [0.0, 0.0, 0.0, 0.0] is not a rotation",
+    (*IK, "0", "0", "0", "--start", "1"): "6 joint names with 1 start values",
+    (*IK, "0", "0", "0", "--rows", "x nix"): "rows: unknown nix; allowed: x y z rx ry rz",
     ("check", "ur55"): "no robot 'ur55'; did you mean 'ur5'? there are: ",
     ("simulate", "my/planar2_reach"): "there is no file my/planar2_reach that ends in .yaml",
     ("simulate", "planar2_raech"): "no 'planar2_raech' in config/scenarios; did you mean 'planar2_reach'? there are: ",
@@ -358,3 +369,22 @@ def test_without_ros_a_command_says_how_to_install_it(capsys):
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
     assert done.stderr.startswith("arm_control: ROS is not installed here, and this command needs it: source a ROS 2")
     assert "-m pip install 'arm_control[ros]'" in done.stderr
+
+
+def test_joint_positions_of_a_pose_and_the_pose_of_joint_positions(capsys):
+    where = ("--position", "0.4", "0.1", "0.4", "--rpy", "180", "0", "30")
+    assert status("ik", "--robot", "ur5", *where, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert status("pose", "--robot", "ur5", "--json", *(f"{q:.12f}" for q in found["joints"].values())) == 0
+    reached = json.loads(capsys.readouterr().out)
+    np.testing.assert_allclose(reached["position"], [0.4, 0.1, 0.4], rtol=0, atol=1e-6)
+    np.testing.assert_allclose(np.abs(reached["quat_xyzw"]), [np.cos(np.pi / 12), np.sin(np.pi / 12), 0, 0], atol=1e-6)
+    assert reached["joints"] == pytest.approx(found["joints"])
+
+
+def test_a_position_alone_is_found_and_what_is_out_of_reach_is_said(capsys):
+    """Two joints of a plane serve x and y; the masses of an arm do not matter."""
+    assert status("ik", "planar2", "--position", "0.3", "0.3", "0") == 0
+    assert "ee_link in base_link, rows 'x y' along the axes of world: " in capsys.readouterr().out
+    assert status("ik", "planar2", "--position", "3", "0", "0") == 1
+    assert capsys.readouterr().out.startswith("not found: out of reach: ")

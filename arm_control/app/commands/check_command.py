@@ -16,7 +16,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from arm_control.app.commands.robot_options import add_xacro_options, as_options, robot_of
+from arm_control.app.commands.robot_options import (
+    add_arm_options,
+    add_robot_option,
+    add_xacro_options,
+    arm_of,
+    as_options,
+    chosen_robot,
+)
 from arm_control.core.files import urdf_path
 from arm_control.exceptions import ArmControlError, FrameNotFound, InputError, ModelError, UrdfError
 from arm_control.model.arm import describe
@@ -39,9 +46,9 @@ MAX_INDENT = 16
 """Deepest level of the tree with an indent of its own."""
 
 EXAMPLES = (
-    "check my_arm.urdf",
-    "check my_arm.urdf.xacro --trust name:=left",
-    "check my_arm.urdf --tip gripper_link --json",
+    "check --robot my_arm.urdf",
+    "check --robot my_arm.urdf.xacro --trust name:=left",
+    "check --robot my_arm.urdf --tip gripper_link --json",
 )
 """For the help."""
 
@@ -49,15 +56,10 @@ EXAMPLES = (
 def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""
     check = commands.add_parser("check", help="print a URDF's content and problems", description=_check.__doc__)
-    check.add_argument("file", help="a URDF or xacro file (with --trust), or the name of a robot below urdf/")
+    add_robot_option(check)
     add_xacro_options(check)
-    check.add_argument("--tip", metavar="LINK", help="end of the chain that moves")
-    check.add_argument("--base", metavar="LINK", help="start of the chain; default: the root")
+    add_arm_options(check)
     check.add_argument("--params-file", default="", metavar="FILE", help="a ROS parameter file, as for run")
-    for quantity in ("effort", "velocity"):
-        check.add_argument(
-            f"--{quantity}-limits", nargs="+", default=[], metavar="JOINT:LIMIT", help=f"{quantity} limits to use"
-        )
     check.add_argument("--kinematics-only", action="store_true", help="masses and these limits may be missing")
     check.add_argument("--trust", action="store_true", help="expand a xacro file: it may run any code as you")
     check.add_argument("--strict", action="store_true", help="count warnings as errors")
@@ -67,15 +69,17 @@ def add_command(commands: Any) -> None:
 
 def _check(options: argparse.Namespace) -> int:
     """Print the content of a URDF and its problems. Exit status: 0 usable, 1 problems, 2 not readable."""
-    if Path(split_arguments(options.file)[0]).suffix == ".xacro" and not options.trust:
+    robot = chosen_robot(options)
+    name, _ = split_arguments(robot)
+    if Path(name).suffix == ".xacro" and not options.trust:
         raise InputError(
-            f"{options.file}: a xacro file is a program, and expanding it may run any code as you: read it first, then"
+            f"{name}: a xacro file is a program, and expanding it may run any code as you: read it first, then"
             " check it with --trust"
         )
     check = check_file(
-        robot_of(options, options.file),
-        tip=options.tip,
-        base=options.base,
+        robot,
+        tip=options.tip or None,
+        base=options.base or None,
         mesh_roots=options.package_path,
         choices=_choices(options),
         strict=options.strict,
@@ -84,18 +88,16 @@ def _check(options: argparse.Namespace) -> int:
     text = as_json(check) if options.json else as_text(check)
     print(text.encode(encoding, "backslashreplace").decode(encoding))
     if check.problems and not options.json and all(MISSING_LIMIT.search(problem) for problem in check.problems):
-        _print_proposal(options)
+        _print_proposal(robot, options)
     return 1 if check.problems else 0
 
 
-def _print_proposal(options: argparse.Namespace) -> None:
+def _print_proposal(robot: str, options: argparse.Namespace) -> None:
     """Print the limits with which a simulation would run, where nothing else is missing."""
     from arm_control.simulation.own_arm import proposed_limits
 
-    arm = {name: value for name in ("tip", "base") if (value := getattr(options, name))}
-    arm |= {name: value for name in ("effort_limits", "velocity_limits") if (value := getattr(options, name))}
     try:
-        limits = proposed_limits(robot_of(options, options.file), arm)
+        limits = proposed_limits(robot, arm_of(options))
     except ArmControlError:
         return
     print(

@@ -6,7 +6,13 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from arm_control.app.commands.robot_options import add_arm_options, add_xacro_options, arm_of, robot_of
+from arm_control.app.commands.robot_options import (
+    add_arm_options,
+    add_robot_option,
+    add_xacro_options,
+    arm_of,
+    chosen_robot,
+)
 from arm_control.core.files import require_writable_folder, write_text
 from arm_control.exceptions import ArmControlError
 from arm_control.identification.excitation import Excitation, ExcitationParameters
@@ -16,7 +22,10 @@ if TYPE_CHECKING:
     from arm_control.identification.excitation import IsFree
     from arm_control.model import RobotModel
 
-EXAMPLES = ("excite ur5 --floor 0", "excite my_arm.urdf --tip gripper_link -o motion.yaml --seed 1")
+EXAMPLES = (
+    "excite --robot ur5 --floor 0",
+    "excite --robot my_arm.urdf --tip gripper_link -o motion.yaml --seed 1",
+)
 CONTROLLERS = ("ilqr", "joint", "osc")
 """Nodes whose parameters about the arm count."""
 MARGIN, FLOOR_MARGIN = 0.03, 0.001
@@ -26,7 +35,7 @@ MARGIN, FLOOR_MARGIN = 0.03, 0.001
 def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""
     parser = commands.add_parser("excite", help="a trajectory to identify an arm with", description=_run.__doc__)
-    parser.add_argument("robot", help="a robot's name, or a URDF or xacro file")
+    add_robot_option(parser)
     add_xacro_options(parser)
     parser.add_argument("-o", "--output", default="excitation.yaml", metavar="FILE", help="the trajectory to write")
     add_arm_options(parser)
@@ -55,7 +64,7 @@ def _run(options: argparse.Namespace) -> int:
     if path.exists() and not options.force:
         raise ArmControlError(f"{path} exists already: choose another name, or --force to overwrite it")
     require_writable_folder(path.parent)
-    robot = robot_of(options, options.robot)
+    robot = chosen_robot(options)
     values = {**arm_values_in(options.params_file, CONTROLLERS), **arm_of(options)}
     model = ArmParameters.from_mapping(values, where=options.params_file or "excite").model(read_description(robot))
     chosen = {name: getattr(options, name) for name in ExcitationParameters.types()}

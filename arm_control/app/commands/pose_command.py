@@ -1,66 +1,134 @@
-"""``arm_control pose``."""
+"""``arm_control pose``: where the hand of a running arm is, or of an arm at joint positions."""
 
 from __future__ import annotations
 
 import argparse
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from arm_control.maths.poses import Pose, quaternion_from_rotation, rpy_from_rotation
+from arm_control.app.commands.robot_options import (
+    add_chain_options,
+    add_xacro_options,
+    arm_for_kinematics,
+    robot_of,
+)
+from arm_control.exceptions import InputError
+from arm_control.maths.poses import Array, Pose, quaternion_from_rotation, rpy_from_rotation
+from arm_control.messages.fields import link_of
 from arm_control.model.urdf.xml import printable
 
-if TYPE_CHECKING:
-    from arm_control.nodes.tools.arm_client import ArmClient
-
-EXAMPLES = ("pose", "pose --json")
+EXAMPLES = ("pose", "pose --json", "pose --robot ur5 0 -1.4 1.9 -2.07 -1.57 0")
 """For the help."""
+
+
+class Hand(NamedTuple):
+    """Where a hand is.
+
+    Attributes
+    ----------
+    tip, frame : str
+        The link, and the one in whose frame it is.
+    X : Pose
+        Its pose in that frame.
+    joints : dict of str to float
+        Joint positions [rad or m].
+    stamp : float or None
+        Of the state; None without a running arm [s].
+    """
+
+    tip: str
+    frame: str
+    X: Pose
+    joints: dict[str, float]
+    stamp: float | None = None
 
 
 def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""
-    pose = commands.add_parser("pose", help="print where the hand of a running arm is", description=_pose.__doc__)
+    pose = commands.add_parser(
+        "pose", help="print where the hand of a running arm is, or of any arm", description=_pose.__doc__
+    )
+    pose.add_argument(
+        "joints", nargs="*", metavar="Q", help="with --robot: positions of its joints, in their order [rad or m]"
+    )
+    pose.add_argument("--robot", default="", metavar="FILE", help="a URDF or xacro file, or a name below urdf/")
     pose.add_argument("--frame", default="", metavar="LINK", help="link in whose frame; default: the base")
-    pose.add_argument("--namespace", default="", help="namespace of the arm")
+    pose.add_argument("--namespace", default="", help="namespace of the running arm")
     pose.add_argument("--json", action="store_true", help="print JSON")
+    add_chain_options(pose)
+    add_xacro_options(pose)
     pose.set_defaults(command=_pose)
 
 
 def _pose(options: argparse.Namespace) -> int:
-    """Print position and orientation of the end effector, and the joints."""
+    """Print position and orientation of the end effector: of a running arm, or with --robot at joint positions."""
+    robot, *words = [options.robot, *options.joints] if options.robot else [*options.joints] or [""]
+    hand = _hand_of(robot, words, options) if robot else _hand_of_running_arm(options)
+    print(_as_json(hand) if options.json else _as_text(hand))
+    return 0
+
+
+def _hand_of(robot: str, words: Sequence[str], options: argparse.Namespace) -> Hand:
+    model = arm_for_kinematics(robot_of(options, robot), options)
+    q = _numbers(words)
+    if len(q) != model.nq:
+        names = ", ".join(model.joint_names)
+        raise InputError(f"{len(q)} joint positions for {model.nq} joints: {printable(names)}")
+    X = model.pose(q, link_of(options.frame, model)).inverse() @ model.pose(q)
+    return Hand(model.tip, options.frame or model.base, X, _named(model.joint_names, q))
+
+
+def _numbers(words: Sequence[str]) -> Array:
+    """Joint positions from words, shape (n,) [rad or m]."""
+    try:
+        q = np.array([float(word) for word in words])
+    except ValueError:
+        raise InputError(f"'{' '.join(words)}' are no joint positions; allowed: numbers [rad or m]") from None
+    if not np.isfinite(q).all():
+        raise InputError(f"joint positions {' '.join(words)}: they must be finite")
+    return q
+
+
+def _hand_of_running_arm(options: argparse.Namespace) -> Hand:
     from arm_control.nodes.tools.arm_client import ArmClient
     from arm_control.nodes.tools.command_line_node import CommandLineNode
 
     with CommandLineNode("arm_control_pose") as client:
         arm = ArmClient(client, options.namespace)
         X = arm.pose_in(options.frame, Pose.identity()).inverse() @ arm.model.pose(arm.q)
-    print(_as_json(arm, X) if options.json else _as_text(arm, X, options.frame))
-    return 0
+    joints = _named(arm.model.joint_names, arm.q)
+    return Hand(arm.model.tip, options.frame or arm.model.base, X, joints, arm.stamp_ns * 1e-9)
 
 
-def _as_json(arm: ArmClient, X: Pose) -> str:
+def _named(names: Sequence[str], q: Array) -> dict[str, float]:
+    return dict(zip(names, q.tolist(), strict=True))
+
+
+def _as_json(hand: Hand) -> str:
     values = {
-        "stamp": arm.stamp_ns * 1e-9,
-        "tip": arm.model.tip,
-        "position": X.p.tolist(),
-        "quat_xyzw": quaternion_from_rotation(X.R).tolist(),
-        "joints": dict(zip(arm.model.joint_names, arm.q.tolist(), strict=True)),
+        "stamp": hand.stamp,
+        "tip": hand.tip,
+        "position": hand.X.p.tolist(),
+        "quat_xyzw": quaternion_from_rotation(hand.X.R).tolist(),
+        "joints": hand.joints,
     }
-    return json.dumps(values, indent=2)
+    return json.dumps({name: value for name, value in values.items() if value is not None}, indent=2)
 
 
-def _as_text(arm: ArmClient, X: Pose, frame: str) -> str:
+def _as_text(hand: Hand) -> str:
     rows = {
-        "position x y z [m]": X.p,
-        "roll pitch yaw [deg]": np.degrees(rpy_from_rotation(X.R)),
-        "quaternion x y z w": quaternion_from_rotation(X.R),
+        "position x y z [m]": hand.X.p,
+        "roll pitch yaw [deg]": np.degrees(rpy_from_rotation(hand.X.R)),
+        "quaternion x y z w": quaternion_from_rotation(hand.X.R),
     }
-    joints = dict(zip(arm.model.joint_names, arm.q.tolist(), strict=True))
+    when = "" if hand.stamp is None else f", {hand.stamp:.3f} s"
     return "\n".join(
         [
-            f"{printable(arm.model.tip)} in {printable(frame or arm.model.base)}, {arm.stamp_ns * 1e-9:.3f} s",
+            f"{printable(hand.tip)} in {printable(hand.frame)}{when}",
             *(f"  {title:22}" + "".join(f"{x + 0.0:10.4f}" for x in values.round(4)) for title, values in rows.items()),
-            *(f"  {printable(name):22}{position:10.4f}" for name, position in joints.items()),
+            *(f"  {printable(name):22}{position:10.4f}" for name, position in hand.joints.items()),
         ]
     )

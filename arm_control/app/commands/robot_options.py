@@ -8,17 +8,41 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from arm_control.core.files import file_parameters
 from arm_control.exceptions import ArmControlError, InputError
+from arm_control.maths.poses import Array, rotation_from_quaternion, rotation_from_rpy
 from arm_control.model.arm_parameters import ArmParameters
 from arm_control.model.urdf.packages import add_package_path
 
+if TYPE_CHECKING:
+    from arm_control.model import RobotModel
+
 ARM_OPTIONS = ("tip", "base", "effort_limits", "velocity_limits")
 """Names of the options of :func:`add_arm_options`."""
+
+
+def add_robot_option(parser: argparse.ArgumentParser) -> None:
+    """Add ``--robot``; the robot may stand without it, too, see :func:`chosen_robot`."""
+    parser.add_argument("--robot", default="", metavar="FILE", help="a URDF or xacro file, or a name below urdf/")
+    parser.add_argument("file", nargs="?", default="", help=argparse.SUPPRESS)
+
+
+def chosen_robot(options: argparse.Namespace) -> str:
+    """Return the robot of :func:`add_robot_option`, with the arguments of its xacro file.
+
+    Raises
+    ------
+    InputError
+        When there is none, or two.
+    """
+    if bool(options.robot) == bool(options.file):
+        what = f"{options.robot} and {options.file}: one robot only" if options.robot else "name the robot"
+        raise InputError(f"{what}, with --robot FILE: a URDF or xacro file, or a name below urdf/")
+    return robot_of(options, options.robot or options.file)
 
 
 def add_xacro_options(parser: argparse.ArgumentParser) -> None:
@@ -35,10 +59,55 @@ def add_xacro_options(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(xacro_args=[])
 
 
-def add_arm_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that choose the arm in a URDF; they take precedence over a parameter file."""
+def add_chain_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that choose the chain in a URDF."""
     parser.add_argument("--tip", default="", metavar="LINK", help="end of the chain that moves")
     parser.add_argument("--base", default="", metavar="LINK", help="start of the chain; default: the root")
+
+
+def add_orientation_options(parser: argparse.ArgumentParser, default: str) -> None:
+    """Add ``--rpy`` and ``--quat``, of which one may be given.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+    default : str
+        The orientation without them, in words.
+    """
+    orientation = parser.add_mutually_exclusive_group()
+    orientation.add_argument(
+        "--rpy", nargs=3, type=float, metavar=("ROLL", "PITCH", "YAW"), help=f"orientation [deg]; default: {default}"
+    )
+    orientation.add_argument("--quat", nargs=4, type=float, metavar=("X", "Y", "Z", "W"), help="orientation")
+
+
+def orientation_of(options: argparse.Namespace) -> Array | None:
+    """Rotation matrix of the options of :func:`add_orientation_options`; None where there is none."""
+    if options.rpy is not None:
+        return rotation_from_rpy(np.radians(options.rpy))
+    return None if options.quat is None else rotation_from_quaternion(options.quat)
+
+
+def arm_for_kinematics(robot: str, options: argparse.Namespace) -> RobotModel:
+    """Return the model of a robot whose masses and limits of effort and speed may be missing.
+
+    Parameters
+    ----------
+    robot : str
+        As :func:`chosen_robot` returns it.
+    options : Namespace
+        The options of :func:`add_chain_options`.
+    """
+    from arm_control.model import RobotModel
+    from arm_control.model.urdf.description import read_description
+
+    description, tip, base = read_description(robot), options.tip or None, options.base or None
+    return RobotModel.from_urdf(description, tip=tip, base=base, kinematics_only=True)
+
+
+def add_arm_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that choose the arm in a URDF; they take precedence over a parameter file."""
+    add_chain_options(parser)
     for quantity, unit in (("effort", "N m"), ("velocity", "rad/s")):
         parser.add_argument(
             f"--{quantity}-limits",

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from arm_control.app.commands.argument_types import positive
+from arm_control.app.commands.robot_options import add_orientation_options, orientation_of
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array, Pose, rotation_from_quaternion, rotation_from_rpy
+from arm_control.maths.poses import Pose
 
 BRAKED = "the arm is braked: `arm_control watch --once` says why, `arm_control enable` releases it"
 
@@ -22,11 +23,7 @@ def add_command(commands: Any) -> None:
     target = commands.add_parser("target", help="send the hand of a running arm somewhere", description=_target.__doc__)
     for axis in ("x", "y", "z"):
         target.add_argument(axis, type=float, metavar=axis.upper(), help=f"{axis} of the hand [m]")
-    orientation = target.add_mutually_exclusive_group()
-    orientation.add_argument(
-        "--rpy", nargs=3, type=float, metavar=("ROLL", "PITCH", "YAW"), help="orientation [deg]; default: as it is"
-    )
-    orientation.add_argument("--quat", nargs=4, type=float, metavar=("X", "Y", "Z", "W"), help="orientation")
+    add_orientation_options(target, "as it is")
     target.add_argument(
         "--frame", default="", metavar="LINK", help="link in whose frame all this is; default: the base"
     )
@@ -48,7 +45,7 @@ def _target(options: argparse.Namespace) -> int:
             what = f"{arm.controller} follows joints, not poses" if arm.controller else "no controller is running"
             raise InputError(f"{what}; nodes that follow a target: {', '.join(POSE_CONTROLLERS)}")
         X = arm.pose_in(options.frame, Pose(np.eye(3), np.array([options.x, options.y, options.z])))
-        R = _orientation(options)
+        R = orientation_of(options)
         frame = arm.pose_in(options.frame, Pose.identity())
         X_WT = Pose(arm.model.pose(arm.q).R if R is None else frame.R @ R, X.p)
         found = reachability(arm.model, X_WT, arm.q)
@@ -63,10 +60,3 @@ def _target(options: argparse.Namespace) -> int:
         is_braked = arm.figures.get("braking", 0.0) > 0.0
         print(BRAKED if is_braked else approach.reason(arm.q, arm.figures.get("nearest_distance", np.inf)))
         return 1
-
-
-def _orientation(options: argparse.Namespace) -> Array | None:
-    """Rotation matrix of the options; None: the orientation stays."""
-    if options.rpy is not None:
-        return rotation_from_rpy(np.radians(options.rpy))
-    return None if options.quat is None else rotation_from_quaternion(options.quat)

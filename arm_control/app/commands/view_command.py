@@ -6,28 +6,28 @@ import argparse
 from importlib.util import find_spec
 from typing import Any
 
-from arm_control.app.commands.robot_options import add_xacro_options, robot_of
+from arm_control.app.commands.robot_options import add_chain_options, add_robot_option, add_xacro_options, chosen_robot
 from arm_control.model.urdf.description import find_description, read_description
 from arm_control.model.urdf.xml import printable
 
-EXAMPLES = ("view ur5", "view my_arm.urdf --tip gripper_link")
+EXAMPLES = ("view --robot ur5", "view --robot my_arm.urdf --tip gripper_link")
 """For the help."""
 
 
 def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""
     view = commands.add_parser("view", help="show a robot in the browser", description=_view.__doc__)
-    view.add_argument("robot", help="a robot's name, or a URDF or xacro file")
+    add_robot_option(view)
     add_xacro_options(view)
     view.add_argument("--read-only", action="store_true", help="sliders move the picture only; nothing is published")
-    view.add_argument("--tip", default="", metavar="LINK", help="end of the chain that moves")
+    add_chain_options(view)
     view.add_argument("--port", type=int, default=8150, help="port of the page, or the next free one")
     view.set_defaults(command=_view)
 
 
 def _view(options: argparse.Namespace) -> int:
     """Show a robot with sliders for its joints in the browser; with ROS, publish joint_states if no other node does."""
-    robot = robot_of(options, options.robot)
+    robot = chosen_robot(options)
     description = read_description(robot)  # an error before ROS starts
     if find_spec("rclpy") is None:
         _view_without_ros(robot, description, options)
@@ -36,7 +36,8 @@ def _view(options: argparse.Namespace) -> int:
     from arm_control.nodes.viewer import main as run_viewer
 
     set_ros_defaults()
-    run_viewer({"robot": robot, "control": not options.read_only, "tip": options.tip, "port": options.port})
+    ends = {"tip": options.tip, "base": options.base}
+    run_viewer({"robot": robot, "control": not options.read_only, "port": options.port, **ends})
     return 0
 
 
@@ -45,7 +46,7 @@ def _view_without_ros(robot: str, description: str, options: argparse.Namespace)
     from arm_control.model import RobotModel
     from arm_control.viewer.standalone import ArmPage
 
-    model = RobotModel.from_urdf(description, tip=options.tip or None, kinematics_only=True)
+    model = RobotModel.from_urdf(description, tip=options.tip or None, base=options.base or None, kinematics_only=True)
     view = ArmPage(model, find_description(robot)[0], options.port)
     for note in view.notes:
         print(printable(note))

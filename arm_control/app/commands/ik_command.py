@@ -1,0 +1,112 @@
+"""``arm_control ik``: joint positions that put the hand of an arm at a pose, by ``kinematics/inverse.py``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from arm_control.app.commands.robot_options import (
+    add_chain_options,
+    add_orientation_options,
+    add_robot_option,
+    add_xacro_options,
+    arm_for_kinematics,
+    chosen_robot,
+    orientation_of,
+)
+from arm_control.exceptions import InputError
+from arm_control.maths.poses import Pose, quaternion_from_rotation
+from arm_control.model.urdf.xml import printable
+
+if TYPE_CHECKING:
+    from arm_control.kinematics.inverse import IkResult, InverseKinematics
+    from arm_control.model import RobotModel
+
+EXAMPLES = (
+    "ik --robot ur5 --position 0.4 0.1 0.4 --rpy 180 0 0",
+    "ik --robot my_arm.urdf --position 0.3 0 0.2 --start 0 0.5 1 0 --json",
+)
+"""For the help."""
+
+
+def add_command(commands: Any) -> None:
+    """Add the command to the subparsers of ``arm_control``."""
+    ik = commands.add_parser("ik", help="joint positions that put the hand at a pose", description=_ik.__doc__)
+    add_robot_option(ik)
+    ik.add_argument(
+        "--position", nargs=3, type=float, required=True, metavar=("X", "Y", "Z"), help="of the hand, in the base [m]"
+    )
+    add_orientation_options(ik, "any")
+    ik.add_argument(
+        "--start", nargs="+", type=float, metavar="Q", help="joint positions to be near to; default: mid-range [rad|m]"
+    )
+    ik.add_argument("--rows", metavar="ROWS", help="rows that count, such as 'x y z rz'; default: all the arm can move")
+    ik.add_argument("--json", action="store_true", help="print JSON")
+    add_chain_options(ik)
+    add_xacro_options(ik)
+    ik.set_defaults(command=_ik)
+
+
+def _ik(options: argparse.Namespace) -> int:
+    """Print joint positions, within their limits, that put the hand of an arm at a pose, or why there are none.
+
+    Exit status: 0 found, 1 not.
+    """
+    from arm_control.kinematics.inverse import InverseKinematics
+
+    if not np.isfinite(options.position).all():
+        raise InputError(f"--position {' '.join(map(str, options.position))}: the numbers must be finite")
+    model = arm_for_kinematics(chosen_robot(options), options)
+    R = orientation_of(options)
+    ik = InverseKinematics(model, options.rows or (None if R is not None else _positions(model)))
+    X_WT = Pose(np.eye(3) if R is None else R, np.array(options.position))
+    result = ik.solve(X_WT, options.start)
+    print(_as_json(result, ik) if options.json else _as_text(result, ik, X_WT))
+    return 0 if result.converged else 1
+
+
+def _positions(model: RobotModel) -> str:
+    """The rows of the position that the arm can move."""
+    from arm_control.kinematics.served_rows import served_rows
+    from arm_control.kinematics.task_error import ROWS
+
+    return " ".join(ROWS[row] for row in served_rows(model).numbers if row < 3)
+
+
+def _as_json(result: IkResult, ik: InverseKinematics) -> str:
+    X = ik.model.pose(result.q)
+    values = {
+        "converged": result.converged,
+        "why": result.why,
+        "tip": ik.model.tip,
+        "joints": dict(zip(ik.model.joint_names, result.q.tolist(), strict=True)),
+        "rows": str(ik.rows),
+        "error": result.error.tolist(),
+        "iterations": result.iterations,
+        "position": X.p.tolist(),
+        "quat_xyzw": quaternion_from_rotation(X.R).tolist(),
+    }
+    return json.dumps(values, indent=2)
+
+
+def _as_text(result: IkResult, ik: InverseKinematics, X_WT: Pose) -> str:
+    from arm_control.kinematics.inverse import is_revolute
+
+    if not result.converged:
+        return f"not found: {result.why}"
+    model = ik.model
+    left = ik.error(result.q, X_WT)  # by forward kinematics
+    is_linear = np.array(ik.rows.numbers) < 3
+    metres, radians = (float(np.linalg.norm(rows)) for rows in (left[is_linear], left[~is_linear]))
+    orientation = f" and {np.degrees(radians):.3g} degrees" if not is_linear.all() else ""
+    rows = [
+        f"  {printable(name):24}{x:12.6f} " + (f"rad{np.degrees(x):12.4f} deg" if turns else "m")
+        for name, x, turns in zip(model.joint_names, (result.q + 0.0).tolist(), is_revolute(model), strict=True)
+    ]
+    counted = (
+        f"{printable(model.tip)} in {printable(model.base)}, rows {ik.rows}: {1e3 * metres:.3g} mm{orientation} left"
+    )
+    return "\n".join([f"found after {result.iterations} iterations", *rows, counted])
