@@ -3,12 +3,14 @@
     (1)  q <- clip(q, q_min, q_max), each joint turned as near to a reference as its limits allow
     (2)  e, J = error of the selected rows and its derivative                 :mod:`arm_control.kinematics.task_error`
     (3)  J_f = J without the columns of joints that are at a limit and are pressed against it, (J^T e)_i
-    (4)  mu = d |e|^2 + 1e-10
+    (4)  mu = d |e|^2 + c max |e_i| + 1e-10
     (5)  dq = J_f^T (J_f J_f^T + mu 1)^-1 e = (J_f^T J_f + mu 1)^-1 J_f^T e
     (6)  q <- q + dq min(1, r / max |dq_i|)                                   as long as max |e_i| > tolerance
 
 Of the two forms of (5) the one with the smaller matrix is taken. Near the target mu vanishes with the square of the
-error, and the steps become Newton's; far from it they are short, and follow the gradient. Limits act inside the
+error, and the steps become Newton's; far from it they are short, and follow the gradient. With c = 0 they overshoot
+where the error cannot vanish: there the curvature of e counts, up to the arm's length times |e|, and c is that length.
+Limits act inside the
 iteration: a joint at a limit takes no part in the step, so that the others make up for it.
 
 Source: S. K. Chan, P. D. Lawrence, "General inverse kinematics with the error damped pseudoinverse", 1988, for (4);
@@ -26,7 +28,7 @@ import numpy as np
 
 from arm_control.compiler.law import Law
 from arm_control.compiler.repeat import Repeat
-from arm_control.kinematics.task_error import task_error
+from arm_control.kinematics.task_error import TaskError, task_error
 from arm_control.maths.poses import Array, Pose
 from arm_control.maths.scalars import Scalar, clamp, largest, minimum, nearest, select
 from arm_control.model.quantities import TOOL, State
@@ -75,10 +77,11 @@ def repeated_step(tree: Tree, task: Task, has_tool: bool) -> Repeat:
     -------
     Repeat
         Inputs ``q`` (carried), ``target`` (12: R_WT, p_WT), ``reference`` (n), shared: ``q_min``, ``q_max`` (n),
-        ``tolerance`` and, with a tool, ``tool``. Outputs ``q``, ``error`` and ``more``: how far from the tolerance.
+        ``tolerance``, ``caution`` (c) and, with a tool, ``tool``. Outputs ``q``, ``error`` and ``more``: how far from
+        the tolerance.
     """
     n = tree.n
-    inputs = {"q": n, "target": 12, "reference": n, "q_min": n, "q_max": n, "tolerance": 1}
+    inputs = {"q": n, "target": 12, "reference": n, "q_min": n, "q_max": n, "tolerance": 1, "caution": 1}
     inputs |= {"tool": TOOL} if has_tool else {}
     law = Law("inverse kinematics", partial(step, tree, task), inputs, [repr(task), DAMPING, LONGEST_STEP])
     return Repeat(law, ("q",), "more", tuple(name for name in list(inputs)[3:]))
@@ -95,15 +98,44 @@ def step(tree: Tree, task: Task, x: Mapping[str, Array]) -> dict[str, Array]:
         See :func:`repeated_step`.
     """
     q = into_limits(x["q"], x["reference"], x["q_min"], x["q_max"], task.turning)  # (1)
+    e, J = error_at(tree, task, q, x)  # (2)
+    J_f = J * free_joints(q, J.T @ e, x["q_min"], x["q_max"], task.turning)  # (3)
+    worst = largest(np.abs(e))
+    mu = DAMPING * (e @ e) + x["caution"][0] * worst + LEAST_DAMPING  # (4)
+    dq = damped_solution(J_f, e, mu)  # (5)
+    more = worst - x["tolerance"][0]
+    return {"q": moved(q, dq, more), "error": e, "more": np.array([more])}  # (6)
+
+
+def error_at(tree: Tree, task: Task, q: Array, x: Mapping[str, Array]) -> TaskError:
+    """Equation (2).
+
+    Parameters
+    ----------
+    tree : Tree
+    task : Task
+    q : array, shape (n,)
+        Joint positions [rad or m].
+    x : mapping of str to array
+        ``target`` and, with a tool, ``tool``.
+    """
     state = State(tree, {"q": q, **{name: x[name] for name in ("tool",) if name in x}})
     X_WT = Pose(x["target"][:9].reshape(3, 3), x["target"][9:])
-    e, J = task_error(state.X_WF(task.frame), X_WT, state.J_WP(task.frame), task.rows, task.task_frame)  # (2)
-    J_f = J * free_joints(q, J.T @ e, x["q_min"], x["q_max"], task.turning)  # (3)
-    mu = DAMPING * (e @ e) + LEAST_DAMPING  # (4)
-    dq = damped_solution(J_f, e, mu)  # (5)
-    dq = dq * minimum(1.0, LONGEST_STEP / (largest(np.abs(dq)) + LEAST_DAMPING))  # (6)
-    more = largest(np.abs(e)) - x["tolerance"][0]
-    return {"q": select(np.array([more] * tree.n), q + dq, q), "error": e, "more": np.array([more])}
+    return task_error(state.X_WF(task.frame), X_WT, state.J_WP(task.frame), task.rows, task.task_frame)
+
+
+def moved(q: Array, dq: Array, more: Scalar) -> Array:
+    """Equation (6), shape (n,).
+
+    Parameters
+    ----------
+    q, dq : array, shape (n,)
+        Joint positions and a step [rad or m].
+    more : scalar
+        Above zero as long as steps are to be made.
+    """
+    dq = dq * minimum(1.0, LONGEST_STEP / (largest(np.abs(dq)) + LEAST_DAMPING))
+    return select(np.array([more] * len(q)), q + dq, q)
 
 
 def into_limits(q: Array, reference: Array, q_min: Array, q_max: Array, turning: tuple[bool, ...]) -> Array:

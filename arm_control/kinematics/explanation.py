@@ -1,9 +1,9 @@
 """Why no joint positions were found for a pose, in a sentence: found out by further searches.
 
-    more starts lead there         the starts ended in local minima
-    it is reached without limits   joint limits
-    the error is nearly gone, and the Jacobian has hardly full rank        a singular posture
-    else                           out of reach, and how far
+    more starts lead there                               the starts ended in local minima
+    it is reached without limits                         joint limits
+    it is missed by little, along what no joint moves    a singular posture, such as a stretched arm
+    else                                                 out of reach, and how far
 
 That a pose is out of reach is a finding of a search, not a proof.
 """
@@ -21,7 +21,7 @@ from arm_control.maths.poses import Array, Pose
 
 N_STARTS = 400
 """Starts of a search that decides between a local minimum and a pose out of reach."""
-SMALL_ERROR, SMALL_SINGULAR_VALUE = 1e-2, 1e-3
+SMALL_ERROR, SMALL_SINGULAR_VALUE = 1e-3, 1e-2
 """Error [m, rad] and singular value [m/rad, -] of what counts as a singular posture."""
 BEYOND = 1e-6
 """Distance from a limit at which a joint counts as beyond it [rad or m]."""
@@ -53,8 +53,8 @@ def explain(search: Search, rows: Rows, target: Array, q: Array, error: Array) -
     singular_value = _smallest_singular_value(search, rows, target, q)
     if np.abs(error).max() < SMALL_ERROR and singular_value < SMALL_SINGULAR_VALUE:
         return (
-            f"a singular posture: the error is down to {np.abs(error).max():.1e}, the smallest singular value of the"
-            f" Jacobian to {singular_value:.1e}"
+            f"a singular posture: the pose is missed by {np.linalg.norm(error):.1e}, in a direction in which no joint"
+            f" moves the end effector (smallest singular value of the Jacobian {singular_value:.0e})"
         )
     return _out_of_reach(search, rows, target, q, error)
 

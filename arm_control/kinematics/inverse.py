@@ -121,6 +121,9 @@ class InverseKinematics:
         Largest error of a row [m, rad].
     n_starts : int
         Largest number of starts for a pose.
+    posture : array_like, shape (nq,), optional
+        Joint positions that the result shall be as near to as the pose allows, for an arm with more joints than rows;
+        also the default of the first start, see :mod:`arm_control.kinematics.posture` [rad or m].
 
     Attributes
     ----------
@@ -150,6 +153,7 @@ class InverseKinematics:
         q_max: npt.ArrayLike | None = None,
         tolerance: float = 1e-6,
         n_starts: int = 100,
+        posture: npt.ArrayLike | None = None,
     ) -> None:
         if frame is not None and frame not in model.frames:
             raise FrameNotFound(frame, model.frames)
@@ -162,7 +166,8 @@ class InverseKinematics:
         self.rows: Rows = served_rows(model, frame) if rows is None else chosen_rows(model, frame, rows, task_frame)
         turning = tuple((is_revolute(model) & (self.q_max - self.q_min >= WHOLE_TURN)).tolist())
         task = Task(frame, self.rows.numbers, self.rows.frame, turning)
-        self._search = Search(model, task, self.q_min, self.q_max, self.tolerance, int(n_starts))
+        q_p = None if posture is None else model.in_joint_order(model.joint_names, _row(posture), "posture")
+        self._search = Search(model, task, self.q_min, self.q_max, self.tolerance, int(n_starts), q_p)
         self._branches: BranchSearch | None = None
         self._R, self._p = self._search.target[:9].reshape(3, 3), self._search.target[9:]
 
@@ -188,6 +193,8 @@ class InverseKinematics:
             When the pose is no pose, or the start is not finite or of another shape.
         """
         search = self._search
+        if search.posture is not None:
+            return self.solve_batch([X_WT], start)[0]
         self._place(X_WT, start)
         first = search.first(None if start is None else search.reference)
         if first == search.n_starts:
@@ -214,6 +221,7 @@ class InverseKinematics:
         search = self._search
         search.follow_tool()
         targets = target_rows(poses)
+        starts = search.posture if starts is None else starts
         first = None if starts is None else self._first_starts(starts, len(targets))
         references = np.broadcast_to(search.middle, (len(targets), self.model.nq)) if first is None else first
         attempts = search.all_poses(targets, references, first)
@@ -308,7 +316,11 @@ class InverseKinematics:
         """Raise an InputError where a pose or a start is none."""
         target_rows([X_WT])
         if start is not None:
-            self.model.in_joint_order(self.model.joint_names, np.atleast_1d(np.asarray(start, dtype=float)), "start")
+            self.model.in_joint_order(self.model.joint_names, _row(start), "start")
+
+
+def _row(values: npt.ArrayLike) -> Array:
+    return np.atleast_1d(np.asarray(values, dtype=float))
 
 
 def target_rows(poses: Sequence[Pose] | Array) -> Array:

@@ -7,10 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from arm_control.compiler.kernels import RepeatKernel
 from arm_control.kinematics.damped_step import TURN, Task, into_limits, repeated_step
+from arm_control.kinematics.posture import POSTURE_LIMIT, repeated_posture_step
 from arm_control.kinematics.sobol import sobol_points
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
+from arm_control.model.tree import Tree
 
 LIMIT = 20
 """Largest number of steps from one start."""
@@ -53,7 +56,9 @@ class Search:
     tolerance : float
         Largest error of a row [m, rad].
     n_starts : int
-        Starts of a pose: the middle of the limits, or a posture, then points of Sobol's sequence.
+        Starts of a pose: the middle of the limits, or another one, then points of Sobol's sequence.
+    posture : ndarray, shape (n,), optional
+        Joint positions that results shall be near to, as far as the pose allows [rad or m].
 
     Attributes
     ----------
@@ -68,7 +73,14 @@ class Search:
     """
 
     def __init__(
-        self, model: RobotModel, task: Task, q_min: Array, q_max: Array, tolerance: float, n_starts: int
+        self,
+        model: RobotModel,
+        task: Task,
+        q_min: Array,
+        q_max: Array,
+        tolerance: float,
+        n_starts: int,
+        posture: Array | None = None,
     ) -> None:
         self.model, self.task, self.n_starts = model, task, n_starts
         self.q_min, self.q_max, self.tolerance = q_min, q_max, tolerance
@@ -76,7 +88,9 @@ class Search:
         self.middle = (self.low + self.high) / 2.0
         points = self.low + (self.high - self.low) * sobol_points(model.nq, n_starts)
         self.starts = np.ascontiguousarray(points.T)
-        self._shared = {"q_min": q_min, "q_max": q_max, "tolerance": np.array([tolerance])}
+        self.posture = posture
+        self._shared = {"q_min": q_min, "q_max": q_max, "tolerance": np.array([tolerance]), "caution": np.zeros(1)}
+        self._shared |= {} if posture is None else {"posture": posture}
         self.target, self.reference = np.zeros(12), np.zeros(model.nq)
         self._arrays = self._outputs(n_starts) | {
             "q": self.starts.copy(),
@@ -96,6 +110,11 @@ class Search:
         repeat = repeated_step(self.model.tree, self.task, has_tool)
         self._kernel = self.model.compile_law(repeat, self._samples())
         self._call = self._kernel.bind({**self._arrays, **self._shared}, LIMIT, is_first_enough=True)
+        self._posture_kernel = None if self.posture is None else self._compile_posture_step(has_tool)
+
+    def _compile_posture_step(self, has_tool: bool) -> RepeatKernel:
+        repeat = repeated_posture_step(self.model.tree, self.task, has_tool)
+        return self.model.compile_law(repeat, {**self._samples(), "posture": self._shared["posture"]})
 
     def first(self, start: Array | None) -> int:
         """The first start that leads to ``target``; ``n_starts`` where none does.
@@ -136,7 +155,17 @@ class Search:
         for i in left.tolist():
             start = None if starts is None else starts[i]
             _put(best, i, self.one_pose(targets[i], references[i], start))
-        return best
+        return best if self._posture_kernel is None else self._to_posture(best, targets, references)
+
+    def _to_posture(self, attempts: Attempts, targets: Array, references: Array) -> Attempts:
+        """Move the results that are done along their poses, as near to the posture as steps lead."""
+        near = self.run(targets, references, attempts.q, POSTURE_LIMIT, self._posture_kernel)
+        back = self.run(targets, references, near.q, LIMIT)
+        is_better = attempts.is_done & back.is_done
+        q, error = (
+            np.where(is_better[:, None], *pair) for pair in ((back.q, attempts.q), (back.error, attempts.error))
+        )
+        return Attempts(q, error, attempts.is_done, attempts.iterations + near.iterations + back.iterations)
 
     def one_pose(self, target: Array, reference: Array, start: Array | None) -> Attempts:
         """The best attempt for one pose, from all starts.
@@ -161,11 +190,15 @@ class Search:
 
     def _polished(self, attempts: Attempts, target: Array, reference: Array) -> Attempts:
         """More steps from the best result of all starts."""
+        self._shared["caution"][0] = _length(self.model.tree)
         more = self.run(target[None], reference[None], attempts.q, POLISH_LIMIT)
+        self._shared["caution"][0] = 0.0
         q = np.array(into_limits(more.q[0], reference, self.q_min, self.q_max, self.task.turning), dtype=float)
         return more._replace(q=q[None], iterations=attempts.iterations + more.iterations)
 
-    def run(self, targets: Array, references: Array, starts: Array, limit: int) -> Attempts:
+    def run(
+        self, targets: Array, references: Array, starts: Array, limit: int, kernel: RepeatKernel | None = None
+    ) -> Attempts:
         """Repeat the step from one start for each pose.
 
         Parameters
@@ -176,13 +209,15 @@ class Search:
             Joint positions [rad or m].
         limit : int
             Largest number of steps.
+        kernel : RepeatKernel, optional
+            Another step.
         """
         arrays: Mapping[str, Array] = self._outputs(len(targets)) | {
             "q": np.array(starts.T, order="C"),
             "target": targets.T,
             "reference": references.T,
         }
-        self.bind(arrays, limit)()
+        (kernel or self._kernel).bind({**arrays, **self._shared}, limit)()
         is_done = arrays["more"][0] <= 0.0
         iterations = arrays["repetitions"][0].astype(int) - is_done
         return Attempts(arrays["q"].T, arrays["error"].T, is_done, iterations)
@@ -211,6 +246,11 @@ class Search:
         poses = [self.model.pose(x) for x in states.T]
         target = np.array([[*X.R.ravel(), *X.p] for X in poses]).T
         return {"q": q, "target": target, "reference": np.zeros_like(q), **self._shared}
+
+
+def _length(tree: Tree) -> float:
+    """An upper bound of the arm's length, at least 1 m, where an orientation counts, too [m]."""
+    return max(1.0, sum(float(np.linalg.norm(body.X_PJ.p)) for body in tree.bodies))
 
 
 def _keep_better(best: Attempts, left: Array, new: Attempts) -> None:

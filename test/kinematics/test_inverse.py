@@ -150,9 +150,17 @@ def result_why(result: IkResult) -> str:
 
 def test_why_a_pose_is_not_reached(ur5: RobotModel, ur4: RobotModel, ik: InverseKinematics):
     far = ik.solve(Pose.at([2.0, 0.0, 0.0]))
-    assert result_why(far) == "out of reach: the end effector comes to 1.09 m of the position"
-    assert np.linalg.norm(far.error[:3]) > 1.08
-    assert "out of reach with this orientation: the nearest is 0.01" in result_why(ik.solve(Pose.at([0.1, 0.0, 0.1])))
+    assert result_why(far) == "out of reach: the end effector comes to 1.05 m of the position"
+    assert np.linalg.norm(far.error[:3]) > 1.05
+    places = InverseKinematics(ur5, "x y z")
+    stretched = places.solve(Pose.at([0.3, 1.3, 0.3]))
+    assert result_why(stretched) == "out of reach: the end effector comes to 0.401 m of the position"
+    just_beyond = ur5.pose(stretched.q).p + 5e-4 * stretched.error / np.linalg.norm(stretched.error)
+    assert result_why(places.solve(Pose.at(just_beyond))).startswith(
+        "a singular posture: the pose is missed by 5.0e-04"
+    )
+    near = ik.solve(Pose.at([0.1, 0.0, 0.1]))
+    assert result_why(near) == "out of reach with this orientation: the nearest is 0.00909 m and 0.0429 degrees off"
     all_rows = InverseKinematics(ur4, "x y z rx ry rz").solve(Pose.at([0.3, 0.3, 0.3], [0.0, 0.3, 0.2, 1.0]))
     assert result_why(all_rows).endswith("4 joints serve 'x y z rx' along the axes of end_effector")
     q = np.array([0.4, -1.0, 1.2, -0.5, 0.8, 0.3])
