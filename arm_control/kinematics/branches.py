@@ -34,6 +34,8 @@ SAME = 1e-3
 """Largest difference of a joint between two results that are one posture [rad or m]."""
 SLACK = 0.02
 """How far an equation of a closed form may be from a solution, for axes that are nearly parallel."""
+COMPLETION_LIMIT = 8
+"""Largest number of steps from a solution of the equations."""
 FAR = 0.3
 """Distance from a solution of the equations at which a result is another posture [rad]."""
 DOUBLE = 1e-6
@@ -127,14 +129,15 @@ class BranchSearch:
             self._candidates = _Candidates(self._search)
         self._target[:] = target
         self._kernel.call()
-        q, error, is_done, is_moved = self._candidates.complete(self._q, target, reference)
-        is_done &= self._slack > -SLACK
+        q, error, more, repetitions = self._candidates.complete(self._q, target, reference)
+        slack = self._slack.tolist()
+        chosen = [k for k in range(8) if more[k] <= 0.0 and slack[k] > -SLACK]
+        is_moved = any(repetitions[k] > 1.0 for k in chosen)
         if is_moved:  # the arm was calibrated, or a posture is beyond a limit
-            is_done &= np.abs(_without_turns(q - self._q)).max(axis=1) < FAR
-        chosen = np.flatnonzero(is_done)
-        if is_moved or self._slack[chosen].min(initial=1.0) < DOUBLE:
-            chosen = chosen[_distinct(q[chosen])]
-        return Branches(q[chosen], tuple([NAMES[k] for k in chosen.tolist()]), error[chosen])
+            chosen = [k for k in chosen if np.abs(_without_turns(q[k] - self._q[k])).max() < FAR]
+        if is_moved or any(slack[k] < DOUBLE for k in chosen):
+            chosen = [chosen[i] for i in _distinct(q[chosen])]
+        return Branches(q[chosen], tuple([NAMES[k] for k in chosen]), error[chosen])
 
     def _by_many_starts(self, target: Array, reference: Array) -> Branches:
         search, n = self._search, self._search.model.nq
@@ -158,6 +161,7 @@ class _Candidates:
 
     def __init__(self, search: Search) -> None:
         n = search.model.nq
+        self._middle, self._is_limited = search.middle, not all(search.task.turning)
         self._q, self._target, self._reference = np.zeros((8, n)), np.zeros(12), np.zeros(n)
         self._error, self._more, self._repetitions = np.zeros((8, 6)), np.zeros((1, 8)), np.zeros((1, 8))
         arrays = {
@@ -168,10 +172,10 @@ class _Candidates:
             "more": self._more,
             "repetitions": self._repetitions,
         }
-        self._call: Callable[[], float] = search.bind(arrays, LIMIT)
+        self._call: Callable[[], float] = search.bind(arrays, COMPLETION_LIMIT)
 
-    def complete(self, q: Array, target: Array, reference: Array) -> tuple[Array, Array, Array, bool]:
-        """Put starts on a pose; returns joint positions, errors, which of them are done, and whether one took a step.
+    def complete(self, q: Array, target: Array, reference: Array) -> tuple[Array, Array, list[float], list[float]]:
+        """Put starts on a pose; returns joint positions, errors, how far from done, and repetitions.
 
         Parameters
         ----------
@@ -181,8 +185,10 @@ class _Candidates:
             As for :meth:`BranchSearch.find`.
         """
         self._q[:], self._target[:], self._reference[:] = q, target, reference
+        if self._is_limited:  # each angle where its limits are, perhaps
+            self._q += TURN * np.rint((self._middle - q) / TURN)
         self._call()
-        return self._q, self._error, self._more[0] <= 0.0, self._repetitions.max() > 1.0
+        return self._q, self._error, self._more[0].tolist(), self._repetitions[0].tolist()
 
 
 def self_motion(search: Search, target: Array, start: Array, step: float) -> SelfMotion:

@@ -89,6 +89,17 @@ def test_angles_are_near_the_start_and_within_the_limits(ur5: RobotModel, ur5_ik
     assert len(ur5_ik.all(Pose.at([2.0, 0.0, 0.0]))) == 0
 
 
+def test_limits_may_be_anywhere_on_the_circle(load_robot: Callable[..., RobotModel]):
+    """A joint from 47 to 313 degrees, one from 19 to 341."""
+    model = load_robot("kinova")
+    ik = InverseKinematics(model)
+    rng = np.random.default_rng(2)
+    for q in rng.uniform(np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi), (30, 6)):
+        branches = ik.all(model.pose(q))
+        assert is_among(q, branches)
+        assert ((branches.q >= model.q_min) & (branches.q <= model.q_max)).all()
+
+
 def test_two_solutions_that_meet_are_one(ur5: RobotModel, ur5_ik: InverseKinematics):
     stretched = ur5_ik.all(ur5.pose([0.3, -0.8, 0.0, 0.4, 0.7, 0.1]))
     assert_distinct_and_at(ur5, stretched, ur5.pose([0.3, -0.8, 0.0, 0.4, 0.7, 0.1]))
