@@ -41,6 +41,7 @@ FOREIGN = {
     "cloudpickle": ("model.symbolic",),
     "urdf_parser_py": ("model.urdf.load",),
     "xacro": ("model.urdf.xacro",),
+    "ruckig": ("motion.jerk_limited",),
     "yaml": ("core.yaml_limits", "app.processes"),
     "coppeliasim_zmqremoteapi_client": ("simulation.coppeliasim.coppeliasim_client",),
     "zmq": ("simulation.coppeliasim.coppeliasim_client",),

@@ -44,6 +44,8 @@ MEANING = {
     "top_speed": ("m/s", "largest speed of the end effector"),
     "top_speed_of_axis": ("m/s", "largest speed along one axis of the world"),
     "torque_step": ("N m", "largest change of a joint's torque in one tick"),
+    "way": ("m", "length of the end effector's way along a joint trajectory"),
+    "off_line": ("m", "largest distance of that way from the line through its ends"),
     "clearance": (
         "m",
         "smallest distance from an obstacle to the arm's capsules, which are a little thicker than it",
@@ -112,6 +114,8 @@ def figures_of(trace: Trace, model: RobotModel, targets: TargetList | None, moti
         figures |= _of_targets(trace, targets)
     elif motion is not None:
         figures["reached"] = float(bool(_within_tolerances(trace, motion)[-1]))
+    else:
+        figures |= _of_way(trace.p)
     return figures
 
 
@@ -211,6 +215,17 @@ def _of_targets(trace: Trace, targets: TargetList) -> Figures:
 def _law_torque_share(trace: Trace, model: RobotModel) -> float:
     share = torque_shares(trace.tau_asked, model)
     return float(np.where(np.isfinite(share), share, np.inf).max())
+
+
+def _of_way(p: Array) -> Figures:
+    """Length of a way (n, 3) [m], and its largest distance from the line through its ends, where these differ."""
+    figures = {"way": float(np.linalg.norm(np.diff(p, axis=0), axis=1).sum())}
+    ends = p[-1] - p[0]
+    if np.linalg.norm(ends) > SHORTEST:
+        along = ends / np.linalg.norm(ends)
+        off = p - p[0] - np.outer((p - p[0]) @ along, along)
+        figures["off_line"] = float(np.linalg.norm(off, axis=1).max())
+    return figures
 
 
 def _speeds(trace: Trace) -> Figures:

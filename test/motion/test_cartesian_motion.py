@@ -15,6 +15,7 @@ from arm_control.motion.joint_trajectory import JointTrajectory, Waypoints, chec
 from arm_control.motion.pose_paths import arc, blended, line
 from arm_control.motion.pose_trajectory import PosePoints, PoseTrajectory
 from arm_control.motion.references import JointReference
+from arm_control.motion.target_files import load_trajectory
 
 Q_0 = np.array([-np.pi, -np.pi / 8, -np.pi / 6, 0.0])
 TARGET = Pose(rotation_from_rpy([np.pi / 3, 0.0, -2.0]), np.array([-0.5, -0.2, 0.5]))
@@ -176,3 +177,14 @@ def test_an_arc_is_a_circle_and_turns_evenly():
 def test_poses_that_make_no_path_are_refused(call, message: str):
     with pytest.raises(InputError, match=message):
         call(corners())
+
+
+def test_the_line_of_the_scenario_is_this_one(ur4: RobotModel, ik: InverseKinematics):
+    """To write the file anew: python docs/draw_trajectories.py."""
+    _, points = load_trajectory("ur4_line")
+    motion = PoseTrajectory(PosePoints(np.array([0.0, 3.0]), (ur4.pose(Q_0), TARGET)))
+    joints = follow_path(ik, motion, Q_0, 50)
+    np.testing.assert_allclose(points.times, joints.knots[1:], atol=1e-12)
+    for t, q, v, a in zip(points.times, points.qs, points.vs, points.as_, strict=True):
+        state = joints.sample(t)
+        np.testing.assert_allclose(np.array([q, v, a]), list(vars(state).values()), atol=1e-9)
