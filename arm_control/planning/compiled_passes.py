@@ -52,7 +52,7 @@ class CompiledPasses:
         self._n, self._n_x, self._n_u = n, dynamics.n_x, dynamics.n_u
         self._loops = {"rollout": laws.rollout(), "expansion": laws.expansion(), "backward": laws.backward()}
         model = dynamics.model
-        self._kernels = {name: model.compile_law(loop, _samples(model, loop)) for name, loop in self._loops.items()}
+        self._kernels = {name: model.compile_law(loop, loop_samples(model, loop)) for name, loop in self._loops.items()}
         self.is_compiled = all(kernel.is_compiled for kernel in self._kernels.values())
         width = self._kernels["expansion"].width
         self._rows = n + 1 + -(n + 1) % width
@@ -179,8 +179,16 @@ class CompiledPasses:
         return True
 
 
-def _samples(model: RobotModel, loop: Loop) -> Mapping[str, Array]:
-    """Two rows to compare a kernel on: symmetric matrices positive definite, the tool a real one."""
+def loop_samples(model: RobotModel, loop: Loop) -> Mapping[str, Array]:
+    """Two rows to compare a kernel on: symmetric matrices positive definite, the tool a real one.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    loop : Loop
+        The loop, whose matrices have the names of :mod:`arm_control.planning.arm_laws`.
+    """
     rng = np.random.default_rng(0)
     samples: dict[str, Array] = {}
     for name, size in loop.law.inputs.items():

@@ -38,6 +38,7 @@ from arm_control.motion.references import check_distance
 from arm_control.planning.arm_dynamics import ArmDynamics
 from arm_control.planning.costs import Barrier, Costs, Term
 from arm_control.planning.ilqr_solver import Ilqr, IlqrParameters, IlqrResult
+from arm_control.planning.local_lqr import LocalLqr
 from arm_control.planning.residuals import ControlError, LimitDistance, OrientationError, PositionError, StateError
 
 KP, KV = 100.0, 20.0
@@ -50,6 +51,9 @@ ZONES = 0.2, 0.5
 class ReachParameters(Parameters):
     """Horizon, weights and limits of a reach."""
 
+    method: str = parameter(
+        "ilqr", "iterative LQR, or LQR about the measured state, without limits: to compare", choices=("ilqr", "lqr")
+    )
     horizon: int = parameter(50, "steps that are planned ahead", lower=1, upper=2000)
     step: float = parameter(0.02, "length of a step", unit="s", lower=1e-4, upper=0.2)
     position_weight: float = parameter(4000.0, "w_p, of the square of the distance at the end", unit="1/m^2", lower=0.0)
@@ -218,8 +222,10 @@ class ReachPlanner:
         self.limit = parameters.effort_share * model.tau_max
         start = np.zeros(model.nv)
         self._costs = self._costs_of(start, model.pose(start))
+        dynamics = ArmDynamics(model, parameters.step)
+        self._lqr = LocalLqr(dynamics, self._costs, parameters.horizon) if parameters.method == "lqr" else None
         self._solver = Ilqr(
-            ArmDynamics(model, parameters.step),
+            dynamics,
             self._costs,
             parameters.horizon,
             -self.limit,
@@ -261,6 +267,8 @@ class ReachPlanner:
         return self._plan(stamp_ns, result, distance > self.parameters.far)
 
     def _solved(self, stamp_ns: int, x0: Array, warm: Plan | None) -> IlqrResult:
+        if self._lqr is not None:
+            return self._linear(self._lqr, x0)
         if warm is not None:
             shift = round((stamp_ns - warm.stamp_ns) * 1e-9 / warm.dt)
             if 0 <= shift < len(warm.us):
@@ -269,6 +277,17 @@ class ReachPlanner:
                 except InputError:  # from this state the rest of the plan has no finite cost
                     pass
         return self._solver.solve(x0, *self._staying(x0))
+
+    def _linear(self, lqr: LocalLqr, x0: Array) -> IlqrResult:
+        """Where the gains of local LQR about the first state lead, within the limits."""
+        n, N, passes = self.model.nv, self.parameters.horizon, self._solver.passes
+        u0 = self.model.gravity(x0[:n])
+        k, K = lqr.gains(x0, u0)
+        cost = passes.start(x0, u0 + k, (np.tile(x0, (N + 1, 1)), K))
+        if not math.isfinite(cost):
+            raise InputError("local LQR leads to no finite cost")
+        xs, us = passes.xs.copy(), passes.us.copy()
+        return IlqrResult(xs, us, k, K, np.zeros_like(us), (cost,), (), (), True, "the gains of local LQR")
 
     def _staying(self, x0: Array) -> tuple[Array, tuple[Array, Array]]:
         """Controls, and states and gains, that hold the arm at its position: equation (3)."""

@@ -28,7 +28,7 @@ GALLERY = PAGE.parent / "pictures" / "scenarios"
 BEGIN, END = "<!-- figures: begin -->\n", "<!-- figures: end -->\n"
 COLUMNS = ("reached", "slowest [s]", "error [mm]", "off the line [%]", "torque", "asked", "clearance [mm]")
 THRASHING = {("planar2_singular", v) for v in ("truncate", "damp", "none")} | {("ur5_singular", "none")}
-THRASHING |= {("ur5_singular", "truncate"), ("planar3_null_space", "without")}
+THRASHING |= {("ur5_singular", "truncate"), ("planar3_null_space", "without"), ("ur5_lqr", "lqr_once")}
 """Runs in which the last bit of a number grows into another motion: no figure of theirs is compared."""
 CALM = [case for case in CASES if case not in THRASHING]
 

@@ -1,4 +1,4 @@
-"""Linear-quadratic regulators, the linear case of iterative LQR, to compare it with.
+"""Linear-quadratic regulators of linear systems; for an arm see :mod:`arm_control.planning.local_lqr`.
 
 For ``x_{k+1} = A x_k + B u_k`` and the cost ``1/2 sum (x^T Q x + u^T R u) + 1/2 x_N^T Q_N x_N`` the optimal control is
 ``u = -K x`` with

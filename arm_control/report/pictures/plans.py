@@ -15,9 +15,22 @@ from PIL import Image
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.report.pictures.sketch import link_points
-from arm_control.report.pictures.style import BLUE, DASHES, GREEN, GREY, INK, ORANGE, RED, limit, new_figure, style
+from arm_control.report.pictures.style import (
+    BLUE,
+    DASHES,
+    GREEN,
+    GREY,
+    INK,
+    ORANGE,
+    PURPLE,
+    RED,
+    SKY,
+    limit,
+    new_figure,
+    style,
+)
 
-COLOURS = (BLUE, ORANGE, GREEN)
+COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY)
 POSTURES = (0.0, 0.35, 0.7, 1.0)
 """Of the arm, by shares of the hand's way, in a drawing in space."""
 COLOURS_KEPT = 96
@@ -127,6 +140,48 @@ def draw_ur5(path: Path, limits: Mapping[str, Reach], ball: Mapping[str, Reach])
     _save(figure, path)
 
 
+def draw_lqr(
+    path: Path,
+    one: Mapping[str, Reach],
+    star: Sequence[Mapping[str, Reach]],
+    ratios: Mapping[str, Mapping[float, Sequence[float]]],
+) -> None:
+    """Draw local LQR beside iterative LQR.
+
+    Parameters
+    ----------
+    path : Path
+        The PNG file.
+    one : dict of str to Reach
+        One reach: by ``iLQR`` first, then by LQR that is computed anew more and more rarely.
+    star : sequence of dict of str to Reach
+        Reaches by ``iLQR`` and ``LQR`` for several targets.
+    ratios : dict of str to dict of float to sequence of float
+        How many times as much LQR costs, by arm and distance.
+    """
+    figure: Any = new_figure(15.0, 4.9)
+    title = "Local LQR, which takes arm and cost for linear, beside iterative LQR: the same cost, the same second"
+    figure.suptitle(title, x=0.01, ha="left", fontsize=13, color=INK, fontweight="bold")
+    first, second, third = figure.subplots(1, 3)
+    _paths(first, "Two links: path of the hand", one, PLANE)
+    for number, name in enumerate(("iLQR", "LQR")):
+        for i, both in enumerate(star):
+            label = name if i == 0 else None
+            second.plot(*both[name].p[:, UPRIGHT].T, color=COLOURS[number], linewidth=1.6, label=label)
+    for i, both in enumerate(star):
+        _target(second, both["iLQR"].target, UPRIGHT, "targets" if i == 0 else None)
+    _space(second, "Three links, 3.9 m: eight targets", UPRIGHT)
+    for number, (arm, by_distance) in enumerate(ratios.items()):
+        for factor, values in by_distance.items():
+            label = arm if factor == min(by_distance) else None
+            third.plot([factor] * len(values), values, "o", color=COLOURS[number], alpha=0.7, label=label)
+    limit(third, 1.0)
+    style(third, "Cost of LQR / cost of iLQR", "distance of the target / the documents'", "logarithmic")
+    _log(third)
+    _legend(third)
+    figure.savefig(path)
+
+
 def _paths(axes: Any, title: str, reaches: Mapping[str, Reach], view: tuple[int, int], posture: int = 0) -> None:
     """Paths of the hand to one target, with the arm of reach number ``posture``."""
     x, y = view
@@ -138,7 +193,9 @@ def _paths(axes: Any, title: str, reaches: Mapping[str, Reach], view: tuple[int,
         axes.add_patch(Circle((centre[x], centre[y]), radius, color=RED, alpha=0.3, linewidth=0, label="obstacle"))
     axes.plot(*np.array([start, target])[:, view].T, color=INK, linewidth=0.9, linestyle=":", label="straight line")
     for number, (name, reach) in enumerate(reaches.items()):
-        axes.plot(reach.p[:, x], reach.p[:, y], color=COLOURS[number], linewidth=3.4 - 0.9 * number, label=name)
+        axes.plot(
+            reach.p[:, x], reach.p[:, y], color=COLOURS[number], linewidth=max(3.4 - 0.9 * number, 1.0), label=name
+        )
         _end(axes, reach, view, COLOURS[number])
     _target(axes, target, view, "target")
     _space(axes, title, view)
