@@ -43,6 +43,8 @@ POSITION, ORIENTATION = 1e-3, np.radians(0.2)
 """What counts as reached [m, rad]."""
 NOISE = 1e-3
 """Of all velocities [rad/s]."""
+COARSE = 10
+"""Ticks between two looks at the error."""
 QUIET = 1e-5
 """Change of torque from tick to tick that counts as none, as a share of the effort limit."""
 
@@ -110,12 +112,16 @@ class UsualLaw:
 
 
 class Outcome(NamedTuple):
-    """How well targets were reached: errors [m, rad], largest torque as a share of the limit, unrest at the end."""
+    """How well targets were reached: errors [m, rad], largest torque as a share of the limit, unrest at the end.
+
+    ``settled`` is the time after which no error of a target was too large any more [s].
+    """
 
     position: Array
     orientation: Array
     peak: float
     unrest: float
+    settled: float
 
 
 def load(name: str) -> RobotModel:
@@ -159,20 +165,28 @@ def run(model: RobotModel, controller: Controller, arm: RealArm, goals: list[Pos
     """Go to one target after the other."""
     n, n_last = round(SECONDS / arm.timestep), round(LAST / arm.timestep)
     taus = np.zeros((n * len(goals), model.nv))
-    errors = np.full((len(goals), 6), np.inf)
+    errors, late = np.full((len(goals), 6), np.inf), np.zeros(len(goals))
     try:
         for i, goal in enumerate(goals):
             controller.go_to(i * n, goal)
             for k in range(i * n, (i + 1) * n):
                 taus[k] = controller.tick(k, arm.q, arm.v)
                 arm.step(taus[k])
+                if k % COARSE == 0 and not is_reached(pose_error(model.pose(arm.arm.q), goal)):
+                    late[i] = (k - i * n + COARSE) * arm.timestep
             errors[i] = pose_error(model.pose(arm.arm.q), goal)
     except SimulationDiverged:
         pass
     ends = [taus[(i + 1) * n - n_last : (i + 1) * n] for i in range(len(goals))]
     unrest = max(float((np.sqrt(np.mean(np.diff(end, axis=0) ** 2, axis=0)) / model.tau_max).max()) for end in ends)
     peak = float((np.abs(taus) / model.tau_max).max())
-    return Outcome(np.linalg.norm(errors[:, :3], axis=1), np.linalg.norm(errors[:, 3:], axis=1), peak, unrest)
+    sizes = np.linalg.norm(errors[:, :3], axis=1), np.linalg.norm(errors[:, 3:], axis=1)
+    return Outcome(*sizes, peak, unrest, float(late.max()))
+
+
+def is_reached(error: Array) -> bool:
+    """Whether an error of a pose, shape (6,) [m, rad], is small enough."""
+    return bool(np.linalg.norm(error[:3]) < POSITION and np.linalg.norm(error[3:]) < ORIENTATION)
 
 
 def contender(name: str, model: RobotModel, rate: int, start: Array) -> Controller:
@@ -207,9 +221,10 @@ def arm_of(model: RobotModel, start: Array, properties: PlantProperties, rate: i
 
 def summary(outcome: Outcome, ideal: Outcome) -> dict[str, float]:
     """Figures of a case; chatter is the change of torque from tick to tick at rest, against that on the ideal plant."""
-    is_reached = (outcome.position < POSITION) & (outcome.orientation < ORIENTATION)
+    has_reached = (outcome.position < POSITION) & (outcome.orientation < ORIENTATION)
     return {
-        "reached_share": float(is_reached.mean()),
+        "reached_share": float(has_reached.mean()),
+        "settled": outcome.settled,
         "error_mm": 1e3 * float(outcome.position.max()),
         "error_deg": float(np.degrees(outcome.orientation.max())),
         "chatter": outcome.unrest / max(ideal.unrest, QUIET),

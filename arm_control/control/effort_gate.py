@@ -266,12 +266,12 @@ class EffortGate:
         GateOutput
         """
         command, self._command = self._command, None
-        if self._floor is not None:
-            t = self._floor.add_to(t)
         if self._tau is None:
             self._tau = np.clip(t.g, -self._model.tau_max, self._model.tau_max)
         dt = min(dt, GROWTH * self.period or LONGEST_DT) if dt > 0.0 else 0.0
         self.period = dt or self.period
+        if self._floor is not None:
+            t = self._floor.add_to(t, self._tau, dt)
         if command is None:
             self._miss()
         else:

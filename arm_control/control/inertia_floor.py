@@ -11,21 +11,34 @@ Too much of it makes a joint whose rotor is that light chatter: its speed revers
 slowly, so that chatter starts small; it is noticed, and the ceiling c is taken back for good:
 
     (3)  s <- 0.95 s + 1  where dv reverses, |dv| > dv_0 before and after,   else  s <- 0.95 s                       [-]
-    (4)  c <- f / 8,  s <- -4      where s > 2                                                               [kg m^2]
+    (4)  c <- f / 4,  s <- -4      where s > 2                                                               [kg m^2]
 
 with ``dv_0 = max(0.005 v_max, min(0.012 rad/s, 0.02 v_max))``. (3) counts swings of up to 26 ticks a period; motions
 are slower, noise is smaller. (4) depends on nothing but the measured velocities: all gates that see the same states
 have the same floor.
 
+A light joint whose floor has been taken back keeps its friction. A torque against it is no acceleration, and the limits
+must not cut it. So what holds the joint is estimated, and counts as part of the bias h:
+
+    (5)  d <- clamp(d + (1 - exp(-K dt)) (M dv / dt + h - tau_0 - d), -d_max, d_max),   d_max = 0.3 tau_max      [N m]
+    (6)  h <- h - d
+
+It is the estimate of :mod:`~arm_control.control.disturbance_observer`, slower and with M of one state only: where
+nothing is cut it has no effect.
+
     T          inertia_floor, a time; 0: no floor at all    [s]
     v, dv      measured velocity, its change in a tick      [rad/s or m/s]
     c, f, F    ceiling, floor, proposed floor               [kg m^2 or kg]
+    M, h       mass matrix with the floor, bias             [kg m^2; N m]
+    tau_0, d   torque sent last, torque that is not known   [N m or N]
+    K          bandwidth of d, 20 1/s                       [1/s]
 
 The update is compiled where that is possible, one call a tick.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -33,8 +46,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from arm_control.compiler.law import Law
+from arm_control.maths.linalg import mirrored
 from arm_control.maths.poses import Array
-from arm_control.maths.scalars import minimum, select
+from arm_control.maths.scalars import clamp, minimum, select
 from arm_control.model import RobotModel, Terms
 
 GROWTH = 1.03
@@ -47,8 +61,14 @@ NOISE, SLOW_SWING = 0.012, 0.02
 """Change of speed that counts at least, several times usual noise [rad/s]; as a share of the speed limit at most."""
 NEVER = 1e9
 """The same of a joint without a speed limit [rad/s or m/s]."""
-FORGETTING, CHATTER, RESPITE, RETREAT = 0.95, 2.0, -4.0, 8.0
+FORGETTING, CHATTER, RESPITE, RETREAT = 0.95, 2.0, -4.0, 4.0
 """Of equations (3) and (4)."""
+BANDWIDTH = 20.0
+"""K of equation (5) [1/s]."""
+LARGEST_SHARE = 0.3
+"""Of the effort limit, that d is at most."""
+SHORTEST = 1e-9
+"""Shortest time between two states [s]."""
 SAMPLES = 200
 """Random postures in which the smallest own inertia is looked for."""
 
@@ -117,12 +137,13 @@ class InertiaFloor:
         n = model.nv
         swing = np.maximum(SWING * model.v_max, np.minimum(NOISE, SLOW_SWING * model.v_max))
         swing = np.where(np.isfinite(model.v_max), swing, NEVER)
-        law = Law("floor of joint inertia", _by_name, {"state": 5 * n, "v": n, "swing": n}, [])
-        self._kernel = model.compile_law(law, _samples(n))
-        self._state = self._kernel.inputs["state"].reshape(5, n)
-        self._v, self._next = self._kernel.inputs["v"], self._kernel.outputs["state"]
-        self._swing = swing
-        self._diagonal = slice(None, None, n + 1)
+        self._bounds = np.concatenate([swing, LARGEST_SHARE * np.where(np.isfinite(model.tau_max), model.tau_max, 0.0)])
+        sizes = {"state": 6 * n, "M": n * n, "bounds": 2 * n, **dict.fromkeys(("v", "h", "tau"), n), "numbers": 2}
+        self._kernel = model.compile_law(Law("floor of joint inertia", _by_name, sizes, []), _samples(n))
+        x, y = self._kernel.inputs, self._kernel.outputs
+        self._state_in, self._M_in, self._bounds_in, self._v_in = x["state"], x["M"].reshape(n, n), x["bounds"], x["v"]
+        self._h_in, self._tau_in, self._numbers_in = x["h"], x["tau"], x["numbers"]
+        self._state_out, self._M_out, self._h_out = y["state"], y["M"].reshape(n, n), y["h"]
         self.restart()
 
     @property
@@ -134,22 +155,31 @@ class InertiaFloor:
         """Start again with the first floor."""
         self._is_first = True
         self._floor = self._first
-        self._memory = np.zeros((5, len(self._first)))
+        self._memory = np.zeros((6, len(self._first)))
         self._memory[0], self._memory[1] = self._first, self.proposed
 
-    def add_to(self, terms: Terms) -> Terms:
-        """Update the floor in a state, and return the state's terms with the floor in M."""
+    def add_to(self, terms: Terms, tau: Array, dt: float) -> Terms:
+        """Update the floor in a state, and return the state's terms with the floor in M, and with h of (6).
+
+        Parameters
+        ----------
+        terms : Terms
+            The measured state.
+        tau : ndarray, shape (nv,)
+            Torque sent last [N m or N].
+        dt : float
+            Time since the last state [s].
+        """
         if self._is_first:
             self._memory[3] = terms.v
-            self._is_first = False
-        self._state[...], self._v[...] = self._memory, terms.v
-        self._kernel.inputs["swing"][...] = self._swing  # another gate of this arm may use the kernel, too
+            self._is_first, dt = False, 0.0
+        self._state_in[...], self._bounds_in[...] = self._memory.ravel(), self._bounds  # gates may share the kernel
+        self._M_in[...], self._v_in[...], self._h_in[...], self._tau_in[...] = terms.M, terms.v, terms.h, tau
+        self._numbers_in[...] = max(dt, SHORTEST), -math.expm1(-BANDWIDTH * dt)
         self._kernel.call()
-        self._memory[...] = self._next
+        self._memory.reshape(-1)[...] = self._state_out
         self._floor = self._memory[0]
-        M = terms.M.copy()
-        M.reshape(-1)[self._diagonal] += self._floor
-        return terms._replace(M=M)
+        return terms._replace(M=self._M_out.copy(), h=self._h_out.copy())
 
 
 @lru_cache(maxsize=8)
@@ -165,14 +195,28 @@ def smallest_inertias(model: RobotModel) -> Array:
 
 
 def _by_name(x: Mapping[str, Array]) -> dict[str, Any]:
-    """:func:`update_floor` as a law: from inputs by name to outputs by name."""
-    state = FloorState(*x["state"].reshape(5, -1))
-    return {"state": np.array(update_floor(state, x["v"], x["swing"]))}
+    """The equations of this module as a law: from inputs by name to outputs by name."""
+    *state, d = x["state"].reshape(6, -1)
+    (swing, d_max), (dt, gain) = x["bounds"].reshape(2, -1), x["numbers"]
+    updated = update_floor(FloorState(*state), x["v"], swing)
+    M = mirrored(x["M"].reshape(len(d), -1)) + np.diag(updated.f)
+    y = M @ (updated.dv / dt) + x["h"] - x["tau"]
+    d = clamp(d + gain * (y - d), -d_max, d_max)  # (5)
+    return {"state": np.array([*updated, d]).ravel(), "M": M.ravel(), "h": x["h"] - d}
 
 
 def _samples(n: int) -> dict[str, Array]:
     """Inputs to compare the kernel on: with chatter and without."""
     rng, k = np.random.default_rng(0), 4
     positive = rng.uniform(0.1, 5.0, (k, 3 * n))
-    state = np.hstack([positive, rng.uniform(-1.0, 1.0, (k, 2 * n))])
-    return {"state": state, "v": rng.uniform(-1.0, 1.0, (k, n)), "swing": rng.uniform(0.1, 1.0, (k, n))}
+    state = np.hstack([positive, rng.uniform(-1.0, 1.0, (k, 3 * n))])
+    vectors = {name: rng.uniform(-1.0, 1.0, (k, n)) for name in ("v", "h", "tau")}
+    A = rng.uniform(-0.5, 0.5, (k, n, n))
+    M = (A @ A.swapaxes(1, 2) + np.eye(n)).reshape(k, -1)
+    return {
+        "state": state,
+        "M": M,
+        "bounds": rng.uniform(0.1, 1.0, (k, 2 * n)),
+        **vectors,
+        "numbers": np.tile([0.01, 0.2], (k, 1)),
+    }

@@ -9,9 +9,11 @@ import pytest
 
 from arm_control.control.effort_gate import EffortGate, GateParameters
 from arm_control.control.inertia_floor import (
+    BANDWIDTH,
     CHATTER,
     FIRST,
     GROWTH,
+    LARGEST_SHARE,
     RESPITE,
     RETREAT,
     FloorState,
@@ -20,11 +22,19 @@ from arm_control.control.inertia_floor import (
     update_floor,
 )
 from arm_control.core.files import urdf_path
-from arm_control.model import RobotModel
+from arm_control.model import RobotModel, Terms
 from arm_control.model.arm_parameters import ArmParameters
 
 Load = Callable[..., RobotModel]
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
+
+
+DT = 1e-3
+
+
+def add(floor: InertiaFloor, terms: Terms) -> Terms:
+    """A tick in which the weight is carried."""
+    return floor.add_to(terms, terms.h, DT)
 
 
 def at(model: RobotModel, v: np.ndarray):
@@ -43,11 +53,11 @@ def test_the_proposal_is_what_a_motor_can_accelerate(ur5: RobotModel):
 def test_it_rises_to_the_proposal_at_rest(ur5: RobotModel):
     floor, terms = InertiaFloor(ur5, 0.02), at(ur5, np.zeros(6))
     np.testing.assert_allclose(floor.inertia, FIRST * smallest_inertias(ur5), rtol=1e-12)
-    M = floor.add_to(terms).M
+    M = add(floor, terms).M
     second = np.minimum(GROWTH * FIRST * smallest_inertias(ur5), floor.proposed)
     np.testing.assert_allclose(np.diag(M - terms.M), second, rtol=1e-6)
     for _ in range(400):
-        floor.add_to(terms)
+        add(floor, terms)
     np.testing.assert_allclose(floor.inertia, floor.proposed, rtol=1e-12)
     floor.restart()
     np.testing.assert_allclose(floor.inertia, FIRST * smallest_inertias(ur5), rtol=1e-12)
@@ -57,17 +67,17 @@ def test_it_rises_to_the_proposal_at_rest(ur5: RobotModel):
 def test_chatter_of_one_joint_takes_its_floor_back_for_good(ur5: RobotModel, period: int, size: float):
     floor, v = InertiaFloor(ur5, 0.02), np.zeros(6)
     for _ in range(400):
-        floor.add_to(at(ur5, v))
+        add(floor, at(ur5, v))
     for k in range(4 * period + 4):
         if floor.inertia[5] < 0.5 * floor.proposed[5]:
             break
         v[5] = size * np.cos(2.0 * np.pi * k / period)  # changes of 0.025 rad/s and more, above 0.5 % of 3.14 rad/s
-        floor.add_to(at(ur5, v))
+        add(floor, at(ur5, v))
     expected = floor.proposed.copy()
     expected[5] /= RETREAT
     v[5] = 0.0
     for _ in range(400):
-        floor.add_to(at(ur5, v))
+        add(floor, at(ur5, v))
     np.testing.assert_allclose(floor.inertia, expected, rtol=1e-12)
 
 
@@ -77,7 +87,7 @@ def test_neither_motion_nor_noise_counts_as_chatter(ur5: RobotModel, v_max: floa
     floor, rng = InertiaFloor(slow.model(urdf_path("ur5").read_text()), 0.02), np.random.default_rng(0)
     for k in range(3000):
         v = np.full(6, 0.5 * np.sin(0.02 * k)) + rng.normal(0.0, 3e-3, 6)
-        floor.add_to(at(ur5, v))
+        add(floor, at(ur5, v))
     np.testing.assert_allclose(floor.inertia, floor.proposed, rtol=1e-12)
 
 
@@ -104,7 +114,7 @@ def test_the_kernel_is_the_text(ur5: RobotModel):
     for k in range(200):
         v = v if k == 0 else rng.normal(0.0, 0.1, 6)
         state = update_floor(state, v, 0.005 * ur5.v_max)
-        floor.add_to(at(ur5, v))
+        add(floor, at(ur5, v))
         np.testing.assert_allclose(floor.inertia, state.f, rtol=1e-9)
 
 
@@ -127,3 +137,40 @@ def test_a_gate_without_a_floor_lets_through_what_it_did(ur5: RobotModel):
     np.testing.assert_array_equal(passed[1].tau, push)
     gates[1].reset()
     np.testing.assert_allclose(gates[1].inertia, FIRST * smallest_inertias(ur5), rtol=1e-12)
+
+
+def test_what_holds_a_joint_at_rest_counts_as_part_of_its_weight(ur5: RobotModel):
+    """Equations (5) and (6): ``d = -(1 - exp(-K t)) (tau_0 - h)`` at rest, until its bound."""
+    floor, terms = InertiaFloor(ur5, 0.02), at(ur5, np.zeros(6))
+    push = np.array([0.0, 5.0, 0.0, 0.0, 0.0, -1.0])
+    for _ in range(101):
+        h = floor.add_to(terms, terms.h + push, DT).h
+    np.testing.assert_allclose(h - terms.h, (1.0 - np.exp(-0.1 * BANDWIDTH)) * push, rtol=1e-9)
+    for _ in range(1000):
+        h = floor.add_to(terms, terms.h - 1e3, DT).h
+    np.testing.assert_allclose(h - terms.h, -LARGEST_SHARE * ur5.tau_max, rtol=1e-9)
+    floor.restart()
+    np.testing.assert_array_equal(floor.add_to(terms, terms.h - 1e3, DT).h, terms.h)
+
+
+def test_an_acceleration_is_nothing_that_holds_a_joint(ur5: RobotModel):
+    floor, v = InertiaFloor(ur5, 1e-6), np.zeros(6)
+    a = np.array([0.0, 1.0, 0.0, -2.0, 0.0, 3.0])
+    for _ in range(100):
+        terms = at(ur5, v)
+        h = floor.add_to(terms, terms.M @ a + terms.h, DT).h
+        np.testing.assert_allclose(h - terms.h, np.zeros(6), atol=0.01)
+        v = v + DT * a
+
+
+def test_a_light_joint_whose_floor_is_gone_may_push_against_friction(ur5: RobotModel):
+    terms, passed = at(ur5, np.zeros(6)), []
+    gate = EffortGate(ur5, GateParameters(inertia_floor=0.02, rate_limit=1e6))
+    gate._floor._memory[1] = gate._floor._memory[0]  # chatter has taken it back
+    push = terms.g + np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.0])  # 5000 rad/s^2, if it were free
+    for _ in range(1000):
+        gate.offer_in_order(push)
+        passed.append(gate.tick(terms, DT).tau[5] - terms.g[5])
+    assert passed[0] < 0.1
+    assert passed[-1] == pytest.approx(1.0)
+    assert (np.diff(passed) >= 0.0).all()
