@@ -48,6 +48,7 @@ FOREIGN = {
     "mujoco": (
         *("simulation.mujoco_simulator", "simulation.mujoco_changes", "simulation.tip_contact"),
         "simulation.mujoco_dynamics",
+        "simulation.plant_file",
         "report.pictures.*",
     ),
     "matplotlib": ("report.pictures*",),

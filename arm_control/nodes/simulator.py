@@ -45,9 +45,12 @@ class SimulatorNode(PlantNode[SimulatorParameters]):
         if solids and self._wrench is None:
             self._wrench = self.create_publisher(WrenchStamped, "measured_wrench", self.state_qos())
         timestep, damping = p.timestep, p.damping
-        return make_simulator(
+        simulator = make_simulator(
             self.model, q, p.plant, timestep=timestep, damping=damping, solids=solids, engine=p.physics
         )
+        for line in simulator.differences:
+            self.get_logger().info(f"plant file: {line}")
+        return simulator
 
     def publish_state(self) -> None:
         """Publish what a sensor of force at the end effector measures, and the state."""

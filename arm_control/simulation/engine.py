@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy.typing as npt
 
 from arm_control.core.parameters import Parameters, group, parameter
+from arm_control.exceptions import ParameterError
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.simulation.changed_model import changed_model
@@ -33,6 +34,7 @@ class SimulatedArm(Protocol):
 
     steps: int
     timestep: float
+    differences: tuple[str, ...]
 
     @property
     def q(self) -> Array:
@@ -120,12 +122,24 @@ def make_changed_arm(
         As for :func:`make_arm`.
     properties : PlantProperties
         The differences, with a number for each joint in every list.
+
+    Raises
+    ------
+    ParameterError
+        When an arm from a file is to be simulated by another engine than MuJoCo.
     """
     if engine.engine == "rigid_body":
+        if properties.file:
+            raise ParameterError("plant.file needs the engine mujoco")
         return make_arm(changed_model(model, properties), q_initial, engine, **options)
     from arm_control.simulation.mujoco_changes import change_bodies
     from arm_control.simulation.mujoco_simulator import MujocoSimulator
 
+    if properties.file:
+        from arm_control.simulation.plant_file import read_plant_file
+
+        read = read_plant_file(properties.file, model, options["timestep"], properties.file_joints, options["solids"])
+        options |= {"mujoco_model": read.mujoco_model, "differences": read.differences}
     arm = MujocoSimulator(model, q_initial, **options)
     change_bodies(arm, model, properties)
     return arm

@@ -49,6 +49,11 @@ class MujocoSimulator:
         Coulomb friction of the joints [N m or N]; by default none.
     solids : sequence of Obstacle
         What the end effector touches; by default nothing.
+    mujoco_model : mujoco.MjModel, optional
+        Another arm with the model's joints, such as one from a file; damping and friction are added to its own. By
+        default one is built from the model.
+    differences : tuple of str
+        Differences of such an arm to the model, one line each.
 
     Attributes
     ----------
@@ -70,13 +75,16 @@ class MujocoSimulator:
         damping: float | Array = 0.0,
         friction: Array | None = None,
         solids: Sequence[Obstacle] = (),
+        mujoco_model: mujoco.MjModel | None = None,
+        differences: tuple[str, ...] = (),
     ) -> None:
-        self.timestep = timestep
+        self.timestep, self.differences = timestep, differences
         self._robot = model
         self._q_initial = np.zeros(model.nq) if q_initial is None else np.array(q_initial, dtype=float)
         if self._q_initial.shape != (model.nq,):
             raise ModelError(f"{self._q_initial.size} initial positions for {model.nq} joints")
-        self.mujoco_model = build_mujoco_model(model, timestep, damping, friction, solids)
+        own = build_mujoco_model(model, timestep, damping, friction, solids) if mujoco_model is None else mujoco_model
+        self.mujoco_model = own
         self.mujoco_data = mujoco.MjData(self.mujoco_model)
         self._contact = TipContact(self.mujoco_model, self.mujoco_data) if solids else None
         joints = [self.mujoco_model.joint(name) for name in model.joint_names]
@@ -84,7 +92,13 @@ class MujocoSimulator:
         self._dof = _index([joint.dofadr[0] for joint in joints])
         self._motor = _index([self.mujoco_model.actuator(name).id for name in model.joint_names])
         self._bind()
-        self._compare_mass_matrix()
+        if mujoco_model is None:
+            self._own_friction = np.zeros(model.nv)
+            self._compare_mass_matrix()
+        else:
+            self._own_friction = mujoco_model.dof_frictionloss[self._dof].copy()
+            mujoco_model.dof_damping[self._dof] += damping
+            self.set_friction(np.zeros(model.nv) if friction is None else friction)
         self.reset()
 
     @property
@@ -125,7 +139,7 @@ class MujocoSimulator:
 
     def set_friction(self, friction: Array) -> None:
         """Set the Coulomb friction of an arm that was made with some, shape (nv,) [N m or N], from now on."""
-        self.mujoco_model.dof_frictionloss[self._dof] = friction
+        self.mujoco_model.dof_frictionloss[self._dof] = self._own_friction + friction
 
     def reset(self, q: Sequence[float] | Array | None = None) -> None:
         """Start again at rest, at time zero, at ``q``, shape (nq,) [rad or m], or the initial positions."""

@@ -70,6 +70,8 @@ class Simulation:
         Of the controller.
     stall : str
         Which joints did not move in the last run though they were asked to; empty for none.
+    plant : tuple of str
+        How the arm of a plant file differs from the model, in the last run.
 
     Raises
     ------
@@ -89,6 +91,7 @@ class Simulation:
         self.duration = chosen.duration or self._own_duration()
         self.queue: list[Goal] = self._goals()
         self.stall = ""
+        self.plant: tuple[str, ...] = ()
 
     def run(self, duration: float = 0.0, title: str | None = None, recorder: SimulationRecorder | None = None) -> Trace:
         """Simulate from the start.
@@ -104,6 +107,7 @@ class Simulation:
         """
         solids = self._scenario.world.solids
         simulator = make_simulator(self.model, self._q0, self._properties, solids=solids, **self._options)
+        self.plant = simulator.differences
         n = max(2, round((duration or self.duration) / simulator.timestep))
         log, trouble = _Log(self.model, n, round(simulator.timestep * 1e9)), ""
         loop = _Loop(self, simulator, log, recorder)

@@ -1,11 +1,14 @@
 """How a simulated arm differs from its model: friction, rotors, masses, payload, actuators, sensors.
 
-By default nothing differs (``ideal``). The set ``real`` has usual values for an arm with geared motors, from the
+By default nothing differs (``ideal``). A ``file`` has an arm of its own, to which all else is added
+(:mod:`~arm_control.simulation.plant_file`). The set ``real`` has usual values for an arm with geared motors, from the
 limits of its joints; each of them can be replaced. Lists have one number for all joints, or one for each joint.
 
     (1)  tau_friction = -(c + s exp(-(v / v_s)^2)) sign(v) - b v      Coulomb, Stribeck and viscous friction    [N m]
     (2)  T dtau/dt = tau_cmd(t - delay) - tau                         motor                                     [N m]
+    (3)  tau_ripple = A sin(n q)                                      ripple of its torque, cogging             [N m]
 
+    A, n              torque_ripple, ripple_periods                   [N m; -]
     c, s, v_s, b      coulomb, stribeck, stribeck_velocity, viscous   [N m; N m; rad/s; N m s/rad]
     T                 actuator_time_constant                          [s]
 
@@ -45,6 +48,10 @@ class PlantProperties(Parameters):
     set: str = parameter(
         "ideal", "values of those that are not given: ideal, none differs; real, usual ones", choices=("ideal", "real")
     )
+    file: str = parameter("", "MJCF of the arm; its joints are matched by name, its servos replaced; empty: the model")
+    file_joints: tuple[str, ...] = parameter(
+        (), "names of the joints in that file, in the model's order; empty: found by likeness"
+    )
     coulomb: tuple[float, ...] = parameter((), "Coulomb friction of the joints", unit="N m", lower=0.0)
     viscous: tuple[float, ...] = parameter((), "viscous friction of the joints", unit="N m s/rad", lower=0.0)
     stribeck: tuple[float, ...] = parameter((), "additional friction at rest", unit="N m", lower=0.0)
@@ -65,6 +72,8 @@ class PlantProperties(Parameters):
     actuator_time_constant: float = parameter(0.0, "lag of the motors", unit="s", lower=0.0, upper=0.1)
     actuator_delay: float = parameter(0.0, "dead time of the motors, in whole steps", unit="s", lower=0.0, upper=0.1)
     torque_resolution: tuple[float, ...] = parameter((), "steps of the motors' torque", unit="N m", lower=0.0)
+    torque_ripple: tuple[float, ...] = parameter((), "ripple of the motors' torque: amplitude", unit="N m", lower=0.0)
+    ripple_periods: int = parameter(100, "periods of the ripple in a turn of the joint", lower=1)
     encoder_resolution: float = parameter(0.0, "steps of the measured positions", unit="rad", lower=0.0)
     velocity_noise: float = parameter(
         0.0, "standard deviation of the measured velocities", unit="rad/s", lower=0.0, upper=1.0
@@ -80,7 +89,10 @@ class PlantProperties(Parameters):
     def is_ideal(self) -> bool:
         """Whether the arm is its model."""
         return self == PlantProperties(
-            stribeck_velocity=self.stribeck_velocity, payload_position=self.payload_position, seed=self.seed
+            stribeck_velocity=self.stribeck_velocity,
+            payload_position=self.payload_position,
+            seed=self.seed,
+            ripple_periods=self.ripple_periods,
         )
 
     def of(self, model: RobotModel) -> PlantProperties:
@@ -96,7 +108,7 @@ class PlantProperties(Parameters):
         default = PlantProperties()
         given = {name: value for name, value in self.values().items() if value != getattr(default, name)}
         values = {**(real_values(model) if self.set == "real" else {}), **given}
-        for name in ("coulomb", "viscous", "stribeck", "rotor_inertia", "torque_resolution"):
+        for name in ("coulomb", "viscous", "stribeck", "rotor_inertia", "torque_resolution", "torque_ripple"):
             values[name] = _per_joint(name, values.get(name, ()), model.nv)
         return PlantProperties.from_mapping(values)
 

@@ -50,7 +50,8 @@ class RealArm:
     Raises
     ------
     ModelError
-        When the engine refuses the arm, or its mass matrix differs from the model's before anything is changed.
+        When the engine refuses the arm, or its mass matrix differs from the model's before anything is changed;
+        when a file has another arm.
     ParameterError
         When a list of the properties, or of the engine's parameters, does not suit the arm.
     """
@@ -74,7 +75,7 @@ class RealArm:
         options: dict[str, Any] = {"timestep": timestep, "damping": viscous, "friction": friction, "solids": solids}
         self.arm: SimulatedArm = make_changed_arm(model, q_initial, engine or EngineParameters(), p, **options)
         self._has_stribeck = bool(self._stribeck.any())
-        self._resolution = np.array(p.torque_resolution)
+        self._resolution, self._ripple = np.array(p.torque_resolution), np.array(p.torque_ripple)
         self._lag = timestep / max(p.actuator_time_constant, timestep)
         self._delay = round(p.actuator_delay / timestep)
         self._tau: Array | None = None
@@ -99,6 +100,11 @@ class RealArm:
     def contact_wrench(self) -> Array:
         """Wrench on the end effector; see :class:`~arm_control.simulation.engine.SimulatedArm`."""
         return np.array(self.arm.contact_wrench)
+
+    @property
+    def differences(self) -> tuple[str, ...]:
+        """Differences of an arm from a file to the model, one line each."""
+        return tuple(self.arm.differences)
 
     @property
     def timestep(self) -> float:
@@ -126,7 +132,10 @@ class RealArm:
         if self._has_stribeck:
             share = np.exp(-np.square(self.arm.v / self.properties.stribeck_velocity))
             self.arm.set_friction(self._coulomb + self._stribeck * share)
-        self.arm.step(_rounded(self._tau, self._resolution))
+        tau = _rounded(self._tau, self._resolution)
+        if self._ripple.any():
+            tau = tau + self._ripple * np.sin(self.properties.ripple_periods * self.arm.q)  # (3)
+        self.arm.step(tau)
         self._measure()
 
     def load(self, tau: Array) -> None:

@@ -79,6 +79,8 @@ class RigidBodySimulator:
     ----------
     steps : int
         Steps since the start or the last :meth:`reset`.
+    differences : tuple of str
+        Differences to the model, of an arm from a file: none here.
 
     Raises
     ------
@@ -88,6 +90,8 @@ class RigidBodySimulator:
         When a list does not suit the arm, stops cross, friction is to be integrated by an explicit scheme, or such a
         scheme is unstable with this damping.
     """
+
+    differences: tuple[str, ...] = ()
 
     def __init__(
         self,

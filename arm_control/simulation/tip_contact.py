@@ -27,6 +27,8 @@ TIP, TIP_RADIUS = "end effector", 0.01
 """Name and radius [m] of the ball."""
 HARDNESS = (0.02, 1.0)
 """Time constant [s] and damping ratio of a contact."""
+SURFACE = {"solref": HARDNESS, "condim": 1, "mass": 0.0}
+"""Of the ball and of what it touches."""
 FRICTION, FULL_FRICTION_SPEED = 0.3, 0.01
 """mu [-] and v_s [m/s] of (1)."""
 
@@ -89,7 +91,7 @@ def add_contacts(spec: mujoco.MjSpec, model: RobotModel, solids: Sequence[Obstac
     Parameters
     ----------
     spec : mujoco.MjSpec
-        The arm.
+        The arm, with the links of its model.
     model : RobotModel
         Its model.
     solids : sequence of Obstacle
@@ -100,19 +102,50 @@ def add_contacts(spec: mujoco.MjSpec, model: RobotModel, solids: Sequence[Obstac
     ModelError
         For a shape that MuJoCo does not have.
     """
+    body, q = spec.joint(model.urdf.chain(model.tip)[-1]).parent, np.zeros(model.nq)
+    add_ball(spec, body, (model.pose(q, body.name).inverse() @ model.pose(q)).p)
+    add_solids(spec, solids)
+
+
+def add_ball(spec: mujoco.MjSpec, body: mujoco.MjsBody, p_B: Array) -> None:
+    """Add the ball; nothing else of the arm touches anything.
+
+    Parameters
+    ----------
+    spec : mujoco.MjSpec
+        The arm.
+    body : mujoco.MjsBody
+        The body that carries the ball.
+    p_B : ndarray, shape (3,)
+        Its place in the body's frame [m].
+    """
     for geom in spec.geoms:
         geom.contype = geom.conaffinity = 0
-    body, q = spec.joint(model.urdf.chain(model.tip)[-1]).parent, np.zeros(model.nq)
-    X_LE = model.pose(q, body.name).inverse() @ model.pose(q)
-    surface = {"solref": HARDNESS, "condim": 1, "mass": 0.0}
     sphere, size = _geom_of(Sphere(TIP_RADIUS))
-    body.add_geom(name=TIP, type=sphere, pos=X_LE.p, size=size, contype=1, conaffinity=0, **surface)
+    body.add_geom(name=TIP, type=sphere, pos=p_B, size=size, contype=1, conaffinity=0, **SURFACE)
+
+
+def add_solids(spec: mujoco.MjSpec, solids: Sequence[Obstacle]) -> None:
+    """Add what the ball touches.
+
+    Parameters
+    ----------
+    spec : mujoco.MjSpec
+        The arm.
+    solids : sequence of Obstacle
+        Obstacles at rest.
+
+    Raises
+    ------
+    ModelError
+        For a shape that MuJoCo does not have.
+    """
     for solid in solids:
         kind, size = _geom_of(solid.shape)
         quat = np.zeros(4)
         mujoco.mju_mat2Quat(quat, solid.X_WO.R.ravel())
         place = {"pos": solid.X_WO.p, "quat": quat}
-        spec.worldbody.add_geom(type=kind, size=size, contype=0, conaffinity=1, **place, **surface)
+        spec.worldbody.add_geom(type=kind, size=size, contype=0, conaffinity=1, **place, **SURFACE)
 
 
 def _geom_of(shape: Shape) -> tuple[mujoco.mjtGeom, list[float]]:

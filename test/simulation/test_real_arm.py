@@ -172,3 +172,14 @@ def test_a_scenario_reaches_its_target_on_a_real_arm():
     trace = simulation.run(2.0)
     assert not trace.end_reason
     assert np.linalg.norm(trace.error[-1, :3]) < 1e-3
+
+
+def test_ripple_is_a_torque_that_the_position_tells(ur5: RobotModel):
+    simulator = arm(ur5, torque_ripple=(0.5,), ripple_periods=40)
+    tau = ur5.gravity(HOME)
+    for _ in range(3):
+        q = simulator.arm.q
+        simulator.step(tau)
+        np.testing.assert_allclose(simulator.arm.mujoco_data.ctrl - tau, 0.5 * np.sin(40 * q), atol=1e-12)
+    assert not arm(ur5, torque_ripple=(0.5,)).properties.is_ideal
+    assert PlantProperties(ripple_periods=7).is_ideal

@@ -67,14 +67,18 @@ def _compare(scenario: Scenario, options: argparse.Namespace) -> int:
     variants = options.variant or tuple(scenario.variants) or ("",)
     _check_outputs(options, scenario, variants)
     traces, figures, failed, stalls = {}, {}, [], []
+    plants: dict[str, None] = {}
     for name in variants:
         simulation = Simulation(scenario, name)
         trace = traces[name] = _run(simulation, scenario, name, options)
         figures[name] = figures_of(trace, simulation.model, simulation.targets, simulation.motion)
+        plants |= dict.fromkeys(simulation.plant)
         failed += [f"{name}: {text}".lstrip(": ") for text in failures(figures[name], scenario.required(name))]
         stalls += [f"{name}: {simulation.stall}".lstrip(": ")] if simulation.stall else []
         failed += [trace.end_reason] if trace.end_reason and "diverged" not in scenario.required(name) else []
     print(f"{scenario.description}\n\n{table(figures)}\n")
+    for line in plants:
+        print(printable(f"plant file: {line}"))
     for warning in [*simulation.model.warnings, *stalls]:
         print(printable(f"warning: {warning}"))
     if options.report:
