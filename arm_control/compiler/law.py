@@ -47,12 +47,15 @@ class Law:
         Everything else the function depends on besides the robot and the package's sources: options, and numbers that
         become constants of the program. Its ``repr`` enters the cache key, so it must be complete and the same in
         every process: lists, not arrays; names, not functions.
+    has_masses : bool
+        Whether masses enter: a model for kinematics only refuses such a law.
     """
 
     name: str
     function: Function
     inputs: Mapping[str, int]
     structure: object = ()
+    has_masses: bool = True
 
     @property
     def key(self) -> str:

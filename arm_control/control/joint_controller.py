@@ -1,8 +1,9 @@
-"""The controller of joints: trajectories, targets and velocities, followed by a law of joint space."""
+"""The controller of joints: trajectories, targets, poses and velocities, followed by a law of joint space."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -10,9 +11,10 @@ from arm_control.control.controllers import LawOutput, Measurement
 from arm_control.control.joint_space import JointParameters, JointSpaceController
 from arm_control.core.parameters import Parameters, group
 from arm_control.exceptions import ArmControlError, InputError
-from arm_control.maths.poses import Array
+from arm_control.kinematics.inverse import InverseKinematics
+from arm_control.maths.poses import Array, Pose, rotation_vector
 from arm_control.model import RobotModel
-from arm_control.motion.goals import Goal, GoalQueue, JointGoal, JointJog
+from arm_control.motion.goals import Goal, GoalQueue, JointGoal, JointJog, Target
 from arm_control.motion.joint_follower import FollowingParameters, JointFollower
 from arm_control.motion.joint_trajectory import Waypoints
 
@@ -27,6 +29,9 @@ class JointControlParameters(Parameters):
 
 class JointController:
     """Joint space control along trajectories (:mod:`arm_control.control.joint_space`).
+
+    A pose of the end effector is reached at the joint positions that inverse kinematics finds when it is due, near to
+    the desired ones.
 
     Parameters
     ----------
@@ -50,10 +55,14 @@ class JointController:
     has_schedule = True
 
     def __init__(
-        self, model: RobotModel, parameters: JointControlParameters, goals: GoalQueue[JointGoal] | None = None
+        self,
+        model: RobotModel,
+        parameters: JointControlParameters,
+        goals: GoalQueue[JointGoal | Target] | None = None,
     ) -> None:
         self._model = model
-        self._goals: GoalQueue[JointGoal] = GoalQueue() if goals is None else goals
+        self._goals: GoalQueue[JointGoal | Target] = GoalQueue() if goals is None else goals
+        self._due: JointGoal | Target | None = None
         self.goal: JointGoal | None = None
         self.followed: JointGoal | None = None
         self._jogs: GoalQueue[JointJog] = GoalQueue(capacity=1000)
@@ -76,17 +85,27 @@ class JointController:
         """See :class:`~arm_control.control.controllers.Controller`."""
         if isinstance(goal, JointJog):
             self._jogs.add(goal)
-        elif isinstance(goal, JointGoal):
+        elif isinstance(goal, JointGoal | Target):
             self._goals.add(goal)
         else:
-            raise InputError("joint space control follows joints, not poses or wrenches")
+            raise InputError("joint space control follows joints and single poses, not motions of the hand or wrenches")
+
+    def prepare_poses(self) -> None:
+        """Compile what a pose needs, which takes longer than a tick."""
+        self._inverse_kinematics.solve(
+            self._model.pose(np.clip(np.zeros(self._model.nq), self._model.q_min, self._model.q_max))
+        )
+
+    @cached_property
+    def _inverse_kinematics(self) -> InverseKinematics:
+        return InverseKinematics(self._model)
 
     def restart(self, q: Array) -> None:
         """See :class:`~arm_control.control.controllers.Controller`."""
-        self.goal = None
+        self.goal = self._due = None
         if self._has_run:  # velocities and goals of actions of before mean nothing any more
             self._jogs = GoalQueue(capacity=1000)
-            self._goals.discard(lambda goal: goal.is_single)
+            self._goals.discard(lambda goal: isinstance(goal, JointGoal) and goal.is_single)
         self._has_run = True
         self._hold(q)
 
@@ -94,7 +113,7 @@ class JointController:
         """See :class:`~arm_control.control.controllers.Controller`."""
         if is_braked:
             self._hold(measurement.q)
-        refused = self._start_due_goal(measurement.stamp_ns)
+        refused = self._start_due_goal(measurement)
         self._follow_due_jog(measurement.stamp_ns)
         reference = self.follower.tick(measurement.stamp_ns, measurement.q)
         terms = self._model.evaluate(measurement.q, measurement.v)
@@ -123,13 +142,15 @@ class JointController:
         self.followed = None
         self.follower = JointFollower(self._model, self._following, q)
 
-    def _start_due_goal(self, stamp_ns: int) -> ArmControlError | None:
+    def _start_due_goal(self, measurement: Measurement) -> ArmControlError | None:
         """Start the goal that has become due; return why it cannot be followed."""
-        goal = self._goals.active(stamp_ns)
-        if goal is None or goal is self.goal:
+        stamp_ns = measurement.stamp_ns
+        due = self._goals.active(stamp_ns)
+        if due is None or due is self._due:
             return None
-        self.goal = goal
+        self._due = due
         try:
+            goal = self.goal = due if isinstance(due, JointGoal) else self._joints_of(due, measurement)
             if isinstance(goal.destination, Waypoints):
                 self.follower.follow(goal.destination, stamp_ns, goal.tolerances)
             else:
@@ -139,9 +160,32 @@ class JointController:
         self.followed = goal
         return None
 
+    def _joints_of(self, target: Target, measurement: Measurement) -> JointGoal:
+        """The goal of the joints that a pose stands for.
+
+        Raises
+        ------
+        InputError
+            When no joint positions within the limits are found.
+        """
+        X_WT = self._model.pose(measurement.q, target.frame) @ target.X_FT
+        result = self._inverse_kinematics.solve(X_WT, self.follower.desired(measurement.stamp_ns).q_des)
+        if not result.converged:
+            X_WE = self._model.pose(result.q)
+            raise InputError(
+                f"pose at {X_WT.p.round(3).tolist()} m: no joint positions within the limits; the nearest found are"
+                f" {1e3 * np.linalg.norm(X_WT.p - X_WE.p):.0f} mm and {_degrees_between(X_WE, X_WT):.0f} degrees away"
+            )
+        return JointGoal(target.stamp_ns, result.q, target.is_immediate)
+
     def _follow_due_jog(self, stamp_ns: int) -> None:
         """Follow the velocity that has become due, if it is newer than the goal."""
         jog = self._jogs.active(stamp_ns)
         if jog is not None and (self.goal is None or jog.stamp_ns > self.goal.stamp_ns):
             self.follower.jog(jog, stamp_ns)
             self.followed = None
+
+
+def _degrees_between(X_WA: Pose, X_WB: Pose) -> float:
+    """Angle between two orientations [deg]."""
+    return float(np.degrees(np.linalg.norm(rotation_vector(X_WA.R.T @ X_WB.R))))

@@ -130,7 +130,7 @@ def closed_form_law(geometry: Geometry) -> Law:
         (8, 6), and ``slack``, (8,): below zero where an equation has no solution, 0 where its two solutions are one.
     """
     inputs = {"target": 12, "home": 12}
-    return Law("all postures", partial(_all_postures, _Arm.of(geometry)), inputs, repr(geometry))
+    return Law("all postures", partial(_all_postures, _Arm.of(geometry)), inputs, repr(geometry), has_masses=False)
 
 
 class _Arm(NamedTuple):

@@ -160,7 +160,7 @@ class Calls:
             See :func:`~arm_control.compiler.compile_law.compile_law`.
         """
         if law.key not in self._laws:
-            self._refuse_without_masses([law.key])
+            self._refuse_without_masses([law.name] if law.has_masses else [])
             self._laws[law.key] = compile_law(self.engine.compiler, law, samples)
             self.set_tool(self.tool)
         return self._laws[law.key]
@@ -175,7 +175,7 @@ class Calls:
             See :func:`~arm_control.compiler.compile_law.compile_law`.
         """
         if loop.key not in self._loops:
-            self._refuse_without_masses([loop.key])
+            self._refuse_without_masses([loop.law.name] if loop.law.has_masses else [])
             self._loops[loop.key] = compile_law(self.engine.compiler, loop, samples)
         return self._loops[loop.key]
 

@@ -1,25 +1,33 @@
-"""The node ``dynamics``: Jacobian, mass matrix, task inertia, pose and twist of the measured state."""
+"""The node ``dynamics``: Jacobian, mass matrix, task inertia, pose and twist; joint positions of poses.
+
+No standard service takes a pose and returns joint positions, so a topic asks and two topics answer.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from geometry_msgs.msg import PoseStamped, TwistStamped
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
+from std_msgs.msg import Float64MultiArray, String
 
 from arm_control.control.controllers import Measurement
 from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.control.osc.task import ROWS
 from arm_control.control.osc.task_inertia import task_inertia
 from arm_control.core.parameters import parameter
+from arm_control.exceptions import InputError
+from arm_control.kinematics.inverse import InverseKinematics
+from arm_control.messages.fields import link_of, nanoseconds, pose_from_message
 from arm_control.messages.joint_states import JointStateReader, Refused
 from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters, run
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.diagnostics import OK, WARN, Diagnostics, Rate
+from arm_control.nodes.support.goal_subscription import GoalSubscription
 from arm_control.nodes.support.polling import poll, polled_subscription
-from arm_control.nodes.support.qos import STATE
+from arm_control.nodes.support.qos import EVENTS, STATE
 
 _OSC = OscParameters()
 
@@ -51,12 +59,19 @@ class DynamicsNode(ArmNode[DynamicsParameters]):
         }
         self._pose = self.create_publisher(PoseStamped, "dynamics/pose", STATE)
         self._twist = self.create_publisher(TwistStamped, "dynamics/twist", STATE)
+        self._joints = self.create_publisher(JointState, "dynamics/ik", EVENTS)
+        self._failures = self.create_publisher(String, "dynamics/ik_failure", EVENTS)
+        self._newest: Measurement | None = None
         self._diagnostics = Diagnostics(self)
         self.find_model()
 
     def on_model(self, first: bool) -> None:
         """Read the states of this robot from now on; ``first``: it is the first one."""
         self._reader = JointStateReader(self.model, max_age=0.0)
+        self._inverse_kinematics = InverseKinematics(self.model)
+        self._newest = None
+        if first:
+            GoalSubscription(self, {"ik_target": PoseStamped}, self._answer, lambda: None)
         if first and self.parameters.rate:
             self._states = polled_subscription(self, JointState, "joint_states", STATE)
             self.control_path.every(1.0 / self.parameters.rate, self._on_timer)
@@ -72,7 +87,20 @@ class DynamicsNode(ArmNode[DynamicsParameters]):
         if isinstance(reading, Refused):
             self.rejections.add("joint_states", reading.error)
         elif isinstance(reading, Measurement):
+            self._newest = reading
             self._publish(reading)
+
+    def _answer(self, _: str, message: PoseStamped) -> None:
+        """Publish joint positions that put the end effector at a pose, near to the measured ones, or why not."""
+        q = np.zeros(self.model.nq) if self._newest is None else self._newest.q
+        X_WT = self.model.pose(q, link_of(message.header.frame_id, self.model)) @ pose_from_message(message)
+        result = self._inverse_kinematics.solve(X_WT, None if self._newest is None else q)
+        if result.converged:
+            stamp_ns = nanoseconds(message.header.stamp)
+            self._joints.publish(ros.joint_state(self.model.joint_names, stamp_ns, position=result.q))
+        else:
+            self._failures.publish(String(data=result.why))
+            raise InputError(result.why)
 
     def _publish(self, state: Measurement) -> None:
         t = self.model.evaluate(state.q, state.v)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from geometry_msgs.msg import PoseStamped
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
@@ -13,8 +14,8 @@ from arm_control.control.joint_controller import JointController, JointControlPa
 from arm_control.control.loop import ControlLoop, TickResult
 from arm_control.core.parameters import group
 from arm_control.core.time import NANOSECONDS
-from arm_control.messages.fields import joint_goal_of
-from arm_control.motion.goals import GoalQueue, JointGoal
+from arm_control.messages.fields import goal_of
+from arm_control.motion.goals import GoalQueue, JointGoal, Target
 from arm_control.motion.joint_follower import REACHED, Outcome
 from arm_control.nodes.support.arm_node import ArmNode, run
 from arm_control.nodes.support.diagnostics import WARN, Diagnostics
@@ -24,7 +25,7 @@ from arm_control.nodes.support.torque_pipeline import ControllerNodeParameters, 
 from arm_control.nodes.support.trajectory_action import TrajectoryAction
 
 TORQUE_TERMS = ("feedback", "feedforward", "bias")
-TOPICS = {"joint_trajectory": JointTrajectory, "target_joint": JointState}
+TOPICS = {"joint_trajectory": JointTrajectory, "target_joint": JointState, "target_pose": PoseStamped}
 JOG = "target_velocity"
 
 
@@ -40,7 +41,7 @@ class JointNode(ArmNode[JointNodeParameters]):
 
     def __init__(self) -> None:
         super().__init__("joint", JointNodeParameters)
-        self._goals: GoalQueue[JointGoal] = GoalQueue()
+        self._goals: GoalQueue[JointGoal | Target] = GoalQueue()
         self._outcome = ""
         self._followed: JointGoal | None = None
         self._action = TrajectoryAction(self)
@@ -54,6 +55,7 @@ class JointNode(ArmNode[JointNodeParameters]):
         p = self.parameters
         self._action.abort("another robot is taken")
         self._controller = self._action.controller = JointController(self.model, p.control, self._goals)
+        self._controller.prepare_poses()
         if first:
             GoalSubscription(self, TOPICS, self._add_goal, self._pipeline.publish_goal_count)
             subscribe_to_jogs(self, JointState, JOG, self._add_jog)
@@ -76,7 +78,7 @@ class JointNode(ArmNode[JointNodeParameters]):
         return level, sentence, figures
 
     def _add_goal(self, topic: str, message: Any) -> None:
-        self._controller.add(joint_goal_of(topic, message, self.model, self._pipeline.now_ns))
+        self._controller.add(goal_of(topic, message, self.model, self._pipeline.now_ns))
 
     def _add_jog(self, message: JointState) -> None:
         self._add_goal(JOG, message)

@@ -380,6 +380,8 @@ def test_joint_positions_of_a_pose_and_the_pose_of_joint_positions(capsys):
     np.testing.assert_allclose(reached["position"], [0.4, 0.1, 0.4], rtol=0, atol=1e-6)
     np.testing.assert_allclose(np.abs(reached["quat_xyzw"]), [np.cos(np.pi / 12), np.sin(np.pi / 12), 0, 0], atol=1e-6)
     assert reached["joints"] == pytest.approx(found["joints"])
+    assert status("ik", "--robot", "ur5", *where, "--all") == 0
+    assert "shoulder left, elbow up" in capsys.readouterr().out
 
 
 def test_a_position_alone_is_found_and_what_is_out_of_reach_is_said(capsys):

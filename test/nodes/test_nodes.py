@@ -40,7 +40,9 @@ def test_dynamics_publishes_what_the_model_says(rig, ur5):
     heard = {name: [] for name in ("jacobian", "mass_matrix", "gravity", "bias", "task_inertia")}
     for name, messages in heard.items():
         rig.hear(Float64MultiArray, f"dynamics/{name}", messages)
-    poses, twists = [], []
+    poses, twists, joints, failures = [], [], [], []
+    rig.hear(JointState, "dynamics/ik", joints)
+    rig.hear(String, "dynamics/ik_failure", failures)
     rig.hear(PoseStamped, "dynamics/pose", poses)
     rig.hear(TwistStamped, "dynamics/twist", twists)
     states = rig.publisher(JointState, "joint_states")
@@ -56,10 +58,10 @@ def test_dynamics_publishes_what_the_model_says(rig, ur5):
     t = ur5.evaluate(q, v)
     Lambda = task_inertia(t.J, t.M, OscParameters().characteristic_length, OscParameters().singular_value)
     wanted = {"jacobian": t.J, "mass_matrix": t.M, "gravity": t.g, "bias": t.h, "task_inertia": Lambda}
-    joints, twist = ", ".join(ur5.joint_names), "x, y, z, rx, ry, rz"
+    columns, twist = ", ".join(ur5.joint_names), "x, y, z, rx, ry, rz"
     for name, values in wanted.items():
-        rows = twist if name in ("jacobian", "task_inertia") else joints
-        names = (rows, twist if name == "task_inertia" else joints)[: values.ndim]
+        rows = twist if name in ("jacobian", "task_inertia") else columns
+        names = (rows, twist if name == "task_inertia" else columns)[: values.ndim]
         assert np.allclose(matrix(heard[name][0], *names), values, rtol=1e-9, atol=1e-12), name
     assert np.allclose(pose_from_message(poses[0]).p, t.X_WE.p)
     assert np.allclose(pose_from_message(poses[0]).R, t.X_WE.R)
@@ -67,6 +69,14 @@ def test_dynamics_publishes_what_the_model_says(rig, ur5):
     assert 0.005 <= min(stamp(poses[0]), stamp(twists[0])) <= next(stamps) * 1e-9
     linear, angular = twists[0].twist.linear, twists[0].twist.angular
     assert np.allclose([linear.x, linear.y, linear.z, angular.x, angular.y, angular.z], t.V_WE)
+    wanted_poses = rig.publisher(PoseStamped, "ik_target")
+    wanted_poses.publish(target((t.X_WE.p + [0.0, 0.05, 0.0]).tolist(), t.X_WE, seconds=7.0))
+    wanted_poses.publish(target([3.0, 0.0, 0.0], t.X_WE))
+    rig.spin(lambda: joints and failures, what="answers to both")
+    assert np.allclose(ur5.pose(np.array(joints[0].position)).p, t.X_WE.p + [0.0, 0.05, 0.0], atol=1e-5)
+    assert np.abs(np.array(joints[0].position) - q).max() < 0.3, "near to the measured ones"
+    assert stamp(joints[0]) == 7.0
+    assert failures[0].data.startswith("out of reach")
 
 
 def test_simulator_publishes_description_states_and_clock(rig, ur5):

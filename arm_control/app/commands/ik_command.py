@@ -22,11 +22,13 @@ from arm_control.maths.poses import Pose, quaternion_from_rotation
 from arm_control.model.urdf.xml import printable
 
 if TYPE_CHECKING:
+    from arm_control.kinematics.branches import Branches
     from arm_control.kinematics.inverse import IkResult, InverseKinematics
     from arm_control.model import RobotModel
 
 EXAMPLES = (
     "ik --robot ur5 --position 0.4 0.1 0.4 --rpy 180 0 0",
+    "ik --robot ur5 --position 0.4 0.1 0.4 --rpy 180 0 0 --all",
     "ik --robot my_arm.urdf --position 0.3 0 0.2 --start 0 0.5 1 0 --json",
 )
 """For the help."""
@@ -44,6 +46,9 @@ def add_command(commands: Any) -> None:
         "--start", nargs="+", type=float, metavar="Q", help="joint positions to be near to; default: mid-range [rad|m]"
     )
     ik.add_argument("--rows", metavar="ROWS", help="rows that count, such as 'x y z rz'; default: all the arm can move")
+    ik.add_argument(
+        "--all", action="store_true", help="every posture, of an arm with as many joints as rows that count"
+    )
     ik.add_argument("--json", action="store_true", help="print JSON")
     add_chain_options(ik)
     add_xacro_options(ik)
@@ -64,7 +69,8 @@ def _ik(options: argparse.Namespace) -> int:
     ik = InverseKinematics(model, options.rows or (None if R is not None else _positions(model)))
     X_WT = Pose(np.eye(3) if R is None else R, np.array(options.position))
     result = ik.solve(X_WT, options.start)
-    print(_as_json(result, ik) if options.json else _as_text(result, ik, X_WT))
+    branches = ik.all(X_WT, options.start) if options.all and result.converged else None
+    print(_as_json(result, branches, ik) if options.json else _as_text(result, branches, ik, X_WT))
     return 0 if result.converged else 1
 
 
@@ -76,23 +82,25 @@ def _positions(model: RobotModel) -> str:
     return " ".join(ROWS[row] for row in served_rows(model).numbers if row < 3)
 
 
-def _as_json(result: IkResult, ik: InverseKinematics) -> str:
-    X = ik.model.pose(result.q)
+def _as_json(result: IkResult, branches: Branches | None, ik: InverseKinematics) -> str:
+    names, X = ik.model.joint_names, ik.model.pose(result.q)
     values = {
         "converged": result.converged,
         "why": result.why,
         "tip": ik.model.tip,
-        "joints": dict(zip(ik.model.joint_names, result.q.tolist(), strict=True)),
+        "joints": dict(zip(names, result.q.tolist(), strict=True)),
         "rows": str(ik.rows),
         "error": result.error.tolist(),
         "iterations": result.iterations,
         "position": X.p.tolist(),
         "quat_xyzw": quaternion_from_rotation(X.R).tolist(),
     }
+    if branches is not None:
+        values["all"] = {name: dict(zip(names, q.tolist(), strict=True)) for name, q in branches}
     return json.dumps(values, indent=2)
 
 
-def _as_text(result: IkResult, ik: InverseKinematics, X_WT: Pose) -> str:
+def _as_text(result: IkResult, branches: Branches | None, ik: InverseKinematics, X_WT: Pose) -> str:
     from arm_control.kinematics.inverse import is_revolute
 
     if not result.converged:
@@ -109,4 +117,16 @@ def _as_text(result: IkResult, ik: InverseKinematics, X_WT: Pose) -> str:
     counted = (
         f"{printable(model.tip)} in {printable(model.base)}, rows {ik.rows}: {1e3 * metres:.3g} mm{orientation} left"
     )
+    if branches is not None:
+        return "\n".join([_table(model, branches), counted])
     return "\n".join([f"found after {result.iterations} iterations", *rows, counted])
+
+
+def _table(model: RobotModel, branches: Branches) -> str:
+    """The postures, a column each."""
+    from arm_control.report.figures import text_table
+
+    head = ("joint [rad or m]", *map(str, range(1, len(branches) + 1)))
+    rows = zip(map(printable, model.joint_names), *(map("{:.5f}".format, q.tolist()) for q in branches.q), strict=True)
+    names = [f"{number}: {name}" for number, name in enumerate(branches.names, 1)]
+    return "\n".join([text_table([head, *rows]), *names])

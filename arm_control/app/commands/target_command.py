@@ -36,14 +36,13 @@ def add_command(commands: Any) -> None:
 def _target(options: argparse.Namespace) -> int:
     """Send a target, wait, and say what came of it. Exit status: 0 reached, 1 not reached or out of reach."""
     from arm_control.control.reachability import REACHED, reachability
-    from arm_control.nodes.tools.arm_client import POSE_CONTROLLERS, ArmClient
+    from arm_control.nodes.tools.arm_client import CONTROLLERS, ArmClient
     from arm_control.nodes.tools.command_line_node import CommandLineNode
 
     with CommandLineNode("arm_control_target") as client:
         arm = ArmClient(client, options.namespace)
-        if arm.controller.rpartition("/")[2] not in POSE_CONTROLLERS:
-            what = f"{arm.controller} follows joints, not poses" if arm.controller else "no controller is running"
-            raise InputError(f"{what}; nodes that follow a target: {', '.join(POSE_CONTROLLERS)}")
+        if not arm.controller:
+            raise InputError(f"no controller is running; nodes that follow a target: {', '.join(CONTROLLERS)}")
         X = arm.pose_in(options.frame, Pose(np.eye(3), np.array([options.x, options.y, options.z])))
         R = orientation_of(options)
         frame = arm.pose_in(options.frame, Pose.identity())

@@ -26,8 +26,8 @@ from arm_control.nodes.tools.command_line_node import PARAMETER_SERVICE, Command
 
 HEARING_TIME = 6.0
 """Longest time until description and state are heard [s]."""
-POSE_CONTROLLERS, CONTROLLERS = ("osc", "ilqr"), ("osc", "ilqr", "joint")
-"""Nodes that follow target_pose, and all that control an arm."""
+CONTROLLERS = ("osc", "ilqr", "joint")
+"""Nodes that control an arm, and follow target_pose."""
 FIGURES = ("braking", "nearest_distance")
 
 

@@ -77,5 +77,5 @@ def test_a_sensor_with_another_clock_is_refused(ur5: RobotModel):
 def test_a_controller_without_force_axes_says_so():
     for name in ("ur5_osc", "ur5_joint"):
         model, parameters = arm_and_parameters(Scenario.load(name))
-        with pytest.raises(InputError, match=r"force_axes is empty|not poses or wrenches"):
+        with pytest.raises(InputError, match=r"force_axes is empty|not motions of the hand or wrenches"):
             control_loop(model, parameters).controller.add(WrenchGoal(0, "base_link", WRENCH))
