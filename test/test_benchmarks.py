@@ -169,6 +169,30 @@ def test_pinocchio_is_timed_only_when_it_computes_the_same(monkeypatch: pytest.M
         growth.measure_chains((2,), 1)
 
 
+def test_inverse_kinematics_counts_what_is_reached_only(monkeypatch: pytest.MonkeyPatch, ur5: RobotModel):
+    monkeypatch.syspath_prepend(BENCHMARK)
+    module = load("ik")
+    sizes, ik = module.Sizes(30, 1, 4, 1), module.InverseKinematics(ur5, tolerance=module.TOLERANCE)
+    qs, poses = module.random_poses(ur5, 30, 0)
+    assert module.is_reached(ur5, qs, poses).all()
+    for wrong in (qs + 2e-5, qs[:, ::-1], qs + 4 * np.pi):  # off, elsewhere, beyond the limits
+        assert not module.is_reached(ur5, wrong, poses).any()
+    figures = module.success(ur5, ik, sizes) | module.single(ur5, ik, sizes) | module.branches(ur5, ik, sizes)
+    assert (figures["success"], figures["failures"], figures["single_success"]) == (1.0, [], 1.0)
+    assert_positive(figures, "batch_ms", "batch_us_per_pose", "single_us", "single8_us", "all_us")
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("name", ["ur5", "ur10", "panda", "xarm7", "jaco"])
+def test_every_pose_of_50_000_postures_is_reached(name: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.syspath_prepend(BENCHMARK)
+    module = load("ik")
+    path, tip = module.ARMS[name]
+    model = RobotModel.from_urdf(path, tip=tip)
+    figures = module.success(model, module.InverseKinematics(model, tolerance=module.TOLERANCE), module.FULL)
+    assert (figures["success"], figures["failures"]) == (1.0, [])
+
+
 # -- mutants -------------------------------------------------------------------------------------------
 
 SLIPS = '''

@@ -25,7 +25,17 @@ CONTENTS = {
         *("disturbance", "contact", "identification", "tuning"),
     ),
     "Runs": ("scenarios", "rigid_body", "viewer", "rviz", "coppeliasim", "bags"),
-    "Reference": ("api", "topics", "parameters", "model", "model_speed", "architecture", "contributing", "changes"),
+    "Reference": (
+        "api",
+        "topics",
+        "parameters",
+        "model",
+        "model_speed",
+        "inverse_kinematics",
+        "architecture",
+        "contributing",
+        "changes",
+    ),
 }
 API = {
     "arm_control": (
@@ -38,6 +48,7 @@ API = {
         "OperationalSpaceController",
         "urdf_path",
     ),
+    "arm_control.kinematics.inverse": ("InverseKinematics", "IkResult", "IkBatch"),
     "arm_control.control.effort_gate": ("EffortGate", "GateParameters"),
     "arm_control.simulation.mujoco_simulator": ("MujocoSimulator",),
     "arm_control.simulation.rigid_body": ("RigidBodySimulator",),
