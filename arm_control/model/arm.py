@@ -18,6 +18,7 @@ from arm_control.model.quantities import reference
 from arm_control.model.tree import GRAVITY, Tree, build_tree
 from arm_control.model.urdf.facts import Facts, read_facts
 from arm_control.model.urdf.inertial_changes import with_payload
+from arm_control.model.urdf.joint_friction import describe_friction, friction_in
 from arm_control.model.urdf.load import Urdf, load_urdf
 from arm_control.model.urdf.part import Part, choose_part
 from arm_control.model.urdf.select import select
@@ -84,6 +85,7 @@ def describe(
     armature: PerJoint = 0.0,
     coulomb_friction: PerJoint = 0.0,
     viscous_friction: PerJoint = 0.0,
+    urdf_friction: bool = False,
     payload_mass: float = 0.0,
     payload_centre: Sequence[float] = (0.0, 0.0, 0.0),
     gravity: npt.ArrayLike = GRAVITY,
@@ -100,7 +102,7 @@ def describe(
     ----------
     source, base, tip, joints, locked, armature, gravity, effort_limits, velocity_limits, xacro_args
         As for :meth:`arm_control.RobotModel.from_urdf`.
-    coulomb_friction, viscous_friction, payload_mass, payload_centre
+    coulomb_friction, viscous_friction, urdf_friction, payload_mass, payload_centre
         Likewise.
     package_path, strict, kinematics_only
         Likewise.
@@ -127,6 +129,11 @@ def describe(
     names = [name for name in urdf.movable_joints if urdf.robot.joint_map[name].mimic is None]
     rotors = _per_joint(armature, names, "armature")
     tree = build_tree(urdf, tip, rotors, selection.R_root_base.T @ _gravity(gravity))
+    if urdf_friction:
+        stated = friction_in(urdf, names)
+        coulomb_friction = stated.coulomb.tolist() if _is_none(coulomb_friction) else coulomb_friction
+        viscous_friction = stated.viscous.tolist() if _is_none(viscous_friction) else viscous_friction
+        warnings = (*warnings, describe_friction(stated, names))
     coulomb = _per_joint(coulomb_friction, names, "coulomb_friction")
     viscous = _per_joint(viscous_friction, names, "viscous_friction")
     arm = Arm(urdf, tip, tree, *_limits(urdf, names), coulomb, viscous, not kinematics_only, warnings)
@@ -187,6 +194,10 @@ def _postures(arm: Arm) -> Iterator[Array]:
     low, high = np.maximum(arm.q_min, -np.pi), np.minimum(arm.q_max, np.pi)
     for share in np.random.default_rng(0).random((N_POSTURES - 1, arm.tree.n)):
         yield low + share * (high - low)
+
+
+def _is_none(values: PerJoint) -> bool:
+    return isinstance(values, int | float) and values == 0.0
 
 
 def _per_joint(values: PerJoint, names: Sequence[str], quantity: str) -> Array:

@@ -29,6 +29,9 @@ class ArmParameters(Parameters):
     viscous_friction: tuple[float, ...] = parameter(
         (), "viscous friction per joint, as identified; empty: none is known", unit="N m s/rad or N s/m", lower=0.0
     )
+    urdf_friction: bool = parameter(
+        False, "the URDF's <dynamics> states such friction, where none is given; placeholders in many files"
+    )
     payload_mass: float = parameter(0.0, "point mass that the tip carries", unit="kg", lower=0.0)
     payload_centre: tuple[float, ...] = parameter((0.0, 0.0, 0.0), "its place in the frame of the tip", unit="m")
     effort_limits: tuple[str, ...] = parameter(
@@ -53,6 +56,7 @@ class ArmParameters(Parameters):
             "armature": self.armature or 0.0,
             "coulomb_friction": self.coulomb_friction or 0.0,
             "viscous_friction": self.viscous_friction or 0.0,
+            "urdf_friction": self.urdf_friction,
             "payload_mass": self.payload_mass,
             "payload_centre": self.payload_centre,
             "effort_limits": _by_joint(self.effort_limits, "limit"),

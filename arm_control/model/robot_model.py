@@ -113,6 +113,8 @@ class RobotModel:
             Rotor inertia seen at the joint [kg m^2 or kg].
         coulomb_friction, viscous_friction : mapping by joint name, sequence (nv,) or float
             Friction of the joints, for laws that compensate it [N m or N], [N m s/rad or N s/m].
+        urdf_friction : bool
+            Whether the URDF's ``<dynamics>`` states such friction, where none is given here; a warning says which.
         payload_mass, payload_centre : float, sequence (3,)
             A point mass at the tip [kg], and its place in the tip's frame [m].
         gravity : array_like, shape (3,)

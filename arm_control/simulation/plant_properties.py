@@ -2,7 +2,8 @@
 
 By default nothing differs (``ideal``). A ``file`` has an arm of its own, to which all else is added
 (:mod:`~arm_control.simulation.plant_file`). The set ``real`` has usual values for an arm with geared motors, from the
-limits of its joints; each of them can be replaced. Lists have one number for all joints, or one for each joint.
+limits of its joints, the set ``urdf`` the friction that the URDF states; each of them can be replaced. Lists have one
+number for all joints, or one for each joint.
 
     (1)  tau_friction = -(c + s exp(-(v / v_s)^2)) sign(v) - b v      Coulomb, Stribeck and viscous friction    [N m]
     (2)  T dtau/dt = tau_cmd(t - delay) - tau                         motor                                     [N m]
@@ -18,7 +19,7 @@ methods for the control of machines with friction", 1994, section 2, for (1).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +29,7 @@ from arm_control.core.parameters import Parameters, parameter
 from arm_control.exceptions import ParameterError
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
+from arm_control.model.urdf.joint_friction import friction_in
 
 PREFIX = "plant."
 """Beginning of the parameters' names in a scenario and in ROS."""
@@ -46,7 +48,9 @@ class PlantProperties(Parameters):
     """Differences of a simulated arm from its model."""
 
     set: str = parameter(
-        "ideal", "values of those that are not given: ideal, none differs; real, usual ones", choices=("ideal", "real")
+        "ideal",
+        "values of those that are not given: ideal, none differs; real, usual ones; urdf, friction of its <dynamics>",
+        choices=("ideal", "real", "urdf"),
     )
     file: str = parameter("", "MJCF of the arm; its joints are matched by name, its servos replaced; empty: the model")
     file_joints: tuple[str, ...] = parameter(
@@ -107,7 +111,7 @@ class PlantProperties(Parameters):
         """
         default = PlantProperties()
         given = {name: value for name, value in self.values().items() if value != getattr(default, name)}
-        values = {**(real_values(model) if self.set == "real" else {}), **given}
+        values = {**SETS[self.set](model), **given}
         for name in ("coulomb", "viscous", "stribeck", "rotor_inertia", "torque_resolution", "torque_ripple"):
             values[name] = _per_joint(name, values.get(name, ()), model.nv)
         return PlantProperties.from_mapping(values)
@@ -148,6 +152,19 @@ def real_values(model: RobotModel) -> Mapping[str, Any]:
         "encoder_resolution": 2.0 * np.pi / ENCODER_STEPS,
         "velocity_noise": 1e-3,
     }
+
+
+def urdf_values(model: RobotModel) -> Mapping[str, Any]:
+    """Return friction and damping that the URDF states, in many files placeholders."""
+    friction = friction_in(model.urdf, model.joint_names)
+    return {"coulomb": friction.coulomb, "viscous": friction.viscous}
+
+
+SETS: Mapping[str, Callable[[RobotModel], Mapping[str, Any]]] = {
+    "ideal": lambda _: {},
+    "real": real_values,
+    "urdf": urdf_values,
+}
 
 
 def _per_joint(name: str, values: Array | tuple[float, ...], n: int) -> Array:
