@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from hashlib import sha256
 from typing import Any, Literal, TypeAlias
 
@@ -46,7 +47,7 @@ class Law:
     structure : object
         Everything else the function depends on besides the robot and the package's sources: options, and numbers that
         become constants of the program. Its ``repr`` enters the cache key, so it must be complete and the same in
-        every process: lists, not arrays; names, not functions.
+        every process: lists, not arrays; names, not functions. A function from outside of this package needs none.
     has_masses : bool
         Whether masses enter: a model for kinematics only refuses such a law.
     """
@@ -57,13 +58,29 @@ class Law:
     structure: object = ()
     has_masses: bool = True
 
-    @property
+    @cached_property
     def key(self) -> str:
-        """The law's part of the cache key: equal for equal programs of the same robot and the same sources."""
+        """The law's part of the cache key: equal for equal programs of the same robot and the same sources.
+
+        The key of the robot covers the sources of this package; of a function from elsewhere the program itself counts.
+        """
         made_from = repr([dict(self.inputs), self.structure])
         if "array(" in made_from or " at 0x" in made_from:
             raise ValueError(f"{self.name}: the structure has arrays, or objects without a text: {made_from:.200}")
-        return f"{self.name} {sha256(made_from.encode()).hexdigest()}"
+        return f"{self.name} {sha256((made_from + self._text_from_elsewhere()).encode()).hexdigest()}"
+
+    def _text_from_elsewhere(self) -> str:
+        """The program, where the function is not from this package."""
+        function: object = self.function
+        while isinstance(function, partial):
+            function = function.func
+        if str(getattr(function, "__module__", "")).partition(".")[0] == __name__.partition(".")[0]:
+            return ""
+        try:
+            program = self.flat_program()
+        except Exception:  # a mistake is reported where the law is compiled
+            return ""
+        return repr([program.lines, program.outputs, program.results])
 
     def program(self) -> Program:
         """Write the function down on a tape."""

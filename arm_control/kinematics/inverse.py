@@ -168,6 +168,7 @@ class InverseKinematics:
         task = Task(frame, self.rows.numbers, self.rows.frame, turning)
         q_p = None if posture is None else model.in_joint_order(model.joint_names, _row(posture), "posture")
         self._search = Search(model, task, self.q_min, self.q_max, self.tolerance, int(n_starts), q_p)
+        self._search.follow_tool()
         self._branches: BranchSearch | None = None
         self._R, self._p = self._search.target[:9].reshape(3, 3), self._search.target[9:]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -125,6 +126,19 @@ def test_other_laws_share_no_kernel(other: Law | Loop, tmp_path):
         for _ in range(2):
             compile_law(LlvmCompiler("a robot", "robot", cache), law, data)
             assert len(cache.entries()) == n + 1
+
+
+def test_laws_of_one_name_and_other_functions_share_no_kernel(tmp_path):
+    """A function from outside of the package, whose sources are in no digest: a change in it outdates its kernel."""
+    cache = Cache(tmp_path)
+    for factor in (2.0, 3.0, 2.0):
+        law = Law("times", lambda x, factor=factor: {"y": factor * x["a"]}, {"a": 3})
+        kernel = compile_law(LlvmCompiler("a robot", "robot", cache), law, SAMPLES)
+        kernel.inputs["a"][:] = 1.0
+        kernel.call()
+        np.testing.assert_array_equal(kernel.outputs["y"], [factor] * 3)
+    assert len(cache.entries()) == 2
+    assert replace(LAW, function=mistaken).key != LAW.key  # one that cannot be written down has a key, too
 
 
 def test_loops_that_differ_share_no_kernel():

@@ -17,6 +17,7 @@ from arm_control.compiler.sources import FOLDERS, PACKAGE, source_digest
 from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceParameters
 from arm_control.control.effort_gate import EffortGate, GateParameters
 from arm_control.core.cache import Cache
+from arm_control.kinematics.inverse import InverseKinematics
 from arm_control.planning import ArmDynamics, ControlError, Costs, Ilqr, PositionError, Term
 
 MODULES = [path.relative_to(PACKAGE) for folder in FOLDERS for path in sorted((PACKAGE / folder).rglob("*.py"))]
@@ -108,4 +109,5 @@ def test_laws_are_made_from_these_folders_only(folders_of_laws: set[str]):
     Avoidance(model, AvoidanceParameters())
     costs = Costs(Term(ControlError(np.zeros(2)), running=1e-4), Term(PositionError([0.6, 0.2, 0.3]), terminal=10.0))
     Ilqr(ArmDynamics(model, 0.02), costs, 5, -np.full(2, 30.0), np.full(2, 30.0))
-    assert {"maths", "compiler", "model", "control", "planning"} <= folders_of_laws <= set(FOLDERS)
+    InverseKinematics(model)
+    assert {"maths", "compiler", "model", "kinematics", "control", "planning"} <= folders_of_laws <= set(FOLDERS)
