@@ -14,7 +14,8 @@ A redundant arm takes, of all its postures at the target, the one nearest to q_p
     (5)  e = (e_x, w (q_p - q)),  J = (J_x, w 1)            so that J^T e = J_x^T e_x + w^2 (q_p - q)
 
 Its gradient is w^2 small wherever the first task is done: eps has to be well below w^2, else the first posture that
-reaches the target passes for the nearest one. There may be several minima, each with starts that lead to it.
+reaches the target passes for the nearest one. There may be several minima, each with starts that lead to it. The middle
+of the joints' ranges is one choice of q_p; the gravity torque may take the place of the posture.
 
 This is the iteration to learn from. :class:`~arm_control.kinematics.inverse.InverseKinematics` is the one to use.
 """
@@ -167,11 +168,7 @@ def with_posture(task: TaskFunction, posture: npt.ArrayLike, weight: float, tole
     InputError
         When eps is not well below w^2.
     """
-    if not 0.0 < tolerance < POSTURE_SHARE * weight * weight:
-        raise InputError(
-            f"tolerance is {tolerance:g} with a posture of weight {weight:g}; allowed: below {POSTURE_SHARE:g} weight^2"
-            f" = {POSTURE_SHARE * weight * weight:g}"
-        )
+    _refuse_hidden_task(weight, tolerance)
     q_p = np.asarray(posture, dtype=float)
 
     def stacked(q: Array) -> TaskError:
@@ -179,3 +176,40 @@ def with_posture(task: TaskFunction, posture: npt.ArrayLike, weight: float, tole
         return TaskError(np.concatenate([e, weight * (q_p - q)]), np.vstack([J, weight * np.eye(len(q))]))
 
     return stacked
+
+
+def with_low_torque(task: TaskFunction, model: RobotModel, weight: float, tolerance: float = 1e-6) -> TaskFunction:
+    """A task with the least gravity torque below it: ``e = (e_x, -w g(q))``, ``J = (J_x, w dg/dq)``.
+
+    Parameters
+    ----------
+    task : callable
+        The first task.
+    model : RobotModel
+    weight : float
+        w [1/(N m)].
+    tolerance : float
+        eps of the iteration that it is for.
+
+    Raises
+    ------
+    InputError
+        When eps is not well below w^2.
+    """
+    _refuse_hidden_task(weight, tolerance)
+    rest = np.zeros(model.nv)
+
+    def stacked(q: Array) -> TaskError:
+        e, J = task(q)
+        slopes = model.torque_derivatives(q, rest, rest).tau_q
+        return TaskError(np.concatenate([e, -weight * model.gravity(q)]), np.vstack([J, weight * slopes]))
+
+    return stacked
+
+
+def _refuse_hidden_task(weight: float, tolerance: float) -> None:
+    if not 0.0 < tolerance < POSTURE_SHARE * weight * weight:
+        raise InputError(
+            f"tolerance is {tolerance:g} with a posture of weight {weight:g}; allowed: below {POSTURE_SHARE:g} weight^2"
+            f" = {POSTURE_SHARE * weight * weight:g}"
+        )

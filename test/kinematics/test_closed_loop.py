@@ -7,8 +7,9 @@ import pytest
 
 from arm_control.core.files import urdf_path
 from arm_control.exceptions import InputError
-from arm_control.kinematics.closed_loop import closed_loop, position_and_roll, with_posture
-from arm_control.maths.poses import Array, rpy_from_rotation, wrap_angle
+from arm_control.kinematics.closed_loop import closed_loop, position_and_roll, with_low_torque, with_posture
+from arm_control.kinematics.inverse import InverseKinematics
+from arm_control.maths.poses import Array, Pose, rpy_from_rotation, wrap_angle
 from arm_control.model import RobotModel
 
 ELBOW_UP, Q_0 = (0.5, -1.5, 1.0, -np.pi), (np.pi, -np.pi / 8, -np.pi / 6, 0.0)
@@ -91,6 +92,38 @@ def test_a_posture_has_two_minima(ur5_lab: RobotModel, weight: float, distances:
     found = np.array([np.linalg.norm(result.q - POSTURE) for result in results])
     np.testing.assert_allclose(found[0], distances[0], rtol=0, atol=1e-4)
     np.testing.assert_allclose(np.unique(found.round(4)), distances, rtol=0, atol=1.1e-4)
+
+
+def test_the_middle_of_the_ranges_and_the_least_gravity_torque_are_postures(ur5_lab: RobotModel):
+    task = position_and_roll(ur5_lab, (0.5, -0.2, 0.5))
+    middle, start = (ur5_lab.q_min + ur5_lab.q_max) / 2.0, np.array(POSTURE) + 0.3
+    near = closed_loop(with_posture(task, middle, 1e-2, 1e-8), start, regularisation=0.0, tolerance=1e-8)
+    light = closed_loop(with_low_torque(task, ur5_lab, 1e-3, 1e-9), start, tolerance=1e-9, regularisation=1e-4)
+    plain = closed_loop(task, start)
+    assert near.converged
+    assert light.converged
+    assert max(np.linalg.norm(task(result.q).e) for result in (near, light)) < 2e-3
+    assert np.linalg.norm(near.q - middle) < np.linalg.norm(plain.q - middle)
+    torques = [float(np.linalg.norm(ur5_lab.gravity(result.q))) for result in (light, near, plain)]
+    assert torques[0] < min(torques[1:]) - 0.1
+    h, e_J = 1e-6, with_low_torque(task, ur5_lab, 1e-3, 1e-9)
+    differences = [(e_J(light.q - h * d).e - e_J(light.q + h * d).e) / (2 * h) for d in np.eye(6)]
+    np.testing.assert_allclose(e_J(light.q).J, np.array(differences).T, rtol=0, atol=1e-8)
+    with pytest.raises(InputError, match=r"tolerance is 1e-06 with a posture of weight 0.001"):
+        with_low_torque(task, ur5_lab, 1e-3)
+
+
+def test_limits_afterwards_miss_what_limits_inside_reach(ur5_lab: RobotModel):
+    """The constrained optimisation that the documents mention."""
+    start = np.array([0.0, -1.0, 1.0, 0.0, 0.0, 0.0])
+    task, low, high = position_and_roll(ur5_lab, (0.5, -0.2, 0.5)), ur5_lab.q_min.copy(), ur5_lab.q_max
+    free = closed_loop(task, start).q
+    low[1] = free[1] + 0.1
+    clipped, ik = np.clip(free, low, high), InverseKinematics(ur5_lab, "x y z", q_min=low)
+    result = ik.solve(Pose.at([0.5, -0.2, 0.5]), start)
+    assert result.converged
+    assert ((result.q >= low) & (result.q <= high)).all()
+    assert np.linalg.norm(task(clipped).e) > 0.01
 
 
 def test_a_tolerance_that_hides_the_posture_is_refused(ur5_lab: RobotModel):
