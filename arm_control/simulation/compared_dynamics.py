@@ -1,7 +1,7 @@
 """The same quantities of an arm from several libraries: how far they differ, and how long they take.
 
 Every library reads the same URDF. A quantity is a function of joint positions q, velocities v and torque tau, all in
-the model's order, and called from Python; its result is an array, which the next call may overwrite.
+the model's order, and called from Python; its result is an array of its own.
 
     M    mass matrix; its upper triangle counts        h    bias C v + g
     J    Jacobian of the tip                           g    gravity torque
@@ -127,7 +127,7 @@ def compare_dynamics(
 
 def _values(name: str, functions: Dynamics, states: list[tuple[Array, Array, Array]]) -> Array:
     """One quantity in every state, shape (n, ...)."""
-    values = np.array([np.array(functions[name](*state)) for state in states])
+    values = np.array([functions[name](*state) for state in states])
     return np.triu(values) if name == "M" else values
 
 

@@ -22,7 +22,7 @@ VERSION: str = pin.__version__
 
 
 def pinocchio_dynamics(model: RobotModel) -> Dynamics:
-    """Return Pinocchio's functions for an arm: its own algorithms, whose results are views of its memory.
+    """Return Pinocchio's functions for an arm: its own algorithms, and nothing around them.
 
     Raises
     ------

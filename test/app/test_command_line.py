@@ -348,6 +348,7 @@ def test_the_help_of_every_command_has_examples_that_can_be_typed(module, capsys
         ("arm_control run --sim", {"--simulator"}),
         ("arm_control run --simulator m", {"mujoco"}),
         ("arm_control view pan", {"panda"}),
+        ("arm_control compare pan", {"panda"}),
         ("arm_control run --robot pan", {"panda"}),
         ("arm_control check my_arm.u", {"my_arm.urdf"}),
         ("arm_control cache cl", {"clear"}),

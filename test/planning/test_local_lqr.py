@@ -121,6 +121,13 @@ def test_a_reach_may_be_planned_by_it_within_the_limits():
         np.testing.assert_allclose(ArmDynamics(model, 0.02).step(x[None], u[None])[0], after, rtol=0, atol=1e-9)
 
 
+def test_a_motion_without_a_finite_cost_is_no_plan():
+    model = RobotModel.from_urdf(urdf_path("planar2"))
+    planner = ReachPlanner(model, ReachParameters(method="lqr", orientation_weight=0.0))
+    with pytest.raises(InputError, match="local LQR leads to no finite cost"):
+        planner.plan(0, [0.5, 1.0, 100.0, 0.0], model.pose([0.8, 0.7]))
+
+
 @pytest.fixture(scope="module")
 def example() -> Iterator[ModuleType]:
     sys.path.insert(0, str(ROOT / "examples"))

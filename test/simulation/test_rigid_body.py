@@ -187,6 +187,21 @@ def test_friction_holds_what_is_smaller_and_slows_what_is_larger(ur5: RobotModel
         assert np.abs(arm.v[1:]).max() < 1e-6
 
 
+def test_friction_goes_on_from_that_of_the_step_before(ur4: RobotModel):
+    """One step alone leaves 1e-7 rad/s here; the steps after it take that away, and a reset begins anew."""
+    q = np.array([2.96, 1.69, -0.09, -0.46])
+    arm = simulator(ur4, q, "semi_implicit", friction=0.03 * ur4.tau_max)
+    speeds = [[] for _ in range(2)]
+    for run in speeds:
+        arm.reset()
+        for _ in range(10):
+            arm.step(ur4.gravity(arm.q) + 0.02 * ur4.tau_max * np.array([1, -1, 1, -1]))
+            run.append(np.abs(arm.v).max())
+    assert speeds[0] == speeds[1]
+    assert speeds[0][0] > 1e-9
+    assert speeds[0][-1] < 1e-14
+
+
 def test_bounded_friction_stops_a_joint_or_is_at_its_limit():
     rng = np.random.default_rng(2)
     for _ in range(20):
@@ -201,13 +216,15 @@ def test_bounded_friction_stops_a_joint_or_is_at_its_limit():
 
 def test_many_steps_are_one_step_many_times(ur4: RobotModel):
     taus = np.random.default_rng(3).normal(size=(50, 4))
-    for scheme in SCHEMES:
-        first, second = (simulator(ur4, START, scheme, **STOPS) for _ in range(2))
+    friction = {"friction": np.full(4, 0.3)}
+    for scheme, more in (*((scheme, {}) for scheme in SCHEMES), ("semi_implicit", friction)):
+        first, second = (simulator(ur4, START, scheme, **STOPS, **more) for _ in range(2))
         states = first.run(50, taus)
         for k, tau in enumerate(taus):
             second.step(tau)
             np.testing.assert_array_equal(np.append(second.q, second.v), states[k])
         assert first.steps == second.steps == 50
+        first.load(np.ones(4))
         first.reset()
         np.testing.assert_array_equal(first.run(50, taus), states)
 
@@ -238,6 +255,8 @@ def test_unstable_damping_is_refused_with_its_number(ur4: RobotModel):
     assert np.abs(simulator(ur4, START, "semi_implicit", damping=1e6).run(1000)[:, 4:]).max() < 1e-3
     with pytest.raises(ParameterError, match="unstable"):
         simulator(ur4, START, "semi_implicit", **{**STOPS, "stop_damping": (1e5,)})
+    one = {"stop_stiffness": (0.0, 1e5, 0.0, 0.0), "stop_damping": (1e5, 100.0, 1e5, 1e5)}
+    assert np.isfinite(simulator(ur4, START, "semi_implicit", **{**STOPS, **one}).run(500)).all()
 
 
 def test_bad_options_are_refused_in_a_sentence(ur4: RobotModel):

@@ -11,7 +11,11 @@ from arm_control.simulation.scenario import scenario_names
 
 EXAMPLES = ("completion bash",)
 """For the help."""
-NAMES = {"run": "scenarios", "simulate": "scenarios", **dict.fromkeys(("view", "check", "excite", "ik"), "robots")}
+NAMES = {
+    "run": "scenarios",
+    "simulate": "scenarios",
+    **dict.fromkeys(("view", "check", "compare", "excite", "ik"), "robots"),
+}
 """What the first word after a command may be, beside a file."""
 SCRIPT = """\
 # Completion of arm_control: source <(arm_control completion bash)
