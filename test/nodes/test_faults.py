@@ -404,7 +404,8 @@ def test_parameter_out_of_bounds(rig):
 
 
 def test_ros_own_parameters_are_no_unknown_ones(rig):
-    rig.start("osc", use_sim_time=True, qos_overrides={"/clock": {"subscription": {"depth": 1}}})
+    """Nor are empty lists, which ``ros2 param dump`` writes, and which have no type."""
+    rig.start("osc", use_sim_time=True, qos_overrides={"/clock": {"subscription": {"depth": 1}}}, armature=[])
     rig.start("simulator", robot="ur5", initial_position=HOME)
     rig.spin(lambda: rig.commands, what="commands")
 

@@ -107,6 +107,14 @@ class ArmNode(Node, Generic[P_co]):
         self._declare()
         self.add_on_set_parameters_callback(self._on_set_parameters)
 
+    def declare_parameters(self, namespace: str, parameters: list[Any], ignore_override: bool = False) -> list[Any]:
+        """Declare parameters; empty lists of a parameter file, which have no type there, are left to their defaults.
+
+        ``ros2 param dump`` writes such lists, and rclpy would raise.
+        """
+        typed = [entry for entry in parameters if len(entry) < 2 or entry[1] is not None]
+        return super().declare_parameters(namespace, typed, ignore_override)
+
     def state_qos(self) -> QoSProfile:
         """QoS of a publisher of states or commands.
 
