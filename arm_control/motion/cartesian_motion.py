@@ -164,13 +164,14 @@ def _state(ik: InverseKinematics, reference: Reference, near: Array, t: float) -
 
 
 def _inverse(J: Array, t: float) -> Array:
-    sigma = np.linalg.svd(J, compute_uv=False)
+    """Return the pseudo-inverse of the Jacobian at a parameter t of the path, shape (nv, m)."""
+    U, sigma, V = np.linalg.svd(J, full_matrices=False)
     if sigma[-1] < SMALLEST_SINGULAR_VALUE or len(sigma) < len(J):
         raise InputError(
             f"the path leads through a singularity at {t:.4g}: the smallest singular value is {sigma[-1]:.2g},"
             f" allowed are {SMALLEST_SINGULAR_VALUE:g} and more"
         )
-    return np.linalg.pinv(J)
+    return (V.T / sigma) @ U.T
 
 
 def _check_branch(ik: InverseKinematics, path: PoseTrajectory, joints: JointTrajectory, off_path: float) -> None:

@@ -23,7 +23,9 @@ at most that at one of the ends, and q' at most its larger end and d_q'.
 Divided by A, a strip is two lines, ``L_j + S_j x <= u <= R_j + S_j x``. All of them together leave a convex set, to
 which (x, u) = (0, 0) belongs where the arm can stand still. Its largest x is the zero of the concave function
 ``min_j (R_j + S_j x) - max_j (L_j + S_j x)``: Newton's steps from above never pass it, and a chord from x = 0, which
-never exceeds it, ends them. What can be done in one interval with a next x of at most X is again made of lines:
+never exceeds it, ends them. One more line, ``x + 2 D u >= x / 4``, keeps a motion from being as fast as it may at one
+point and at rest at the next; the last interval, which ends at rest, has it for its cap only. What can be done in one
+interval with a next x of at most X is again made of lines:
 
     (4)  x <= (X / 2D - L_j) / (S_j + 1 / 2D)     for every j, where the divisor is positive: x = alpha_j X + beta_j
     (5)  X <= x + 2 D (R_j + S_j x)               for every j:                                X = gamma_j x + eta_j
@@ -61,6 +63,8 @@ NEVER = 1e-12
 """Smallest divisor where the quotient has no upper bound of its own."""
 ROUNDING = 1.0 - 1e-12
 """Share of a bound of x that counts."""
+SLOWEST = 0.25
+"""Smallest x at the end of an interval, as a share of that at its start."""
 STEPS = 4, 6
 """Newton's steps: to a first bound of x, and then to the largest x."""
 
@@ -159,8 +163,8 @@ def forward_loop(k: int) -> Loop:
 
 
 def line_count(n: int, has_acceleration: bool) -> int:
-    """Number of lines of :func:`interval_loop`, whose arguments these are."""
-    return 4 * n if has_acceleration else 2 * n
+    """Number of lines of :func:`interval_loop`, whose arguments these are; the last one is that of SLOWEST."""
+    return 1 + (4 * n if has_acceleration else 2 * n)
 
 
 def _interval(i: Inputs, n: int, has_acceleration: bool) -> dict[str, Any]:
@@ -183,16 +187,17 @@ def _interval(i: Inputs, n: int, has_acceleration: bool) -> dict[str, Any]:
     lines = _lines(strips._replace(t=strips.t - m), flat)
 
     x = _newton(lines, D, x_most, STEPS[1])
-    room_0, room = _room(lines, D, 0.0)[0], _room(lines, D, x)[0]
+    room_0, (offset, slope) = _room(lines, D, 0.0)[0], _room(lines, D, x)
+    room = offset + slope * x
     cap = x * select(-room, room_0 / maximum(room_0 - room, NEVER), 1.0)
     divisor = lines.S + 0.5 / D
     has_bound = divisor - NEVER
     r = 1.0 / select(has_bound, divisor, 1.0)
     return {
-        "alpha": select(has_bound, 0.5 / D * r, 0.0),  # (4)
-        "beta": select(has_bound, -lines.L * r, 1.0 / NEVER),
-        "gamma": 1.0 + 2.0 * D * lines.S,  # (5)
-        "eta": 2.0 * D * lines.R,
+        "alpha": [*select(has_bound, 0.5 / D * r, 0.0), 1.0 / SLOWEST],  # (4)
+        "beta": [*select(has_bound, -lines.L * r, 1.0 / NEVER), 0.0],
+        "gamma": [*(1.0 + 2.0 * D * lines.S), 0.0],  # (5)
+        "eta": [*(2.0 * D * lines.R), 1.0 / NEVER],
         "cap": [minimum(cap, ceiling)],
         "ceiling": [ceiling],
         "room": [_smallest(list(strips.t - m - abs(strips.C)))],
@@ -226,21 +231,21 @@ def _lines(strips: Strips, flattest: Scalar) -> Lines:
 def _newton(lines: Lines, D: Scalar, x: Scalar, steps: int) -> Scalar:
     """Approach from above the largest x that the lines leave."""
     for _ in range(steps):
-        room, slope = _room(lines, D, x)
-        x = x + select(-room, -room / minimum(slope, -NEVER), 0.0)
+        offset, slope = _room(lines, D, x)
+        x = select(-(offset + slope * x), offset / maximum(-slope, NEVER), x)
     return maximum(x, 0.0)
 
 
 def _room(lines: Lines, D: Scalar, x: Scalar) -> tuple[Scalar, Scalar]:
-    """``min r_j(x) - max l_j(x)`` and its slope; the speed after the interval, ``x + 2 D u``, is not negative."""
-    r, r_slope = lines.R[0] + lines.S[0] * x, lines.S[0]
-    l, l_slope = -0.5 / D * x, -0.5 / D
-    for k, (L, R, S) in enumerate(zip(*lines, strict=True)):
-        upper, lower = R + S * x, L + S * x
-        if k:
-            r, r_slope = minimum(r, upper), select(r - upper, S, r_slope)
-        l, l_slope = maximum(l, lower), select(lower - l, S, l_slope)
-    return r - l, r_slope - l_slope
+    """``min_j (R_j + S_j x) - max_j (L_j + S_j x)`` as a line: its offset and its slope."""
+    upper, R_x, S_R = lines.R[0] + lines.S[0] * x, lines.R[0], lines.S[0]
+    L_x, S_L = 0.0, (SLOWEST - 1.0) * 0.5 / D  # x + 2 D u >= SLOWEST x
+    lower = S_L * x
+    for L, R, S in zip(*lines, strict=True):
+        is_below, is_above = upper - (R + S * x), L + S * x - lower
+        upper, R_x, S_R = minimum(upper, R + S * x), select(is_below, R, R_x), select(is_below, S, S_R)
+        lower, L_x, S_L = maximum(lower, L + S * x), select(is_above, L, L_x), select(is_above, S, S_L)
+    return R_x - L_x, S_R - S_L
 
 
 def _smallest(values: list[Scalar]) -> Scalar:

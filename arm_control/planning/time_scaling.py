@@ -30,10 +30,10 @@ from arm_control.compiler.law import Loop
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
-from arm_control.model.quantities import tool_numbers
+from arm_control.model.quantities import TOOL, tool_numbers
 from arm_control.motion.joint_trajectory import JointTrajectory
 from arm_control.motion.references import JointReference
-from arm_control.planning.path_limits import backward_loop, forward_loop, interval_loop, line_count, point_loop
+from arm_control.planning.path_limits import NEVER, backward_loop, forward_loop, interval_loop, line_count, point_loop
 
 FREE = 1e9
 """Stands for no limit."""
@@ -136,7 +136,7 @@ class TimeScaler:
     Parameters
     ----------
     model : RobotModel
-        The arm.
+        The arm. What is attached to it counts, also what is attached later.
     limits : PathLimits
         Limits of the motions.
     n : int
@@ -157,8 +157,10 @@ class TimeScaler:
     def __init__(self, model: RobotModel, limits: PathLimits, n: int = 1000) -> None:
         if n < 3:
             raise InputError(f"n = {n}: a grid needs at least 3 intervals")
-        self._n, self._limits, self._names = n, limits, model.joint_names
-        self._tool = tool_numbers(model.tree)
+        for name, values in (("v_max", limits.v_max), ("tau_max", limits.tau_max), ("a_max", limits.a_max)):
+            if values is not None and np.shape(values) != (model.nv,):
+                raise InputError(f"{name} has shape {np.shape(values)}; allowed: ({model.nv},)")
+        self._n, self._limits, self._model = n, limits, model
         has_acceleration = limits.a_max is not None
         self._k = line_count(model.nv, has_acceleration)
         loops = {
@@ -187,6 +189,7 @@ class TimeScaler:
         """
         grid = self._grid(path)
         s = grid.place(path)
+        grid.arrays["tool"][:] = self._model.tool
         grid.calls["points"]()
         self._check(path, grid, s)
         grid.measure()
@@ -198,13 +201,13 @@ class TimeScaler:
 
     def _grid(self, path: JointTrajectory) -> _Grid:
         joints = path.pieces.shape[2]
-        if joints != len(self._names):
-            raise InputError(f"a path of {joints} joints; the arm has {len(self._names)}")
+        if joints != self._model.nv:
+            raise InputError(f"a path of {joints} joints; the arm has {self._model.nv}")
         count = len(path.pieces)
         if count not in self._grids:
             if len(self._grids) >= 8:
                 self._grids.clear()
-            self._grids[count] = _Grid(self._n, count, joints, self._k, self._limits, self._tool, self._kernels)
+            self._grids[count] = _Grid(self._n, count, joints, self._k, self._limits, self._kernels)
         return self._grids[count]
 
     def _check(self, path: JointTrajectory, grid: _Grid, s: Array) -> None:
@@ -222,11 +225,16 @@ class TimeScaler:
         worst = int(grid.room.argmin())
         if grid.room[worst] > 0.0:
             return
-        g = grid.weights[worst]
-        j = int((np.abs(g) / self._limits.tau_max).argmax())
+        g, tau_max = grid.weights[worst], self._limits.tau_max
+        j = int((np.abs(g) / tau_max).argmax())
+        if abs(g[j]) < tau_max[j]:
+            raise InputError(
+                f"{self._n} intervals are too few near s = {s[worst]:.4g}: what the path bends between two points of"
+                " the grid takes all of a limit"
+            )
         raise InputError(
-            f"the arm cannot stand still at s = {s[worst]:.4g}: {self._names[j]} holds a weight of {abs(g[j]):.4g},"
-            f" allowed are {self._limits.tau_max[j]:.4g}, less what a grid of {self._n} intervals leaves uncertain"
+            f"the arm cannot stand still at s = {s[worst]:.4g}: {self._model.joint_names[j]} holds a weight of"
+            f" {abs(g[j]):.4g}, allowed are {tau_max[j]:.4g}"
         )
 
 
@@ -244,7 +252,6 @@ class _Grid:
         nv: int,
         k: int,
         limits: PathLimits,
-        tool: Array,
         kernels: Mapping[str, LoopKernel],
     ) -> None:
         self._nv, self._wanted, self._n_pieces = nv, n, n_pieces
@@ -262,7 +269,7 @@ class _Grid:
             "step": np.ones((half, 1)),
             **{name: np.zeros((half, k)) for name in ("alpha", "beta", "gamma", "eta")},
             **{name: np.zeros((half, 1)) for name in ("cap", "ceiling", "room", "reach", "speed")},
-            **{"K": np.zeros(1), "x": np.zeros(1), "tool": tool.copy()},
+            **{"K": np.zeros(1), "x": np.zeros(1), "tool": np.zeros(TOOL)},
             **{"tau_max": limits.tau_max.copy(), "v_max": limits.v_max.copy(), "a_max": a_max.copy()},
             "tip_speed": np.array([limits.tip_speed]),
         }
@@ -345,6 +352,7 @@ class _Grid:
         cap, ceiling = a["cap"][:n, 0], a["ceiling"][:n, 0]
         cap[between] = ceiling[between] = np.inf
         np.minimum(cap[1:], ceiling[:-1], out=cap[1:])
+        a["alpha"][n - 1, -1], a["beta"][n - 1, -1] = 0.0, 1.0 / NEVER  # which ends at rest
         a["K"][0] = a["x"][0] = 0.0
         a["reach"][n] = 0.0
         self.calls["backward"]()
