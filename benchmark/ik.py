@@ -34,9 +34,11 @@ ARMS = {
     "ur10": (EXAMPLES / "ur_description" / "urdf" / "ur10_robot.urdf", "tool0"),
     "panda": (urdf_path("panda"), None),
     "xarm7": (EXAMPLES / "xarm_description" / "urdf" / "xarm7.urdf", "link7"),
+    "ur4": (urdf_path("ur4"), None),
+    "so101": (EXAMPLES / "so_arm_description" / "urdf" / "so101.urdf", None),
     "jaco": (EXAMPLES / "kinova_description" / "robots" / "kinova.urdf", "j2s6s200_end_effector"),
 }
-"""Robots; ur10, xarm7 and jaco from example-robot-data."""
+"""Robots; ur10, xarm7, so101 and jaco from example-robot-data. Those of four and five joints: the rows they serve."""
 
 
 class Sizes(NamedTuple):
@@ -88,6 +90,12 @@ def is_reached(model: RobotModel, q: Array, poses: Sequence[Pose]) -> Array:
     return (error <= TOLERANCE) & ~is_turned & ((q >= model.q_min) & (q <= model.q_max)).all(axis=1)
 
 
+def are_rows_reached(ik: InverseKinematics, q: Array, poses: Sequence[Pose]) -> Array:
+    """The same for an arm that serves some rows only."""
+    errors = np.array([np.abs(ik.error(x, X)).max() for x, X in zip(q, poses, strict=True)])
+    return (errors <= TOLERANCE) & ((q >= ik.q_min) & (q <= ik.q_max)).all(axis=1)
+
+
 def success(model: RobotModel, ik: InverseKinematics, sizes: Sizes) -> Figures:
     """Share of poses that are reached, every failure, and time of a batch."""
     rates, times, failures = [], [], []
@@ -96,7 +104,10 @@ def success(model: RobotModel, ik: InverseKinematics, sizes: Sizes) -> Figures:
         begin = time.process_time()
         batch = ik.solve_batch(poses)
         times.append(time.process_time() - begin)
-        is_good = is_reached(model, batch.q, poses) & batch.converged
+        is_good = (
+            is_reached(model, batch.q, poses) if len(ik.rows.numbers) == 6 else are_rows_reached(ik, batch.q, poses)
+        )
+        is_good &= batch.converged
         rates.append(float(is_good.mean()))
         failures += [{"seed": seed, "q": qs[i].tolist()} for i in np.flatnonzero(~is_good)]
     return {
@@ -143,20 +154,23 @@ def branches(model: RobotModel, ik: InverseKinematics, sizes: Sizes) -> Figures:
         contenders["eaik_all"] = Contender(eaik, matrices)
     figures: Figures = {f"{name}_us": us for name, us in fastest_blocks(contenders, sizes.rounds).items()}
     if eaik:
-        numbers = [(len(ik.all(pose)), _number(eaik(matrix))) for pose, (matrix,) in zip(poses, matrices, strict=True)]
+        numbers = [
+            (len(ik.all(pose)), _number(eaik(matrix), model)) for pose, (matrix,) in zip(poses, matrices, strict=True)
+        ]
         figures |= {"all_as_many_as_eaik": sum(a == b for a, b in numbers), "all_poses": len(numbers)}
         figures |= {"all_found": sum(a for a, _ in numbers), "eaik_found": sum(b for _, b in numbers)}
     return figures
 
 
-def _number(solution: Any) -> int:
-    """Exact solutions among those of EAIK, equal ones counted once."""
-    exact = [
-        np.asarray(q) for q, is_least_squares in zip(solution.Q, solution.is_LS, strict=True) if not is_least_squares
-    ]
+def _number(solution: Any, model: RobotModel) -> int:
+    """Exact solutions of EAIK that are within the limits, perhaps some turns away; equal ones counted once."""
     distinct: list[Array] = []
-    for q in exact:
-        if all(np.abs(wrap_angle(q - x)).max() > 1e-3 for x in distinct):
+    for q in (
+        np.asarray(q) for q, is_approximate in zip(solution.Q, solution.is_LS, strict=True) if not is_approximate
+    ):
+        turns = np.where(np.isfinite(model.q_min), np.ceil((model.q_min - q) / (2.0 * np.pi)), 0.0)
+        is_within = (q + 2.0 * np.pi * turns <= model.q_max).all()
+        if is_within and all(np.abs(wrap_angle(q - x)).max() > 1e-3 for x in distinct):
             distinct.append(q)
     return len(distinct)
 
@@ -255,7 +269,10 @@ def measure_arm(name: str, sizes: Sizes) -> Figures:
     ik = InverseKinematics(model, tolerance=TOLERANCE)
     ik.solve_batch(random_poses(model, 100, 0)[1])
     figures = success(model, ik, sizes) | single(model, ik, sizes) | branches(model, ik, sizes)
-    figures |= others(Path(path), model, ik, sizes)
+    if len(ik.rows.numbers) == 6:
+        figures |= others(Path(path), model, ik, sizes)
+    else:
+        figures["rows"] = str(ik.rows)
     return {f"{name}.{key}": value for key, value in figures.items()}
 
 

@@ -152,7 +152,7 @@ class InverseKinematics:
         q_min: npt.ArrayLike | None = None,
         q_max: npt.ArrayLike | None = None,
         tolerance: float = 1e-6,
-        n_starts: int = 100,
+        n_starts: int = 200,
         posture: npt.ArrayLike | None = None,
     ) -> None:
         if frame is not None and frame not in model.frames:
