@@ -83,6 +83,8 @@ REFUSED = {
     (*IK, "0", "0", "0", "--quat", "0", "0", "0", "0"): "quaternion [0.0, 0.0, 0.0, 0.0] is not a rotation",
     (*IK, "0", "0", "0", "--start", "1"): "6 joint names with 1 start values",
     (*IK, "0", "0", "0", "--rows", "x nix"): "rows: unknown nix; allowed: x y z rx ry rz",
+    ("simulate", "a.urdf", "--robot", "b.urdf"): "b.urdf and a.urdf: one robot only, with --robot FILE",
+    ("run", "a.urdf"): "there is no file a.urdf",
     ("check", "ur55"): "no robot 'ur55'; did you mean 'ur5'? there are: ",
     ("simulate", "my/planar2_reach"): "there is no file my/planar2_reach that ends in .yaml",
     ("simulate", "planar2_raech"): "no 'planar2_raech' in config/scenarios; did you mean 'planar2_reach'? there are: ",

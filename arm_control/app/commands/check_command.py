@@ -12,6 +12,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -198,7 +199,7 @@ def check_file(
         arm = describe(text, **{**options, "base": base, "tip": tip})
         tip, warnings, problems = arm.tip, arm.warnings, list[str]()
     except UrdfError as error:
-        problems = [*error.problems]
+        problems, tip = [*error.problems], tip or _tip_without_limits(text, base)
     except ModelError as error:
         problems = [str(error)]
     warnings = (*warnings, *about_meshes)
@@ -206,6 +207,13 @@ def check_file(
         problems, warnings = [*problems, *warnings], ()
     notes = (*find_notes(facts), *about_packages)
     return Check(name, facts, base or facts.root or None, tip, tuple(problems), warnings, notes)
+
+
+def _tip_without_limits(text: str, base: str | None) -> str | None:
+    """The tip of a URDF whose problems may be limits and masses alone; None where it is ambiguous, or more is wrong."""
+    with suppress(ModelError):
+        return describe(text, base=base, kinematics_only=True).tip
+    return None
 
 
 def _refuse_other_ends(facts: Facts, base: str | None, tip: str | None) -> None:

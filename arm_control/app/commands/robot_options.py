@@ -45,6 +45,14 @@ def chosen_robot(options: argparse.Namespace) -> str:
     return robot_of(options, options.robot or options.file)
 
 
+def take_robot_for_scenario(options: argparse.Namespace) -> None:
+    """Take a URDF or xacro file that stands where a scenario may stand for ``--robot``."""
+    if Path(options.scenario).suffix in (".urdf", ".xacro"):
+        if options.robot:
+            raise InputError(f"{options.robot} and {options.scenario}: one robot only, with --robot FILE")
+        options.scenario, options.robot = "", options.scenario
+
+
 def add_xacro_options(parser: argparse.ArgumentParser) -> None:
     """Add what a xacro file needs: folders with packages, and in the help its arguments."""
     parser.add_argument(

@@ -13,6 +13,7 @@ from arm_control.app.commands.robot_options import (
     arm_of,
     robot_of,
     scenario_of,
+    take_robot_for_scenario,
 )
 from arm_control.app.run_options import RunOptions
 from arm_control.exceptions import ArmControlError
@@ -87,6 +88,7 @@ def _run(options: argparse.Namespace) -> int:
         from arm_control.messages.bags.writer import refuse_existing
 
         refuse_existing(options.bag)
+    take_robot_for_scenario(options)
     options.robot = robot_of(options, options.robot)
     title, is_own_arm = options.scenario or options.robot, not options.scenario
     is_simulated = options.simulator != "none"

@@ -8,7 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from arm_control.app.commands.argument_types import positive
-from arm_control.app.commands.robot_options import add_arm_options, add_xacro_options, robot_of, scenario_of
+from arm_control.app.commands.robot_options import (
+    add_arm_options,
+    add_xacro_options,
+    robot_of,
+    scenario_of,
+    take_robot_for_scenario,
+)
 from arm_control.core.files import require_writable_folder
 from arm_control.exceptions import ArmControlError
 from arm_control.model.urdf.xml import printable
@@ -47,6 +53,7 @@ def add_command(commands: Any) -> None:
 
 def _simulate(options: argparse.Namespace) -> int:
     """Simulate every variant of a scenario, and compare. Exit status: 0 when every check of the scenario holds."""
+    take_robot_for_scenario(options)
     if options.scenario:
         if options.robot:
             raise ArmControlError("--robot simulates an arm by itself: leave the scenario out")

@@ -639,7 +639,8 @@ def test_limits_alone_that_are_missing_are_proposed(tmp_path: Path, capsys: pyte
     text = re.sub(r' effort="[^"]*"', "", (REPO / "urdf" / "planar2" / "planar2.urdf").read_text())
     (tmp_path / "arm.urdf").write_text(text)
     assert main(["check", str(tmp_path / "arm.urdf")]) == 1
-    *_, intro, options = capsys.readouterr().out.splitlines()
+    *before, intro, options = capsys.readouterr().out.splitlines()
+    assert "  from base_link to ee_link: joint0, joint1" in before, "the chain is that of the other commands"
     assert intro.startswith("only limits are missing: `run` and `simulate` with --robot propose them")
     assert main(["check", str(tmp_path / "arm.urdf"), *options.split()]) == 0
     (tmp_path / "arm.urdf").write_text(text.replace("<mass value=", "<mass wrong="))
