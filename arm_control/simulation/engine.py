@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import numpy.typing as npt
 
+from arm_control.control.avoidance.obstacles import Obstacle
 from arm_control.core.parameters import Parameters, group, parameter
 from arm_control.exceptions import ParameterError
 from arm_control.maths.poses import Array
@@ -98,13 +99,34 @@ def make_arm(
         The engine.
     **options
         ``timestep``, ``damping``, ``friction`` and ``solids`` of a
-        :class:`~arm_control.simulation.rigid_body.RigidBodySimulator`.
+        :class:`~arm_control.simulation.rigid_body.RigidBodySimulator`, and those of :func:`contact_options`.
+
+    Raises
+    ------
+    ParameterError
+        When the links of an arm in another engine than MuJoCo are to touch anything.
     """
     if engine.engine == "rigid_body":
+        if options.pop("has_links", False):
+            raise ParameterError("plant.contacts = 'arm' needs the engine mujoco")
         return RigidBodySimulator(model, q_initial, **options, parameters=engine.rigid_body)
     from arm_control.simulation.mujoco_simulator import MujocoSimulator
 
     return MujocoSimulator(model, q_initial, **options)
+
+
+def contact_options(properties: PlantProperties, solids: Sequence[Obstacle]) -> dict[str, Any]:
+    """Return which parts of an arm touch what, as options of :func:`make_arm`.
+
+    Parameters
+    ----------
+    properties : PlantProperties
+        The arm's own.
+    solids : sequence of Obstacle
+        What is solid.
+    """
+    options: dict[str, Any] = {"solids": () if properties.contacts == "none" else solids}
+    return options | ({"has_links": True} if properties.contacts == "arm" else {})
 
 
 def make_changed_arm(
@@ -138,7 +160,8 @@ def make_changed_arm(
     if properties.file:
         from arm_control.simulation.plant_file import read_plant_file
 
-        read = read_plant_file(properties.file, model, options["timestep"], properties.file_joints, options["solids"])
+        given = properties.file, model, options["timestep"], properties.file_joints, options["solids"]
+        read = read_plant_file(*given, has_links=options.get("has_links", False))
         options |= {"mujoco_model": read.mujoco_model, "differences": read.differences}
     arm = MujocoSimulator(model, q_initial, **options)
     change_bodies(arm, model, properties)

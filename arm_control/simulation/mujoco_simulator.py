@@ -33,7 +33,7 @@ MASS_TOLERANCE = 1e-6
 class MujocoSimulator:
     """A torque-controlled arm: motors without friction or delay, saturated at their effort limits.
 
-    Of the arm only the end effector touches anything: a ball about its origin, and solid obstacles.
+    Of the arm only the end effector touches anything, a ball about its origin, and solid obstacles; or all links do.
 
     Parameters
     ----------
@@ -49,6 +49,8 @@ class MujocoSimulator:
         Coulomb friction of the joints [N m or N]; by default none.
     solids : sequence of Obstacle
         What the end effector touches; by default nothing.
+    has_links : bool
+        Whether all links touch solids and each other.
     mujoco_model : mujoco.MjModel, optional
         Another arm with the model's joints, such as one from a file; damping and friction are added to its own. By
         default one is built from the model.
@@ -75,6 +77,7 @@ class MujocoSimulator:
         damping: float | Array = 0.0,
         friction: Array | None = None,
         solids: Sequence[Obstacle] = (),
+        has_links: bool = False,
         mujoco_model: mujoco.MjModel | None = None,
         differences: tuple[str, ...] = (),
     ) -> None:
@@ -83,7 +86,9 @@ class MujocoSimulator:
         self._q_initial = np.zeros(model.nq) if q_initial is None else np.array(q_initial, dtype=float)
         if self._q_initial.shape != (model.nq,):
             raise ModelError(f"{self._q_initial.size} initial positions for {model.nq} joints")
-        own = build_mujoco_model(model, timestep, damping, friction, solids) if mujoco_model is None else mujoco_model
+        own = mujoco_model
+        if own is None:
+            own = build_mujoco_model(model, timestep, damping, friction, solids, has_links=has_links)
         self.mujoco_model = own
         self.mujoco_data = mujoco.MjData(self.mujoco_model)
         self._contact = TipContact(self.mujoco_model, self.mujoco_data) if solids else None
@@ -212,6 +217,8 @@ def build_mujoco_model(
     damping: float | Array = 0.0,
     friction: Array | None = None,
     solids: Sequence[Obstacle] = (),
+    *,
+    has_links: bool = False,
 ) -> mujoco.MjModel:
     """Return MuJoCo's model of the arm: one motor for each joint, contacts of the end effector only.
 
@@ -227,6 +234,8 @@ def build_mujoco_model(
         Coulomb friction of the joints [N m or N]; by default none.
     solids : sequence of Obstacle
         What the end effector touches; by default nothing.
+    has_links : bool
+        Whether all links touch solids and each other.
 
     Raises
     ------
@@ -239,9 +248,10 @@ def build_mujoco_model(
         raise ModelError(
             f"MuJoCo cannot simulate the mimic joints {', '.join(mimic_joints)} as rigid: leave them locked"
         )
-    needs_solver = friction is not None or bool(solids)
-    features = ("LIMIT", *(() if solids else ("CONTACT",)), *(() if needs_solver else ("CONSTRAINT",)))
-    compiled = _compiled(model, timestep, features, solids)
+    has_contacts = bool(solids) or has_links
+    needs_solver = friction is not None or has_contacts
+    features = ("LIMIT", *(() if has_contacts else ("CONTACT",)), *(() if needs_solver else ("CONSTRAINT",)))
+    compiled = _compiled(model, partial(_spec, model, timestep, features, solids, has_links))
     dof = [compiled.joint(name).dofadr[0] for name in model.joint_names]
     compiled.dof_armature[dof] = model.armature
     compiled.dof_damping[dof] = damping
@@ -250,19 +260,17 @@ def build_mujoco_model(
     return compiled
 
 
-def _compiled(
-    model: RobotModel, timestep: float, disabled: Sequence[str], solids: Sequence[Obstacle]
-) -> mujoco.MjModel:
+def _compiled(model: RobotModel, spec_of: Callable[[str], mujoco.MjSpec]) -> mujoco.MjModel:
     """Compile the arm; where MuJoCo refuses an identified inertia, with the model's inertias put in afterwards."""
     text = model.urdf.without_meshes()
     try:
-        return _spec(model, text, timestep, disabled, solids).compile()
+        return spec_of(text).compile()
     except ValueError as error:
         possible, is_changed = possible_inertias(text)
         if not is_changed:
             raise _refusal(error) from None
     try:
-        compiled = _spec(model, possible, timestep, disabled, solids).compile()
+        compiled = spec_of(possible).compile()
     except ValueError as error:
         raise _refusal(error) from None
     set_inertias(model, compiled)
@@ -274,7 +282,12 @@ def _refusal(error: ValueError) -> ModelError:
 
 
 def _spec(
-    model: RobotModel, text: str, timestep: float, disabled: Sequence[str], solids: Sequence[Obstacle]
+    model: RobotModel,
+    timestep: float,
+    disabled: Sequence[str],
+    solids: Sequence[Obstacle],
+    has_links: bool,
+    text: str,
 ) -> mujoco.MjSpec:
     """Return the arm as MuJoCo compiles it, with motors and solid obstacles, without some features."""
     compiler = '<mujoco><compiler inertiafromgeom="false" balanceinertia="false" fusestatic="true"/></mujoco>'
@@ -285,6 +298,6 @@ def _spec(
     spec.option.gravity = model.gravity_W
     for name in model.joint_names:
         spec.add_actuator(name=name, target=name, trntype=mujoco.mjtTrn.mjTRN_JOINT).set_to_motor()
-    if solids:
-        add_contacts(spec, model, solids)
+    if solids or has_links:
+        add_contacts(spec, model, solids, has_links=has_links)
     return spec

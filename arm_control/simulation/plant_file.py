@@ -26,7 +26,7 @@ from arm_control.exceptions import MissingExtra, ModelError
 from arm_control.maths.poses import Array, Pose, quaternion_from_rotation
 from arm_control.maths.vectors import skew
 from arm_control.model import RobotModel
-from arm_control.simulation.tip_contact import add_ball, add_solids
+from arm_control.simulation.tip_contact import add_ball, add_solids, remove_contacts
 
 try:
     import mujoco
@@ -70,7 +70,13 @@ class Axes(NamedTuple):
 
 
 def read_plant_file(
-    path: str, model: RobotModel, timestep: float, names: Sequence[str] = (), solids: Sequence[Obstacle] = ()
+    path: str,
+    model: RobotModel,
+    timestep: float,
+    names: Sequence[str] = (),
+    solids: Sequence[Obstacle] = (),
+    *,
+    has_links: bool = False,
 ) -> PlantFile:
     """Read an arm from an MJCF.
 
@@ -85,7 +91,9 @@ def read_plant_file(
     names : sequence of str
         Names that the joints have in the file, in the model's order; empty: found by likeness.
     solids : sequence of Obstacle
-        What the end effector touches; the file's own bodies touch nothing.
+        What the end effector touches.
+    has_links : bool
+        Whether the file's own shapes touch, too, as the file says.
 
     Raises
     ------
@@ -101,7 +109,9 @@ def read_plant_file(
         X = _alignment(_axes_of_file(compiled, model), _axes_of_model(model))
         _move_base(spec, X)
         _add_motors(spec, model, {own: forces.get(name, 0.0) for own, name in theirs.items()})
-        _set_options(spec, model, timestep, has_contacts=bool(solids))
+        _set_options(spec, model, timestep, has_contacts=bool(solids) or has_links)
+        if not has_links:
+            remove_contacts(spec)
         compiled = spec.compile()
         if solids:
             body = spec.joint(model.urdf.chain(model.tip)[-1]).parent

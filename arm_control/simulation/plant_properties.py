@@ -56,6 +56,11 @@ class PlantProperties(Parameters):
     file_joints: tuple[str, ...] = parameter(
         (), "names of the joints in that file, in the model's order; empty: found by likeness"
     )
+    contacts: str = parameter(
+        "hand",
+        "what of the arm touches: hand, solid obstacles; arm, all links and each other, too; none, nothing",
+        choices=("hand", "arm", "none"),
+    )
     coulomb: tuple[float, ...] = parameter((), "Coulomb friction of the joints", unit="N m", lower=0.0)
     viscous: tuple[float, ...] = parameter((), "viscous friction of the joints", unit="N m s/rad", lower=0.0)
     stribeck: tuple[float, ...] = parameter((), "additional friction at rest", unit="N m", lower=0.0)
@@ -97,6 +102,7 @@ class PlantProperties(Parameters):
             payload_position=self.payload_position,
             seed=self.seed,
             ripple_periods=self.ripple_periods,
+            contacts=self.contacts,
         )
 
     def of(self, model: RobotModel) -> PlantProperties:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from arm_control.control.avoidance.obstacles import Obstacle
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
-from arm_control.simulation.engine import EngineParameters, SimulatedArm, make_arm, make_changed_arm
+from arm_control.simulation.engine import EngineParameters, SimulatedArm, contact_options, make_arm, make_changed_arm
 from arm_control.simulation.plant_properties import PlantProperties
 
 
@@ -72,7 +72,8 @@ class RealArm:
         has_friction = bool(self._coulomb.any() or self._stribeck.any())
         friction = self._coulomb + self._stribeck if has_friction else None
         viscous = np.array(p.viscous) + damping
-        options: dict[str, Any] = {"timestep": timestep, "damping": viscous, "friction": friction, "solids": solids}
+        options: dict[str, Any] = {"timestep": timestep, "damping": viscous, "friction": friction}
+        options |= contact_options(p, solids)
         self.arm: SimulatedArm = make_changed_arm(model, q_initial, engine or EngineParameters(), p, **options)
         self._has_stribeck = bool(self._stribeck.any())
         self._resolution, self._ripple = np.array(p.torque_resolution), np.array(p.torque_ripple)
@@ -185,7 +186,8 @@ def make_simulator(
     """
     engine = engine or EngineParameters()
     if properties.is_ideal:
-        return make_arm(model, q_initial, engine, timestep=timestep, damping=damping, solids=solids)
+        contacts = contact_options(properties, solids)
+        return make_arm(model, q_initial, engine, timestep=timestep, damping=damping, **contacts)
     options: dict[str, Any] = {"timestep": timestep, "damping": damping, "solids": solids, "engine": engine}
     return RealArm(model, q_initial, properties=properties, **options)
 

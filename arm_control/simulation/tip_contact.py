@@ -1,7 +1,10 @@
-"""Contact of a simulated arm: a ball about the end effector's origin, and solid obstacles. Nothing else touches.
+"""Contact of a simulated arm: a ball about the end effector's origin, solid obstacles, and on request the other links.
 
 MuJoCo computes the normal forces. Its own friction lifts a ball that slides, by a share of its speed, so that it
 bounces on a stiff surface; here Coulomb friction is applied from the normal force F_n of the step before,
+
+The other links are their capsules, without friction: they touch solid obstacles, and those pairs of links each other
+that avoidance keeps apart. Those of the last moving body touch links only, since the ball stands for it.
 
     (1)  F_t = -mu F_n v_t / max(|v_t|, v_s)       v_t: velocity along the surface; v_s: speed at which it is whole
 """
@@ -13,6 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from arm_control.control.avoidance.obstacles import Obstacle
+from arm_control.control.avoidance.proximity import Proximity
 from arm_control.exceptions import MissingExtra, ModelError
 from arm_control.maths.poses import Array
 from arm_control.maths.shapes import Box, Capsule, Cylinder, Shape, Sphere
@@ -79,13 +83,17 @@ class TipContact:
         found, local = [], np.zeros(6)
         for i in range(self._data.ncon):
             contact = self._data.contact[i]
+            if self._ball not in (contact.geom1, contact.geom2):
+                continue
             mujoco.mj_contactForce(self._model, self._data, i, local)
             sign = 1.0 if contact.geom2 == self._ball else -1.0  # MuJoCo's normal points from the first to the second
             found.append((contact.pos, sign * contact.frame[:3], float(local[0])))
         return found
 
 
-def add_contacts(spec: mujoco.MjSpec, model: RobotModel, solids: Sequence[Obstacle]) -> None:
+def add_contacts(
+    spec: mujoco.MjSpec, model: RobotModel, solids: Sequence[Obstacle], *, has_links: bool = False
+) -> None:
     """Add the ball and what it touches to an arm that is not compiled yet.
 
     Parameters
@@ -96,19 +104,30 @@ def add_contacts(spec: mujoco.MjSpec, model: RobotModel, solids: Sequence[Obstac
         Its model.
     solids : sequence of Obstacle
         Obstacles at rest.
+    has_links : bool
+        Whether the other links touch, too.
 
     Raises
     ------
     ModelError
         For a shape that MuJoCo does not have.
     """
+    remove_contacts(spec)
     body, q = spec.joint(model.urdf.chain(model.tip)[-1]).parent, np.zeros(model.nq)
     add_ball(spec, body, (model.pose(q, body.name).inverse() @ model.pose(q)).p)
     add_solids(spec, solids)
+    if has_links:
+        add_links(spec, model)
+
+
+def remove_contacts(spec: mujoco.MjSpec) -> None:
+    """Let nothing of an arm touch anything, with its own shapes."""
+    for geom in spec.geoms:
+        geom.contype = geom.conaffinity = 0
 
 
 def add_ball(spec: mujoco.MjSpec, body: mujoco.MjsBody, p_B: Array) -> None:
-    """Add the ball; nothing else of the arm touches anything.
+    """Add the ball.
 
     Parameters
     ----------
@@ -119,8 +138,6 @@ def add_ball(spec: mujoco.MjSpec, body: mujoco.MjsBody, p_B: Array) -> None:
     p_B : ndarray, shape (3,)
         Its place in the body's frame [m].
     """
-    for geom in spec.geoms:
-        geom.contype = geom.conaffinity = 0
     sphere, size = _geom_of(Sphere(TIP_RADIUS))
     body.add_geom(name=TIP, type=sphere, pos=p_B, size=size, contype=1, conaffinity=0, **SURFACE)
 
@@ -146,6 +163,32 @@ def add_solids(spec: mujoco.MjSpec, solids: Sequence[Obstacle]) -> None:
         mujoco.mju_mat2Quat(quat, solid.X_WO.R.ravel())
         place = {"pos": solid.X_WO.p, "quat": quat}
         spec.worldbody.add_geom(type=kind, size=size, contype=0, conaffinity=1, **place, **SURFACE)
+
+
+def add_links(spec: mujoco.MjSpec, model: RobotModel) -> None:
+    """Add the capsules of all links, and what they touch.
+
+    Parameters
+    ----------
+    spec : mujoco.MjSpec
+        The arm, with the links of its model; solid obstacles are added beside.
+    model : RobotModel
+        Its model.
+    """
+    proximity = Proximity(model)
+    children = [model.urdf.robot.joint_map[name].child for name in model.joint_names]
+    for i, capsule in enumerate(proximity.capsules):
+        frame = model.tree.frames[capsule.link]
+        body = spec.worldbody if frame.body < 0 else spec.body(children[frame.body])
+        a, b = (frame.X_BF.R @ end + frame.X_BF.p for end in (capsule.a, capsule.b))
+        is_ball = np.allclose(a, b)
+        kind = mujoco.mjtGeom.mjGEOM_SPHERE if is_ball else mujoco.mjtGeom.mjGEOM_CAPSULE
+        place = {"pos": a} if is_ball else {"fromto": np.concatenate([a, b])}
+        touches_solids = int(frame.body != model.tree.tip.body)
+        shape = {"type": kind, "size": [capsule.radius, 0.0, 0.0], **place}
+        body.add_geom(name=f"capsule {i}", contype=touches_solids, conaffinity=0, **shape, **SURFACE)
+    for i, j in proximity.capsule_pairs.tolist():
+        spec.add_pair(geomname1=f"capsule {i}", geomname2=f"capsule {j}", condim=1, solref=HARDNESS)
 
 
 def _geom_of(shape: Shape) -> tuple[mujoco.mjtGeom, list[float]]:

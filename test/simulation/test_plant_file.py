@@ -194,3 +194,14 @@ def test_only_mujoco_simulates_a_file(planar2: RobotModel, tmp_path: Path):
             PlantProperties(file=two_links(tmp_path)),
             engine=EngineParameters(engine="rigid_body"),
         )
+
+
+@pytest.mark.parametrize("contacts", ["arm", "hand"])
+def test_shapes_of_the_file_touch_on_request(planar2: RobotModel, tmp_path: Path, contacts: str):
+    """The second link's ball overlaps a wall of the file."""
+    path = Path(two_links(tmp_path))
+    wall = '<worldbody><body pos="9 9 9"><geom name="wall" size="0.3"/></body>'
+    path.write_text(path.read_text().replace("<worldbody>", wall.replace("9 9 9", "0.6 1.4 0")))
+    properties = PlantProperties(file=str(path), contacts=contacts)
+    simulator = make_simulator(planar2, np.zeros(2), properties)
+    assert (simulator.arm.mujoco_data.ncon > 0) == (contacts == "arm")

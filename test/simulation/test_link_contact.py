@@ -1,0 +1,85 @@
+"""Contacts of all links of a simulated arm: with what is solid, and with each other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from arm_control.control.avoidance.obstacles import Obstacle
+from arm_control.exceptions import ParameterError
+from arm_control.maths.poses import Array, Pose
+from arm_control.maths.shapes import Box
+from arm_control.model import RobotModel
+from arm_control.simulation.compensation import is_needed
+from arm_control.simulation.engine import EngineParameters
+from arm_control.simulation.mujoco_simulator import MujocoSimulator
+from arm_control.simulation.plant_properties import PlantProperties
+from arm_control.simulation.real_arm import make_simulator
+from arm_control.simulation.tip_contact import TIP_RADIUS
+
+HOME = np.array([0.0, -0.6, 1.2, -2.17, -1.5708, 0.0])
+
+
+def under_the_elbow(model: RobotModel) -> Obstacle:
+    """A box whose top is 10 cm below the elbow: no capsule touches it yet, and the hand never does."""
+    p = model.pose(HOME, "forearm_link").p
+    return Obstacle(Box((0.1, 0.5, 0.1)), Pose(np.eye(3), p - [0.0, 0.0, 0.2]))
+
+
+def fallen(model: RobotModel, simulator: MujocoSimulator, tau: Array, seconds: float) -> MujocoSimulator:
+    """The arm after a push against damping."""
+    for _ in range(round(seconds / 1e-3)):
+        t = model.evaluate(simulator.q, simulator.v)
+        simulator.step(t.h + tau - 20.0 * t.M @ simulator.v)
+    return simulator
+
+
+@pytest.mark.parametrize(("contacts", "is_stopped"), [("arm", True), ("hand", False), ("none", False)])
+def test_a_solid_stops_a_link(ur5: RobotModel, contacts: str, is_stopped: bool):
+    solids = [under_the_elbow(ur5)]
+    simulator = make_simulator(ur5, HOME, PlantProperties(contacts=contacts), solids=solids)
+    assert isinstance(simulator, MujocoSimulator)
+    height = ur5.pose(HOME, "forearm_link").p[2]
+    push = np.array([0.0, 60.0, 0.0, 0.0, 0.0, 0.0])  # the shoulder lowers the upper arm
+    fallen(ur5, simulator, push, 1.0)
+    way = height - ur5.pose(simulator.q, "forearm_link").p[2]
+    assert (way < 0.12) == is_stopped
+    assert way > 0.01
+    assert (simulator.mujoco_data.ncon > 0) == is_stopped
+    assert not simulator.contact_wrench.any()  # it is not the end effector that touches
+
+
+def test_the_hand_touches_as_before_and_not_at_all_with_none(ur5: RobotModel):
+    table = Obstacle(Box((0.2, 0.2, 0.1)), Pose(np.eye(3), ur5.pose(HOME).p - [0.0, 0.0, TIP_RADIUS + 0.05]))
+    wrenches = {}
+    for contacts in ("arm", "hand", "none"):
+        simulator = make_simulator(ur5, HOME, PlantProperties(contacts=contacts), solids=[table])
+        t = ur5.evaluate(HOME, np.zeros(6))
+        fallen(ur5, simulator, t.J.T @ np.array([0.0, 0.0, -20.0, 0.0, 0.0, 0.0]), 0.3)
+        wrenches[contacts] = simulator.contact_wrench[2]
+    assert wrenches["arm"] == pytest.approx(20.0, rel=0.05)
+    assert wrenches["hand"] == pytest.approx(20.0, rel=0.05)
+    assert wrenches["none"] == 0.0
+
+
+@pytest.mark.parametrize(("contacts", "is_stopped"), [("arm", True), ("hand", False)])
+def test_links_stop_each_other(ur5: RobotModel, contacts: str, is_stopped: bool):
+    q = np.array([0.0, -1.5, 2.6, 0.0, 0.0, 0.0])
+    simulator = make_simulator(ur5, q, PlantProperties(contacts=contacts))
+    fallen(ur5, simulator, np.array([0.0, 0.0, 40.0, 0.0, 0.0, 0.0]), 0.6)
+    assert (simulator.q[2] < 3.1) == is_stopped
+
+
+def test_contacts_alone_make_no_arm_that_needs_compensation(ur5: RobotModel):
+    assert PlantProperties(contacts="arm").is_ideal
+    assert not is_needed("mujoco", {"plant.contacts": "arm"}, "here")
+    real = make_simulator(ur5, HOME, PlantProperties(contacts="arm", coulomb=(1.0,)))
+    assert real.arm.mujoco_model.npair > 10
+
+
+def test_other_engines_have_none(ur5: RobotModel):
+    engine = EngineParameters(engine="rigid_body")
+    with pytest.raises(ParameterError, match=r"plant\.contacts = 'arm' needs the engine mujoco"):
+        make_simulator(ur5, HOME, PlantProperties(contacts="arm"), engine=engine)
+    solids = [under_the_elbow(ur5)]
+    assert make_simulator(ur5, HOME, PlantProperties(contacts="none"), solids=solids, engine=engine).steps == 0
