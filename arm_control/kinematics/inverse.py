@@ -302,7 +302,8 @@ class InverseKinematics:
         except (TypeError, ValueError):
             self._refuse(X_WT, start)
             raise
-        if not abs(search.target[:9] @ search.target[:9] - 3.0) < ROTATION_TOLERANCE:
+        reference, R = search.reference, search.target[:9]
+        if not (reference @ reference < np.inf and abs(R @ R - 3.0) < ROTATION_TOLERANCE):  # two quick checks of many
             self._refuse(X_WT, start)
 
     def _first_starts(self, starts: npt.ArrayLike, n: int) -> Array:

@@ -387,6 +387,18 @@ def test_joint_positions_of_a_pose_and_the_pose_of_joint_positions(capsys):
     assert "shoulder left, elbow up" in capsys.readouterr().out
 
 
+def test_a_redundant_arm_takes_the_posture_that_is_nearest(capsys):
+    posture = (0.0, 0.8, -0.8, -0.8, -0.8, 0.0)
+    where = ("--position", "0.5", "-0.2", "0.5", "--tip", "ee_link", "--json", "--start", *["0"] * 6)
+    distances = []
+    for options in ((), ("--posture", *map(str, posture))):
+        assert status("ik", "ur5_lab", *where, *options) == 0
+        q = [*json.loads(capsys.readouterr().out)["joints"].values()]
+        distances.append(float(np.linalg.norm(np.subtract(q, posture))))
+    assert distances[0] > 1.5
+    np.testing.assert_allclose(distances[1], 1.3397, rtol=0, atol=1e-4)
+
+
 def test_a_position_alone_is_found_and_what_is_out_of_reach_is_said(capsys):
     """Two joints of a plane serve x and y; the masses of an arm do not matter."""
     assert status("ik", "planar2", "--position", "0.3", "0.3", "0") == 0

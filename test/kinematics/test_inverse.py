@@ -195,6 +195,17 @@ def test_a_pose_or_a_start_that_is_none_is_refused(arguments: list[Any], message
         ik.solve(*arguments)
 
 
+@pytest.mark.parametrize("start", [np.nan, np.inf])
+def test_a_start_that_is_no_number_is_refused_where_others_lead_to_the_pose(start: float, panda: RobotModel):
+    """No angle of a Panda is turned near to it."""
+    X_WT = panda.pose([0.3, 0.2, -0.1, -1.8, 0.2, 2.0, 0.5])
+    ik = InverseKinematics(panda)
+    assert ik.solve(X_WT).converged
+    for solve in (ik.solve, ik.self_motion):
+        with pytest.raises(InputError, match=r"start is not finite: {'panda_joint3': "):
+            solve(X_WT, [0.0, 0.0, start, 0.0, 0.0, 0.0, 0.0])
+
+
 @pytest.mark.parametrize(
     ("choices", "message"),
     [

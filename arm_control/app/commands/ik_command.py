@@ -45,6 +45,13 @@ def add_command(commands: Any) -> None:
     ik.add_argument(
         "--start", nargs="+", type=float, metavar="Q", help="joint positions to be near to; default: mid-range [rad|m]"
     )
+    ik.add_argument(
+        "--posture",
+        nargs="+",
+        type=float,
+        metavar="Q",
+        help="joint positions to be as near to as the pose allows, for more joints than rows [rad|m]",
+    )
     ik.add_argument("--rows", metavar="ROWS", help="rows that count, such as 'x y z rz'; default: all the arm can move")
     ik.add_argument(
         "--all", action="store_true", help="every posture, of an arm with as many joints as rows that count"
@@ -66,7 +73,8 @@ def _ik(options: argparse.Namespace) -> int:
         raise InputError(f"--position {' '.join(map(str, options.position))}: the numbers must be finite")
     model = arm_for_kinematics(chosen_robot(options), options)
     R = orientation_of(options)
-    ik = InverseKinematics(model, options.rows or (None if R is not None else _positions(model)))
+    rows = options.rows or (None if R is not None else _positions(model))
+    ik = InverseKinematics(model, rows, posture=options.posture)
     X_WT = Pose(np.eye(3) if R is None else R, np.array(options.position))
     result = ik.solve(X_WT, options.start)
     branches = ik.all(X_WT, options.start) if options.all and result.converged else None
