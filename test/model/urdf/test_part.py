@@ -51,7 +51,7 @@ CAUSES = {
     "inertia off the arm": ({"lamp": link("lamp", xx="-0.5")}, NO_MASS, "link 'lamp'"),
     "inertia of a finger": ({"left": link("left", xx="-0.001")}, "inertia is not positive definite", "link 'left'"),
     "noise": ({"fore": link("fore", xx="-3.8e-24")}, "inertia is not positive definite", "link 'fore'"),
-    "triangle": ({"fore": link("fore", xx="0.0215")}, "largest principal moment of inertia", "link 'fore'"),
+    "triangle": ({"fore": link("fore", xx="0.026")}, "largest principal moment of inertia", "link 'fore'"),
     "triangle of a finger": ({"right": link("right", xx="0.09")}, "largest principal moment", "link 'right'"),
     "place off the arm": ({"post": joint("post", "cart", "lamp", "fixed", xyz="nan 0 0")}, NOT_USED, "joint 'post'"),
     "limit off the arm": (
@@ -113,7 +113,7 @@ REFUSED = {
     "mass on the arm": ({"fore": link("fore", "nan")}, "link 'fore': <mass value> is 'nan'"),
     "mass of a finger": ({"left": link("left", "1,5")}, "link 'left': <mass value> is '1,5'"),
     "inertia on the arm": ({"fore": link("fore", xx="-0.001")}, "link 'fore': principal moments"),
-    "triangle on the arm": ({"fore": link("fore", xx="0.0225")}, "'fore': principal moments .* must not exceed"),
+    "triangle on the arm": ({"fore": link("fore", xx="0.0275")}, "'fore': principal moments .* must not exceed"),
     "place of a finger": ({"grip": joint("grip", "hand", "left", "prismatic", xyz="0 0")}, "'grip': <origin xyz>"),
     "place of the flange": ({"flange": joint("flange", "fore", "hand", "fixed", xyz="inf 0 0")}, "'flange': <orig"),
     "no effort": ({"elbow": joint("elbow", "upper", "fore", inside=turning().replace('effort="9"', ""))},
