@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -52,6 +53,15 @@ def test_an_end_in_absurd_numbers_is_a_figure_and_a_reason():
     assert figures_of_free_motion(trace)["diverged"] == 1.0
     assert "diverged at t =" in trace.end_reason
     assert np.isfinite(trace.q).all()
+
+
+def test_the_command_may_choose_the_engine(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.setitem(sys.modules, "mujoco", None)
+    monkeypatch.delitem(sys.modules, "arm_control.simulation.mujoco_simulator", raising=False)
+    assert main(["simulate", "planar2_reach", "--duration", "0.05"]) == 2
+    assert "'mujoco' is not installed" in capsys.readouterr().err
+    assert main(["simulate", "planar2_reach", "--duration", "0.05", "--engine", "rigid_body"]) == 1  # too short
+    assert "MISS  reached" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", ["ur4_free_fall", "ur4_damped", "ur4_end_stops"])

@@ -18,7 +18,8 @@ from arm_control.app.commands.robot_options import (
 from arm_control.core.files import require_writable_folder
 from arm_control.exceptions import ArmControlError
 from arm_control.model.urdf.xml import printable
-from arm_control.simulation.scenario import Scenario
+from arm_control.simulation.engine import ENGINES
+from arm_control.simulation.scenario import Scenario, merged
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,6 +49,7 @@ def add_command(commands: Any) -> None:
     simulate.add_argument("--duration", type=positive, default=0.0, metavar="S", help="simulated time [s]")
     simulate.add_argument("--report", default="", metavar="DIR", help="write the picture and the records there")
     simulate.add_argument("--bag", default="", metavar="DIR", help="write a bag of every variant there")
+    simulate.add_argument("--engine", choices=ENGINES, help="what computes the motion; default: the scenario's")
     simulate.set_defaults(command=_simulate)
 
 
@@ -57,11 +59,18 @@ def _simulate(options: argparse.Namespace) -> int:
     if options.scenario:
         if options.robot:
             raise ArmControlError("--robot simulates an arm by itself: leave the scenario out")
-        scenario = Scenario.load(options.scenario)
+        scenario = _with_engine(Scenario.load(options.scenario), options.engine)
         return _compare(replace(scenario, robot=robot_of(options, scenario.robot)), options)
     options.robot = robot_of(options, options.robot)
     with scenario_of(options) as path:
-        return _compare(replace(Scenario.load(path), name=Path(options.robot.split()[0]).stem), options)
+        scenario = _with_engine(Scenario.load(path), options.engine)
+        return _compare(replace(scenario, name=Path(options.robot.split()[0]).stem), options)
+
+
+def _with_engine(scenario: Scenario, engine: str | None) -> Scenario:
+    """Return the scenario with an engine of the simulator; None changes nothing."""
+    changes = {"simulator": {"engine": engine}} if engine else {}
+    return replace(scenario, nodes=merged(scenario.nodes, changes))
 
 
 def _compare(scenario: Scenario, options: argparse.Namespace) -> int:
