@@ -37,6 +37,7 @@ PIP_EXTRAS = {
     "coppeliasim_zmqremoteapi_client": "coppeliasim",
     "zmq": "coppeliasim",
     "viser": "viewer",
+    "ruckig": "jerk",
     "msgspec": "viewer",
     "websockets": "viewer",
 }
