@@ -48,10 +48,12 @@ def newton(a: float) -> tuple[float, int]:
     return y, LIMIT
 
 
-@pytest.fixture(scope="module", params=["compiled", "on floats"])
+@pytest.fixture(scope="module", params=[8, 4, 2, 0], ids=["8 lanes", "4 lanes", "2 lanes", "on floats"])
 def kernel(request: pytest.FixtureRequest) -> RepeatKernel:
-    compiler = LlvmCompiler("a robot", "robot", Cache(None)) if request.param == "compiled" else None
-    kernel = compile_law(compiler, ROOT, arrays([2.0, 3.0, 4.0]))
+    compiler = LlvmCompiler("a robot", "robot", Cache(None)) if request.param else None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("arm_control.compiler.llvm_compiler.lanes", lambda: request.param)
+        kernel = compile_law(compiler, ROOT, arrays([2.0, 3.0, 4.0]))
     assert kernel.is_compiled == (compiler is not None)
     return kernel
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from arm_control.control.osc.task import pose_error, rows_of, task_rotation
+from arm_control.core.cache import Cache
 from arm_control.core.files import urdf_path
 from arm_control.exceptions import FrameNotFound, InputError
 from arm_control.kinematics.inverse import IkResult, InverseKinematics
@@ -68,6 +69,17 @@ def test_one_pose_is_solved_as_among_others(backend: str, load_robot: Callable[.
         one = ik.solve(poses[i])
         np.testing.assert_array_equal(one.q, batch.q[i])
         assert (one.converged, one.iterations) == (batch[i].converged, batch[i].iterations)
+
+
+def test_the_result_does_not_depend_on_the_number_of_lanes(ur4: RobotModel, monkeypatch: pytest.MonkeyPatch):
+    poses = [ur4.pose(q) for q in random_postures(ur4, 100)]
+    expected = InverseKinematics(ur4).solve_batch(poses)
+    assert expected.iterations.max() > 20
+    monkeypatch.setattr("arm_control.compiler.llvm_compiler.lanes", lambda: 2)
+    model = RobotModel.from_urdf(urdf_path("ur4"), cache=Cache(None))
+    result = InverseKinematics(model).solve_batch(poses)
+    np.testing.assert_array_equal(result.q, expected.q)
+    np.testing.assert_array_equal(result.iterations, expected.iterations)
 
 
 def test_the_answer_is_near_the_start_and_turned_to_it(ur5: RobotModel, ik: InverseKinematics):

@@ -14,6 +14,7 @@ from arm_control.maths.poses import Pose, rotation_from_rpy
 from arm_control.model import RobotModel
 from arm_control.model.arm import Arm
 from arm_control.model.engine import BACKENDS
+from arm_control.model.quantities import State
 from arm_control.model.tool import Tool
 
 RPY, P = (0.3, -0.8, 1.1), (0.05, -0.1, 0.15)
@@ -185,3 +186,19 @@ def test_points_rods_and_rounded_plates_are_tools(ur5: RobotModel, numbers: dict
     model = RobotModel.from_urdf(ur5.urdf.text, backend="python", cache=Cache(None))
     model.attach(Tool(X_ET=Pose([[1, 0, 0], [0, 1, 0], [0, 0, 1]], [0, 0, 0]), **numbers))
     assert np.isfinite(model.gravity(np.zeros(6))).all()
+
+
+def test_the_text_of_a_law_has_poses_of_links_and_points_with_the_tool(load_robot: Callable[..., RobotModel]):
+    model = load_robot("ur5")
+    model.attach(Tool(X_ET=Pose.at([0.1, 0.0, 0.2], [0.0, 0.5, 0.0, 1.0])))
+    q, point = np.array([0.3, -1.2, 0.8, -0.4, 0.6, 0.1]), np.array([0.05, -0.1, 0.2])
+    state = State(model.tree, {"q": q, "tool": model.tool})
+    for link in (None, "forearm_link"):
+        X = model.pose(q, link)
+        np.testing.assert_allclose(state.X_WF(link).R, X.R, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(state.p_WP(link, point), X.p + X.R @ point, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(state.J_WP(link), model.jacobian(q, link), rtol=0, atol=1e-12)
+        np.testing.assert_allclose(state.J_WP(link, point), model.jacobian(q, link, point), rtol=0, atol=1e-12)
+    assert model.has_tool
+    model.attach(None)
+    assert not model.has_tool
