@@ -105,7 +105,9 @@ class RigidBodySimulator:
         parameters: RigidBodyParameters | None = None,
     ) -> None:
         if solids:
-            raise ModelError("the engine rigid_body has no contacts, and something solid is around: take mujoco")
+            raise ModelError(
+                "the engine rigid_body has no contacts, and something is solid: take mujoco, or plant.contacts = none"
+            )
         p = parameters or RigidBodyParameters()
         self.timestep, self._model = timestep, model
         self._q_initial = np.zeros(model.nq) if q_initial is None else np.array(q_initial, dtype=float)
