@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,25 @@ from arm_control.maths.poses import Array, Pose
 from arm_control.motion.goals import Target
 
 Stamps = npt.NDArray[np.int64]
+
+
+class WrenchSeries(NamedTuple):
+    """Wrenches over time.
+
+    Attributes
+    ----------
+    stamps : ndarray of int64, shape (n,)
+        Stamp of the state that each belongs to [ns].
+    values : ndarray, shape (n, 6)
+        Force and moment [N, N m].
+    """
+
+    stamps: Stamps
+    values: Array
+
+    def part(self, which: Any) -> WrenchSeries:
+        """Return those that a mask or a slice selects."""
+        return WrenchSeries(self.stamps[which], self.values[which])
 
 
 @dataclass(frozen=True)
@@ -31,6 +50,8 @@ class Recording:
         Commanded torque [N m or N].
     targets : tuple of Target
         Targets in the order of their stamps.
+    wrenches : dict of str to WrenchSeries
+        Wrenches of the hand by their topics, where there are any.
     """
 
     state_stamps: Stamps
@@ -39,6 +60,7 @@ class Recording:
     command_stamps: Stamps
     tau: Array
     targets: tuple[Target, ...]
+    wrenches: dict[str, WrenchSeries] = field(default_factory=dict, kw_only=True)
 
     @property
     def timestep_ns(self) -> int:
@@ -63,6 +85,7 @@ class Recording:
             self.command_stamps[commands],
             self.tau[commands],
             tuple(target for target in self.targets if target.stamp_ns <= stamp_ns),
+            wrenches={name: series.part(series.stamps <= stamp_ns) for name, series in self.wrenches.items()},
         )
 
     def since_restart(self) -> Recording:
@@ -75,6 +98,7 @@ class Recording:
             self.command_stamps[commands],
             self.tau[commands],
             self.targets,
+            wrenches={name: series.part(_since_restart(series.stamps)) for name, series in self.wrenches.items()},
         )
 
     def save(self, path: str) -> None:
@@ -83,7 +107,10 @@ class Recording:
 
     def arrays(self) -> dict[str, Any]:
         """Return the arrays of the NumPy file by name."""
-        return {name: getattr(self, name) for name in ("state_stamps", "q", "v", "command_stamps", "tau")}
+        arrays = {name: getattr(self, name) for name in ("state_stamps", "q", "v", "command_stamps", "tau")}
+        for name, series in self.wrenches.items():
+            arrays |= {f"{name}_stamps": series.stamps, name: series.values}
+        return arrays
 
 
 @dataclass(frozen=True)

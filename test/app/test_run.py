@@ -21,8 +21,9 @@ from arm_control.app.run_options import RunOptions
 from arm_control.exceptions import ArmControlError
 from arm_control.messages.bags.replay_setup import ReplayOptions, scenario_of
 from arm_control.motion.goals import Target
+from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.targets import TargetsNode
-from arm_control.nodes.tools.run_monitor import FIGURES, MonitorNode
+from arm_control.nodes.tools.run_monitor import FIGURES, MonitorNode, wrench_series
 from arm_control.simulation.recording import Recording
 from arm_control.simulation.scenario import Scenario
 
@@ -261,3 +262,11 @@ def test_a_bag_of_an_arm_by_itself_names_the_controller_for_a_replay():
     assert (replayed.robot, replayed.nodes) == ("", {"osc": scenario.nodes["osc"] | {"tip": "hand"}})
     named = replace(options, is_own_arm=False)
     assert "scenario=planar2_reach" in recorder_arguments(scenario, named)["recorder"]
+
+
+def test_wrenches_of_a_run_are_those_that_are_numbers():
+    messages = [ros.wrench_stamped([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], "base_link", 7_000_000)]
+    messages.append(ros.wrench_stamped([np.nan, *[0.0] * 5], "base_link", 8_000_000))
+    series = wrench_series(messages)
+    assert series.stamps.tolist() == [7_000_000]
+    assert series.values.tolist() == [[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]]

@@ -21,7 +21,7 @@ from arm_control.motion.goals import Target
 from arm_control.motion.target_files import TargetList
 from arm_control.report.pictures import animation, draw_overview, draw_report, rendering
 from arm_control.report.pictures.track import MAX_SAMPLES, make_track
-from arm_control.simulation.recording import Recording
+from arm_control.simulation.recording import Recording, WrenchSeries
 
 REPO = Path(__file__).parents[2]
 STEP_NS = 10_000_000
@@ -93,9 +93,13 @@ def render_or_skip(model: RobotModel, shots: rendering.Shots) -> Array:
 def test_a_report_has_every_picture_even_without_opengl(
     tmp_path: Path, recording: Recording, model: RobotModel, targets: TargetList
 ) -> None:
-    paths = report(tmp_path / "new" / "folder", recording, model, targets)
-    assert list(paths) == ["recording.npz", "tracking.png", "torque.png", "path.png", "arm.gif"]
-    for name in ("tracking.png", "torque.png", "path.png"):
+    stamps = recording.state_stamps[::10]
+    wrench = WrenchSeries(stamps, np.outer(np.linspace(0.0, 10.0, stamps.size), np.ones(6)))
+    pressing = replace(recording, wrenches={"estimated_wrench": wrench, "commanded_wrench": wrench.part(slice(5))})
+    paths = report(tmp_path / "new" / "folder", pressing, model, targets)
+    assert list(paths) == ["recording.npz", "tracking.png", "torque.png", "path.png", "arm.gif", "force.png"]
+    np.testing.assert_array_equal(np.load(paths["recording.npz"])["estimated_wrench"], wrench.values)
+    for name in ("tracking.png", "torque.png", "path.png", "force.png"):
         assert spread(paths[name]) > 10, name
     assert different_frames(paths["arm.gif"]) == 4
     assert paths["arm.gif"].stat().st_size <= animation.MAX_BYTES

@@ -11,7 +11,7 @@ import pytest
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Pose
 from arm_control.motion.goals import Target
-from arm_control.simulation.recording import Recording
+from arm_control.simulation.recording import Recording, WrenchSeries
 
 MS = 1_000_000
 
@@ -65,3 +65,15 @@ def test_what_is_saved_can_be_read_back_to_the_last_bit(recording: Recording, tm
         for name in saved:
             np.testing.assert_array_equal(saved[name], getattr(recording, name))
         assert saved["state_stamps"].dtype == np.int64
+
+
+def test_wrenches_are_cut_with_the_rest_and_saved_by_their_topics(recording: Recording, tmp_path: Path):
+    stamps = np.array([6, 8, 2, 4]) * MS  # time starts over
+    series = WrenchSeries(stamps, np.arange(24.0).reshape(4, 6))
+    whole = replace(recording, wrenches={"estimated_wrench": series})
+    np.testing.assert_array_equal(whole.until(4 * MS).wrenches["estimated_wrench"].values, series.values[2:])
+    np.testing.assert_array_equal(whole.since_restart().wrenches["estimated_wrench"].stamps, stamps[2:])
+    whole.save(str(tmp_path / "run.npz"))
+    with np.load(tmp_path / "run.npz") as saved:
+        np.testing.assert_array_equal(saved["estimated_wrench_stamps"], stamps)
+        np.testing.assert_array_equal(saved["estimated_wrench"], series.values)

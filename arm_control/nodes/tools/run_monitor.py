@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 import struct
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
-from geometry_msgs.msg import PoseStamped
+from geometry_msgs.msg import PoseStamped, WrenchStamped
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message
@@ -31,13 +31,15 @@ from arm_control.nodes.support.polling import poll, polled_subscription
 from arm_control.nodes.support.qos import EVENTS, LATCHED, LATCHED_EVENTS, LOSSLESS
 from arm_control.nodes.support.start_condition import AwaitedCounts
 from arm_control.report.run_figures import HAND_PERIOD
-from arm_control.simulation.recording import Recording
+from arm_control.simulation.recording import Recording, WrenchSeries
 
 RECORDER_READY = "recorder/ready"
 """Latched topic of a recorder that has subscribed to states and commands."""
 HAND_PERIOD_NS = round(HAND_PERIOD * NANOSECONDS)
 MANY_TARGETS = 1000
 """Newest targets, among which one that came already is searched."""
+WRENCHES = ("estimated_wrench", "commanded_wrench")
+"""Topics with wrenches of the hand, where a controller publishes them."""
 FIGURES = ("position_error", "orientation_error", "condition_number", "saturation", "braking")
 
 
@@ -95,6 +97,8 @@ class MonitorNode(Node):
         self._commands = polled_subscription(self, JointState, "joint_commands", LOSSLESS, raw=True)
         for qos in (EVENTS, LATCHED_EVENTS):
             self.create_subscription(PoseStamped, "target_pose", self._on_target, qos)
+        self._wrench_topics = {name: polled_subscription(self, WrenchStamped, name, EVENTS) for name in WRENCHES}
+        self._wrenches: dict[str, deque[WrenchStamped]] = {name: deque(maxlen=keep // 10) for name in WRENCHES}
         self._awaited = AwaitedCounts(self, awaited)
         self.create_subscription(Bool, RECORDER_READY, self._on_recorder, LATCHED)
         self.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 10)
@@ -133,7 +137,8 @@ class MonitorNode(Node):
         self._fetch()
         stamps, q, v = self._read("joint_states", self._raw_states, model, "position", "velocity")
         command_stamps, tau = self._read("joint_commands", self._raw_commands, model, "effort")
-        return Recording(stamps, q, v, command_stamps, tau, self._targets(model))
+        wrenches = {name: wrench_series(messages) for name, messages in self._wrenches.items() if messages}
+        return Recording(stamps, q, v, command_stamps, tau, self._targets(model), wrenches=wrenches)
 
     def _targets(self, model: RobotModel) -> tuple[Target, ...]:
         """Targets with valid poses; the others are counted."""
@@ -162,6 +167,8 @@ class MonitorNode(Node):
     def _fetch(self) -> None:
         self._raw_states.extend(raw for raw, _ in poll(self._states))
         self._raw_commands.extend(raw for raw, _ in poll(self._commands))
+        for name, subscription in self._wrench_topics.items():
+            self._wrenches[name].extend(message for message, _ in poll(subscription))
         for name, subscription in self._newest.items():
             for message, _ in poll(subscription):
                 self.figures[name] = message.data
@@ -204,6 +211,19 @@ class MonitorNode(Node):
                 continue
             values = {item.key: item.value for item in status.values}
             self.diagnostics[name] = {"message": status.message, **values}
+
+
+def wrench_series(messages: Iterable[WrenchStamped]) -> WrenchSeries:
+    """Return the wrenches of messages; those that are not finite are left out."""
+    pairs = [(nanoseconds(message.header.stamp), _six(message)) for message in messages]
+    finite = [(stamp_ns, values) for stamp_ns, values in pairs if np.isfinite(values).all()]
+    stamps = np.array([stamp_ns for stamp_ns, _ in finite], dtype=np.int64)
+    return WrenchSeries(stamps, np.array([values for _, values in finite]).reshape(-1, 6))
+
+
+def _six(message: WrenchStamped) -> list[float]:
+    force, torque = message.wrench.force, message.wrench.torque
+    return [force.x, force.y, force.z, torque.x, torque.y, torque.z]
 
 
 def _newest_ns(recorded: deque[bytes]) -> int:

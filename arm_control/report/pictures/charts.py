@@ -66,7 +66,7 @@ def draw_report(
     Returns
     -------
     list of Path
-        ``recording.npz``, ``tracking.png``, ``torque.png``, ``path.png``, ``arm.gif``.
+        ``recording.npz``, ``tracking.png``, ``torque.png``, ``path.png``, ``arm.gif``; with wrenches ``force.png``.
     """
     folder.mkdir(parents=True, exist_ok=True)
     names = ("recording.npz", "tracking.png", "torque.png", "path.png", "arm.gif")
@@ -77,6 +77,9 @@ def draw_report(
     draw_torque(torque, recording, model, gate)
     draw_path(path, track, model)
     draw_animation(gif, track, model)
+    if recording.wrenches:
+        paths.append(folder / "force.png")
+        draw_force(paths[-1], recording)
     return paths
 
 
@@ -139,6 +142,33 @@ def draw_torque(path: Path, recording: Recording, model: RobotModel, gate: GateP
     _bars(peaks, model, np.zeros(model.nv), change, (1e-3 * gate.rate_limit,))
     style(peaks, "Largest change", "change [N m/ms]")
     _legend(figure, [shares, rates], columns=model.nv + 2)
+    figure.savefig(path)
+
+
+def draw_force(path: Path, recording: Recording) -> None:
+    """Draw force and moment of the hand over time: estimated by the disturbance observer, and commanded.
+
+    Parameters
+    ----------
+    path : Path
+        The PNG file.
+    recording : Recording
+        The run, with wrenches.
+    """
+    figure = new_figure(12.0, 4.8)
+    force, moment = figure.subplots(2, 1, sharex=True)
+    start_ns = int(recording.state_stamps[0]) if recording.state_stamps.size else 0
+    for colour, (name, series) in zip((BLUE, GREY), recording.wrenches.items(), strict=False):
+        t = 1e-9 * (series.stamps - start_ns)
+        for axes, columns in ((force, slice(0, 3)), (moment, slice(3, 6))):
+            size = np.linalg.norm(series.values[:, columns], axis=1)
+            axes.plot(t, size, color=colour, linewidth=1.2, label=name.replace("_", " "))
+    for axes in (force, moment):
+        moments(axes, _goal_times(recording), "new target")
+        time_axis(axes, recording.duration)
+    style(force, "Force of the hand", ylabel="force [N]")
+    style(moment, "Moment of the hand", "time [s]", "moment [N m]")
+    _legend(figure, [force], columns=3)
     figure.savefig(path)
 
 
