@@ -23,6 +23,7 @@ from arm_control.messages.bags.replay_setup import ReplayOptions, scenario_of
 from arm_control.motion.goals import Target
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.targets import TargetsNode
+from arm_control.nodes.tools.command_line_node import _is_complete
 from arm_control.nodes.tools.run_monitor import FIGURES, MonitorNode, wrench_series
 from arm_control.simulation.recording import Recording
 from arm_control.simulation.scenario import Scenario
@@ -270,3 +271,11 @@ def test_wrenches_of_a_run_are_those_that_are_numbers():
     series = wrench_series(messages)
     assert series.stamps.tolist() == [7_000_000]
     assert series.values.tolist() == [[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]]
+
+
+def test_nodes_that_are_known_by_their_names_only_are_waited_for():
+    """Their services, the one that is searched among them, come later."""
+    services = ["/left/osc/enable", "/left/osc2/enable", "/simulator/enable"]
+    assert _is_complete(["/left/osc", "/simulator"], services)
+    assert not _is_complete(["/left/osc", "/osc"], services)
+    assert not _is_complete(["/left/os"], services)
