@@ -23,6 +23,7 @@ from arm_control.control.reachability import REACHED, STOPPED, Approach
 from arm_control.core.parameters import parameter
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
+from arm_control.kinematics.inverse import IkResult, InverseKinematics
 from arm_control.maths.poses import Pose
 from arm_control.messages.fields import link_of, nanoseconds
 from arm_control.model.urdf.description import find_description, read_description
@@ -97,6 +98,7 @@ class ViewerNode(ArmNode[ViewerParameters]):
         self._shown_gains = ""
         self._has_state = False
         self._approach: Approach | None = None
+        self._reach: IkResult | None = None
         self._runner: PageCommandRunner | None = None
         if self.parameters.control:
             self._runner = PageCommandRunner(self, self.service_clients, self.obstacles, self.page.panel.notify)
@@ -126,7 +128,7 @@ class ViewerNode(ArmNode[ViewerParameters]):
             self.get_logger().warning(note)
         self.q = np.clip(np.zeros(self.model.nq), self.model.q_min, self.model.q_max)
         self.page.set_arm(self.model, parts)
-        self._approach = None
+        self._approach, self._inverse_kinematics = None, InverseKinematics(self.model)
         if first:
             self._goals = PoseGoals(self, lambda: self.now_ns)
         self._goals.on_model()
@@ -277,6 +279,9 @@ class ViewerNode(ArmNode[ViewerParameters]):
             return
         if self._approach is None or self._approach.X_WT is not X_WT:
             self._approach = Approach(self.model, X_WT)
+            is_sought = self._goals.follower.active
+            self._reach = self._inverse_kinematics.solve(X_WT, self.q) if is_sought else None
+            self.page.scene.show_reach(self._reach is None or self._reach.converged)
         self._approach.update(self.now_ns, self.q)
 
     def _target_line(self) -> Line | None:
@@ -285,6 +290,8 @@ class ViewerNode(ArmNode[ViewerParameters]):
 
         if self._approach is None or not self._goals.follower.active or self._is_braked():
             return None
+        if self._reach is not None and not self._reach.converged and self._approach.state != REACHED:
+            return Line(self._reach.why, 1)
         if self._approach.state == STOPPED:
             nearest_distance = self._figures.get("nearest_distance", np.inf)
             return Line(self._approach.reason(self.q, nearest_distance), 1)

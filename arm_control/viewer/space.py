@@ -25,7 +25,7 @@ TRACE_STEP = 0.004
 """Distance between two points of the trace [m]."""
 TRACE_POINTS = 1500
 """Points of the trace; older ones are removed."""
-ORANGE, BLUE = (230, 120, 0), (25, 118, 210)
+ORANGE, RED, BLUE = (230, 120, 0), (211, 47, 47), (25, 118, 210)
 FIELD_OF_VIEW = 0.75
 """Vertical field of view of the camera [rad]."""
 ASPECT = 0.75
@@ -66,6 +66,7 @@ class Scene:
         self._hold_ends: dict[Hashable, float] = {}
         self._trace: list[Array] = []
         self._target: Any = None
+        self._unreachable: Any = None
         self._has_target = True
         self._numbers = itertools.count(1)
         self._add_lights()
@@ -144,7 +145,13 @@ class Scene:
             handle = self._draw.add_frame("/target", axes_length=0.1, axes_radius=0.003, **place)
         handle.visible = self._has_target
         self._draw.add_icosphere("/target/ball", radius=0.016, color=ORANGE)
+        self._unreachable = self._draw.add_icosphere("/target/unreachable", radius=0.024, color=RED, visible=False)
         return handle
+
+    def show_reach(self, is_reachable: bool) -> None:
+        """Turn the target red where the arm cannot reach it."""
+        if self._unreachable is not None and self._unreachable.visible is is_reachable:
+            self._unreachable.visible = not is_reachable
 
     def _is_held(self, key: Hashable) -> bool:
         """Return whether a person drags an object, or has just done so: its pose from other nodes is old."""

@@ -25,6 +25,7 @@ from arm_control import RobotModel, urdf_path
 from arm_control.maths.poses import Pose
 from arm_control.messages.fields import pose_from_message
 from arm_control.messages.obstacle_tracker import MarkerTracks
+from arm_control.motion.goals import Target
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.service_clients import may_be_braked, status_line
 from arm_control.nodes.viewer import ViewerNode
@@ -310,6 +311,20 @@ def test_a_thing_in_the_world_is_drawn_but_no_obstacle(looking: ViewerNode):
     assert not looking.obstacles.obstacles(0)
     (drawing,) = looking._markers["markers"].drawings(0).values()
     np.testing.assert_allclose(drawing.X.p, [0.5, 0.0, 0.0])
+
+
+def test_a_target_out_of_reach_is_red_and_the_status_says_why(looking: ViewerNode, ur5: RobotModel):
+    looking._has_state, looking.q, looking.now_ns = True, np.array(HOME), 1_000_000
+    X = ur5.pose(HOME)
+    for p, is_red, said in ((X.p + [0.0, 0.05, 0.0], False, "on the way"), ([3.0, 0.0, 0.0], True, "out of reach")):
+        looking._goals.follower.add(Target(looking.now_ns, "base_link", Pose(X.R, np.array(p)), True))
+        looking._round = 0
+        looking._draw()
+        assert looking.page.scene._unreachable.visible is is_red
+        line = looking._target_line()
+        assert line is not None
+        assert line.text.startswith(said)
+        looking.now_ns += 1_000_000
 
 
 class Recorder:
