@@ -39,7 +39,7 @@ A_MAX = 20.0
 
 
 def line_of_the_hand(model: RobotModel) -> JointTrajectory:
-    """Return the straight motion of the documents' lab, from rest to rest."""
+    """Return the straight motion of the Locosim lab, from rest to rest."""
     motion = PoseTrajectory(PosePoints(np.array([0.0, DURATION]), (model.pose(Q_0), TARGET)))
     return follow_path(InverseKinematics(model), motion, Q_0, PIECES)
 

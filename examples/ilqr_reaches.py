@@ -1,4 +1,4 @@
-"""Reaches that iterative LQR plans: what the documents find with it, as figures and as pictures. Library only, no ROS.
+"""Reaches that iterative LQR plans: what the studywolf blog finds with it, as figures and pictures; no ROS.
 
 python examples/ilqr_reaches.py --pictures docs/pictures
 
@@ -36,7 +36,7 @@ from arm_control.planning import (
 DT, N = 0.01, 100
 """Step of all plans [s], and their number where nothing else is said."""
 START, TARGET = np.array([0.75613, 1.8553]), np.array([-0.2, 0.4, 0.0])
-"""Of the two-link arm [rad], [m]; the angles are the documents'."""
+"""Of the two-link arm [rad], [m]; the angles are the blog's."""
 NEW_TARGETS = np.array(
     [
         *([0.0, 0.45, 0.0], [0.1, 0.45, 0.0], [0.2, 0.45, 0.0]),
@@ -236,7 +236,7 @@ def star_figures(reaches: list[Reach]) -> dict[str, Any]:
 
 
 def costs(nv: int, target: Array, w_p: float = 0.0, w_u: float = 1.0, extra: tuple[Term, ...] = ()) -> Costs:
-    """The documents': ``(w_u u^2 + w_p e^2) dt`` on the way, ``1e4 (e^2 + v^2)`` at the end."""
+    """The blog's: ``(w_u u^2 + w_p e^2) dt`` on the way, ``1e4 (e^2 + v^2)`` at the end."""
     return Costs(
         Term(ControlError(np.zeros(nv)), running=2.0 * w_u * DT),
         Term(PositionError(target), running=2.0 * w_p * DT, terminal=2e4),
@@ -272,12 +272,12 @@ def keep_away(centre: Array, radius: float) -> Term:
 
 
 def planar2() -> RobotModel:
-    """The documents' arm of 0.58 m."""
+    """The blog's arm of 0.58 m."""
     return RobotModel.from_urdf(urdf_path("planar2"))
 
 
 def planar3(rotors: float = 0.0, locked: bool = False) -> RobotModel:
-    """The documents' arm of 3.9 m, without gravity as there; its third joint may be locked where it starts."""
+    """The blog's arm of 3.9 m, without gravity as there; its third joint may be locked where it starts."""
     choices: dict[str, Any] = {"joints": ["joint0", "joint1"], "locked": {"joint2": START_3[2]}} if locked else {}
     return RobotModel.from_urdf(urdf_path("planar3"), gravity=[0.0, 0.0, 0.0], armature=rotors, **choices)
 

@@ -1,4 +1,4 @@
-"""Local LQR beside iterative LQR on the documents' planar arms: the same cost, the same steps, the same limits (none).
+"""Local LQR beside iterative LQR on the studywolf blog's planar arms: the same cost, steps and limits (none).
 
 python examples/lqr_reaches.py --picture docs/pictures/lqr.png
 
@@ -28,7 +28,7 @@ N = 100
 EVERY = (1, 5, 20, N)
 """Steps after which LQR is computed anew; N: once."""
 FACTORS = (0.5, 1.0, 2.0)
-"""Distances of the stars' targets, in units of the documents'."""
+"""Distances of the stars' targets, in units of the blog's."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +93,7 @@ def _title(every: int) -> str:
 
 
 def one_reach() -> dict[str, Reach]:
-    """The documents' reach of two links: by iterative LQR, and by LQR that is computed anew more and more rarely."""
+    """The blog's reach of two links: by iterative LQR, and by LQR that is computed anew more and more rarely."""
     model = planar2()
     motions = {_title(every): lqr_motion(model, START, TARGET, every) for every in EVERY}
     reaches = {name: Reach(model, motion, TARGET) for name, motion in motions.items()}  # type: ignore[arg-type]

@@ -1,11 +1,11 @@
-"""Closed-loop inverse kinematics as the documents have it: Gauss-Newton with a regularisation and a line search.
+"""Closed-loop inverse kinematics as the Locosim lab has it: Gauss-Newton with a regularisation and a line search.
 
     (1)  e, J = error of the task, desired minus actual, and -de/dq
     (2)  g = J^T e                                         converged where |g| < eps
     (3)  dq = (J^T J + lambda 1)^-1 g
     (4)  q <- q + alpha dq, alpha = alpha_0 beta^k         the first k with |e| - |e_new| >= gamma alpha |e|
 
-With gamma = 0 any step counts that does not increase the error; with gamma = 0.5, as in the documents' flow chart, a
+With gamma = 0 any step counts that does not increase the error; with gamma = 0.5, as in the lab's flow chart, a
 regularised iteration ends before its minimum. Without line search alpha is alpha_0. Angles turn as often as they like:
 :func:`~arm_control.maths.poses.wrap_angle` puts them back.
 
@@ -125,7 +125,7 @@ def closed_loop(
 
 
 def position_and_roll(model: RobotModel, position: npt.ArrayLike, roll: float | None = None) -> TaskFunction:
-    """The task of the documents: a position, and perhaps the roll of roll, pitch and yaw.
+    """The task of the lab: a position, and perhaps the roll of roll, pitch and yaw.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Stepping by the transposed Jacobian: the law, its bound, and what the documents' gains do."""
+"""Stepping by the transposed Jacobian: the law, its bound, and what the studywolf blog's gains do."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_whatever_the_gain_the_arm_comes_nearer_with_every_step(
 
 
 def test_the_documents_gains(ur5: RobotModel):
-    """kp = 1 is far too slow, as measured for the documents' arm; 100 and 1000 take about ten times less each."""
+    """kp = 1 is far too slow, as measured for the blog's arm; 100 and 1000 take about ten times less each."""
     slow, fast, faster = (solve(ur5, HOME, TARGET, JacobianTransposeParameters(kp=kp)) for kp in (1.0, 100.0, 1000.0))
     assert (slow.converged, slow.steps) == (False, 10_000)
     assert slow.distance > 0.02

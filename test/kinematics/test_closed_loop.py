@@ -114,7 +114,7 @@ def test_the_middle_of_the_ranges_and_the_least_gravity_torque_are_postures(ur5_
 
 
 def test_limits_afterwards_miss_what_limits_inside_reach(ur5_lab: RobotModel):
-    """The constrained optimisation that the documents mention."""
+    """The constrained optimisation that the Locosim lab mentions."""
     start = np.array([0.0, -1.0, 1.0, 0.0, 0.0, 0.0])
     task, low, high = position_and_roll(ur5_lab, (0.5, -0.2, 0.5)), ur5_lab.q_min.copy(), ur5_lab.q_max
     free = closed_loop(task, start).q

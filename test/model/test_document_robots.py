@@ -1,4 +1,4 @@
-"""The robots of the source documents against the documents: transforms, tables and closed forms.
+"""Robots of the Locosim lab and of the studywolf blog against their sources: transforms, tables and closed forms.
 
 Where a document is in error, the test holds the right value and shows that the printed one is not used.
 """

@@ -61,7 +61,7 @@ def test_the_documents_robots_have_formulas(name: str):
 
 
 def test_the_recursions_run_on_symbols_directly_and_give_the_textbook_formula():
-    """Two uniform rods: K1 + 2 K2' c2, K3 + K2' c2 (planar arm of the documents)."""
+    """Two uniform rods: K1 + 2 K2' c2, K3 + K2' c2 (planar arm of the studywolf blog)."""
     model = load("planar2")
     q = sympy.symbols("q1 q2", real=True)
     M = sympy.Matrix(State(model.tree, {"q": np.array(q, dtype=object)}).M)

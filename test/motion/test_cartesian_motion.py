@@ -62,7 +62,7 @@ def test_a_quintic_has_the_closed_form():
     ids=["from_q0", "wrapped", "other_branch", "unwrapped"],
 )
 def test_joint_quintics_loop_from_a_bad_start(ur4: RobotModel, start: Array, end: Array, way: float, off: float):
-    """For 0.207 m of the hand, as in the documents' lab."""
+    """For 0.207 m of the hand, as in the Locosim lab."""
     X = ur4.pose(end)
     np.testing.assert_allclose(X.p, TARGET.p, atol=2e-4)
     assert np.linalg.norm(X.p - ur4.pose(start).p) == pytest.approx(0.207, abs=5e-4)

@@ -1,4 +1,4 @@
-"""What the documents find with iterative LQR, as far as it is true, and what the page says of it."""
+"""What the studywolf blog finds with iterative LQR, as far as it is true, and what the page says of it."""
 
 import importlib.util
 import json

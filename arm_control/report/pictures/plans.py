@@ -176,7 +176,7 @@ def draw_lqr(
             label = arm if factor == min(by_distance) else None
             third.plot([factor] * len(values), values, "o", color=COLOURS[number], alpha=0.7, label=label)
     limit(third, 1.0)
-    style(third, "Cost of LQR / cost of iLQR", "distance of the target / the documents'", "logarithmic")
+    style(third, "Cost of LQR / cost of iLQR", "distance of the target / the star's", "logarithmic")
     _log(third)
     _legend(third)
     figure.savefig(path)

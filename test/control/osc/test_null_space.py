@@ -103,7 +103,7 @@ def test_a_task_is_not_disturbed_by_those_below_it(panda: RobotModel):
 
 
 def test_the_pseudo_inverse_lets_the_posture_through_to_the_task(panda: RobotModel):
-    """The documents' contrast: the same torque, filtered both ways."""
+    """The studywolf blog's contrast: the same torque, filtered both ways."""
     rng = np.random.default_rng(1)
     for t in near("panda", panda):
         tau, (J_sharp, N) = rng.uniform(-10, 10, 7), inverse_in(t, STACKS[0])
