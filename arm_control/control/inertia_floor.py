@@ -10,12 +10,13 @@ an acceleration far beyond the limits. So for joint i a diagonal f is added to t
 Too much of it makes a joint whose rotor is that light chatter: its speed reverses every few ticks. The floor rises
 slowly, so that chatter starts small; it is noticed, and the ceiling c is taken back for good:
 
-    (3)  s <- 0.95 s + 1  where dv reverses, |dv| > dv_0 before and after,   else  s <- 0.95 s                       [-]
+    (3)  s <- 0.95 s + 1  where dv e < 0, |dv| > dv_0, |e| > dv_0,   else  s <- 0.95 s                               [-]
+         e <- dv  where |dv| > dv_0,   else  e <- e / 2
     (4)  c <- f / 4,  s <- -4      where s > 2                                                               [kg m^2]
 
-with ``dv_0 = max(0.005 v_max, min(0.012 rad/s, 0.02 v_max))``. (3) counts swings of up to 26 ticks a period; motions
-are slower, noise is smaller. (4) depends on nothing but the measured velocities: all gates that see the same states
-have the same floor.
+with ``dv_0 = max(0.005 v_max, min(0.012 rad/s, 0.02 v_max))``. (3) counts reversals of swings of up to 26 ticks a
+period, also those with a small change between two large ones; motions are slower, noise is smaller. (4) depends on
+nothing but the measured velocities: all gates that see the same states have the same floor.
 
 A light joint whose floor has been taken back keeps its friction. A torque against it is no acceleration, and the limits
 must not cut it. So what holds the joint is estimated, and counts as part of the bias h:
@@ -27,7 +28,7 @@ It is the estimate of :mod:`~arm_control.control.disturbance_observer`, slower a
 nothing is cut it has no effect.
 
     T          inertia_floor, a time; 0: no floor at all    [s]
-    v, dv      measured velocity, its change in a tick      [rad/s or m/s]
+    v, dv, e   measured velocity, its change in a tick, its last large change  [rad/s or m/s]
     c, f, F    ceiling, floor, proposed floor               [kg m^2 or kg]
     M, h       mass matrix with the floor, bias             [kg m^2; N m]
     tau_0, d   torque sent last, torque that is not known   [N m or N]
@@ -74,13 +75,13 @@ SAMPLES = 200
 
 
 class FloorState(NamedTuple):
-    """State of the floor, shape (n,) each: floor f, ceiling c, count s, last speed, its last change."""
+    """State of the floor, shape (n,) each: floor f, ceiling c, count s, last speed, its last large change e."""
 
     f: Array
     c: Array
     s: Array
     v: Array
-    dv: Array
+    e: Array
 
 
 def update_floor(state: FloorState, v: Array, swing: Array) -> FloorState:
@@ -96,13 +97,14 @@ def update_floor(state: FloorState, v: Array, swing: Array) -> FloorState:
         Changes above this count [rad/s or m/s].
     """
     dv = v - state.v
-    is_reversal = select(-dv * state.dv, 1.0, 0.0)
-    is_large = select(minimum(np.abs(dv), np.abs(state.dv)) - swing, 1.0, 0.0)
+    is_reversal = select(-dv * state.e, 1.0, 0.0)
+    is_large = select(minimum(np.abs(dv), np.abs(state.e)) - swing, 1.0, 0.0)
+    e = select(np.abs(dv) - swing, dv, 0.5 * state.e)
     s = FORGETTING * state.s + is_reversal * is_large  # (3)
     has_chatter = s - CHATTER
     c = select(has_chatter, state.f / RETREAT, state.c)  # (4)
     f = minimum(GROWTH * state.f, c)  # (2)
-    return FloorState(f, c, select(has_chatter, RESPITE, s), v, dv)
+    return FloorState(f, c, select(has_chatter, RESPITE, s), v, e)
 
 
 class InertiaFloor:
@@ -198,9 +200,10 @@ def _by_name(x: Mapping[str, Array]) -> dict[str, Any]:
     """The equations of this module as a law: from inputs by name to outputs by name."""
     *state, d = x["state"].reshape(6, -1)
     (swing, d_max), (dt, gain) = x["bounds"].reshape(2, -1), x["numbers"]
-    updated = update_floor(FloorState(*state), x["v"], swing)
+    before = FloorState(*state)
+    updated = update_floor(before, x["v"], swing)
     M = mirrored(x["M"].reshape(len(d), -1)) + np.diag(updated.f)
-    y = M @ (updated.dv / dt) + x["h"] - x["tau"]
+    y = M @ ((x["v"] - before.v) / dt) + x["h"] - x["tau"]
     d = clamp(d + gain * (y - d), -d_max, d_max)  # (5)
     return {"state": np.array([*updated, d]).ravel(), "M": M.ravel(), "h": x["h"] - d}
 

@@ -81,6 +81,15 @@ def test_chatter_of_one_joint_takes_its_floor_back_for_good(ur5: RobotModel, per
     np.testing.assert_allclose(floor.inertia, expected, rtol=1e-12)
 
 
+def test_swings_with_two_equal_samples_at_their_peaks_are_chatter(ur5: RobotModel):
+    """Between a large change and the next one, of the other sign, is one that is small."""
+    floor, v = InertiaFloor(ur5, 0.02), np.zeros(6)
+    for k in range(464):
+        v[5] = np.cos(2.0 * np.pi * (k + 0.5) / 16) if k >= 400 else 0.0
+        add(floor, at(ur5, v))
+    assert floor.inertia[5] < 0.5 * floor.proposed[5]
+
+
 @pytest.mark.parametrize("v_max", [3.14, 0.63])
 def test_neither_motion_nor_noise_counts_as_chatter(ur5: RobotModel, v_max: float):
     slow = ArmParameters(velocity_limits=tuple(f"{name}:{v_max}" for name in ur5.joint_names))
