@@ -26,7 +26,7 @@ from arm_control.nodes.support.arm_node import ROS_OWN
 from arm_control.nodes.support.environment import check_environment
 from arm_control.nodes.support.sole_publisher import full_names
 
-SETTLED = 0.5
+SETTLED = 1.5
 """Discovery ends when every node has services, one of them is wanted, and nothing new appears for so long [s].
 
 So much on a machine with an idle core; one whose processes wait for each other needs more."""
