@@ -31,8 +31,6 @@ from arm_control.maths.poses import Array
 LOG = logging.getLogger("arm_control.compiler")
 STRICT = "ARM_CONTROL_STRICT"
 """Environment variable: ``1`` makes a law that cannot be compiled an error."""
-AGREEMENT = 1e-9
-"""Largest difference of a new kernel from the float run, relative to the largest entry."""
 SAMPLE_REPETITIONS = 2
 """Repetitions in which a new kernel of a repeated law is compared: rounding may grow from one to the next."""
 
@@ -153,7 +151,7 @@ def check_kernel(law: Law, samples: Samples, kernel: Kernel) -> None:
             kernel.inputs[name][:] = samples[name][i]
         if kernel.call():
             raise ModelError("a kernel finds its input not finite")
-        _compare(kernel.outputs, law.run({name: samples[name][i] for name in law.inputs}))
+        _compare(kernel.outputs, law.run({name: samples[name][i] for name in law.inputs}), law.agreement)
 
 
 def check_loop(loop: Loop, samples: Samples, kernel: LoopKernel) -> None:
@@ -178,11 +176,11 @@ def check_loop(loop: Loop, samples: Samples, kernel: LoopKernel) -> None:
     if n_done != n_expected:
         raise ModelError(f"a kernel ends after {n_done:.0f} cases, the float run after {n_expected}")
     active = np.flatnonzero(computed[loop.where][0] > 0.0) if loop.where else np.arange(n)
-    results = (
+    computed, expected = (
         {name: arrays[name] if name in loop.whole else arrays[name].take(active, axis) for name in kernel.outputs}
         for arrays in (computed, expected)
     )
-    _compare(*results)
+    _compare(computed, expected, loop.law.agreement)
 
 
 def check_repeat(repeat: Repeat, samples: Samples, kernel: RepeatKernel) -> None:
@@ -205,7 +203,7 @@ def check_repeat(repeat: Repeat, samples: Samples, kernel: RepeatKernel) -> None
     first, first_expected = kernel.bind(computed, SAMPLE_REPETITIONS)(), repeat.run(expected, SAMPLE_REPETITIONS)
     if first != first_expected:
         raise ModelError(f"case {first:.0f} is the first one done, in the float run case {first_expected}")
-    _compare(computed, {name: expected[name] for name in (*kernel.outputs, repeat.count)})
+    _compare(computed, {name: expected[name] for name in (*kernel.outputs, repeat.count)}, repeat.law.agreement)
 
 
 def check_batch(law: Law, samples: Samples, batch: Batch) -> None:
@@ -223,11 +221,11 @@ def check_batch(law: Law, samples: Samples, batch: Batch) -> None:
     results = batch(arrays, np.full((n, batch.n_results), np.nan), False)
     for i in (0, n - 1):
         expected = law.run({name: samples[name][0 if name in batch.shared else i] for name in law.inputs})
-        _compare({name: rows[i] for name, rows in results.items()}, expected)
+        _compare({name: rows[i] for name, rows in results.items()}, expected, law.agreement)
 
 
-def _compare(outputs: Mapping[str, Array], expected: Mapping[str, Array]) -> None:
+def _compare(outputs: Mapping[str, Array], expected: Mapping[str, Array], agreement: float) -> None:
     for name, values in expected.items():
         error = float(np.max(np.abs(outputs[name] - values), initial=0.0))
-        if not error <= AGREEMENT * max(1.0, float(np.max(np.abs(values), initial=0.0))):
+        if not error <= agreement * max(1.0, float(np.max(np.abs(values), initial=0.0))):
             raise ModelError(f"'{name}' is {error:.1e} off the float run")

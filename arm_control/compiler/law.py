@@ -50,6 +50,8 @@ class Law:
         every process: lists, not arrays; names, not functions. A function from outside of this package needs none.
     has_masses : bool
         Whether masses enter: a model for kinematics only refuses such a law.
+    agreement : float
+        Largest difference of a new kernel from the float run, relative to the largest entry: rounding, and no more.
     """
 
     name: str
@@ -57,6 +59,7 @@ class Law:
     inputs: Mapping[str, int]
     structure: object = ()
     has_masses: bool = True
+    agreement: float = 1e-9
 
     @cached_property
     def key(self) -> str:

@@ -62,6 +62,15 @@ def test_a_kernel_has_a_work_space_of_named_inputs_and_outputs(some_compiler: Ll
     np.testing.assert_array_equal(kernel.outputs["outer"], [[9.0, 0.0, 12.0], [0.0, 0.0, 0.0], [12.0, 0.0, 16.0]])
 
 
+@pytest.mark.parametrize(("agreement", "is_compiled"), [(1e-7, True), (1e-9, False)])
+def test_a_law_says_how_far_its_kernel_may_be_off(
+    compiler: LlvmCompiler, monkeypatch: pytest.MonkeyPatch, agreement: float, is_compiled: bool
+):
+    monkeypatch.delenv(STRICT, raising=False)
+    law = Law("of a test", rounded, {"a": 3}, agreement=agreement)
+    assert compile_law(compiler, law, SAMPLES).is_compiled == is_compiled
+
+
 @pytest.mark.parametrize(
     ("function", "message"), [(mistaken, "TypeError"), (rounded, r"ModelError: 'y' is \S+ off the float run")]
 )

@@ -140,7 +140,17 @@ def _law(tree: Tree, page: OperationalSpaceController, is_regular: bool) -> Law:
     sizes = {name: input_sizes(tree.n)[name] for name in ("q", "v", "tool")}
     sizes |= {"reference": REFERENCE, "tau_dist": tree.n, "numbers": len(page.numbers)}
     name = f"operational space control{', regular' if is_regular else ''}"
-    return Law(name, compute, sizes, [page.law.__name__, [x.tolist() for x in page.limits], structure])
+    made_from = [page.law.__name__, [x.tolist() for x in page.limits], structure]
+    return Law(name, compute, sizes, made_from, agreement=_agreement(structure, tree.n))
+
+
+def _agreement(structure: LawStructure, n: int) -> float:
+    """Largest relative difference of a kernel from the page.
+
+    With more rows than joints the task is singular in every state: eigenvalues that are zero but for rounding count
+    with their square roots.
+    """
+    return 1e-6 if len(structure.rows) > n else 1e-9
 
 
 def _samples(tree: Tree, numbers: Array) -> dict[str, Array]:
