@@ -275,6 +275,28 @@ def test_clean_exit(rig, number):
         assert "Traceback" not in rig.log(name)
 
 
+SIGNAL_WHILE_MADE = """
+import os, signal, rclpy
+from arm_control.nodes.support.arm_node import run
+from arm_control.nodes.dynamics import DynamicsNode
+
+def node():
+    made = DynamicsNode()
+    os.kill(os.getpid(), signal.SIGINT)
+    while rclpy.ok():
+        pass
+    return made
+
+run(node)
+"""
+
+
+def test_a_signal_while_a_node_is_made_leaves_no_traceback(rig):
+    rig.run("dynamics", "-c", SIGNAL_WHILE_MADE, is_forked=False)
+    assert rig.wait("dynamics") == 0
+    assert "Traceback" not in rig.log("dynamics")
+
+
 def test_run_reports_a_node_that_dies_by_name(rig):
     process = rig.run("run", "-m", "arm_control.app.cli", "run", "ur5_osc", "--duration", "60", is_forked=False)
     rig.until(0.02)

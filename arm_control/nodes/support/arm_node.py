@@ -339,12 +339,12 @@ def run(*factories: Callable[[], ArmNode[ArmNodeParameters]], arguments: Sequenc
     try:
         if end.signals:  # before rclpy listened
             return
+        executor = SingleThreadedExecutor()  # before a signal can end its context: half of one leaves a traceback
         with security_explained():
             nodes.extend(factory() for factory in factories)
         if PARENT not in os.environ:  # else the parent says it, once for all nodes
             nodes[0].get_logger().info(describe_reach())
         os.nice(min(node.NICE for node in nodes))
-        executor = SingleThreadedExecutor()
         for node in nodes:
             executor.add_node(node)
         gc.collect()
