@@ -110,11 +110,31 @@ def chosen_rows(model: RobotModel, frame: str | None, rows: str, task_frame: str
 
 def _derivatives(model: RobotModel, frame: str | None, axes: str) -> Array:
     """Derivatives of all rows at the target in random postures; shape (N_POSTURES, 6, n)."""
-    rng = np.random.default_rng(0)
-    low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
-    postures = rng.uniform(low, high, (N_POSTURES, model.nq))
-    jacobians = np.array([model.jacobian(q, frame) for q in postures])
+    postures, jacobians = sampled_jacobians(model, N_POSTURES, frame)
     if axes == "world":
         return jacobians
     R = np.array([model.pose(q, frame).R for q in postures]).transpose(0, 2, 1)
     return np.concatenate([R @ jacobians[:, :3], R @ jacobians[:, 3:]], axis=1)
+
+
+def sampled_jacobians(model: RobotModel, n: int, frame: str | None = None) -> tuple[Array, Array]:
+    """Return random postures within the limits and their Jacobians, always the same ones.
+
+    Parameters
+    ----------
+    model : RobotModel
+    n : int
+        Number of postures.
+    frame : str, optional
+        A link; the end effector, with its tool, by default.
+
+    Returns
+    -------
+    ndarray, shape (n, nq)
+        Postures; angles are at most half a turn [rad or m].
+    ndarray, shape (n, 6, nv)
+        Jacobians, world axes.
+    """
+    low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
+    postures = np.random.default_rng(0).uniform(low, high, (n, model.nq))
+    return postures, np.array([model.jacobian(q, frame) for q in postures])

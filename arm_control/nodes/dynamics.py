@@ -15,11 +15,11 @@ from std_msgs.msg import Float64MultiArray, String
 
 from arm_control.control.controllers import Measurement
 from arm_control.control.osc.osc_parameters import OscParameters
-from arm_control.control.osc.task import ROWS
 from arm_control.control.osc.task_inertia import task_inertia
 from arm_control.core.parameters import parameter
 from arm_control.exceptions import InputError
 from arm_control.kinematics.inverse import InverseKinematics
+from arm_control.kinematics.task_error import ROWS
 from arm_control.messages.fields import link_of, nanoseconds, pose_from_message
 from arm_control.messages.joint_states import JointStateReader, Refused
 from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters, run

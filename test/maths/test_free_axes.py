@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from arm_control.control.osc.task import FRAMES, orientation_error
+from arm_control.control.osc.task import orientation_error
+from arm_control.kinematics.task_error import FRAMES
 from arm_control.maths.free_axes import Turns, partial_turns
 from arm_control.maths.poses import Array, rotation_from_vector
 

@@ -72,7 +72,7 @@ class ForceFollower:
     parameters : ContactParameters
         Axes and limits.
     frame : str
-        Frame of the axes, one of :data:`~arm_control.control.osc.task.FRAMES`.
+        Frame of the axes, one of :data:`~arm_control.kinematics.task_error.FRAMES`.
 
     Attributes
     ----------

@@ -12,9 +12,11 @@ from arm_control.control.osc.law_variants import INERTIAS, LAWS, SPEED_LIMITS
 from arm_control.control.osc.osc_law import LawStructure, Torque
 from arm_control.control.osc.osc_parameters import Gains, OscParameters
 from arm_control.control.osc.posture import JointBounds, limit_zones, posture_acceleration
-from arm_control.control.osc.task import ROWS, Tasks, rows_of
+from arm_control.control.osc.task import Tasks, rows_of
 from arm_control.control.osc.task_inertia import ALL, scaled_jacobian
 from arm_control.exceptions import ParameterError
+from arm_control.kinematics.served_rows import sampled_jacobians
+from arm_control.kinematics.task_error import ROWS
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel, Terms
 from arm_control.motion.references import Reference
@@ -219,10 +221,7 @@ def movable_rows(model: RobotModel) -> Tasks:
 
     Rows that no joint ever moves, such as those across the plane of a planar arm, are left out.
     """
-    rng = np.random.default_rng(0)
-    low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
-    postures = rng.uniform(low, high, (SAMPLES, model.nv))
-    motion = np.max([np.abs(model.jacobian(q)).max(axis=1) for q in postures], axis=0)
+    motion = np.abs(sampled_jacobians(model, SAMPLES)[1]).max(axis=(0, 2))
     rows = tuple(int(row) for row in np.flatnonzero(motion > SMALLEST_MOTION))
     if len(rows) <= model.nv:
         return (rows,)

@@ -79,7 +79,7 @@ class LawStructure(NamedTuple):
     tasks : tuple of tuple of int
         Rows of each task, the most important task first.
     frame : str
-        Frame of the rows, one of :data:`~arm_control.control.osc.task.FRAMES`.
+        Frame of the rows, one of :data:`~arm_control.kinematics.task_error.FRAMES`.
     inertia : function
         Lambda of (1).
     limit_speed : function

@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.control.osc.task import FRAMES, ROWS, rows_of
+from arm_control.control.osc.task import rows_of
 from arm_control.core.parameters import Parameters, parameter
 from arm_control.exceptions import ParameterError
+from arm_control.kinematics.task_error import FRAMES, ROWS
 from arm_control.maths.poses import Array
 from arm_control.maths.scalars import Scalar
 

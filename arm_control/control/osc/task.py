@@ -23,6 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control.exceptions import ParameterError
+from arm_control.kinematics.task_error import ROWS
 from arm_control.maths.columns import columns
 from arm_control.maths.columns import rows as rows_of_columns
 from arm_control.maths.free_axes import partial_turns
@@ -30,11 +31,6 @@ from arm_control.maths.poses import TINY, Array, Pose, rotation_vector
 from arm_control.maths.scalars import atan2, maximum, sqrt
 from arm_control.model import Terms
 from arm_control.motion.references import Reference
-
-ROWS = ("x", "y", "z", "rx", "ry", "rz")
-"""Rows of a twist."""
-FRAMES = ("world", "end_effector", "target")
-"""Frames F that may give their axes."""
 
 Tasks = tuple[tuple[int, ...], ...]
 """Rows of each task, the most important task first."""
@@ -91,7 +87,7 @@ def task_rotation(frame: str, X_WE: Pose, X_WT: Pose) -> Array | None:
     Parameters
     ----------
     frame : str
-        One of FRAMES.
+        One of :data:`~arm_control.kinematics.task_error.FRAMES`.
     X_WE, X_WT : Pose
         Pose of the end effector and of the target in the world.
 
@@ -125,7 +121,7 @@ def task_motion(terms: Terms, reference: Reference, frame: str, rows: Sequence[i
     reference : Reference
         Desired motion of the end effector.
     frame : str
-        One of FRAMES.
+        One of :data:`~arm_control.kinematics.task_error.FRAMES`.
     rows : sequence of int
         The selected rows.
     """
