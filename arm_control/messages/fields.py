@@ -269,11 +269,16 @@ def wrench_of(message: Any) -> tuple[float, ...]:
     InputError
         When a number is not finite, or too large for any arm.
     """
-    parts = (message.wrench.force, message.wrench.torque)
-    values = tuple(float(value) for part in parts for value in (part.x, part.y, part.z))
+    values = wrench_numbers(message)
     if not all(abs(value) < LARGEST_WRENCH for value in values):
         raise InputError(f"wrench {list(values)}: finite numbers below {LARGEST_WRENCH:g} are needed")
     return values
+
+
+def wrench_numbers(message: Any) -> tuple[float, ...]:
+    """Force and moment of a ``WrenchStamped`` as they are, six numbers [N, N m]."""
+    parts = (message.wrench.force, message.wrench.torque)
+    return tuple(float(value) for part in parts for value in (part.x, part.y, part.z))
 
 
 def joint_goal_of(topic: str, message: Any, model: RobotModel, now_ns: int) -> JointGoal | JointJog:

@@ -24,7 +24,7 @@ from std_srvs.srv import SetBool
 
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
-from arm_control.messages.fields import nanoseconds, pose_from_message
+from arm_control.messages.fields import nanoseconds, pose_from_message, wrench_numbers
 from arm_control.model import RobotModel
 from arm_control.motion.goals import Target
 from arm_control.nodes.support.polling import poll, polled_subscription
@@ -215,15 +215,10 @@ class MonitorNode(Node):
 
 def wrench_series(messages: Iterable[WrenchStamped]) -> WrenchSeries:
     """Return the wrenches of messages; those that are not finite are left out."""
-    pairs = [(nanoseconds(message.header.stamp), _six(message)) for message in messages]
+    pairs = [(nanoseconds(message.header.stamp), wrench_numbers(message)) for message in messages]
     finite = [(stamp_ns, values) for stamp_ns, values in pairs if np.isfinite(values).all()]
     stamps = np.array([stamp_ns for stamp_ns, _ in finite], dtype=np.int64)
     return WrenchSeries(stamps, np.array([values for _, values in finite]).reshape(-1, 6))
-
-
-def _six(message: WrenchStamped) -> list[float]:
-    force, torque = message.wrench.force, message.wrench.torque
-    return [force.x, force.y, force.z, torque.x, torque.y, torque.z]
 
 
 def _newest_ns(recorded: deque[bytes]) -> int:
