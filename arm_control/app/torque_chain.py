@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Collection
 from typing import NamedTuple
 
-from arm_control.simulation.scenario import CONTROLLERS
+from arm_control.control.names import CONTROLLERS
 
 Remapping = tuple[str, str]
 """A topic, and its new name."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from arm_control.control.names import CONTROLLERS
 from arm_control.exceptions import ParameterError
 from arm_control.simulation.plant_properties import properties_of
 
@@ -19,10 +20,8 @@ CHOICES = ("auto", "true", "false")
 """Whether friction is compensated."""
 INERTIA_FLOOR = 0.02
 """The floor that suits the arms that were tried [s]."""
-GATES = ("osc", "joint", "ilqr", "gate", "simulator")
+GATES = (*CONTROLLERS, "gate", "simulator")
 """Nodes with a gate: each needs the floor, or takes the torque against friction for an acceleration."""
-OBSERVERS = ("osc", "joint", "ilqr")
-"""Nodes with a disturbance observer."""
 
 
 def is_needed(simulator: str, plant: Mapping[str, Any], where: str) -> bool:
@@ -70,7 +69,7 @@ def with_compensation(nodes: Mapping[str, dict[str, Any]], friction: str, *, is_
         return dict(nodes)
     result: Nodes = {}
     for node, own in nodes.items():
-        values: dict[str, Any] = {"disturbance_observer": is_on} if node in OBSERVERS else {}
+        values: dict[str, Any] = {"disturbance_observer": is_on} if node in CONTROLLERS else {}
         values |= {"inertia_floor": INERTIA_FLOOR if is_on else 0.0} if node in GATES else {}
         result[node] = {**values, **own} if is_auto else {**own, **values}
     return result

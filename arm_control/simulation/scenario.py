@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from arm_control.control.names import CONTROLLERS
 from arm_control.control.osc.tuning import OF_ONE_ARM, PROPOSED
 from arm_control.core.files import as_mapping, file_names, read_yaml, ros_parameters, yaml_path
 from arm_control.core.parameters import refuse_unknown
@@ -33,9 +34,7 @@ from arm_control.simulation.world import World
 NODES = (
     "simulator",
     "dynamics",
-    "osc",
-    "joint",
-    "ilqr",
+    *CONTROLLERS,
     "obstacle_avoidance",
     "gate",
     "targets",
@@ -44,9 +43,6 @@ NODES = (
     "viewer",
 )
 """The package's executables; each is also the name of its node."""
-
-CONTROLLERS = ("osc", "joint", "ilqr")
-"""The nodes that control an arm; a scenario has one of them."""
 
 REAL = "real"
 """Variant of every scenario: the arm is not its model."""
@@ -270,7 +266,7 @@ class Scenario:
 
     def arm(self) -> dict[str, Any]:
         """Return the controller's parameters about the arm, which all nodes share."""
-        controllers = [self.nodes[node] for node in ("osc", "joint", "ilqr") if node in self.nodes]
+        controllers = [self.nodes[node] for node in CONTROLLERS if node in self.nodes]
         choices = {name: x for values in controllers for name, x in values.items() if name in ArmParameters.types()}
         return deepcopy(choices)  # ROS does not read YAML aliases of a shared list
 

@@ -19,9 +19,12 @@ import pytest
 import yaml
 
 import arm_control
+from arm_control.control.names import CONTROLLERS
 from arm_control.exceptions import ArmControlError, NodeDied, ParameterError
 from arm_control.nodes.compose import NODE_CLASSES
+from arm_control.nodes.support.service_clients import CONTROLLERS as GAINS
 from arm_control.simulation.scenario import NODES, Scenario, scenario_names
+from arm_control.simulation.scenario_control import LOOPS
 
 REPO = Path(__file__).parents[2]
 GENERIC = REPO / "launch" / "scenario.launch.py"
@@ -109,6 +112,11 @@ def test_an_rviz_file_shows_topics_that_the_nodes_have(path: Path):
     assert topics == ["/markers", "/obstacles", "/plan_markers", "/planned_path", "/dynamics/pose"]
     assert shown["RobotModel"]["Description Topic"]["Value"] == "/robot_description"
     assert manager["Global Options"]["Fixed Frame"] == "world"
+
+
+def test_every_controller_has_a_loop_a_node_and_gains():
+    assert tuple(LOOPS) == tuple(GAINS) == CONTROLLERS
+    assert {*CONTROLLERS} <= {*NODE_CLASSES}
 
 
 # -- setup.py and package.xml ---------------------------------------------------------------------

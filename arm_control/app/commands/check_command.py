@@ -25,6 +25,7 @@ from arm_control.app.commands.robot_options import (
     as_options,
     chosen_robot,
 )
+from arm_control.control.names import CONTROLLERS
 from arm_control.core.files import urdf_path
 from arm_control.exceptions import ArmControlError, FrameNotFound, InputError, ModelError, UrdfError
 from arm_control.model.arm import describe
@@ -37,8 +38,6 @@ from arm_control.model.urdf.xml import printable, read_robot
 
 MISSING_LIMIT = re.compile(r"<limit> has no (effort|velocity); ")
 """A problem that options or a parameter file can solve."""
-CONTROLLERS = ("ilqr", "joint", "osc")
-"""Nodes whose parameters about the arm count."""
 WIDTH = 100
 """Columns of a line."""
 NAME_WIDTH = 30

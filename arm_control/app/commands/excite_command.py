@@ -13,6 +13,7 @@ from arm_control.app.commands.robot_options import (
     arm_of,
     chosen_robot,
 )
+from arm_control.control.names import CONTROLLERS
 from arm_control.core.files import require_writable_folder, write_text
 from arm_control.exceptions import ArmControlError
 from arm_control.identification.excitation import Excitation, ExcitationParameters
@@ -26,8 +27,6 @@ EXAMPLES = (
     "excite --robot ur5 --floor 0",
     "excite --robot my_arm.urdf --tip gripper_link -o motion.yaml --seed 1",
 )
-CONTROLLERS = ("ilqr", "joint", "osc")
-"""Nodes whose parameters about the arm count."""
 MARGIN, FLOOR_MARGIN = 0.03, 0.001
 """Distances that links keep from each other, and from the floor [m]."""
 

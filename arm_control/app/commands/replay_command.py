@@ -15,6 +15,7 @@ from arm_control.app.commands.bag_options import (
     print_unread,
     replay_options,
 )
+from arm_control.control.names import CONTROLLERS
 from arm_control.exceptions import ArmControlError
 
 if TYPE_CHECKING:
@@ -55,9 +56,7 @@ def add_command(commands: Any) -> None:
     offline.add_argument("--tolerance", type=not_negative, default=TOLERANCE, help="share of a joint's torque limit")
     offline.add_argument("-o", "--output", default="", metavar="FOLDER", help="write the new commands there, as a bag")
     offline.add_argument("--topic", default="joint_states", help="with --model: topic of the joint states")
-    offline.add_argument(
-        "--controller", default="", choices=("osc", "joint", "ilqr"), help="a controller instead of a scenario's"
-    )
+    offline.add_argument("--controller", default="", choices=CONTROLLERS, help="a controller instead of a scenario's")
     add_arm_options(replay)
     replay.set_defaults(command=_replay, defaults=vars(replay.parse_args(["BAG"])))
 

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from arm_control.control.loop import LoopParameters
+from arm_control.control.names import CONTROLLERS
 from arm_control.core.files import file_parameters
 from arm_control.exceptions import BagError
 from arm_control.messages.bags.bag import Bag
 from arm_control.model import RobotModel
 from arm_control.model.arm_parameters import ArmParameters, arm_values_in
 from arm_control.model.urdf.description import read_description
-from arm_control.simulation.scenario import CONTROLLERS, Scenario, scenario_names
+from arm_control.simulation.scenario import Scenario, scenario_names
 from arm_control.simulation.scenario_control import arm_and_parameters
 
 

@@ -13,6 +13,7 @@ from rclpy.parameter import parameter_value_to_python
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, String
 
+from arm_control.control.names import CONTROLLERS
 from arm_control.control.reachability import ON_THE_WAY, Approach
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
@@ -26,8 +27,6 @@ from arm_control.nodes.tools.command_line_node import PARAMETER_SERVICE, Command
 
 HEARING_TIME = 6.0
 """Longest time until description and state are heard [s]."""
-CONTROLLERS = ("osc", "ilqr", "joint")
-"""Nodes that control an arm, and follow target_pose."""
 FIGURES = ("braking", "nearest_distance")
 
 
