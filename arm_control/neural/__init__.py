@@ -1,0 +1,1 @@
+"""Dynamical systems in spiking neurons: linear systems, synapses, the point attractor, populations of neurons."""

@@ -1,0 +1,80 @@
+"""Linear systems: transfer functions, zero-order hold and units against closed forms and SciPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.signal import cont2discrete
+
+from arm_control.exceptions import InputError
+from arm_control.neural.linear_systems import LinearSystem
+from arm_control.neural.point_attractor import point_attractor, scaled_attractor, velocity_scale
+
+DT = 1e-3
+
+
+def test_transfer_function_of_the_point_attractor():
+    """A second-order lag: alpha beta / (s^2 + alpha s + alpha beta)."""
+    alpha, beta = 12.0, 5.0
+    system = point_attractor(alpha, beta)
+    for s in (2j, 0.5 + 3j, -1.0 + 40j):
+        F = alpha * beta / (s**2 + alpha * s + alpha * beta)
+        np.testing.assert_allclose(system.transfer(s), [[F], [s * F]], rtol=1e-14)
+
+
+@pytest.mark.parametrize("alpha", [0.1, 10.0, 1000.0])
+def test_zero_order_hold_equals_scipys(alpha: float):
+    system = point_attractor(alpha)
+    discrete = system.discretized(DT)
+    A, B, *_ = cont2discrete((system.A, system.B, system.C, system.D), DT)
+    np.testing.assert_allclose(discrete.A, A, rtol=1e-12, atol=1e-16)
+    np.testing.assert_allclose(discrete.B, B, rtol=1e-12, atol=1e-16)
+
+
+def test_a_singular_matrix_is_discretized_too():
+    double_integrator = LinearSystem([[0.0, 1.0], [0.0, 0.0]], [[0.0], [1.0]])
+    discrete = double_integrator.discretized(0.2)
+    np.testing.assert_allclose(discrete.A, [[1.0, 0.2], [0.0, 1.0]], atol=1e-17)
+    np.testing.assert_allclose(discrete.B, [[0.02], [0.2]], atol=1e-17)
+    assert discrete.dt == 0.2
+
+
+def test_discrete_transfer_function_of_a_held_integrator():
+    discrete = LinearSystem([[0.0]], [[3.0]]).discretized(0.5)
+    z = 0.3 + 0.8j
+    np.testing.assert_allclose(discrete.transfer(z), [[1.5 / (z - 1.0)]], rtol=1e-15)
+
+
+def test_units_change_the_state_only():
+    rng = np.random.default_rng(3)
+    system = LinearSystem(*(rng.normal(size=shape) for shape in ((3, 3), (3, 2), (2, 3), (2, 2))))
+    other = system.in_units(rng.normal(size=(3, 3)))
+    assert np.abs(other.A - system.A).max() > 0.1
+    for s in (2j, 0.5 + 3j):
+        np.testing.assert_allclose(other.transfer(s), system.transfer(s), atol=1e-12)
+
+
+@pytest.mark.parametrize("alpha", [10.0, 100.0, 1000.0])
+def test_a_scaled_attractor_has_entries_of_one_size_and_the_same_poles(alpha: float):
+    w = velocity_scale(alpha)
+    scaled = scaled_attractor(alpha)
+    np.testing.assert_allclose(scaled.A, w * np.array([[0.0, 1.0], [-1.0, -2.0]]), rtol=1e-15)
+    np.testing.assert_allclose(scaled.B, [[0.0], [w]], rtol=1e-15)
+    np.testing.assert_allclose(np.linalg.eigvals(scaled.A), [-w, -w], rtol=1e-6)
+
+
+def test_what_is_no_system_is_refused():
+    for A, B, words in (
+        ([[1.0, 2.0]], [[1.0]], "shapes"),
+        ([[1.0]], [[1.0], [2.0]], "shapes"),
+        ([[np.nan]], [[1.0]], "not finite"),
+    ):
+        with pytest.raises(InputError, match=words):
+            LinearSystem(A, B)
+    with pytest.raises(InputError, match="positive"):
+        LinearSystem([[1.0]], [[1.0]], dt=0.0)
+    with pytest.raises(InputError, match="discrete already"):
+        LinearSystem([[1.0]], [[1.0]], dt=0.1).discretized(0.1)
+    for alpha, beta in ((0.0, None), (1.0, -1.0), (np.inf, None)):
+        with pytest.raises(InputError, match="positive numbers"):
+            point_attractor(alpha, beta)
