@@ -168,14 +168,8 @@ def with_posture(task: TaskFunction, posture: npt.ArrayLike, weight: float, tole
     InputError
         When eps is not well below w^2.
     """
-    _refuse_hidden_task(weight, tolerance)
     q_p = np.asarray(posture, dtype=float)
-
-    def stacked(q: Array) -> TaskError:
-        e, J = task(q)
-        return TaskError(np.concatenate([e, weight * (q_p - q)]), np.vstack([J, weight * np.eye(len(q))]))
-
-    return stacked
+    return _with_task_below(task, lambda q: TaskError(q_p - q, np.eye(len(q))), weight, tolerance)
 
 
 def with_low_torque(task: TaskFunction, model: RobotModel, weight: float, tolerance: float = 1e-6) -> TaskFunction:
@@ -196,20 +190,25 @@ def with_low_torque(task: TaskFunction, model: RobotModel, weight: float, tolera
     InputError
         When eps is not well below w^2.
     """
-    _refuse_hidden_task(weight, tolerance)
     rest = np.zeros(model.nv)
 
-    def stacked(q: Array) -> TaskError:
-        e, J = task(q)
-        slopes = model.torque_derivatives(q, rest, rest).tau_q
-        return TaskError(np.concatenate([e, -weight * model.gravity(q)]), np.vstack([J, weight * slopes]))
+    def torque(q: Array) -> TaskError:
+        return TaskError(-model.gravity(q), model.torque_derivatives(q, rest, rest).tau_q)
 
-    return stacked
+    return _with_task_below(task, torque, weight, tolerance)
 
 
-def _refuse_hidden_task(weight: float, tolerance: float) -> None:
+def _with_task_below(task: TaskFunction, lower: TaskFunction, weight: float, tolerance: float) -> TaskFunction:
+    """A task with another one below it: ``e = (e_x, w e_low)``, ``J = (J_x, w J_low)``."""
     if not 0.0 < tolerance < POSTURE_SHARE * weight * weight:
         raise InputError(
             f"tolerance is {tolerance:g} with a posture of weight {weight:g}; allowed: below {POSTURE_SHARE:g} weight^2"
             f" = {POSTURE_SHARE * weight * weight:g}"
         )
+
+    def stacked(q: Array) -> TaskError:
+        e, J = task(q)
+        e_low, J_low = lower(q)
+        return TaskError(np.concatenate([e, weight * e_low]), np.vstack([J, weight * J_low]))
+
+    return stacked
