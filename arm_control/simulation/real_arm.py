@@ -95,22 +95,22 @@ class RealArm:
     @property
     def steps(self) -> int:
         """Steps since the start or the last :meth:`reset`."""
-        return int(self.arm.steps)
+        return self.arm.steps
 
     @property
     def contact_wrench(self) -> Array:
         """Wrench on the end effector; see :class:`~arm_control.simulation.engine.SimulatedArm`."""
-        return np.array(self.arm.contact_wrench)
+        return self.arm.contact_wrench
 
     @property
     def differences(self) -> tuple[str, ...]:
         """Differences of an arm from a file to the model, one line each."""
-        return tuple(self.arm.differences)
+        return self.arm.differences
 
     @property
     def timestep(self) -> float:
         """Duration of one step [s]."""
-        return float(self.arm.timestep)
+        return self.arm.timestep
 
     def step(self, tau: Array) -> None:
         """Command a torque for one time step.
