@@ -125,8 +125,7 @@ def contact_options(properties: PlantProperties, solids: Sequence[Obstacle]) -> 
     solids : sequence of Obstacle
         What is solid.
     """
-    options: dict[str, Any] = {"solids": () if properties.contacts == "none" else solids}
-    return options | ({"has_links": True} if properties.contacts == "arm" else {})
+    return {"solids": () if properties.contacts == "none" else solids, "has_links": properties.contacts == "arm"}
 
 
 def make_changed_arm(
@@ -161,7 +160,7 @@ def make_changed_arm(
         from arm_control.simulation.plant_file import read_plant_file
 
         given = properties.file, model, options["timestep"], properties.file_joints, options["solids"]
-        read = read_plant_file(*given, has_links=options.get("has_links", False))
+        read = read_plant_file(*given, has_links=options["has_links"])
         options |= {"mujoco_model": read.mujoco_model, "differences": read.differences}
     arm = MujocoSimulator(model, q_initial, **options)
     change_bodies(arm, model, properties)
