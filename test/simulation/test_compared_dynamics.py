@@ -94,7 +94,7 @@ def test_an_arm_that_others_cannot_have_leaves_them_out(tmp_path: Path, capsys: 
     end = text.index("</joint>", text.index(f'<joint name="{second}"'))
     path = tmp_path / "mimic.urdf"
     path.write_text(text[:end] + f'<mimic joint="{first}"/>' + text[end:], encoding="utf-8")
-    assert main(["compare", str(path), "--states", "2"]) == 0
+    assert main(["compare", "--robot", str(path), "--states", "2"]) == 0
     output = capsys.readouterr().out
     assert "Pinocchio is left out: " in output
     assert "MuJoCo is left out: MuJoCo cannot simulate the mimic joints" in output

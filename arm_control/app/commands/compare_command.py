@@ -8,7 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from arm_control.app.commands.argument_types import count
-from arm_control.app.commands.robot_options import add_arm_options, add_xacro_options, arm_of, robot_of
+from arm_control.app.commands.robot_options import (
+    add_arm_options,
+    add_robot_option,
+    add_xacro_options,
+    arm_of,
+    chosen_robot,
+)
 from arm_control.exceptions import ArmControlError
 from arm_control.model.arm_parameters import ArmParameters
 from arm_control.model.urdf.xml import printable
@@ -17,7 +23,7 @@ if TYPE_CHECKING:
     from arm_control.model import RobotModel
     from arm_control.simulation.compared_dynamics import ComparedQuantity, Dynamics
 
-EXAMPLES = ("compare ur5", "compare my_arm.urdf --tip flange --json")
+EXAMPLES = ("compare --robot ur5", "compare --robot my_arm.urdf --tip flange --json")
 """For the help."""
 
 
@@ -26,7 +32,7 @@ def add_command(commands: Any) -> None:
     compare = commands.add_parser(
         "compare", help="compare an arm's dynamics with Pinocchio's and MuJoCo's", description=_compare.__doc__
     )
-    compare.add_argument("robot", metavar="ROBOT", help="a URDF or xacro file, or a name below urdf/")
+    add_robot_option(compare)
     add_arm_options(compare)
     add_xacro_options(compare)
     compare.add_argument("--states", type=count, default=100, metavar="N", help="number of random states; default: 100")
@@ -43,7 +49,7 @@ def _compare(options: argparse.Namespace) -> int:
     from arm_control.model.urdf.description import read_description
     from arm_control.simulation.compared_dynamics import compare_dynamics
 
-    description = read_description(robot_of(options, options.robot))
+    description = read_description(chosen_robot(options))
     model = ArmParameters.from_mapping(arm_of(options)).model(description)
     libraries, reasons = _libraries(model)
     rows = compare_dynamics(model, libraries, options.states, options.seed)
