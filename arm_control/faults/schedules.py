@@ -90,11 +90,6 @@ def draw(seed: int) -> Schedule:
     return Schedule(seed, ("osc", "joint")[int(rng.integers(2))], arrangement, tuple(parts), enabled_at)
 
 
-def run_schedule(seed: int) -> Schedule:
-    """Run the schedule of this number, and return it with what did not hold."""
-    return tried(draw(seed))
-
-
 def tried(schedule: Schedule) -> Schedule:
     """Run a schedule.
 
