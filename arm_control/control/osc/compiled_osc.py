@@ -150,7 +150,7 @@ def _agreement(structure: LawStructure, n: int) -> float:
     With more rows than joints the task is singular in every state: eigenvalues that are zero but for rounding count
     with their square roots.
     """
-    return 1e-6 if len(structure.rows) > n else 1e-9
+    return 1e-6 if len(structure.rows) > n else Law.agreement
 
 
 def _samples(tree: Tree, numbers: Array) -> dict[str, Array]:
