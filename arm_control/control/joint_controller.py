@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from arm_control.control.controllers import LawOutput, Measurement
 from arm_control.control.joint_space import JointParameters, JointSpaceController
+from arm_control.control.joints_of_pose import JointsOfPose
 from arm_control.core.parameters import Parameters, group
 from arm_control.exceptions import ArmControlError, InputError
-from arm_control.kinematics.inverse import InverseKinematics
-from arm_control.maths.poses import Array, Pose, rotation_vector
+from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.motion.goals import Goal, GoalQueue, JointGoal, JointJog, Target
 from arm_control.motion.joint_follower import FollowingParameters, JointFollower
@@ -66,6 +65,7 @@ class JointController:
         self.goal: JointGoal | None = None
         self.followed: JointGoal | None = None
         self._jogs: GoalQueue[JointJog] = GoalQueue(capacity=1000)
+        self._joints_of_pose = JointsOfPose(model)
         self._has_run = False
         self.follower = JointFollower(model, parameters.following, np.zeros(model.nq))
         self.configure(parameters)
@@ -92,13 +92,7 @@ class JointController:
 
     def prepare_poses(self) -> None:
         """Compile what a pose needs, which takes longer than a tick."""
-        self._inverse_kinematics.solve(
-            self._model.pose(np.clip(np.zeros(self._model.nq), self._model.q_min, self._model.q_max))
-        )
-
-    @cached_property
-    def _inverse_kinematics(self) -> InverseKinematics:
-        return InverseKinematics(self._model)
+        self._joints_of_pose.prepare()
 
     def restart(self, q: Array) -> None:
         """See :class:`~arm_control.control.controllers.Controller`."""
@@ -150,7 +144,7 @@ class JointController:
             return None
         self._due = due
         try:
-            goal = self.goal = due if isinstance(due, JointGoal) else self._joints_of(due, measurement)
+            goal = self.goal = due if isinstance(due, JointGoal) else self._joint_goal(due, measurement)
             if isinstance(goal.destination, Waypoints):
                 self.follower.follow(goal.destination, stamp_ns, goal.tolerances)
             else:
@@ -160,23 +154,11 @@ class JointController:
         self.followed = goal
         return None
 
-    def _joints_of(self, target: Target, measurement: Measurement) -> JointGoal:
-        """The goal of the joints that a pose stands for.
-
-        Raises
-        ------
-        InputError
-            When no joint positions within the limits are found.
-        """
-        X_WT = self._model.pose(measurement.q, target.frame) @ target.X_FT
-        result = self._inverse_kinematics.solve(X_WT, self.follower.desired(measurement.stamp_ns).q_des)
-        if not result.converged:
-            X_WE = self._model.pose(result.q)
-            raise InputError(
-                f"pose at {X_WT.p.round(3).tolist()} m: no joint positions within the limits; the nearest found are"
-                f" {1e3 * np.linalg.norm(X_WT.p - X_WE.p):.0f} mm and {_degrees_between(X_WE, X_WT):.0f} degrees away"
-            )
-        return JointGoal(target.stamp_ns, result.q, target.is_immediate)
+    def _joint_goal(self, target: Target, measurement: Measurement) -> JointGoal:
+        """The goal of the joints that a pose stands for."""
+        near = self.follower.desired(measurement.stamp_ns).q_des
+        q_goal = self._joints_of_pose.solve(target, measurement.q, near)
+        return JointGoal(target.stamp_ns, q_goal, target.is_immediate)
 
     def _follow_due_jog(self, stamp_ns: int) -> None:
         """Follow the velocity that has become due, if it is newer than the goal."""
@@ -184,8 +166,3 @@ class JointController:
         if jog is not None and (self.goal is None or jog.stamp_ns > self.goal.stamp_ns):
             self.follower.jog(jog, stamp_ns)
             self.followed = None
-
-
-def _degrees_between(X_WA: Pose, X_WB: Pose) -> float:
-    """Angle between two orientations [deg]."""
-    return float(np.degrees(np.linalg.norm(rotation_vector(X_WA.R.T @ X_WB.R))))
