@@ -21,7 +21,7 @@ from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel, Terms
 from arm_control.motion.goals import Goal, JointGoal, JointJog, PoseGoal, TwistJog, WrenchGoal
 from arm_control.motion.jogging import JogLimits
-from arm_control.motion.pose_follower import PoseFollower
+from arm_control.motion.pose_follower import PoseFollower, ReferenceSource
 from arm_control.motion.references import Reference
 from arm_control.planning.receding import PlanFollower, RecedingParameters
 from arm_control.planning.worker import PlannerClient
@@ -144,8 +144,8 @@ class OscController:
         The arm.
     parameters : OscTuning
         The posture is that of the first restart where it gives none.
-    follower : PoseFollower, optional
-        The goals; by default none.
+    follower : ReferenceSource, optional
+        Makes references of the goals; by default a :class:`PoseFollower` without a goal.
 
     Attributes
     ----------
@@ -156,9 +156,9 @@ class OscController:
     scales_with_inertia = True
     has_schedule = False
 
-    def __init__(self, model: RobotModel, parameters: OscTuning, follower: PoseFollower | None = None) -> None:
+    def __init__(self, model: RobotModel, parameters: OscTuning, follower: ReferenceSource | None = None) -> None:
         self._model = model
-        self._follower = PoseFollower(model) if follower is None else follower
+        self._follower: ReferenceSource = PoseFollower(model) if follower is None else follower
         self._posture: tuple[float, ...] = ()
         contact = parameters.contact
         self.force = ForceFollower(model, contact, parameters.law.task_frame) if contact.is_active else None
@@ -197,7 +197,7 @@ class OscController:
     def tick(self, measurement: Measurement, is_braked: bool, tau_dist: Array | None) -> LawOutput:
         """See :class:`Controller`; the law depends on the present state only: a brake ends jogging and pressing."""
         if is_braked:
-            self._follower.stop_jogging(measurement.q)
+            self._follower.brake(measurement.q)
         reference = self._follower.reference(measurement.stamp_ns, measurement.q)
         if self.force is not None:
             return self._tick_with_contact(self.force, measurement, reference, is_braked, tau_dist)

@@ -7,6 +7,8 @@ link: the pose of that frame in the world is read once, when the goal becomes ac
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 
 from arm_control.maths.poses import Array, Pose
@@ -15,6 +17,38 @@ from arm_control.motion.goals import GoalQueue, PoseGoal, PoseMotion, Target, Tw
 from arm_control.motion.jogging import LEAD, JogLimits, PoseJogging, near
 from arm_control.motion.pose_trajectory import PosePoints, PoseTrajectory, transform_reference
 from arm_control.motion.references import Reference
+
+
+class ReferenceSource(Protocol):
+    """From goals of the end effector to its reference, state by state.
+
+    Attributes
+    ----------
+    jog_limits : JogLimits
+        Limits of jogging.
+    """
+
+    jog_limits: JogLimits
+
+    def add(self, goal: PoseGoal) -> None:
+        """Add a goal, which acts from its stamp on."""
+
+    def restart(self, q: Array) -> None:
+        """Hold the pose of the arm at ``q``, shape (nq,) [rad or m]: time has started over."""
+
+    def reference(self, stamp_ns: int, q: Array) -> Reference:
+        """Return the reference in a state.
+
+        Parameters
+        ----------
+        stamp_ns : int
+            Stamp of the state [ns].
+        q : ndarray, shape (nq,)
+            Measured positions [rad or m].
+        """
+
+    def brake(self, q: Array) -> None:
+        """Take note, before the reference of a state with ``q`` [rad or m] is asked for, that the arm is braked."""
 
 
 class PoseFollower:
@@ -93,8 +127,8 @@ class PoseFollower:
         is_moving = self._jogging is not None or isinstance(self.active, PoseMotion)
         return self._active_reference(stamp_ns) if is_moving else self._held
 
-    def stop_jogging(self, q: Array) -> None:
-        """Hold the pose of the arm at ``q``, shape (nq,) [rad or m], if it is jogged: it has been braked."""
+    def brake(self, q: Array) -> None:
+        """Hold the pose of the arm at ``q``, shape (nq,) [rad or m], if it is jogged; targets stay."""
         if self._jogging is not None:
             self._jogging.reference = Reference(self.model.pose(q))
 

@@ -118,7 +118,7 @@ def test_the_newer_one_of_a_target_and_a_twist_counts(ur5: RobotModel):
         reference = follower.reference(ms * MS, HOME)
     assert reference.V_des[0] > 0.0
     assert np.linalg.norm(reference.X_WT.p - X_WE.p) < 0.06, "it begins near the arm, not at a target far away"
-    follower.stop_jogging(HOME)
+    follower.brake(HOME)
     assert not follower.reference(404 * MS, HOME).V_des.any()
     follower.restart(HOME)
     np.testing.assert_array_equal(follower.reference(402 * MS, HOME).X_WT.p, TURNED.p)
