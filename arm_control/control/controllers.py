@@ -19,7 +19,7 @@ from arm_control.control.osc.tuning import OscTuning
 from arm_control.exceptions import ArmControlError, InputError
 from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel, Terms
-from arm_control.motion.goals import Goal, JointGoal, JointJog, PoseGoal, TwistJog, WrenchGoal
+from arm_control.motion.goals import Goal, JointGoal, JointJog, Modulation, PoseGoal, TwistJog, WrenchGoal
 from arm_control.motion.jogging import JogLimits
 from arm_control.motion.pose_follower import PoseFollower, ReferenceSource
 from arm_control.motion.references import Reference
@@ -307,6 +307,6 @@ def _pose_figures(error: Array) -> dict[str, float]:
 
 
 def _pose_goal(goal: Goal) -> PoseGoal:
-    if isinstance(goal, JointGoal | JointJog | WrenchGoal):
-        raise InputError("this controller follows poses, not joints or wrenches")
+    if isinstance(goal, JointGoal | JointJog | WrenchGoal | Modulation):
+        raise InputError("this controller follows poses, not joints, wrenches or primitives")
     return goal

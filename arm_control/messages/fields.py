@@ -17,7 +17,16 @@ from arm_control.exceptions import FrameNotFound, InputError, JointNotFound
 from arm_control.maths.poses import Array, Pose, rotation_from_quaternion
 from arm_control.model import RobotModel
 from arm_control.model.urdf.xml import printable
-from arm_control.motion.goals import Goal, JointGoal, JointJog, PoseMotion, Target, TwistJog, WrenchGoal
+from arm_control.motion.goals import (
+    Goal,
+    JointGoal,
+    JointJog,
+    Modulation,
+    PoseMotion,
+    Target,
+    TwistJog,
+    WrenchGoal,
+)
 from arm_control.motion.joint_trajectory import Waypoints
 from arm_control.motion.pose_trajectory import PosePoints
 from arm_control.motion.references import FARTHEST, check_distance
@@ -27,7 +36,8 @@ HORIZON_NS = 24 * 3600 * NANOSECONDS
 POSE_GOALS = ("target_pose", "pose_trajectory")
 JOINT_GOALS = ("joint_trajectory", "target_joint", "target_velocity")
 WRENCH_GOAL = "target_wrench"
-GOAL_TOPICS = (*POSE_GOALS, "target_twist", *JOINT_GOALS, WRENCH_GOAL)
+MODULATIONS = ("primitive/amplitude", "primitive/period")
+GOAL_TOPICS = (*POSE_GOALS, "target_twist", *JOINT_GOALS, WRENCH_GOAL, *MODULATIONS)
 """Topics with goals."""
 STALE_NS = NANOSECONDS
 """Age from which a velocity is refused, so that its sender learns of a clock that is wrong [ns]."""
@@ -190,6 +200,8 @@ def goal_of(topic: str, message: Any, model: RobotModel, now_ns: int) -> Goal:
     """
     if topic == WRENCH_GOAL:
         return wrench_goal_of(message, model, now_ns)
+    if topic in MODULATIONS:
+        return modulation_of(topic, message, now_ns)
     if topic in JOINT_GOALS:
         return joint_goal_of(topic, message, model, now_ns)
     if topic == "target_twist":
@@ -235,6 +247,31 @@ def wrench_goal_of(message: Any, model: RobotModel, now_ns: int) -> WrenchGoal:
     stamp_ns = effective_stamp(message.header.stamp, now_ns)
     frame = link_of(message.header.frame_id, model)
     return WrenchGoal(stamp_ns, frame, wrench_of(message), _is_immediate(message, now_ns))
+
+
+def modulation_of(topic: str, message: Any, now_ns: int) -> Modulation:
+    """Return the amplitude or the period that a ``Float64`` sets for a movement primitive, from now on.
+
+    Parameters
+    ----------
+    topic : str
+        One of :data:`MODULATIONS`.
+    message : std_msgs/Float64
+        The message.
+    now_ns : int
+        Stamp of the newest state [ns].
+
+    Raises
+    ------
+    InputError
+        When the number is not finite, or a period is not positive.
+    """
+    quantity, value = topic.rpartition("/")[2], float(message.data)
+    is_allowed = abs(value) < FARTHEST and (quantity == "amplitude" or value > 0.0)
+    if not is_allowed:
+        positive = "" if quantity == "amplitude" else "positive "
+        raise InputError(f"{quantity} {value}: a {positive}number below {FARTHEST:g} is needed")
+    return Modulation(now_ns, quantity, value, now_ns > 0)
 
 
 def sensor_reading_of(message: Any, model: RobotModel, now_ns: int) -> SensorReading:

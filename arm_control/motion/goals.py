@@ -168,8 +168,29 @@ class WrenchGoal(NamedTuple):
     is_immediate: bool = False
 
 
+class Modulation(NamedTuple):
+    """Another amplitude or period of a movement primitive.
+
+    Attributes
+    ----------
+    stamp_ns : int
+        It acts from this stamp on [ns].
+    quantity : str
+        ``amplitude`` or ``period``.
+    value : float
+        The amplitude, as a factor, or the period [s].
+    is_immediate : bool
+        Whether later ones are removed when it is added.
+    """
+
+    stamp_ns: int
+    quantity: str
+    value: float
+    is_immediate: bool = False
+
+
 PoseGoal = Target | PoseMotion | TwistJog
-Goal = PoseGoal | JointGoal | JointJog | WrenchGoal
+Goal = PoseGoal | JointGoal | JointJog | WrenchGoal | Modulation
 
 
 class Stamped(Protocol):

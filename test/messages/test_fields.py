@@ -11,6 +11,7 @@ import pytest
 from arm_control.exceptions import InputError
 from arm_control.messages.fields import goal_of
 from arm_control.model import RobotModel
+from arm_control.motion.goals import Modulation
 
 HEADER = SimpleNamespace(frame_id="", stamp=SimpleNamespace(sec=0, nanosec=0))
 IDENTITY = SimpleNamespace(x=0.0, y=0.0, z=0.0, w=1.0)
@@ -46,3 +47,17 @@ def test_a_goal_out_of_the_world_is_refused(ur5: RobotModel, topic: str):
     for x in (1e6, -1e300):
         with pytest.raises(InputError, match=r"(away; allowed: less than 1e\+06 m|less than 1e\+06 is needed)"):
             goal_of(topic, goal_message(topic, x, list(free.joint_names)), free, 0)
+
+
+@pytest.mark.parametrize("quantity", ["amplitude", "period"])
+def test_amplitude_and_period_act_from_the_newest_state_on_and_must_be_numbers(ur5: RobotModel, quantity: str):
+    topic = f"primitive/{quantity}"
+    assert goal_of(topic, SimpleNamespace(data=0.5), ur5, 7) == Modulation(7, quantity, 0.5, True)
+    for x in (np.nan, np.inf, 1e6):
+        with pytest.raises(InputError, match=rf"{quantity} .*number below 1e\+06 is needed"):
+            goal_of(topic, SimpleNamespace(data=x), ur5, 7)
+    if quantity == "period":
+        with pytest.raises(InputError, match="a positive number"):
+            goal_of(topic, SimpleNamespace(data=0.0), ur5, 7)
+    else:
+        assert goal_of(topic, SimpleNamespace(data=-1.0), ur5, 7).value == -1.0

@@ -31,7 +31,7 @@ from arm_control.messages.build import (
 from arm_control.messages.fields import goal_of
 from arm_control.messages.obstacle_tracker import ObstacleTracker
 from arm_control.model.urdf.description import read_description
-from arm_control.motion.goals import Goal, JointJog, PoseMotion, Target, TwistJog, WrenchGoal
+from arm_control.motion.goals import Goal, JointJog, Modulation, PoseMotion, Target, TwistJog, WrenchGoal
 from arm_control.motion.joint_trajectory import Waypoints
 from arm_control.simulation.obstacle_schedule import ObstacleSchedule
 from arm_control.simulation.offline import Simulation
@@ -158,10 +158,16 @@ class SimulatedBag:
         elif isinstance(goal, WrenchGoal):
             topic, type_name = "target_wrench", WRENCH_STAMPED
             message = plain.wrench_stamped(goal.wrench, goal.frame, goal.stamp_ns)
-        else:
-            assert isinstance(goal.destination, Waypoints)
+        elif isinstance(goal, Modulation):
+            topic, type_name = f"primitive/{goal.quantity}", FLOAT64
+            message = plain.float64(goal.value)
+        elif isinstance(goal.destination, Waypoints):
             topic, type_name = "joint_trajectory", JOINT_TRAJECTORY
             message = plain.joint_trajectory(self._names, goal.destination, goal.stamp_ns)
+        else:
+            topic, type_name = "target_joint", JOINT_STATE
+            message = plain.joint_state(self._names, goal.stamp_ns, position=goal.destination)
+        sent_ns = goal.stamp_ns if isinstance(goal, Modulation) else 0  # its message has no stamp
         self._bag.add(f"/{topic}", type_name, LATCHED)
-        self._bag.put(f"/{topic}", 0, message)
-        return goal_of(topic, message, self._model, 0)
+        self._bag.put(f"/{topic}", sent_ns, message)
+        return goal_of(topic, message, self._model, sent_ns)
