@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceOutput
-from arm_control.control.avoidance.obstacles import Obstacle
 from arm_control.control.controllers import (
     Controller,
     IlqrController,
@@ -30,6 +29,7 @@ from arm_control.control.osc.wrench_estimate import WrenchEstimate
 from arm_control.core.parameters import Parameters, group
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import ArmControlError, InputError
+from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.model.arm_parameters import ArmParameters

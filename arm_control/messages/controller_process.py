@@ -11,13 +11,13 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from arm_control.control.avoidance.obstacles import Obstacle
 from arm_control.control.controllers import Measurement
 from arm_control.control.effort_gate import GateState
 from arm_control.control.loop import ControlLoop, TickResult
 from arm_control.control.state_prediction import is_at_rest
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
+from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array
 from arm_control.messages.build import MessageBuilder
 from arm_control.messages.fields import braked_frame

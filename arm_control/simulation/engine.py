@@ -8,9 +8,9 @@ from typing import Any, Protocol
 
 import numpy.typing as npt
 
-from arm_control.control.avoidance.obstacles import Obstacle
 from arm_control.core.parameters import Parameters, group, parameter
 from arm_control.exceptions import ParameterError
+from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.simulation.changed_model import changed_model

@@ -14,8 +14,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.control.avoidance.obstacles import Obstacle
 from arm_control.exceptions import MissingExtra, ModelError, SimulationDiverged
+from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.simulation.identified_inertia import possible_inertias, set_inertias

@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.control.avoidance.obstacles import Obstacle
 from arm_control.exceptions import MissingExtra, ModelError
+from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array, Pose, quaternion_from_rotation
 from arm_control.maths.vectors import skew
 from arm_control.model import RobotModel

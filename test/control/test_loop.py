@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceParameters
-from arm_control.control.avoidance.obstacles import Obstacle
 from arm_control.control.controllers import LawOutput, Measurement, OscController
 from arm_control.control.effort_gate import GateParameters, GateState
 from arm_control.control.loop import ControlLoop, GapWatch, KnownDisturbance
 from arm_control.control.osc.tuning import OscTuning
+from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array, Pose
 from arm_control.maths.shapes import Sphere
 from arm_control.model import RobotModel

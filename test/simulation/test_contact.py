@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from arm_control import urdf_path
-from arm_control.control.avoidance.obstacles import Obstacle
 from arm_control.control.controllers import Measurement
 from arm_control.control.loop import OscLoopParameters, control_loop
 from arm_control.control.osc.task import rotate_to
 from arm_control.control.osc.tuning import resolve_parameters
 from arm_control.control.osc.wrench_estimate import SensorReading
 from arm_control.exceptions import ModelError, ParameterError
+from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array, Pose
 from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
 from arm_control.model import RobotModel

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arm_control.control.avoidance.obstacles import Obstacle
 from arm_control.exceptions import ParameterError
+from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array, Pose
 from arm_control.maths.shapes import Box
 from arm_control.model import RobotModel

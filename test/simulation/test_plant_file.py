@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from arm_control import urdf_path
-from arm_control.control.avoidance.obstacles import Obstacle
 from arm_control.exceptions import ModelError, ParameterError
+from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Pose
 from arm_control.maths.shapes import Box
 from arm_control.model import RobotModel

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from arm_control import RobotModel, urdf_path
-from arm_control.control.avoidance.obstacles import Obstacle
 from arm_control.exceptions import ModelError, ParameterError, SimulationDiverged
+from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array, Pose
 from arm_control.maths.shapes import Sphere
 from arm_control.simulation.engine import EngineParameters

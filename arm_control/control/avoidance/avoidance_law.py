@@ -59,12 +59,12 @@ import numpy as np
 
 from arm_control.compiler.kernels import Kernel
 from arm_control.compiler.law import Law, Loop
-from arm_control.control.avoidance.obstacles import Obstacle
 from arm_control.control.avoidance.pair_table import NEAR, NORMAL, POINT, RHO
 from arm_control.control.avoidance.proximity import Pairs, Proximity, Table
 from arm_control.core.parameters import Parameters, parameter
 from arm_control.exceptions import ParameterError
 from arm_control.maths.linalg import cholesky, eigen_symmetric, lower_triangle
+from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array
 from arm_control.maths.scalars import clamp, maximum, minimum, select
 from arm_control.maths.vectors import MIN_LENGTH, cross

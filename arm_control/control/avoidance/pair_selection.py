@@ -15,7 +15,6 @@ from operator import is_
 import numpy as np
 
 from arm_control.compiler.kernels import LoopKernel
-from arm_control.control.avoidance.obstacles import CENTRE, EXTENT, N_NUMBERS, TWIST, TYPES, Obstacle
 from arm_control.control.avoidance.pair_table import (
     BLOCK,
     NEAR,
@@ -28,6 +27,7 @@ from arm_control.control.avoidance.pair_table import (
     PairTable,
     bind_distances,
 )
+from arm_control.maths.obstacles import CENTRE, EXTENT, N_NUMBERS, TWIST, TYPES, Obstacle
 from arm_control.maths.poses import Array
 
 FEW = 200

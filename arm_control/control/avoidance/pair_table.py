@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control.compiler.kernels import LoopKernel
-from arm_control.control.avoidance.obstacles import CENTRE, EXTENT, N_NUMBERS, PLACE, SIZE, TWIST, TYPES, Obstacle
+from arm_control.maths.obstacles import CENTRE, EXTENT, N_NUMBERS, PLACE, SIZE, TWIST, TYPES, Obstacle
 from arm_control.maths.poses import Array
 
 BLOCK, NEVER = 8, -1e6
@@ -179,7 +179,7 @@ class PairTable:
     carries : ndarray, shape (n_bodies + 1, n_bodies)
         1 where the second body carries the first; the last row is the world.
     types : sequence of str
-        Type of each obstacle; see :data:`~arm_control.control.avoidance.obstacles.TYPES`.
+        Type of each obstacle; see :data:`~arm_control.maths.obstacles.TYPES`.
     with_links : bool
         Whether pairs of links are in the table.
     laws : mapping of str to LoopKernel

@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from arm_control.compiler.law import Law
-from arm_control.control.avoidance.obstacles import TWIST, Obstacle
 from arm_control.control.avoidance.pair_distances import LAWS, distance_loop, samples, selection_loop
 from arm_control.control.avoidance.pair_selection import FEW, PairSelection, moving_capsules
 from arm_control.control.avoidance.pair_table import (
@@ -33,6 +32,7 @@ from arm_control.control.avoidance.pair_table import (
     PairColumns,
     PairTable,
 )
+from arm_control.maths.obstacles import TWIST, Obstacle
 from arm_control.maths.poses import Array
 from arm_control.maths.vectors import cross
 from arm_control.model import RobotModel

@@ -14,7 +14,6 @@ from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, Float64MultiArray
 
-from arm_control.control.avoidance.obstacles import Obstacle
 from arm_control.control.controllers import Measurement
 from arm_control.control.disturbance_observer import ObserverParameters
 from arm_control.control.effort_gate import EffortGate, GateParameters
@@ -22,6 +21,7 @@ from arm_control.control.loop import ControlLoop, TickResult
 from arm_control.control.stall_watch import FAULT, StallWatch
 from arm_control.control.state_bounds import describe_outside
 from arm_control.core.parameters import group, parameter
+from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array
 from arm_control.messages.controller_process import ControllerProcess
 from arm_control.nodes.support.arm_node import IN_USE, ArmNode, ArmNodeParameters
