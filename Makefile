@@ -43,7 +43,7 @@ $(RUNS): setup.py pyproject.toml
 
 $(READY): $(RUNS)
 	@echo "Installing what tests and the site need, too"
-	@PYTHONWARNINGS=ignore $(PIP) -e '.[ros,mujoco,bags,coppeliasim,demo,viewer,xacro,jerk,test,docs]'
+	@PYTHONWARNINGS=ignore $(PIP) -e '.[ros,mujoco,bags,coppeliasim,demo,viewer,xacro,jerk,nengo,test,docs]'
 	@touch $@
 
 clean:

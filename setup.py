@@ -81,6 +81,7 @@ setup(
         "mujoco": ["mujoco>=3.2"],
         "xacro": ["xacro>=2"],
         "jerk": ["ruckig>=0.14"],
+        "nengo": ["nengo>=4.1"],
         "bags": ["rosbags>=0.11"],
         "coppeliasim": ["coppeliasim-zmqremoteapi-client>=2.0.4", "pyzmq>=24"],
         "demo": ["rich>=12", "matplotlib>=3.7", "pillow>=9.1"],

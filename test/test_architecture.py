@@ -42,6 +42,7 @@ FOREIGN = {
     "urdf_parser_py": ("model.urdf.load",),
     "xacro": ("model.urdf.xacro",),
     "ruckig": ("motion.jerk_limited",),
+    "nengo": ("neural.nengo_networks",),
     "yaml": ("core.yaml_limits", "app.processes"),
     "coppeliasim_zmqremoteapi_client": ("simulation.coppeliasim.coppeliasim_client",),
     "zmq": ("simulation.coppeliasim.coppeliasim_client",),

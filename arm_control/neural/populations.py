@@ -1,0 +1,227 @@
+"""Populations of spiking neurons: they represent a vector, and linear decoders read it from their spikes.
+
+Each neuron is tuned to one axis of the vector, in one of its directions. The decoders D are those that reproduce
+points from the neurons' rates, by least squares with a term for noise:
+
+    (1)  x ~ D a(x),    D^T = (A^T A + m sigma^2 I)^-1 A^T X,    sigma = 0.1 max A
+
+A (m, n) has the rates of all neurons at m points, X (m, d) the points. A spike of a neuron counts as 1/dt in one step:
+
+    (2)  decoded = sum_i D_i spike_i / dt
+
+One machine-code loop does a step of all neurons and the sum (2); in a tick of 1 ms it takes a few us for 1,000 neurons.
+
+Source: C. Eliasmith, C. H. Anderson, "Neural engineering", MIT Press 2003, sections 2.2 and 4.1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from arm_control.compiler.compile_law import compile_law
+from arm_control.compiler.kernels import Compiler
+from arm_control.compiler.law import Law, Loop
+from arm_control.exceptions import InputError
+from arm_control.maths.poses import Array
+from arm_control.neural.lif_neurons import LONGEST_STEP, firing_rate, gain_and_bias, lif_step
+
+LANES = 8
+"""Neurons are filled up to a multiple, with silent ones."""
+MAX_RATES, INTERCEPTS = (200.0, 400.0), (-1.0, 0.9)
+"""Ranges of the rates at the end of the range [Hz], and of the values at which neurons begin to fire."""
+NOISE = 0.1
+"""The sigma of (1), over the largest rate."""
+POINTS = 1000
+"""Number m of points, at least."""
+
+
+@dataclass(frozen=True, eq=False)
+class NeuronTuning:
+    """What distinguishes the neurons of a population.
+
+    Attributes
+    ----------
+    encoders : ndarray, shape (n, d)
+        Direction of each neuron, a unit vector.
+    gains, biases : ndarray, shape (n,)
+        Of its current.
+    v_start : ndarray, shape (n,)
+        Membrane at the start, from 0 to 1, so that the neurons do not fire together.
+    """
+
+    encoders: Array
+    gains: Array
+    biases: Array
+    v_start: Array
+
+    def rates(self, points: Array) -> Array:
+        """Rates of all neurons [Hz], shape (m, n), at points, shape (m, d)."""
+        return firing_rate(points @ self.encoders.T * self.gains + self.biases)
+
+
+def even_tuning(n: int, d: int) -> NeuronTuning:
+    """Neurons spread evenly: no draw, and less noise than that of a random population.
+
+    Parameters
+    ----------
+    n : int
+        Number of neurons.
+    d : int
+        Size of the vector.
+
+    Raises
+    ------
+    InputError
+        When there are fewer than four neurons for each axis.
+
+    Examples
+    --------
+    >>> tuning = even_tuning(8, 2)
+    >>> tuning.encoders[:4].tolist()
+    [[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]]
+    """
+    groups = _axis_encoders(n, d)
+    spread = _spread(-(-n // len(groups)), 2)
+    place = np.arange(n) // len(groups)
+    intercepts = _between(INTERCEPTS, (place + 0.5) / len(spread))
+    gains, biases = gain_and_bias(_between(MAX_RATES, spread[place, 0]), intercepts)
+    return NeuronTuning(groups[np.arange(n) % len(groups)], gains, biases, spread[place, 1])
+
+
+def random_tuning(n: int, d: int, seed: int) -> NeuronTuning:
+    """Neurons drawn at random, from the same ranges.
+
+    Parameters
+    ----------
+    n, d : int
+        As of :func:`even_tuning`.
+    seed : int
+        Equal seeds give equal neurons.
+    """
+    groups = _axis_encoders(n, d)
+    rng = np.random.default_rng(seed)
+    encoders = groups[rng.integers(len(groups), size=n)]
+    gains, biases = gain_and_bias(rng.uniform(*MAX_RATES, n), rng.uniform(*INTERCEPTS, n))
+    return NeuronTuning(encoders, gains, biases, rng.uniform(size=n))
+
+
+def decoders(tuning: NeuronTuning, points: Array) -> Array:
+    """Equation (1): decoders D, shape (d, n) [s].
+
+    Parameters
+    ----------
+    tuning : NeuronTuning
+        The neurons.
+    points : ndarray, shape (m, d)
+        Points to reproduce.
+    """
+    A = tuning.rates(points)
+    sigma = NOISE * A.max()
+    G = A.T @ A + len(points) * sigma**2 * np.eye(A.shape[1])
+    return np.linalg.solve(G, A.T @ points).T
+
+
+def points_in_cube(d: int) -> Array:
+    """Points spread evenly over [-1, 1]^d, shape (m, d)."""
+    return 2.0 * _spread(POINTS * d, d) - 1.0
+
+
+class Population:
+    """Neurons that represent a vector, and the values decoded from their spikes.
+
+    Parameters
+    ----------
+    compiler : Compiler or None
+        Compiler of the loop; None: NumPy.
+    tuning : NeuronTuning
+        The neurons.
+    D : ndarray, shape (p, n)
+        Decoders [s].
+    dt : float
+        Duration of a step [s].
+
+    Attributes
+    ----------
+    decoded : ndarray, shape (p,)
+        Equation (2), of the last step.
+    spikes : ndarray, shape (n,)
+        1 for each neuron that fired in the last step, else 0.
+
+    Raises
+    ------
+    InputError
+        When the step is too long for neurons.
+    """
+
+    def __init__(self, compiler: Compiler | None, tuning: NeuronTuning, D: Array, dt: float) -> None:
+        if not 0.0 < dt <= LONGEST_STEP:
+            raise InputError(f"neurons with steps of {dt:g} s; allowed: up to {LONGEST_STEP:g} s")
+        n, d = tuning.encoders.shape
+        n_filled = n + -n % LANES
+        self._v_start = tuning.v_start
+        sizes = {"represented": d, "gain_encoder": d, "bias": 1, "decoder": len(D), "v": 1, "rho": 1}
+        arrays = {name: np.zeros((size, n_filled)) for name, size in sizes.items()}
+        arrays["represented"] = np.zeros(d)
+        arrays["gain_encoder"][:, :n] = (tuning.encoders * tuning.gains[:, None]).T
+        arrays["bias"][0, :n] = tuning.biases
+        arrays["decoder"][:, :n] = D / dt
+        arrays["v"][0, :n] = tuning.v_start
+        law = Law("LIF neurons", partial(lif_step, dt=dt), sizes, structure=[dt])
+        loop = Loop(law, "columns", shared=("represented",), totals={"decoded": "sum"})
+        kernel = compile_law(compiler, loop, _samples(sizes, dt))
+        results = {"v_next": arrays["v"], "rho_next": arrays["rho"]}  # a step replaces the state
+        results |= {"spike": np.zeros((1, n_filled)), "decoded": np.zeros(len(D))}
+        self._represented, self._v, self._rho = arrays["represented"], arrays["v"][0, :n], arrays["rho"][0, :n]
+        self.decoded, self.spikes = results["decoded"], results["spike"][0, :n]
+        self._run = kernel.bind(arrays | results)
+
+    def restart(self) -> None:
+        """Take the membranes of the start."""
+        self._v[:] = self._v_start
+        self._rho[:] = 0.0
+        self.spikes[:] = 0.0
+        self.decoded[:] = 0.0
+
+    def step(self, x: Array) -> Array:
+        """Represent x, shape (d,), for one step; returns the decoded values, which the next step replaces."""
+        self._represented[:] = x
+        self._run()
+        return self.decoded
+
+
+def _samples(sizes: dict[str, int], dt: float) -> dict[str, Array]:
+    """Neurons that rest, charge, fire and are refractory, for the check of a new kernel."""
+    rng = np.random.default_rng(0)
+    n = 4 * LANES
+    samples = {name: rng.uniform(-1.0, 1.0, (size, n)) for name, size in sizes.items()}
+    samples["represented"] = rng.uniform(-1.0, 1.0, sizes["represented"])
+    samples["gain_encoder"] *= 20.0
+    samples["v"] = rng.uniform(0.0, 1.0, (1, n))
+    samples["rho"] = rng.uniform(-2.0 * dt, 2.0 * dt, (1, n))
+    return samples
+
+
+def _axis_encoders(n: int, d: int) -> Array:
+    """Both directions of each axis, shape (2 d, d)."""
+    if d < 1 or n < 4 * d:
+        raise InputError(f"{n} neurons for a vector of {d}; allowed: at least four for each of its entries")
+    axes = np.eye(d)
+    return np.stack([axes, 0.0 - axes], axis=1).reshape(2 * d, d)
+
+
+def _between(ends: tuple[float, float], share: Array) -> Array:
+    return ends[0] + (ends[1] - ends[0]) * share
+
+
+def _spread(n: int, d: int) -> Array:
+    """Points spread evenly over the unit cube, shape (n, d): multiples of the powers of an irrational number.
+
+    Source: M. Roberts, "The unreasonable effectiveness of quasirandom sequences", 2018.
+    """
+    phi = 2.0
+    for _ in range(60):
+        phi = (1.0 + phi) ** (1.0 / (d + 1))
+    return (0.5 + np.arange(1, n + 1)[:, None] * phi ** -np.arange(1.0, d + 1.0)) % 1.0

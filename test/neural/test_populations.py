@@ -1,0 +1,100 @@
+"""Populations: decoders against least squares, compiled neurons against NumPy, what they represent."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from arm_control.compiler.llvm_kernels import LlvmCompiler
+from arm_control.exceptions import InputError
+from arm_control.neural.populations import (
+    NOISE,
+    NeuronTuning,
+    Population,
+    decoders,
+    even_tuning,
+    points_in_cube,
+    random_tuning,
+)
+
+DT = 1e-3
+TUNINGS = {"even": even_tuning(200, 2), "random": random_tuning(200, 2, seed=4)}
+
+
+def test_points_are_spread_evenly_over_the_cube():
+    points = points_in_cube(2)
+    assert points.min() >= -1.0
+    assert points.max() <= 1.0
+    counts, *_ = np.histogram2d(*points.T, bins=5, range=[[-1, 1]] * 2)
+    assert abs(counts - len(points) / 25).max() <= 0.1 * len(points) / 25
+
+
+@pytest.mark.parametrize("tuning", TUNINGS.values(), ids=TUNINGS)
+def test_neurons_are_tuned_to_one_axis_within_the_ranges(tuning: NeuronTuning):
+    assert sorted(set(map(tuple, tuning.encoders))) == [(-1.0, 0.0), (0.0, -1.0), (0.0, 1.0), (1.0, 0.0)]
+    rates = tuning.rates(tuning.encoders)[np.arange(200), np.arange(200)]
+    assert 200.0 <= rates.min() < 210.0
+    assert 390.0 < rates.max() <= 400.0
+    intercepts = (1.0 - tuning.biases) / tuning.gains
+    assert -1.0 <= intercepts.min() < -0.95
+    assert 0.85 < intercepts.max() <= 0.9
+    assert 0.0 <= tuning.v_start.min() < 0.1 < 0.9 < tuning.v_start.max() < 1.0
+
+
+def test_equal_seeds_give_equal_neurons():
+    once, again, other = (random_tuning(40, 2, seed) for seed in (1, 1, 2))
+    assert np.array_equal(once.gains, again.gains)
+    assert not np.array_equal(once.gains, other.gains)
+
+
+def test_decoders_are_those_of_least_squares_with_noise():
+    tuning, points = TUNINGS["random"], points_in_cube(2)
+    D = decoders(tuning, points)
+    A = tuning.rates(points)
+    extended = np.vstack([A, NOISE * A.max() * np.sqrt(len(points)) * np.eye(200)])
+    expected, *_ = np.linalg.lstsq(extended, np.vstack([points, np.zeros((200, 2))]), rcond=None)
+    np.testing.assert_allclose(D.T, expected, atol=1e-12)
+    assert np.sqrt(np.mean((A @ D.T - points) ** 2)) < 0.03
+
+
+@pytest.mark.parametrize("tuning", TUNINGS.values(), ids=TUNINGS)
+def test_compiled_neurons_fire_as_those_in_numpy(tuning: NeuronTuning, compiler: LlvmCompiler):
+    """Also a number of neurons that fills no vector register."""
+    tuning = NeuronTuning(*(part[:-3] for part in vars(tuning).values()))
+    D = decoders(tuning, points_in_cube(2))
+    compiled, plain = Population(compiler, tuning, D, DT), Population(None, tuning, D, DT)
+    n_spikes = 0
+    for k in range(60):
+        x = np.array([np.sin(k / 20.0), 0.3])
+        np.testing.assert_allclose(compiled.step(x), plain.step(x), atol=1e-11)
+        assert np.array_equal(compiled.spikes, plain.spikes)
+        n_spikes += int(compiled.spikes.sum())
+    assert n_spikes > 1000
+
+
+def test_a_restart_begins_anew(compiler: LlvmCompiler):
+    tuning = TUNINGS["even"]
+    population = Population(compiler, tuning, decoders(tuning, points_in_cube(2)), DT)
+    first = [population.step(np.array([0.5, -0.5])).copy() for _ in range(20)]
+    population.restart()
+    assert not population.decoded.any()
+    assert np.array_equal(first, [population.step(np.array([0.5, -0.5])).copy() for _ in range(20)])
+
+
+@pytest.mark.parametrize("x", [(0.0, 0.0), (0.8, -0.3), (-0.6, 0.9)])
+def test_a_population_represents_a_vector(x: tuple[float, float], compiler: LlvmCompiler):
+    tuning = TUNINGS["even"]
+    population = Population(compiler, tuning, decoders(tuning, points_in_cube(2)), DT)
+    decoded = [population.step(np.array(x)).copy() for _ in range(400)][100:]
+    np.testing.assert_allclose(np.mean(decoded, axis=0), x, atol=0.03)
+
+
+def test_too_few_neurons_and_too_long_steps_are_refused(compiler: LlvmCompiler):
+    with pytest.raises(InputError, match="at least four"):
+        even_tuning(7, 2)
+    with pytest.raises(InputError, match="at least four"):
+        random_tuning(3, 1, seed=0)
+    tuning = TUNINGS["even"]
+    for dt in (0.0, 0.0021, float("nan")):
+        with pytest.raises(InputError, match=r"allowed: up to 0\.002 s"):
+            Population(compiler, tuning, np.zeros((2, 200)), dt)
