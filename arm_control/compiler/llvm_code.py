@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Protocol
 
+from arm_control.compiler.llvm_exponential import exponential_function
 from arm_control.compiler.llvm_sines import sine_function
 from arm_control.compiler.llvm_writer import Writer
 from arm_control.compiler.program import Operation, Program
@@ -22,6 +23,8 @@ from arm_control.compiler.program import Operation, Program
 LANES = 8
 WORK = "arm_control_work"
 _SINES = ("sin", "cos")
+_PACKED = (*_SINES, "exp")
+"""Functions of which one state computes up to LANES at once."""
 _ARITHMETIC = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 
 
@@ -49,7 +52,7 @@ def scalar_code(program: Program, name: str) -> str:
         code.line(f"store double {result}, ptr {code.address('%w', str(n_inputs + place))}, align 8")
     flag = code.op(f"zext i1 {code.op(f'fcmp une double {_finite(code, inputs)}, 0.0')} to i64")
     code.line(f"ret ptr {code.op(f'call ptr @PyBool_FromLong(i64 {flag})')}")
-    head = [f"@{WORK} = global ptr null", "declare ptr @PyBool_FromLong(i64)", *declarations(1), *sine_function(LANES)]
+    head = [f"@{WORK} = global ptr null", "declare ptr @PyBool_FromLong(i64)", *declarations(1), *functions(program, 1)]
     return "\n".join([*head, f"define ptr @{name}(ptr %self, ptr %nothing) {{", *code.lines, "}"])
 
 
@@ -96,14 +99,14 @@ def batch_code(program: Program, name: str, width: int, shared: Collection[str] 
     reduce = f"@llvm.vector.reduce.fadd.v{width}f64"
     end = ["done:", f"  %r = call double {reduce}(double 0.0, {code.type} {total})", "  ret double %r", "}"]
     declare = f"declare double {reduce}(double, {code.type})"
-    return "\n".join([declare, *declarations(width), *sine_function(width), *start, *code.lines, *end])
+    return "\n".join([declare, *declarations(width), *functions(program, width), *start, *code.lines, *end])
 
 
 def body(code: Writer, program: Program, inputs: Entries) -> list[str]:
     """Write the program's lines; returns the names of its results.
 
-    Lines are sorted by how many sines lie one behind the other in them, so that the sines of all angles of one depth
-    are computed at once.
+    Lines are sorted by how many sines and exponentials lie one behind the other in them, so that those of one depth are
+    computed at once.
 
     Parameters
     ----------
@@ -114,21 +117,35 @@ def body(code: Writer, program: Program, inputs: Entries) -> list[str]:
         Entries of all inputs.
     """
     values = [""] * len(program.lines)
-    depths = _sine_depths(program)
+    depths = _depths(program)
     for depth in range(max(depths, default=0) + 1):
         here = [number for number, d in enumerate(depths) if d == depth]
-        sine_lines = [number for number in here if program.lines[number].name in _SINES]
-        _sines(code, program, sine_lines, values)
+        _sines(code, program, [number for number in here if program.lines[number].name in _SINES], values)
+        _exponentials(code, program, [number for number in here if program.lines[number].name == "exp"], values)
         for number in here:
             if not values[number]:
                 values[number] = _line(code, program.lines[number], values, inputs)
     return [values[result] for result in program.results]
 
 
-def _sine_depths(program: Program) -> list[int]:
+def functions(program: Program, width: int) -> list[str]:
+    """Functions that the lines of :func:`body` call.
+
+    Parameters
+    ----------
+    program : Program
+    width : int
+        Lanes of a vector; one state computes :data:`LANES` at once.
+    """
+    lanes = LANES if width == 1 else width
+    has_exponential = any(line.name == "exp" for line in program.lines)
+    return [*sine_function(lanes), *(exponential_function(lanes) if has_exponential else ())]
+
+
+def _depths(program: Program) -> list[int]:
     depths: list[int] = []
     for line in program.lines:
-        depths.append(max((depths[k] for k in line.operands), default=0) + (line.name in _SINES))
+        depths.append(max((depths[k] for k in line.operands), default=0) + (line.name in _PACKED))
     return depths
 
 
@@ -171,14 +188,36 @@ def _sines(code: Writer, program: Program, sine_lines: list[int], values: list[s
 
 def _packed_sines(code: Writer, angles: list[int], values: list[str]) -> dict[int, tuple[str, str]]:
     """Sines and cosines of up to LANES scalars, a lane each."""
+    both = _call_sines(code, LANES, _pack(code, [values[angle] for angle in angles]))
+    lanes = [_unpack(code, vector, len(angles)) for vector in both]
+    return {angle: (s, c) for angle, s, c in zip(angles, *lanes, strict=True)}
+
+
+def _exponentials(code: Writer, program: Program, lines: list[int], values: list[str]) -> None:
+    """Exponentials of these lines."""
+    if code.width > 1:
+        for number in lines:
+            x = values[int(program.lines[number].a)]
+            values[number] = code.op(f"call {code.type} @exponential({code.type} {x})")
+        return
+    T = f"<{LANES} x double>"
+    for first in range(0, len(lines), LANES):
+        here = lines[first : first + LANES]
+        packed = _pack(code, [values[int(program.lines[number].a)] for number in here])
+        result = code.op(f"call {T} @exponential({T} {packed})")
+        for number, value in zip(here, _unpack(code, result, len(here)), strict=True):
+            values[number] = value
+
+
+def _pack(code: Writer, scalars: list[str]) -> str:
     vector = "zeroinitializer"
-    for lane, angle in enumerate(angles):
-        vector = code.op(f"insertelement <{LANES} x double> {vector}, double {values[angle]}, i64 {lane}")
-    both = _call_sines(code, LANES, vector)
-    lanes = [
-        [code.op(f"extractelement <{LANES} x double> {v}, i64 {lane}") for v in both] for lane in range(len(angles))
-    ]
-    return {angle: (s, c) for angle, (s, c) in zip(angles, lanes, strict=True)}
+    for lane, scalar in enumerate(scalars):
+        vector = code.op(f"insertelement <{LANES} x double> {vector}, double {scalar}, i64 {lane}")
+    return vector
+
+
+def _unpack(code: Writer, vector: str, n: int) -> list[str]:
+    return [code.op(f"extractelement <{LANES} x double> {vector}, i64 {lane}") for lane in range(n)]
 
 
 def _call_sines(code: Writer, width: int, vector: str) -> tuple[str, str]:

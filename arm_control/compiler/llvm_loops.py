@@ -16,8 +16,7 @@ from typing import Protocol
 import numpy as np
 
 from arm_control.compiler.law import Loop
-from arm_control.compiler.llvm_code import LANES, Entries, body, declarations, store_rows
-from arm_control.compiler.llvm_sines import sine_function
+from arm_control.compiler.llvm_code import Entries, body, declarations, functions, store_rows
 from arm_control.compiler.llvm_writer import Writer
 from arm_control.compiler.program import LEAVES, Operation, Program
 
@@ -66,7 +65,7 @@ def loop_code(program: Program, name: str, width: int, loop: Loop) -> str:
         [
             *_reductions(width),
             *declarations(width),
-            *sine_function(LANES if width == 1 else width),
+            *functions(program, width),
             *(f"define double @{name}(ptr %table) {{", "entry:", *head.lines, "  br label %loop"),
             *("loop:", "  %first = phi i64 [0, %entry], [%next, %latch]", *totals.starts()),
             *(*code.lines, "  br label %latch"),

@@ -19,8 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from arm_control.compiler.llvm_code import body, declarations
-from arm_control.compiler.llvm_sines import sine_function
+from arm_control.compiler.llvm_code import body, declarations, functions
 from arm_control.compiler.llvm_writer import Writer
 from arm_control.compiler.program import Program
 from arm_control.compiler.repeat import Repeat
@@ -183,7 +182,7 @@ def repeat_code(program: Program, name: str, width: int, repeat: Repeat) -> str:
         results="\n".join(stored.lines),
         case="\n".join(case.lines),
     )
-    return "\n".join(["declare i64 @llvm.cttz.i64(i64, i1)", *declarations(width), *sine_function(width), text])
+    return "\n".join(["declare i64 @llvm.cttz.i64(i64, i1)", *declarations(width), *functions(program, width), text])
 
 
 def _places(code: Writer, program: Program, repeat: Repeat) -> dict[str, _Place]:

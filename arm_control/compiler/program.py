@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from arm_control.maths.poses import Array
-from arm_control.maths.scalars import maximum, nearest, select
+from arm_control.maths.scalars import exp, maximum, nearest, select
 
 LEAVES = ("constant", "input")
 
@@ -20,7 +20,7 @@ class Operation(NamedTuple):
     """One line: its ``name`` and the numbers of the lines it works on.
 
     ``constant`` holds its value, ``input`` its place among all entries of the inputs; add, sub, mul, div, max
-    and atan2 (of y and x) have two operands; neg, sin, cos, sqrt and round (to a whole number) have one;
+    and atan2 (of y and x) have two operands; neg, sin, cos, exp, sqrt and round (to a whole number) have one;
     select has three: b where a > 0, else c.
     """
 
@@ -73,7 +73,7 @@ def run(program: Program, inputs: Mapping[str, Any], functions: Mapping[str, Any
     inputs : mapping of str to array_like
         Entries of every input.
     functions : mapping, optional
-        ``sin``, ``cos``, ``sqrt``, ``max``, ``select``, ``atan2`` and ``round`` for these scalars; those for
+        ``sin``, ``cos``, ``exp``, ``sqrt``, ``max``, ``select``, ``atan2`` and ``round`` for these scalars; those for
         numbers by default.
 
     Returns
@@ -104,6 +104,7 @@ def run(program: Program, inputs: Mapping[str, Any], functions: Mapping[str, Any
 FUNCTIONS: dict[str, Any] = {
     "sin": math.sin,
     "cos": math.cos,
+    "exp": exp,
     "sqrt": math.sqrt,
     "max": maximum,
     "select": select,

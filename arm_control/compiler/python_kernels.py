@@ -55,7 +55,7 @@ def _expression(line: Operation) -> str:  # noqa: PLR0911 - a table
             return f"x[{a}]"
         case "neg":
             return f"-t{a}"
-        case "sin" | "cos" | "sqrt" | "round":
+        case "sin" | "cos" | "exp" | "sqrt" | "round":
             return f"{name}(t{a})"
         case "max" | "atan2":
             return f"{name}(t{a}, t{b})"

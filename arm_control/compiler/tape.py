@@ -20,7 +20,7 @@ import numpy as np
 
 from arm_control.compiler.program import LEAVES, Operation, Program
 from arm_control.maths.poses import Array
-from arm_control.maths.scalars import cos, sin, sqrt
+from arm_control.maths.scalars import cos, exp, sin, sqrt
 
 
 class Node:
@@ -89,6 +89,11 @@ def _(x: Node) -> Any:
 @cos.register
 def _(x: Node) -> Any:
     return x.tape.write("cos", x.index)
+
+
+@exp.register
+def _(x: Node) -> Any:
+    return x.tape.write("exp", x.index)
 
 
 @sqrt.register

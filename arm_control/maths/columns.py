@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from arm_control.maths.poses import Array
-from arm_control.maths.scalars import cos, sin, sqrt
+from arm_control.maths.scalars import cos, exp, sin, sqrt
 
 
 class Column:
@@ -80,6 +80,11 @@ def _(x: Column) -> Any:
 @cos.register
 def _(x: Column) -> Any:
     return Column(np.cos(x.values))
+
+
+@exp.register
+def _(x: Column) -> Any:
+    return Column(np.exp(x.values))
 
 
 @sqrt.register

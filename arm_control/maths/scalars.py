@@ -2,11 +2,11 @@
 
 Text written with ``+ - * /`` and these functions runs on floats as it stands, on many cases at once
 (:mod:`arm_control.maths.columns`), and on the nodes of a tape that compiles it
-(:mod:`arm_control.compiler.tape`). A scalar type of its own registers sine, cosine and square root, and has the
-methods ``maximum``, ``select``, ``atan2`` and ``nearest``.
+(:mod:`arm_control.compiler.tape`). A scalar type of its own registers sine, cosine, exponential and square root, and
+has the methods ``maximum``, ``select``, ``atan2`` and ``nearest``.
 
-:func:`maximum`, :func:`minimum`, :func:`select` and :func:`clamp` also take arrays of scalars, whose shapes
-broadcast. ``numpy.abs``, ``numpy.sqrt``, sums and products work on arrays of any scalar by themselves.
+:func:`exp`, :func:`maximum`, :func:`minimum`, :func:`select` and :func:`clamp` also take arrays of scalars, whose
+shapes broadcast. ``numpy.abs``, ``numpy.sqrt``, sums and products work on arrays of any scalar by themselves.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ import numpy as np
 Scalar: TypeAlias = Any
 """A float, a SymPy expression, a column of floats or a node of a tape."""
 
+LARGEST_EXPONENT = 709.782712893384
+"""The exponential of a larger number is infinite in double precision."""
 _NUMBER = (int, float)
 _OBJECT = np.dtype(object)
 
@@ -40,6 +42,17 @@ def cos(x: Scalar) -> Scalar:
 def sqrt(x: Scalar) -> Scalar:
     """Square root of a scalar."""
     return math.sqrt(x)
+
+
+@singledispatch
+def exp(x: Scalar) -> Scalar:
+    """Exponential of a scalar, or of an array entry by entry; infinite where it overflows."""
+    return math.exp(x) if not x > LARGEST_EXPONENT else math.inf
+
+
+@exp.register
+def _(x: np.ndarray) -> Any:
+    return np.exp(x) if _is_numeric(x) else _EXP(x)
 
 
 def atan2(y: Scalar, x: Scalar) -> Scalar:
@@ -130,6 +143,7 @@ def largest(x: Scalar) -> Scalar:
     return x.max(-1) if _is_numeric(x) else reduce(maximum, [x[..., k] for k in range(x.shape[-1])])
 
 
+_EXP = np.frompyfunc(exp, 1, 1)
 _MAXIMUM = np.frompyfunc(maximum, 2, 1)
 _MINIMUM = np.frompyfunc(minimum, 2, 1)
 _SELECT = np.frompyfunc(select, 3, 1)

@@ -1,0 +1,97 @@
+"""Exponentials in machine code against NumPy's, over the whole range."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from arm_control.compiler.law import Law
+from arm_control.compiler.llvm_code import WORK, batch_code, scalar_code
+from arm_control.compiler.llvm_compiler import Library, compile_code
+from arm_control.compiler.program import Program, run
+from arm_control.compiler.python_kernels import python_kernel
+from arm_control.compiler.tape import Tape
+from arm_control.maths.columns import columns, rows
+from arm_control.maths.scalars import cos, exp
+
+Function = Callable[[np.ndarray], np.ndarray]
+EDGES = [709.782712893384, np.nextafter(709.782712893384, 710.0), 710.0, 1e300, np.inf]
+TINY = [-708.39, -708.4, -745.13, -745.1332191019411, -745.1332191019412, -745.2, -746.5, -1e300, -np.inf]
+
+
+def program() -> Program:
+    tape = Tape()
+    (x,) = tape.inputs("x", 1)
+    return tape.program({"y": exp(x)})
+
+
+@pytest.fixture(scope="module", params=[2, 4, 8])
+def exponentials(request: pytest.FixtureRequest) -> Function:
+    """Exponentials of many numbers in vectors of a width."""
+    code = compile_code(batch_code(program(), "exponentials", request.param))
+    function = Library(code).function("exponentials", ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
+
+    def compute(x: np.ndarray) -> np.ndarray:
+        padded, out = np.append(x, np.zeros(-len(x) % 8)), np.full(len(x) + -len(x) % 8, np.nan)
+        function(len(padded), padded.ctypes.data, out.ctypes.data)
+        return out[: len(x)]
+
+    return compute
+
+
+def units(found: np.ndarray, x: np.ndarray) -> float:
+    """Largest error in units of the last place, by NumPy's long double."""
+    exact = np.exp(x.astype(np.longdouble))
+    return float(np.max(np.abs(found - exact) / np.spacing(exact.astype(float))))
+
+
+def test_it_is_right_to_one_unit_over_the_whole_range(exponentials: Function):
+    rng = np.random.default_rng(5)
+    x = np.concatenate([rng.uniform(-708.0, 709.7, 100_000), rng.uniform(-1.0, 1.0, 100_000)])
+    assert units(exponentials(x), x) < 1.0
+    small = np.concatenate([sign * np.logspace(-320, 0, 1000) for sign in (-1.0, 1.0)])
+    assert units(exponentials(small), small) < 1.0
+
+
+def test_it_overflows_and_underflows_where_numpy_does(exponentials: Function):
+    with np.errstate(all="ignore"):
+        for x in (np.array(EDGES), np.array(TINY), np.linspace(-746.0, -700.0, 1001)):
+            np.testing.assert_allclose(exponentials(x), np.exp(x), rtol=4e-16, atol=5e-324)
+    assert exponentials(np.array([0.0, -0.0])).tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("lane", [0, 3, 7])
+def test_one_lane_that_is_not_a_number_leaves_the_others(exponentials: Function, lane: int):
+    x = np.linspace(-2.0, 2.0, 8)
+    x[lane] = np.nan
+    np.testing.assert_allclose(exponentials(x), np.exp(x), rtol=4e-16)
+    assert np.isnan(exponentials(x)[lane])
+
+
+def test_more_numbers_than_lanes_and_exponentials_of_sines():
+    tape = Tape()
+    x = tape.inputs("x", 11)
+    result = tape.program({"y": [*(exp(a) for a in x), exp(cos(x[0])), cos(exp(x[1])), exp(-exp(x[2]))]})
+    numbers = np.random.default_rng(1).uniform(-3.0, 3.0, 11)
+    work = np.concatenate([numbers, np.zeros(14)])
+    assert Library(compile_code(scalar_code(result, "f"))).builtin("f", WORK, work.ctypes.data)() is False
+    e = np.exp(numbers)
+    expected = [*e, np.exp(np.cos(numbers[0])), np.cos(e[1]), np.exp(-e[2])]
+    np.testing.assert_allclose(work[11:], expected, rtol=2e-15)
+    np.testing.assert_allclose(run(result, {"x": numbers.tolist()})["y"], expected, rtol=2e-15)
+
+
+def test_floats_columns_arrays_and_generated_python_agree():
+    x = np.array([-800.0, -3.0, 0.0, 2.0, 709.0, 720.0, np.nan])
+    with np.errstate(all="ignore"):
+        expected = np.exp(x)
+        np.testing.assert_allclose([exp(float(value)) for value in x], expected, rtol=4e-16)
+        np.testing.assert_array_equal(rows(exp(columns(x[None])), len(x))[0], expected)
+        np.testing.assert_array_equal(exp(x), expected)
+    kernel = python_kernel(Law("of a test", lambda inputs: {"y": exp(inputs["x"])}, {"x": 6}))
+    kernel.inputs["x"][:] = x[:6]
+    assert not kernel.call()
+    np.testing.assert_allclose(kernel.outputs["y"], expected[:6], rtol=4e-16)
