@@ -1,0 +1,1 @@
+"""Dynamic movement primitives: motions learned from a demonstration, reshaped while they run."""

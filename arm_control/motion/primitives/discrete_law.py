@@ -1,0 +1,221 @@
+"""The discrete primitive: one motion from a start to a goal, one step of it over any scalar.
+
+Every equation says which variant it is, since "the" DMP does not exist. T is the duration, y any coordinate.
+
+Phase (the canonical system). Time that is scaled to the motion, from 0 to 1, and that waits while the arm lags behind:
+
+    (1)  ds/dt = 1 / (T (1 + k_e e^2)) for s < 1, else 0
+
+e is the tracking error. Ijspeert 2013 has ``x = exp(-a s)`` instead; x and s are one phase on two scales, s ends.
+Phase stopping is his equation (2.10), with the square of the error.
+
+Goal. It may be moved while the motion runs; a filter of second order follows it, so that no acceleration is infinite:
+
+    (2)  T^2 g'' = omega^2 (g_user - g) - 2 omega T g'
+
+(Ijspeert 2013 has a filter of first order.)
+
+Reference. The quintic from the start, at its velocity, to the goal, at the goal's velocity, without acceleration at
+both ends, and after the end the goal:
+
+    (3)  r = y_0 + m(s) (g - y_0) + T (k(s) v_0 + l(s) v_g)
+         m = 10 s^3 - 15 s^4 + 6 s^5,    k = s - 6 s^3 + 8 s^4 - 3 s^5,    l = -4 s^3 + 7 s^4 - 3 s^5
+
+Transformation system. The attractor of Muelling 2013, about the moving reference instead of the goal:
+
+    (4)  T^2 (y'' - r'') = alpha (beta (r - y) + T (r' - y')) + A f(s) + C
+
+In Ijspeert 2013 (and before) the spring goes to the goal, and f is multiplied by ``g - y_0``: where the two are near,
+a new goal makes the motion huge, where their difference changes sign, it is mirrored. Hoffmann 2009 gave that up for a
+spring to ``g - (g - y_0) x`` and a force without a factor; (4) is the same idea with a reference that ends at rest at a
+known time. Without a force y is the quintic. For every force, y is linear in weights, start, goal and both velocities.
+
+Force. Gaussians at equal distances, normalised, faded in and out:
+
+    (5)  f = (1 - (2 s - 1)^8) sum_i psi_i w_i / sum_i psi_i,      psi_i = exp(-h (s - c_i)^2)
+         c_i = i / (n - 1),    h = (n - 1)^2 / (2 0.8^2):    a standard deviation of 0.8 distances
+
+Ijspeert's factor x fades out only, never to zero; here the acceleration at both ends is zero, and after s = 1 nothing
+is left of the force. Coupling with obstacles, C: :mod:`~arm_control.motion.primitives.obstacle_coupling`. A is the
+amplitude of the shape, 1 as learned.
+
+Sources: A. J. Ijspeert et al., "Dynamical movement primitives: learning attractor models for motor behaviors", 2013;
+H. Hoffmann, P. Pastor, D.-H. Park, S. Schaal, "Biologically-inspired dynamical systems for movement generation:
+automatic real-time goal adaptation and obstacle avoidance", 2009; K. Muelling, J. Kober, O. Kroemer, J. Peters,
+"Learning to select and generalize striking movements in robot table tennis", 2013.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from arm_control.maths.poses import Array
+from arm_control.maths.scalars import Scalar, minimum, select
+from arm_control.motion.primitives.attractor import ALPHA, BETA, OMEGA, attract, fade, normalised
+
+WIDTH = 0.8
+"""Standard deviation of a Gaussian, in distances of two centres."""
+END = 1.0 - 1e-9
+"""A phase beyond it is at the end: it is a sum of many steps."""
+
+
+class DiscreteState(NamedTuple):
+    """What one step hands to the next.
+
+    Attributes
+    ----------
+    s : scalar
+        Phase, from 0 to 1.
+    y, v : array, shape (n,)
+        Position and velocity.
+    g, g_v : array, shape (n,)
+        Filtered goal and its velocity.
+    """
+
+    s: Scalar
+    y: Array
+    v: Array
+    g: Array
+    g_v: Array
+
+
+class DiscreteTask(NamedTuple):
+    """What a run does not change, or only from outside.
+
+    Attributes
+    ----------
+    y_0, v_0 : array, shape (n,)
+        Start and the velocity there.
+    v_g : array, shape (n,)
+        Velocity at the goal.
+    goal : array, shape (n,)
+        The goal as it is wished now.
+    weights : array, shape (n, n_basis)
+        Weights of the force.
+    T, A : scalar
+        Duration [s] and amplitude.
+    """
+
+    y_0: Array
+    v_0: Array
+    v_g: Array
+    goal: Array
+    weights: Array
+    T: Scalar
+    A: Scalar
+
+
+def discrete_basis(s: Scalar, n_basis: int) -> Array:
+    """Return all functions at a phase, normalised and faded, as (5) has them.
+
+    Parameters
+    ----------
+    s : scalar, or array of floats, shape (..., 1)
+        Phase.
+    n_basis : int
+        Number of functions, at least 2.
+
+    Returns
+    -------
+    array, shape (..., n_basis)
+    """
+    u = s - np.linspace(0.0, 1.0, n_basis)
+    h = (n_basis - 1) ** 2 / (2.0 * WIDTH**2)
+    return normalised(-h * (u * u)) * discrete_gate(s)  # (5)
+
+
+def discrete_gate(s: Scalar) -> Scalar:
+    """Return the factor of the force in (5) at a phase, or at an array of phases."""
+    z = (2.0 * s - 1.0) * (2.0 * s - 1.0)
+    return 1.0 - z * z * z * z
+
+
+class _Reference(NamedTuple):
+    """Equation (3): the reference, its rate by time, and its second derivative without the acceleration of the goal."""
+
+    r: Array
+    v: Array
+    a: Array
+    m: Scalar
+
+
+def discrete_step(x: DiscreteState, task: DiscreteTask, dt: Scalar, slowing: Scalar, C: Array) -> DiscreteState:
+    """Return the state after a time, equations (1) to (5).
+
+    Parameters
+    ----------
+    x : DiscreteState
+    task : DiscreteTask
+    dt : scalar
+        Time [s], above zero.
+    slowing : scalar
+        ``1 + k_e e^2`` of (1); 1 without phase stopping.
+    C : array, shape (n,)
+        Coupling.
+    """
+    T, n_basis = task.T, task.weights.shape[1]
+    rate = phase_rate(x.s, T, slowing)
+    s_m, s_1 = (minimum(x.s + part * dt * rate, 1.0) for part in (0.5, 1.0))  # (1)
+    h = dt / T
+    g, g_u = fade(x.g - task.goal, T * x.g_v, h)
+    g, g_v = g + task.goal, g_u / T  # (2)
+    r_0 = _reference(x.s, rate, x.g, x.g_v, task)
+    r_1 = _reference(s_1, rate, g, g_v, task)
+    forces = [task.A * (task.weights @ discrete_basis(s, n_basis)) + C for s in (x.s, s_m, s_1)]
+    e, e_u = attract(x.y - r_0.r, T * (x.v - r_0.v), forces, h)  # (4)
+    return DiscreteState(s_1, r_1.r + e, r_1.v + e_u / T, g, g_v)
+
+
+def discrete_acceleration(x: DiscreteState, task: DiscreteTask, slowing: Scalar, C: Array) -> Array:
+    """Return ``y''`` of (4) in a state, shape (n,).
+
+    Parameters
+    ----------
+    x : DiscreteState
+    task : DiscreteTask
+    slowing : scalar
+        ``1 + k_e e^2`` of (1).
+    C : array, shape (n,)
+        Coupling.
+    """
+    T = task.T
+    g_a = (OMEGA**2 * (task.goal - x.g) - 2.0 * OMEGA * T * x.g_v) / (T * T)  # (2)
+    r = _reference(x.s, phase_rate(x.s, T, slowing), x.g, x.g_v, task)
+    f = task.weights @ discrete_basis(x.s, task.weights.shape[1])
+    pull = ALPHA * (BETA * (r.r - x.y) + T * (r.v - x.v))
+    return r.a + r.m * g_a + (pull + task.A * f + C) / (T * T)  # (4)
+
+
+def phase_rate(s: Scalar, T: Scalar, slowing: Scalar) -> Scalar:
+    """Return ``ds/dt`` of (1).
+
+    Parameters
+    ----------
+    s, T, slowing : scalar
+        Phase, duration [s], ``1 + k_e e^2``.
+    """
+    return select(END - s, 1.0 / (T * slowing), 0.0)
+
+
+def quintics(s: Scalar) -> tuple[tuple[Scalar, Scalar, Scalar], ...]:
+    """Return m, k and l of (3), each with its first and second derivative by the phase s."""
+    s2, s3 = s * s, s * s * s
+    m = (10.0 - 15.0 * s + 6.0 * s2) * s3, 30.0 * s2 * (1.0 - s) * (1.0 - s), 60.0 * s * (1.0 - s) * (1.0 - 2.0 * s)
+    k = (
+        s - (6.0 - 8.0 * s + 3.0 * s2) * s3,
+        1.0 - s2 * (18.0 - 32.0 * s + 15.0 * s2),
+        -s * (36.0 - 96.0 * s + 60.0 * s2),
+    )
+    l = -(4.0 - 7.0 * s + 3.0 * s2) * s3, -s2 * (12.0 - 28.0 * s + 15.0 * s2), -s * (24.0 - 84.0 * s + 60.0 * s2)
+    return m, k, l
+
+
+def _reference(s: Scalar, rate: Scalar, g: Array, g_v: Array, task: DiscreteTask) -> _Reference:
+    (m, m_s, m_ss), (k, k_s, k_ss), (l, l_s, l_ss) = quintics(s)
+    way, v_0, v_g = g - task.y_0, task.T * task.v_0, task.T * task.v_g
+    r = task.y_0 + m * way + k * v_0 + l * v_g  # (3)
+    v = (m_s * way + k_s * v_0 + l_s * v_g) * rate + m * g_v
+    a = (m_ss * way + k_ss * v_0 + l_ss * v_g) * (rate * rate) + 2.0 * m_s * rate * g_v
+    return _Reference(r, v, a, m)

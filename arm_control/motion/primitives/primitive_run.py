@@ -1,0 +1,257 @@
+"""A primitive that runs: one step a tick, changed from outside while it runs.
+
+    >>> from arm_control.motion.primitives.demonstration import Demonstration
+    >>> t = np.linspace(0.0, 1.0, 101)
+    >>> primitive = Primitive.learn(Demonstration(t, np.column_stack([np.sin(np.pi * t / 2) ** 2, t**2 * (3 - 2 * t)])))
+    >>> run = PrimitiveRun(primitive, start=[0.1, 0.2])
+    >>> for k in range(2500):
+    ...     if k == 500:
+    ...         run.set_goal([1.5, 2.0])
+    ...     reference = run.step(1e-3)
+    >>> reference.q_des.round(6), run.is_done
+    (array([1.5, 2. ]), True)
+
+The laws are :mod:`~arm_control.motion.primitives.discrete_law` and :mod:`~arm_control.motion.primitives.rhythmic_law`.
+Position and velocity are their states: whatever is changed between two steps, neither jumps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isfinite, pi
+
+import numpy as np
+import numpy.typing as npt
+
+from arm_control.compiler.compile_law import compile_law
+from arm_control.compiler.plain_compiler import plain_compiler
+from arm_control.exceptions import InputError
+from arm_control.maths.poses import Array, Pose
+from arm_control.motion.primitives.discrete_law import END
+from arm_control.motion.primitives.live_law import LiveLaw
+from arm_control.motion.primitives.obstacle_coupling import ObstacleCoupling
+from arm_control.motion.primitives.primitive import Place, Primitive
+from arm_control.motion.primitives.rollout import Rollout
+from arm_control.motion.references import JointReference, Reference
+
+LONGEST_STEP = 1.0
+"""A longer step is taken as one of this length [s]: a caller that was away must not make the motion leap."""
+
+
+class PrimitiveRun:
+    """A primitive on its way.
+
+    Parameters
+    ----------
+    primitive : Primitive
+    start, goal : Pose or array_like, shape (n,), optional
+        Start, and goal or centre; as learned by default.
+    duration : float, optional
+        Duration, or period [s]; as learned by default.
+    amplitude : float
+        Factor of the shape.
+    start_velocity, final_velocity : array_like, shape (n,), optional
+        Velocity at the start, by default at rest or that of the cycle; and at the goal, as learned by default.
+    phase : float
+        Phase of a cycle at the start [rad].
+    phase_stopping : float
+        k_e: the phase runs at ``1 / (1 + k_e e^2)`` of its speed while the tracking error is e.
+    n_obstacles : int
+        Largest number of obstacles.
+    coupling : ObstacleCoupling
+        How strongly they turn the motion.
+
+    Attributes
+    ----------
+    is_compiled : bool
+        Whether the step is machine code.
+
+    Raises
+    ------
+    InputError
+        When a shape is wrong, a number is not finite, or there are obstacles in one dimension.
+    """
+
+    def __init__(
+        self,
+        primitive: Primitive,
+        *,
+        start: Place | None = None,
+        goal: Place | None = None,
+        duration: float | None = None,
+        amplitude: float = 1.0,
+        start_velocity: npt.ArrayLike | None = None,
+        final_velocity: npt.ArrayLike | None = None,
+        phase: float = 0.0,
+        phase_stopping: float = 0.0,
+        n_obstacles: int = 0,
+        coupling: ObstacleCoupling = ObstacleCoupling(),  # noqa: B008 - frozen
+    ) -> None:
+        n, is_pose = primitive.size, primitive.quat_xyzw is not None
+        if n_obstacles and n < 2:
+            raise InputError("obstacles in one dimension cannot be passed: two coordinates at least are needed")
+        if not 0.0 <= phase_stopping < np.inf:
+            raise InputError(f"phase_stopping = {phase_stopping}: a number that is not negative is needed")
+        self.primitive, self._k_e = primitive, float(phase_stopping)
+        sizes = LiveLaw(primitive.kind, n, primitive.n_basis, n_obstacles, is_pose)
+        kernel = compile_law(plain_compiler(), sizes.law(), sizes.samples())
+        self.is_compiled = kernel.is_compiled
+        self._call, self._sizes = kernel.call, sizes
+        self._inputs, self._state = kernel.inputs, kernel.inputs["state"]
+        self._state_after, self._numbers, self._task = (
+            kernel.outputs["state"],
+            kernel.inputs["numbers"],
+            kernel.inputs["task"],
+        )
+        self._inputs["weights"][:] = primitive.weights.ravel()
+        if n_obstacles:
+            self._inputs["coupling"][:] = coupling.numbers()
+        self._copies = [view.copy for name, view in kernel.outputs.items() if name != "state"]
+        first = self._start(start, goal, duration, amplitude, start_velocity, final_velocity, phase)
+        self._write(kernel.outputs, first)
+
+    def _start(
+        self,
+        start: Place | None,
+        goal: Place | None,
+        duration: float | None,
+        amplitude: float,
+        start_velocity: npt.ArrayLike | None,
+        final_velocity: npt.ArrayLike | None,
+        phase: float,
+    ) -> Rollout:
+        """Put the state at the start into the kernel, and return it."""
+        one, n = self.primitive, self.primitive.size
+        first = one.rollout(
+            [0.0],
+            start=start,
+            goal=goal,
+            duration=duration,
+            amplitude=amplitude,
+            start_velocity=start_velocity,
+            final_velocity=final_velocity,
+            phase=phase,
+        )
+        y_g, self._quat = one.places(start, goal)[1:]
+        self._R_ref = first.R_ref
+        T = one.duration if duration is None else float(duration)
+        q, v = first.q[0], first.v[0]
+        if one.kind == "discrete":
+            v_g = one.final_velocity if final_velocity is None else np.asarray(final_velocity, dtype=float)
+            self._state[:] = np.concatenate([[0.0], q, v, y_g, np.zeros(n)])
+            self._task[:] = np.concatenate([q, v, v_g, y_g, [T, amplitude]])
+            self._goal = self._task[3 * n : 4 * n]
+        else:
+            self._state[:] = np.concatenate([[phase % (2.0 * pi)], q, v, y_g, [amplitude, T]])
+            self._task[:] = np.concatenate([y_g, [amplitude, T]])
+            self._goal = self._task[:n]
+        return first
+
+    @staticmethod
+    def _write(outputs: Mapping[str, Array], first: Rollout) -> None:
+        """Put the reference at the start into the kernel."""
+        if first.R_ref is None:
+            outputs["q"][:], outputs["v"][:], outputs["a"][:] = first.q[0], first.v[0], first.a[0]
+            return
+        at = first.reference(0)
+        outputs["R"][:], outputs["p"][:] = at.X_WT.R @ first.R_ref.T, at.X_WT.p
+        outputs["V"][:], outputs["A"][:] = at.V_des, at.A_des
+
+    @property
+    def phase(self) -> float:
+        """Phase: from 0 to 1, or the angle of a cycle [rad]."""
+        return float(self._state[0])
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the end of a discrete motion is reached; a cycle has none."""
+        return self.primitive.kind == "discrete" and bool(self._state[0] >= END)
+
+    def set_goal(self, goal: Place) -> None:
+        """Move the goal, or the centre.
+
+        Parameters
+        ----------
+        goal : Pose or array_like, shape (n,)
+
+        Raises
+        ------
+        InputError
+            When its shape is wrong or a number is not finite.
+        """
+        self._goal[:] = self.primitive.coordinates(goal, self._quat, self._goal)
+
+    def set_amplitude(self, amplitude: float) -> None:
+        """Change the factor of the shape."""
+        if not isfinite(amplitude):
+            raise InputError(f"amplitude = {amplitude}: a finite number is needed")
+        self._task[-1 if self.primitive.kind == "discrete" else -2] = amplitude
+
+    def set_duration(self, duration: float) -> None:
+        """Change the duration, or the period [s]."""
+        if not 0.0 < duration < np.inf:
+            raise InputError(f"duration = {duration}: a positive time [s] is needed")
+        self._task[-2 if self.primitive.kind == "discrete" else -1] = duration
+
+    def set_obstacles(self, centres: Sequence[npt.ArrayLike] | Array, radii: Sequence[float] | Array) -> None:
+        """Put obstacles in the place of those before.
+
+        Parameters
+        ----------
+        centres : sequence of array_like, shape (3,) or (n,)
+            Centres, in coordinates of the position.
+        radii : sequence of float
+            Radii; 0 for a point.
+
+        Raises
+        ------
+        InputError
+            When there are more than the run has room for, a shape is wrong, or a number is not finite.
+        """
+        k, n = self._sizes.n_obstacles, self._sizes.n_space
+        if len(centres) != len(radii) or len(centres) > k:
+            raise InputError(f"{len(centres)} centres, {len(radii)} radii; allowed: the same number, at most {k}")
+        if not k:
+            return
+        rows = np.zeros((k, n + 2))
+        for row, centre, radius in zip(rows, centres, radii, strict=False):
+            place = np.asarray(centre, dtype=float)
+            if place.shape != (n,) or not np.isfinite(place).all() or not 0.0 <= radius < np.inf:
+                raise InputError(f"obstacle {place.tolist()} of radius {radius}: {n} finite numbers are needed")
+            row[:n], row[n], row[n + 1] = place, radius, 1.0
+        self._inputs["obstacles"][:] = rows.ravel()
+
+    def step(self, dt: float, error: float = 0.0) -> JointReference | Reference:
+        """Return the reference after a time, in the primitive's frame.
+
+        Parameters
+        ----------
+        dt : float
+            Time since the last step [s]; zero or less: the motion waits.
+        error : float
+            Tracking error, for phase stopping [rad or m].
+
+        Returns
+        -------
+        JointReference or Reference
+            A Reference for a primitive with an orientation.
+
+        Raises
+        ------
+        InputError
+            When a number is not finite.
+        """
+        if not dt <= 0.0:
+            self._numbers[...] = min(dt, LONGEST_STEP), 1.0 + self._k_e * error * error
+            if self._call():
+                raise InputError(f"dt = {dt}, error = {error}: finite numbers are needed")
+            self._state[...] = self._state_after
+        return self._read()
+
+    def _read(self) -> JointReference | Reference:
+        """The reference in the state at hand."""
+        if self._R_ref is None:
+            q, v, a = self._copies
+            return JointReference(q(), v(), a())
+        R, p, V, A = self._copies
+        return Reference(Pose(R() @ self._R_ref, p()), V(), A())

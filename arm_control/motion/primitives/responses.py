@@ -1,0 +1,196 @@
+"""Responses: what one unit of a weight, of the start or of the goal makes of a whole motion.
+
+A primitive without coupling is linear: at any time t
+
+    (1)  y = m_0 y_0 + m_1 g + k T v_0 + l T v_g + sum_i w_i Phi_i(s)                    discrete
+    (2)  y = g + sum_i w_i Phi_i(phi) + (d_0 e_0 + d_1 tau e'_0)                        rhythmic
+         e_0 = y_0 - g - sum_i w_i Phi_i(phi_0),      d_0 = (1 + omega u) exp(-omega u),      d_1 = u exp(-omega u)
+
+Phi_i is the attractor's answer to the i-th basis function alone: from rest for (1), on the cycle for (2), where all
+answers are one function, shifted, whose Fourier coefficients are those of the basis function divided by
+``omega^2 + 2 i k omega - k^2``. So rollouts are one product of matrices, and learning is a linear problem in the
+positions themselves: no acceleration of the recording is needed.
+
+Answers are kept at points of the phase, and follow the cubic through value and slope between two of them: to 1e-9.
+"""
+
+from __future__ import annotations
+
+import itertools
+from functools import lru_cache
+
+import numpy as np
+
+from arm_control.maths.poses import Array
+from arm_control.motion.primitives.attractor import ALPHA, BETA, OMEGA, attract, fade
+from arm_control.motion.primitives.discrete_law import discrete_basis, quintics
+from arm_control.motion.primitives.rhythmic_law import TURN, rhythmic_basis
+
+POINTS = 32
+"""Points of the phase for each function; of a cycle twice as many."""
+
+
+@lru_cache(maxsize=16)
+def _discrete_table(n_basis: int) -> tuple[Array, Array, Array]:
+    """Answers and two derivatives at equally spaced phases from 0 to 1, shapes (M + 1, n_basis)."""
+    n = POINTS * n_basis
+    F = discrete_basis(np.linspace(0.0, 1.0, 2 * n + 1)[:, None], n_basis)
+    one = np.eye(5)  # answers to e, e_u and the three forces of a step
+    step = np.array(attract(one[0], one[1], list(one[2:]), 1.0 / n))
+    pushes = np.tensordot(np.stack([F[:-1:2], F[1::2], F[2::2]], axis=2), step[:, 2:], (2, 1)).transpose(0, 2, 1)
+    states = np.zeros((n + 1, 2, n_basis))
+    for k, push in enumerate(pushes):
+        states[k + 1] = step[:, :2] @ states[k] + push
+    y, v = states[:, 0].copy(), states[:, 1].copy()
+    return y, v, F[::2] - ALPHA * (BETA * y + v)
+
+
+def discrete_responses(s: Array, n_basis: int, derivatives: int = 2) -> list[Array]:
+    """Return Phi of (1) and its derivatives by the scaled time t / T, a list of arrays of shape (N, n_basis).
+
+    Parameters
+    ----------
+    s : ndarray, shape (N,)
+        Scaled times, not negative; beyond 1 the answers fade.
+    n_basis : int
+        Number of basis functions.
+    derivatives : int
+        How many derivatives follow: 0, 1 or 2.
+    """
+    table = _discrete_table(n_basis)
+    late = np.maximum(s - 1.0, 0.0)[:, None]
+    inside = np.minimum(s, 1.0)
+    n_needed = 2 if late.any() or derivatives else 1
+    values = _between(table, inside * POINTS * n_basis, 1.0 / (POINTS * n_basis), n_needed)
+    if late.any():
+        values = [*fade(values[0], values[1], late)]
+    if derivatives == 2:
+        F = discrete_basis(inside[:, None], n_basis) * (late == 0.0)
+        values.append(F - ALPHA * (BETA * values[0] + values[1]))
+    return values[: derivatives + 1]
+
+
+@lru_cache(maxsize=16)
+def _cycle_table(n_basis: int) -> tuple[Array, Array, Array]:
+    """Answer on the cycle to the first function, and two derivatives, at equally spaced phases, shapes (M + 1,)."""
+    n = 2 * POINTS * n_basis
+    part = rhythmic_basis(TURN / n * np.arange(2 * POINTS)[:, None], n_basis)  # of one distance: the rest is shifted
+    first = part[:, -np.arange(n_basis) % n_basis].T.ravel()
+    k = np.arange(n // 2 + 1)
+    answer = np.fft.rfft(first) / (OMEGA**2 + 2j * OMEGA * k - k * k)
+    y, v, a = (np.append(x, x[0]) for x in (np.fft.irfft((1j * k) ** order * answer, n) for order in range(3)))
+    return y, v, a
+
+
+def cycle_responses(phi: Array, n_basis: int, derivatives: int = 2) -> list[Array]:
+    """Return Phi of (2) and its derivatives by the scaled time t / tau, a list of arrays of shape (N, n_basis).
+
+    Parameters
+    ----------
+    phi : ndarray, shape (N,)
+        Phases [rad].
+    n_basis : int
+        Number of basis functions.
+    derivatives : int
+        How many derivatives follow: 0, 1 or 2.
+    """
+    n = 2 * POINTS * n_basis
+    turns = (phi[:, None] / TURN - np.arange(n_basis) / n_basis) % 1.0
+    values = _between(_cycle_table(n_basis), turns * n, TURN / n, min(derivatives, 1) + 1)
+    if derivatives == 2:
+        values.append(rhythmic_basis(phi[:, None], n_basis) - ALPHA * (BETA * values[0] + values[1]))
+    return values
+
+
+def _between(table: tuple[Array, Array, Array], places: Array, h: float, n_needed: int) -> list[Array]:
+    """Values between the points of a table, each cubic by the next one; places are counted in points, h apart."""
+    k = np.minimum(places.astype(int), len(table[0]) - 2)
+    u = places - k
+    u = u[:, None] if table[0].ndim == 2 else u
+    share, z_0, z_1 = u * u * (3.0 - 2.0 * u), h * u * (1.0 - u) * (1.0 - u), -h * u * u * (1.0 - u)
+    ends = [(x[k], x[k + 1]) for x in table[: n_needed + 1]]
+    return [x_0 + share * (x_1 - x_0) + z_0 * v_0 + z_1 * v_1 for (x_0, x_1), (v_0, v_1) in itertools.pairwise(ends)]
+
+
+def discrete_matrix(t: Array, T: float, n_basis: int, derivatives: int = 2) -> list[Array]:
+    """Return the matrices of (1): y, its velocity and its acceleration are one times ``[y_0, g, v_0, v_g, w_1, ...]``.
+
+    Parameters
+    ----------
+    t : ndarray, shape (N,)
+        Times from the start of the motion [s].
+    T : float
+        Duration [s].
+    n_basis, derivatives : int
+        Number of basis functions, and of derivatives.
+
+    Returns
+    -------
+    list of ndarray, shape (N, 4 + n_basis)
+    """
+    s = np.maximum(t / T, 0.0)
+    is_moving = s <= 1.0
+    ms, ks, ls = quintics(np.minimum(s, 1.0))
+    answers = discrete_responses(s, n_basis, derivatives)
+    late = np.maximum(s - 1.0, 0.0)
+    ends = [*fade(np.zeros_like(s), np.ones_like(s), late)]  # of the velocity at the goal
+    ends.append(-ALPHA * (BETA * ends[0] + ends[1]))
+    matrices = []
+    for order in range(derivatives + 1):
+        m, k, l = (np.where(is_moving, x[order], float(order == 0) * x[0]) for x in (ms, ks, ls))
+        l = np.where(is_moving, l, ends[order])
+        start = float(order == 0) - m
+        matrices.append(np.column_stack([start, m, T * k, T * l, answers[order]]) / T**order)
+    return matrices
+
+
+def rhythmic_matrix(
+    t: Array, P: float, n_basis: int, phi_0: float = 0.0, is_on_cycle: bool = False, derivatives: int = 2
+) -> list[Array]:
+    """Return the matrices of (2): y and its derivatives are one times ``[y_0, v_0, g, w_1, ...]``.
+
+    Parameters
+    ----------
+    t : ndarray, shape (N,)
+        Times from the start of the motion [s].
+    P : float
+        Period [s].
+    n_basis : int
+        Number of basis functions.
+    phi_0 : float
+        Phase at the start [rad].
+    is_on_cycle : bool
+        Whether the motion starts on the cycle, wherever y_0 and v_0 are.
+    derivatives : int
+        How many derivatives follow: 0, 1 or 2.
+
+    Returns
+    -------
+    list of ndarray, shape (N, 3 + n_basis)
+    """
+    tau = P / TURN
+    u = np.maximum(t, 0.0) / tau
+    answers = cycle_responses(phi_0 + u, n_basis, derivatives)
+    if is_on_cycle:
+        zero, one = np.zeros_like(u), np.ones_like(u)
+        return [
+            np.column_stack([zero, zero, one if order == 0 else zero, answer]) / tau**order
+            for order, answer in enumerate(answers)
+        ]
+    y_0, v_0 = (x[0] for x in cycle_responses(np.array([phi_0]), n_basis, 1))
+    one = np.ones_like(u)
+    d_0, d_1 = ([*fade(e, e_u, u)] for e, e_u in ((one, 0.0 * one), (0.0 * one, one)))
+    for d in (d_0, d_1):
+        d.append(-ALPHA * (BETA * d[0] + d[1]))
+    return [
+        np.column_stack(
+            [
+                d_0[order],
+                tau * d_1[order],
+                float(order == 0) - d_0[order],
+                answer - np.outer(d_0[order], y_0) - np.outer(d_1[order], v_0),
+            ]
+        )
+        / tau**order
+        for order, answer in enumerate(answers)
+    ]
