@@ -18,7 +18,7 @@ from arm_control.exceptions import ArmControlError, ParameterError
 from arm_control.maths.poses import Array, Pose, rotation_from_vector, rotation_vector
 from arm_control.model import RobotModel
 from arm_control.motion.joint_trajectory import Waypoints
-from arm_control.motion.target_files import Motion, TargetList, load_trajectory, target_entry
+from arm_control.motion.target_files import Motion, TargetList, load_demonstration, load_trajectory, target_entry
 from arm_control.simulation.scenario import NODES, Scenario, check_parameter_file, merged, scenario_names, world_of
 from arm_control.simulation.world import World
 
@@ -27,6 +27,7 @@ SCENARIOS = sorted((CONFIG / "scenarios").glob("*.yaml"))
 TARGETS = sorted((CONFIG / "targets").glob("*.yaml"))
 MOTIONS = sorted((CONFIG / "motions").glob("*.yaml"))
 TRAJECTORIES = sorted((CONFIG / "trajectories").glob("*.yaml"))
+DEMONSTRATIONS = sorted((CONFIG / "demonstrations").glob("*.yaml"))
 PARAMETER_FILES = sorted(CONFIG.glob("*.yaml"))
 PARAMETERS = {"osc": (OscParameters, GateParameters), "gate": (GateParameters,)}
 
@@ -44,8 +45,8 @@ def write(path: Path, content: Any) -> Path:
 
 
 def test_no_file_is_forgotten():
-    assert len(SCENARIOS) * len(TARGETS) * len(MOTIONS) * len(TRAJECTORIES) * len(PARAMETER_FILES) > 0
-    known = {*SCENARIOS, *TARGETS, *MOTIONS, *TRAJECTORIES, *PARAMETER_FILES}
+    assert all((SCENARIOS, TARGETS, MOTIONS, TRAJECTORIES, DEMONSTRATIONS, PARAMETER_FILES))
+    known = {*SCENARIOS, *TARGETS, *MOTIONS, *TRAJECTORIES, *DEMONSTRATIONS, *PARAMETER_FILES}
     assert {path for path in CONFIG.rglob("*") if path.suffix in (".yaml", ".yml")} == known
     assert scenario_names() == tuple(map(name, SCENARIOS))
 
@@ -92,6 +93,14 @@ def test_every_trajectory_is_one_its_robot_may_follow(path: Path):
     model = RobotModel.from_urdf(urdf_path(read_yaml(path)["robot"]))
     checked = Waypoints.checked(model, joints, points.times, points.qs, points.vs, points.as_)
     np.testing.assert_array_equal(checked.times, load_trajectory(str(path))[1].times)
+
+
+@pytest.mark.parametrize("path", DEMONSTRATIONS, ids=name)
+def test_every_demonstration_is_one_its_robot_may_follow(path: Path):
+    demonstration = load_demonstration(path.stem)
+    model = RobotModel.from_urdf(urdf_path(read_yaml(path)["robot"]))
+    Waypoints.checked(model, demonstration.names, demonstration.times + 1.0, demonstration.positions)
+    assert {*read_yaml(path)} >= {"description", "source"}
 
 
 @pytest.mark.parametrize("path", PARAMETER_FILES, ids=name)
