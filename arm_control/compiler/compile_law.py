@@ -22,7 +22,16 @@ from typing import overload
 
 import numpy as np
 
-from arm_control.compiler.kernels import Batch, Compiler, Kernel, LoopKernel, RepeatKernel, split
+from arm_control.compiler.kernels import (
+    Batch,
+    BoundRepeat,
+    Compiler,
+    Kernel,
+    LoopKernel,
+    RepeatKernel,
+    checked_count,
+    split,
+)
 from arm_control.compiler.law import Law, Loop
 from arm_control.compiler.repeat import Repeat
 from arm_control.exceptions import ModelError
@@ -129,10 +138,17 @@ class _FloatRepeat:
         inputs = {name: samples[name] if name in repeat.shared else samples[name][:, 0] for name in repeat.law.inputs}
         self.outputs: Mapping[str, int] = {name: values.size for name, values in repeat.law.run(inputs).items()}
 
-    def bind(self, arrays: Mapping[str, Array], limit: int, is_first_enough: bool = False) -> Callable[[], float]:
+    def bind(self, arrays: Mapping[str, Array], limit: int, is_first_enough: bool = False) -> BoundRepeat:
         """See :class:`~arm_control.compiler.kernels.RepeatKernel`."""
-        self._repeat.number_of_cases(arrays, self.outputs)
-        return lambda: self._repeat.run(arrays, limit, is_first_enough)
+        n_bound = self._repeat.number_of_cases(arrays, self.outputs)
+
+        def call(n: int | None = None) -> float:
+            n = n_bound if n is None else checked_count(n, n_bound)
+            own = self._repeat.sizes(self.outputs).keys() - set(self._repeat.shared)
+            first = {name: array[:, :n] if name in own else array for name, array in arrays.items()}
+            return self._repeat.run(first, limit, is_first_enough)
+
+        return call
 
 
 def check_kernel(law: Law, samples: Samples, kernel: Kernel) -> None:

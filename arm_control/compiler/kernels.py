@@ -95,6 +95,26 @@ class LoopKernel(Protocol):
         """
 
 
+class BoundRepeat(Protocol):
+    """A repeated law, bound to its arrays."""
+
+    def __call__(self, n: int | None = None) -> float:
+        """Work on the first n cases, on all by default; return the first one that is done, n where none is."""
+
+
+def checked_count(n: int, n_bound: int) -> int:
+    """Return a number of cases, or raise a ValueError where so many are not bound.
+
+    Parameters
+    ----------
+    n, n_bound : int
+        The number, and that of the cases in the arrays.
+    """
+    if not 1 <= n <= n_bound:
+        raise ValueError(f"{n} cases; allowed: 1 to {n_bound}")
+    return n
+
+
 class RepeatKernel(Protocol):
     """Repeats a law on each of many cases."""
 
@@ -103,7 +123,7 @@ class RepeatKernel(Protocol):
     is_compiled: bool
     """Whether it is machine code."""
 
-    def bind(self, arrays: Mapping[str, Array], limit: int, is_first_enough: bool = False) -> Callable[[], float]:
+    def bind(self, arrays: Mapping[str, Array], limit: int, is_first_enough: bool = False) -> BoundRepeat:
         """Return a function that works on the cases in some arrays.
 
         Parameters
@@ -120,7 +140,7 @@ class RepeatKernel(Protocol):
         Returns
         -------
         callable
-            Without arguments; returns the first case that is done, the number of cases where none is.
+            Takes the number of cases, if not all; returns the first case that is done, that number where none is.
 
         Raises
         ------

@@ -8,28 +8,26 @@ The cases of a loop lie side by side in memory, in one of two layouts. An input 
 
     columns     an array (k, N), one case per column
     rows        an array (N, k), one case per row
-    shared      an array (k,), the same numbers for all cases
+    shared      an array (k,), the same numbers for all cases; a table: an array (m, k), with m rows
     carried     an array (k,): an input that is an output as well, which the next case takes as its input
     total       an array (k,): an output that is summed up, or its smallest taken, over all cases
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from hashlib import sha256
-from typing import Any, Literal, TypeAlias
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from arm_control.compiler.program import Program
+from arm_control.compiler.folded_law import FoldedLaw
+from arm_control.compiler.program import FoldedProgram, Function, Program, is_from_this_package
 from arm_control.compiler.tape import Tape
 from arm_control.maths.columns import columns, rows
 from arm_control.maths.poses import Array
-
-Function: TypeAlias = Callable[[Mapping[str, Array]], Mapping[str, Any]]
-"""From inputs by name, arrays (size,) of scalars, to outputs by name, arrays of scalars."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +59,9 @@ class Law:
     has_masses: bool = True
     agreement: float = 1e-9
 
+    tables: ClassVar[tuple[str, ...]] = ()
+    """A law without folds has none; see :class:`~arm_control.compiler.folded_law.FoldedLaw`."""
+
     @cached_property
     def key(self) -> str:
         """The law's part of the cache key: equal for equal programs of the same robot and the same sources.
@@ -74,10 +75,7 @@ class Law:
 
     def _text_from_elsewhere(self) -> str:
         """The program, where the function is not from this package."""
-        function: object = self.function
-        while isinstance(function, partial):
-            function = function.func
-        if str(getattr(function, "__module__", "")).partition(".")[0] == __name__.partition(".")[0]:
+        if is_from_this_package(self.function):
             return ""
         try:
             program = self.flat_program()
@@ -112,8 +110,8 @@ class Loop:
 
     Attributes
     ----------
-    law : Law
-        The law of one case.
+    law : Law or FoldedLaw
+        The law of one case; with folds, in columns only.
     layout : "columns" or "rows"
         How the cases lie in memory; see the module's text.
     shared : tuple of str
@@ -133,7 +131,7 @@ class Loop:
         The last row comes first.
     """
 
-    law: Law
+    law: Law | FoldedLaw
     layout: Literal["columns", "rows"]
     shared: tuple[str, ...] = ()
     carried: tuple[str, ...] = ()
@@ -148,8 +146,10 @@ class Loop:
             raise ValueError(f"{self.law.name} has no input {', '.join(sorted(unknown))}")
         if self.layout == "columns" and (self.carried or self.goes_on or self.backwards):
             raise ValueError(f"{self.law.name}: columns carry nothing and have no order")
-        if self.layout == "rows" and (self.totals or self.where):
-            raise ValueError(f"{self.law.name}: rows have no totals and no condition")
+        if self.layout == "rows" and (self.totals or self.where or isinstance(self.law, FoldedLaw)):
+            raise ValueError(f"{self.law.name}: rows have no totals, no condition and no folds")
+        if missing := set(self.law.tables) - set(self.shared):
+            raise ValueError(f"{self.law.name}: the table {', '.join(sorted(missing))} must be shared")
 
     @property
     def whole(self) -> frozenset[str]:
@@ -161,6 +161,10 @@ class Loop:
         """See :attr:`Law.key`."""
         structure = [self.layout, self.shared, self.carried, dict(self.totals), self.where, self.goes_on]
         return f"{self.law.key} {[*structure, self.backwards]}"
+
+    def program(self) -> Program | FoldedProgram:
+        """Write the law down, every output as one row of numbers."""
+        return self.law.flat_program()
 
     @property
     def axis(self) -> int:
@@ -219,6 +223,9 @@ class Loop:
             if name not in arrays:
                 raise ValueError(f"{self.law.name}: '{name}' is missing")
             x = arrays[name]
+            if name in self.law.tables:
+                check_table(self.law, name, x)
+                continue
             fits = x.shape == self.shape(name, size, x.shape[self.axis] if x.ndim == 2 else 0)
             if not fits or x.dtype != float or x.strides[-1] != x.itemsize:
                 raise ValueError(
@@ -293,6 +300,25 @@ class Loop:
             for name in self.carried:
                 arrays[name][:] = outputs[name]
         return n
+
+
+def check_table(law: Law | FoldedLaw, name: str, table: Array) -> None:
+    """Raise a ValueError where an array cannot be a table of a law.
+
+    Parameters
+    ----------
+    law : FoldedLaw
+    name : str
+        One of its tables.
+    table : ndarray, shape (m, k)
+        The array.
+    """
+    size = law.inputs[name]
+    if table.ndim != 2 or table.shape[1] != size or table.dtype != float or not table.flags.c_contiguous:
+        raise ValueError(
+            f"{law.name}: '{name}' has shape {table.shape} of {table.dtype}, strides {table.strides}; "
+            f"rows of {size} floats, one behind the other, are needed"
+        )
 
 
 def _floats(values: Array) -> Array:

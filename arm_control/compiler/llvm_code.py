@@ -18,7 +18,7 @@ from typing import Protocol
 from arm_control.compiler.llvm_exponential import exponential_function
 from arm_control.compiler.llvm_sines import sine_function
 from arm_control.compiler.llvm_writer import Writer
-from arm_control.compiler.program import Operation, Program
+from arm_control.compiler.program import FoldedProgram, Operation, Program
 
 LANES = 8
 WORK = "arm_control_work"
@@ -128,18 +128,17 @@ def body(code: Writer, program: Program, inputs: Entries) -> list[str]:
     return [values[result] for result in program.results]
 
 
-def functions(program: Program, width: int) -> list[str]:
+def functions(program: Program | FoldedProgram, width: int) -> list[str]:
     """Functions that the lines of :func:`body` call.
 
     Parameters
     ----------
-    program : Program
+    program : Program or FoldedProgram
     width : int
         Lanes of a vector; one state computes :data:`LANES` at once.
     """
     lanes = LANES if width == 1 else width
-    has_exponential = any(line.name == "exp" for line in program.lines)
-    return [*sine_function(lanes), *(exponential_function(lanes) if has_exponential else ())]
+    return [*sine_function(lanes), *(exponential_function(lanes) if program.uses("exp") else ())]
 
 
 def _depths(program: Program) -> list[int]:

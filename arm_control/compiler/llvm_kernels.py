@@ -6,22 +6,24 @@ import ctypes
 import json
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from arm_control.compiler import llvm_compiler as llvm
-from arm_control.compiler.kernels import Batch, Kernel, LoopKernel, RepeatKernel
+from arm_control.compiler.kernels import Batch, BoundRepeat, Kernel, LoopKernel, RepeatKernel, checked_count
 from arm_control.compiler.law import Law, Loop
 from arm_control.compiler.llvm_code import WORK, batch_code, scalar_code
 from arm_control.compiler.llvm_loops import loop_code
 from arm_control.compiler.llvm_repeat import array_names, repeat_code
-from arm_control.compiler.program import Program
+from arm_control.compiler.program import FoldedProgram, Program
 from arm_control.compiler.repeat import Repeat
 from arm_control.core.cache import Cache
 from arm_control.maths.poses import Array
 
 Shapes = dict[str, tuple[int, ...]]
+AnyProgram = Program | FoldedProgram
+P = TypeVar("P", Program, AnyProgram)
 
 
 class _Function(NamedTuple):
@@ -70,7 +72,7 @@ class LlvmCompiler:
         function = self._function(
             f"{width} {loop.key}",
             f"{loop.law.name} ({width} {layout})",
-            loop.law.flat_program,
+            loop.program,
             lambda program, name: loop_code(program, name, width, loop),
         )
         kernel = _CompiledLoop(function, loop, 1 if loop.carried else width)
@@ -83,7 +85,7 @@ class LlvmCompiler:
         function = self._function(
             f"{width} {repeat.key}",
             f"{repeat.law.name} ({width} repeated)",
-            repeat.law.flat_program,
+            repeat.program,
             lambda program, name: repeat_code(program, name, width, repeat),
         )
         kernel = _CompiledRepeat(function, repeat)
@@ -103,9 +105,7 @@ class LlvmCompiler:
         _check_and_keep(function, partial(check, batch))
         return batch
 
-    def _function(
-        self, key: str, title: str, write: Callable[[], Program], generate: Callable[[Program, str], str]
-    ) -> _Function:
+    def _function(self, key: str, title: str, write: Callable[[], P], generate: Callable[[P, str], str]) -> _Function:
         key = f"{self._identity}\n{key}"
         data, keep = self._cache.load(key), None
         if data is None:
@@ -142,8 +142,9 @@ class _CompiledLoop:
         table = [n]
         for name in self._names:
             array = arrays[name]
-            table += [array.ctypes.data, 0 if name in self._loop.whole else array.strides[0] // 8]
-        return _BoundLoop(self._call, np.array(table, dtype=np.int64), list(arrays.values()))
+            step = 0 if name in self._loop.whole else array.strides[0] // 8
+            table += [array.ctypes.data, len(array) if name in self._loop.law.tables else step]
+        return _Bound(self._call, np.array(table, dtype=np.int64), list(arrays.values()))
 
 
 class _CompiledRepeat:
@@ -157,16 +158,17 @@ class _CompiledRepeat:
         self._repeat = repeat
         self.outputs: Mapping[str, int] = {name: shape[0] for name, shape in function.outputs.items()}
 
-    def bind(self, arrays: Mapping[str, Array], limit: int, is_first_enough: bool = False) -> Callable[[], float]:
+    def bind(self, arrays: Mapping[str, Array], limit: int, is_first_enough: bool = False) -> BoundRepeat:
         """See :class:`~arm_control.compiler.kernels.RepeatKernel`."""
         table = [self._repeat.number_of_cases(arrays, self.outputs), limit, int(is_first_enough)]
         for name in self._names:
-            strides = [stride // 8 for stride in arrays[name].strides]
-            table += [arrays[name].ctypes.data, *strides, *[0] * (2 - len(strides))]
-        return _BoundLoop(self._call, np.array(table, dtype=np.int64), list(arrays.values()))
+            array = arrays[name]
+            strides = [len(array)] if name in self._repeat.law.tables else [stride // 8 for stride in array.strides]
+            table += [array.ctypes.data, *strides, *[0] * (2 - len(strides))]
+        return _BoundRepeat(self._call, np.array(table, dtype=np.int64), list(arrays.values()))
 
 
-class _BoundLoop:
+class _Bound:
     """Calls the function with its table; keeps the arrays that the table points to."""
 
     __slots__ = ("_address", "_call", "_keep")
@@ -175,6 +177,20 @@ class _BoundLoop:
         self._call, self._address, self._keep = call, table.ctypes.data, (table, arrays)
 
     def __call__(self) -> float:
+        return self._call(self._address)
+
+
+class _BoundRepeat:
+    """The same for the first n cases."""
+
+    __slots__ = ("_address", "_call", "_keep", "_n", "_table")
+
+    def __init__(self, call: Callable[[int], float], table: Array, arrays: list[Array]) -> None:
+        self._call, self._address, self._keep = call, table.ctypes.data, arrays
+        self._table, self._n = table, int(table[0])
+
+    def __call__(self, n: int | None = None) -> float:
+        self._table[0] = self._n if n is None else checked_count(n, self._n)
         return self._call(self._address)
 
 

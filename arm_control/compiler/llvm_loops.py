@@ -1,8 +1,9 @@
 """A law for many cases in LLVM's intermediate language: ``double NAME(ptr table)``, which returns the cases done.
 
 The table holds the number of cases n, then for every input and every output its address and the distance of its rows
-[numbers]. ``width`` cases are computed at a time, one in each lane of the vector registers; n is a multiple of it.
-Where something is carried the width is 1, and the carried numbers stay in memory: input and output are one array.
+[numbers]; for a table of a law with folds the number of its rows. ``width`` cases are computed at a time, one in each
+lane of the vector registers; n is a multiple of it. Where something is carried the width is 1, and the carried numbers
+stay in memory: input and output are one array.
 
 In columns an entry of all lanes is loaded and stored at once; where no lane is active all work is jumped over. In rows
 the entries are gathered, each when it is first needed, and squares of results are transposed in the registers.
@@ -17,20 +18,21 @@ import numpy as np
 
 from arm_control.compiler.law import Loop
 from arm_control.compiler.llvm_code import Entries, body, declarations, functions, store_rows
+from arm_control.compiler.llvm_folds import FoldWriter, Rows
 from arm_control.compiler.llvm_writer import Writer
-from arm_control.compiler.program import LEAVES, Operation, Program
+from arm_control.compiler.program import FoldedProgram, Program
 
 Places = Mapping[str, tuple[str, str]]
 """Address and distance of rows of every array, by its name."""
 _START = {"sum": 0.0, "min": np.inf}
 
 
-def loop_code(program: Program, name: str, width: int, loop: Loop) -> str:
+def loop_code(program: Program | FoldedProgram, name: str, width: int, loop: Loop) -> str:
     """Intermediate code of a loop.
 
     Parameters
     ----------
-    program : Program
+    program : Program or FoldedProgram
         The law of one case, every output in one row.
     name : str
         Name of the function.
@@ -45,7 +47,11 @@ def loop_code(program: Program, name: str, width: int, loop: Loop) -> str:
     places = _places(head, [*program.inputs, *program.outputs])
     memory: _Memory = (_Columns if loop.layout == "columns" else _Rows)(head, code, program, loop, places)
     active = _skip_idle_lanes(code, memory.load(loop.where, 0)) if loop.where else ""
-    results = body(code, memory.ordered(program), memory.inputs())
+    if isinstance(program, FoldedProgram):
+        tables = {key: Rows(*places[key]) for key in program.tables}
+        results = FoldWriter(head, code, program, memory.inputs(), tables).write()
+    else:
+        results = body(code, memory.ordered(program), memory.inputs())
     totals = _Totals(code, active)
     outputs = _by_name(program, results)
     for key, values in outputs.items():
@@ -61,6 +67,7 @@ def loop_code(program: Program, name: str, width: int, loop: Loop) -> str:
         store_rows(code, outputs[key], ["0"], places[key][0])
     totals.store(tail)
     last = "on" if loop.goes_on else "work" if loop.where else "loop"
+    last = "folded" if isinstance(program, FoldedProgram) else last
     return "\n".join(
         [
             *_reductions(width),
@@ -88,7 +95,7 @@ def _places(code: Writer, names: Sequence[str]) -> Places:
     return places
 
 
-def _by_name(program: Program, results: list[str]) -> dict[str, list[str]]:
+def _by_name(program: Program | FoldedProgram, results: list[str]) -> dict[str, list[str]]:
     outputs, first = {}, 0
     for name, (size,) in program.outputs.items():
         outputs[name] = results[first : first + size]
@@ -124,11 +131,15 @@ class _Memory(Protocol):
 class _Columns:
     """Cases side by side: an entry of all lanes is one vector in memory. Shared inputs stay in registers."""
 
-    def __init__(self, head: Writer, code: Writer, program: Program, loop: Loop, places: Places) -> None:
-        self._code, self._places, self._sizes = code, places, program.inputs
+    def __init__(
+        self, head: Writer, code: Writer, program: Program | FoldedProgram, loop: Loop, places: Places
+    ) -> None:
+        self._code, self._places = code, places
+        self._sizes = {name: size for name, size in program.inputs.items() if name not in loop.law.tables}
         self._shared = {
-            name: [head.broadcast(head.load(places[name][0], str(i))) for i in range(program.inputs[name])]
+            name: [head.broadcast(head.load(places[name][0], str(i))) for i in range(self._sizes[name])]
             for name in loop.shared
+            if name in self._sizes
         }
 
     def load(self, name: str, i: int) -> str:
@@ -159,7 +170,7 @@ class _Columns:
 class _Rows:
     """One case behind the other: entries of several lanes are gathered, each when it is asked for."""
 
-    def __init__(self, _: Writer, code: Writer, program: Program, loop: Loop, places: Places) -> None:
+    def __init__(self, _: Writer, code: Writer, program: Program | FoldedProgram, loop: Loop, places: Places) -> None:
         self._code, self._loop, self._places, self._program = code, loop, places, program
         self._entries = [(name, i) for name, size in program.inputs.items() for i in range(size)]
 
@@ -188,7 +199,7 @@ class _Rows:
 
     def ordered(self, program: Program) -> Program:
         """See :class:`_Memory`; every constant and input comes just before its first use: registers are few."""
-        return _late(program)
+        return program.late()
 
     def store(self, name: str, values: list[str]) -> None:
         """See :class:`_Memory`."""
@@ -206,24 +217,6 @@ class _Rows:
         if self._loop.backwards and self._code.width == 1:
             number = self._code.op(f"sub i64 {self._code.op('sub i64 %n, 1')}, %first")
         return self._code.address(base, self._code.op(f"mul i64 {step}, {number}"))
-
-
-def _late(program: Program) -> Program:
-    """The same with every constant and input just before its first use."""
-    order: list[int] = []
-    seen: set[int] = set()
-    for number, line in enumerate(program.lines):
-        if line.name not in LEAVES:
-            order += [k for k in dict.fromkeys(line.operands) if program.lines[k].name in LEAVES and k not in seen]
-            seen.update(line.operands)
-            order.append(number)
-    order += [k for k in dict.fromkeys(program.results) if k not in seen and program.lines[k].name in LEAVES]
-    new = {old: number for number, old in enumerate(order)}
-    lines = tuple(
-        line if line.name in LEAVES else Operation(line.name, *(new[k] for k in line.operands))
-        for line in map(program.lines.__getitem__, order)
-    )
-    return Program(program.inputs, program.outputs, lines, tuple(new[k] for k in program.results))
 
 
 class _Totals:

@@ -1,7 +1,8 @@
 """A repeated law in LLVM's intermediate language: ``double NAME(ptr table)``, which returns the first case done.
 
 The table holds the number of cases n, the limit of repetitions, whether the first case done is enough, then for every
-array its address and the distances of its rows and of its columns [numbers].
+array its address and the distances of its rows and of its columns [numbers]; for a table of a law with folds the number
+of its rows.
 
     entry    shared inputs go into every lane, the first cases into a lane each; lanes left over repeat case 0, idle
     again    the law once, in all lanes
@@ -20,8 +21,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from arm_control.compiler.llvm_code import body, declarations, functions
+from arm_control.compiler.llvm_folds import FoldWriter, Rows
 from arm_control.compiler.llvm_writer import Writer
-from arm_control.compiler.program import Program
+from arm_control.compiler.program import FoldedProgram, Program
 from arm_control.compiler.repeat import Repeat
 
 HEAD = 3
@@ -36,6 +38,7 @@ entry:
   %waiting = alloca i64
   %active = alloca i64
   %best = alloca i64
+{space}
   %n = load i64, ptr %table, align 8
   %limit_at = getelementptr i64, ptr %table, i64 1
   %limit = load i64, ptr %limit_at, align 8
@@ -48,6 +51,8 @@ entry:
   br label %again
 again:
 {repetition}
+  br label %decide
+decide:
   %counts_before = load <{width} x i64>, ptr %counts, align 64
   %counts_now = add <{width} x i64> %counts_before, {ones}
   store <{width} x i64> %counts_now, ptr %counts, align 64
@@ -63,7 +68,7 @@ again:
   %is_quiet = icmp eq i64 %ended, 0
   br i1 %is_quiet, label %again, label %event
 event:
-  %ended_left = phi i64 [%ended, %again], [%ended_after, %next]
+  %ended_left = phi i64 [%ended, %decide], [%ended_after, %next]
   %lane = call i64 @llvm.cttz.i64(i64 %ended_left, i1 true)
   %case_at = getelementptr i64, ptr %cases, i64 %lane
   %case = load i64, ptr %case_at
@@ -144,12 +149,12 @@ def array_names(inputs: Sequence[str], outputs: Sequence[str], repeat: Repeat) -
     return [*inputs, *(name for name in outputs if name not in repeat.carried), repeat.count]
 
 
-def repeat_code(program: Program, name: str, width: int, repeat: Repeat) -> str:
+def repeat_code(program: Program | FoldedProgram, name: str, width: int, repeat: Repeat) -> str:
     """Intermediate code of a repeated law.
 
     Parameters
     ----------
-    program : Program
+    program : Program or FoldedProgram
         One repetition, every output in one row.
     name : str
         Name of the function.
@@ -162,8 +167,8 @@ def repeat_code(program: Program, name: str, width: int, repeat: Repeat) -> str:
     own = [places[key] for key in program.inputs if key not in repeat.shared]
     results = [places[key] for key in program.outputs]
     count = places.pop(repeat.count)  # it needs no entry in the work space
-    _start_lanes(start, [places[key] for key in repeat.shared], own, width)
-    case, stored = Writer(1), Writer(1)
+    _start_lanes(start, [places[key] for key in repeat.shared if key not in repeat.law.tables], own, width)
+    case, stored, space = Writer(1), Writer(1), Writer(1)
     case.start(30_000_000)
     stored.start(40_000_000)
     _load_case(case, own, width, "%case_new", "%lane")
@@ -178,14 +183,15 @@ def repeat_code(program: Program, name: str, width: int, repeat: Repeat) -> str:
         n_entries=sum(place.size for place in places.values()),
         ones=f"<{', '.join(['i64 1'] * width)}>",
         start="\n".join(start.lines),
-        repetition="\n".join(_repetition(program, repeat, places, width)),
+        repetition="\n".join(_repetition(program, repeat, places, space, width)),
+        space="\n".join(space.lines),
         results="\n".join(stored.lines),
         case="\n".join(case.lines),
     )
     return "\n".join(["declare i64 @llvm.cttz.i64(i64, i1)", *declarations(width), *functions(program, width), text])
 
 
-def _places(code: Writer, program: Program, repeat: Repeat) -> dict[str, _Place]:
+def _places(code: Writer, program: Program | FoldedProgram, repeat: Repeat) -> dict[str, _Place]:
     """Read the table, and give every array its entries in the work space."""
     sizes = {**program.inputs, **{name: shape[0] for name, shape in program.outputs.items()}, repeat.count: 1}
     places, entry = {}, 0
@@ -228,28 +234,43 @@ def _load_case(code: Writer, own: Sequence[_Place], width: int, case: str, lane:
             code.line(f"store double {value}, ptr {_in_lane(code, place.entry + i, width, lane)}, align 8")
 
 
-def _repetition(program: Program, repeat: Repeat, places: Mapping[str, _Place], width: int) -> list[str]:
+def _repetition(
+    program: Program | FoldedProgram, repeat: Repeat, places: Mapping[str, _Place], head: Writer, width: int
+) -> list[str]:
     """The law once, from the work space to the work space; ``%above`` and ``%done`` flag lanes."""
     code = Writer(width)
     code.start(10_000_000)
-
-    def at(entry: int) -> str:
-        return code.op(f"getelementptr {code.type}, ptr %work, i64 {entry}")
-
-    inputs = [
-        code.op(f"load {code.type}, ptr {at(places[name].entry + i)}, align {8 * width}")
-        for name, size in program.inputs.items()
-        for i in range(size)
-    ]
-    results = iter(body(code, program, inputs))
+    own = program.inputs.keys() - set(repeat.law.tables)
+    inputs = _InLanes(code, [place for name, place in places.items() if name in own])
+    if isinstance(program, FoldedProgram):
+        tables = {name: Rows(places[name].base, places[name].row) for name in program.tables}
+        results = iter(FoldWriter(head, code, program, inputs, tables).write())
+    else:
+        results = iter(body(code, program, inputs))
     for name, (size,) in program.outputs.items():
         for i in range(size):
             value = next(results)
-            code.line(f"store {code.type} {value}, ptr {at(places[name].entry + i)}, align {8 * width}")
+            code.line(f"store {code.type} {value}, ptr {inputs.address(places[name].entry + i)}, align {8 * width}")
             if name == repeat.goes_on:
                 code.line(f"%above = fcmp ogt {code.type} {value}, zeroinitializer")
                 code.line(f"%done = fcmp ole {code.type} {value}, zeroinitializer")
     return code.lines
+
+
+class _InLanes:
+    """Entries of all inputs but the tables, loaded from the work space when they are asked for."""
+
+    def __init__(self, code: Writer, places: Sequence[_Place]) -> None:
+        self._code = code
+        self._entries = [place.entry + i for place in places for i in range(place.size)]
+
+    def __getitem__(self, number: int) -> str:
+        code = self._code
+        return code.op(f"load {code.type}, ptr {self.address(self._entries[number])}, align {8 * code.width}")
+
+    def address(self, entry: int) -> str:
+        """Address of an entry of all lanes."""
+        return self._code.op(f"getelementptr {self._code.type}, ptr %work, i64 {entry}")
 
 
 def _in_lane(code: Writer, entry: int, width: int, lane: str) -> str:

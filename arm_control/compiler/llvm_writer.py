@@ -28,6 +28,15 @@ class Writer:
         self.line(f"%t{self._count} = {text}")
         return f"%t{self._count}"
 
+    def label(self, name: str) -> str:
+        """Return a new name that begins with this one, for a block or a value."""
+        self._count += 1
+        return f"{name}_{self._count}"
+
+    def begin(self, block: str) -> None:
+        """Begin a block."""
+        self.lines.append(f"{block}:")
+
     def address(self, base: str, place: str) -> str:
         """Address of an entry of an array."""
         return self.op(f"getelementptr double, ptr {base}, i64 {place}")

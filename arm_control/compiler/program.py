@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -14,6 +15,17 @@ from arm_control.maths.poses import Array
 from arm_control.maths.scalars import exp, maximum, nearest, select
 
 LEAVES = ("constant", "input")
+
+Function: TypeAlias = Callable[[Mapping[str, Array]], Mapping[str, Any]]
+"""The text of a law: from inputs by name, arrays (size,) of scalars, to outputs by name, arrays of scalars."""
+
+
+def is_from_this_package(function: Function) -> bool:
+    """Whether the text of a law is among this package's sources."""
+    text: object = function
+    while isinstance(text, partial):
+        text = text.func
+    return str(getattr(text, "__module__", "")).partition(".")[0] == __name__.partition(".")[0]
 
 
 class Operation(NamedTuple):
@@ -62,6 +74,70 @@ class Program:
     def n_operations(self) -> int:
         """How much arithmetic it is."""
         return sum(line.name not in LEAVES for line in self.lines)
+
+    def uses(self, name: str) -> bool:
+        """Whether there is an operation of this name."""
+        return any(line.name == name for line in self.lines)
+
+    def late(self) -> Program:
+        """The same with every constant and input just before its first use: registers are few."""
+        order: list[int] = []
+        seen: set[int] = set()
+        for number, line in enumerate(self.lines):
+            if line.name not in LEAVES:
+                order += [k for k in dict.fromkeys(line.operands) if self.lines[k].name in LEAVES and k not in seen]
+                seen.update(line.operands)
+                order.append(number)
+        order += [k for k in dict.fromkeys(self.results) if k not in seen and self.lines[k].name in LEAVES]
+        new = {old: number for number, old in enumerate(order)}
+        lines = tuple(
+            line if line.name in LEAVES else Operation(line.name, *(new[k] for k in line.operands))
+            for line in map(self.lines.__getitem__, order)
+        )
+        return Program(self.inputs, self.outputs, lines, tuple(new[k] for k in self.results))
+
+
+class FoldProgram(NamedTuple):
+    """Programs of a fold: where its parts are needed (None: everywhere), and the parts; see :class:`FoldedProgram`."""
+
+    table: str
+    near: Program | None
+    parts: tuple[Program, ...]
+
+
+class FoldedProgram(NamedTuple):
+    """Programs of a :class:`~arm_control.compiler.folded_law.FoldedLaw`.
+
+    The inputs of ``before`` are the law's without its tables; those of all other programs are these, then the outputs
+    of ``before``, then the row of a table.
+
+    Attributes
+    ----------
+    inputs : mapping of str to int
+        Name and size of each input of the law; of a table, the size of a row.
+    outputs : mapping of str to shape
+        Name and shape of each output.
+    tables : tuple of str
+        Inputs that are tables.
+    before : Program
+    folds : tuple of FoldProgram
+    after : Program
+    goes_on : str
+        Value at which the folds end where it is not above zero; empty: none.
+    """
+
+    inputs: Mapping[str, int]
+    outputs: Mapping[str, tuple[int, ...]]
+    tables: tuple[str, ...]
+    before: Program
+    folds: tuple[FoldProgram, ...]
+    after: Program
+    goes_on: str
+
+    def uses(self, name: str) -> bool:
+        """Whether there is an operation of this name."""
+        of_folds = [program for fold in self.folds for program in (fold.near, *fold.parts) if program is not None]
+        return any(program.uses(name) for program in (self.before, *of_folds, self.after))
 
 
 def run(program: Program, inputs: Mapping[str, Any], functions: Mapping[str, Any] | None = None) -> dict[str, Array]:

@@ -8,7 +8,7 @@ is allowed. Cases are started in their order, and the run may end with the first
 tried from several starts gives the result of the earliest start that leads to one, however many lanes there are.
 
 An input or output of k numbers is an array (k, N), one case per column, of any strides: the transposed view of rows and
-a broadcast column will do. What is shared is an array (k,).
+a broadcast column will do. What is shared is an array (k,), or a table (m, k) of m rows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arm_control.compiler.law import Law
+from arm_control.compiler.folded_law import FoldedLaw
+from arm_control.compiler.law import Law, check_table
+from arm_control.compiler.program import FoldedProgram, Program
 from arm_control.maths.columns import columns, rows
 from arm_control.maths.poses import Array
 
@@ -29,7 +31,7 @@ class Repeat:
 
     Attributes
     ----------
-    law : Law
+    law : Law or FoldedLaw
         One repetition.
     carried : tuple of str
         Inputs that are outputs, too: each repetition starts from those of the one before. Before a run their arrays
@@ -42,7 +44,7 @@ class Repeat:
         Name of the array (1, N) that receives the number of repetitions of each case.
     """
 
-    law: Law
+    law: Law | FoldedLaw
     carried: tuple[str, ...]
     goes_on: str
     shared: tuple[str, ...] = ()
@@ -53,11 +55,17 @@ class Repeat:
             raise ValueError(f"{self.law.name} has no input {', '.join(sorted(unknown))}")
         if both := set(self.carried) & set(self.shared):
             raise ValueError(f"{self.law.name}: {', '.join(sorted(both))} cannot be shared and carried")
+        if missing := set(self.law.tables) - set(self.shared):
+            raise ValueError(f"{self.law.name}: the table {', '.join(sorted(missing))} must be shared")
 
     @property
     def key(self) -> str:
         """See :attr:`arm_control.compiler.law.Law.key`."""
         return f"{self.law.key} repeated {[self.carried, self.goes_on, self.shared, self.count]}"
+
+    def program(self) -> Program | FoldedProgram:
+        """Write the law down, every output as one row of numbers."""
+        return self.law.flat_program()
 
     def sizes(self, outputs: Mapping[str, int]) -> dict[str, int]:
         """Name and size of every array.
@@ -89,6 +97,9 @@ class Repeat:
             raise ValueError(f"{self.law.name}: '{sorted(missing)[0]}' is missing")
         n = arrays[self.count].shape[-1]
         for name, size in sizes.items():
+            if name in self.law.tables:
+                check_table(self.law, name, arrays[name])
+                continue
             array, shape = arrays[name], (size,) if name in self.shared else (size, n)
             is_result = name in outputs or name == self.count
             if array.shape != shape or array.dtype != float or (is_result and not array.flags.writeable):

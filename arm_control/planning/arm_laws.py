@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.compiler.law import Function, Law, Loop
+from arm_control.compiler.law import Law, Loop
+from arm_control.compiler.program import Function
 from arm_control.maths.linalg import mirrored
 from arm_control.maths.poses import Array
 from arm_control.maths.scalars import clamp, maximum

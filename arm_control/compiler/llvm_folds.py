@@ -1,0 +1,183 @@
+"""A law with folds in LLVM's intermediate language: loops over the rows of tables, without parts that no lane needs.
+
+    enter    before the first row
+    row      ``near`` of all parts; where no lane needs any of them, on to ``latch``
+    part     one part, where some lane needs it
+    changed  all parts are done: on to the end where no lane goes on
+    latch    the next row
+
+Values lie in a work space, an entry of all lanes side by side; each program loads what it uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from arm_control.compiler.llvm_code import Entries, body
+from arm_control.compiler.llvm_writer import Writer
+from arm_control.compiler.program import FoldedProgram, FoldProgram, Program
+
+
+class Rows(NamedTuple):
+    """A table: its address and the number of its rows, as they are named in the code."""
+
+    base: str
+    number: str
+
+
+class FoldWriter:
+    """Writes a law with folds.
+
+    Parameters
+    ----------
+    head : Writer
+        Takes the lines of the function's first block.
+    code : Writer
+        Takes the lines of the law.
+    program : FoldedProgram
+    inputs : Entries
+        Entries of all inputs but the tables.
+    tables : mapping of str to Rows
+        The tables by name.
+    """
+
+    def __init__(
+        self, head: Writer, code: Writer, program: FoldedProgram, inputs: Entries, tables: Mapping[str, Rows]
+    ) -> None:
+        self._code, self._program, self._inputs, self._tables = code, program, inputs, tables
+        self._n_inputs = sum(program.before.inputs.values())
+        self._first = {}
+        n = 0
+        for name, (size,) in program.before.outputs.items():
+            self._first[name] = n
+            n += size
+        self._n_values = n
+        head.line(f"%values = alloca [{max(n, 1)} x {code.type}], align {8 * code.width}")
+
+    def write(self) -> list[str]:
+        """Write the law; returns the names of its results. It ends in the block ``folded``."""
+        for place, value in enumerate(body(self._code, self._program.before.late(), self._inputs)):
+            self._store(place, value)
+        end = self._code.label("folds_end")
+        for fold in self._program.folds:
+            self._fold(fold, end)
+        self._code.line(f"br label %{end}")
+        self._code.begin(end)
+        results = body(self._code, self._program.after.late(), _Known(self, None))
+        self._code.line("br label %folded")
+        self._code.begin("folded")
+        return results
+
+    def _fold(self, fold: FoldProgram, end: str) -> None:
+        """Write one fold; ``end`` is where the law goes on when no lane goes on."""
+        code = self._code
+        if not fold.table:
+            after = code.label("once_end")
+            self._parts(fold, None, after, end)
+            code.begin(after)
+            return
+        rows = self._tables[fold.table]
+        enter, row, latch, after = (code.label(name) for name in ("enter", "row", "latch", "rows_end"))
+        number, following = code.label("number"), code.label("following")
+        code.line(f"br label %{enter}")
+        code.begin(enter)
+        code.line(f"br i1 {code.op(f'icmp ugt i64 {rows.number}, 0')}, label %{row}, label %{after}")
+        code.begin(row)
+        code.line(f"%{number} = phi i64 [0, %{enter}], [%{following}, %{latch}]")
+        size = self._program.inputs[fold.table]
+        base = code.address(rows.base, code.op(f"mul i64 %{number}, {size}"))
+        self._parts(fold, base, latch, end)
+        code.begin(latch)
+        code.line(f"%{following} = add i64 %{number}, 1")
+        code.line(f"br i1 {code.op(f'icmp ult i64 %{following}, {rows.number}')}, label %{row}, label %{after}")
+        code.begin(after)
+
+    def _parts(self, fold: FoldProgram, row: str | None, after: str, end: str) -> None:
+        """Write the parts for the row at this address; then the code goes on at ``after``, or at ``end``."""
+        code = self._code
+        needed = None if fold.near is None else self._needed(fold.near, row, after)
+        for k, part in enumerate(fold.parts):
+            following = code.label("part_end")
+            if needed is not None:
+                here = code.label("part")
+                some = code.op(f"icmp ne i{code.width} {needed[k]}, 0")
+                code.line(f"br i1 {some}, label %{here}, label %{following}")
+                code.begin(here)
+            self._part(part, row)
+            code.line(f"br label %{following}")
+            code.begin(following)
+        code.line(f"br i1 {self._goes_on()}, label %{after}, label %{end}")
+
+    def _needed(self, near: Program, row: str | None, after: str) -> list[str]:
+        """Write where each part is needed, a bit for each lane; on to ``after`` where none is."""
+        code = self._code
+        above = [self._lanes_above_zero(value) for value in body(code, near.late(), _Known(self, row))]
+        some = above[0]
+        for bits in above[1:]:
+            some = code.op(f"or i{code.width} {some}, {bits}")
+        here = code.label("near")
+        code.line(f"br i1 {code.op(f'icmp ne i{code.width} {some}, 0')}, label %{here}, label %{after}")
+        code.begin(here)
+        return above
+
+    def _part(self, part: Program, row: str | None) -> None:
+        """Write one part; entries that it leaves as they are stay where they are."""
+        results = iter(zip(part.results, body(self._code, part.late(), _Known(self, row)), strict=True))
+        for name, (size,) in part.outputs.items():
+            for i in range(size):
+                line, value = next(results)
+                place = self._first[name] + i
+                operation = part.lines[line]
+                if operation.name != "input" or operation.a != self._n_inputs + place:
+                    self._store(place, value)
+
+    def _goes_on(self) -> str:
+        """Whether some lane goes on."""
+        code = self._code
+        if not self._program.goes_on:
+            return "true"
+        above = self._lanes_above_zero(self.load_value(self._first[self._program.goes_on]))
+        return code.op(f"icmp ne i{code.width} {above}, 0")
+
+    def _lanes_above_zero(self, value: str) -> str:
+        """The lanes in which a value is above zero, a bit each."""
+        flags = self._code.op(f"fcmp ogt {self._code.type} {value}, zeroinitializer")
+        return self._code.op(f"bitcast {self._code.flags} {flags} to i{self._code.width}")
+
+    def _store(self, place: int, value: str) -> None:
+        code = self._code
+        code.line(f"store {code.type} {value}, ptr {self._at(place)}, align {8 * code.width}")
+
+    def _at(self, place: int) -> str:
+        return self._code.op(f"getelementptr {self._code.type}, ptr %values, i64 {place}")
+
+    def load_value(self, place: int) -> str:
+        """One value of every lane."""
+        return self._code.op(f"load {self._code.type}, ptr {self._at(place)}, align {8 * self._code.width}")
+
+    def load(self, number: int, row: str | None) -> str:
+        """One entry of the inputs of a part.
+
+        Parameters
+        ----------
+        number : int
+            Its place among all inputs, then all values, then the row.
+        row : str or None
+            Address of the row at hand.
+        """
+        if number < self._n_inputs:
+            return self._inputs[number]
+        if number < self._n_inputs + self._n_values:
+            return self.load_value(number - self._n_inputs)
+        return self._code.broadcast(self._code.load(str(row), str(number - self._n_inputs - self._n_values)))
+
+
+class _Known:
+    """Entries of what a program behind ``before`` knows, loaded when they are asked for."""
+
+    def __init__(self, writer: FoldWriter, row: str | None) -> None:
+        self._writer, self._row = writer, row
+
+    def __getitem__(self, number: int) -> str:
+        return self._writer.load(number, self._row)

@@ -1,0 +1,195 @@
+"""Laws with folds: compiled and as they stand, against NumPy written out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from arm_control.compiler.compile_law import check_loop, compile_law
+from arm_control.compiler.folded_law import Fold, FoldedLaw
+from arm_control.compiler.law import Law, Loop
+from arm_control.compiler.llvm_kernels import LlvmCompiler
+from arm_control.compiler.repeat import Repeat
+from arm_control.core.cache import Cache
+from arm_control.exceptions import ModelError
+from arm_control.maths.poses import Array
+from arm_control.maths.scalars import minimum, sin, sqrt
+
+SIDES = (-1.0, 1.0)
+
+
+def start(x: Mapping[str, Array]) -> dict[str, Any]:
+    """Two points, at p and mirrored at p + (sin a, 0)."""
+    shift = np.array([sin(x["angle"][0]), 0.0])
+    return {"points": [x["p"], shift - x["p"]], "best": [x["reach"][0], x["reach"][0]], "n": [0.0 * x["angle"][0]]}
+
+
+def near(x: Mapping[str, Array]) -> dict[str, Any]:
+    gaps = x["points"].reshape(2, 2) - x["rows"][:2]
+    return {"near": [best + x["rows"][2] - sqrt(gap @ gap) for best, gap in zip(x["best"], gaps, strict=True)]}
+
+
+def part(k: int) -> Any:
+    def nearer(x: Mapping[str, Array]) -> dict[str, Any]:
+        gap = x["points"].reshape(2, 2)[k] - x["rows"][:2]
+        best = [x["best"][0], x["best"][1]]
+        best[k] = minimum(best[k], sqrt(gap @ gap) - x["rows"][2])
+        return {"best": best}
+
+    return nearer
+
+
+def finish(x: Mapping[str, Array]) -> dict[str, Any]:
+    return {"distance": x["best"] + x["n"][0], "sum": [x["best"][0] + x["best"][1] + x["angle"][0]]}
+
+
+INPUTS = {"p": 2, "angle": 1, "reach": 1, "rows": 3}
+FOLDS = (Fold((part(0), part(1)), near, "rows"), Fold((lambda x: {"n": x["n"]},)))
+LAW = FoldedLaw("nearest", start, FOLDS, finish, INPUTS, ("rows",), ("best", "n"))
+LOOP = Loop(LAW, "columns", shared=("reach", "rows"))
+
+
+def arrays(n: int, m: int, seed: int = 0) -> dict[str, Array]:
+    rng = np.random.default_rng(seed)
+    inputs = {"p": rng.uniform(-1.0, 1.0, (2, n)), "angle": rng.uniform(-3.0, 3.0, (1, n)), "reach": np.array([0.7])}
+    rows = np.column_stack([rng.uniform(-1.0, 1.0, (m, 2)), rng.uniform(0.0, 0.2, m)])
+    return {**inputs, "rows": rows, "distance": np.full((2, n), 7.0), "sum": np.full((1, n), 7.0)}
+
+
+def expected(given: Mapping[str, Array]) -> Array:
+    p, shift = given["p"].T, np.column_stack([np.sin(given["angle"][0]), np.zeros(given["p"].shape[1])])
+    rows = given["rows"]
+    gaps = np.array([[np.linalg.norm(point - rows[:, :2], axis=1) - rows[:, 2] for point in x] for x in (p, shift - p)])
+    return np.minimum(gaps.min(axis=2, initial=0.7), 0.7)
+
+
+@pytest.fixture(params=[8, 4, 2, 0], ids=["8 lanes", "4 lanes", "2 lanes", "on floats"])
+def compiler(request: pytest.FixtureRequest) -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("arm_control.compiler.llvm_compiler.lanes", lambda: request.param)
+        yield LlvmCompiler("a robot", "robot", Cache(None)) if request.param else None
+
+
+@pytest.mark.parametrize("m", [0, 1, 5, 200])
+def test_a_table_may_have_any_number_of_rows(compiler: LlvmCompiler | None, m: int):
+    kernel = compile_law(compiler, LOOP, arrays(8, 12))
+    assert kernel.is_compiled == (compiler is not None)
+    given = arrays(24, m, m)
+    kernel.bind(given)()
+    np.testing.assert_allclose(given["distance"], expected(given), rtol=0, atol=1e-14)
+    np.testing.assert_allclose(given["sum"], given["distance"].sum(axis=0) + given["angle"], rtol=0, atol=1e-14)
+
+
+def test_totals_of_a_law_with_folds(compiler: LlvmCompiler | None):
+    loop = replace(LOOP, totals={"sum": "sum"})
+    samples, given = arrays(8, 12), arrays(16, 30)
+    samples["sum"] = given["sum"] = np.zeros(1)
+    kernel = compile_law(compiler, loop, samples)
+    kernel.bind(given)()
+    np.testing.assert_allclose(given["sum"], (given["distance"] + given["angle"] / 2).sum())
+
+
+def count(x: Mapping[str, Array]) -> dict[str, Any]:
+    return {"n": [x["n"][0] + 1.0], "left": [x["left"][0] - x["rows"][0]]}
+
+
+@pytest.mark.parametrize("compiler", [8, 2], indirect=True)
+def test_rows_behind_the_end_are_left_out(compiler: LlvmCompiler):
+    """Each row takes something away; no lane has anything left after the third row, or one has in all."""
+    law = FoldedLaw(
+        "count",
+        lambda x: {"left": x["start"] + 0.0 * x["start"], "n": 0.0 * x["start"]},
+        (Fold((count,), table="rows"), Fold((lambda x: {"n": x["n"] + 100.0},))),
+        lambda x: {"n": x["n"]},
+        {"start": 1, "rows": 1},
+        ("rows",),
+        ("left", "n"),
+        goes_on="left",
+    )
+    always = {"start": np.full((1, 8), 50.0), "rows": np.ones((5, 1)), "n": np.zeros((1, 8))}
+    kernel = compile_law(compiler, Loop(law, "columns", shared=("rows",)), always)
+    for begin, n in ((3.0, 3.0), (4.0, 4.0), (5.0, 5.0), (6.0, 105.0)):
+        start = np.full((1, kernel.width), 2.0)
+        start[0, -1] = begin
+        given = {"start": start, "rows": np.ones((5, 1)), "n": np.zeros((1, kernel.width))}
+        kernel.bind(given)()
+        assert (given["n"] == n).all()
+
+
+def test_a_repeated_law_with_folds(compiler: LlvmCompiler | None):
+    """Halve a length until no row lies within it; each case on its own."""
+    law = FoldedLaw(
+        "halves",
+        lambda x: {"free": [x["reach"][0]], "goal": [x["length"][0]]},
+        (Fold((lambda x: {"free": [minimum(x["free"][0], abs(x["p"][0] - x["rows"][0]))]},), table="rows"),),
+        lambda x: {"length": [0.5 * x["goal"][0]], "more": [x["goal"][0] - x["free"][0]], "free": x["free"]},
+        {"p": 1, "length": 1, "reach": 1, "rows": 1},
+        ("rows",),
+        ("free",),
+    )
+    repeat = Repeat(law, ("length",), "more", ("reach", "rows"))
+    rng = np.random.default_rng(3)
+
+    def cases(n: int, m: int) -> dict[str, Array]:
+        given = {"p": rng.uniform(-1.0, 1.0, (1, n)), "length": np.ones((1, n)), "reach": np.array([0.5])}
+        results = {name: np.zeros((1, n)) for name in ("more", "free", "repetitions")}
+        return {**given, "rows": rng.uniform(-1.0, 1.0, (m, 1)), **results}
+
+    kernel = compile_law(compiler, repeat, cases(9, 3))
+    given = cases(37, 11)
+    assert kernel.bind(given, 60)(30) == 0
+    free = np.minimum(np.abs(given["p"][0, :, None] - given["rows"][:, 0]).min(axis=1), 0.5)
+    np.testing.assert_allclose(given["free"][0, :30], free[:30], rtol=0, atol=1e-15)
+    np.testing.assert_array_equal(given["repetitions"][0, :30], np.ceil(-np.log2(free[:30])) + 1)
+    assert (given["length"][0, 30:] == 1.0).all()
+    with pytest.raises(ValueError, match="38 cases; allowed: 1 to 37"):
+        kernel.bind(given, 60)(38)
+
+
+def test_a_part_that_is_left_out_wrongly_is_found():
+    def never(x: Mapping[str, Array]) -> dict[str, Any]:
+        return {"near": -1.0 - 0.0 * x["best"]}
+
+    wrong = replace(LOOP, law=replace(LAW, folds=(Fold(FOLDS[0].parts, never, "rows"),)))
+    kernel = LlvmCompiler("a robot", "robot", Cache(None)).loop(wrong, lambda kernel: None)
+    with pytest.raises(ModelError, match=r"'distance' is .* off"):
+        check_loop(wrong, arrays(8, 12), kernel)
+
+
+@pytest.mark.parametrize(
+    "table", [np.ones(3), np.ones((4, 2)), np.ones((4, 3), dtype=int), np.ones((3, 4)).T], ids=["1-D", "2", "int", "T"]
+)
+def test_tables_that_do_not_fit_are_refused(compiler: LlvmCompiler | None, table: Array):
+    kernel = compile_law(compiler, LOOP, arrays(8, 12))
+    with pytest.raises(ValueError, match="nearest: 'rows' has shape"):
+        kernel.bind({**arrays(8, 12), "rows": table})
+
+
+def test_laws_that_do_not_fit_together_are_refused():
+    with pytest.raises(ValueError, match="nearest has no input rest"):
+        replace(LAW, tables=("rest",))
+    with pytest.raises(ValueError, match="the table rows must be shared"):
+        Loop(LAW, "columns", shared=("reach",))
+    with pytest.raises(ValueError, match="the table rows must be shared"):
+        Repeat(LAW, (), "sum", ("reach",))
+    with pytest.raises(ValueError, match="rows have no totals, no condition and no folds"):
+        Loop(LAW, "rows", shared=("reach", "rows"))
+    with pytest.raises(ValueError, match="a part changes best, which is not carried"):
+        replace(LAW, carried=("n",)).flat_program()
+    with pytest.raises(ValueError, match=r"near is .* an entry for each of 1 parts"):
+        replace(LAW, folds=(Fold((part(0),), near, "rows"),)).flat_program()
+    with pytest.raises(ValueError, match="p cannot be an input and a value"):
+        replace(LAW, before=lambda x: {"p": x["p"]}).flat_program()
+    with pytest.raises(ValueError, match="has arrays"):
+        _ = replace(LAW, structure=np.zeros(2)).key
+
+
+def test_the_key_of_a_law_from_elsewhere_knows_its_text():
+    other = replace(LAW, folds=(replace(FOLDS[0], parts=(part(1), part(0))), FOLDS[1]))
+    assert LAW.key == replace(LAW).key
+    assert len({LAW.key, other.key, replace(LAW, structure=1).key, replace(LAW, goes_on="n").key}) == 4
+    assert isinstance(Law("plain", finish, {}).tables, tuple)
