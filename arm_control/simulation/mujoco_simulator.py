@@ -296,8 +296,16 @@ def _spec(
     for feature in disabled:
         spec.option.disableflags |= getattr(mujoco.mjtDisableBit, f"mjDSBL_{feature}")
     spec.option.gravity = model.gravity_W
+    make_changeable(spec)
     for name in model.joint_names:
         spec.add_actuator(name=name, target=name, trntype=mujoco.mjtTrn.mjTRN_JOINT).set_to_motor()
     if solids or has_links:
         add_contacts(spec, model, solids, has_links=has_links)
     return spec
+
+
+def make_changeable(spec: mujoco.MjSpec) -> None:
+    """Let masses, centres of mass and payloads of all bodies change after compilation, in any version of MuJoCo."""
+    if hasattr(mujoco.MjsBody, "simple"):  # else MuJoCo allows it by itself
+        for body in spec.bodies:
+            body.simple = False
