@@ -14,11 +14,13 @@ import numpy as np
 
 from arm_control.control.avoidance.proximity import Obstacle
 from arm_control.core.time import NANOSECONDS
-from arm_control.maths.poses import Array, Pose, quaternion_from_rotation
+from arm_control.maths.poses import Array, Pose
+from arm_control.messages.fill import set_header, set_nanoseconds, set_pose, set_transform, set_twist, set_vector
 from arm_control.messages.markers import ADD, DELETE, LINE_STRIP, marker_form
 from arm_control.motion.joint_trajectory import Waypoints
 from arm_control.motion.pose_trajectory import PosePoints
 from arm_control.simulation.obstacle_schedule import NAMESPACE, ObstacleUpdate
+from arm_control.simulation.range_sensor import RangeSensor
 
 TIME = "builtin_interfaces/msg/Time"
 DURATION = "builtin_interfaces/msg/Duration"
@@ -28,6 +30,7 @@ POSE_ARRAY = "geometry_msgs/msg/PoseArray"
 TRANSFORM_STAMPED = "geometry_msgs/msg/TransformStamped"
 TWIST_STAMPED = "geometry_msgs/msg/TwistStamped"
 WRENCH_STAMPED = "geometry_msgs/msg/WrenchStamped"
+RANGE = "sensor_msgs/msg/Range"
 MARKER_ARRAY = "visualization_msgs/msg/MarkerArray"
 STRING = "std_msgs/msg/String"
 FLOAT64 = "std_msgs/msg/Float64"
@@ -35,6 +38,8 @@ MULTI_ARRAY = "std_msgs/msg/Float64MultiArray"
 JOINT_TRAJECTORY = "trajectory_msgs/msg/JointTrajectory"
 POSE_TRAJECTORY = "trajectory_msgs/msg/MultiDOFJointTrajectory"
 
+ULTRASOUND, INFRARED = 0, 1
+"""Types of radiation in a ``Range``."""
 OBSTACLE_COLOUR = (0.8, 0.3, 0.2, 0.9)
 LINE_COLOUR = (0.1, 0.5, 0.9, 0.9)
 """Red, green, blue and opacity of markers."""
@@ -57,11 +62,11 @@ class MessageBuilder:
 
     def time(self, stamp_ns: int) -> Any:
         """Return a ``Time`` of a stamp [ns]."""
-        return _set_nanoseconds(self._new(TIME), stamp_ns)
+        return set_nanoseconds(self._new(TIME), stamp_ns)
 
     def duration(self, seconds: float) -> Any:
         """Return a ``Duration`` [s]."""
-        return _set_nanoseconds(self._new(DURATION), round(seconds * NANOSECONDS))
+        return set_nanoseconds(self._new(DURATION), round(seconds * NANOSECONDS))
 
     def string(self, text: str) -> Any:
         """Return a ``String``."""
@@ -120,7 +125,7 @@ class MessageBuilder:
             Values in the order of the names [rad or m], [rad/s or m/s], [N m or N].
         """
         message = self._new(JOINT_STATE)
-        _set_header(message, "", stamp_ns)
+        set_header(message, "", stamp_ns)
         message.name = list(names)
         if position is not None:
             message.position = self.doubles(position)
@@ -143,8 +148,8 @@ class MessageBuilder:
             Stamp [ns].
         """
         message = self._new(POSE_STAMPED)
-        _set_header(message, frame, stamp_ns)
-        _set_pose(message.pose, X)
+        set_header(message, frame, stamp_ns)
+        set_pose(message.pose, X)
         return message
 
     def pose_array(self, poses: Sequence[Pose], frame: str, stamp_ns: int) -> Any:
@@ -160,8 +165,8 @@ class MessageBuilder:
             Stamp [ns].
         """
         message = self._new(POSE_ARRAY)
-        _set_header(message, frame, stamp_ns)
-        message.poses = [_set_pose(self._new("geometry_msgs/msg/Pose"), X) for X in poses]
+        set_header(message, frame, stamp_ns)
+        message.poses = [set_pose(self._new("geometry_msgs/msg/Pose"), X) for X in poses]
         return message
 
     def transform_stamped(self, X: Pose, parent: str, child: str, stamp_ns: int) -> Any:
@@ -177,9 +182,9 @@ class MessageBuilder:
             Stamp [ns].
         """
         message = self._new(TRANSFORM_STAMPED)
-        _set_header(message, parent, stamp_ns)
+        set_header(message, parent, stamp_ns)
         message.child_frame_id = child
-        _set_transform(message.transform, X)
+        set_transform(message.transform, X)
         return message
 
     def twist_stamped(self, V: Array, frame: str, stamp_ns: int) -> Any:
@@ -195,8 +200,8 @@ class MessageBuilder:
             Stamp [ns].
         """
         message = self._new(TWIST_STAMPED)
-        _set_header(message, frame, stamp_ns)
-        _set_twist(message.twist, V)
+        set_header(message, frame, stamp_ns)
+        set_twist(message.twist, V)
         return message
 
     def wrench_stamped(self, F: Sequence[float], frame: str, stamp_ns: int) -> Any:
@@ -212,9 +217,31 @@ class MessageBuilder:
             Stamp [ns].
         """
         message = self._new(WRENCH_STAMPED)
-        _set_header(message, frame, stamp_ns)
-        _set_vector(message.wrench.force, F[:3])
-        _set_vector(message.wrench.torque, F[3:])
+        set_header(message, frame, stamp_ns)
+        set_vector(message.wrench.force, F[:3])
+        set_vector(message.wrench.torque, F[3:])
+        return message
+
+    def range_reading(self, sensor: RangeSensor, distance: float, frame: str, stamp_ns: int) -> Any:
+        """Return a ``Range``.
+
+        Parameters
+        ----------
+        sensor : RangeSensor
+            The sensor.
+        distance : float
+            What it reports [m].
+        frame : str
+            Name of its frame, whose axis x is its direction.
+        stamp_ns : int
+            Stamp [ns].
+        """
+        message = self._new(RANGE)
+        set_header(message, frame, stamp_ns)
+        message.radiation_type = INFRARED if sensor.rays == 1 else ULTRASOUND
+        message.field_of_view = sensor.field_of_view
+        message.min_range, message.max_range = sensor.min_range, sensor.max_range
+        message.range = distance
         return message
 
     def joint_trajectory(self, names: Sequence[str], points: Waypoints, stamp_ns: int) -> Any:
@@ -230,7 +257,7 @@ class MessageBuilder:
             Start of the motion [ns]; 0: now.
         """
         message = self._new(JOINT_TRAJECTORY)
-        _set_header(message, "", stamp_ns)
+        set_header(message, "", stamp_ns)
         message.joint_names = list(names)
         message.points = [self._joint_point(points, i) for i in range(len(points.times))]
         return message
@@ -250,7 +277,7 @@ class MessageBuilder:
             Start of the motion [ns]; 0: now.
         """
         message = self._new(POSE_TRAJECTORY)
-        _set_header(message, frame, stamp_ns)
+        set_header(message, frame, stamp_ns)
         message.joint_names = [link] if link else []
         message.points = [self._pose_point(points, i) for i in range(len(points.times))]
         return message
@@ -276,7 +303,7 @@ class MessageBuilder:
         """
         identity = Pose.identity()
         message = self._marker(LINE_STRIP, identity, (width, 0.0, 0.0), points, LINE_COLOUR)
-        _set_header(message, frame, stamp_ns)
+        set_header(message, frame, stamp_ns)
         message.ns = "plan"
         return message
 
@@ -303,7 +330,7 @@ class MessageBuilder:
             message.action = DELETE
         else:
             message = self.marker(update.obstacle)
-        _set_header(message, frame, stamp_ns)
+        set_header(message, frame, stamp_ns)
         message.ns = NAMESPACE
         message.id = update.number
         if np.isfinite(update.lifetime):
@@ -316,10 +343,10 @@ class MessageBuilder:
         message = self._new("visualization_msgs/msg/Marker")
         message.type = type_number
         message.action = ADD
-        _set_pose(message.pose, X)
-        _set_vector(message.scale, scale)
+        set_pose(message.pose, X)
+        set_vector(message.scale, scale)
         message.color.r, message.color.g, message.color.b, message.color.a = colour
-        message.points = [_set_vector(self._new("geometry_msgs/msg/Point"), p) for p in points.tolist()]
+        message.points = [set_vector(self._new("geometry_msgs/msg/Point"), p) for p in points.tolist()]
         return message
 
     def _joint_point(self, points: Waypoints, i: int) -> Any:
@@ -335,11 +362,11 @@ class MessageBuilder:
     def _pose_point(self, points: PosePoints, i: int) -> Any:
         message = self._new("trajectory_msgs/msg/MultiDOFJointTrajectoryPoint")
         message.time_from_start = self.duration(float(points.times[i]))
-        message.transforms = [_set_transform(self._new("geometry_msgs/msg/Transform"), points.poses[i])]
+        message.transforms = [set_transform(self._new("geometry_msgs/msg/Transform"), points.poses[i])]
         if points.Vs is not None:
-            message.velocities = [_set_twist(self._new("geometry_msgs/msg/Twist"), points.Vs[i])]
+            message.velocities = [set_twist(self._new("geometry_msgs/msg/Twist"), points.Vs[i])]
         if points.As is not None:
-            message.accelerations = [_set_twist(self._new("geometry_msgs/msg/Twist"), points.As[i])]
+            message.accelerations = [set_twist(self._new("geometry_msgs/msg/Twist"), points.As[i])]
         return message
 
     def _dimension(self, label: str, size: int, stride: int) -> Any:
@@ -348,42 +375,3 @@ class MessageBuilder:
         message.size = size
         message.stride = stride
         return message
-
-
-def _set_header(message: Any, frame: str, stamp_ns: int) -> None:
-    message.header.frame_id = frame
-    _set_nanoseconds(message.header.stamp, stamp_ns)
-
-
-def _set_nanoseconds(message: Any, ns: int) -> Any:
-    """Fill a ``Time`` or ``Duration``."""
-    message.sec, message.nanosec = divmod(ns, NANOSECONDS)
-    return message
-
-
-def _set_vector(message: Any, p: Sequence[float]) -> Any:
-    """Fill a ``Point`` or ``Vector3``."""
-    message.x, message.y, message.z = map(float, p)
-    return message
-
-
-def _set_quaternion(message: Any, R: Array) -> None:
-    message.x, message.y, message.z, message.w = quaternion_from_rotation(R).tolist()
-
-
-def _set_pose(message: Any, X: Pose) -> Any:
-    _set_vector(message.position, X.p.tolist())
-    _set_quaternion(message.orientation, X.R)
-    return message
-
-
-def _set_transform(message: Any, X: Pose) -> Any:
-    _set_vector(message.translation, X.p.tolist())
-    _set_quaternion(message.rotation, X.R)
-    return message
-
-
-def _set_twist(message: Any, V: Array) -> Any:
-    _set_vector(message.linear, V[:3].tolist())
-    _set_vector(message.angular, V[3:].tolist())
-    return message

@@ -15,10 +15,12 @@ from arm_control.core.parameters import group, parameter
 from arm_control.nodes.support.arm_node import run
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.plant_node import PlantNode, PlantParameters
+from arm_control.nodes.support.sensor_topics import SensorTopics
 from arm_control.simulation.engine import EngineParameters, SimulatedArm
 from arm_control.simulation.plant_properties import PREFIX, PlantProperties
-from arm_control.simulation.real_arm import RealArm, make_simulator
-from arm_control.simulation.scenario import world_of
+from arm_control.simulation.real_arm import RealArm, make_simulator, true_arm
+from arm_control.simulation.scenario import range_sensors_in, world_of
+from arm_control.simulation.sensors import SimulatedSensors
 
 
 @dataclass(frozen=True)
@@ -33,8 +35,11 @@ class SimulatorParameters(PlantParameters):
 class SimulatorNode(PlantNode[SimulatorParameters]):
     """An engine of ``arm_control.simulation.engine`` as a node."""
 
+    _sensors: SimulatedSensors
+
     def __init__(self) -> None:
-        self._wrench: Publisher | None = None
+        self._contact: Publisher | None = None
+        self._topics: SensorTopics | None = None
         super().__init__("simulator", SimulatorParameters)
 
     def make_simulator(self) -> SimulatedArm | RealArm:
@@ -42,8 +47,9 @@ class SimulatorNode(PlantNode[SimulatorParameters]):
         p = self.parameters
         q = p.initial_position or None
         solids = world_of(p.world).solids
-        if solids and self._wrench is None:
-            self._wrench = self.create_publisher(WrenchStamped, "measured_wrench", self.state_qos())
+        if solids and self._contact is None:
+            self._contact = self.create_publisher(WrenchStamped, "measured_wrench", self.state_qos())
+        self._add_sensors()
         timestep, damping = p.timestep, p.damping
         simulator = make_simulator(
             self.model, q, p.plant, timestep=timestep, damping=damping, solids=solids, engine=p.physics
@@ -52,12 +58,21 @@ class SimulatorNode(PlantNode[SimulatorParameters]):
             self.get_logger().info(f"plant file: {line}")
         return simulator
 
+    def _add_sensors(self) -> None:
+        p, ranges = self.parameters, range_sensors_in(self.parameters.world)
+        if ranges or p.wrench_rate:
+            self._sensors = SimulatedSensors(self.model, world_of(p.world), ranges, p.arm, p.plant)
+            self._topics = self._topics or SensorTopics(self, ranges, p.wrench_rate)
+
     def publish_state(self) -> None:
-        """Publish what a sensor of force at the end effector measures, and the state."""
-        if self._wrench is not None:
+        """Publish what the sensors beside those of the joints measure, and the state."""
+        if self._contact is not None:
             tip = self.model.tip
             F_E = rotate_to(self.model.pose(self.simulator.q).R, self.simulator.contact_wrench)
-            self._wrench.publish(ros.wrench_stamped(F_E.tolist(), tip, self.stamp_ns))
+            self._contact.publish(ros.wrench_stamped(F_E.tolist(), tip, self.stamp_ns))
+        if self._topics is not None:
+            self._sensors.observe(self.stamp_ns, true_arm(self.simulator))
+            self._topics.publish(self.stamp_ns, self._sensors)
         super().publish_state()
 
 

@@ -21,15 +21,17 @@ from arm_control.core.progress import progress_bar
 from arm_control.exceptions import SimulationDiverged
 from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel
+from arm_control.model.arm_parameters import ArmParameters
 from arm_control.motion.goals import Goal, JointGoal, PoseMotion, Target
 from arm_control.motion.joint_trajectory import Waypoints
 from arm_control.motion.target_files import load_trajectory
 from arm_control.simulation.engine import SimulatedArm, engine_of
 from arm_control.simulation.plant_properties import properties_of
-from arm_control.simulation.real_arm import RealArm, make_simulator
+from arm_control.simulation.real_arm import RealArm, make_simulator, true_arm
 from arm_control.simulation.recording import Trace
 from arm_control.simulation.scenario import Scenario
 from arm_control.simulation.scenario_control import arm_and_parameters
+from arm_control.simulation.sensors import SimulatedSensors
 
 COARSE = 10
 """Ticks between two looks at the condition number and the obstacles."""
@@ -45,6 +47,9 @@ class SimulationRecorder(Protocol):
 
     def sensor(self, reading: SensorReading) -> None:
         """Record what the arm's sensor of force measures."""
+
+    def sense(self, stamp_ns: int, sensors: SimulatedSensors) -> None:
+        """Record what the other sensors of the arm measure in the state with a stamp [ns]."""
 
     def record(self, result: TickResult) -> None:
         """Record the result of a tick."""
@@ -70,6 +75,10 @@ class Simulation:
         Of the controller.
     stall : str
         Which joints did not move in the last run though they were asked to; empty for none.
+    range_sensors : tuple of RangeSensor
+        Sensors of distance.
+    wrench_rate : float
+        Measurements per second of the wrench at the end effector [Hz]; 0: none.
     plant : tuple of str
         How the arm of a plant file differs from the model, in the last run.
 
@@ -87,6 +96,7 @@ class Simulation:
         self._options: dict[str, Any] = {name: simulator[name] for name in ("timestep", "damping") if name in simulator}
         self._options["engine"] = engine_of(simulator, f"{chosen.name}: simulator")
         self._properties = properties_of(simulator, f"{chosen.name}: simulator")
+        self.range_sensors, self.wrench_rate = chosen.range_sensors, float(simulator.get("wrench_rate", 0.0))
         self.targets, self.motion = chosen.targets(), chosen.motion()
         self.duration = chosen.duration or self._own_duration()
         self.queue: list[Goal] = self._goals()
@@ -119,6 +129,13 @@ class Simulation:
             trouble = str(error)
         self.stall = loop.stall_watch.last
         return log.trace(tuple(t for t in self.queue if isinstance(t, Target)), trouble)
+
+    def sensors(self) -> SimulatedSensors | None:
+        """Return the sensors of the arm beside those of its joints; None without any."""
+        if not (self.range_sensors or self.wrench_rate):
+            return None
+        arm = ArmParameters.from_mapping(self._scenario.arm())
+        return SimulatedSensors(self.model, self.world, self.range_sensors, arm, self._properties)
 
     def loop(self) -> ControlLoop:
         """Return the control loop, with all its goals."""
@@ -173,6 +190,7 @@ class _Loop:
         self._model, self._world, self._simulator, self._log = simulation.model, simulation.world, simulator, log
         self._control, self._dt, self._recorder = simulation.loop(), simulator.timestep, recorder
         self._proximity = Proximity(self._model) if simulation.world.movers else None
+        self._sensors = simulation.sensors() if recorder is not None else None
         observer = simulation.parameters.observer
         self.stall_watch = StallWatch(self._model, observer.observer_share if observer.disturbance_observer else 0.0)
 
@@ -182,6 +200,9 @@ class _Loop:
         known = there if self._recorder is None else self._recorder.obstacles(stamp_ns, q)
         if self._world.solids:
             self._measure(stamp_ns, q)
+        if self._sensors is not None and self._recorder is not None:
+            self._sensors.observe(stamp_ns, true_arm(self._simulator))
+            self._recorder.sense(stamp_ns, self._sensors)
         result = self._control.tick(Measurement(stamp_ns, q, v, self._dt if k else 0.0, is_restart=k == 0), known)
         self._log.take(k, result)
         if self._recorder is not None:

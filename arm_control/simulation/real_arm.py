@@ -192,6 +192,11 @@ def make_simulator(
     return RealArm(model, q_initial, properties=properties, **options)
 
 
+def true_arm(simulator: SimulatedArm | RealArm) -> SimulatedArm:
+    """Return the arm without the errors of its joints' sensors."""
+    return simulator.arm if isinstance(simulator, RealArm) else simulator
+
+
 def _rounded(x: Array, steps: Array) -> Array:
     """Numbers rounded to whole steps; those whose step is 0 stay as they are."""
     return np.where(steps > 0.0, np.round(x / np.where(steps > 0.0, steps, 1.0)) * steps, x)

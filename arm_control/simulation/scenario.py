@@ -28,6 +28,7 @@ from arm_control.model.arm_parameters import ArmParameters
 from arm_control.motion.target_files import Motion, TargetList
 from arm_control.simulation.compensation import is_needed, with_compensation
 from arm_control.simulation.plant_properties import PREFIX
+from arm_control.simulation.range_sensor import RangeSensor, range_sensors_of
 from arm_control.simulation.rigid_body import PREFIX as RIGID_BODY
 from arm_control.simulation.world import World
 
@@ -44,6 +45,8 @@ NODES = (
 )
 """The package's executables; each is also the name of its node."""
 
+KEYS = ("description", "robot", "nodes", "variants", "world", "duration", "checks", "range_sensors")
+"""Entries of a file."""
 REAL = "real"
 """Variant of every scenario: the arm is not its model."""
 SIMULATORS = ("mujoco", "coppeliasim", "none")
@@ -73,6 +76,8 @@ class Scenario:
         Simulated time [s]; 0: without end.
     checks : dict of str to dict
         Bounds on figures, by the name of a variant or ``all``.
+    range_sensors : tuple of RangeSensor
+        Sensors of distance on the simulated arm.
     source : str
         Path of its file; nodes read the world from there.
     """
@@ -85,6 +90,7 @@ class Scenario:
     world: World = field(default_factory=World, compare=False)
     duration: float = 0.0
     checks: dict[str, dict[str, Any]] = field(default_factory=dict)
+    range_sensors: tuple[RangeSensor, ...] = ()
     source: str = field(default="", compare=False)
 
     @classmethod
@@ -100,7 +106,7 @@ class Scenario:
         """
         path = yaml_path("scenarios", name)
         content = read_yaml(path)
-        refuse_unknown(content, ("description", "robot", "nodes", "variants", "world", "duration", "checks"), str(path))
+        refuse_unknown(content, KEYS, str(path))
         nodes, variants, checks = (_mappings(content, key, path) for key in ("nodes", "variants", "checks"))
         refuse_unknown(nodes, NODES, f"{path}: nodes")
         for variant, changes in variants.items():
@@ -115,6 +121,7 @@ class Scenario:
             World.from_mapping(as_mapping(content.get("world"), f"{path}: world"), f"{path}: world"),
             _duration(content.get("duration", 0.0), path),
             checks,
+            range_sensors_of(content.get("range_sensors"), f"{path}: range_sensors"),
             str(path.absolute()),
         )
 
@@ -252,11 +259,11 @@ class Scenario:
         return {"targets": targets, **({"obstacles": obstacles} if avoids and obstacles else {})}
 
     def _add_world(self, nodes: dict[str, dict[str, Any]], chosen: Scenario, lock_step: bool) -> None:
-        """Let the node ``targets`` publish the obstacles; the simulator has pushes and solid obstacles."""
+        """Let the node ``targets`` publish the obstacles; the simulator has pushes, solids and range sensors."""
         if self.world.movers:
             nodes["targets"] = {**chosen.arm(), **nodes.get("targets", {}), "world": self.source}
             nodes["targets"] |= {"lead": 1.0} if lock_step else {}  # simulated time may be faster than the clock
-        if (self.world.pushes or self.world.solids) and "simulator" in nodes:
+        if (self.world.pushes or self.world.solids or self.range_sensors) and "simulator" in nodes:
             nodes["simulator"]["world"] = self.source
 
     @property
@@ -313,6 +320,11 @@ def _is_of_simulator(name: str) -> bool:
 def world_of(name: str) -> World:
     """Return the world of a scenario, by its name or path; an empty one for an empty name."""
     return Scenario.load(name).world if name else World()
+
+
+def range_sensors_in(name: str) -> tuple[RangeSensor, ...]:
+    """Return the range sensors of a scenario, by its name or path; none for an empty name."""
+    return Scenario.load(name).range_sensors if name else ()
 
 
 def merged(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -52,10 +52,13 @@ class World:
         Obstacles.
     pushes : tuple of Push
         Forces on the end effector.
+    floor : float
+        Height of the floor, which range sensors see and nothing touches [m]; ``-inf`` for none.
     """
 
     movers: tuple[Mover, ...] = ()
     pushes: tuple[Push, ...] = ()
+    floor: float = 0.0
 
     @classmethod
     def from_mapping(cls, content: Mapping[str, Any], where: str) -> World:
@@ -73,10 +76,10 @@ class World:
         ParameterError
             When it has an unknown key or an invalid value.
         """
-        refuse_unknown(content, ("obstacles", "pushes"), where)
+        refuse_unknown(content, ("obstacles", "pushes", "floor"), where)
         try:
             movers = tuple(map(_mover, content.get("obstacles") or ()))
-            return cls(movers, tuple(map(_push, content.get("pushes") or ())))
+            return cls(movers, tuple(map(_push, content.get("pushes") or ())), _floor(content.get("floor", 0.0)))
         except (KeyError, TypeError, ValueError) as error:
             raise ParameterError(f"{where}: {type(error).__name__}: {error}") from error
 
@@ -124,6 +127,13 @@ def _span(entry: Mapping[str, Any]) -> Span:
     if not 0.0 <= span.begin < span.end:
         raise ParameterError(f"from {span.begin} until {span.end}: 0 <= from < until is needed")
     return span
+
+
+def _floor(value: Any) -> float:
+    height = float(value)
+    if not height < math.inf:
+        raise ParameterError(f"floor = {value!r}: a height [m] is needed, or -.inf for none")
+    return height
 
 
 def _numbers(values: Any, n: int) -> Array:

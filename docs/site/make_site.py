@@ -24,7 +24,7 @@ CONTENTS = {
         *("osc", "avoidance", "joint", "trajectories", "ilqr", "gate", "faults"),
         *("disturbance", "contact", "identification", "tuning"),
     ),
-    "Runs": ("scenarios", "rigid_body", "viewer", "rviz", "coppeliasim", "bags"),
+    "Runs": ("scenarios", "rigid_body", "sensors", "viewer", "rviz", "coppeliasim", "bags"),
     "Reference": (
         "api",
         "topics",

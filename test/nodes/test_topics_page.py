@@ -42,6 +42,9 @@ MEANING = {
     "target_wrench": "what the hand exerts along `force_axes`, until `force_timeout`; `frame_id` any link, empty: the"
     " base",
     "measured_wrench": "what a sensor measures: wrench of the surroundings on the hand, along and about `frame_id`",
+    "wrench": "what a force-torque sensor at the end effector measures, in its axes: contacts, pushes, and all that it"
+    " carries",
+    "range/<name>": "what a range sensor measures: {}; -inf and +inf out of range",
     "commanded_wrench": "what the hand is to exert now, in the axes of the base",
     "estimated_wrench": "of the surroundings on the hand, as the observer knows it, in the axes of the base",
     "torque_terms/<term>": "what the torque is made of: {}",
@@ -69,11 +72,17 @@ MEANING = {
     "~/step": "one step of a paused simulation",
     "~/reset": "to the initial position, at time 0",
 }
-GROUPS = {"torque_terms": "<term>", "controller_state": "<figure>", "dynamics": "<matrix>", "avoidance": "<figure>"}
+GROUPS = {
+    "torque_terms": "<term>",
+    "controller_state": "<figure>",
+    "dynamics": "<matrix>",
+    "avoidance": "<figure>",
+    "range": "<name>",
+}
 """Topics that share a line, by how they begin."""
 ARGUMENTS = {
     "osc": ("-p avoid_obstacles:=true -p disturbance_observer:=true",),
-    "simulator": ("-p world:=ur5_press",),
+    "simulator": ("-p world:=ur5_press", "-p world:=ur5_sensors -p wrench_rate:=100.0"),
     "targets": (
         "-p file:=ur5_press -p count:=1 -p world:=ur5_obstacle",
         "-p motion:=ur5_circle",

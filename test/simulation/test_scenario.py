@@ -19,7 +19,15 @@ from arm_control.maths.poses import Array, Pose, rotation_from_vector, rotation_
 from arm_control.model import RobotModel
 from arm_control.motion.joint_trajectory import Waypoints
 from arm_control.motion.target_files import Motion, TargetList, load_demonstration, load_trajectory, target_entry
-from arm_control.simulation.scenario import NODES, Scenario, check_parameter_file, merged, scenario_names, world_of
+from arm_control.simulation.scenario import (
+    KEYS,
+    NODES,
+    Scenario,
+    check_parameter_file,
+    merged,
+    scenario_names,
+    world_of,
+)
 from arm_control.simulation.world import World
 
 CONFIG = Path(__file__).parents[2] / "config"
@@ -327,7 +335,7 @@ def test_a_list_of_targets_that_lacks_something_is_refused(missing: str, tmp_pat
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ({"robots": "ur5"}, "unknown robots; allowed: checks, description, duration, nodes, robot, variants, world"),
+        ({"robots": "ur5"}, f"unknown robots; allowed: {', '.join(sorted(KEYS))}"),
         ({"nodes": {"gates": {}}}, f"nodes: unknown gates; allowed: {', '.join(sorted(NODES))}"),
         ("[1, 2]", "a mapping is needed, not list"),
         ("", "a mapping is needed, the file is empty"),

@@ -58,7 +58,7 @@ def test_pushes_add_up_while_they_last():
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ({"walls": []}, "here: unknown walls; allowed: obstacles, pushes"),
+        ({"walls": []}, "here: unknown walls; allowed: floor, obstacles, pushes"),
         ({"obstacles": [{**BALL, "shape": "ball"}]}, "shape = 'ball'; there are: sphere"),
         ({"obstacles": [{**BALL, "colour": 1}]}, "obstacle: unknown colour"),
         ({"obstacles": [{**BALL, "size": [1, 2, 3]}]}, "here: TypeError"),

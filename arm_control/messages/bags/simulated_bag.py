@@ -24,6 +24,7 @@ from arm_control.messages.build import (
     MARKER_ARRAY,
     POSE_STAMPED,
     POSE_TRAJECTORY,
+    RANGE,
     STRING,
     TWIST_STAMPED,
     WRENCH_STAMPED,
@@ -36,6 +37,7 @@ from arm_control.motion.joint_trajectory import Waypoints
 from arm_control.simulation.obstacle_schedule import ObstacleSchedule
 from arm_control.simulation.offline import Simulation
 from arm_control.simulation.scenario import Scenario, scenario_names
+from arm_control.simulation.sensors import Sampling, SimulatedSensors
 
 TELEMETRY = 20
 """Number of states between two sets of torque terms and figures, as the nodes' ``telemetry_every``."""
@@ -86,6 +88,12 @@ class SimulatedBag:
             self._bag.add("/obstacles", MARKER_ARRAY)
         if simulation.world.solids:
             self._bag.add("/measured_wrench", WRENCH_STAMPED)
+        self._wrench_sampling = Sampling(simulation.wrench_rate)
+        if simulation.wrench_rate:
+            self._bag.add("/wrench", WRENCH_STAMPED)
+        self._ranges = [(sensor, Sampling(sensor.rate)) for sensor in simulation.range_sensors]
+        for sensor in simulation.range_sensors:
+            self._bag.add(f"/range/{sensor.name}", RANGE)
 
     def __enter__(self) -> SimulatedBag:
         return self
@@ -107,6 +115,16 @@ class SimulatedBag:
         """See :class:`arm_control.simulation.offline.SimulationRecorder`."""
         message = plain.wrench_stamped(reading.wrench.tolist(), reading.frame, reading.stamp_ns)
         self._bag.put("/measured_wrench", reading.stamp_ns, message)
+
+    def sense(self, stamp_ns: int, sensors: SimulatedSensors) -> None:
+        """See :class:`arm_control.simulation.offline.SimulationRecorder`."""
+        if self._wrench_sampling.is_due(stamp_ns):
+            message = plain.wrench_stamped(sensors.wrench().tolist(), self._model.tip, stamp_ns)
+            self._bag.put("/wrench", stamp_ns, message)
+        for sensor, sampling in self._ranges:
+            if sampling.is_due(stamp_ns):
+                message = plain.range_reading(sensor, sensors.distance(sensor), sensor.frame(self._model.tip), stamp_ns)
+                self._bag.put(f"/range/{sensor.name}", stamp_ns, message)
 
     def record(self, result: TickResult) -> None:
         """See :class:`arm_control.simulation.offline.SimulationRecorder`."""

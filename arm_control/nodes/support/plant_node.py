@@ -57,7 +57,16 @@ class PlantParameters(ArmNodeParameters):
     paced: bool = parameter(
         False, "lock step at the pace of the clock: a late command slows simulated time, and nothing else"
     )
-    world: str = parameter("", "scenario with pushes on the end effector: a name, or the path of its file; empty: none")
+    world: str = parameter(
+        "", "scenario with pushes, solid obstacles and range sensors: a name, or the path of its file; empty: none"
+    )
+    wrench_rate: float = parameter(
+        0.0,
+        "messages of wrench, a force-torque sensor at the end effector; 0: none",
+        unit="Hz",
+        lower=0.0,
+        upper=1000.0,
+    )
     start_paused: bool = parameter(False, "publish no state until ~/pause is called with false")
     awaited_targets: int = parameter(
         -1, "time begins when the controller knows so many targets, and with its first command; -1: at once", lower=-1
