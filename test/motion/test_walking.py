@@ -63,6 +63,13 @@ def test_a_thousand_functions_leave_nothing(gait: Demonstration):
     assert (third_cycle(gait, 1000) < 1e-3).all()
 
 
+def test_many_functions_do_not_jerk_where_the_cycle_closes(gait: Demonstration):
+    t = np.linspace(0.0, gait.duration, 501)
+    a = np.abs(Primitive.learn(gait, "rhythmic", n_basis=200).rollout(t).a)
+    assert (np.vstack([a[:10], a[-10:]]).max(axis=0) < 0.8 * a.max(axis=0)).all()
+    assert (a.max(axis=0) < [13.0, 40.0, 45.0]).all()
+
+
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [

@@ -75,10 +75,13 @@ class Lesson(NamedTuple):
         Times from the first sample [s].
     y : ndarray, shape (N, n)
         Coordinates.
+    is_closed : bool
+        Whether it is whole cycles.
     """
 
     t: Array
     y: Array
+    is_closed: bool = False
 
     def filled(self, n_basis: int, seconds: float) -> Lesson:
         """Return the lesson with at least :data:`SAMPLES` samples for each function in some seconds."""
@@ -87,8 +90,16 @@ class Lesson(NamedTuple):
 
     def even(self, n: int) -> Lesson:
         """Return the lesson at n equally spaced times."""
-        t = np.linspace(self.t[0], self.t[-1], n)
-        return Lesson(t, Demonstration(self.t, self.y).resample(t).positions)
+        t = np.linspace(0.0, self.t[-1], n)
+        return Lesson(t, self._curve(t), self.is_closed)
+
+    def _curve(self, t: Array) -> Array:
+        """Coordinates at some times; at the ends of whole cycles with the slopes of the cycles before and behind."""
+        if not self.is_closed:
+            return Demonstration(self.t, self.y).resample(t).positions
+        T, jump = self.t[-1], self.y[-1] - self.y[0]
+        times = np.concatenate([self.t[-3:-1] - T, self.t, self.t[1:3] + T])
+        return Demonstration(times, np.vstack([self.y[-3:-1] - jump, self.y, self.y[1:3] + jump])).resample(t).positions
 
 
 def learn_motion(lesson: Lesson, v_g: Array, n_basis: int, method: str) -> Learned:
@@ -107,12 +118,12 @@ def learn_motion(lesson: Lesson, v_g: Array, n_basis: int, method: str) -> Learn
     T, start, goal = float(lesson.t[-1]), lesson.y[0], lesson.y[-1]
     known = np.array([start, goal, np.zeros_like(start), v_g])
     if method == "least_squares":
-        t, y = lesson.filled(n_basis, T)
+        t, y, _ = lesson.filled(n_basis, T)
         matrix = discrete_matrix(t, T, n_basis, 0)[0]
         ends = np.array([answers[0] for answers in discrete_responses(np.ones(1), n_basis, 1)])
         weights = fit_answers(matrix[:, 4:], y - matrix[:, :4] @ known, sample_seconds(t), ends)
         return Learned(start, goal, weights, v_g)
-    t, y = lesson.even(max(len(lesson.t), 10 * n_basis))
+    t, y, _ = lesson.even(max(len(lesson.t), 10 * n_basis))
     v, a = _derivatives(t, y)
     r, r_v, r_a = (matrix[:, :4] @ known for matrix in discrete_matrix(t, T, n_basis))
     s = t / T
@@ -143,13 +154,14 @@ def learn_cycle(lesson: Lesson, P: float, n_basis: int, method: str) -> Learned:
     """
     _check_rotation(lesson.y)
     _check_cycle(lesson, P)
+    lesson = lesson._replace(is_closed=abs(lesson.t[-1] / P - round(lesson.t[-1] / P)) < 1e-6)
     centre = 0.5 * (lesson.y.min(axis=0) + lesson.y.max(axis=0))
     if method == "least_squares":
-        t, y = lesson.filled(n_basis, P)
+        t, y, _ = lesson.filled(n_basis, P)
         answers = cycle_responses(TURN * t / P, n_basis, 0)[0]
         weights = fit_answers(answers, y - centre, sample_seconds(t))
     else:
-        t, y = lesson.even(max(len(lesson.t), 10 * n_basis))
+        t, y, _ = lesson.even(max(len(lesson.t), 10 * n_basis))
         v, a = _derivatives(t, y)
         tau = P / TURN
         forces = tau * tau * a + ALPHA * (BETA * (y - centre) + tau * v)
@@ -165,7 +177,7 @@ def _check_rotation(y: Array) -> None:
 
 
 def _check_cycle(lesson: Lesson, P: float) -> None:
-    t, y = lesson
+    t, y = lesson.t, lesson.y
     if t[-1] < (1.0 - 1e-9) * P:
         raise InputError(f"the demonstration lasts {t[-1]:g} s, less than the period of {P:g} s")
     begin = np.array([np.interp(P, t, column) for column in y.T])
