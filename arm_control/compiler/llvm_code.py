@@ -121,7 +121,8 @@ def body(code: Writer, program: Program, inputs: Entries) -> list[str]:
     for depth in range(max(depths, default=0) + 1):
         here = [number for number, d in enumerate(depths) if d == depth]
         _sines(code, program, [number for number in here if program.lines[number].name in _SINES], values)
-        _exponentials(code, program, [number for number in here if program.lines[number].name == "exp"], values)
+        if code.width == 1:
+            _packed_exponentials(code, program, [n for n in here if program.lines[n].name == "exp"], values)
         for number in here:
             if not values[number]:
                 values[number] = _line(code, program.lines[number], values, inputs)
@@ -161,6 +162,8 @@ def _line(code: Writer, line: Operation, values: list[str], inputs: Entries) -> 
         return code.op(f"call {code.type} @llvm.sqrt.{code.suffix}({code.type} {x[0]})")
     if name == "round":
         return code.op(f"call {code.type} @llvm.roundeven.{code.suffix}({code.type} {x[0]})")
+    if name == "exp":
+        return code.op(f"call {code.type} @exponential({code.type} {x[0]})")
     if name == "atan2":
         return code.each_lane("atan2", *x)
     if name in ("max", "select"):
@@ -192,13 +195,8 @@ def _packed_sines(code: Writer, angles: list[int], values: list[str]) -> dict[in
     return {angle: (s, c) for angle, s, c in zip(angles, *lanes, strict=True)}
 
 
-def _exponentials(code: Writer, program: Program, lines: list[int], values: list[str]) -> None:
-    """Exponentials of these lines."""
-    if code.width > 1:
-        for number in lines:
-            x = values[int(program.lines[number].a)]
-            values[number] = code.op(f"call {code.type} @exponential({code.type} {x})")
-        return
+def _packed_exponentials(code: Writer, program: Program, lines: list[int], values: list[str]) -> None:
+    """Exponentials of these lines, of scalars."""
     T = f"<{LANES} x double>"
     for first in range(0, len(lines), LANES):
         here = lines[first : first + LANES]

@@ -47,7 +47,8 @@ def attract(e: Array, e_u: Array, forces: Sequence[Array], h: Scalar) -> tuple[A
         Length of the step in scaled time, above zero.
     """
     F_0, F_m, F_1 = forces
-    a_1, a_2 = (4.0 * F_m - 3.0 * F_0 - F_1) / h, 2.0 * (F_0 - 2.0 * F_m + F_1) / (h * h)
+    per_h = 1.0 / h
+    a_1, a_2 = (4.0 * F_m - 3.0 * F_0 - F_1) * per_h, 2.0 * (F_0 - 2.0 * F_m + F_1) * (per_h * per_h)
     b_2 = a_2 / OMEGA**2  # (3)
     b_1 = (a_1 - 4.0 * OMEGA * b_2) / OMEGA**2
     b_0 = (F_0 - 2.0 * OMEGA * b_1 - 2.0 * b_2) / OMEGA**2

@@ -52,8 +52,8 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control.maths.poses import Array
-from arm_control.maths.scalars import Scalar, minimum, select
-from arm_control.motion.primitives.attractor import ALPHA, BETA, OMEGA, attract, fade, normalised
+from arm_control.maths.scalars import Scalar, exp, minimum, select
+from arm_control.motion.primitives.attractor import ALPHA, BETA, OMEGA, attract, fade
 
 WIDTH = 0.8
 """Standard deviation of a Gaussian, in distances of two centres."""
@@ -72,6 +72,8 @@ class DiscreteState(NamedTuple):
         Position and velocity.
     g, g_v : array, shape (n,)
         Filtered goal and its velocity.
+    f : array, shape (n,)
+        Force at s; zero at the start.
     """
 
     s: Scalar
@@ -79,6 +81,7 @@ class DiscreteState(NamedTuple):
     v: Array
     g: Array
     g_v: Array
+    f: Array
 
 
 class DiscreteTask(NamedTuple):
@@ -107,8 +110,8 @@ class DiscreteTask(NamedTuple):
     A: Scalar
 
 
-def discrete_basis(s: Scalar, n_basis: int) -> Array:
-    """Return all functions at a phase, normalised and faded, as (5) has them.
+def gaussians(s: Scalar, n_basis: int) -> Array:
+    """Return psi of (5) at a phase; their sum is between 1.6 and 2.1 within the motion, so that it may divide.
 
     Parameters
     ----------
@@ -121,15 +124,27 @@ def discrete_basis(s: Scalar, n_basis: int) -> Array:
     -------
     array, shape (..., n_basis)
     """
-    u = s - np.linspace(0.0, 1.0, n_basis)
-    h = (n_basis - 1) ** 2 / (2.0 * WIDTH**2)
-    return normalised(-h * (u * u)) * discrete_gate(s)  # (5)
+    z = ((n_basis - 1) * s - np.arange(n_basis)) * (1.0 / (np.sqrt(2.0) * WIDTH))
+    return exp(-(z * z))
 
 
-def discrete_gate(s: Scalar) -> Scalar:
-    """Return the factor of the force in (5) at a phase, or at an array of phases."""
+def gate(s: Scalar) -> Scalar:
+    """Return the factor of (5) that fades the force in and out, at a phase or an array of phases."""
     z = (2.0 * s - 1.0) * (2.0 * s - 1.0)
     return 1.0 - z * z * z * z
+
+
+def discrete_force(s: Scalar, weights: Array) -> Array:
+    """Return f of (5), shape (n,).
+
+    Parameters
+    ----------
+    s : scalar
+        Phase.
+    weights : array, shape (n, n_basis)
+    """
+    psi = gaussians(s, weights.shape[1])
+    return (weights @ psi) * (gate(s) / psi.sum())
 
 
 class _Reference(NamedTuple):
@@ -155,17 +170,17 @@ def discrete_step(x: DiscreteState, task: DiscreteTask, dt: Scalar, slowing: Sca
     C : array, shape (n,)
         Coupling.
     """
-    T, n_basis = task.T, task.weights.shape[1]
+    T, per_T = task.T, 1.0 / task.T
     rate = phase_rate(x.s, T, slowing)
     s_m, s_1 = (minimum(x.s + part * dt * rate, 1.0) for part in (0.5, 1.0))  # (1)
-    h = dt / T
+    h = dt * per_T
     g, g_u = fade(x.g - task.goal, T * x.g_v, h)
-    g, g_v = g + task.goal, g_u / T  # (2)
+    g, g_v = g + task.goal, g_u * per_T  # (2)
     r_0 = _reference(x.s, rate, x.g, x.g_v, task)
     r_1 = _reference(s_1, rate, g, g_v, task)
-    forces = [task.A * (task.weights @ discrete_basis(s, n_basis)) + C for s in (x.s, s_m, s_1)]
-    e, e_u = attract(x.y - r_0.r, T * (x.v - r_0.v), forces, h)  # (4)
-    return DiscreteState(s_1, r_1.r + e, r_1.v + e_u / T, g, g_v)
+    fs = x.f, discrete_force(s_m, task.weights), discrete_force(s_1, task.weights)  # (5)
+    e, e_u = attract(x.y - r_0.r, T * (x.v - r_0.v), [task.A * f + C for f in fs], h)  # (4)
+    return DiscreteState(s_1, r_1.r + e, r_1.v + e_u * per_T, g, g_v, fs[2])
 
 
 def discrete_acceleration(x: DiscreteState, task: DiscreteTask, slowing: Scalar, C: Array) -> Array:
@@ -181,11 +196,11 @@ def discrete_acceleration(x: DiscreteState, task: DiscreteTask, slowing: Scalar,
         Coupling.
     """
     T = task.T
-    g_a = (OMEGA**2 * (task.goal - x.g) - 2.0 * OMEGA * T * x.g_v) / (T * T)  # (2)
+    per_T2 = 1.0 / (T * T)
+    g_a = (OMEGA**2 * (task.goal - x.g) - 2.0 * OMEGA * T * x.g_v) * per_T2  # (2)
     r = _reference(x.s, phase_rate(x.s, T, slowing), x.g, x.g_v, task)
-    f = task.weights @ discrete_basis(x.s, task.weights.shape[1])
     pull = ALPHA * (BETA * (r.r - x.y) + T * (r.v - x.v))
-    return r.a + r.m * g_a + (pull + task.A * f + C) / (T * T)  # (4)
+    return r.a + r.m * g_a + (pull + task.A * x.f + C) * per_T2  # (4)
 
 
 def phase_rate(s: Scalar, T: Scalar, slowing: Scalar) -> Scalar:

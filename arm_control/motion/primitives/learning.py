@@ -31,7 +31,7 @@ from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
 from arm_control.motion.primitives.attractor import ALPHA, BETA
 from arm_control.motion.primitives.demonstration import Demonstration
-from arm_control.motion.primitives.discrete_law import discrete_basis, discrete_gate
+from arm_control.motion.primitives.discrete_law import gate, gaussians
 from arm_control.motion.primitives.responses import cycle_responses, discrete_matrix, discrete_responses
 from arm_control.motion.primitives.rhythmic_law import TURN, rhythmic_basis
 
@@ -128,10 +128,7 @@ def learn_motion(lesson: Lesson, v_g: Array, n_basis: int, method: str) -> Learn
     r, r_v, r_a = (matrix[:, :4] @ known for matrix in discrete_matrix(t, T, n_basis))
     s = t / T
     forces = T * T * (a - r_a) + ALPHA * (BETA * (y - r) + T * (v - r_v))
-    gate = discrete_gate(s)
-    inside = gate > 0.0
-    basis = discrete_basis(s[inside, None], n_basis) / gate[inside, None]
-    weights = fit_locally(basis, gate[inside], forces[inside], sample_seconds(t)[inside])
+    weights = fit_locally(gaussians(s[:, None], n_basis), gate(s), forces, sample_seconds(t))
     return Learned(start, goal, weights, v_g)
 
 
@@ -165,8 +162,8 @@ def learn_cycle(lesson: Lesson, P: float, n_basis: int, method: str) -> Learned:
         v, a = _derivatives(t, y)
         tau = P / TURN
         forces = tau * tau * a + ALPHA * (BETA * (y - centre) + tau * v)
-        basis = rhythmic_basis(TURN * t[:, None] / P, n_basis)
-        weights = fit_locally(basis, np.ones_like(t), forces, sample_seconds(t))
+        psi = rhythmic_basis(TURN * t[:, None] / P, n_basis)
+        weights = fit_locally(psi, np.ones_like(t), forces, sample_seconds(t))
     start = centre + weights @ cycle_responses(np.zeros(1), n_basis, 0)[0][0]
     return Learned(start, centre, weights, np.zeros_like(centre))
 
@@ -222,22 +219,22 @@ def fit_answers(answers: Array, rest: Array, seconds: Array, ends: Array | None 
     return np.linalg.solve(full, np.vstack([right, np.zeros((k, rest.shape[1]))]))[:n].T
 
 
-def fit_locally(basis: Array, gate: Array, forces: Array, seconds: Array) -> Array:
+def fit_locally(psi: Array, xi: Array, forces: Array, seconds: Array) -> Array:
     """Return the weights of (3), shape (n, n_basis).
 
     Parameters
     ----------
-    basis : ndarray, shape (N, n_basis)
-        psi at the times of the samples, normalised or not.
-    gate : ndarray, shape (N,)
-        Factor xi of the force.
+    psi : ndarray, shape (N, n_basis)
+        Basis functions at the times of the samples, normalised or not.
+    xi : ndarray, shape (N,)
+        Factor of the force.
     forces : ndarray, shape (N, n)
         The force that the demonstration needs.
     seconds : ndarray, shape (N,)
         Time that each sample stands for [s].
     """
-    factors = basis * (seconds * gate)[:, None]
-    return ((factors.T @ forces) / (factors.T @ gate)[:, None]).T
+    factors = psi * (seconds * xi)[:, None]
+    return ((factors.T @ forces) / (factors.T @ xi)[:, None]).T
 
 
 def sample_seconds(times: Array) -> Array:

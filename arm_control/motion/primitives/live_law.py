@@ -69,7 +69,7 @@ class LiveLaw:
         """
         n = self.n
         sizes = (
-            {"state": 1 + 4 * n, "task": 4 * n + 2} if self.kind == "discrete" else {"state": 3 + 3 * n, "task": n + 2}
+            {"state": 1 + 5 * n, "task": 4 * n + 2} if self.kind == "discrete" else {"state": 3 + 3 * n, "task": n + 2}
         )
         sizes |= {"weights": n * self.n_basis, "numbers": 2}
         if self.n_obstacles:
@@ -120,7 +120,7 @@ def _live_step(sizes: LiveLaw, x: Mapping[str, Array]) -> dict[str, Any]:
 
 def _discrete(sizes: LiveLaw, x: Mapping[str, Array], weights: Array, dt: Scalar, slowing: Scalar) -> tuple[Array, ...]:
     n = sizes.n
-    before = DiscreteState(x["state"][0], *x["state"][1:].reshape(4, n))
+    before = DiscreteState(x["state"][0], *x["state"][1:].reshape(5, n))
     y_0, v_0, v_g, goal = x["task"][: 4 * n].reshape(4, n)
     task = DiscreteTask(y_0, v_0, v_g, goal, weights, *x["task"][4 * n :])
     C = _coupling(sizes, x, before.y, before.v, task.T)

@@ -84,7 +84,7 @@ def obstacle_force(y: Array, v: Array, obstacles: Array, numbers: Array, tau: Sc
     """
     n = len(y)
     speed = sqrt(v @ v)
-    u = v / maximum(speed, TINY)
+    u = v * (1.0 / maximum(speed, TINY))
     C = np.zeros(n)
     for obstacle in obstacles:
         C = C + obstacle[n + 1] * _turn(obstacle[:n] - y, obstacle[n], u, numbers)
@@ -99,7 +99,7 @@ def _turn(d: Array, rho: Scalar, u: Array, numbers: Array) -> Array:
     distance, aside = sqrt(d @ d), sqrt(across @ across)
     theta = maximum(atan2(maximum(aside - rho, 0.0), along), 1.0 / beta)  # (2), (3)
     has_direction = aside - DEAD_CENTRE * distance
-    away = select(has_direction, -across / maximum(aside, TINY), _perpendicular(u))
+    away = select(has_direction, -across * (1.0 / maximum(aside, TINY)), _perpendicular(u))
     return gamma * theta * exp(-beta * theta - maximum(distance - rho, 0.0) / reach) * away  # (4)
 
 
@@ -111,4 +111,4 @@ def _perpendicular(u: Array) -> Array:
     p[0 : 2 * pairs : 2], p[1 : 2 * pairs : 2] = u[1 : 2 * pairs : 2], -u[0 : 2 * pairs : 2]
     first = np.eye(n)[0]
     length = sqrt(p @ p)
-    return select(length - DEAD_CENTRE, p / maximum(length, TINY), first)
+    return select(length - DEAD_CENTRE, p * (1.0 / maximum(length, TINY)), first)

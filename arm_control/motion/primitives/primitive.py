@@ -86,7 +86,7 @@ class Primitive:
     quat_xyzw: Array | None = None
 
     def __post_init__(self) -> None:
-        if self.kind not in MOST:
+        if self.kind not in tuple(MOST):
             raise InputError(f"kind = {self.kind!r}; allowed: {', '.join(MOST)}")
         _check_duration(self.duration)
         weights = _floats(self.weights, "weights")
@@ -333,6 +333,6 @@ def _vector(values: npt.ArrayLike, what: str, n: int) -> Array:
 
 def _floats(values: npt.ArrayLike, what: str) -> Array:
     try:
-        return np.array(values, dtype=float)
+        return np.array(values, dtype=float, order="C")  # the order decides the last bit of a product
     except (TypeError, ValueError):
         raise InputError(f"{what} is not an array of numbers") from None

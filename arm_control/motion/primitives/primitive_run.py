@@ -138,7 +138,7 @@ class PrimitiveRun:
         q, v = first.q[0], first.v[0]
         if one.kind == "discrete":
             v_g = one.final_velocity if final_velocity is None else np.asarray(final_velocity, dtype=float)
-            self._state[:] = np.concatenate([[0.0], q, v, y_g, np.zeros(n)])
+            self._state[:] = np.concatenate([[0.0], q, v, y_g, np.zeros(2 * n)])
             self._task[:] = np.concatenate([q, v, v_g, y_g, [T, amplitude]])
             self._goal = self._task[3 * n : 4 * n]
         else:

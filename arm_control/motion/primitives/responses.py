@@ -23,26 +23,32 @@ import numpy as np
 
 from arm_control.maths.poses import Array
 from arm_control.motion.primitives.attractor import ALPHA, BETA, OMEGA, attract, fade
-from arm_control.motion.primitives.discrete_law import discrete_basis, quintics
+from arm_control.motion.primitives.discrete_law import gate, gaussians, quintics
 from arm_control.motion.primitives.rhythmic_law import TURN, rhythmic_basis
 
-POINTS = 32
-"""Points of the phase for each function; of a cycle twice as many."""
+POINTS, CYCLE_POINTS = 48, 64
+"""Points of the phase for each function, of a motion and of a cycle."""
 
 
 @lru_cache(maxsize=16)
 def _discrete_table(n_basis: int) -> tuple[Array, Array, Array]:
     """Answers and two derivatives at equally spaced phases from 0 to 1, shapes (M + 1, n_basis)."""
     n = POINTS * n_basis
-    F = discrete_basis(np.linspace(0.0, 1.0, 2 * n + 1)[:, None], n_basis)
-    one = np.eye(5)  # answers to e, e_u and the three forces of a step
-    step = np.array(attract(one[0], one[1], list(one[2:]), 1.0 / n))
-    pushes = np.tensordot(np.stack([F[:-1:2], F[1::2], F[2::2]], axis=2), step[:, 2:], (2, 1)).transpose(0, 2, 1)
+    F = _discrete_functions(np.linspace(0.0, 1.0, 2 * n + 1), n_basis)
+    rest = np.zeros_like(F[1::2])
+    pushes = np.stack(attract(rest, rest, [F[:-1:2], F[1::2], F[2::2]], 1.0 / n), axis=1)
+    step = np.array(fade(np.array([1.0, 0.0]), np.array([0.0, 1.0]), 1.0 / n))
     states = np.zeros((n + 1, 2, n_basis))
     for k, push in enumerate(pushes):
-        states[k + 1] = step[:, :2] @ states[k] + push
+        states[k + 1] = step @ states[k] + push
     y, v = states[:, 0].copy(), states[:, 1].copy()
     return y, v, F[::2] - ALPHA * (BETA * y + v)
+
+
+def _discrete_functions(s: Array, n_basis: int) -> Array:
+    """Force of a unit of every weight, shape (N, n_basis)."""
+    psi = gaussians(s[:, None], n_basis)
+    return psi * (gate(s) / psi.sum(axis=1))[:, None]
 
 
 def discrete_responses(s: Array, n_basis: int, derivatives: int = 2) -> list[Array]:
@@ -61,25 +67,37 @@ def discrete_responses(s: Array, n_basis: int, derivatives: int = 2) -> list[Arr
     late = np.maximum(s - 1.0, 0.0)[:, None]
     inside = np.minimum(s, 1.0)
     n_needed = 2 if late.any() or derivatives else 1
-    values = _between(table, inside * POINTS * n_basis, 1.0 / (POINTS * n_basis), n_needed)
+    places = inside * POINTS * n_basis
+    k = np.minimum(places.astype(int), POINTS * n_basis - 1)
+    ends = [(x[k], x[k + 1]) for x in table[: n_needed + 1]]
+    values = _cubics(ends, (places - k)[:, None], 1.0 / (POINTS * n_basis))
     if late.any():
         values = [*fade(values[0], values[1], late)]
     if derivatives == 2:
-        F = discrete_basis(inside[:, None], n_basis) * (late == 0.0)
+        F = _discrete_functions(inside, n_basis) * (late == 0.0)
         values.append(F - ALPHA * (BETA * values[0] + values[1]))
     return values[: derivatives + 1]
 
 
 @lru_cache(maxsize=16)
 def _cycle_table(n_basis: int) -> tuple[Array, Array, Array]:
-    """Answer on the cycle to the first function, and two derivatives, at equally spaced phases, shapes (M + 1,)."""
-    n = 2 * POINTS * n_basis
-    part = rhythmic_basis(TURN / n * np.arange(2 * POINTS)[:, None], n_basis)  # of one distance: the rest is shifted
+    """Answers on the cycle and two derivatives, shapes (M + 1, n_basis, n_basis): views, without memory of their own.
+
+    The first index is a place between two centres, the second one counts centres, backwards; the last one is the
+    function. All functions are one, shifted.
+    """
+    part = rhythmic_basis(TURN / (n_basis * CYCLE_POINTS) * np.arange(CYCLE_POINTS)[:, None], n_basis)
     first = part[:, -np.arange(n_basis) % n_basis].T.ravel()
-    k = np.arange(n // 2 + 1)
+    k = np.arange(len(first) // 2 + 1)
     answer = np.fft.rfft(first) / (OMEGA**2 + 2j * OMEGA * k - k * k)
-    y, v, a = (np.append(x, x[0]) for x in (np.fft.irfft((1j * k) ** order * answer, n) for order in range(3)))
+    y, v, a = (_shifted(np.fft.irfft((1j * k) ** order * answer, len(first)), n_basis) for order in range(3))
     return y, v, a
+
+
+def _shifted(y: Array, n_basis: int) -> Array:
+    rows = np.append(y, y[:CYCLE_POINTS]).reshape(n_basis + 1, CYCLE_POINTS)
+    ends = np.column_stack([rows[:-1], rows[1:, 0]])[::-1].T
+    return np.lib.stride_tricks.sliding_window_view(np.hstack([ends, ends]), n_basis, axis=1)
 
 
 def cycle_responses(phi: Array, n_basis: int, derivatives: int = 2) -> list[Array]:
@@ -94,22 +112,24 @@ def cycle_responses(phi: Array, n_basis: int, derivatives: int = 2) -> list[Arra
     derivatives : int
         How many derivatives follow: 0, 1 or 2.
     """
-    n = 2 * POINTS * n_basis
-    turns = (phi[:, None] / TURN - np.arange(n_basis) / n_basis) % 1.0
-    values = _between(_cycle_table(n_basis), turns * n, TURN / n, min(derivatives, 1) + 1)
+    distances = (phi / TURN % 1.0) * n_basis
+    centre = np.minimum(distances.astype(int), n_basis - 1)
+    places = (distances - centre) * CYCLE_POINTS
+    k, h = np.minimum(places.astype(int), CYCLE_POINTS - 1), TURN / (n_basis * CYCLE_POINTS)
+    n_needed = min(derivatives, 1) + 1
+    ends = [(x[k, n_basis - 1 - centre], x[k + 1, n_basis - 1 - centre]) for x in _cycle_table(n_basis)[: n_needed + 1]]
+    values = _cubics(ends, (places - k)[:, None], h)
     if derivatives == 2:
         values.append(rhythmic_basis(phi[:, None], n_basis) - ALPHA * (BETA * values[0] + values[1]))
     return values
 
 
-def _between(table: tuple[Array, Array, Array], places: Array, h: float, n_needed: int) -> list[Array]:
-    """Values between the points of a table, each cubic by the next one; places are counted in points, h apart."""
-    k = np.minimum(places.astype(int), len(table[0]) - 2)
-    u = places - k
-    u = u[:, None] if table[0].ndim == 2 else u
+def _cubics(ends: list[tuple[Array, Array]], u: Array, h: float) -> list[Array]:
+    """Values between two points, h apart, each cubic by the value at both and by its derivative, which comes next."""
     share, z_0, z_1 = u * u * (3.0 - 2.0 * u), h * u * (1.0 - u) * (1.0 - u), -h * u * u * (1.0 - u)
-    ends = [(x[k], x[k + 1]) for x in table[: n_needed + 1]]
-    return [x_0 + share * (x_1 - x_0) + z_0 * v_0 + z_1 * v_1 for (x_0, x_1), (v_0, v_1) in itertools.pairwise(ends)]
+    return [
+        (1.0 - share) * x_0 + share * x_1 + z_0 * v_0 + z_1 * v_1 for (x_0, x_1), (v_0, v_1) in itertools.pairwise(ends)
+    ]
 
 
 def discrete_matrix(t: Array, T: float, n_basis: int, derivatives: int = 2) -> list[Array]:

@@ -139,7 +139,7 @@ def rhythmic_step(x: RhythmicState, task: RhythmicTask, dt: Scalar, slowing: Sca
     forces = [A * (task.weights @ rhythmic_basis(phi, n_basis)) + C for phi in phis]
     e, e_u = attract(x.y - g, tau * x.v, forces, h)  # (2)
     phi = phis[2] - TURN * nearest(phis[2] / TURN - 0.5)
-    return RhythmicState(phi, g + e, e_u / tau, g, A, P)
+    return RhythmicState(phi, g + e, e_u * (1.0 / tau), g, A, P)
 
 
 def rhythmic_acceleration(x: RhythmicState, task: RhythmicTask, C: Array) -> Array:
@@ -153,4 +153,4 @@ def rhythmic_acceleration(x: RhythmicState, task: RhythmicTask, C: Array) -> Arr
         Coupling.
     """
     tau, f = x.P / TURN, task.weights @ rhythmic_basis(x.phi, task.weights.shape[1])
-    return (ALPHA * (BETA * (x.g - x.y) - tau * x.v) + x.A * f + C) / (tau * tau)  # (2)
+    return (ALPHA * (BETA * (x.g - x.y) - tau * x.v) + x.A * f + C) * (1.0 / (tau * tau))  # (2)

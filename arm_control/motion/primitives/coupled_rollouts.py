@@ -1,0 +1,176 @@
+"""Rollouts with coupling: many discrete motions at once among obstacles, with a robot that lags behind.
+
+With obstacles, or with a phase that waits, a primitive is not linear and has to be integrated. Here the same step runs
+as live (:mod:`~arm_control.motion.primitives.discrete_law`), several motions side by side in the lanes of the vector
+registers: to choose among goals, weights or obstacle gains before one of them is run.
+
+The robot is a first-order lag, ``y_m' = (y - y_m) / lag``; its distance from the reference, ``e = |y - y_m|``, is what
+slows the phase down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from arm_control.compiler.compile_law import compile_law
+from arm_control.compiler.law import Law, Loop
+from arm_control.compiler.plain_compiler import plain_compiler
+from arm_control.exceptions import InputError
+from arm_control.maths.poses import Array
+from arm_control.maths.scalars import exp
+from arm_control.motion.primitives.discrete_law import DiscreteState, DiscreteTask, discrete_step
+from arm_control.motion.primitives.linear_rollouts import motions_in_rows
+from arm_control.motion.primitives.obstacle_coupling import ObstacleCoupling, obstacle_force
+
+CHUNK = 64
+"""Motions that are integrated together: their weights fit into the processor's second cache."""
+SHORTEST_LAG = 1e-6
+"""Shortest lag of a robot [s]."""
+
+
+class CoupledRollouts:
+    """Integrates discrete motions of one size among obstacles.
+
+    Parameters
+    ----------
+    n, n_basis : int
+        Number of coordinates, at least 2, and of basis functions.
+    n_steps : int
+        Number of steps.
+    obstacles : array_like, shape (k, n + 1)
+        Centre and radius of each obstacle.
+    coupling : ObstacleCoupling
+        How strongly they turn the motions.
+    phase_stopping : float
+        k_e: the phase runs at ``1 / (1 + k_e e^2)`` of its speed.
+    lag : float
+        Time constant of the robot [s].
+
+    Raises
+    ------
+    InputError
+        When a size or a number is not allowed.
+    """
+
+    def __init__(
+        self,
+        n: int,
+        n_basis: int,
+        n_steps: int,
+        obstacles: npt.ArrayLike,
+        coupling: ObstacleCoupling = ObstacleCoupling(),  # noqa: B008 - frozen
+        phase_stopping: float = 0.0,
+        lag: float = SHORTEST_LAG,
+    ) -> None:
+        places = np.asarray(obstacles, dtype=float).reshape(-1, n + 1)
+        if n < 2 or n_steps < 1 or not np.isfinite(places).all() or not (phase_stopping >= 0.0 and lag > 0.0):
+            raise InputError(
+                f"n = {n}, n_steps = {n_steps}, phase_stopping = {phase_stopping}, lag = {lag}: two coordinates and"
+                " one step at least, finite obstacles, and a positive lag are needed"
+            )
+        self._n, self._n_basis, self._n_steps = n, n_basis, n_steps
+        self._sizes = (n, n_basis, len(places))
+        kernel = compile_law(plain_compiler(), _loop(*self._sizes), _samples(*self._sizes))
+        rows = {name: np.zeros((size, CHUNK)) for name, size in _own_inputs(n, n_basis).items()}
+        rows["task"][-1] = 1.0
+        shared = {
+            "obstacles": np.column_stack([places, np.ones(len(places))]).ravel(),
+            "coupling": np.array(coupling.numbers()),
+            "numbers": np.array([phase_stopping, max(lag, SHORTEST_LAG)]),
+        }
+        self._task, self._weights = rows["task"], rows["weights"]
+        self._states = rows["state"], np.zeros_like(rows["state"])
+        self._path = np.zeros((n_steps, n, CHUNK))
+        self._calls = [
+            kernel.bind(
+                {**shared, **rows, "state": self._states[k % 2], "after": self._states[1 - k % 2], "y": self._path[k]}
+            )
+            for k in range(n_steps)
+        ]
+
+    def run(
+        self, weights: npt.ArrayLike, start: npt.ArrayLike, goal: npt.ArrayLike, duration: npt.ArrayLike = 1.0
+    ) -> Array:
+        """Return the positions at the start and after every step, shape (N, n_steps + 1, n).
+
+        Parameters
+        ----------
+        weights : array_like, shape (N, n, n_basis) or (n, n_basis)
+            Weights of the force; what has no axis of the motions is the same for all.
+        start, goal : array_like, shape (N, n) or (n,)
+        duration : array_like, shape (N,), or float
+            Durations [s]; a step is ``duration / n_steps``.
+
+        Raises
+        ------
+        InputError
+            When a shape does not fit, a number is not finite, or a duration is not positive.
+        """
+        n = self._n
+        shapes = ("weights", (n, self._n_basis)), ("start", (n,)), ("goal", (n,)), ("duration", ())
+        arrays = motions_in_rows(dict(zip(shapes, (weights, start, goal, duration), strict=True)))
+        if not (arrays[3] > 0.0).all():
+            raise InputError("a duration is not positive")
+        N = len(arrays[0])
+        columns = [x.reshape(N, -1).T for x in arrays]
+        paths = np.empty((self._n_steps + 1, n, N))
+        paths[0] = columns[1]
+        for first in range(0, N, CHUNK):
+            self._run_chunk([x[:, first : first + CHUNK] for x in columns], paths[1:, :, first : first + CHUNK])
+        return paths.transpose(2, 0, 1)
+
+    def _run_chunk(self, arrays: list[Array], paths: Array) -> None:
+        n, m = self._n, paths.shape[2]
+        weights, start, goal, T = arrays
+        self._weights[:, :m] = weights
+        state = self._states[0]
+        state[:] = 0.0
+        state[1 : 1 + n, :m] = state[1 + 5 * n :, :m] = start
+        state[1 + 2 * n : 1 + 3 * n, :m] = goal
+        self._task[:n, :m], self._task[n : 2 * n, :m] = start, goal
+        self._task[-2, :m], self._task[-1, :m] = T[0], T[0] / self._n_steps
+        for call in self._calls:
+            call()
+        paths[:] = self._path[:, :, :m]
+
+
+def _own_inputs(n: int, n_basis: int) -> dict[str, int]:
+    """Inputs that each motion has: state with the robot's position, start, goal, duration and step, weights."""
+    return {"state": 1 + 6 * n, "task": 2 * n + 2, "weights": n * n_basis}
+
+
+def _loop(n: int, n_basis: int, n_obstacles: int) -> Loop:
+    inputs = {**_own_inputs(n, n_basis), "obstacles": n_obstacles * (n + 2), "coupling": 3, "numbers": 2}
+    law = Law("coupled rollouts", partial(_step, n), inputs, [n, n_basis, n_obstacles], has_masses=False)
+    return Loop(law, "columns", ("obstacles", "coupling", "numbers"))
+
+
+def _step(n: int, x: Mapping[str, Array]) -> dict[str, Any]:
+    """One step of one motion."""
+    k_e, lag = x["numbers"]
+    start, goal = x["task"][: 2 * n].reshape(2, n)
+    T, dt = x["task"][2 * n :]
+    zero = np.zeros(n)
+    task = DiscreteTask(start, zero, zero, goal, x["weights"].reshape(n, -1), T, 1.0)
+    before = DiscreteState(x["state"][0], *x["state"][1 : 1 + 5 * n].reshape(5, n))
+    measured = x["state"][1 + 5 * n :]
+    e = before.y - measured
+    C = obstacle_force(before.y, before.v, x["obstacles"].reshape(-1, n + 2), x["coupling"], T)
+    after = discrete_step(before, task, dt, 1.0 + k_e * (e @ e), C)
+    measured = after.y + exp(-dt / lag) * (measured - after.y)
+    return {"after": np.concatenate([[after.s], *after[1:], measured]), "y": after.y}
+
+
+def _samples(n: int, n_basis: int, n_obstacles: int) -> dict[str, Array]:
+    """Inputs to compare the kernel on."""
+    rng, k = np.random.default_rng(0), 8
+    samples = {name: rng.uniform(-1.0, 1.0, (size, k)) for name, size in _own_inputs(n, n_basis).items()}
+    samples["state"][0] = np.linspace(0.0, 1.0, k)
+    samples["task"][-2:] = rng.uniform(0.5, 1.5, k), rng.uniform(0.01, 0.02, k)
+    samples["obstacles"] = rng.uniform(0.1, 1.0, n_obstacles * (n + 2))
+    return {**samples, "coupling": np.array([1000.0, 6.0, 0.3]), "numbers": np.array([10.0, 0.1])}
