@@ -67,17 +67,19 @@ class CoupledRollouts:
         phase_stopping: float = 0.0,
         lag: float = SHORTEST_LAG,
     ) -> None:
-        places = np.asarray(obstacles, dtype=float).reshape(-1, n + 1)
-        if n < 2 or n_steps < 1 or not np.isfinite(places).all() or not (phase_stopping >= 0.0 and lag > 0.0):
+        places = np.asarray(obstacles, dtype=float)
+        has_shape = places.ndim == 2 and places.shape[1] == n + 1 and bool(np.isfinite(places).all())
+        if n < 2 or n_steps < 1 or not has_shape or not (phase_stopping >= 0.0 and lag > 0.0):
             raise InputError(
-                f"n = {n}, n_steps = {n_steps}, phase_stopping = {phase_stopping}, lag = {lag}: two coordinates and"
-                " one step at least, finite obstacles, and a positive lag are needed"
+                f"n = {n}, n_steps = {n_steps}, obstacles of shape {places.shape}, phase_stopping = {phase_stopping},"
+                f" lag = {lag}: two coordinates and one step at least, finite obstacles (k, n + 1), and a positive lag"
+                " are needed"
             )
         self._n, self._n_basis, self._n_steps = n, n_basis, n_steps
-        self._sizes = (n, n_basis, len(places))
-        kernel = compile_law(plain_compiler(), _loop(*self._sizes), _samples(*self._sizes))
+        sizes = n, n_basis, len(places)
+        kernel = compile_law(plain_compiler(), _loop(*sizes), _samples(*sizes))
         rows = {name: np.zeros((size, CHUNK)) for name, size in _own_inputs(n, n_basis).items()}
-        rows["task"][-1] = 1.0
+        rows["task"][:] = 1.0  # of lanes without a motion, too
         shared = {
             "obstacles": np.column_stack([places, np.ones(len(places))]).ravel(),
             "coupling": np.array(coupling.numbers()),
@@ -126,14 +128,14 @@ class CoupledRollouts:
 
     def _run_chunk(self, arrays: list[Array], paths: Array) -> None:
         n, m = self._n, paths.shape[2]
-        weights, start, goal, T = arrays
+        weights, start, goal, (T,) = arrays
         self._weights[:, :m] = weights
         state = self._states[0]
         state[:] = 0.0
         state[1 : 1 + n, :m] = state[1 + 5 * n :, :m] = start
         state[1 + 2 * n : 1 + 3 * n, :m] = goal
         self._task[:n, :m], self._task[n : 2 * n, :m] = start, goal
-        self._task[-2, :m], self._task[-1, :m] = T[0], T[0] / self._n_steps
+        self._task[-2, :m], self._task[-1, :m] = T, T / self._n_steps
         for call in self._calls:
             call()
         paths[:] = self._path[:, :, :m]
@@ -145,9 +147,12 @@ def _own_inputs(n: int, n_basis: int) -> dict[str, int]:
 
 
 def _loop(n: int, n_basis: int, n_obstacles: int) -> Loop:
-    inputs = {**_own_inputs(n, n_basis), "obstacles": n_obstacles * (n + 2), "coupling": 3, "numbers": 2}
+    shared = {"numbers": 2}
+    if n_obstacles:
+        shared |= {"obstacles": n_obstacles * (n + 2), "coupling": 3}
+    inputs = {**_own_inputs(n, n_basis), **shared}
     law = Law("coupled rollouts", partial(_step, n), inputs, [n, n_basis, n_obstacles], has_masses=False)
-    return Loop(law, "columns", ("obstacles", "coupling", "numbers"))
+    return Loop(law, "columns", tuple(shared))
 
 
 def _step(n: int, x: Mapping[str, Array]) -> dict[str, Any]:
@@ -160,7 +165,9 @@ def _step(n: int, x: Mapping[str, Array]) -> dict[str, Any]:
     before = DiscreteState(x["state"][0], *x["state"][1 : 1 + 5 * n].reshape(5, n))
     measured = x["state"][1 + 5 * n :]
     e = before.y - measured
-    C = obstacle_force(before.y, before.v, x["obstacles"].reshape(-1, n + 2), x["coupling"], T)
+    C = zero
+    if "obstacles" in x:
+        C = obstacle_force(before.y, before.v, x["obstacles"].reshape(-1, n + 2), x["coupling"], T)
     after = discrete_step(before, task, dt, 1.0 + k_e * (e @ e), C)
     measured = after.y + exp(-dt / lag) * (measured - after.y)
     return {"after": np.concatenate([[after.s], *after[1:], measured]), "y": after.y}
@@ -172,5 +179,7 @@ def _samples(n: int, n_basis: int, n_obstacles: int) -> dict[str, Array]:
     samples = {name: rng.uniform(-1.0, 1.0, (size, k)) for name, size in _own_inputs(n, n_basis).items()}
     samples["state"][0] = np.linspace(0.0, 1.0, k)
     samples["task"][-2:] = rng.uniform(0.5, 1.5, k), rng.uniform(0.01, 0.02, k)
-    samples["obstacles"] = rng.uniform(0.1, 1.0, n_obstacles * (n + 2))
-    return {**samples, "coupling": np.array([1000.0, 6.0, 0.3]), "numbers": np.array([10.0, 0.1])}
+    samples["numbers"] = np.array([10.0, 0.1])
+    if n_obstacles:
+        samples |= {"obstacles": rng.uniform(0.1, 1.0, n_obstacles * (n + 2)), "coupling": np.array([1000.0, 6.0, 0.3])}
+    return samples

@@ -17,7 +17,7 @@ Position and velocity are their states: whatever is changed between two steps, n
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import isfinite, pi
 
 import numpy as np
@@ -108,7 +108,8 @@ class PrimitiveRun:
             self._inputs["coupling"][:] = coupling.numbers()
         self._copies = [view.copy for name, view in kernel.outputs.items() if name != "state"]
         first = self._start(start, goal, duration, amplitude, start_velocity, final_velocity, phase)
-        self._write(kernel.outputs, first)
+        self._last: JointReference | Reference
+        self._last = first.joint_reference(0) if first.R_ref is None else first.reference(0)
 
     def _start(
         self,
@@ -146,16 +147,6 @@ class PrimitiveRun:
             self._task[:] = np.concatenate([y_g, [amplitude, T]])
             self._goal = self._task[:n]
         return first
-
-    @staticmethod
-    def _write(outputs: Mapping[str, Array], first: Rollout) -> None:
-        """Put the reference at the start into the kernel."""
-        if first.R_ref is None:
-            outputs["q"][:], outputs["v"][:], outputs["a"][:] = first.q[0], first.v[0], first.a[0]
-            return
-        at = first.reference(0)
-        outputs["R"][:], outputs["p"][:] = at.X_WT.R @ first.R_ref.T, at.X_WT.p
-        outputs["V"][:], outputs["A"][:] = at.V_des, at.A_des
 
     @property
     def phase(self) -> float:
@@ -246,7 +237,8 @@ class PrimitiveRun:
             if self._call():
                 raise InputError(f"dt = {dt}, error = {error}: finite numbers are needed")
             self._state[...] = self._state_after
-        return self._read()
+            self._last = self._read()
+        return self._last
 
     def _read(self) -> JointReference | Reference:
         """The reference in the state at hand."""

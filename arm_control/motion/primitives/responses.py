@@ -23,7 +23,7 @@ import numpy as np
 
 from arm_control.maths.poses import Array
 from arm_control.motion.primitives.attractor import ALPHA, BETA, OMEGA, attract, fade
-from arm_control.motion.primitives.discrete_law import gate, gaussians, quintics
+from arm_control.motion.primitives.discrete_law import END, gate, gaussians, quintics
 from arm_control.motion.primitives.rhythmic_law import TURN, rhythmic_basis
 
 POINTS, CYCLE_POINTS = 48, 64
@@ -149,7 +149,7 @@ def discrete_matrix(t: Array, T: float, n_basis: int, derivatives: int = 2) -> l
     list of ndarray, shape (N, 4 + n_basis)
     """
     s = np.maximum(t / T, 0.0)
-    is_moving = s <= 1.0
+    is_moving = s < END
     ms, ks, ls = quintics(np.minimum(s, 1.0))
     answers = discrete_responses(s, n_basis, derivatives)
     late = np.maximum(s - 1.0, 0.0)

@@ -1,0 +1,88 @@
+"""Many rollouts at once: equal to single ones, linear and coupled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from arm_control.exceptions import InputError
+from arm_control.motion.primitives.coupled_rollouts import CHUNK, CoupledRollouts
+from arm_control.motion.primitives.linear_rollouts import LinearRollouts
+from arm_control.motion.primitives.primitive import Primitive
+from arm_control.motion.primitives.primitive_run import PrimitiveRun
+
+N = CHUNK + 9
+
+
+def test_linear_rollouts_are_those_of_the_primitives(reach: Primitive):
+    rng, t = np.random.default_rng(0), np.linspace(0.0, 2.0, 21)
+    goals, starts = rng.normal(size=(2, 5, 3))
+    many = LinearRollouts(25, t, 1.5, derivatives=2)
+    out = [np.empty((5, 3, 21)) for _ in range(3)]
+    motions = many.run(reach.weights, starts, goals, final_velocity=[0.1, 0.2, 0.3], out=out)
+    assert motions is out
+    for i in range(5):
+        one = reach.rollout(t, start=starts[i], goal=goals[i], duration=1.5, final_velocity=[0.1, 0.2, 0.3])
+        for values, wanted in zip(motions, (one.q, one.v, one.a), strict=True):
+            np.testing.assert_allclose(values[i].T, wanted, atol=1e-9)
+    same = many.run(np.tile(reach.weights, (5, 1, 1)), starts, goals, final_velocity=[0.1, 0.2, 0.3])
+    np.testing.assert_array_equal(same, out)
+    plain = LinearRollouts(25, t).run(reach.weights, reach.start, reach.goal)
+    assert (len(plain), plain[0].shape) == (1, (1, 3, 21))
+
+
+@pytest.fixture(scope="module")
+def coupled() -> CoupledRollouts:
+    return CoupledRollouts(3, 25, 100, [[0.2, 0.05, 0.1, 0.03]], phase_stopping=50.0, lag=0.1)
+
+
+def test_coupled_rollouts_are_those_of_a_run(reach: Primitive, coupled: CoupledRollouts):
+    goals = np.random.default_rng(0).normal(size=(N, 3))
+    paths = coupled.run(reach.weights, reach.start, goals, 2.0)
+    assert paths.shape == (N, 101, 3)
+    for i in (0, CHUNK - 1, N - 1):
+        run = PrimitiveRun(reach, goal=goals[i], n_obstacles=1, phase_stopping=50.0)
+        run.set_obstacles([[0.2, 0.05, 0.1]], [0.03])
+        y = arm = run.step(0.0).q_des
+        path = [y]
+        for _ in range(100):
+            y = run.step(0.02, float(np.linalg.norm(y - arm))).q_des
+            arm = y + np.exp(-0.02 / 0.1) * (arm - y)
+            path.append(y)
+        np.testing.assert_allclose(paths[i], path, atol=1e-9)
+    assert np.abs(paths[:, -1] - goals).max() > 1e-3  # slowed down
+
+
+def test_without_coupling_they_are_linear(reach: Primitive):
+    goals = np.random.default_rng(1).normal(size=(4, 3))
+    paths = CoupledRollouts(3, 25, 400, np.zeros((0, 4))).run(reach.weights, reach.start, goals, 2.0)
+    wanted = LinearRollouts(25, np.linspace(0.0, 2.0, 401), 2.0).run(reach.weights, reach.start, goals)[0]
+    np.testing.assert_allclose(paths.transpose(0, 2, 1), wanted, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda _: LinearRollouts(25, [[0.0]]),
+        lambda _: LinearRollouts(25, [np.nan]),
+        lambda _: LinearRollouts(25, [0.0], 0.0),
+        lambda _: LinearRollouts(25, [0.0], 1.0, 3),
+        lambda _: LinearRollouts(25, [0.0]).run(np.zeros((3, 24)), np.zeros(3), np.zeros(3)),
+        lambda _: LinearRollouts(25, [0.0]).run(np.zeros((4, 3, 25)), np.zeros(3), np.zeros((5, 3))),
+        lambda _: LinearRollouts(25, [0.0]).run(np.zeros((3, 25)), np.zeros(3), [np.nan, 0.0, 0.0]),
+        lambda _: CoupledRollouts(1, 25, 100, np.zeros((0, 2))),
+        lambda _: CoupledRollouts(3, 25, 0, np.zeros((0, 4))),
+        lambda _: CoupledRollouts(3, 25, 100, [[np.inf] * 4]),
+        lambda _: CoupledRollouts(3, 25, 100, [[0.0] * 3]),
+        lambda _: CoupledRollouts(3, 25, 100, np.zeros((0, 4)), lag=0.0),
+        lambda _: CoupledRollouts(3, 25, 100, np.zeros((0, 4)), phase_stopping=-1.0),
+        lambda one: one.run(np.zeros((3, 24)), np.zeros(3), np.zeros(3)),
+        lambda one: one.run(np.zeros((3, 25)), np.zeros(3), np.zeros(3), 0.0),
+        lambda one: one.run(np.zeros((3, 25)), np.zeros(3), np.zeros((2, 3)), np.ones(3)),
+    ],
+)
+def test_what_does_not_fit_is_refused(coupled: CoupledRollouts, call: Callable[[CoupledRollouts], object]):
+    with pytest.raises(InputError):
+        call(coupled)
