@@ -103,11 +103,17 @@ class DisturbanceObserver:
         Bandwidth and bounds.
     shortens : bool
         Whether equation (7) counts.
+    estimates : bool
+        Whether equation (5) counts; without it r stays zero.
 
     Attributes
     ----------
     r : ndarray, shape (nv,)
         Estimated torque [N m or N].
+    residual : ndarray, shape (nv,)
+        y of (4): the torque that was neither sent nor known between the last two states [N m or N].
+    is_residual_valid : bool
+        Whether it counts: there were two states, and the gate passed commands.
     is_compiled : bool
         False where equations (4) to (7) run as they stand.
 
@@ -124,8 +130,11 @@ class DisturbanceObserver:
     array([ 0.   , -0.632,  0.   ,  0.   ,  0.   ,  0.   ])
     """
 
-    def __init__(self, model: RobotModel, parameters: ObserverParameters, *, shortens: bool = True) -> None:
+    def __init__(
+        self, model: RobotModel, parameters: ObserverParameters, *, shortens: bool = True, estimates: bool = True
+    ) -> None:
         n = model.nv
+        self._estimates = estimates
         self._bandwidth = parameters.observer_bandwidth
         self._torque_share = parameters.torque_share if shortens else UNBOUNDED
         tau_max = np.where(np.isfinite(model.tau_max), model.tau_max, UNBOUNDED)
@@ -139,16 +148,17 @@ class DisturbanceObserver:
         self._M_in = x["M"].reshape(n, n)
         self._v_in, self._h_in, self._law_in, self._dist_in, self._sent_in, self._floor_in = (x[k] for k in _VECTORS)
         self.is_compiled = kernel.is_compiled
-        self._memory_out, self._tau_out = y["memory"], y["tau"].copy
+        self._memory_out, self._tau_out, self._residual_out = y["memory"], y["tau"].copy, y["residual"].copy
         self._memory = np.zeros(n * n + 4 * n)
         self.r = self._memory[-2 * n : -n]
+        self.residual = np.zeros(n)
         self.reset()
 
     def reset(self) -> None:
         """Forget the estimate: a run begins."""
         self._memory[:] = 0.0
         self._sent: Array | None = None
-        self._is_passing = False
+        self._is_passing = self.is_residual_valid = False
 
     def sent(self, tau: Array, tau_dist: Array, *, is_passing: bool) -> None:
         """Take note of the torque sent in the last state.
@@ -185,11 +195,13 @@ class DisturbanceObserver:
         self._sent_in[...] = 0.0 if self._sent is None else self._sent
         self._call()
         self._memory[...] = self._memory_out
+        self.residual = self._residual_out()
+        self.is_residual_valid = self._sent is not None and self._is_passing and dt > 0.0
         return self._tau_out()
 
     def _gains(self, dt: float) -> tuple[float, float]:
         """Share of y that r takes, and share of r that is kept, in (5)."""
-        if self._sent is None or dt <= 0.0:
+        if self._sent is None or dt <= 0.0 or not self._estimates:
             return 0.0, 1.0
         if not self._is_passing:
             return 0.0, math.exp(-dt / FORGETTING_TIME)
@@ -228,7 +240,7 @@ def _by_name(bounds: Array, x: Mapping[str, Array]) -> dict[str, Any]:
     room = maximum(share * tau_max - select(tau_c, tau_b, -tau_b), least)
     nu = 1.0 / maximum(largest(np.abs(tau_c) / room), 1.0)  # (7)
     tau = tau_b + nu * tau_c  # (6)
-    return {"memory": np.concatenate([M_1.ravel(), v, h, r, floor]), "tau": tau}
+    return {"memory": np.concatenate([M_1.ravel(), v, h, r, floor]), "tau": tau, "residual": y}
 
 
 def _samples(n: int) -> dict[str, Array]:

@@ -1,8 +1,8 @@
 """The control loop: the one tick of every node, simulation and replay, from a measured state to torque.
 
 In each tick, in this order: a fault of the state or a gap before it brakes the gate; the controller follows its goals
-and gives the torque of its law; avoidance changes it; the disturbance observer adds what the model does not know; the
-gate lets through what may reach the actuators. The loop reads no message and no clock.
+and gives the torque of its law; avoidance changes it; adaptation and the disturbance observer add what the model does
+not know; the gate lets through what may reach the actuators. The loop reads no message and no clock.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from arm_control.control.adaptive_torque import AdaptationParameters, AdaptiveTorque
 from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceOutput
 from arm_control.control.controllers import (
     Controller,
@@ -28,7 +29,7 @@ from arm_control.control.osc.tuning import OscTuning
 from arm_control.control.osc.wrench_estimate import WrenchEstimate
 from arm_control.core.parameters import Parameters, group
 from arm_control.core.time import NANOSECONDS
-from arm_control.exceptions import ArmControlError, InputError
+from arm_control.exceptions import ArmControlError, InputError, ParameterError
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
@@ -41,6 +42,7 @@ FIRST_DT = 1e-3
 """Time that the first state stands for, in the rate limit [s]."""
 GAP = 1.5
 """A state is missing where the time between two states is longer than so many periods."""
+WITH_CONTACT = "adaptive_torque would learn the force of a contact: not with impedance or force_axes"
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ class OscLoopParameters(Parameters):
 
     control: OscTuning = group(OscTuning)
     observer: ObserverParameters = group(ObserverParameters)
+    adaptation: AdaptationParameters = group(AdaptationParameters)
     gate: GateParameters = group(GateParameters)
     arm: ArmParameters = group(ArmParameters)
 
@@ -59,6 +62,7 @@ class JointLoopParameters(Parameters):
 
     control: JointControlParameters = group(JointControlParameters)
     observer: ObserverParameters = group(ObserverParameters)
+    adaptation: AdaptationParameters = group(AdaptationParameters)
     gate: GateParameters = group(GateParameters)
     arm: ArmParameters = group(ArmParameters)
 
@@ -69,6 +73,7 @@ class IlqrLoopParameters(Parameters):
 
     control: RecedingParameters = group(RecedingParameters)
     observer: ObserverParameters = group(ObserverParameters)
+    adaptation: AdaptationParameters = group(AdaptationParameters)
     gate: GateParameters = group(GateParameters)
     arm: ArmParameters = group(ArmParameters)
 
@@ -94,7 +99,9 @@ class TickResult(NamedTuple):
     refused : ArmControlError or None
         Why the gate refused ``tau``.
     compensation : ndarray, shape (nv,), or None
-        What the disturbance observer adds [N m or N]; None without one.
+        What disturbance observer and adaptation add [N m or N]; None without them.
+    adaptation : ndarray, shape (nv,), or None
+        The learnt part of that [N m or N]; None without adaptation.
     """
 
     measurement: Measurement
@@ -104,6 +111,7 @@ class TickResult(NamedTuple):
     gate: GateOutput
     refused: ArmControlError | None
     compensation: Array | None = None
+    adaptation: Array | None = None
 
     @property
     def torque_terms(self) -> dict[str, Array]:
@@ -113,6 +121,8 @@ class TickResult(NamedTuple):
         if self.compensation is not None:
             terms = {**terms, "observer": self.compensation}
             tau = tau - self.compensation
+        if self.adaptation is not None:
+            terms |= {"observer": terms["observer"] - self.adaptation, "adaptation": self.adaptation}
         return terms if self.avoidance is None else {**terms, "avoidance": tau - self.law.tau}
 
 
@@ -201,8 +211,15 @@ class ControlLoop:
         Avoidance of obstacles; by default none.
     observer : ObserverParameters, optional
         Compensation of unknown torque; by default none.
+    adaptation : AdaptationParameters, optional
+        Learning of unknown torque; by default none.
     waits_for_commands : bool
         Whether each state waits for its command, so that a gap means nothing.
+
+    Raises
+    ------
+    ParameterError
+        When torque is to be learnt where the hand yields or presses.
 
     Attributes
     ----------
@@ -215,7 +232,9 @@ class ControlLoop:
     disturbance : KnownDisturbance
         Torque that something known exerts.
     observer : DisturbanceObserver or None
-        Compensation of unknown torque.
+        Compensation of unknown torque; with adaptation alone it measures, and estimates nothing.
+    adaptation : AdaptiveTorque or None
+        Learning of unknown torque.
     wrench : WrenchEstimate
         What the observer knows of the wrench on the hand.
     gaps : GapWatch
@@ -230,6 +249,7 @@ class ControlLoop:
         avoidance: Avoidance | None = None,
         *,
         observer: ObserverParameters | None = None,
+        adaptation: AdaptationParameters | None = None,
         waits_for_commands: bool = False,
     ) -> None:
         self.controller = controller
@@ -237,9 +257,15 @@ class ControlLoop:
         self.gate = EffortGate(model, gate)
         self.disturbance = KnownDisturbance(timeout=0.1)
         self.observer: DisturbanceObserver | None = None
-        if observer is not None and observer.disturbance_observer:
-            shortens = avoidance is None and not controller.has_schedule
-            self.observer = DisturbanceObserver(model, observer, shortens=shortens)
+        self.adaptation: AdaptiveTorque | None = None
+        if adaptation is not None and adaptation.adaptive_torque:
+            if isinstance(controller, OscController) and controller.force is not None:
+                raise ParameterError(WITH_CONTACT)
+            self.adaptation = AdaptiveTorque(model, adaptation)
+        observer = observer or ObserverParameters()
+        if observer.disturbance_observer or self.adaptation is not None:
+            shortens, estimates = avoidance is None and not controller.has_schedule, observer.disturbance_observer
+            self.observer = DisturbanceObserver(model, observer, shortens=shortens, estimates=estimates)
         self.wrench = WrenchEstimate(model)
         self._none = np.zeros(model.nv)
         self.gaps = GapWatch(None if waits_for_commands else gate.max_missed)
@@ -264,10 +290,10 @@ class ControlLoop:
         law = self.controller.tick(measurement, self.gate.state is GateState.BRAKED, tau_dist)
         avoidance = None if self.avoidance is None else self.avoidance.tick(law.terms, obstacles)
         tau = law.tau if avoidance is None else avoidance.combined(law.tau)
-        compensation = None
+        compensation = learnt = None
         known = self._none if tau_dist is None else tau_dist
         if self.observer is not None:
-            compensation, known = self._compensation(self.observer, law, tau, known, measurement)
+            compensation, learnt, known = self._compensation(self.observer, law, tau, known, measurement)
             tau = tau + compensation
         if law.fault:
             self.gate.brake(law.fault)
@@ -279,22 +305,34 @@ class ControlLoop:
         output = self.gate.tick(law.terms, measurement.dt or FIRST_DT)
         if self.observer is not None:
             self.observer.sent(output.tau, known, is_passing=output.is_passing)
-        return TickResult(measurement, law, avoidance, tau, output, refused, compensation)
+        return TickResult(measurement, law, avoidance, tau, output, refused, compensation, learnt)
 
     def _compensation(
         self, observer: DisturbanceObserver, law: LawOutput, tau: Array, known: Array, state: Measurement
-    ) -> tuple[Array, Array]:
-        """What the observer adds to a torque that a law, and avoidance, ask for; and what it knows beside that."""
+    ) -> tuple[Array, Array | None, Array]:
+        """What is added to a torque that a law, and avoidance, ask for; the learnt part; what is known beside that."""
         floor = self.gate.inertia if self.controller.scales_with_inertia else self._none
         terms, hand, F_meas = law.terms, law.hand, None
         if law.friction is not None:
             known = known - law.friction
         if hand is not None and (F_meas := self.wrench.measured(state.stamp_ns, terms)) is not None:
             known = known + self.wrench.known(terms, hand, F_meas)
-        compensation = observer.tick(terms, tau, known, floor, state.dt) - tau
+        asked, learnt = tau, None
+        if self.adaptation is not None:
+            before, tau_a = self.adaptation.tau, self.adaptation.tick(terms)
+            learnt, known, asked = -tau_a, known + tau_a, tau - tau_a
+        compensation = observer.tick(terms, asked, known, floor, state.dt) - tau
+        if self.adaptation is not None:
+            self.adaptation.learn(observer.residual + before if observer.is_residual_valid else None, state.dt)
         if hand is not None:
             compensation += self.wrench.released(terms, observer.r, hand, is_measured=F_meas is not None)
-        return compensation, known
+        return compensation, learnt, known
+
+    @property
+    def unknown_torque(self) -> Array:
+        """All that is compensated, learnt and estimated, shape (nv,) [N m or N]; zero without either."""
+        r = self._none if self.observer is None else self.observer.r
+        return r if self.adaptation is None else r + self.adaptation.tau
 
     def _restart(self, measurement: Measurement) -> None:
         self.gate.reset()
@@ -303,6 +341,8 @@ class ControlLoop:
         self.wrench.reset()
         if self.observer is not None:
             self.observer.reset()
+        if self.adaptation is not None:
+            self.adaptation.reset()
         self.controller.restart(measurement.q)
 
 
@@ -339,5 +379,6 @@ def control_loop(model: RobotModel, parameters: LoopParameters, *, waits_for_com
         parameters.gate,
         avoidance,
         observer=parameters.observer,
+        adaptation=parameters.adaptation,
         waits_for_commands=waits_for_commands,
     )

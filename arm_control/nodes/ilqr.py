@@ -80,13 +80,21 @@ class IlqrNode(ArmNode[IlqrNodeParameters]):
         self._controller = IlqrController(
             self.model, p.control, self._planner, waits=p.lock_step, follower=self._goals.follower
         )
-        loop = ControlLoop(self.model, self._controller, p.gate, observer=p.observer, waits_for_commands=p.lock_step)
+        loop = ControlLoop(
+            self.model,
+            self._controller,
+            p.gate,
+            observer=p.observer,
+            adaptation=p.adaptation,
+            waits_for_commands=p.lock_step,
+        )
         self._pipeline.start(loop, PipelineHooks(after=self._count_plan, telemetry=self._plan_messages))
 
     def on_parameters(self) -> None:
         """Take another tube and rate; they act from the next state on."""
         if self.ready:
             self._controller.configure(self.parameters.control)
+            self._pipeline.configure()
 
     def end_planner(self) -> None:
         """End the planner's process, if there is one."""

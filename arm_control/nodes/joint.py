@@ -59,13 +59,21 @@ class JointNode(ArmNode[JointNodeParameters]):
         if first:
             GoalSubscription(self, TOPICS, self._add_goal, self._pipeline.publish_goal_count)
             subscribe_to_jogs(self, JointState, JOG, self._add_jog)
-        loop = ControlLoop(self.model, self._controller, p.gate, observer=p.observer, waits_for_commands=p.lock_step)
+        loop = ControlLoop(
+            self.model,
+            self._controller,
+            p.gate,
+            observer=p.observer,
+            adaptation=p.adaptation,
+            waits_for_commands=p.lock_step,
+        )
         self._pipeline.start(loop, PipelineHooks(after=self._after))
 
     def on_parameters(self) -> None:
         """Take live changes; they act from the next state on, and the gate smooths the step."""
         if self.ready:
             self._controller.configure(self.parameters.control)
+            self._pipeline.configure()
 
     def health(self) -> Health:
         """Level, sentence and figures for ``/diagnostics``."""

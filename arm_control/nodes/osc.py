@@ -65,7 +65,13 @@ class OscNode(ArmNode[OscNodeParameters]):
         self._controller = OscController(self.model, p.control, self._follow_goals().follower)
         self._avoidance = self._avoid_obstacles()
         loop = ControlLoop(
-            self.model, self._controller, p.gate, self._avoidance, observer=p.observer, waits_for_commands=p.lock_step
+            self.model,
+            self._controller,
+            p.gate,
+            self._avoidance,
+            observer=p.observer,
+            adaptation=p.adaptation,
+            waits_for_commands=p.lock_step,
         )
         loop.disturbance.timeout = p.disturbance_timeout
         hooks = PipelineHooks() if self._obstacles is None else PipelineHooks(obstacles=self._obstacles.at)
@@ -79,6 +85,7 @@ class OscNode(ArmNode[OscNodeParameters]):
         if self._pipeline.loop is None:
             return
         self._controller.configure(self.parameters.control)
+        self._pipeline.configure()
         self._pipeline.loop.disturbance.timeout = self.parameters.disturbance_timeout
         if self._avoidance is not None:
             self._avoidance.parameters = self.parameters.control.avoidance

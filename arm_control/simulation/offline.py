@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from arm_control.control.adaptive_torque import compensated_share
 from arm_control.control.avoidance.proximity import Obstacle, Proximity, clearance
 from arm_control.control.controllers import Measurement
 from arm_control.control.loop import ControlLoop, JointLoopParameters, TickResult, control_loop
@@ -191,8 +192,8 @@ class _Loop:
         self._control, self._dt, self._recorder = simulation.loop(), simulator.timestep, recorder
         self._proximity = Proximity(self._model) if simulation.world.movers else None
         self._sensors = simulation.sensors() if recorder is not None else None
-        observer = simulation.parameters.observer
-        self.stall_watch = StallWatch(self._model, observer.observer_share if observer.disturbance_observer else 0.0)
+        parameters = simulation.parameters
+        self.stall_watch = StallWatch(self._model, compensated_share(parameters.observer, parameters.adaptation))
 
     def tick(self, k: int) -> None:
         q, v, t = self._simulator.q, self._simulator.v, k * self._dt

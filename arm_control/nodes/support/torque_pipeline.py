@@ -14,6 +14,7 @@ from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, Float64MultiArray
 
+from arm_control.control.adaptive_torque import AdaptationParameters, compensated_share
 from arm_control.control.controllers import Measurement
 from arm_control.control.disturbance_observer import ObserverParameters
 from arm_control.control.effort_gate import EffortGate, GateParameters
@@ -40,6 +41,7 @@ class ControllerNodeParameters(ArmNodeParameters):
     """Parameters of every node with a controller."""
 
     observer: ObserverParameters = group(ObserverParameters)
+    adaptation: AdaptationParameters = group(AdaptationParameters)
     gate: GateParameters = group(GateParameters)
     telemetry_every: int = parameter(20, "states between two sets of torque_terms and controller_state", lower=15)
     publish_effort_array: bool = parameter(
@@ -114,7 +116,7 @@ class TorquePipeline:
         }
         self._terms: dict[str, Publisher] = {
             name: node.create_publisher(JointState, f"torque_terms/{name}", STATE)
-            for name in (*torque_terms, "observer", "gate")
+            for name in (*torque_terms, "observer", "adaptation", "gate")
         }
         node.serve_enable(self._gate, self._on_enabled)
         node.why_model_stays = self._why_model_stays
@@ -135,7 +137,7 @@ class TorquePipeline:
             self._node.get_logger().info(f"floor of joint inertia, until a joint chatters: {floor}")
         if loop.observer is not None:
             self._node.get_logger().info("friction and payloads are compensated: the arm is stiff where it is pushed")
-        self._stall = StallWatch(model, 0.0 if loop.observer is None else p.observer.observer_share)
+        self._stall = StallWatch(model, compensated_share(p.observer, p.adaptation))
         max_age = 0.0 if p.lock_step else p.gate.max_age
         self._process = ControllerProcess(model, loop, ros, max_age, partial(array, "d"))
         if before is None:
@@ -143,6 +145,11 @@ class TorquePipeline:
         else:
             loop.gate.succeed(before.gate)
         self.publish_goal_count()
+
+    def configure(self) -> None:
+        """Take live changes of what every controller has; they act from the next state on."""
+        if self.loop is not None and self.loop.adaptation is not None:
+            self.loop.adaptation.configure(self._node.parameters.adaptation)
 
     @property
     def now_ns(self) -> int:

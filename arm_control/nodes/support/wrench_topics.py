@@ -56,7 +56,7 @@ class WrenchTopics:
         if (measured := loop.wrench.measured(stamp_ns, terms)) is not None:
             self._publish_force("measured_force", measured)
         if loop.observer is not None:
-            self._estimated.publish(self._message(loop.wrench.at(terms, loop.observer.r), stamp_ns))
+            self._estimated.publish(self._message(loop.wrench.at(terms, loop.unknown_torque), stamp_ns))
 
     def _publish_force(self, name: str, F: Array) -> None:
         self._figures[name].publish(Float64(data=float(np.linalg.norm(F[:3]))))

@@ -1,0 +1,330 @@
+"""Adaptive torque against closed forms, and on arms that are not their model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from arm_control.compiler.law import Law, Loop
+from arm_control.control.adaptive_torque import (
+    FADING_TIME,
+    LARGEST_WEIGHTS,
+    SHARES,
+    AdaptationParameters,
+    AdaptiveTorque,
+    neuron_loop,
+    step_law,
+    tuning_curves,
+)
+from arm_control.control.controllers import Measurement
+from arm_control.control.effort_gate import GateState
+from arm_control.control.loop import (
+    ControlLoop,
+    JointLoopParameters,
+    LoopParameters,
+    OscLoopParameters,
+    TickResult,
+    control_loop,
+)
+from arm_control.control.osc.tuning import resolve_parameters
+from arm_control.exceptions import ParameterError
+from arm_control.maths.poses import Array
+from arm_control.model import RobotModel, Terms
+from arm_control.motion.goals import JointGoal
+from arm_control.motion.joint_trajectory import Waypoints
+from arm_control.simulation.plant_properties import PlantProperties
+from arm_control.simulation.real_arm import RealArm, make_simulator
+
+Load = Callable[..., RobotModel]
+HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
+MS = 1e-3
+FEW = AdaptationParameters(adaptive_torque=True, adaptation_neurons=64)
+
+
+def state(model: RobotModel, q: Array, v: Array) -> Terms:
+    """Terms of a state, of which only positions and speeds count."""
+    return model.evaluate(HOME, np.zeros(6))._replace(q=q, v=v)
+
+
+def learn(adaptation: AdaptiveTorque, terms: Terms, y: Array, n: int) -> None:
+    for _ in range(n):
+        adaptation.tick(terms)
+        adaptation.learn(y, MS)
+
+
+def test_a_torque_that_lasts_is_known_to_1_minus_exp_of_time(ur5: RobotModel):
+    adaptation, terms = AdaptiveTorque(ur5, FEW.replace(learning_rate=30.0)), state(ur5, HOME, np.zeros(6))
+    y = np.array([5.0, -4.0, 3.0, 2.0, -1.0, 0.5])
+    adaptation.tick(terms)
+    for k in range(1, 120):
+        learn(adaptation, terms, y, 1)
+        np.testing.assert_allclose(adaptation.tau, (1.0 - np.exp(-30.0 * (k - 1) * MS)) * y, atol=1e-9)
+
+
+def test_a_torque_that_is_linear_in_the_rates_is_found_and_the_weights_never_lose_ground(ur5: RobotModel):
+    """Equation (6): the distance to the ideal weights falls by mu (2 - mu) |epsilon|^2 / |phi_m|^2."""
+    adaptation = AdaptiveTorque(ur5, FEW.replace(learning_rate=100.0))
+    rng = np.random.default_rng(3)
+    ideal = rng.normal(0.0, 2.0, adaptation.W.shape)
+    encoders, (a, b) = tuning_curves(ur5, FEW)
+    mu, before = 1.0 - np.exp(-100.0 * MS), np.linalg.norm(ideal) ** 2
+    rates, epsilon, size, largest, start = np.zeros(64), np.zeros(6), 1.0, 0.0, before
+    for k in range(3000):
+        q, v = HOME + 0.8 * rng.uniform(-1.0, 1.0, 6), 1.5 * rng.uniform(-1.0, 1.0, 6)
+        adaptation.tick(state(ur5, q, v))
+        distance = np.linalg.norm(adaptation.W - ideal) ** 2
+        if k > 1:
+            assert before - distance == pytest.approx(mu * (2.0 - mu) * epsilon @ epsilon / size, abs=1e-9)
+        before, last = distance, rates
+        rates = a * np.cos(np.concatenate([q, v, v / np.hypot(v, 0.05)]) @ encoders + b)
+        mean = 0.5 * (last + rates)
+        size, epsilon = mean @ mean, (ideal - adaptation.W) @ mean
+        largest = max(largest, np.abs(epsilon).max())
+        adaptation.learn(ideal @ mean if k else None, MS)
+    assert before < 0.02 * start
+    assert np.abs(epsilon).max() < 0.2 * largest
+
+
+def test_motions_that_differ_have_rates_as_the_page_says(ur5: RobotModel):
+    """``phi^T phi'`` is a Gaussian of the way, with the spread of 8192 random neurons."""
+    p = AdaptationParameters(adaptation_neurons=8192)
+    encoders, (a, b) = tuning_curves(ur5, p)
+    assert a @ a == pytest.approx(2.0 * SHARES[0] + SHARES[1] + SHARES[2])
+
+    def rates(q: Array, v: Array) -> Array:
+        return a * np.cos(np.concatenate([q, v, np.zeros(6)]) @ encoders + b)
+
+    direction = np.array([1.0, -2.0, 0.5, 1.0, 0.0, 1.0]) / np.sqrt(7.25)
+    for way in (0.0, 0.3, 0.6, 1.2):
+        expected = SHARES[0] * np.exp(-0.5 * (way / 0.5) ** 2) + SHARES[2]
+        for q, v in ((way * direction, np.zeros(6)), (np.zeros(6), 2.0 * way * direction)):
+            assert rates(q, v) @ rates(np.zeros(6), np.zeros(6)) == pytest.approx(expected, abs=0.02)
+
+
+def test_a_turn_of_a_joint_without_limits_changes_nothing(load_robot: Load):
+    model = load_robot("double_pendulum")
+    assert np.isinf(model.q_max).any()
+    adaptation = AdaptiveTorque(model, FEW)
+    terms = model.evaluate(np.zeros(model.nv), np.ones(model.nv))
+    learn(adaptation, terms, 0.1 * np.minimum(model.tau_max, 10.0), 50)
+    turned = terms._replace(q=np.where(np.isinf(model.q_max), 2.0 * np.pi, 0.0))
+    np.testing.assert_allclose(adaptation.tick(turned), adaptation.tick(terms), atol=1e-12)
+
+
+def test_compiled_neurons_are_those_of_the_page(ur5: RobotModel):
+    assert AdaptiveTorque(ur5, FEW).is_compiled
+    rng = np.random.default_rng(4)
+    for law in (step_law(ur5.tau_max), neuron_loop(6)):
+        kernel = ur5.compile_law(law, samples(law))
+        x = samples(law)
+        if isinstance(law, Law):
+            for name in law.inputs:
+                kernel.inputs[name][:] = x[name][0] = rng.normal(0.0, 100.0, law.inputs[name])
+            kernel.call()
+            results, expected = kernel.outputs, law.run({name: x[name][0] for name in law.inputs})
+        else:
+            outputs = {name: np.zeros(law.shape(name, size, 8)) for name, size in kernel.outputs.items()}
+            copies = {name: array.copy() for name, array in {**x, **outputs}.items()}
+            kernel.bind({**x, **outputs})()
+            law.run(copies, 8)
+            results, expected = outputs, {name: copies[name] for name in outputs}
+        for name, values in expected.items():
+            np.testing.assert_allclose(results[name], values, rtol=1e-12, atol=1e-12)
+
+
+def samples(law: Law | Loop) -> dict[str, Array]:
+    rng = np.random.default_rng(5)
+    if isinstance(law, Law):
+        return {name: rng.uniform(0.1, 1.0, (1, size)) for name, size in law.inputs.items()}
+    return {name: rng.uniform(-1.0, 1.0, law.shape(name, size, 8)) for name, size in law.law.inputs.items()}
+
+
+def test_the_torque_is_bounded(ur5: RobotModel):
+    adaptation, terms = AdaptiveTorque(ur5, FEW.replace(adaptation_share=0.2)), state(ur5, HOME, np.zeros(6))
+    learn(adaptation, terms, np.array([1e6, 0.0, 0.0, 0.0, 0.0, -3.0]), 1000)
+    np.testing.assert_allclose(adaptation.tau, [30.0, 0.0, 0.0, 0.0, 0.0, -3.0], atol=1e-6)
+    assert np.linalg.norm(adaptation.W[0]) < 2.0 * 150.0  # what is learnt is at most the effort limit
+
+
+def test_weights_are_bounded(ur5: RobotModel):
+    adaptation, terms = AdaptiveTorque(ur5, FEW), state(ur5, HOME, np.zeros(6))
+    rng, sizes = np.random.default_rng(0), np.array([0.5, 0.9, 1.1, 2.0, 5.0, 0.0]) * LARGEST_WEIGHTS * ur5.tau_max
+    adaptation.W[:] = rng.normal(0.0, 1.0, adaptation.W.shape)
+    adaptation.W[:] *= (sizes / np.linalg.norm(adaptation.W, axis=1))[:, None]
+    for _ in range(2):
+        adaptation.tick(terms)
+    expected = np.minimum(sizes, LARGEST_WEIGHTS * ur5.tau_max)
+    np.testing.assert_allclose(np.linalg.norm(adaptation.W, axis=1), expected, rtol=1e-12)
+
+
+def test_a_share_that_changes_fades(ur5: RobotModel):
+    adaptation, terms = AdaptiveTorque(ur5, FEW), state(ur5, HOME, np.zeros(6))
+    learn(adaptation, terms, 0.25 * ur5.tau_max, 500)
+    known = adaptation.tau.copy()
+    taus = []
+    for share in (0.0, 0.3):
+        adaptation.configure(FEW.replace(adaptation_share=share))
+        for _ in range(300):
+            taus.append(adaptation.tick(terms))
+            adaptation.learn(0.25 * ur5.tau_max, MS)
+        if share == 0.0:
+            assert not taus[-1].any()
+    np.testing.assert_allclose(taus[-1], known, rtol=1e-3)
+    assert (np.abs(np.diff(taus, axis=0)) <= MS / FADING_TIME * ur5.tau_max + 1e-9).all()
+
+
+def test_with_rate_zero_what_is_known_stays(ur5: RobotModel):
+    adaptation, terms = AdaptiveTorque(ur5, FEW), state(ur5, HOME, np.zeros(6))
+    learn(adaptation, terms, np.ones(6), 100)
+    adaptation.configure(FEW.replace(learning_rate=0.0))
+    learn(adaptation, terms, np.ones(6), 2)
+    before = adaptation.W.copy()
+    learn(adaptation, terms, -50.0 * np.ones(6), 100)
+    np.testing.assert_array_equal(adaptation.W, before)
+
+
+# -- in the loop -------------------------------------------------------------------------------
+
+
+def joint_parameters(**values: Any) -> JointLoopParameters:
+    return JointLoopParameters.from_mapping({"adaptive_torque": True, "adaptation_neurons": 256, **values})
+
+
+def swing(model: RobotModel, cycles: int, period: float = 1.0) -> JointGoal:
+    """All joints swing to and fro."""
+    times = np.linspace(0.0, cycles * period, 40 * cycles + 1)[1:]
+    w = 2.0 * np.pi / period
+    size = np.array([0.2, 0.15, 0.2, 0.3, 0.3, 0.3])
+    rows = (np.outer(f, size) for f in (1.0 - np.cos(w * times), w * np.sin(w * times), w * w * np.cos(w * times)))
+    qs, vs, as_ = rows
+    vs[-1] = 0.0
+    return JointGoal(0, Waypoints.checked(model, model.joint_names, times.tolist(), HOME + qs, vs, as_))
+
+
+def drive(
+    model: RobotModel,
+    parameters: LoopParameters,
+    simulator: RealArm | Any,
+    seconds: float,
+    goal: JointGoal | None = None,
+    each_tick: Callable[[int, ControlLoop], None] | None = None,
+) -> list[TickResult]:
+    loop, rows, dt = control_loop(model, parameters), [], simulator.timestep
+    if goal is not None:
+        loop.controller.add(goal)
+    for k in range(round(seconds / dt)):
+        if each_tick is not None:
+            each_tick(k, loop)
+        result = loop.tick(Measurement(round(k * dt * 1e9), simulator.q, simulator.v, dt if k else 0.0, k == 0))
+        rows.append(result)
+        simulator.step(result.gate.tau)
+    return rows
+
+
+def joint_errors(rows: list[TickResult], seconds: float, timestep: float = MS) -> float:
+    """Largest error of a joint in the last seconds [rad]."""
+    return max(row.law.figures()["joint_error"] for row in rows[-round(seconds / timestep) :])
+
+
+def test_a_motion_that_repeats_is_followed_with_friction_and_2_kg_that_nobody_knows_of(ur5: RobotModel):
+    """The error is less than a third of that without; observer and adaptation together beat the observer alone."""
+    properties, errors, timestep = PlantProperties(set="real", payload_mass=2.0), {}, 4 * MS
+    for name, values in (
+        ("none", {"adaptive_torque": False}),
+        ("observer", {"adaptive_torque": False, "disturbance_observer": True}),
+        ("adaptation", {}),
+        ("both", {"disturbance_observer": True}),
+    ):
+        parameters = joint_parameters(inertia_floor=0.02, **values)
+        simulator = make_simulator(ur5, HOME, properties, timestep=timestep)
+        rows = drive(ur5, parameters, simulator, 4.0, swing(ur5, 5, 0.8))
+        errors[name] = joint_errors(rows, 0.8, timestep)
+        assert all(row.gate.is_passing for row in rows)
+        assert max(np.abs(row.gate.tau / ur5.tau_max).max() for row in rows) < 0.95
+    assert errors["adaptation"] < errors["none"] / 3.0
+    assert errors["both"] < 0.7 * errors["observer"]
+
+
+def test_while_the_gate_brakes_nothing_is_learnt_or_forgotten(ur5: RobotModel):
+    weights = {}
+
+    def look(k: int, loop: ControlLoop) -> None:
+        if k == 100:
+            loop.gate.brake("test")
+        if k == 200:
+            loop.gate.enable()
+        weights[k] = loop.adaptation.W.copy()
+
+    simulator = make_simulator(ur5, HOME, PlantProperties(payload_mass=2.0))
+    rows = drive(ur5, joint_parameters(), simulator, 0.25, each_tick=look)
+    assert [row.gate.state for row in (rows[99], rows[150], rows[201])] == [
+        GateState.PASSING,
+        GateState.BRAKED,
+        GateState.PASSING,
+    ]
+    for k in (103, 150, 201):  # what the last two passing states have measured counts in the tick behind them
+        np.testing.assert_array_equal(weights[k], weights[102])
+    assert np.abs(weights[205] - weights[201]).max() > 1e-3
+    assert np.abs(weights[102]).max() > 1.0
+
+
+def test_a_gate_that_cuts_teaches_nothing_wrong(ur5: RobotModel):
+    """A law asks for far more than the effort limits; the torque that was sent is what counts."""
+    parameters = joint_parameters(rate_limit=150.0)
+    rows = drive(ur5, parameters, make_simulator(ur5, HOME, PlantProperties()), 0.8, swing(ur5, 2, 0.6))
+    assert sum(row.gate.saturated or row.gate.rate_limited for row in rows) > 50
+    assert max(np.abs(row.adaptation / ur5.tau_max).max() for row in rows) < 0.01
+
+
+def test_a_restart_forgets_and_a_run_is_repeated_to_the_last_bit(ur5: RobotModel):
+    properties, parameters = PlantProperties(payload_mass=2.0, velocity_noise=1e-3), joint_parameters()
+    loop, runs = control_loop(ur5, parameters), []
+    for _ in range(2):
+        simulator = make_simulator(ur5, HOME, properties)
+        taus = []
+        for k in range(150):
+            result = loop.tick(Measurement(k * 1_000_000, simulator.q, simulator.v, MS if k else 0.0, k == 0))
+            taus.append(result.gate.tau)
+            simulator.step(result.gate.tau)
+        assert np.abs(result.adaptation).max() > 5.0
+        runs.append(np.array(taus))
+    np.testing.assert_array_equal(runs[0], runs[1])
+
+
+def test_live_changes_are_no_step_of_the_torque(ur5: RobotModel):
+    def change(k: int, loop: ControlLoop) -> None:
+        if k in (300, 400):
+            p = parameters.adaptation.replace(learning_rate=5.0, adaptation_share=0.0 if k == 300 else 0.3)
+            loop.adaptation.configure(p)
+
+    parameters = joint_parameters()
+    rows = drive(ur5, parameters, make_simulator(ur5, HOME, PlantProperties(payload_mass=2.0)), 0.7, each_tick=change)
+    changes = np.abs(np.diff([row.adaptation for row in rows[290:]], axis=0)) / ur5.tau_max
+    assert changes.max() <= MS / FADING_TIME + 1e-9
+
+
+def test_the_terms_of_the_torque_add_up(ur5: RobotModel):
+    values = {"adaptive_torque": True, "disturbance_observer": True, "inertia_floor": 0.02}
+    parameters = resolve_parameters(OscLoopParameters, values, ur5)
+    simulator = make_simulator(ur5, HOME, PlantProperties(set="real", payload_mass=1.0))
+    row = drive(ur5, parameters, simulator, 0.2)[-1]
+    terms = row.torque_terms
+    assert np.abs(terms["adaptation"]).max() > 0.5
+    assert np.abs(terms["observer"]).max() > 0.2
+    np.testing.assert_allclose(sum(terms.values()), row.tau, atol=1e-9)
+
+
+def test_a_contact_is_not_learnt(ur5: RobotModel):
+    values = {"adaptive_torque": True, "force_axes": ["z"]}
+    with pytest.raises(ParameterError, match="the force of a contact"):
+        control_loop(ur5, resolve_parameters(OscLoopParameters, values, ur5))
+
+
+def test_without_it_nothing_is_learnt(ur5: RobotModel):
+    parameters = joint_parameters(adaptive_torque=False)
+    row = drive(ur5, parameters, make_simulator(ur5, HOME, PlantProperties()), 0.01)[-1]
+    assert row.adaptation is None
+    assert row.tau is row.law.tau
