@@ -41,6 +41,7 @@ PIP_EXTRAS = {
     "zmq": "coppeliasim",
     "viser": "viewer",
     "ruckig": "jerk",
+    "nengo": "nengo",
     "msgspec": "viewer",
     "websockets": "viewer",
 }
