@@ -5,6 +5,7 @@ sim = require 'sim'
 local FASTEST = 1e4 -- [rad/s or m/s]: a motor that wants this speed always gives all of its torque
 
 local joints, watched = {}, {}
+local force_sensor, proximity_sensors = -1, {} -- a handle below 0 is none
 local signed, patience = true, 0.5 -- whether torque has a sign here; wall time without a call [s]
 local heard, fired = nil, false
 
@@ -39,9 +40,10 @@ function arm_call(name, ...)
     return table.unpack(results)
 end
 
--- handles of the joints; of the objects whose poses are wanted; of the frame they are wanted in
-function arm_setup(handles, objects, frame, has_sign, seconds)
+-- handles of the joints; of the objects whose poses are wanted; of the frame they are wanted in; of the sensors
+function arm_setup(handles, objects, frame, has_sign, seconds, force, proximity)
     joints, watched = handles, {}
+    force_sensor, proximity_sensors = force, proximity
     for i, object in ipairs(objects) do watched[i] = {object, frame} end
     signed, patience = has_sign, seconds
     heard, fired = sim.getSystemTime(), false
@@ -61,8 +63,23 @@ function arm_heard()
     return heard
 end
 
--- time, positions, velocities, efforts, poses of what is watched, whether the watchdog has ended the simulation, and
--- whether it runs, is paused or is stopped
+-- Force and moment on the force sensor; nothing before it has measured, which is bit 0 of the first result.
+local function read_force()
+    if force_sensor < 0 then return {} end
+    local state, force, torque = sim.readForceSensor(force_sensor)
+    if state % 2 == 0 then return {} end
+    return {force[1], force[2], force[3], torque[1], torque[2], torque[3]}
+end
+
+-- Distance to what a proximity sensor has detected; -1 for nothing.
+local function read_proximity(sensor)
+    local found, distance = sim.readProximitySensor(sensor)
+    if found > 0 then return distance end
+    return -1.0
+end
+
+-- time, positions, velocities, efforts, poses of what is watched, whether the watchdog has ended the simulation,
+-- whether it runs, is paused or is stopped, and what the sensors have measured
 function arm_read()
     heard = sim.getSystemTime()
     local q, v, effort, poses = {}, {}, {}, {}
@@ -71,7 +88,9 @@ function arm_read()
         effort[i] = -(sim.getJointForce(joint) or 0.0)
     end
     for i, one in ipairs(watched) do poses[i] = sim.getObjectPose(one[1], one[2]) end
-    return sim.getSimulationTime(), q, v, effort, poses, fired, sim.getSimulationState()
+    local distances = {}
+    for i, sensor in ipairs(proximity_sensors) do distances[i] = read_proximity(sensor) end
+    return sim.getSimulationTime(), q, v, effort, poses, fired, sim.getSimulationState(), read_force(), distances
 end
 
 -- of each joint, where it is in a frame; then of each shape that it carries, up to the next joints of the arm: mass,

@@ -29,7 +29,9 @@ from arm_control.nodes.support.arm_node import run
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.plant_node import PlantNode, PlantParameters
 from arm_control.nodes.support.qos import EVENTS, LATCHED
+from arm_control.nodes.support.sensor_topics import SensorTopics
 from arm_control.simulation.coppeliasim.coppeliasim_simulator import CoppeliasimParameters, CoppeliasimSimulator
+from arm_control.simulation.scenario import range_sensors_in
 
 RETRY = 1.0
 """Wall time between two attempts to connect [s]."""
@@ -68,13 +70,18 @@ class CoppeliasimBridgeNode(PlantNode[CoppeliasimBridgeParameters]):
         self._there, self._was_paused = "", False
         self._target: Pose | None = None
         self._told_ns = -PERIOD_NS
+        self._sensors: SensorTopics | None = None
         super().__init__("coppeliasim_bridge", CoppeliasimBridgeParameters)
 
     def make_simulator(self) -> CoppeliasimSimulator:
         """Describe the arm in CoppeliaSim; nothing is connected yet."""
         p = self.parameters
         q = np.array(p.initial_position) if p.initial_position else None
-        return CoppeliasimSimulator(self.model, q, timestep=p.timestep, parameters=p.coppeliasim)
+        ranges = range_sensors_in(p.world)
+        if ranges or (p.wrench_rate and p.coppeliasim.force_sensor):
+            rate = p.wrench_rate if p.coppeliasim.force_sensor else 0.0
+            self._sensors = self._sensors or SensorTopics(self, ranges, rate)
+        return CoppeliasimSimulator(self.model, q, timestep=p.timestep, parameters=p.coppeliasim, ranges=ranges)
 
     def on_model(self, first: bool) -> None:
         """Connect; a wrong scene ends the node, a server that does not answer yet does not."""
@@ -113,6 +120,10 @@ class CoppeliasimBridgeNode(PlantNode[CoppeliasimBridgeParameters]):
         self.paused, self._there = self._was_paused if self._there else self.paused, ""
         self._told_ns, self._target = -PERIOD_NS, self.simulator.X_BT
         self.get_logger().info(f"connected with CoppeliaSim {self.simulator.version}")
+        for name in self.simulator.unseen:
+            self.get_logger().info(f"no proximity sensor /{name} in CoppeliaSim: nothing on range/{name}")
+        if self.parameters.wrench_rate and not self.parameters.coppeliasim.force_sensor:
+            self.get_logger().info("no wrench: the parameter force_sensor names the force sensor that measures it")
         if self._was_connected:
             self.gate.brake("CoppeliaSim was lost")
             self.log_brake()
@@ -193,6 +204,8 @@ class CoppeliasimBridgeNode(PlantNode[CoppeliasimBridgeParameters]):
     def publish_state(self) -> None:
         """Publish the state, and what of the scene has moved."""
         super().publish_state()
+        if self._sensors is not None:
+            self._sensors.publish(self.stamp_ns, self.simulator)
         self._publish_target()
         if self.simulator.obstacles and not self._told_ns < self.stamp_ns < self._told_ns + PERIOD_NS:
             self._told_ns = self.stamp_ns

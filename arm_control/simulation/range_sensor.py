@@ -45,6 +45,9 @@ class RangeSensor(Parameters):
     min_range: float = parameter(0.02, "smallest distance that it measures", unit="m", lower=0.0)
     max_range: float = parameter(2.0, "largest distance that it measures", unit="m", lower=0.0)
     rate: float = parameter(50.0, "messages per second of simulated time", unit="Hz", lower=0.1, upper=1000.0)
+    object: str = parameter(
+        "", "path of its proximity sensor in CoppeliaSim's scene; empty: '/<name>', where there is one"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

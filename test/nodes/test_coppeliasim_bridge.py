@@ -13,7 +13,7 @@ import yaml
 from coppeliasim_zmqremoteapi_client import RemoteAPIClient
 from geometry_msgs.msg import PoseStamped
 from rig import HOME, PATIENCE, Rig, stamp
-from sensor_msgs.msg import JointState
+from sensor_msgs.msg import JointState, Range
 from stand_in import REAL
 from std_srvs.srv import SetBool, Trigger
 from visualization_msgs.msg import MarkerArray
@@ -196,8 +196,16 @@ def test_what_does_not_fit_ends_the_node_with_a_sentence(rig: Rig, server: Serve
     assert "arm_control: a simulation is running in CoppeliaSim: stop it first" in rig.log("coppeliasim_bridge")
 
 
-def test_the_scene_s_target_and_obstacles_are_published(rig: Rig, ur5: RobotModel, server: Server, client):
-    sim = client()
+def test_what_the_scene_has_is_published(rig: Rig, ur5: RobotModel, server: Server, client):
+    """Target and obstacles, and the distance that a sensor 0.2 m below the ball measures."""
+    sim, world, distances = client(), "", list[Range]()
+    if not REAL:
+        eye = sim.createProximitySensor(0, 16, 0, [0] * 8, [0.0, 1.0, *[0.0] * 13])
+        sim.setObjectAlias(eye, "eye")
+        sim.setObjectPosition(eye, [0.49, 0.5, 0.2], sim.handle_world)
+        world = rig.folder / "eye.yaml"
+        world.write_text(yaml.safe_dump({"range_sensors": [{"name": "eye", "link": "base_link", "rate": 200.0}]}))
+        rig.hear(Range, "range/eye", distances, LOSSLESS)
     ball = sim.createPrimitiveShape(sim.primitiveshape_spheroid, [0.2, 0.2, 0.2])
     sim.setObjectAlias(ball, "ball")
     sim.setObjectPosition(ball, [0.5, 0.5, 0.5], sim.handle_world)
@@ -205,9 +213,11 @@ def test_the_scene_s_target_and_obstacles_are_published(rig: Rig, ur5: RobotMode
     obstacles: list[MarkerArray] = []
     rig.hear(PoseStamped, "target_pose", targets)
     rig.hear(MarkerArray, "obstacles", obstacles, LOSSLESS)
-    rig.start("coppeliasim_bridge", port=server.port, loss_time=PATIENCE, obstacle_objects=["/ball"], **BRIDGE)
+    given = {"obstacle_objects": ["/ball"], "world": str(world), "wrench_rate": 100.0, **BRIDGE}
+    rig.start("coppeliasim_bridge", port=server.port, loss_time=PATIENCE, **given)
     commands = rig.publisher(JointState, "joint_commands")
     answer(rig, ur5, commands, 0.05)
+    assert "no wrench: the parameter force_sensor names" in rig.log("coppeliasim_bridge")
     assert targets == [], "the target stands where it was"
     (marker,) = obstacles[-1].markers
     assert (marker.type, marker.scale.x, marker.header.frame_id) == (marker.SPHERE, 0.2, "base_link")
@@ -221,6 +231,9 @@ def test_the_scene_s_target_and_obstacles_are_published(rig: Rig, ur5: RobotMode
     assert obstacles[-1].markers[0].pose.position.x == pytest.approx(0.6)
     if REAL:
         sim.removeObjects([ball])
+    else:
+        assert (distances[0].range, distances[0].header.frame_id) == (pytest.approx(0.3 - 0.0099**0.5), "base_link")
+        assert (stamp(distances[0]), distances[-1].range) == (0.005, np.inf)
 
 
 @only_stand_in

@@ -42,8 +42,7 @@ MEANING = {
     "target_wrench": "what the hand exerts along `force_axes`, until `force_timeout`; `frame_id` any link, empty: the"
     " base",
     "measured_wrench": "what a sensor measures: wrench of the surroundings on the hand, along and about `frame_id`",
-    "wrench": "what a force-torque sensor at the end effector measures, in its axes: contacts, pushes, and all that it"
-    " carries",
+    "wrench": "what a force-torque sensor at the end effector measures: wrench of all beyond it, in its axes",
     "range/<name>": "what a range sensor measures: {}; -inf and +inf out of range",
     "commanded_wrench": "what the hand is to exert now, in the axes of the base",
     "estimated_wrench": "of the surroundings on the hand, as the observer knows it, in the axes of the base",
@@ -88,10 +87,10 @@ ARGUMENTS = {
         "-p motion:=ur5_circle",
         "-p trajectory:=ur5_tour",
     ),
-    "coppeliasim_bridge": ("-p port:=1",),  # nobody answers there
+    "coppeliasim_bridge": ("-p port:=1 -p world:=ur5_sensors -p wrench_rate:=100.0 -p force_sensor:=/wrist",),
     "viewer": ("-p control:=true -p robot:=ur5 -p port:=0",),
 }
-"""Parameters with which a node has all that it may have."""
+"""Parameters with which a node has all that it may have; no CoppeliaSim answers at port 1."""
 HEAD = """# Topics
 
 Made from the code. Names are relative: a namespace or a remapping changes them. `~/` is the node's own name.

@@ -48,6 +48,27 @@ def find(sim: Any, path: str) -> int:
     return int(sim.getObject(path, {"noError": True}))
 
 
+def find_object(sim: Any, path: str) -> int:
+    """Return the handle of an object.
+
+    Parameters
+    ----------
+    sim : object
+        CoppeliaSim's API.
+    path : str
+        Path of the object in the scene.
+
+    Raises
+    ------
+    ModelError
+        When there is none.
+    """
+    handle = find(sim, path)
+    if handle < 0:
+        raise ModelError(f"the scene in CoppeliaSim lacks {path}")
+    return handle
+
+
 def joint_paths(model: RobotModel, exceptions: Sequence[str]) -> dict[str, str]:
     """Return the path of each joint in the scene, by default ``/name``.
 

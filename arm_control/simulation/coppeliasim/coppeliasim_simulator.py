@@ -23,7 +23,7 @@ from arm_control.exceptions import ModelError, SimulationDiverged, SimulatorLost
 from arm_control.maths.poses import Array, Pose, rotation_from_quaternion
 from arm_control.maths.shapes import Shape
 from arm_control.model import RobotModel
-from arm_control.simulation.coppeliasim.arm_scene import build, find, find_joints, joint_paths, shape_of
+from arm_control.simulation.coppeliasim.arm_scene import build, find, find_joints, find_object, joint_paths, shape_of
 from arm_control.simulation.coppeliasim.bridge_script import (
     KEEP_ALIVE,
     create_script,
@@ -43,6 +43,8 @@ from arm_control.simulation.coppeliasim.physics_checks import (
     set_timestep,
     set_torque_mode,
 )
+from arm_control.simulation.coppeliasim.scene_sensors import SceneSensors
+from arm_control.simulation.range_sensor import RangeSensor
 
 SERVING_TIME = 2e-4
 """Time for which the server waits for another request before it goes on [s]; its default of 2 ms halves the rate."""
@@ -63,6 +65,9 @@ class CoppeliasimParameters(Parameters):
     base_object: str = parameter("", "object at the arm's base frame; empty: the origin of the scene")
     target_object: str = parameter("/target", "object whose pose is published as target when it moves; empty: none")
     obstacle_objects: tuple[str, ...] = parameter((), "paths of primitive shapes that are obstacles")
+    force_sensor: str = parameter(
+        "", "path of the force sensor behind the last joint that measures wrench; empty: none, and no such topic"
+    )
     watchdog_time: float = parameter(
         0.5,
         "wall time without a request after which CoppeliaSim pauses itself",
@@ -85,6 +90,8 @@ class CoppeliasimSimulator:
         Duration of one step [s].
     parameters : CoppeliasimParameters
         Address and objects.
+    ranges : sequence of RangeSensor
+        Range sensors; each has a proximity sensor in the scene.
 
     Attributes
     ----------
@@ -102,7 +109,13 @@ class CoppeliasimSimulator:
     """
 
     def __init__(
-        self, model: RobotModel, q_initial: Array | None, *, timestep: float, parameters: CoppeliasimParameters
+        self,
+        model: RobotModel,
+        q_initial: Array | None,
+        *,
+        timestep: float,
+        parameters: CoppeliasimParameters,
+        ranges: Sequence[RangeSensor] = (),
     ) -> None:
         if q_initial is not None and np.shape(q_initial) != (model.nq,):
             raise ModelError(f"{np.size(q_initial)} initial positions for {model.nq} joints")
@@ -120,6 +133,7 @@ class CoppeliasimSimulator:
         self.is_paused = self.is_stopped = False
         self.obstacles: tuple[tuple[str, Shape], ...] = ()
         self._poses: list[Pose] = []
+        self._sensors = SceneSensors(model, parameters.force_sensor, ranges)
 
     # -- connecting ------------------------------------------------------------------------------
 
@@ -158,7 +172,7 @@ class CoppeliasimSimulator:
         set_engine(sim, self.parameters.engine, self._handles, self._robot.armature)
         set_timestep(sim, self.timestep)
         set_torque_mode(sim, dict(zip(paths, self._handles, strict=True)), self.version)
-        frame = self._object(sim, self.parameters.base_object) if self.parameters.base_object else sim.handle_world
+        frame = find_object(sim, self.parameters.base_object) if self.parameters.base_object else sim.handle_world
         R_WF = np.eye(3) if frame == sim.handle_world else _pose(sim.getObjectPose(frame, sim.handle_world)).R
         check_gravity(self._robot, sim.getArrayParam(sim.arrayparam_gravity), R_WF)
         self._script = create_script(sim)
@@ -170,16 +184,12 @@ class CoppeliasimSimulator:
         """Set the objects that are read with every state: the target, if there is one, then the obstacles."""
         p = self.parameters
         target = find(sim, p.target_object) if p.target_object else -1
-        handles = {path: self._object(sim, path) for path in p.obstacle_objects}
+        handles = {path: find_object(sim, path) for path in p.obstacle_objects}
         self.obstacles = tuple((path, shape_of(sim, path, handle)) for path, handle in handles.items())
         self._has_target = target >= 0
-        self._watched = [*([target] if self._has_target else []), *handles.values()], frame
-
-    def _object(self, sim: Any, path: str) -> int:
-        handle = find(sim, path)
-        if handle < 0:
-            raise ModelError(f"the scene in CoppeliaSim lacks {path}")
-        return handle
+        self._sensors.find(sim)
+        force = [self._sensors.force_handle] if self._sensors.force_handle >= 0 else []
+        self._watched = [*([target] if self._has_target else []), *handles.values(), *force], frame
 
     # -- running ---------------------------------------------------------------------------------
 
@@ -191,7 +201,20 @@ class CoppeliasimSimulator:
     @property
     def X_BO(self) -> list[Pose]:
         """Poses of the obstacles in the arm's base."""
-        return self._poses[self._has_target :] if self._poses else []
+        return self._poses[self._has_target :][: len(self.obstacles)]
+
+    @property
+    def unseen(self) -> tuple[str, ...]:
+        """Range sensors without a proximity sensor in the scene."""
+        return self._sensors.unseen
+
+    def wrench(self) -> Array | None:
+        """What the force sensor has measured, about the end effector and in its axes, shape (6,) [N, N m]."""
+        return self._sensors.wrench(self.q, self._poses[-1]) if self._poses else None
+
+    def distance(self, sensor: RangeSensor) -> float | None:
+        """What a range sensor reports [m]; None without a proximity sensor, or before it has measured."""
+        return self._sensors.distance(sensor) if self.steps else None
 
     def step(self, tau: Array) -> None:
         """Apply a torque for one time step; nothing happens while the simulation is paused or stopped.
@@ -252,7 +275,7 @@ class CoppeliasimSimulator:
             wait_until(lambda: sim.getSimulationState() != sim.simulation_stopped, "start")
             sim.setThreadSwitchTiming(SERVING_TIME)
             signed = self.version >= SIGNED_TORQUE
-            setup = (self._handles, *self._watched, signed, self.parameters.watchdog_time)
+            setup = (self._handles, *self._watched, signed, self.parameters.watchdog_time, *self._sensors.handles)
             connection.call(self._script, "arm_setup", *setup)
         self.steps = 0
         self._load = np.zeros(self._robot.nv)
@@ -284,7 +307,7 @@ class CoppeliasimSimulator:
             self._take_state(connection, steps)
 
     def _take_state(self, connection: Connection, steps: int) -> None:
-        t, q, v, effort, poses, ended, state = connection.call(self._script, "arm_read")
+        t, q, v, effort, poses, ended, state, force, distances = connection.call(self._script, "arm_read")
         self._request_time = time.monotonic()
         if ended:
             raise SimulatorLost("CoppeliaSim got no request for too long: its watchdog has paused the simulation")
@@ -306,6 +329,7 @@ class CoppeliasimSimulator:
         poses = [_pose(pose) for pose in poses or ()]  # an empty table comes as an empty map
         if len(poses) != len(self._watched[0]):
             raise ModelError(f"CoppeliaSim tells {len(poses)} poses of {len(self._watched[0])} objects")
+        self._sensors.take(force or (), distances or ())
         if not np.isfinite(values).all():
             raise SimulationDiverged(t, self.q, self.v)
         self.steps = steps

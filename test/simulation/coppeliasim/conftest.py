@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import pytest
 from stand_in import REAL, StandIn, empty_the_scene, world_with
 
 from arm_control.simulation.coppeliasim.coppeliasim_simulator import CoppeliasimParameters, CoppeliasimSimulator
+from arm_control.simulation.range_sensor import RangeSensor
 
 
 @pytest.fixture
@@ -46,13 +47,18 @@ def simulate(
     made: list[CoppeliasimSimulator] = []
 
     def make(
-        model: Any, q: Any = None, server: StandIn | None = None, timestep: float = 0.005, **parameters: Any
+        model: Any,
+        q: Any = None,
+        server: StandIn | None = None,
+        timestep: float = 0.005,
+        ranges: Sequence[RangeSensor] = (),
+        **parameters: Any,
     ) -> CoppeliasimSimulator:
         model.evaluate(np.zeros(model.nq), np.zeros(model.nv))  # compiled before a server waits for it
         host, port = request.getfixturevalue("place") if server is None else ("127.0.0.1", server.port)
         slow = {"watchdog_time": 10.0}  # a test may be kept waiting
         given = CoppeliasimParameters(host=host, port=port, **slow | parameters)
-        made.append(CoppeliasimSimulator(model, q, timestep=timestep, parameters=given))
+        made.append(CoppeliasimSimulator(model, q, timestep=timestep, parameters=given, ranges=ranges))
         return made[-1]
 
     yield make

@@ -31,6 +31,7 @@ NAMES = (
     ),
     *("primitiveshape_cuboid", "primitiveshape_spheroid", "primitiveshape_cylinder", "primitiveshape_cone"),
     *("primitiveshape_capsule", "primitiveshape_plane", "intparam_program_version", "intparam_dynamic_engine"),
+    *("object_forcesensor_type", "object_proximitysensor_type"),
     *("floatparam_simulation_time_step", "floatparam_dynamic_step_size", "arrayparam_gravity"),
     *("boolparam_realtime_simulation", "scripttype_customization", "verbosity_scripterrors"),
 )
@@ -43,6 +44,17 @@ CONSTANTS = {name: number for number, name in enumerate(NAMES, start=100)} | {
     "simulation_advancing_lastbeforestop": 22,
 }
 C = type("C", (), CONSTANTS)
+TYPES = {
+    "shape": C.object_shape_type,
+    "force sensor": C.object_forcesensor_type,
+    "proximity sensor": C.object_proximitysensor_type,
+}
+"""Type of an object, by its kind."""
+GEOMS = {
+    C.primitiveshape_cuboid: mujoco.mjtGeom.mjGEOM_BOX,
+    C.primitiveshape_spheroid: mujoco.mjtGeom.mjGEOM_SPHERE,
+}
+"""Shapes that proximity sensors detect, as MuJoCo has them."""
 
 
 @dataclass
@@ -134,7 +146,32 @@ class World:
         self.items[handle].local = np.linalg.inv(self.inner(parent)) @ world
 
     def sim_getObjectType(self, handle: int) -> int:
-        return C.object_shape_type if self.items[handle].kind == "shape" else -1
+        return TYPES.get(self.items[handle].kind, -1)
+
+    def sim_createForceSensor(self, _options: int, _ints: list[int], _floats: list[float]) -> int:
+        return self._new(Item("force sensor", "Force_sensor"))
+
+    def sim_readForceSensor(self, handle: int) -> tuple[int, list[float], list[float]]:
+        """What was put there by a test; nothing before the first step."""
+        reading = self.items[handle].size
+        return (1, [*reading[:3]], [*reading[3:]]) if self.steps else (0, [0.0] * 3, [0.0] * 3)
+
+    def sim_createProximitySensor(self, _kind: int, _subtype: int, _options: int, _ints: Any, floats: Any) -> int:
+        return self._new(Item("proximity sensor", "Proximity_sensor", size=(floats[1],)))
+
+    def sim_readProximitySensor(self, handle: int) -> tuple[int, float, list[float], int, list[float]]:
+        """A ray along the axis z of the sensor, to primitive shapes that carry nothing and hang on nothing."""
+        world = self.world(handle)
+        distances = [self._ray(item, world) for item in self.items.values() if item.kind == "shape" and item.parent < 0]
+        nearest = min((d for d in distances if 0.0 <= d <= self.items[handle].size[0]), default=-1.0)
+        return int(nearest >= 0.0), max(nearest, 0.0), [0.0, 0.0, max(nearest, 0.0)], -1, [0.0, 0.0, 0.0]
+
+    def _ray(self, item: Item, world: np.ndarray) -> float:
+        seen, size = np.linalg.inv(item.local) @ world, np.array([*item.size, 0.0, 0.0])[:3]
+        if item.subtype not in GEOMS:
+            return -1.0
+        frame = np.zeros(3), np.eye(3).ravel(), 0.5 * size
+        return float(mujoco.mju_rayGeom(*frame, seen[:3, 3], seen[:3, 2], GEOMS[item.subtype]))
 
     def sim_getObjectParent(self, handle: int) -> int:
         return self.items[handle].parent
