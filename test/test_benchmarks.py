@@ -293,6 +293,14 @@ def test_plants_are_measured_for_every_contender(monkeypatch: pytest.MonkeyPatch
     assert figures["numpy"]["worst.ideal_error_deg"] < 1.0
 
 
+def test_primitives_are_measured_and_counted(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.syspath_prepend(BENCHMARK)
+    primitives = load("primitives")
+    figures = primitives.measure_primitives(primitives.QUICK)
+    assert_positive(figures, "rollouts_per_s", "coupled_rollouts_per_s", "step_us", "learn_ms")
+    assert set(primitives.GROUPS) >= {"", "beside."}
+
+
 def test_a_random_arm_on_a_random_plant_is_driven_and_judged(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.syspath_prepend(BENCHMARK)
     draws = load("plant_draws")

@@ -51,6 +51,7 @@ class LinearRollouts:
         matrices = discrete_matrix(t, float(duration), n_basis, derivatives)
         self._matrices = [np.ascontiguousarray(matrix.T) for matrix in matrices]
         self._n_basis = n_basis
+        self._columns = np.empty((0, 0, 0))  # new memory costs time
 
     def run(
         self,
@@ -84,7 +85,9 @@ class LinearRollouts:
         wanted |= {("start_velocity", (n,)): v_0, ("final_velocity", (n,)): v_g}
         w, y_0, y_g, v_0, v_g = motions_in_rows(wanted)
         N = len(w)
-        columns = np.empty((N, n, 4 + self._n_basis))
+        if self._columns.shape != (N, n, 4 + self._n_basis):
+            self._columns = np.empty((N, n, 4 + self._n_basis))
+        columns = self._columns
         columns[..., 0], columns[..., 1], columns[..., 2], columns[..., 3] = y_0, y_g, v_0, v_g
         columns[..., 4:] = w
         flat = columns.reshape(N * n, -1)

@@ -72,6 +72,8 @@ class LiveLaw:
             {"state": 1 + 5 * n, "task": 4 * n + 2} if self.kind == "discrete" else {"state": 3 + 3 * n, "task": n + 2}
         )
         sizes |= {"weights": n * self.n_basis, "numbers": 2}
+        if self.has_orientation:
+            sizes["R_ref"] = 9
         if self.n_obstacles:
             sizes |= {"obstacles": self.n_obstacles * (self.n_space + 2), "coupling": 3}
         return sizes
@@ -115,7 +117,13 @@ def _live_step(sizes: LiveLaw, x: Mapping[str, Array]) -> dict[str, Any]:
     if not sizes.has_orientation:
         return {"state": state, "q": y, "v": v, "a": a}
     R, omega, alpha = rotation_motion(y[3:], v[3:], a[3:])
-    return {"state": state, "R": R, "p": y[:3], "V": np.append(v[:3], omega), "A": np.append(a[:3], alpha)}
+    return {
+        "state": state,
+        "R": R @ x["R_ref"].reshape(3, 3),
+        "p": y[:3],
+        "V": np.append(v[:3], omega),
+        "A": np.append(a[:3], alpha),
+    }
 
 
 def _discrete(sizes: LiveLaw, x: Mapping[str, Array], weights: Array, dt: Scalar, slowing: Scalar) -> tuple[Array, ...]:

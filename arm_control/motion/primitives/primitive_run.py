@@ -134,7 +134,8 @@ class PrimitiveRun:
             phase=phase,
         )
         y_g, self._quat = one.places(start, goal)[1:]
-        self._R_ref = first.R_ref
+        if first.R_ref is not None:
+            self._inputs["R_ref"][:] = first.R_ref.ravel()
         T = one.duration if duration is None else float(duration)
         q, v = first.q[0], first.v[0]
         if one.kind == "discrete":
@@ -242,8 +243,8 @@ class PrimitiveRun:
 
     def _read(self) -> JointReference | Reference:
         """The reference in the state at hand."""
-        if self._R_ref is None:
+        if not self._sizes.has_orientation:
             q, v, a = self._copies
             return JointReference(q(), v(), a())
         R, p, V, A = self._copies
-        return Reference(Pose(R() @ self._R_ref, p()), V(), A())
+        return Reference(Pose(R(), p()), V(), A())

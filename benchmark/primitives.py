@@ -1,0 +1,194 @@
+"""Movement primitives: rollouts, live steps and learning, beside the library movement_primitives where it is installed.
+
+python benchmark/primitives.py [--json FILE] [--quick]
+
+One thread; times are the processor's, of the fastest of some blocks, since other programs only ever add to them.
+Rollouts have 7 joints, 100 steps and 25 weights each, with weights and goals of their own; the memory of the results is
+used again. Errors are those of the same motion, learned with the same number of weights.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import measure
+import numpy as np
+from measure import Contender
+
+from arm_control.maths.poses import Array
+from arm_control.motion.primitives.coupled_rollouts import CoupledRollouts
+from arm_control.motion.primitives.demonstration import Demonstration
+from arm_control.motion.primitives.linear_rollouts import LinearRollouts
+from arm_control.motion.primitives.primitive import Primitive
+from arm_control.motion.primitives.primitive_run import PrimitiveRun
+
+JOINTS, STEPS, WEIGHTS = 7, 100, 25
+SAMPLES = 10_000
+"""Samples of the demonstration that is learned."""
+FEW = 1001
+"""Samples of the demonstration that both libraries learn."""
+
+
+class Sizes(NamedTuple):
+    """How much is measured: rollouts in a block, blocks, live steps, motions of the other library."""
+
+    rollouts: int
+    blocks: int
+    steps: int
+    others: int
+
+
+FULL, QUICK = Sizes(4096, 15, 5_000, 20), Sizes(64, 2, 100, 1)
+Figures = dict[str, Any]
+
+
+def fastest(function: Callable[[], object], blocks: int) -> float:
+    """Seconds of processor time of a call, the fastest of some."""
+    times = []
+    for _ in range(blocks):
+        begin = time.process_time_ns()
+        function()
+        times.append(1e-9 * (time.process_time_ns() - begin))
+    return min(times)
+
+
+def recording(n: int) -> Demonstration:
+    """Seven joints that move at once, at rest at both ends."""
+    t = np.linspace(0.0, 2.0, n)
+    s = t / 2.0
+    rise, lift = s**3 * (10.0 - 15.0 * s + 6.0 * s * s), np.sin(np.pi * s) ** 4
+    joints = np.arange(1, JOINTS + 1)
+    y = np.outer(rise, np.cos(joints)) + lift[:, None] * np.sin(3.0 * np.outer(s, joints) + joints)
+    return Demonstration(t, y, names=tuple(f"joint_{k}" for k in joints))
+
+
+def measure_primitives(sizes: Sizes) -> Figures:
+    """Rollouts in a second, a live step, learning."""
+    rng, n = np.random.default_rng(0), sizes.rollouts
+    weights, goals = 100.0 * rng.normal(size=(n, JOINTS, WEIGHTS)), rng.normal(size=(n, JOINTS))
+    start, t = np.zeros(JOINTS), np.linspace(0.0, 1.0, STEPS + 1)[1:]
+    figures: Figures = {}
+    for name, derivatives in (("rollouts", 0), ("rollouts_with_derivatives", 2)):
+        linear = LinearRollouts(WEIGHTS, t, derivatives=derivatives)
+        out = linear.run(weights, start, goals)
+        seconds = fastest(lambda linear=linear, out=out: linear.run(weights, start, goals, out=out), sizes.blocks)
+        figures[f"{name}_per_s"] = n / seconds
+    obstacle = [*np.full(JOINTS, 0.3), 0.1]
+    coupled = CoupledRollouts(JOINTS, WEIGHTS, STEPS, [obstacle], phase_stopping=10.0, lag=0.05)
+    coupled.run(weights, start, goals)
+    figures["coupled_rollouts_per_s"] = n / fastest(lambda: coupled.run(weights, start, goals), sizes.blocks)
+    figures |= _live_steps(sizes)
+    long = recording(SAMPLES)
+    figures["learn_ms"] = 1e3 * fastest(lambda: Primitive.learn(long, n_basis=WEIGHTS), sizes.blocks)
+    return figures
+
+
+def _live_steps(sizes: Sizes) -> Figures:
+    """Microseconds of a step: plain, and with an obstacle; of joints, and of a pose with an obstacle."""
+    joints = Primitive.learn(recording(FEW), n_basis=WEIGHTS)
+    t = np.linspace(0.0, 2.0, FEW)
+    half = 0.5 * np.sin(np.pi * t / 4.0) ** 2
+    quats = np.column_stack([np.sin(half), np.zeros((FEW, 2)), np.cos(half)])
+    pose = Primitive.learn(Demonstration(t, recording(FEW).positions[:, :3], quats), n_basis=WEIGHTS)
+    runs = {
+        "step": PrimitiveRun(joints, phase_stopping=10.0),
+        "step_obstacle": PrimitiveRun(joints, phase_stopping=10.0, n_obstacles=1),
+        "step_pose_obstacle": PrimitiveRun(pose, phase_stopping=10.0, n_obstacles=1),
+    }
+    runs["step_obstacle"].set_obstacles([np.full(JOINTS, 0.3)], [0.1])
+    runs["step_pose_obstacle"].set_obstacles([np.full(3, 0.3)], [0.1])
+    dt = 2.0 / sizes.steps / sizes.blocks
+    return {
+        f"{name}_us": 1e6
+        / sizes.steps
+        * fastest(lambda step=run.step: [step(dt, 0.01) for _ in range(sizes.steps)], sizes.blocks)
+        for name, run in runs.items()
+    }
+
+
+def measure_beside_movement_primitives(sizes: Sizes) -> Figures:
+    """The same demonstration and number of weights with movement_primitives; nothing where it is missing."""
+    try:
+        from movement_primitives.dmp import DMP
+    except ImportError:
+        return {}
+    shown, wide = recording(FEW), recording(STEPS + 1)
+    t, y = np.array(shown.times), np.array(shown.positions)
+    own = Primitive.learn(shown, n_basis=WEIGHTS)
+    figures: Figures = {"own_error": _error(own.rollout(t).q, y)}
+    contenders = {"own_learn": Contender(lambda: Primitive.learn(shown, n_basis=WEIGHTS), [()] * sizes.others)}
+    contenders["own_rollout"] = Contender(lambda: own.rollout(wide.times), [()] * sizes.others)
+    for name, is_smooth in (("other", False), ("other_smooth", True)):
+        other = DMP(
+            JOINTS, execution_time=2.0, dt=t[1], n_weights_per_dim=WEIGHTS, int_dt=t[1], smooth_scaling=is_smooth
+        )
+        other.imitate(t, y)
+        figures[f"{name}_error"] = _error(other.open_loop()[1], y)
+        contenders[f"{name}_learn"] = Contender(lambda other=other: other.imitate(t, y), [()] * sizes.others)
+        coarse = DMP(JOINTS, 2.0, 2.0 / STEPS, WEIGHTS, int_dt=2.0 / STEPS, smooth_scaling=is_smooth)
+        coarse.imitate(t, y)
+        contenders[f"{name}_rollout"] = Contender(coarse.open_loop, [()] * sizes.others)
+        figures |= {f"{name}_{key}": value for key, value in _scaled(other, y).items()}
+    motion = own.rollout(t, goal=_moved(y))
+    figures |= {"own_goal_error": float(np.abs(motion.q[-1] - _moved(y)).max()), "own_peak": _peak(motion.q, y)}
+    times = measure.take_turns(contenders, sizes.blocks)
+    return figures | {f"{name}_us": one.median for name, one in times.items()}
+
+
+def _error(found: Array, wanted: Array) -> float:
+    """Root mean square, as a share of each joint's range, of the worst joint."""
+    return float((np.sqrt(np.mean((found - wanted) ** 2, axis=0)) / np.ptp(wanted, axis=0)).max())
+
+
+def _moved(y: Array) -> Array:
+    return y[-1] + 0.1
+
+
+def _scaled(other: Any, y: Array) -> Figures:
+    """What a goal that is 0.1 rad farther makes of the motion of the other library."""
+    other.configure(start_y=y[0], goal_y=_moved(y))
+    path = other.open_loop()[1]
+    other.configure(start_y=y[0], goal_y=y[-1])
+    return {"goal_error": float(np.abs(path[-1] - _moved(y)).max()), "peak": _peak(path, y)}
+
+
+def _peak(path: Array, y: Array) -> float:
+    """Largest range of a joint, as a multiple of the demonstrated one."""
+    return float((np.ptp(path, axis=0) / np.ptp(y, axis=0)).max())
+
+
+GROUPS: dict[str, Callable[[Sizes], Figures]] = {
+    "": measure_primitives,
+    "beside.": measure_beside_movement_primitives,
+}
+"""Prefix of the keys and the function of each group of figures."""
+
+
+def main() -> None:
+    """Measure and print; write the figures where the option says."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", type=Path, help="write the figures to this file")
+    parser.add_argument("--quick", action="store_true", help="a second, to see that it works")
+    options = parser.parse_args()
+    figures: Figures = {
+        "cpu": measure.processor(),
+        "versions": measure.versions("numpy", "llvmlite", "movement_primitives"),
+        "quick": options.quick,
+    }
+    print(f"{figures['cpu']}; {figures['versions']}; one thread")
+    for prefix, function in GROUPS.items():
+        measured = {f"{prefix}{key}": value for key, value in function(QUICK if options.quick else FULL).items()}
+        figures |= measured
+        for key, value in measured.items():
+            print(f"{key:32} {value:.4g}", flush=True)
+    if options.json:
+        options.json.write_text(json.dumps(figures, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
