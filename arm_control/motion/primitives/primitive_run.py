@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isfinite, pi
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +37,28 @@ from arm_control.motion.references import JointReference, Reference
 
 LONGEST_STEP = 1.0
 """A longer step is taken as one of this length [s]: a caller that was away must not make the motion leap."""
+
+
+class RunSnapshot(NamedTuple):
+    """All numbers of a run at one moment.
+
+    Attributes
+    ----------
+    state, task : ndarray
+        State and task of the law, in a row.
+    reference : JointReference or Reference
+        The present reference.
+    quat_xyzw : ndarray, shape (4,), or None
+        Reference orientation.
+    R_ref : ndarray, shape (3, 3), or None
+        The same as a matrix.
+    """
+
+    state: Array
+    task: Array
+    reference: JointReference | Reference
+    quat_xyzw: Array | None
+    R_ref: Array | None
 
 
 class PrimitiveRun:
@@ -107,21 +130,28 @@ class PrimitiveRun:
         if n_obstacles:
             self._inputs["coupling"][:] = coupling.numbers()
         self._copies = [view.copy for name, view in kernel.outputs.items() if name != "state"]
-        first = self._start(start, goal, duration, amplitude, start_velocity, final_velocity, phase)
-        self._last: JointReference | Reference
-        self._last = first.joint_reference(0) if first.R_ref is None else first.reference(0)
+        self.restart(
+            start=start,
+            goal=goal,
+            duration=duration,
+            amplitude=amplitude,
+            start_velocity=start_velocity,
+            final_velocity=final_velocity,
+            phase=phase,
+        )
 
-    def _start(
+    def restart(
         self,
-        start: Place | None,
-        goal: Place | None,
-        duration: float | None,
-        amplitude: float,
-        start_velocity: npt.ArrayLike | None,
-        final_velocity: npt.ArrayLike | None,
-        phase: float,
-    ) -> Rollout:
-        """Put the state at the start into the kernel, and return it."""
+        *,
+        start: Place | None = None,
+        goal: Place | None = None,
+        duration: float | None = None,
+        amplitude: float = 1.0,
+        start_velocity: npt.ArrayLike | None = None,
+        final_velocity: npt.ArrayLike | None = None,
+        phase: float = 0.0,
+    ) -> None:
+        """Begin anew, with what is compiled already; arguments and errors are those of the class."""
         one, n = self.primitive, self.primitive.size
         first = one.rollout(
             [0.0],
@@ -147,7 +177,8 @@ class PrimitiveRun:
             self._state[:] = np.concatenate([[phase % (2.0 * pi)], q, v, y_g, [amplitude, T]])
             self._task[:] = np.concatenate([y_g, [amplitude, T]])
             self._goal = self._task[:n]
-        return first
+        self._last: JointReference | Reference
+        self._last = first.joint_reference(0) if first.R_ref is None else first.reference(0)
 
     @property
     def phase(self) -> float:
@@ -158,6 +189,21 @@ class PrimitiveRun:
     def is_done(self) -> bool:
         """Whether the end of a discrete motion is reached; a cycle has none."""
         return self.primitive.kind == "discrete" and bool(self._state[0] >= END)
+
+    @property
+    def duration(self) -> float:
+        """Duration, or period, that was set last [s]."""
+        return float(self._task[-2 if self.primitive.kind == "discrete" else -1])
+
+    @property
+    def goal(self) -> Array:
+        """Goal, or centre, that was set last, shape (n,)."""
+        return self._goal.copy()
+
+    @property
+    def amplitude(self) -> float:
+        """Factor of the shape that was set last."""
+        return float(self._task[-1 if self.primitive.kind == "discrete" else -2])
 
     def set_goal(self, goal: Place) -> None:
         """Move the goal, or the centre.
@@ -212,6 +258,54 @@ class PrimitiveRun:
                 raise InputError(f"obstacle {place.tolist()} of radius {radius}: {n} finite numbers are needed")
             row[:n], row[n], row[n + 1] = place, radius, 1.0
         self._inputs["obstacles"][:] = rows.ravel()
+
+    def displace(self, place: Place) -> None:
+        """Go on from another place, at rest; the phase stays.
+
+        Parameters
+        ----------
+        place : Pose or array_like, shape (n,)
+
+        Raises
+        ------
+        InputError
+            When its shape is wrong or a number is not finite.
+        """
+        n = self.primitive.size
+        y, v = self._state[1 : 1 + n], self._state[1 + n : 1 + 2 * n]
+        y[:] = self.primitive.coordinates(place, self._quat, y)
+        v[:] = 0.0
+
+    def snapshot(self) -> RunSnapshot:
+        """Return all that :meth:`restore` needs to go back here."""
+        return RunSnapshot(self._state.copy(), self._task.copy(), self._last, self._quat, self._R_ref)
+
+    def restore(self, snapshot: RunSnapshot) -> None:
+        """Go back to where a snapshot was taken."""
+        self._state[:], self._task[:], self._last = snapshot.state, snapshot.task, snapshot.reference
+        self._quat, self._R_ref = snapshot.quat_xyzw, snapshot.R_ref
+
+    def preview(self, durations: float, n: int) -> tuple[Array, list[JointReference | Reference]]:
+        """Return what comes if nothing is changed; the run stays where it is.
+
+        Parameters
+        ----------
+        durations : float
+            How far, in durations or periods.
+        n : int
+            Number of moments.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            Times from now on [s].
+        list of JointReference or Reference
+            The references there.
+        """
+        before, dt = self.snapshot(), min(durations * self.duration / n, LONGEST_STEP)
+        references = [self.step(dt) for _ in range(n)]
+        self.restore(before)
+        return dt * np.arange(1, n + 1), references
 
     def step(self, dt: float, error: float = 0.0) -> JointReference | Reference:
         """Return the reference after a time, in the primitive's frame.

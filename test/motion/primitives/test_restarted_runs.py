@@ -1,0 +1,102 @@
+"""A run that begins anew, goes on from elsewhere, and looks ahead."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from arm_control.maths.poses import Pose, rotation_from_rpy, rotation_vector
+from arm_control.motion.primitives.demonstration import Demonstration
+from arm_control.motion.primitives.primitive import Primitive
+from arm_control.motion.primitives.primitive_run import PrimitiveRun
+
+T = np.linspace(0.0, 1.0, 101)
+RISE = T**3 * (10.0 - 15.0 * T + 6.0 * T**2)
+
+
+@pytest.fixture(scope="module")
+def reach() -> Primitive:
+    return Primitive.learn(Demonstration(T, np.column_stack([RISE + 0.1 * np.sin(np.pi * T) ** 2, -2.0 * RISE])))
+
+
+@pytest.fixture(scope="module")
+def wave() -> Primitive:
+    turn = 2.0 * np.pi * T
+    return Primitive.learn(Demonstration(T, np.column_stack([np.sin(turn), np.cos(turn)])), "rhythmic")
+
+
+@pytest.fixture(scope="module")
+def turning() -> Primitive:
+    quats = np.column_stack([0.0 * T, 0.0 * T, np.sin(RISE / 2.0), np.cos(RISE / 2.0)])
+    return Primitive.learn(Demonstration(T, np.column_stack([RISE, 0.2 * RISE, 0.0 * T]), quats))
+
+
+def test_a_run_begins_anew_as_a_new_one_does(reach: Primitive, wave: Primitive):
+    for primitive in (reach, wave):
+        used = PrimitiveRun(primitive)
+        for _ in range(30):
+            used.step(0.01)
+        options = {"start": [0.1, 0.2], "goal": [0.5, -0.7], "duration": 0.8, "amplitude": 1.2}
+        options["start_velocity"] = [0.3, 0.0]
+        used.restart(**options)
+        new = PrimitiveRun(primitive, **options)
+        assert used.duration == new.duration == 0.8
+        for _ in range(50):
+            np.testing.assert_array_equal(used.step(0.01).q_des, new.step(0.01).q_des)
+
+
+def test_a_displaced_motion_goes_on_at_rest_with_its_phase_to_its_goal(reach: Primitive):
+    run = PrimitiveRun(reach, start=[0.0, 0.0], goal=[1.0, 1.0])
+    for _ in range(40):
+        before = run.step(0.01)
+    phase = run.phase
+    assert np.abs(before.v_des).max() > 0.5
+    run.displace([0.3, 0.1])
+    after = run.step(1e-4)
+    np.testing.assert_allclose(after.q_des, [0.3, 0.1], atol=1e-5)
+    np.testing.assert_allclose(after.v_des, 0.0, atol=0.05)
+    assert run.phase == pytest.approx(phase + 1e-4)
+    for _ in range(250):
+        end = run.step(0.01)
+    np.testing.assert_allclose(end.q_des, [1.0, 1.0], atol=1e-6)
+
+
+def test_a_displaced_pose_goes_on_from_there(turning: Primitive):
+    start = Pose(rotation_from_rpy([0.1, 0.2, 0.3]), np.array([0.1, 0.0, 0.0]))
+    run = PrimitiveRun(turning, start=start, goal=turning.learned_goal())
+    for _ in range(40):
+        run.step(0.01)
+    X = Pose(rotation_from_rpy([0.3, 0.1, 0.2]), np.array([0.2, 0.3, 0.1]))
+    run.displace(X)
+    there = run.step(1e-6).X_WT
+    np.testing.assert_allclose(there.p, X.p, atol=1e-6)
+    np.testing.assert_allclose(rotation_vector(there.R @ X.R.T), 0.0, atol=1e-6)
+
+
+def test_a_preview_is_what_comes_and_changes_nothing(reach: Primitive, wave: Primitive, turning: Primitive):
+    for primitive in (reach, wave, turning):
+        run, same = PrimitiveRun(primitive), PrimitiveRun(primitive)
+        for each in (run, same):
+            for _ in range(20):
+                each.step(0.01)
+        times, ahead = run.preview(1.5, 75)
+        np.testing.assert_allclose(times, 0.02 * np.arange(1, 76))
+        assert str(run.step(0.0)) == str(same.step(0.0)), "the present reference is there again"
+        for expected in ahead:
+            found = run.step(0.02)
+            assert str(found) == str(expected)
+            same.step(0.02)
+        assert run.phase == same.phase
+
+
+def test_a_snapshot_brings_back_goal_amplitude_and_duration(reach: Primitive):
+    run = PrimitiveRun(reach)
+    before = run.snapshot()
+    run.set_goal([5.0, 5.0])
+    run.set_amplitude(3.0)
+    run.set_duration(9.0)
+    run.step(0.5)
+    run.restore(before)
+    new = PrimitiveRun(reach)
+    for _ in range(10):
+        np.testing.assert_array_equal(run.step(0.05).q_des, new.step(0.05).q_des)
