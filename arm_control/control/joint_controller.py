@@ -8,7 +8,6 @@ import numpy as np
 
 from arm_control.control.controllers import LawOutput, Measurement
 from arm_control.control.joint_space import JointParameters, JointSpaceController
-from arm_control.control.joints_of_pose import JointsOfPose
 from arm_control.core.parameters import Parameters, group
 from arm_control.exceptions import ArmControlError, InputError
 from arm_control.maths.poses import Array
@@ -16,6 +15,7 @@ from arm_control.model import RobotModel
 from arm_control.motion.goals import Goal, GoalQueue, JointGoal, JointJog, Target
 from arm_control.motion.joint_follower import FollowingParameters, JointFollower
 from arm_control.motion.joint_trajectory import Waypoints
+from arm_control.motion.joints_of_pose import JointsOfPose
 
 
 @dataclass(frozen=True)
