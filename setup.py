@@ -14,6 +14,7 @@ NODES = (
     "joint",
     "obstacle_avoidance",
     "osc",
+    "primitive",
     "simulator",
     "targets",
     "viewer",

@@ -20,6 +20,7 @@ from arm_control.nodes.ilqr import IlqrNodeParameters
 from arm_control.nodes.joint import JointNodeParameters
 from arm_control.nodes.obstacle_avoidance import AvoidanceNodeParameters
 from arm_control.nodes.osc import OscNodeParameters
+from arm_control.nodes.primitive import PrimitiveNodeParameters
 from arm_control.nodes.simulator import SimulatorParameters
 from arm_control.nodes.targets import TargetsParameters
 from arm_control.nodes.viewer import ViewerParameters
@@ -29,6 +30,7 @@ ROOT = Path(__file__).parents[1]
 NODES: dict[str, type[Parameters]] = {
     "osc": OscNodeParameters,
     "joint": JointNodeParameters,
+    "primitive": PrimitiveNodeParameters,
     "ilqr": IlqrNodeParameters,
     "dynamics": DynamicsParameters,
     "obstacle_avoidance": AvoidanceNodeParameters,

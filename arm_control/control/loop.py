@@ -27,6 +27,12 @@ from arm_control.control.effort_gate import EffortGate, GateOutput, GateParamete
 from arm_control.control.joint_controller import JointController, JointControlParameters
 from arm_control.control.osc.tuning import OscTuning
 from arm_control.control.osc.wrench_estimate import WrenchEstimate
+from arm_control.control.primitive_controllers import (
+    PosePrimitiveController,
+    PrimitiveControlParameters,
+    load_primitive,
+    primitive_controller,
+)
 from arm_control.core.parameters import Parameters, group
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import ArmControlError, InputError, ParameterError
@@ -78,7 +84,17 @@ class IlqrLoopParameters(Parameters):
     arm: ArmParameters = group(ArmParameters)
 
 
-LoopParameters = OscLoopParameters | JointLoopParameters | IlqrLoopParameters
+@dataclass(frozen=True)
+class PrimitiveLoopParameters(Parameters):
+    """A movement primitive behind a gate."""
+
+    control: PrimitiveControlParameters = group(PrimitiveControlParameters)
+    observer: ObserverParameters = group(ObserverParameters)
+    gate: GateParameters = group(GateParameters)
+    arm: ArmParameters = group(ArmParameters)
+
+
+LoopParameters = OscLoopParameters | JointLoopParameters | IlqrLoopParameters | PrimitiveLoopParameters
 
 
 class TickResult(NamedTuple):
@@ -268,6 +284,7 @@ class ControlLoop:
             self.observer = DisturbanceObserver(model, observer, shortens=shortens, estimates=estimates)
         self.wrench = WrenchEstimate(model)
         self._none = np.zeros(model.nv)
+        self._guided = controller if isinstance(controller, PosePrimitiveController) else None
         self.gaps = GapWatch(None if waits_for_commands else gate.max_missed)
 
     def tick(self, measurement: Measurement, obstacles: Sequence[Obstacle] = ()) -> TickResult:
@@ -287,6 +304,8 @@ class ControlLoop:
         elif fault := self.gaps.fault(measurement.dt):
             self.gate.brake(fault)
         tau_dist = None if self.disturbance.is_over else self.disturbance.at(measurement.stamp_ns)
+        if self._guided is not None:
+            self._guided.obstacles = obstacles
         law = self.controller.tick(measurement, self.gate.state is GateState.BRAKED, tau_dist)
         avoidance = None if self.avoidance is None else self.avoidance.tick(law.terms, obstacles)
         tau = law.tau if avoidance is None else avoidance.combined(law.tau)
@@ -355,7 +374,7 @@ def control_loop(model: RobotModel, parameters: LoopParameters, *, waits_for_com
     ----------
     model : RobotModel
         The arm.
-    parameters : OscLoopParameters, JointLoopParameters or IlqrLoopParameters
+    parameters : LoopParameters
         Their class says which controller.
     waits_for_commands : bool
         Whether gaps mean nothing: each state waits for its command, or the gaps of a recording may be its recorder's.
@@ -371,6 +390,10 @@ def control_loop(model: RobotModel, parameters: LoopParameters, *, waits_for_com
         controller = IlqrController(model, parameters.control, planner, waits=True)
     elif isinstance(parameters, JointLoopParameters):
         controller = JointController(model, parameters.control)
+    elif isinstance(parameters, PrimitiveLoopParameters):
+        controller = primitive_controller(model, parameters.control, load_primitive(parameters.control.primitive.file))
+        if parameters.control.osc.avoid_obstacles:
+            avoidance = Avoidance(model, parameters.control.osc.avoidance)
     else:
         raise TypeError(f"{type(parameters).__name__} are parameters of no control loop")
     return ControlLoop(

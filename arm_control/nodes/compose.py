@@ -14,6 +14,7 @@ from arm_control.nodes.ilqr import IlqrNode
 from arm_control.nodes.joint import JointNode
 from arm_control.nodes.obstacle_avoidance import ObstacleAvoidanceNode
 from arm_control.nodes.osc import OscNode
+from arm_control.nodes.primitive import PrimitiveNode
 from arm_control.nodes.simulator import SimulatorNode
 from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters, run
 from arm_control.nodes.targets import TargetsNode
@@ -28,6 +29,7 @@ NODE_CLASSES: dict[str, type[ArmNode[ArmNodeParameters]]] = {
     "joint": JointNode,
     "obstacle_avoidance": ObstacleAvoidanceNode,
     "osc": OscNode,
+    "primitive": PrimitiveNode,
     "simulator": SimulatorNode,
     "targets": TargetsNode,
     "viewer": ViewerNode,

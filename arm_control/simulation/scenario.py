@@ -308,6 +308,9 @@ def _with_bridge(nodes: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     if "osc" in others:
         kept = {key: value for key, value in others["osc"].items() if key not in PROPOSED}
         others["osc"] = {**kept, "rate": BRIDGE_RATE}
+    if "primitive" in others:
+        kept = {key: value for key, value in others["primitive"].items() if key not in PROPOSED}
+        others["primitive"] = {**kept, "rate": BRIDGE_RATE, "joint.period": 1.0 / BRIDGE_RATE}
     if "joint" in others:
         others["joint"]["period"] = 1.0 / BRIDGE_RATE
     return {"coppeliasim_bridge": bridge, **others}

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from arm_control.control.loop import IlqrLoopParameters, JointLoopParameters, LoopParameters, OscLoopParameters
+from arm_control.control.loop import (
+    IlqrLoopParameters,
+    JointLoopParameters,
+    LoopParameters,
+    OscLoopParameters,
+    PrimitiveLoopParameters,
+)
 from arm_control.control.osc.tuning import resolve_parameters
 from arm_control.exceptions import ParameterError
 from arm_control.model import RobotModel
@@ -18,6 +24,7 @@ LOOPS: dict[str, type[LoopParameters]] = {
     "osc": OscLoopParameters,
     "joint": JointLoopParameters,
     "ilqr": IlqrLoopParameters,
+    "primitive": PrimitiveLoopParameters,
 }
 """Parameters of the control loop, by the controller's node."""
 
@@ -28,7 +35,7 @@ def arm_and_parameters(scenario: Scenario, description: str = "") -> tuple[Robot
     Parameters
     ----------
     scenario : Scenario
-        Its first controller among osc, joint and ilqr counts.
+        Its first controller counts.
     description : str
         Text of another URDF than the scenario's; empty: that one.
 
@@ -42,12 +49,12 @@ def arm_and_parameters(scenario: Scenario, description: str = "") -> tuple[Robot
         if node in scenario.nodes:
             values = {name: value for name, value in scenario.nodes[node].items() if name not in NODE_ONLY}
             where = f"{scenario.name}: {node}"
-            if parameter_class is not OscLoopParameters:
+            if "propose_gains" not in parameter_class.types():
                 parameters = parameter_class.from_mapping(values, where=where)
                 return parameters.arm.model(description), parameters
             model = resolve_parameters(parameter_class, values, None, where).arm.model(description)
             return model, resolve_parameters(parameter_class, values, model, where)
-    raise ParameterError(f"{scenario.name} has no controller: a node osc, joint or ilqr is needed")
+    raise ParameterError(f"{scenario.name} has no controller: one of the nodes {', '.join(LOOPS)} is needed")
 
 
 def node_of(parameters: LoopParameters) -> str:

@@ -38,6 +38,8 @@ MEANING = {
     "pose_trajectory": "how the end effector is to move: one transform per point, of the tip",
     "joint_trajectory": "how the joints are to move",
     "obstacles": "what is around: sphere, box, cylinder, cone, capsule; what RViz shows is what is avoided",
+    "primitive/amplitude": "factor of the shape of a primitive, from now on",
+    "primitive/period": "duration of a primitive, or period of its rhythm, from now on [s]",
     "disturbance": "known torque on the joints, cancelled for `disturbance_timeout`",
     "target_wrench": "what the hand exerts along `force_axes`, until `force_timeout`; `frame_id` any link, empty: the"
     " base",
@@ -82,6 +84,7 @@ GROUPS = {
 ARGUMENTS = {
     "osc": ("-p avoid_obstacles:=true -p disturbance_observer:=true",),
     "simulator": ("-p world:=ur5_press", "-p world:=ur5_sensors -p wrench_rate:=100.0"),
+    "primitive": ("-p file:=sweep -p avoid_obstacles:=true -p disturbance_observer:=true",),
     "targets": (
         "-p file:=ur5_press -p count:=1 -p world:=ur5_obstacle",
         "-p motion:=ur5_circle",
@@ -114,6 +117,8 @@ def endpoints(node: Node) -> Iterator[tuple[str, str, str, bool]]:
 def shown(node: Node, name: str) -> str:
     """A name as one would write it in the node: relative, but for what is global."""
     own = f"/{node.get_name()}/"
+    if name.removeprefix("/") in MEANING:
+        return name.removeprefix("/")
     if name.startswith(own):
         return f"~/{name.removeprefix(own)}"
     return name if name in MEANING else name.removeprefix("/")

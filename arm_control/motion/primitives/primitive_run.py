@@ -32,7 +32,6 @@ from arm_control.motion.primitives.discrete_law import END
 from arm_control.motion.primitives.live_law import LiveLaw
 from arm_control.motion.primitives.obstacle_coupling import ObstacleCoupling
 from arm_control.motion.primitives.primitive import Place, Primitive
-from arm_control.motion.primitives.rollout import Rollout
 from arm_control.motion.references import JointReference, Reference
 
 LONGEST_STEP = 1.0

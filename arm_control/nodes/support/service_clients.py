@@ -19,6 +19,7 @@ from arm_control.core.parameters import Parameters, Spec
 from arm_control.nodes.ilqr import IlqrNodeParameters
 from arm_control.nodes.joint import JointNodeParameters
 from arm_control.nodes.osc import OscNodeParameters
+from arm_control.nodes.primitive import PrimitiveNodeParameters
 from arm_control.nodes.support.polling import LatestMessages
 from arm_control.nodes.support.torque_pipeline import ControllerNodeParameters
 
@@ -26,6 +27,7 @@ CONTROLLERS: dict[str, type[Parameters]] = {
     "osc": OscNodeParameters,
     "joint": JointNodeParameters,
     "ilqr": IlqrNodeParameters,
+    "primitive": PrimitiveNodeParameters,
 }
 """Nodes with gains, and the class of their parameters."""
 SIMULATORS = ("simulator", "coppeliasim_bridge")

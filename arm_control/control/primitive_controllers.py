@@ -1,0 +1,225 @@
+"""Controllers of movement primitives: a primitive gives the reference, a law makes torque of it.
+
+A primitive of joints is followed by a law of joint space, one of the end effector by operational space control; the
+file of the primitive says which. Goals of both kinds are taken: inverse kinematics makes joints of a pose, forward
+kinematics a pose of joints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from arm_control.control.controllers import LawOutput, Measurement, OscController
+from arm_control.control.joint_space import JointParameters, JointSpaceController
+from arm_control.control.osc.tuning import OscTuning
+from arm_control.core.parameters import Parameters, group
+from arm_control.exceptions import ParameterError
+from arm_control.maths.obstacles import Obstacle
+from arm_control.maths.poses import Array
+from arm_control.model import RobotModel
+from arm_control.motion.goals import Goal, WrenchGoal
+from arm_control.motion.jogging import JogLimits
+from arm_control.motion.primitive_files import PrimitiveFile, for_joints
+from arm_control.motion.primitive_follower import MOST_OBSTACLES, PrimitiveFollower, PrimitiveParameters
+from arm_control.motion.primitive_spaces import JointSpace, PoseSpace, check_frame
+from arm_control.motion.primitives.primitive import Primitive
+from arm_control.motion.references import JointReference, Reference
+
+
+@dataclass(frozen=True)
+class PrimitiveControlParameters(Parameters):
+    """A primitive, and the law that follows it: operational space control, or that of the joints."""
+
+    primitive: PrimitiveParameters = group(PrimitiveParameters)
+    osc: OscTuning = group(OscTuning)
+    joint: JointParameters = group(JointParameters, "joint.")
+
+
+class JointPrimitiveController:
+    """A primitive of joints, followed by a law of joint space (:mod:`arm_control.control.joint_space`).
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    parameters : PrimitiveControlParameters
+        How the primitive runs, and gains.
+    primitive : Primitive
+        The primitive.
+
+    Attributes
+    ----------
+    follower : PrimitiveFollower
+        The primitive on its way.
+
+    Raises
+    ------
+    ParameterError
+        When the primitive is not one of this arm's joints, or a parameter is not allowed for joints.
+    """
+
+    has_schedule = True
+
+    def __init__(self, model: RobotModel, parameters: PrimitiveControlParameters, primitive: Primitive) -> None:
+        if parameters.primitive.obstacle_gain:
+            raise ParameterError("obstacle_gain: obstacles turn paths of the end effector, not those of joints")
+        self._model = model
+        self._space = JointSpace(model)
+        own = for_joints(primitive, model.joint_names)
+        self.follower: PrimitiveFollower[JointReference] = PrimitiveFollower(own, parameters.primitive, self._space)
+        self.configure(parameters)
+
+    @property
+    def scales_with_inertia(self) -> bool:
+        """Whether the law is computed torque; the gains of PD are those of the joints."""
+        return self._law.parameters.law == "computed_torque"
+
+    def configure(self, parameters: PrimitiveControlParameters) -> None:
+        """Take other gains; they act from the next tick on."""
+        self._law = JointSpaceController(self._model, parameters.joint)
+
+    def prepare_poses(self) -> None:
+        """Compile what a pose needs, which takes longer than a tick."""
+        self._space.joints_of_pose.prepare()
+
+    def add(self, goal: Goal) -> None:
+        """See :class:`~arm_control.control.controllers.Controller`."""
+        self.follower.add(goal)
+
+    def restart(self, q: Array) -> None:
+        """See :class:`~arm_control.control.controllers.Controller`."""
+        self.follower.restart(q)
+
+    def tick(self, measurement: Measurement, is_braked: bool, tau_dist: Array | None) -> LawOutput:
+        """See :class:`~arm_control.control.controllers.Controller`."""
+        if is_braked:
+            self.follower.brake(measurement.q)
+        reference = self.follower.reference(measurement.stamp_ns, measurement.q)
+        terms = self._model.evaluate(measurement.q, measurement.v)
+        output = self._law.tick(terms, reference)
+        figures = {"joint_error": float(abs(output.error).max()), "phase": self.follower.phase}
+        X_WT = self._model.pose(reference.q_des)
+        return LawOutput(
+            terms,
+            output.tau,
+            lambda: output.terms,
+            X_WT,
+            lambda: figures,
+            refused=self.follower.refused,
+            friction=output.friction,
+        )
+
+
+class PosePrimitiveController:
+    """A primitive of the end effector, followed by operational space control.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    parameters : PrimitiveControlParameters
+        How the primitive runs, and gains.
+    primitive : Primitive
+        The primitive.
+
+    Attributes
+    ----------
+    follower : PrimitiveFollower
+        The primitive on its way.
+    obstacles : sequence of Obstacle
+        What bends its path, from the next tick on.
+
+    Raises
+    ------
+    ParameterError
+        When the primitive is not one of poses in the arm's base.
+    """
+
+    scales_with_inertia = True
+    has_schedule = False
+
+    def __init__(self, model: RobotModel, parameters: PrimitiveControlParameters, primitive: Primitive) -> None:
+        check_frame(primitive, model)
+        self._bends = parameters.primitive.obstacle_gain > 0.0
+        self.follower = _PoseSource(primitive, parameters.primitive, PoseSpace(model))
+        self._osc = OscController(model, parameters.osc, self.follower)
+        self.obstacles: Sequence[Obstacle] = ()
+
+    def configure(self, parameters: PrimitiveControlParameters) -> None:
+        """Take other gains; they act from the next tick on."""
+        self._osc.configure(parameters.osc)
+
+    def add(self, goal: Goal) -> None:
+        """See :class:`~arm_control.control.controllers.Controller`."""
+        if isinstance(goal, WrenchGoal):
+            self._osc.add(goal)
+        else:
+            self.follower.add(goal)
+
+    def restart(self, q: Array) -> None:
+        """See :class:`~arm_control.control.controllers.Controller`."""
+        self._osc.restart(q)
+
+    def tick(self, measurement: Measurement, is_braked: bool, tau_dist: Array | None) -> LawOutput:
+        """See :class:`~arm_control.control.controllers.Controller`."""
+        if self._bends:
+            self._see_nearest()
+        output = self._osc.tick(measurement, is_braked, tau_dist)
+        phase = self.follower.phase
+        return output._replace(figures=lambda: {**output.figures(), "phase": phase}, refused=self.follower.refused)
+
+    def _see_nearest(self) -> None:
+        """Let the spheres around the nearest obstacles bend the path."""
+        centres = np.array([obstacle.X_WO.p for obstacle in self.obstacles]).reshape(-1, 3)
+        extents = np.array([obstacle.shape.extent for obstacle in self.obstacles])
+        distances = np.linalg.norm(centres - self.follower.now.X_WT.p, axis=1) - extents
+        nearest = np.argsort(distances, kind="stable")[:MOST_OBSTACLES]
+        self.follower.see(centres[nearest], extents[nearest])
+
+
+class _PoseSource(PrimitiveFollower[Reference]):
+    """A primitive as a source of references for operational space control, which has jogs to limit."""
+
+    jog_limits = JogLimits(np.zeros(2), np.zeros(2), 0.0)
+
+
+PrimitiveController = JointPrimitiveController | PosePrimitiveController
+
+
+def load_primitive(file: str) -> Primitive:
+    """Return the primitive in a file.
+
+    Raises
+    ------
+    ParameterError
+        When no file is named, or there is no primitive in it.
+    """
+    if not file:
+        raise ParameterError("file: name the primitive, one of config/primitives or a YAML file")
+    return PrimitiveFile.load(file).primitive
+
+
+def primitive_controller(
+    model: RobotModel, parameters: PrimitiveControlParameters, primitive: Primitive
+) -> PrimitiveController:
+    """Return the controller of a primitive: of joints, or of the end effector.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    parameters : PrimitiveControlParameters
+        How it runs, and gains.
+    primitive : Primitive
+        The primitive.
+
+    Raises
+    ------
+    ParameterError
+        When it is not one of this arm.
+    """
+    controller = JointPrimitiveController if primitive.names else PosePrimitiveController
+    return controller(model, parameters, primitive)

@@ -1,0 +1,389 @@
+"""Following of a movement primitive: goals start it or move its goal, and its reference never jumps.
+
+A discrete primitive begins with a goal, at the present reference; a goal on the way moves that of the motion. A
+rhythmic one swings in with its first goal, its centre: its amplitude grows from zero. A braked arm holds the motion:
+its phase waits, and when the arm is enabled again the motion goes on from where the arm is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import pi
+from typing import Generic, NamedTuple, Protocol, TypeVar, cast
+
+from arm_control.core.parameters import Parameters, parameter
+from arm_control.core.time import NANOSECONDS
+from arm_control.exceptions import ArmControlError, InputError
+from arm_control.maths.poses import Array, Pose
+from arm_control.motion.goals import Goal, GoalQueue, JointGoal, Modulation, Target
+from arm_control.motion.joint_trajectory import Waypoints
+from arm_control.motion.primitives.obstacle_coupling import ObstacleCoupling
+from arm_control.motion.primitives.primitive import Primitive
+from arm_control.motion.primitives.primitive_run import PrimitiveRun, RunSnapshot
+from arm_control.motion.references import JointReference, Reference
+
+MOST_OBSTACLES = 8
+"""Obstacles that bend a path at once: the nearest ones."""
+QUANTITIES = ("amplitude", "period")
+R = TypeVar("R", JointReference, Reference)
+
+
+@dataclass(frozen=True)
+class PrimitiveParameters(Parameters):
+    """Which primitive, and how it runs."""
+
+    file: str = parameter("", "the primitive: a name below config/primitives, or the path of a YAML file")
+    amplitude: float = parameter(
+        1.0, "factor of the shape at the start; primitive/amplitude changes it", lower=-100.0, upper=100.0
+    )
+    period: float = parameter(
+        0.0,
+        "duration, or period of a rhythm, at the start; 0: as it was learned; primitive/period changes it",
+        unit="s",
+        lower=0.0,
+    )
+    starts_at_once: bool = parameter(
+        False, "whether it begins with the first state, towards the goal that was learned, not with a goal"
+    )
+    phase_stopping: float = parameter(
+        1000.0,
+        "the phase slows to 1 / (1 + phase_stopping e^2) while the arm is off by e",
+        unit="1/m^2 or 1/rad^2",
+        lower=0.0,
+    )
+    obstacle_gain: float = parameter(
+        0.0, "how strongly obstacles turn a path of the end effector; 1000 is a good one; 0: not at all", lower=0.0
+    )
+    obstacle_reach: float = parameter(
+        0.1, "distance from an obstacle in which that falls to a third", unit="m", lower=1e-3
+    )
+    obstacle_margin: float = parameter(
+        0.05, "distance that a path is to keep from the sphere around an obstacle", unit="m", lower=0.0
+    )
+
+
+class Cycle(NamedTuple):
+    """A rhythm, and how it swings to where it is wished.
+
+    Attributes
+    ----------
+    before, centre : ndarray, shape (n,)
+        Coordinates of the centre now, and as it is wished.
+    amplitude_before, amplitude : float
+        Amplitudes now, and as it is wished.
+    period : float
+        Period, and time of the change [s].
+    """
+
+    before: Array
+    centre: Array
+    amplitude_before: float
+    amplitude: float
+    period: float
+
+    def at(self, t: float) -> tuple[Array, float]:
+        """Return centre and amplitude a time after the begin of the change [s]."""
+        s = min(t / self.period, 1.0)
+        m = s * s * s * (10.0 - 15.0 * s + 6.0 * s * s)
+        centre = self.before + m * (self.centre - self.before)
+        return centre, self.amplitude_before + m * (self.amplitude - self.amplitude_before)
+
+
+class Space(Protocol[R]):
+    """What the joints, or the end effector, of an arm are to a primitive."""
+
+    def place(self, q: Array) -> Pose | Array:
+        """Return where the arm is at ``q``, shape (nq,) [rad or m]."""
+
+    def at_rest(self, q: Array) -> R:
+        """Return the reference at rest at ``q``, shape (nq,) [rad or m]."""
+
+    def start(self, reference: R) -> tuple[Pose | Array, Array]:
+        """Return place and velocity of a reference, as a primitive starts there."""
+
+    def goal(self, goal: JointGoal | Target, q: Array, now: R) -> Pose | Array:
+        """Return the place of a goal.
+
+        Parameters
+        ----------
+        goal : JointGoal or Target
+            The goal.
+        q : ndarray, shape (nq,)
+            Measured positions [rad or m].
+        now : JointReference or Reference
+            The present reference.
+
+        Raises
+        ------
+        InputError
+            When there is none.
+        """
+
+    def learned_goal(self, primitive: Primitive, now: R) -> Pose | Array:
+        """Return the goal of a primitive, or its centre.
+
+        Parameters
+        ----------
+        primitive : Primitive
+            The primitive.
+        now : JointReference or Reference
+            The present reference.
+        """
+
+    def error(self, reference: R, q: Array) -> float:
+        """Return the tracking error [m or rad].
+
+        Parameters
+        ----------
+        reference : JointReference or Reference
+            The reference.
+        q : ndarray, shape (nq,)
+            Measured positions [rad or m].
+        """
+
+    def check_cycle(self, primitive: Primitive, cycle: Cycle, now: R) -> None:
+        """Refuse a rhythm that exceeds the arm's limits.
+
+        Parameters
+        ----------
+        primitive : Primitive
+            The rhythmic primitive.
+        cycle : Cycle
+            How it is to run.
+        now : JointReference or Reference
+            The present reference.
+
+        Raises
+        ------
+        InputError
+            When it does.
+        """
+
+    def check(self, run: PrimitiveRun, now: R) -> None:
+        """Refuse a motion that exceeds the arm's limits.
+
+        Parameters
+        ----------
+        run : PrimitiveRun
+            The motion from now on.
+        now : JointReference or Reference
+            The present reference.
+
+        Raises
+        ------
+        InputError
+            When it does.
+        """
+
+
+class PrimitiveFollower(Generic[R]):
+    """Reference of a primitive, state by state.
+
+    Parameters
+    ----------
+    primitive : Primitive
+        The primitive, in the joint order of the arm.
+    parameters : PrimitiveParameters
+        How it runs.
+    space : Space
+        Joints or end effector of the arm.
+
+    Attributes
+    ----------
+    goals : GoalQueue
+        Goals, or centres; the last one of a stamp counts.
+    is_running : bool
+        Whether the primitive has begun.
+    refused : ArmControlError or None
+        Why the newest goal, amplitude or period is passed over; None after the next state.
+    now : JointReference or Reference
+        The reference of the newest state.
+    """
+
+    def __init__(self, primitive: Primitive, parameters: PrimitiveParameters, space: Space[R]) -> None:
+        self.goals: GoalQueue[JointGoal | Target] = GoalQueue()
+        self._modulations: dict[str, GoalQueue[Modulation]] = {name: GoalQueue() for name in QUANTITIES}
+        self._parameters = parameters
+        self._space: Space[R] = space
+        coupling = ObstacleCoupling(gain=parameters.obstacle_gain or 1.0, reach=parameters.obstacle_reach)
+        self._run = PrimitiveRun(
+            primitive,
+            phase_stopping=parameters.phase_stopping,
+            n_obstacles=MOST_OBSTACLES if parameters.obstacle_gain else 0,
+            coupling=coupling,
+        )
+        self.refused: ArmControlError | None = None
+        self.is_running = False
+
+    def add(self, goal: Goal) -> None:
+        """Add a goal, an amplitude or a period.
+
+        Raises
+        ------
+        InputError
+            When a primitive cannot follow such a goal.
+        """
+        if isinstance(goal, Modulation):
+            self._modulations[goal.quantity].add(goal)
+        elif isinstance(goal, Target) or (isinstance(goal, JointGoal) and not isinstance(goal.destination, Waypoints)):
+            self.goals.add(goal)
+        else:
+            raise InputError("a primitive goes to target_pose or target_joint; it follows no trajectory or velocity")
+
+    def take_goals(self, other: PrimitiveFollower[JointReference] | PrimitiveFollower[Reference]) -> None:
+        """Take the goals, amplitudes and periods of another follower, which it replaces."""
+        self.goals, self._modulations = other.goals, other._modulations
+
+    def restart(self, q: Array) -> None:
+        """Hold the arm at ``q``, shape (nq,) [rad or m], until a goal is due: time has started over."""
+        p = self._parameters
+        self._values = {"amplitude": p.amplitude, "period": p.period or self._run.primitive.duration}
+        self._due: JointGoal | Target | None = None
+        self._due_modulations: dict[str, Modulation | None] = dict.fromkeys(QUANTITIES)
+        self._is_braked = self.is_running = False
+        self._waits_for_begin = p.starts_at_once
+        self._swing: Cycle | None = None
+        self._centre = self._run.goal
+        self._swing_time = 0.0
+        self._last_ns: int | None = None
+        self.now: R = self._space.at_rest(q)
+
+    def brake(self, q: Array) -> None:
+        """Hold the arm at ``q``, shape (nq,) [rad or m], in the next state: it is braked, and the phase waits."""
+        self._is_braked = True
+        self.now = self._space.at_rest(q)
+        if self.is_running:
+            self._run.displace(self._space.place(q))
+
+    def see(self, centres: Array, extents: Array) -> None:
+        """Let spheres bend the path from now on.
+
+        Parameters
+        ----------
+        centres : ndarray, shape (k, 3)
+            Their centres [m].
+        extents : ndarray, shape (k,)
+            Their radii [m].
+        """
+        self._run.set_obstacles(centres, extents + self._parameters.obstacle_margin)
+
+    def reference(self, stamp_ns: int, q: Array) -> R:
+        """Return the reference in a state.
+
+        Parameters
+        ----------
+        stamp_ns : int
+            Stamp of the state [ns].
+        q : ndarray, shape (nq,)
+            Measured positions [rad or m].
+        """
+        dt = 0.0 if self._last_ns is None else (stamp_ns - self._last_ns) / NANOSECONDS
+        self._last_ns = stamp_ns
+        self.refused = None
+        if self.is_running and not self._is_braked:
+            self._swing_on(dt)
+            error = self._space.error(self.now, q) if self._parameters.phase_stopping else 0.0
+            self.now = cast(R, self._run.step(dt, error))
+        self._is_braked = False
+        self._take_modulations(stamp_ns)
+        self._take_goal(stamp_ns, q)
+        return self.now
+
+    @property
+    def phase(self) -> float:
+        """Phase, from 0 to 1; 0 before the begin."""
+        turn = 2.0 * pi if self._is_rhythmic else 1.0
+        return self._run.phase / turn if self.is_running else 0.0
+
+    @property
+    def _is_rhythmic(self) -> bool:
+        return self._run.primitive.kind == "rhythmic"
+
+    def _take_modulations(self, stamp_ns: int) -> None:
+        """Change amplitude and period where that is due."""
+        for quantity, queue in self._modulations.items():
+            due = queue.active(stamp_ns)
+            if due is None or due is self._due_modulations[quantity]:
+                continue
+            self._due_modulations[quantity] = due
+            try:
+                self._modulate({**self._values, quantity: due.value})
+            except ArmControlError as error:
+                self.refused = error
+
+    def _modulate(self, values: dict[str, float]) -> None:
+        """Set amplitude and period; nothing is changed where that exceeds a limit."""
+        if self.is_running and self._is_rhythmic:
+            self._swing_to(self._centre, values)
+        elif self.is_running:
+            before = self._run.snapshot()
+            self._run.set_amplitude(values["amplitude"])
+            self._run.set_duration(values["period"])
+            self._check_or_restore(before)
+        self._values = values
+
+    def _check_or_restore(self, before: RunSnapshot) -> None:
+        try:
+            self._space.check(self._run, self.now)
+        except ArmControlError:
+            self._run.restore(before)
+            raise
+
+    def _take_goal(self, stamp_ns: int, q: Array) -> None:
+        """Go to the goal that is due."""
+        due = self.goals.active(stamp_ns)
+        is_new = due is not None and due is not self._due
+        if not is_new and not self._waits_for_begin:
+            return
+        self._due, self._waits_for_begin = due, False
+        try:
+            if due is None:
+                self._go_to(self._space.learned_goal(self._run.primitive, self.now))
+            else:
+                self._go_to(self._space.goal(due, q, self.now))
+        except ArmControlError as error:
+            self.refused = error
+
+    def _go_to(self, goal: Pose | Array) -> None:
+        """Start towards a goal, or move that of the motion; nothing is changed where that exceeds a limit."""
+        before = self._run.snapshot()
+        if not self.is_running or self._run.is_done:
+            self._begin(goal)
+        elif not self._is_rhythmic:
+            self._run.set_goal(goal)
+        if self._is_rhythmic:
+            centre = self._run.primitive.coordinates(goal, self._run.primitive.quat_xyzw, self._run.goal)
+            self._swing_to(centre, self._values)
+        else:
+            self._check_or_restore(before)
+        self.is_running = True
+
+    def _begin(self, goal: Pose | Array) -> None:
+        """Start at the present reference; a rhythm about the place where it is, without amplitude."""
+        run, period = self._run, self._values["period"]
+        start, velocity = self._space.start(self.now)
+        if self._is_rhythmic:
+            y = run.primitive.coordinates(start, run.primitive.quat_xyzw, run.primitive.start)
+            run.restart(start=y, goal=y, start_velocity=velocity, duration=period, amplitude=0.0)
+        else:
+            amplitude = self._values["amplitude"]
+            run.restart(start=start, goal=goal, start_velocity=velocity, duration=period, amplitude=amplitude)
+
+    def _swing_to(self, centre: Array, values: dict[str, float]) -> None:
+        """Let a rhythm change its centre, amplitude and period within one period."""
+        run = self._run
+        cycle = Cycle(run.goal, centre, run.amplitude, values["amplitude"], values["period"])
+        self._space.check_cycle(run.primitive, cycle, self.now)
+        run.set_duration(cycle.period)
+        self._centre, self._swing, self._swing_time = centre, cycle, 0.0
+
+    def _swing_on(self, dt: float) -> None:
+        """Go on with the change of a rhythm."""
+        if self._swing is None:
+            return
+        self._swing_time += dt
+        centre, amplitude = self._swing.at(self._swing_time)
+        self._run.set_goal(centre)
+        self._run.set_amplitude(amplitude)
+        if self._swing_time >= self._swing.period:
+            self._swing = None
