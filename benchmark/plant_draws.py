@@ -21,7 +21,7 @@ import plants
 
 from arm_control import Pose, RobotModel
 from arm_control.control.controllers import Measurement
-from arm_control.control.loop import OscLoopParameters, control_loop
+from arm_control.control.loop_parameters import OscLoopParameters, control_loop
 from arm_control.control.osc.proposal import propose_rate_limit
 from arm_control.control.osc.task import pose_error
 from arm_control.control.osc.tuning import resolve_parameters

@@ -23,7 +23,8 @@ from pinocchio_calls import EXAMPLES
 
 from arm_control import Pose, RobotModel
 from arm_control.control.controllers import Measurement
-from arm_control.control.loop import ControlLoop, OscLoopParameters, control_loop
+from arm_control.control.loop import ControlLoop
+from arm_control.control.loop_parameters import OscLoopParameters, control_loop
 from arm_control.control.osc.proposal import propose, propose_rate_limit
 from arm_control.control.osc.task import pose_error
 from arm_control.control.osc.task_inertia import scaled_jacobian

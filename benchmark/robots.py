@@ -23,7 +23,7 @@ import numpy as np
 
 from arm_control import RobotModel
 from arm_control.control.controllers import Measurement
-from arm_control.control.loop import OscLoopParameters, control_loop
+from arm_control.control.loop_parameters import OscLoopParameters, control_loop
 from arm_control.control.osc.tuning import resolve_parameters
 from arm_control.core.cache import Cache
 from arm_control.exceptions import ArmControlError

@@ -8,7 +8,6 @@ not know; the gate lets through what may reach the actuators. The loop reads no 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -17,84 +16,27 @@ from arm_control.control.adaptive_torque import AdaptationParameters, AdaptiveTo
 from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceOutput
 from arm_control.control.controllers import (
     Controller,
-    IlqrController,
     LawOutput,
     Measurement,
     OscController,
 )
 from arm_control.control.disturbance_observer import DisturbanceObserver, ObserverParameters
 from arm_control.control.effort_gate import EffortGate, GateOutput, GateParameters, GateState
-from arm_control.control.joint_controller import JointController, JointControlParameters
-from arm_control.control.osc.tuning import OscTuning
 from arm_control.control.osc.wrench_estimate import WrenchEstimate
 from arm_control.control.primitive_controllers import (
     PosePrimitiveController,
-    PrimitiveControlParameters,
-    load_primitive,
-    primitive_controller,
 )
-from arm_control.core.parameters import Parameters, group
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import ArmControlError, InputError, ParameterError
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
-from arm_control.model.arm_parameters import ArmParameters
-from arm_control.planning.reach import ReachPlanner
-from arm_control.planning.receding import RecedingParameters
-from arm_control.planning.worker import InlinePlanner
 
 FIRST_DT = 1e-3
 """Time that the first state stands for, in the rate limit [s]."""
 GAP = 1.5
 """A state is missing where the time between two states is longer than so many periods."""
 WITH_CONTACT = "adaptive_torque would learn the force of a contact: not with impedance or force_axes"
-
-
-@dataclass(frozen=True)
-class OscLoopParameters(Parameters):
-    """Operational space control behind a gate."""
-
-    control: OscTuning = group(OscTuning)
-    observer: ObserverParameters = group(ObserverParameters)
-    adaptation: AdaptationParameters = group(AdaptationParameters)
-    gate: GateParameters = group(GateParameters)
-    arm: ArmParameters = group(ArmParameters)
-
-
-@dataclass(frozen=True)
-class JointLoopParameters(Parameters):
-    """Joint space control behind a gate."""
-
-    control: JointControlParameters = group(JointControlParameters)
-    observer: ObserverParameters = group(ObserverParameters)
-    adaptation: AdaptationParameters = group(AdaptationParameters)
-    gate: GateParameters = group(GateParameters)
-    arm: ArmParameters = group(ArmParameters)
-
-
-@dataclass(frozen=True)
-class IlqrLoopParameters(Parameters):
-    """Planned reaches behind a gate."""
-
-    control: RecedingParameters = group(RecedingParameters)
-    observer: ObserverParameters = group(ObserverParameters)
-    adaptation: AdaptationParameters = group(AdaptationParameters)
-    gate: GateParameters = group(GateParameters)
-    arm: ArmParameters = group(ArmParameters)
-
-
-@dataclass(frozen=True)
-class PrimitiveLoopParameters(Parameters):
-    """A movement primitive behind a gate."""
-
-    control: PrimitiveControlParameters = group(PrimitiveControlParameters)
-    observer: ObserverParameters = group(ObserverParameters)
-    gate: GateParameters = group(GateParameters)
-    arm: ArmParameters = group(ArmParameters)
-
-
-LoopParameters = OscLoopParameters | JointLoopParameters | IlqrLoopParameters | PrimitiveLoopParameters
 
 
 class TickResult(NamedTuple):
@@ -363,45 +305,3 @@ class ControlLoop:
         if self.adaptation is not None:
             self.adaptation.reset()
         self.controller.restart(measurement.q)
-
-
-def control_loop(model: RobotModel, parameters: LoopParameters, *, waits_for_commands: bool = True) -> ControlLoop:
-    """Return the loop that simulation and replay run.
-
-    Plans are made in this process, and waited for.
-
-    Parameters
-    ----------
-    model : RobotModel
-        The arm.
-    parameters : LoopParameters
-        Their class says which controller.
-    waits_for_commands : bool
-        Whether gaps mean nothing: each state waits for its command, or the gaps of a recording may be its recorder's.
-    """
-    avoidance = None
-    controller: Controller
-    if isinstance(parameters, OscLoopParameters):
-        controller = OscController(model, parameters.control)
-        if parameters.control.avoid_obstacles:
-            avoidance = Avoidance(model, parameters.control.avoidance)
-    elif isinstance(parameters, IlqrLoopParameters):
-        planner = InlinePlanner(ReachPlanner(model, parameters.control))
-        controller = IlqrController(model, parameters.control, planner, waits=True)
-    elif isinstance(parameters, JointLoopParameters):
-        controller = JointController(model, parameters.control)
-    elif isinstance(parameters, PrimitiveLoopParameters):
-        controller = primitive_controller(model, parameters.control, load_primitive(parameters.control.primitive.file))
-        if parameters.control.osc.avoid_obstacles:
-            avoidance = Avoidance(model, parameters.control.osc.avoidance)
-    else:
-        raise TypeError(f"{type(parameters).__name__} are parameters of no control loop")
-    return ControlLoop(
-        model,
-        controller,
-        parameters.gate,
-        avoidance,
-        observer=parameters.observer,
-        adaptation=parameters.adaptation,
-        waits_for_commands=waits_for_commands,
-    )

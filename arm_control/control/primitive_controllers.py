@@ -20,7 +20,7 @@ from arm_control.exceptions import ParameterError
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
-from arm_control.motion.goals import Goal, WrenchGoal
+from arm_control.motion.goals import Goal
 from arm_control.motion.jogging import JogLimits
 from arm_control.motion.primitive_files import PrimitiveFile, for_joints
 from arm_control.motion.primitive_follower import MOST_OBSTACLES, PrimitiveFollower, PrimitiveParameters
@@ -135,7 +135,7 @@ class PosePrimitiveController:
     Raises
     ------
     ParameterError
-        When the primitive is not one of poses in the arm's base.
+        When the primitive is not one of poses in the arm's base, or contact is asked for.
     """
 
     scales_with_inertia = True
@@ -143,6 +143,8 @@ class PosePrimitiveController:
 
     def __init__(self, model: RobotModel, parameters: PrimitiveControlParameters, primitive: Primitive) -> None:
         check_frame(primitive, model)
+        if parameters.osc.contact.is_active:
+            raise ParameterError("impedance and force_axes: the node osc presses, a primitive does not")
         self._bends = parameters.primitive.obstacle_gain > 0.0
         self.follower = _PoseSource(primitive, parameters.primitive, PoseSpace(model))
         self._osc = OscController(model, parameters.osc, self.follower)
@@ -154,10 +156,7 @@ class PosePrimitiveController:
 
     def add(self, goal: Goal) -> None:
         """See :class:`~arm_control.control.controllers.Controller`."""
-        if isinstance(goal, WrenchGoal):
-            self._osc.add(goal)
-        else:
-            self.follower.add(goal)
+        self.follower.add(goal)
 
     def restart(self, q: Array) -> None:
         """See :class:`~arm_control.control.controllers.Controller`."""

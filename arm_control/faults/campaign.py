@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.control.loop import (
+from arm_control.control.loop_parameters import (
     IlqrLoopParameters,
     JointLoopParameters,
     LoopParameters,

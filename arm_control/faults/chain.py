@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from arm_control.control.effort_gate import EffortGate
-from arm_control.control.loop import ControlLoop, control_loop
+from arm_control.control.loop import ControlLoop
+from arm_control.control.loop_parameters import control_loop
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import ArmControlError, InputError
 from arm_control.faults.chain_setup import STEP, Delivery, Interference, Moment, Record, Setup, copied

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from arm_control.control.loop import LoopParameters
+from arm_control.control.loop_parameters import LoopParameters
 from arm_control.maths.poses import Array
 from arm_control.messages.bags.message_definitions import plain
 from arm_control.messages.fields import braked_frame, nanoseconds

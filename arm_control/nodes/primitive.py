@@ -82,7 +82,13 @@ class PrimitiveNode(ArmNode[PrimitiveNodeParameters]):
         self._controller = controller
         avoidance = self._avoid_obstacles()
         loop = ControlLoop(
-            self.model, controller, p.gate, avoidance, observer=p.observer, waits_for_commands=p.lock_step
+            self.model,
+            controller,
+            p.gate,
+            avoidance,
+            observer=p.observer,
+            adaptation=p.adaptation,
+            waits_for_commands=p.lock_step,
         )
         if first:
             self._subscribe()

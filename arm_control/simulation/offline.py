@@ -13,7 +13,8 @@ import numpy as np
 from arm_control.control.adaptive_torque import compensated_share
 from arm_control.control.avoidance.proximity import Obstacle, Proximity, clearance
 from arm_control.control.controllers import Measurement
-from arm_control.control.loop import ControlLoop, JointLoopParameters, TickResult, control_loop
+from arm_control.control.loop import ControlLoop, TickResult
+from arm_control.control.loop_parameters import JointLoopParameters, control_loop
 from arm_control.control.osc.task import pose_errors, rotate_to
 from arm_control.control.osc.task_inertia import condition_number
 from arm_control.control.osc.wrench_estimate import SensorReading

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from arm_control.control.loop import (
+from arm_control.control.loop_parameters import (
     IlqrLoopParameters,
     JointLoopParameters,
     LoopParameters,

@@ -22,14 +22,8 @@ from arm_control.control.adaptive_torque import (
 )
 from arm_control.control.controllers import Measurement
 from arm_control.control.effort_gate import GateState
-from arm_control.control.loop import (
-    ControlLoop,
-    JointLoopParameters,
-    LoopParameters,
-    OscLoopParameters,
-    TickResult,
-    control_loop,
-)
+from arm_control.control.loop import ControlLoop, TickResult
+from arm_control.control.loop_parameters import JointLoopParameters, LoopParameters, OscLoopParameters, control_loop
 from arm_control.control.osc.tuning import resolve_parameters
 from arm_control.exceptions import ParameterError
 from arm_control.maths.poses import Array

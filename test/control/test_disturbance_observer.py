@@ -13,7 +13,8 @@ from arm_control.control.disturbance_observer import (
     DisturbanceObserver,
     ObserverParameters,
 )
-from arm_control.control.loop import ControlLoop, JointLoopParameters, OscLoopParameters, control_loop
+from arm_control.control.loop import ControlLoop
+from arm_control.control.loop_parameters import JointLoopParameters, OscLoopParameters, control_loop
 from arm_control.control.osc.tuning import resolve_parameters
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel

@@ -9,7 +9,8 @@ import pytest
 
 from arm_control import RobotModel
 from arm_control.control.controllers import Measurement
-from arm_control.control.loop import ControlLoop, PrimitiveLoopParameters, control_loop
+from arm_control.control.loop import ControlLoop
+from arm_control.control.loop_parameters import PrimitiveLoopParameters, control_loop
 from arm_control.control.osc.tuning import resolve_parameters
 from arm_control.control.primitive_controllers import JointPrimitiveController, PosePrimitiveController
 from arm_control.exceptions import ParameterError
@@ -80,6 +81,7 @@ def test_what_does_not_fit_is_refused_in_a_sentence(ur5: RobotModel, wave: str):
     for file, values, sentence in (
         ("", {}, "file: name the primitive"),
         (wave, {"obstacle_gain": 1000.0}, "obstacles turn paths of the end effector"),
+        ("sweep", {"impedance": True}, "the node osc presses"),
         ("nowhere", {}, "no 'nowhere' in config/primitives"),
     ):
         with pytest.raises(ParameterError, match=sentence):

@@ -7,7 +7,7 @@ import pytest
 
 from arm_control.control.controllers import Measurement
 from arm_control.control.effort_gate import GateOutput, GateState
-from arm_control.control.loop import OscLoopParameters, control_loop
+from arm_control.control.loop_parameters import OscLoopParameters, control_loop
 from arm_control.control.osc.tuning import resolve_parameters
 from arm_control.control.stall_watch import FAULT, StallWatch
 from arm_control.core.files import urdf_path

@@ -7,7 +7,7 @@ import pytest
 
 from arm_control import urdf_path
 from arm_control.control.controllers import Measurement
-from arm_control.control.loop import OscLoopParameters, control_loop
+from arm_control.control.loop_parameters import OscLoopParameters, control_loop
 from arm_control.control.osc.task import rotate_to
 from arm_control.control.osc.tuning import resolve_parameters
 from arm_control.control.osc.wrench_estimate import SensorReading

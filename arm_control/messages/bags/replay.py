@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from arm_control.control.controllers import Measurement
-from arm_control.control.loop import LoopParameters, control_loop
+from arm_control.control.loop_parameters import LoopParameters, control_loop
 from arm_control.exceptions import ArmControlError, BagError, InputError, cause_of
 from arm_control.maths.poses import Array
 from arm_control.messages.bags.bag import Bag

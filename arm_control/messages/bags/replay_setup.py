@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from arm_control.control.loop import LoopParameters
+from arm_control.control.loop_parameters import LoopParameters
 from arm_control.control.names import CONTROLLERS
 from arm_control.core.files import file_parameters
 from arm_control.exceptions import BagError

@@ -9,7 +9,7 @@ import numpy as np
 
 from arm_control.maths.poses import Array
 from arm_control.motion.primitive_files import POSITION, coordinate_names
-from arm_control.motion.primitives.discrete_law import discrete_basis
+from arm_control.motion.primitives.discrete_law import gate, gaussians
 from arm_control.motion.primitives.primitive import Primitive
 from arm_control.motion.primitives.rhythmic_law import TURN, rhythmic_basis
 from arm_control.report.pictures.style import BLUE, GREY, INK, ORANGE, limit, new_figure, style
@@ -85,4 +85,5 @@ def _basis(primitive: Primitive, phase: Array) -> Array:
     """All functions at phases from 0 to 1, shape (N, n_basis)."""
     if primitive.kind == "rhythmic":
         return np.asarray(rhythmic_basis(TURN * phase[:, None], primitive.n_basis))
-    return np.asarray(discrete_basis(phase[:, None], primitive.n_basis))
+    psi = gaussians(phase[:, None], primitive.n_basis)
+    return np.asarray(gate(phase)[:, None] * psi / psi.sum(axis=1, keepdims=True))

@@ -6,7 +6,7 @@ import pytest
 
 from arm_control import RobotModel, urdf_path
 from arm_control.app.run_options import RunOptions
-from arm_control.control.loop import OscLoopParameters
+from arm_control.control.loop_parameters import OscLoopParameters
 from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.control.osc.proposal import propose
 from arm_control.control.osc.tuning import PROPOSED, OscTuning, describe_proposals, resolve_parameters
