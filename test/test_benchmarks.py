@@ -242,7 +242,9 @@ def test_every_mutant_that_is_listed_as_equivalent_can_be_made(monkeypatch: pyte
     monkeypatch.syspath_prepend(BENCHMARK)
     listed, package = load("equivalent_mutants").EQUIVALENT, BENCHMARK.parent / "arm_control"
     paths = {key.partition(" ")[0] for key in listed}
-    keys = [mutant.key for path in paths for mutant in load("mutators").mutants_of(package / path, package)]
+    mutators = load("mutators")
+    monkeypatch.setattr(mutators, "compile", lambda *_, **__: None, raising=False)  # their code is not run here
+    keys = [mutant.key for path in paths for mutant in mutators.mutants_of(package / path, package)]
     for key, reason in listed.items():
         assert any(made == key or (key[-1] == "*" and made.startswith(key[:-1])) for made in keys), key
         assert len(reason) > 10

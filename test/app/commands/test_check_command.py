@@ -584,6 +584,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("fuzz")
 
 
+@settings(max_examples=40)
 @given(content=st.binary(max_size=300))
 @example(content=b"<robot/>")
 @example(content=b"<robot name='a'><joint/><link/><link/></robot>")
@@ -597,7 +598,7 @@ VALUES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(data=st.data())
 def test_random_changes_of_a_urdf_give_words(data: st.DataObject, folder: Path):
     robot = ElementTree.fromstring(data.draw(st.sampled_from([ARM, UR5_TEXT])))
