@@ -300,7 +300,9 @@ def test_primitives_are_measured_and_counted(monkeypatch: pytest.MonkeyPatch):
     primitives = load("primitives")
     figures = primitives.measure_primitives(primitives.QUICK)
     assert_positive(figures, "rollouts_per_s", "coupled_rollouts_per_s", "step_us", "learn_ms")
-    assert set(primitives.GROUPS) >= {"", "beside."}
+    assert set(primitives.GROUPS) >= {"", "walk.", "beside."}
+    walk = primitives.measure_walking(primitives.QUICK)
+    assert 0.0 < walk["worst_rms_deg"] < 0.1 < walk["locally_weighted_worst_rms_deg"]
 
 
 def test_a_random_arm_on_a_random_plant_is_driven_and_judged(monkeypatch: pytest.MonkeyPatch):
