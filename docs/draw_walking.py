@@ -118,6 +118,5 @@ def main() -> None:
     figure.savefig(PICTURE, dpi=96)
 
 
-
 if __name__ == "__main__":
     main()

@@ -78,7 +78,7 @@ def test_the_readme_shows_the_law_of_the_code():
     assert "\n".join(equations) in readme
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/api.md", "docs/inverse_kinematics.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/api.md", "docs/inverse_kinematics.md", "docs/walking.md"])
 def test_the_library_s_snippet_runs_as_it_stands(page: str, capsys: pytest.CaptureFixture[str]):
     (snippet,) = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
     exec(snippet, {})
