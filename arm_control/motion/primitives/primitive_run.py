@@ -49,8 +49,8 @@ class RunSnapshot(NamedTuple):
         The present reference.
     quat_xyzw : ndarray, shape (4,), or None
         Reference orientation.
-    R_ref : ndarray, shape (3, 3), or None
-        The same as a matrix.
+    R_ref : ndarray, shape (9,), or None
+        The same as a matrix, row by row.
     """
 
     state: Array
@@ -277,12 +277,15 @@ class PrimitiveRun:
 
     def snapshot(self) -> RunSnapshot:
         """Return all that :meth:`restore` needs to go back here."""
-        return RunSnapshot(self._state.copy(), self._task.copy(), self._last, self._quat, self._R_ref)
+        R_ref = self._inputs["R_ref"].copy() if "R_ref" in self._inputs else None
+        return RunSnapshot(self._state.copy(), self._task.copy(), self._last, self._quat, R_ref)
 
     def restore(self, snapshot: RunSnapshot) -> None:
         """Go back to where a snapshot was taken."""
         self._state[:], self._task[:], self._last = snapshot.state, snapshot.task, snapshot.reference
-        self._quat, self._R_ref = snapshot.quat_xyzw, snapshot.R_ref
+        self._quat = snapshot.quat_xyzw
+        if snapshot.R_ref is not None:
+            self._inputs["R_ref"][:] = snapshot.R_ref
 
     def preview(self, durations: float, n: int) -> tuple[Array, list[JointReference | Reference]]:
         """Return what comes if nothing is changed; the run stays where it is.
