@@ -7,6 +7,7 @@ from setuptools import find_packages, setup
 NAME = "arm_control"
 HERE = Path(__file__).resolve().parent  # of the file that a link of colcon leads to
 NODES = (
+    "attractor",
     "coppeliasim_bridge",
     "dynamics",
     "gate",

@@ -13,6 +13,7 @@ from arm_control.core.cache import Cache
 from arm_control.core.parameters import Parameters
 from arm_control.model import recursions
 from arm_control.model.quantities import quantity_law, reference
+from arm_control.nodes.attractor import AttractorNodeParameters
 from arm_control.nodes.coppeliasim_bridge import CoppeliasimBridgeParameters
 from arm_control.nodes.dynamics import DynamicsParameters
 from arm_control.nodes.gate import GateNodeParameters
@@ -32,6 +33,7 @@ NODES: dict[str, type[Parameters]] = {
     "joint": JointNodeParameters,
     "primitive": PrimitiveNodeParameters,
     "ilqr": IlqrNodeParameters,
+    "attractor": AttractorNodeParameters,
     "dynamics": DynamicsParameters,
     "obstacle_avoidance": AvoidanceNodeParameters,
     "gate": GateNodeParameters,
@@ -54,8 +56,11 @@ def parameter_tables() -> str:
     """docs/parameters.md, from the dataclasses."""
     lines = ["# Parameters", "", "Made from the code. Live ones may be changed while the node runs."]
     for node, kind in NODES.items():
-        lines += ["", f"## {node}", "", "| name | default | what | live |", "|---|---|---|---|"]
-        for name in kind.types():
+        base = next((other for other, others in NODES.items() if others in kind.__mro__[1:]), "")
+        lines += ["", f"## {node}", *(["", f"Those of `{base}`, and:"] if base else [])]
+        lines += ["", "| name | default | what | live |", "|---|---|---|---|"]
+        known = NODES[base].types() if base else {}
+        for name in (name for name in kind.types() if name not in known):
             spec, default = kind.spec(name), kind().values()[name]
             shown = "empty" if default in ("", ()) else str(default).lower()
             lines.append(f"| `{name}` | {shown} | {spec} | {'yes' if spec.live else ''} |")
@@ -78,7 +83,10 @@ def test_the_readme_shows_the_law_of_the_code():
     assert "\n".join(equations) in readme
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/api.md", "docs/inverse_kinematics.md", "docs/walking.md"])
+SNIPPETS = ("README.md", *(f"docs/{page}.md" for page in ("api", "inverse_kinematics", "neural", "walking")))
+
+
+@pytest.mark.parametrize("page", SNIPPETS)
 def test_the_library_s_snippet_runs_as_it_stands(page: str, capsys: pytest.CaptureFixture[str]):
     (snippet,) = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
     exec(snippet, {})

@@ -202,7 +202,10 @@ class OscController:
         if self.force is not None:
             return self._tick_with_contact(self.force, measurement, reference, is_braked, tau_dist)
         output = self._law.tick(measurement.q, measurement.v, reference, tau_dist)
-        return LawOutput(output.state, output.tau, lambda: output.terms, reference.X_WT, lambda: _osc_figures(output))
+        X_WT, refused = self._follower.goal or reference.X_WT, self._follower.refused
+        return LawOutput(
+            output.state, output.tau, lambda: output.terms, X_WT, lambda: _osc_figures(output), refused=refused
+        )
 
     def _tick_with_contact(
         self, force: ForceFollower, state: Measurement, reference: Reference, is_braked: bool, tau_dist: Array | None
@@ -211,8 +214,11 @@ class OscController:
         self._law.exert(force.share, F)
         output = self._law.tick(state.q, state.v, reference, tau_dist)
         force.observe(output.state)
-        X_WT, hand = reference.X_WT, force.hand_wrench()
-        return LawOutput(output.state, output.tau, lambda: output.terms, X_WT, lambda: _osc_figures(output), hand=hand)
+        X_WT, refused = self._follower.goal or reference.X_WT, self._follower.refused
+        hand = force.hand_wrench()
+        return LawOutput(
+            output.state, output.tau, lambda: output.terms, X_WT, lambda: _osc_figures(output), "", refused, hand
+        )
 
 
 class IlqrController:

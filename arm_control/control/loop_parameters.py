@@ -20,6 +20,8 @@ from arm_control.control.primitive_controllers import (
 from arm_control.core.parameters import Parameters, group
 from arm_control.model import RobotModel
 from arm_control.model.arm_parameters import ArmParameters
+from arm_control.motion.attractor_follower import AttractorFollower
+from arm_control.neural.attractor_axes import AttractorParameters
 from arm_control.planning.reach import ReachPlanner
 from arm_control.planning.receding import RecedingParameters
 from arm_control.planning.worker import InlinePlanner
@@ -34,6 +36,13 @@ class OscLoopParameters(Parameters):
     adaptation: AdaptationParameters = group(AdaptationParameters)
     gate: GateParameters = group(GateParameters)
     arm: ArmParameters = group(ArmParameters)
+
+
+@dataclass(frozen=True)
+class AttractorLoopParameters(OscLoopParameters):
+    """Operational space control behind a gate, its reference from a point attractor."""
+
+    attractor: AttractorParameters = group(AttractorParameters, "attractor.")
 
 
 @dataclass(frozen=True)
@@ -89,7 +98,7 @@ def control_loop(model: RobotModel, parameters: LoopParameters, *, waits_for_com
     avoidance = None
     controller: Controller
     if isinstance(parameters, OscLoopParameters):
-        controller = OscController(model, parameters.control)
+        controller = OscController(model, parameters.control, _attractor(model, parameters))
         if parameters.control.avoid_obstacles:
             avoidance = Avoidance(model, parameters.control.avoidance)
     elif isinstance(parameters, IlqrLoopParameters):
@@ -112,3 +121,10 @@ def control_loop(model: RobotModel, parameters: LoopParameters, *, waits_for_com
         adaptation=parameters.adaptation,
         waits_for_commands=waits_for_commands,
     )
+
+
+def _attractor(model: RobotModel, parameters: OscLoopParameters) -> AttractorFollower | None:
+    """What makes references of goals; None where a goal is the reference."""
+    if not isinstance(parameters, AttractorLoopParameters):
+        return None
+    return AttractorFollower(model, parameters.attractor, parameters.control.rate)

@@ -1,4 +1,4 @@
 """The controllers, by the names of their nodes."""
 
-CONTROLLERS = ("osc", "joint", "ilqr", "primitive")
+CONTROLLERS = ("osc", "joint", "ilqr", "primitive", "attractor")
 """Nodes that control an arm: a scenario, a bag and a running arm have one of them."""

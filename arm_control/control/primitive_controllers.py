@@ -18,7 +18,7 @@ from arm_control.control.osc.tuning import OscTuning
 from arm_control.core.parameters import Parameters, group
 from arm_control.exceptions import ParameterError
 from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array
+from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel
 from arm_control.motion.goals import Goal
 from arm_control.motion.jogging import JogLimits
@@ -168,7 +168,7 @@ class PosePrimitiveController:
             self._see_nearest()
         output = self._osc.tick(measurement, is_braked, tau_dist)
         phase = self.follower.phase
-        return output._replace(figures=lambda: {**output.figures(), "phase": phase}, refused=self.follower.refused)
+        return output._replace(figures=lambda: {**output.figures(), "phase": phase})
 
     def _see_nearest(self) -> None:
         """Let the spheres around the nearest obstacles bend the path."""
@@ -183,6 +183,7 @@ class _PoseSource(PrimitiveFollower[Reference]):
     """A primitive as a source of references for operational space control, which has jogs to limit."""
 
     jog_limits = JogLimits(np.zeros(2), np.zeros(2), 0.0)
+    goal: Pose | None = None
 
 
 PrimitiveController = JointPrimitiveController | PosePrimitiveController

@@ -11,6 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
+from arm_control.exceptions import ArmControlError
 from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel
 from arm_control.motion.goals import GoalQueue, PoseGoal, PoseMotion, Target, TwistJog
@@ -26,9 +27,15 @@ class ReferenceSource(Protocol):
     ----------
     jog_limits : JogLimits
         Limits of jogging.
+    goal : Pose or None
+        Where the references of the last state lead; None: the reference itself is where the arm should be.
+    refused : ArmControlError or None
+        Why the goal of the last state is passed over.
     """
 
     jog_limits: JogLimits
+    goal: Pose | None
+    refused: ArmControlError | None
 
     def add(self, goal: PoseGoal) -> None:
         """Add a goal, which acts from its stamp on."""
@@ -67,6 +74,8 @@ class PoseFollower:
         Newest target or motion that was due; None: the pose at the start is held.
     jog_limits : JogLimits
         Limits of jogging.
+    goal, refused : None
+        The reference itself is where the arm should be; no goal is passed over.
 
     Examples
     --------
@@ -78,6 +87,9 @@ class PoseFollower:
     >>> [(follower.reference(ns, q).X_WT.p - model.pose(q).p).round(3) + 0.0 for ns in (0, 1_000_000)]
     [array([0., 0., 0.]), array([0. , 0.1, 0. ])]
     """
+
+    goal: Pose | None = None
+    refused: ArmControlError | None = None
 
     def __init__(self, model: RobotModel) -> None:
         self.model = model

@@ -152,7 +152,7 @@ class PoseTrajectory:
         x, x1, x2 = powers(t - self._knots[i]) @ self._pieces[i]
         if not self._turns[i]:  # J is 1
             return Reference(Pose(self.points.poses[i].R, x[:3]), x1, x2)
-        J, J_dot = _left_jacobian(x[3:], x1[3:])
+        J, J_dot = left_jacobian(x[3:], x1[3:])
         R, p = rotation_from_vector(x[3:]) @ self.points.poses[i].R, x[:3]  # (1)
         V = np.concatenate([x1[:3], J @ x1[3:]])  # (2)
         A = np.concatenate([x2[:3], J @ x2[3:] + J_dot @ x1[3:]])  # (3)
@@ -216,8 +216,8 @@ def _pieces(points: PosePoints) -> Array:
     if points.As is not None:
         a0, a1 = points.As[:-1].copy(), points.As[1:].copy()
     for i, d in enumerate(D):
-        v1[i, 3:] = np.linalg.solve(_left_jacobian(d[3:], v1[i, 3:])[0], v1[i, 3:])
-        J, J_dot = _left_jacobian(d[3:], v1[i, 3:])
+        v1[i, 3:] = np.linalg.solve(left_jacobian(d[3:], v1[i, 3:])[0], v1[i, 3:])
+        J, J_dot = left_jacobian(d[3:], v1[i, 3:])
         a1[i, 3:] = np.linalg.solve(J, a1[i, 3:] - J_dot @ v1[i, 3:])
     if points.Vs is not None and points.As is None:  # the cubic, as the quintic with its accelerations
         a0, a1 = 6 * D / T**2 - (4 * v0 + 2 * v1) / T, -6 * D / T**2 + (2 * v0 + 4 * v1) / T
@@ -232,7 +232,7 @@ def _mean_velocities(D: Array, T: Array, zero: Array) -> Array:
     return V
 
 
-def _left_jacobian(phi: Array, rate: Array) -> tuple[Array, Array]:
+def left_jacobian(phi: Array, rate: Array) -> tuple[Array, Array]:
     """Return J with ``omega = J phi'`` of (2), and its derivative at the rate ``phi'``, shapes (3, 3)."""
     x2 = float(phi @ phi)
     a, b, a_x, b_x = _coefficients(x2)

@@ -39,14 +39,13 @@ class NeuralSystem:
     population : Population
         The neurons.
     x : ndarray, shape (n,)
-        State: the output of the synapse.
+        State: the output of the synapse, which the neurons represent in the next step.
     """
 
     def __init__(self, population: Population, matrices: Compensation, tau: float, dt: float) -> None:
         a = pole(tau, dt)
         self.population = population
-        self._keep = a
-        self._feedback = (1.0 - a) * matrices.A
+        self._both = np.hstack([a * np.eye(len(matrices.A)), (1.0 - a) * matrices.A])  # of x and d
         self._input = (1.0 - a) * matrices.B[0]
         self.x = np.zeros(len(matrices.A))
 
@@ -55,8 +54,13 @@ class NeuralSystem:
         self.x = np.array(x, dtype=float)
         self.population.restart()
 
+    def hold(self, x: Array) -> None:
+        """Represent a state, shape (n,), for a step without feedback: the neurons settle in it."""
+        self.x = np.array(x, dtype=float)
+        self.population.step(self.x)
+
     def step(self, u: Array) -> Array:
         """Equations (1) and (2), with an input of shape (m,); returns the new state."""
-        decoded = self.population.step(self.x)
-        self.x = self._keep * self.x + self._feedback @ decoded + self._input @ u
+        self.population.step(self.x)
+        self.x = self._both @ self.population.work + self._input @ u
         return self.x

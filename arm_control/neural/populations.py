@@ -16,24 +16,30 @@ Source: C. Eliasmith, C. H. Anderson, "Neural engineering", MIT Press 2003, sect
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 
-from arm_control.compiler.compile_law import compile_law
-from arm_control.compiler.kernels import Compiler
+from arm_control.compiler.compile_law import Samples
+from arm_control.compiler.kernels import LoopKernel
 from arm_control.compiler.law import Law, Loop
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
 from arm_control.neural.lif_neurons import LONGEST_STEP, firing_rate, gain_and_bias, lif_step
 
+CompileLoop: TypeAlias = Callable[[Loop, Samples], LoopKernel]
+"""Makes a kernel, such as ``RobotModel.compile_law`` or ``partial(compile_law, compiler)``."""
 LANES = 8
 """Neurons are filled up to a multiple, with silent ones."""
 MAX_RATES, INTERCEPTS = (200.0, 400.0), (-1.0, 0.9)
 """Ranges of the rates at the end of the range [Hz], and of the values at which neurons begin to fire."""
 NOISE = 0.1
 """The sigma of (1), over the largest rate."""
+DECODER_BITS = 21
+"""Bits of the largest decoder."""
 POINTS = 1000
 """Number m of points, at least."""
 
@@ -109,7 +115,10 @@ def random_tuning(n: int, d: int, seed: int) -> NeuronTuning:
 
 
 def decoders(tuning: NeuronTuning, points: Array) -> Array:
-    """Equation (1): decoders D, shape (d, n) [s].
+    """Equation (1): decoders D, shape (d, n) [s], rounded to 2^-21 of the largest one's power of two.
+
+    The last bits of the solution of many equations depend on the threads that solve them. Rounded, the decoders do not,
+    and a recording is replayed to the same bits by a process with other threads.
 
     Parameters
     ----------
@@ -121,7 +130,9 @@ def decoders(tuning: NeuronTuning, points: Array) -> Array:
     A = tuning.rates(points)
     sigma = NOISE * A.max()
     G = A.T @ A + len(points) * sigma**2 * np.eye(A.shape[1])
-    return np.linalg.solve(G, A.T @ points).T
+    D = np.linalg.solve(G, A.T @ points).T
+    grid = 2.0 ** (np.ceil(np.log2(np.abs(D).max())) - DECODER_BITS)
+    return np.round(D / grid) * grid
 
 
 def points_in_cube(d: int) -> Array:
@@ -134,8 +145,8 @@ class Population:
 
     Parameters
     ----------
-    compiler : Compiler or None
-        Compiler of the loop; None: NumPy.
+    compile_loop : callable
+        Makes the kernel of the loop.
     tuning : NeuronTuning
         The neurons.
     D : ndarray, shape (p, n)
@@ -145,8 +156,10 @@ class Population:
 
     Attributes
     ----------
+    work : ndarray, shape (d + p,)
+        The represented vector, then the decoded values of the last step.
     decoded : ndarray, shape (p,)
-        Equation (2), of the last step.
+        Equation (2), of the last step: a part of ``work``.
     spikes : ndarray, shape (n,)
         1 for each neuron that fired in the last step, else 0.
 
@@ -156,7 +169,7 @@ class Population:
         When the step is too long for neurons.
     """
 
-    def __init__(self, compiler: Compiler | None, tuning: NeuronTuning, D: Array, dt: float) -> None:
+    def __init__(self, compile_loop: CompileLoop, tuning: NeuronTuning, D: Array, dt: float) -> None:
         if not 0.0 < dt <= LONGEST_STEP:
             raise InputError(f"neurons with steps of {dt:g} s; allowed: up to {LONGEST_STEP:g} s")
         n, d = tuning.encoders.shape
@@ -164,16 +177,17 @@ class Population:
         self._v_start = tuning.v_start
         sizes = {"represented": d, "gain_encoder": d, "bias": 1, "decoder": len(D), "v": 1, "rho": 1}
         arrays = {name: np.zeros((size, n_filled)) for name, size in sizes.items()}
-        arrays["represented"] = np.zeros(d)
+        self.work = np.zeros(d + len(D))
+        arrays["represented"] = self.work[:d]
         arrays["gain_encoder"][:, :n] = (tuning.encoders * tuning.gains[:, None]).T
         arrays["bias"][0, :n] = tuning.biases
         arrays["decoder"][:, :n] = D / dt
         arrays["v"][0, :n] = tuning.v_start
-        law = Law("LIF neurons", partial(lif_step, dt=dt), sizes, structure=[dt])
+        law = Law("LIF neurons", partial(lif_step, dt=dt), sizes, structure=[dt], has_masses=False)
         loop = Loop(law, "columns", shared=("represented",), totals={"decoded": "sum"})
-        kernel = compile_law(compiler, loop, _samples(sizes, dt))
+        kernel = compile_loop(loop, _samples(sizes, dt))
         results = {"v_next": arrays["v"], "rho_next": arrays["rho"]}  # a step replaces the state
-        results |= {"spike": np.zeros((1, n_filled)), "decoded": np.zeros(len(D))}
+        results |= {"spike": np.zeros((1, n_filled)), "decoded": self.work[d:]}
         self._represented, self._v, self._rho = arrays["represented"], arrays["v"][0, :n], arrays["rho"][0, :n]
         self.decoded, self.spikes = results["decoded"], results["spike"][0, :n]
         self._run = kernel.bind(arrays | results)

@@ -7,6 +7,7 @@ import sys
 
 from arm_control.core.parameters import refuse_unknown
 from arm_control.exceptions import ParameterError
+from arm_control.nodes.attractor import AttractorNode
 from arm_control.nodes.coppeliasim_bridge import CoppeliasimBridgeNode
 from arm_control.nodes.dynamics import DynamicsNode
 from arm_control.nodes.gate import GateNode
@@ -22,6 +23,7 @@ from arm_control.nodes.viewer import ViewerNode
 from arm_control.nodes.visuals import VisualsNode
 
 NODE_CLASSES: dict[str, type[ArmNode[ArmNodeParameters]]] = {
+    "attractor": AttractorNode,
     "coppeliasim_bridge": CoppeliasimBridgeNode,
     "dynamics": DynamicsNode,
     "gate": GateNode,

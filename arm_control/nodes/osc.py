@@ -20,6 +20,7 @@ from arm_control.core.parameters import group, parameter
 from arm_control.exceptions import InputError
 from arm_control.model import RobotModel
 from arm_control.motion.goals import WrenchGoal
+from arm_control.motion.pose_follower import PoseFollower, ReferenceSource
 from arm_control.nodes.support.arm_node import ArmNode, run
 from arm_control.nodes.support.diagnostics import Diagnostics
 from arm_control.nodes.support.goal_subscription import PoseGoals
@@ -44,8 +45,11 @@ class OscNodeParameters(ControllerNodeParameters):
 class OscNode(ArmNode[OscNodeParameters]):
     """Operational space control as a node; the law is in ``arm_control.control.osc.osc_law``."""
 
+    name = "osc"
+    parameter_class: type[OscNodeParameters] = OscNodeParameters
+
     def __init__(self) -> None:
-        super().__init__("osc", OscNodeParameters)
+        super().__init__(self.name, self.parameter_class)
         self._goals: PoseGoals | None = None
         self._obstacles: CountedObstacles | None = None
         self._wrenches: WrenchTopics | None = None
@@ -55,14 +59,14 @@ class OscNode(ArmNode[OscNodeParameters]):
 
     def resolve_parameters(self, overrides: dict[str, Any], model: RobotModel | None) -> OscNodeParameters:
         """Return all parameters; gains that nobody has set are proposed for the arm."""
-        return resolve_parameters(OscNodeParameters, overrides, model)
+        return resolve_parameters(self.parameter_class, overrides, model)
 
     def on_model(self, first: bool) -> None:
         """Compile the law for this robot, and run it."""
         p = self.parameters
         if proposals := describe_proposals(p.control, self.overrides):
             self.get_logger().info(f"proposed for this arm: {proposals}")
-        self._controller = OscController(self.model, p.control, self._follow_goals().follower)
+        self._controller = OscController(self.model, p.control, self.reference_source(self._follow_goals().follower))
         self._avoidance = self._avoid_obstacles()
         loop = ControlLoop(
             self.model,
@@ -79,6 +83,10 @@ class OscNode(ArmNode[OscNodeParameters]):
             self._wrenches = self._wrenches or WrenchTopics(self, self._pipeline)
             hooks = hooks._replace(after=self._wrenches.publish)
         self._pipeline.start(loop, hooks)
+
+    def reference_source(self, goals: PoseFollower) -> ReferenceSource:
+        """Return what makes references of goals: here they are followed as they are."""
+        return goals
 
     def on_parameters(self) -> None:
         """Take live changes; they act from the next state on, and the gate smooths the step."""

@@ -305,9 +305,9 @@ def _with_bridge(nodes: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     simulator = nodes.get("simulator", {})
     bridge = {key: value for key, value in simulator.items() if not _is_of_simulator(key)} | {"lock_step": True}
     others = {node: {**parameters, "lock_step": True} for node, parameters in nodes.items() if node != "simulator"}
-    if "osc" in others:
-        kept = {key: value for key, value in others["osc"].items() if key not in PROPOSED}
-        others["osc"] = {**kept, "rate": BRIDGE_RATE}
+    for node in {"osc", "attractor"} & others.keys():
+        kept = {key: value for key, value in others[node].items() if key not in PROPOSED}
+        others[node] = {**kept, "rate": BRIDGE_RATE}
     if "primitive" in others:
         kept = {key: value for key, value in others["primitive"].items() if key not in PROPOSED}
         others["primitive"] = {**kept, "rate": BRIDGE_RATE, "joint.period": 1.0 / BRIDGE_RATE}

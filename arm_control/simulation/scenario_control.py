@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from arm_control.control.loop_parameters import (
+    AttractorLoopParameters,
     IlqrLoopParameters,
     JointLoopParameters,
     LoopParameters,
@@ -25,6 +26,7 @@ LOOPS: dict[str, type[LoopParameters]] = {
     "joint": JointLoopParameters,
     "ilqr": IlqrLoopParameters,
     "primitive": PrimitiveLoopParameters,
+    "attractor": AttractorLoopParameters,
 }
 """Parameters of the control loop, by the controller's node."""
 
@@ -59,4 +61,4 @@ def arm_and_parameters(scenario: Scenario, description: str = "") -> tuple[Robot
 
 def node_of(parameters: LoopParameters) -> str:
     """Return the name of the controller's node that has these parameters."""
-    return next(node for node, parameter_class in LOOPS.items() if isinstance(parameters, parameter_class))
+    return next(node for node, parameter_class in LOOPS.items() if type(parameters) is parameter_class)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
+from arm_control.compiler.compile_law import compile_law
 from arm_control.compiler.llvm_kernels import LlvmCompiler
 from arm_control.core.cache import Cache
+from arm_control.neural.populations import CompileLoop
 
 
 @pytest.fixture(scope="session")
-def compiler(tmp_path_factory: pytest.TempPathFactory) -> LlvmCompiler:
-    """A compiler that belongs to no robot."""
-    return LlvmCompiler("no robot", "neurons", Cache(tmp_path_factory.mktemp("kernels")))
+def compile_loop(tmp_path_factory: pytest.TempPathFactory) -> CompileLoop:
+    """Machine code that belongs to no robot."""
+    return partial(compile_law, LlvmCompiler("no robot", "neurons", Cache(tmp_path_factory.mktemp("kernels"))))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
-from arm_control.compiler.llvm_kernels import LlvmCompiler
+from arm_control.compiler.compile_law import compile_law
 from arm_control.exceptions import InputError
 from arm_control.neural.populations import (
     NOISE,
+    CompileLoop,
     NeuronTuning,
     Population,
     decoders,
@@ -53,16 +56,23 @@ def test_decoders_are_those_of_least_squares_with_noise():
     A = tuning.rates(points)
     extended = np.vstack([A, NOISE * A.max() * np.sqrt(len(points)) * np.eye(200)])
     expected, *_ = np.linalg.lstsq(extended, np.vstack([points, np.zeros((200, 2))]), rcond=None)
-    np.testing.assert_allclose(D.T, expected, atol=1e-12)
+    np.testing.assert_allclose(D.T, expected, atol=5e-7 * np.abs(D).max())
     assert np.sqrt(np.mean((A @ D.T - points) ** 2)) < 0.03
 
 
+def test_decoders_do_not_show_the_rounding_of_their_equations():
+    """As another number of threads makes it."""
+    tuning, points = TUNINGS["even"], points_in_cube(2)
+    order = np.random.default_rng(0).permutation(len(points))
+    assert np.array_equal(decoders(tuning, points), decoders(tuning, points[order]))
+
+
 @pytest.mark.parametrize("tuning", TUNINGS.values(), ids=TUNINGS)
-def test_compiled_neurons_fire_as_those_in_numpy(tuning: NeuronTuning, compiler: LlvmCompiler):
+def test_compiled_neurons_fire_as_those_in_numpy(tuning: NeuronTuning, compile_loop: CompileLoop):
     """Also a number of neurons that fills no vector register."""
     tuning = NeuronTuning(*(part[:-3] for part in vars(tuning).values()))
     D = decoders(tuning, points_in_cube(2))
-    compiled, plain = Population(compiler, tuning, D, DT), Population(None, tuning, D, DT)
+    compiled, plain = Population(compile_loop, tuning, D, DT), Population(partial(compile_law, None), tuning, D, DT)
     n_spikes = 0
     for k in range(60):
         x = np.array([np.sin(k / 20.0), 0.3])
@@ -72,9 +82,9 @@ def test_compiled_neurons_fire_as_those_in_numpy(tuning: NeuronTuning, compiler:
     assert n_spikes > 1000
 
 
-def test_a_restart_begins_anew(compiler: LlvmCompiler):
+def test_a_restart_begins_anew(compile_loop: CompileLoop):
     tuning = TUNINGS["even"]
-    population = Population(compiler, tuning, decoders(tuning, points_in_cube(2)), DT)
+    population = Population(compile_loop, tuning, decoders(tuning, points_in_cube(2)), DT)
     first = [population.step(np.array([0.5, -0.5])).copy() for _ in range(20)]
     population.restart()
     assert not population.decoded.any()
@@ -82,14 +92,14 @@ def test_a_restart_begins_anew(compiler: LlvmCompiler):
 
 
 @pytest.mark.parametrize("x", [(0.0, 0.0), (0.8, -0.3), (-0.6, 0.9)])
-def test_a_population_represents_a_vector(x: tuple[float, float], compiler: LlvmCompiler):
+def test_a_population_represents_a_vector(x: tuple[float, float], compile_loop: CompileLoop):
     tuning = TUNINGS["even"]
-    population = Population(compiler, tuning, decoders(tuning, points_in_cube(2)), DT)
+    population = Population(compile_loop, tuning, decoders(tuning, points_in_cube(2)), DT)
     decoded = [population.step(np.array(x)).copy() for _ in range(400)][100:]
     np.testing.assert_allclose(np.mean(decoded, axis=0), x, atol=0.03)
 
 
-def test_too_few_neurons_and_too_long_steps_are_refused(compiler: LlvmCompiler):
+def test_too_few_neurons_and_too_long_steps_are_refused(compile_loop: CompileLoop):
     with pytest.raises(InputError, match="at least four"):
         even_tuning(7, 2)
     with pytest.raises(InputError, match="at least four"):
@@ -97,4 +107,4 @@ def test_too_few_neurons_and_too_long_steps_are_refused(compiler: LlvmCompiler):
     tuning = TUNINGS["even"]
     for dt in (0.0, 0.0021, float("nan")):
         with pytest.raises(InputError, match=r"allowed: up to 0\.002 s"):
-            Population(compiler, tuning, np.zeros((2, 200)), dt)
+            Population(compile_loop, tuning, np.zeros((2, 200)), dt)

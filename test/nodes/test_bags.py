@@ -49,6 +49,7 @@ GOAL_TOPICS = ("/target_pose", "/joint_trajectory")
         ("ur5_osc", 0.3, {"osc": {"kp_linear": 120.0}}),
         ("ur5_joint", 0.2, {}),
         ("ur5_ilqr", 0.2, {}),
+        pytest.param("ur5_attractor", 0.2, {}, marks=pytest.mark.campaign),
     ],
 )
 def test_a_run_in_lock_step_replays_to_the_same_bits(

@@ -82,6 +82,7 @@ GROUPS = {
 }
 """Topics that share a line, by how they begin."""
 ARGUMENTS = {
+    "attractor": ("-p avoid_obstacles:=true -p disturbance_observer:=true",),
     "osc": ("-p avoid_obstacles:=true -p disturbance_observer:=true",),
     "simulator": ("-p world:=ur5_press", "-p world:=ur5_sensors -p wrench_rate:=100.0"),
     "primitive": ("-p file:=sweep -p avoid_obstacles:=true -p disturbance_observer:=true",),

@@ -16,6 +16,7 @@ from std_srvs.srv import SetBool, Trigger
 
 from arm_control.control.avoidance.avoidance_law import AvoidanceParameters
 from arm_control.core.parameters import Parameters, Spec
+from arm_control.nodes.attractor import AttractorNodeParameters
 from arm_control.nodes.ilqr import IlqrNodeParameters
 from arm_control.nodes.joint import JointNodeParameters
 from arm_control.nodes.osc import OscNodeParameters
@@ -28,6 +29,7 @@ CONTROLLERS: dict[str, type[Parameters]] = {
     "joint": JointNodeParameters,
     "ilqr": IlqrNodeParameters,
     "primitive": PrimitiveNodeParameters,
+    "attractor": AttractorNodeParameters,
 }
 """Nodes with gains, and the class of their parameters."""
 SIMULATORS = ("simulator", "coppeliasim_bridge")

@@ -1,0 +1,280 @@
+"""References that a point attractor makes of goals: the reference moves smoothly, however far a goal jumps.
+
+Each axis of the position follows its attractor, in units of a radius r about the position c at the start:
+
+    (1)  x = ((p_hat - c) / r,  v_hat / (w r)),    u = (p* - c) / r        see :mod:`~arm_control.neural.attractor_axes`
+    (2)  a_hat = alpha (beta (p* - p_hat) - v_hat)                         the attractor's own acceleration
+
+Without neurons that is the reference. The state of neurons is noisy, and its velocity is not quite the derivative of
+its position. So the reference follows it as its own double integrator: consistent, and without lag, since what
+the attractor is about to do is fed forward:
+
+    (3)  A_des = a_hat + 2 (v_hat - V_des) / T + (p_hat - p) / T^2,    dV_des/dt = A_des,    dp/dt = V_des
+
+The orientation follows the same attractor without neurons: noise of 1 % of half a turn would be 2 degrees. With the
+rotation vector phi from the goal,
+
+    (4)  phi = log(R R*^T),    d^2 phi/dt^2 = -alpha (beta phi + d phi/dt)              solved exactly for each step
+    (5)  omega = J d phi/dt,   d omega/dt = J d^2 phi/dt^2 + dJ/dt d phi/dt             J: left Jacobian of rotations
+
+A goal that moves is followed with the attractor's lag, about 4 / alpha. Goals act between two states as they were
+in the first one. While the arm is braked, the attractor is where the arm is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from arm_control.compiler.compile_law import Samples
+from arm_control.compiler.kernels import Kernel
+from arm_control.compiler.law import Law
+from arm_control.core.time import NANOSECONDS
+from arm_control.exceptions import ArmControlError, InputError
+from arm_control.maths.poses import Array, Pose, rotation_vector
+from arm_control.model import RobotModel
+from arm_control.motion.goals import PoseGoal
+from arm_control.motion.jogging import JogLimits
+from arm_control.motion.pose_follower import PoseFollower
+from arm_control.motion.pose_trajectory import left_jacobian
+from arm_control.motion.primitives.orientation import rotation_motion
+from arm_control.motion.references import Reference
+from arm_control.neural.attractor_axes import AttractorParameters, NeuralAxes, make_axes
+from arm_control.neural.point_attractor import point_attractor, velocity_scale
+
+LONGEST_STEP = 1e-3
+"""Longest step of the attractor [s]; there are several between states that are farther apart."""
+AT_REST = 1e-12
+"""Rotation vector [rad] and rate [rad/s] below which the orientation is that of the goal."""
+LONGEST_GAP = 0.1
+"""Time without a state after which the attractor has waited, not moved on [s]."""
+
+
+class AttractorFollower:
+    """Reference of the end effector, state by state.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    parameters : AttractorParameters
+        The attractor.
+    rate : float
+        Rate of the states [Hz].
+    goals : PoseFollower, optional
+        What to reach; by default no goal.
+
+    Attributes
+    ----------
+    goals : PoseFollower
+        What to reach.
+    neurons : NeuralAxes or None
+        The neurons, where the attractor consists of such.
+    goal : Pose or None
+        Where the attractor is going.
+    refused : ArmControlError or None
+        Why the goal of the last state is passed over.
+    """
+
+    def __init__(
+        self, model: RobotModel, parameters: AttractorParameters, rate: float, goals: PoseFollower | None = None
+    ) -> None:
+        self.goals = PoseFollower(model) if goals is None else goals
+        n_steps = int(np.ceil(1.0 / (rate * LONGEST_STEP) - 1e-9))
+        self._dt = 1.0 / (rate * n_steps)
+        self._p = parameters
+        self._w, self._beta = velocity_scale(parameters.alpha), parameters.alpha / 4.0
+        self._axes = make_axes(parameters, self._dt, 3, model.compile_law)
+        self.neurons = self._axes if isinstance(self._axes, NeuralAxes) else None
+        self._turn = _Turn(parameters.alpha, self._dt, model.compile_law)
+        self._centre, self._u = np.zeros(3), np.zeros(3)
+        self._p_des, self._v_des, self._a_des = np.zeros(3), np.zeros(3), np.zeros(3)
+        self._since_ns: int | None = None
+        self._n_done = 0
+        self._is_braked = False
+        self.goal: Pose | None = None
+        self.refused: ArmControlError | None = None
+        self._passed_over: Pose | None = None
+
+    @property
+    def jog_limits(self) -> JogLimits:
+        """Limits of jogging."""
+        return self.goals.jog_limits
+
+    @jog_limits.setter
+    def jog_limits(self, limits: JogLimits) -> None:
+        self.goals.jog_limits = limits
+
+    def add(self, goal: PoseGoal) -> None:
+        """Add a goal."""
+        self.goals.add(goal)
+
+    def restart(self, q: Array) -> None:
+        """Hold the pose of the arm at ``q``, shape (nq,) [rad or m], until a goal is due."""
+        self.goals.restart(q)
+        X_WE = self.goals.model.pose(q)
+        self._centre = X_WE.p
+        self._hold(X_WE, self._axes.restart)
+        self._since_ns, self._n_done = None, 0
+
+    def brake(self, q: Array) -> None:
+        """Be at the pose of the arm at ``q``, shape (nq,) [rad or m]."""
+        self.goals.brake(q)
+        self._hold(self.goals.model.pose(q), self._axes.hold)
+        self._is_braked = True
+
+    def reference(self, stamp_ns: int, q: Array) -> Reference:
+        """Return the reference in a state.
+
+        Parameters
+        ----------
+        stamp_ns : int
+            Stamp of the state [ns].
+        q : ndarray, shape (nq,)
+            Measured positions [rad or m], for the frame of a goal that becomes active now.
+        """
+        n_steps = self._steps_until(stamp_ns)
+        if self._is_braked:
+            self._is_braked = False
+            X_WE = Pose(self._turn.reference()[0], self._p_des)
+            self._take(self.goals.reference(stamp_ns, q).X_WT)
+            self._a_des = self._acceleration()
+            return Reference(X_WE)
+        for k in range(n_steps):
+            self._step(self._acceleration() if k else self._a_des)
+        self._take(self.goals.reference(stamp_ns, q).X_WT)
+        self._a_des = self._acceleration()
+        R, omega, omega_dot = self._turn.reference()
+        V_des, A_des = np.concatenate([self._v_des, omega]), np.concatenate([self._a_des, omega_dot])
+        return Reference(Pose(R, self._p_des), V_des, A_des)
+
+    def _hold(self, X: Pose, hold: Callable[[Array], None]) -> None:
+        """Be at rest in a pose."""
+        self._p_des, self._v_des = X.p, np.zeros(3)
+        hold(np.array([(X.p - self._centre) / self._p.radius, np.zeros(3)]))
+        self._turn.hold(X.R)
+
+    def _steps_until(self, stamp_ns: int) -> int:
+        """Return the number of steps from the state before to this one."""
+        if self._since_ns is None:
+            self._since_ns = stamp_ns
+        n = round((stamp_ns - self._since_ns) / (self._dt * NANOSECONDS))
+        n_steps = n - self._n_done
+        self._n_done = n
+        return n_steps if n_steps * self._dt <= LONGEST_GAP else 0
+
+    def _take(self, X_WT: Pose) -> None:
+        """Move towards a goal from now on, unless neurons cannot represent it."""
+        u = (X_WT.p - self._centre) / self._p.radius
+        farthest = np.abs(u).max()
+        self.refused = None
+        if self.neurons is None or farthest <= 1.0:
+            self._u, self.goal = u, X_WT
+            self._turn.take(X_WT.R)
+        elif X_WT is not self._passed_over:
+            self._passed_over = X_WT
+            self.refused = InputError(
+                f"the goal is {farthest * self._p.radius:.3g} m from the start, along an axis; the neurons represent "
+                f"up to attractor.radius = {self._p.radius:g} m"
+            )
+
+    def _step(self, a_des: Array) -> None:
+        """Go on for one step with the present goal and acceleration, shape (3,)."""
+        if self.neurons is not None:  # (3)
+            dt = self._dt
+            self._p_des = self._p_des + dt * (self._v_des + 0.5 * dt * a_des)
+            self._v_des = self._v_des + dt * a_des
+        self._axes.step(self._u)
+        self._turn.step()
+        if self.neurons is None:
+            self._p_des, self._v_des = self._state()
+
+    def _state(self) -> tuple[Array, Array]:
+        """Position and velocity of the attractor, equation (1)."""
+        x, v = self._axes.x
+        return self._centre + self._p.radius * x, self._p.radius * self._w * v
+
+    def _acceleration(self) -> Array:
+        """Equation (2), or (3) of neurons."""
+        p, v = self._state()
+        goal = self._centre + self._p.radius * self._u
+        acceleration = self._p.alpha * (self._beta * (goal - p) - v)
+        if self.neurons is None:
+            return acceleration
+        T = self._p.smoothing
+        return acceleration + 2.0 * (v - self._v_des) / T + (p - self._p_des) / T**2
+
+
+def turn_motion(x: Mapping[str, Array]) -> dict[str, Array]:
+    """Equations (4) and (5) as a law.
+
+    Parameters
+    ----------
+    x : mapping of str to array
+        ``phi`` and ``rate`` (3,), ``spring`` (2,): -alpha beta and -alpha, and ``R_goal`` (9,).
+
+    Returns
+    -------
+    dict of str to array
+        ``R`` (3, 3), ``omega`` and ``omega_dot`` (3,).
+    """
+    phi, rate = x["phi"], x["rate"]
+    second = x["spring"][0] * phi + x["spring"][1] * rate
+    R, omega, omega_dot = rotation_motion(phi, rate, second)
+    return {"R": R @ x["R_goal"].reshape(3, 3), "omega": omega, "omega_dot": omega_dot}
+
+
+class _Turn:
+    """The orientation.
+
+    Parameters
+    ----------
+    alpha : float
+        Damping of the attractor [1/s].
+    dt : float
+        Duration of a step [s].
+    compile_law : callable
+        Makes the kernel of :func:`turn_motion`.
+    """
+
+    def __init__(self, alpha: float, dt: float, compile_law: Callable[[Law, Samples], Kernel]) -> None:
+        system = point_attractor(alpha)
+        self._G = system.discretized(dt).A
+        sizes = {"phi": 3, "rate": 3, "spring": 2, "R_goal": 9}
+        rng = np.random.default_rng(0)
+        samples = {name: rng.uniform(-1.5, 1.5, (3, size)) for name, size in sizes.items()}
+        samples["phi"] *= [[1e-3], [1.0], [1.0]]  # of the series, and of the closed form
+        self._kernel = compile_law(Law("turn of an attractor", turn_motion, sizes, has_masses=False), samples)
+        self._kernel.inputs["spring"][:] = system.A[1]
+        self._x = np.zeros((2, 3))  # rotation vector from the goal, and its rate
+        self.hold(np.eye(3))
+
+    def hold(self, R: Array) -> None:
+        """Be at rest in an orientation, shape (3, 3)."""
+        self._aim(R, np.zeros((2, 3)))
+
+    def take(self, R_goal: Array) -> None:
+        """Turn towards another orientation, shape (3, 3), from now on; without a jump."""
+        if R_goal is not self._R_goal:
+            R, omega, _ = self.reference()
+            phi = rotation_vector(R @ R_goal.T)
+            J, _ = left_jacobian(phi, np.zeros(3))
+            self._aim(R_goal, np.array([phi, np.linalg.solve(J, omega)]))
+
+    def _aim(self, R_goal: Array, x: Array) -> None:
+        self._R_goal, self._x = R_goal, x
+        self._kernel.inputs["R_goal"][:] = R_goal.ravel()
+
+    def step(self) -> None:
+        """Go one step."""
+        self._x = self._G @ self._x
+        if np.abs(self._x).max() < AT_REST:
+            self._x = np.zeros((2, 3))
+
+    def reference(self) -> tuple[Array, Array, Array]:
+        """Return orientation, shape (3, 3), angular velocity and acceleration [rad/s, rad/s^2]."""
+        inputs, outputs = self._kernel.inputs, self._kernel.outputs
+        inputs["phi"][:], inputs["rate"][:] = self._x
+        self._kernel.call()
+        return outputs["R"].copy(), outputs["omega"], outputs["omega_dot"]
