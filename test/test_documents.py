@@ -83,7 +83,7 @@ def test_the_readme_shows_the_law_of_the_code():
     assert "\n".join(equations) in readme
 
 
-SNIPPETS = ("README.md", *(f"docs/{page}.md" for page in ("api", "inverse_kinematics", "neural", "walking")))
+SNIPPETS = ("README.md", *(f"docs/{page}.md" for page in ("api", "inverse_kinematics", "neural", "sensors", "walking")))
 
 
 @pytest.mark.parametrize("page", SNIPPETS)

@@ -41,6 +41,8 @@ def ray_distances(shape: Shape, p: Array, d: Array) -> Array:
     >>> ray_distances(Sphere(0.1), np.array([1.0, 0.0, 0.0]), np.array([[-1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]))
     array([0.9, inf])
     """
+    if (p @ p - np.minimum(d @ p, 0.0) ** 2 > shape.extent**2).all():  # beside the ball around the shape
+        return np.full(len(d), np.inf)
     t = np.vstack([np.zeros(len(d)), *_crossings(shape, p, d)])
     t = np.where(np.isfinite(t) & (t >= 0.0), t, np.nan)
     is_on = shape.signed_distance(p + t[..., None] * d).distance <= ROUNDING * (1.0 + t)

@@ -26,6 +26,7 @@ from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array, Pose, quaternion_from_rotation
 from arm_control.maths.vectors import skew
 from arm_control.model import RobotModel
+from arm_control.simulation.mujoco_simulator import make_changeable
 from arm_control.simulation.tip_contact import add_ball, add_solids, remove_contacts
 
 try:
@@ -102,6 +103,7 @@ def read_plant_file(
     """
     try:
         spec = mujoco.MjSpec.from_file(path)
+        make_changeable(spec)
         forces = _force_limits(spec)
         theirs = _match(path, spec, model, names)
         locked = _reduce(spec, model, theirs)

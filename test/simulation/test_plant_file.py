@@ -176,6 +176,21 @@ def test_properties_are_added_to_those_of_the_file(ur5: RobotModel, tmp_path: Pa
     assert arm.dof_frictionloss[[elbow, wrist]] == pytest.approx([3.5, 1.5])
 
 
+def test_a_payload_fits_on_a_body_that_mujoco_calls_simple(tmp_path: Path):
+    """A slide with its centre of mass in its origin: 20 N move 3 kg and a payload of 1 kg."""
+    inertia = '<inertial><mass value="3"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    limit = '<limit lower="-9" upper="9" effort="500" velocity="50"/>'
+    joint = f'<joint name="j" type="prismatic"><parent link="a"/><child link="b"/><axis xyz="1 0 0"/>{limit}</joint>'
+    model = RobotModel.from_urdf(f'<robot name="s"><link name="a"/><link name="b">{inertia}</link>{joint}</robot>')
+    body = '<joint name="j" type="slide" axis="1 0 0"/><inertial pos="0 0 0" mass="3" diaginertia="1 1 1"/>'
+    (tmp_path / "slide.xml").write_text(f"<mujoco><worldbody><body>{body}</body></worldbody></mujoco>")
+    for file in ("", str(tmp_path / "slide.xml")):
+        payload = PlantProperties(file=file, payload_mass=1.0, payload_position=(0.0, 0.0, -0.2))
+        arm = RealArm(model, np.zeros(1), properties=payload)
+        arm.step(np.array([20.0]))
+        assert arm.v[0] == pytest.approx(20.0 / 4.0 * 1e-3)
+
+
 def test_the_hand_touches_solids(ur5: RobotModel, tmp_path: Path):
     path = twin(ur5, tmp_path)
     table = Obstacle(Box((0.4, 0.4, 0.1)), Pose(np.eye(3), ur5.pose(HOME).p - [0.0, 0.0, 0.0595]))

@@ -114,7 +114,7 @@ def test_names_are_unique_links_exist_and_the_floor_is_a_height(ur5: RobotModel)
     with pytest.raises(ParameterError, match="here: one twice: each sensor needs a name of its own"):
         range_sensors_of([{"name": "one"}, {"name": "one", "link": "tool0"}], "here")
     with pytest.raises(FrameNotFound, match="gripper"):
-        measured(ur5, {}, link="gripper")
+        SimulatedSensors(ur5, World(), [RangeSensor(name="one", link="gripper")])
     for floor in (math.nan, math.inf, "wood"):
         with pytest.raises(ParameterError, match=r"floor|wood"):
             World.from_mapping({"floor": floor}, "world")

@@ -101,6 +101,7 @@ def test_a_response_without_an_end_is_not_waited_for(answer: Callable[[bytes], i
         Connection("127.0.0.1", answer(cbor.dumps("x" * 2000)))
 
 
+POSE = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
 STATES = {
     "texts": ["t", "q", "v", "tau", [], False, 17, [], []],
     "few joints": [0.005, [0.0], [0.0], [0.0], [], False, 17, [], []],
@@ -109,9 +110,9 @@ STATES = {
     "poses of nothing": [0.005, *[[0.0] * 6] * 3, [[0.0] * 7], False, 17, [], []],
     "a pose of two numbers": [0.005, *[[0.0] * 6] * 3, [[0.0, 1.0]], False, 17, [], []],
     "a large number": [2**64 - 1, *[[2**64 - 1] * 6] * 3, [], False, 17, [], []],
-    "half a force": [0.005, *[[0.0] * 6] * 3, [], False, 17, [0.0] * 3, []],
-    "a distance of nothing": [0.005, *[[0.0] * 6] * 3, [], False, 17, [], [0.1]],
-    "a force of words": [0.005, *[[0.0] * 6] * 3, [], False, 17, ["f"] * 6, []],
+    "half a force": [0.005, *[[0.0] * 6] * 3, [POSE], False, 17, [0.0] * 3, []],
+    "a distance of nothing": [0.005, *[[0.0] * 6] * 3, [POSE], False, 17, [], [0.1]],
+    "a force of words": [0.005, *[[0.0] * 6] * 3, [POSE], False, 17, ["f"] * 6, []],
 }
 
 
