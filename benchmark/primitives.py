@@ -36,15 +36,15 @@ FEW = 1001
 
 
 class Sizes(NamedTuple):
-    """How much is measured: rollouts in a block, blocks, live steps, motions of the other library."""
+    """How much is measured: rollouts in a block, live steps in a block, motions of the other library, blocks."""
 
     rollouts: int
-    blocks: int
     steps: int
     others: int
+    blocks: int
 
 
-FULL, QUICK = Sizes(4096, 15, 5_000, 20), Sizes(64, 2, 100, 1)
+FULL, QUICK = Sizes(2048, 1_000, 10, 40), Sizes(64, 100, 1, 2)
 Figures = dict[str, Any]
 
 

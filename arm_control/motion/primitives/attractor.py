@@ -5,7 +5,7 @@ shapes the way. In time u that is scaled to the motion (u = t / tau),
 
     (1)  e'' + alpha e' + alpha beta e = F,      beta = alpha / 4,      omega = alpha / 2:      both poles at -omega
 
-(Ijspeert 2013, equation 2.1; written as one equation of second order, and without his variable ``z = tau y'``: a state
+(Ijspeert 2013; written as one equation of second order, and without his variable ``z = tau y'``: a state
 z would let the velocity jump where tau changes.) Over a step of length h the force is the parabola through its values
 at the start, in the middle and at the end, ``F = a_0 + a_1 u + a_2 u^2``; equation (1) then has the solution
 

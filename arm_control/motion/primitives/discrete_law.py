@@ -7,7 +7,7 @@ Phase (the canonical system). Time that is scaled to the motion, from 0 to 1, an
     (1)  ds/dt = 1 / (T (1 + k_e e^2)) for s < 1, else 0
 
 e is the tracking error. Ijspeert 2013 has ``x = exp(-a s)`` instead; x and s are one phase on two scales, s ends.
-Phase stopping is his equation (2.10), with the square of the error.
+Phase stopping is his, too, here with the square of the error.
 
 Goal. It may be moved while the motion runs; a filter of second order follows it, so that no acceleration is infinite:
 

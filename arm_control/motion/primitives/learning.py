@@ -15,7 +15,7 @@ at 1 kHz is 1e2 rad/s^2 there. It is available for comparison, function by funct
 
     (3)  w_i = sum_j psi_ij xi_j f_j / sum_j psi_ij xi_j^2                               locally weighted
 
-with ``xi_j`` the factor of the force, 1 on a cycle (Ijspeert 2013, equation 2.14, without a constant term).
+with ``xi_j`` the factor of the force, 1 on a cycle (Ijspeert 2013).
 
 Source: A. J. Ijspeert, J. Nakanishi, H. Hoffmann, P. Pastor, S. Schaal, "Dynamical movement primitives: learning
 attractor models for motor behaviors", 2013.

@@ -330,7 +330,8 @@ class PrimitiveRun:
             When a number is not finite.
         """
         if not dt <= 0.0:
-            self._numbers[...] = min(dt, LONGEST_STEP), 1.0 + self._k_e * error * error
+            self._numbers[0] = min(dt, LONGEST_STEP)
+            self._numbers[1] = 1.0 + self._k_e * error * error
             if self._call():
                 raise InputError(f"dt = {dt}, error = {error}: finite numbers are needed")
             self._state[...] = self._state_after

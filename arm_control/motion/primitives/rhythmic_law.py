@@ -2,12 +2,12 @@
 
 Every equation says which variant it is. P is the period, ``tau = P / (2 pi)``, y any coordinate.
 
-Phase (the canonical system), Ijspeert 2013, equation (2.6), with phase stopping by the tracking error e:
+Phase (the canonical system), Ijspeert 2013, with phase stopping by the tracking error e:
 
     (1)  tau dphi/dt = 1 / (1 + k_e e^2),      phi in [0, 2 pi)
 
-Transformation system, Ijspeert 2013, equations (2.1) and (2.5), as one equation in y: his ``z = tau y'`` would make the
-velocity jump where the period changes.
+Transformation system, Ijspeert 2013, as one equation in y: his ``z = tau y'`` would make the velocity jump where the
+period changes.
 
     (2)  tau^2 y'' = alpha (beta (g - y) - tau y') + A f(phi) + C
 
