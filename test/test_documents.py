@@ -13,6 +13,7 @@ from arm_control.core.cache import Cache
 from arm_control.core.parameters import Parameters
 from arm_control.model import recursions
 from arm_control.model.quantities import quantity_law, reference
+from arm_control.motion.primitives import discrete_law, learning, obstacle_coupling, orientation, rhythmic_law
 from arm_control.nodes.attractor import AttractorNodeParameters
 from arm_control.nodes.coppeliasim_bridge import CoppeliasimBridgeParameters
 from arm_control.nodes.dynamics import DynamicsParameters
@@ -83,7 +84,17 @@ def test_the_readme_shows_the_law_of_the_code():
     assert "\n".join(equations) in readme
 
 
-SNIPPETS = ("README.md", *(f"docs/{page}.md" for page in ("api", "inverse_kinematics", "neural", "sensors", "walking")))
+def test_the_page_of_primitives_shows_the_laws_of_the_code():
+    page = (ROOT / "docs" / "primitives.md").read_text()
+    shown = re.findall(r"^ {4}\(\d\).*$", page, re.MULTILINE)
+    texts = (discrete_law, rhythmic_law, learning, orientation, obstacle_coupling)
+    lines = {line for text in texts for line in (text.__doc__ or "").splitlines()}
+    assert len(shown) == 17
+    assert set(shown) <= lines
+
+
+PAGES_TO_RUN = ("api", "inverse_kinematics", "neural", "primitives", "sensors", "walking")
+SNIPPETS = ("README.md", *(f"docs/{page}.md" for page in PAGES_TO_RUN))
 
 
 @pytest.mark.parametrize("page", SNIPPETS)

@@ -21,7 +21,7 @@ OUTSIDE = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANG
 CONTENTS = {
     "Start": ("first_steps", "own_robot", "robots", "real_robot", "ros2_control", "troubleshooting", "limitations"),
     "Controllers": (
-        *("osc", "avoidance", "joint", "trajectories", "walking", "ilqr", "neural", "gate", "faults"),
+        *("osc", "avoidance", "joint", "trajectories", "primitives", "walking", "ilqr", "neural", "gate", "faults"),
         *("disturbance", "contact", "identification", "tuning"),
     ),
     "Runs": ("scenarios", "rigid_body", "sensors", "viewer", "rviz", "coppeliasim", "bags"),
@@ -52,6 +52,11 @@ API = {
     "arm_control.motion.pose_paths": ("line", "arc", "blended"),
     "arm_control.motion.cartesian_motion": ("follow_path",),
     "arm_control.motion.joint_path": ("spline_path",),
+    "arm_control.motion.primitives.demonstration": ("Demonstration",),
+    "arm_control.motion.primitives.primitive": ("Primitive",),
+    "arm_control.motion.primitives.primitive_run": ("PrimitiveRun",),
+    "arm_control.motion.primitives.linear_rollouts": ("LinearRollouts",),
+    "arm_control.motion.primitives.coupled_rollouts": ("CoupledRollouts",),
     "arm_control.planning.time_scaling": ("TimeScaler", "PathLimits", "ScaledMotion"),
     "arm_control.motion.jerk_limited": ("jerk_limited",),
     "arm_control.control.effort_gate": ("EffortGate", "GateParameters"),
