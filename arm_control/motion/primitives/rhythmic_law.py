@@ -130,16 +130,17 @@ def rhythmic_step(x: RhythmicState, task: RhythmicTask, dt: Scalar, slowing: Sca
     C : array, shape (n,)
         Coupling.
     """
-    kept = exp(-FILTER * TURN * dt / x.P)
+    tau = (task.P + exp(-0.5 * FILTER * TURN * dt / x.P) * (x.P - task.P)) / TURN  # in the middle of the step
+    kept = exp(-FILTER * dt / tau)
     A, P = task.A + kept * (x.A - task.A), task.P + kept * (x.P - task.P)
     g = task.goal + kept * (x.g - task.goal)  # (4)
-    tau, n_basis = P / TURN, task.weights.shape[1]
-    h = dt / tau
+    A_m, g_m = 0.5 * (x.A + A), 0.5 * (x.g + g)
+    h, n_basis = dt / tau, task.weights.shape[1]
     phis = [x.phi + part * h / slowing for part in (0.0, 0.5, 1.0)]  # (1)
-    forces = [A * (task.weights @ rhythmic_basis(phi, n_basis)) + C for phi in phis]
-    e, e_u = attract(x.y - g, tau * x.v, forces, h)  # (2)
+    forces = [B * (task.weights @ rhythmic_basis(phi, n_basis)) + C for B, phi in zip((x.A, A_m, A), phis, strict=True)]
+    e, e_u = attract(x.y - g_m, tau * x.v, forces, h)  # (2)
     phi = phis[2] - TURN * nearest(phis[2] / TURN - 0.5)
-    return RhythmicState(phi, g + e, e_u * (1.0 / tau), g, A, P)
+    return RhythmicState(phi, g_m + e, e_u * (1.0 / tau), g, A, P)
 
 
 def rhythmic_acceleration(x: RhythmicState, task: RhythmicTask, C: Array) -> Array:
