@@ -28,6 +28,7 @@ EXAMPLES = (
     "learn my_bag --out reach.yaml --start 1.2 --duration 2.5",
     "learn my_bag --out walk.yaml --rhythmic --joints hip knee ankle",
     "learn my_bag --out draw.yaml --end-effector --robot my_arm.urdf",
+    "learn demonstration.yaml --out walk.yaml --rhythmic",
 )
 """For the help."""
 
@@ -36,6 +37,7 @@ def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""
     parser = commands.add_parser("learn", help="a movement primitive from a bag", description=_run.__doc__)
     add_bag_argument(parser)
+    parser.epilog = "A YAML file, like those of config/demonstrations, may stand for the bag."
     parser.add_argument("-o", "--out", "--output", required=True, metavar="FILE", help="YAML file to write")
     parser.add_argument("--picture", default="", metavar="PNG", help="picture to draw, with the demonstration")
     parser.add_argument("--description", default="", metavar="TEXT", help="of the file; default: its origin")
@@ -67,18 +69,12 @@ def _run(options: argparse.Namespace) -> int:
 
     Times count from the first state. What makes the part a poor demonstration is named.
     """
-    from arm_control.messages.bags.bag import joint_series, require_states
-    from arm_control.messages.bags.recorded_path import oddities_of_path, oddities_of_states
+    from arm_control.messages.bags.recorded_path import oddities_of_path
     from arm_control.motion.primitive_files import PrimitiveFile
     from arm_control.motion.primitives.primitive import Primitive
     from arm_control.report.primitive_figures import reproduce
 
-    bag = open_bag(options)
-    series = joint_series(bag, options.topic)
-    print_unread(bag)
-    require_states(series, options.topic, bag)
-    model = _arm(bag, series, options)
-    path = _path(series, model, options)
+    path, model, notes = _written(options) if Path(options.bag).suffix == ".yaml" else _recorded(options)
     is_rhythmic = options.rhythmic is not None
     demonstration = _demonstration(path, model, options)
     primitive = Primitive.learn(
@@ -91,7 +87,7 @@ def _run(options: argparse.Namespace) -> int:
     reproduction = reproduce(primitive, demonstration)
     print(_summary(primitive, path, options))
     _print_figures(primitive, reproduction.rms)
-    for note in [*oddities_of_states(series), *oddities_of_path(path, is_rhythmic=is_rhythmic)]:
+    for note in [*notes, *oddities_of_path(path, is_rhythmic=is_rhythmic)]:
         print(f"note: {note}")
     PrimitiveFile(primitive, _origin(options)).save(options.out)
     print(f"wrote {options.out}")
@@ -101,6 +97,31 @@ def _run(options: argparse.Namespace) -> int:
         draw_primitive(Path(options.picture), primitive, Path(options.out).stem, reproduction)
         print(f"wrote {options.picture}")
     return 0
+
+
+def _written(options: argparse.Namespace) -> tuple[RecordedPath, None, list[str]]:
+    """The part of a demonstration's file to learn from, without an arm and notes."""
+    from arm_control.messages.bags.recorded_path import RecordedPath
+    from arm_control.motion.target_files import load_demonstration
+
+    if options.joints or options.end_effector:
+        raise InputError(f"--joints and --end-effector are for bags; {options.bag} names the joints that are learned")
+    shown = load_demonstration(options.bag)
+    path = RecordedPath(shown.names, shown.times, shown.positions)
+    return path.part(options.start, options.duration, options.rate), None, []
+
+
+def _recorded(options: argparse.Namespace) -> tuple[RecordedPath, RobotModel | None, list[str]]:
+    """The part of a bag to learn from, its arm, and what is odd about its states."""
+    from arm_control.messages.bags.bag import joint_series, require_states
+    from arm_control.messages.bags.recorded_path import oddities_of_states
+
+    bag = open_bag(options)
+    series = joint_series(bag, options.topic)
+    print_unread(bag)
+    require_states(series, options.topic, bag)
+    model = _arm(bag, series, options)
+    return _path(series, model, options), model, oddities_of_states(series)
 
 
 def _arm(bag: Bag, series: JointSeries, options: argparse.Namespace) -> RobotModel | None:

@@ -10,6 +10,7 @@ import pytest
 
 from arm_control import RobotModel, urdf_path
 from arm_control.app import cli
+from arm_control.core.files import share_path
 from arm_control.maths.poses import Array
 from arm_control.messages.bags.message_definitions import plain
 from arm_control.messages.bags.writer import BagWriter
@@ -111,6 +112,21 @@ def test_a_rhythm_of_several_periods_is_learned(tmp_path: Path, capsys: pytest.C
     np.testing.assert_allclose(primitive.goal, [0.1, 0.5], atol=1e-3)
     assert cli.main(["learn", str(path), "-o", str(out), "--rhythmic", "--duration", "1.3"]) == 2
     assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_demonstration_in_a_file_is_learned(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """The gait of the package is made so."""
+    gait, out = str(share_path("config", "demonstrations", "gait.yaml")), tmp_path / "gait.yaml"
+    assert cli.main(["learn", gait, "--rhythmic", "-o", str(out)]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("rhythmic primitive of 3 joints: 51 states, period 2.000 s, 25 basis functions")
+    assert "note" not in text
+    new, kept = PrimitiveFile.load(str(out)).primitive, PrimitiveFile.load("gait").primitive
+    np.testing.assert_allclose(new.weights, kept.weights, rtol=0, atol=1e-6)
+    assert cli.main(["learn", gait, "--rhythmic", "--rate", "2", "-o", str(out)]) == 0
+    assert PrimitiveFile.load(str(out)).primitive.duration == 1.0
+    assert cli.main(["learn", gait, "--joints", "joint0", "-o", str(out)]) == 2
+    assert "--joints and --end-effector are for bags" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
