@@ -18,6 +18,7 @@ from arm_control.exceptions import ArmControlError, ParameterError
 from arm_control.maths.poses import Array, Pose, rotation_from_vector, rotation_vector
 from arm_control.model import RobotModel
 from arm_control.motion.joint_trajectory import Waypoints
+from arm_control.motion.primitive_files import PrimitiveFile
 from arm_control.motion.target_files import Motion, TargetList, load_demonstration, load_trajectory, target_entry
 from arm_control.simulation.scenario import (
     KEYS,
@@ -35,6 +36,7 @@ SCENARIOS = sorted((CONFIG / "scenarios").glob("*.yaml"))
 TARGETS = sorted((CONFIG / "targets").glob("*.yaml"))
 MOTIONS = sorted((CONFIG / "motions").glob("*.yaml"))
 TRAJECTORIES = sorted((CONFIG / "trajectories").glob("*.yaml"))
+PRIMITIVES = sorted((CONFIG / "primitives").glob("*.yaml"))
 DEMONSTRATIONS = sorted((CONFIG / "demonstrations").glob("*.yaml"))
 PARAMETER_FILES = sorted(CONFIG.glob("*.yaml"))
 PARAMETERS = {"osc": (OscParameters, GateParameters), "gate": (GateParameters,)}
@@ -53,8 +55,8 @@ def write(path: Path, content: Any) -> Path:
 
 
 def test_no_file_is_forgotten():
-    assert all((SCENARIOS, TARGETS, MOTIONS, TRAJECTORIES, DEMONSTRATIONS, PARAMETER_FILES))
-    known = {*SCENARIOS, *TARGETS, *MOTIONS, *TRAJECTORIES, *DEMONSTRATIONS, *PARAMETER_FILES}
+    assert all((SCENARIOS, TARGETS, MOTIONS, TRAJECTORIES, PRIMITIVES, DEMONSTRATIONS, PARAMETER_FILES))
+    known = {*SCENARIOS, *TARGETS, *MOTIONS, *TRAJECTORIES, *PRIMITIVES, *DEMONSTRATIONS, *PARAMETER_FILES}
     assert {path for path in CONFIG.rglob("*") if path.suffix in (".yaml", ".yml")} == known
     assert scenario_names() == tuple(map(name, SCENARIOS))
 
@@ -101,6 +103,13 @@ def test_every_trajectory_is_one_its_robot_may_follow(path: Path):
     model = RobotModel.from_urdf(urdf_path(read_yaml(path)["robot"]))
     checked = Waypoints.checked(model, joints, points.times, points.qs, points.vs, points.as_)
     np.testing.assert_array_equal(checked.times, load_trajectory(str(path))[1].times)
+
+
+@pytest.mark.parametrize("path", PRIMITIVES, ids=name)
+def test_every_primitive_loads_by_name_and_by_path(path: Path):
+    by_name, by_path = PrimitiveFile.load(path.stem), PrimitiveFile.load(str(path))
+    np.testing.assert_array_equal(by_name.primitive.weights, by_path.primitive.weights)
+    assert by_name.description
 
 
 @pytest.mark.parametrize("path", DEMONSTRATIONS, ids=name)
