@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import pi
-from typing import Generic, NamedTuple, Protocol, TypeVar, cast
+from typing import Generic, cast
 
 from arm_control.core.parameters import Parameters, parameter
 from arm_control.core.time import NANOSECONDS
@@ -17,6 +17,7 @@ from arm_control.exceptions import ArmControlError, InputError
 from arm_control.maths.poses import Array, Pose
 from arm_control.motion.goals import Goal, GoalQueue, JointGoal, Modulation, Target
 from arm_control.motion.joint_trajectory import Waypoints
+from arm_control.motion.primitive_spaces import Cycle, R, Space
 from arm_control.motion.primitives.obstacle_coupling import ObstacleCoupling
 from arm_control.motion.primitives.primitive import Primitive
 from arm_control.motion.primitives.primitive_run import PrimitiveRun, RunSnapshot
@@ -25,7 +26,6 @@ from arm_control.motion.references import JointReference, Reference
 MOST_OBSTACLES = 8
 """Obstacles that bend a path at once: the nearest ones."""
 QUANTITIES = ("amplitude", "period")
-R = TypeVar("R", JointReference, Reference)
 
 
 @dataclass(frozen=True)
@@ -60,120 +60,6 @@ class PrimitiveParameters(Parameters):
     obstacle_margin: float = parameter(
         0.05, "distance that a path is to keep from the sphere around an obstacle", unit="m", lower=0.0
     )
-
-
-class Cycle(NamedTuple):
-    """A rhythm, and how it swings to where it is wished.
-
-    Attributes
-    ----------
-    before, centre : ndarray, shape (n,)
-        Coordinates of the centre now, and as it is wished.
-    amplitude_before, amplitude : float
-        Amplitudes now, and as it is wished.
-    period : float
-        Period, and time of the change [s].
-    """
-
-    before: Array
-    centre: Array
-    amplitude_before: float
-    amplitude: float
-    period: float
-
-    def at(self, t: float) -> tuple[Array, float]:
-        """Return centre and amplitude a time after the begin of the change [s]."""
-        s = min(t / self.period, 1.0)
-        m = s * s * s * (10.0 - 15.0 * s + 6.0 * s * s)
-        centre = self.before + m * (self.centre - self.before)
-        return centre, self.amplitude_before + m * (self.amplitude - self.amplitude_before)
-
-
-class Space(Protocol[R]):
-    """What the joints, or the end effector, of an arm are to a primitive."""
-
-    def place(self, q: Array) -> Pose | Array:
-        """Return where the arm is at ``q``, shape (nq,) [rad or m]."""
-
-    def at_rest(self, q: Array) -> R:
-        """Return the reference at rest at ``q``, shape (nq,) [rad or m]."""
-
-    def start(self, reference: R) -> tuple[Pose | Array, Array]:
-        """Return place and velocity of a reference, as a primitive starts there."""
-
-    def goal(self, goal: JointGoal | Target, q: Array, now: R) -> Pose | Array:
-        """Return the place of a goal.
-
-        Parameters
-        ----------
-        goal : JointGoal or Target
-            The goal.
-        q : ndarray, shape (nq,)
-            Measured positions [rad or m].
-        now : JointReference or Reference
-            The present reference.
-
-        Raises
-        ------
-        InputError
-            When there is none.
-        """
-
-    def learned_goal(self, primitive: Primitive, now: R) -> Pose | Array:
-        """Return the goal of a primitive, or its centre.
-
-        Parameters
-        ----------
-        primitive : Primitive
-            The primitive.
-        now : JointReference or Reference
-            The present reference.
-        """
-
-    def error(self, reference: R, q: Array) -> float:
-        """Return the tracking error [m or rad].
-
-        Parameters
-        ----------
-        reference : JointReference or Reference
-            The reference.
-        q : ndarray, shape (nq,)
-            Measured positions [rad or m].
-        """
-
-    def check_cycle(self, primitive: Primitive, cycle: Cycle, now: R) -> None:
-        """Refuse a rhythm that exceeds the arm's limits.
-
-        Parameters
-        ----------
-        primitive : Primitive
-            The rhythmic primitive.
-        cycle : Cycle
-            How it is to run.
-        now : JointReference or Reference
-            The present reference.
-
-        Raises
-        ------
-        InputError
-            When it does.
-        """
-
-    def check(self, run: PrimitiveRun, now: R) -> None:
-        """Refuse a motion that exceeds the arm's limits.
-
-        Parameters
-        ----------
-        run : PrimitiveRun
-            The motion from now on.
-        now : JointReference or Reference
-            The present reference.
-
-        Raises
-        ------
-        InputError
-            When it does.
-        """
 
 
 class PrimitiveFollower(Generic[R]):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple, Protocol, TypeVar
+
 import numpy as np
 
 from arm_control.exceptions import InputError, ParameterError
@@ -10,7 +12,6 @@ from arm_control.model import RobotModel
 from arm_control.motion.goals import JointGoal, Target
 from arm_control.motion.joint_trajectory import check_limits, whole_turns
 from arm_control.motion.joints_of_pose import JointsOfPose
-from arm_control.motion.primitive_follower import Cycle
 from arm_control.motion.primitives.primitive import Primitive
 from arm_control.motion.primitives.primitive_run import PrimitiveRun
 from arm_control.motion.references import JointReference, Reference
@@ -21,6 +22,123 @@ AHEAD = 1.5
 """How far ahead a motion is checked, in durations."""
 STEEPEST = 1.875
 """Largest speed of a change within a period, over its mean speed."""
+
+
+R = TypeVar("R", JointReference, Reference)
+
+
+class Cycle(NamedTuple):
+    """A rhythm, and how it swings to where it is wished.
+
+    Attributes
+    ----------
+    before, centre : ndarray, shape (n,)
+        Coordinates of the centre now, and as it is wished.
+    amplitude_before, amplitude : float
+        Amplitudes now, and as it is wished.
+    period : float
+        Period, and time of the change [s].
+    """
+
+    before: Array
+    centre: Array
+    amplitude_before: float
+    amplitude: float
+    period: float
+
+    def at(self, t: float) -> tuple[Array, float]:
+        """Return centre and amplitude a time after the begin of the change [s]."""
+        s = min(t / self.period, 1.0)
+        m = s * s * s * (10.0 - 15.0 * s + 6.0 * s * s)
+        centre = self.before + m * (self.centre - self.before)
+        return centre, self.amplitude_before + m * (self.amplitude - self.amplitude_before)
+
+
+class Space(Protocol[R]):
+    """What the joints, or the end effector, of an arm are to a primitive."""
+
+    def place(self, q: Array) -> Pose | Array:
+        """Return where the arm is at ``q``, shape (nq,) [rad or m]."""
+
+    def at_rest(self, q: Array) -> R:
+        """Return the reference at rest at ``q``, shape (nq,) [rad or m]."""
+
+    def start(self, reference: R) -> tuple[Pose | Array, Array]:
+        """Return place and velocity of a reference, as a primitive starts there."""
+
+    def goal(self, goal: JointGoal | Target, q: Array, now: R) -> Pose | Array:
+        """Return the place of a goal.
+
+        Parameters
+        ----------
+        goal : JointGoal or Target
+            The goal.
+        q : ndarray, shape (nq,)
+            Measured positions [rad or m].
+        now : JointReference or Reference
+            The present reference.
+
+        Raises
+        ------
+        InputError
+            When there is none.
+        """
+
+    def learned_goal(self, primitive: Primitive, now: R) -> Pose | Array:
+        """Return the goal of a primitive, or its centre.
+
+        Parameters
+        ----------
+        primitive : Primitive
+            The primitive.
+        now : JointReference or Reference
+            The present reference.
+        """
+
+    def error(self, reference: R, q: Array) -> float:
+        """Return the tracking error [m or rad].
+
+        Parameters
+        ----------
+        reference : JointReference or Reference
+            The reference.
+        q : ndarray, shape (nq,)
+            Measured positions [rad or m].
+        """
+
+    def check_cycle(self, primitive: Primitive, cycle: Cycle, now: R) -> None:
+        """Refuse a rhythm that exceeds the arm's limits.
+
+        Parameters
+        ----------
+        primitive : Primitive
+            The rhythmic primitive.
+        cycle : Cycle
+            How it is to run.
+        now : JointReference or Reference
+            The present reference.
+
+        Raises
+        ------
+        InputError
+            When it does.
+        """
+
+    def check(self, run: PrimitiveRun, now: R) -> None:
+        """Refuse a motion that exceeds the arm's limits.
+
+        Parameters
+        ----------
+        run : PrimitiveRun
+            The motion from now on.
+        now : JointReference or Reference
+            The present reference.
+
+        Raises
+        ------
+        InputError
+            When it does.
+        """
 
 
 class JointSpace:
@@ -38,39 +156,39 @@ class JointSpace:
         self.joints_of_pose = JointsOfPose(model)
 
     def place(self, q: Array) -> Array:
-        """See :class:`~arm_control.motion.primitive_follower.Space`."""
+        """See :class:`Space`."""
         return q
 
     def at_rest(self, q: Array) -> JointReference:
-        """See :class:`~arm_control.motion.primitive_follower.Space`."""
+        """See :class:`Space`."""
         return JointReference.at_rest(q)
 
     def start(self, reference: JointReference) -> tuple[Array, Array]:
-        """See :class:`~arm_control.motion.primitive_follower.Space`."""
+        """See :class:`Space`."""
         return reference.q_des, reference.v_des
 
     def goal(self, goal: JointGoal | Target, q: Array, now: JointReference) -> Array:
-        """See :class:`~arm_control.motion.primitive_follower.Space`; of a pose, joint positions near to the present."""
+        """See :class:`Space`; of a pose, joint positions near to the present."""
         if isinstance(goal, Target):
             return self.joints_of_pose.solve(goal, q, now.q_des)
         return self._nearest(np.asarray(goal.destination), now)
 
     def learned_goal(self, primitive: Primitive, now: JointReference) -> Array:
-        """See :class:`~arm_control.motion.primitive_follower.Space`."""
+        """See :class:`Space`."""
         return self._nearest(primitive.goal, now)
 
     def error(self, reference: JointReference, q: Array) -> float:
-        """See :class:`~arm_control.motion.primitive_follower.Space`; the largest of all joints."""
+        """See :class:`Space`; the largest of all joints."""
         return float(np.abs(reference.q_des - q).max())
 
     def check(self, run: PrimitiveRun, now: JointReference) -> None:
-        """See :class:`~arm_control.motion.primitive_follower.Space`."""
+        """See :class:`Space`."""
         times, references = run.preview(AHEAD, LOOKS)
         motion = [reference for reference in references if isinstance(reference, JointReference)]
         self._check_limits(np.array([at.q_des for at in motion]), np.array([at.v_des for at in motion]), times, now)
 
     def check_cycle(self, primitive: Primitive, cycle: Cycle, now: JointReference) -> None:
-        """See :class:`~arm_control.motion.primitive_follower.Space`; the change adds to the speed of the rhythm."""
+        """See :class:`Space`; the change adds to the speed of the rhythm."""
         times = np.linspace(0.0, cycle.period, LOOKS)
         motion = primitive.rollout(times, goal=cycle.centre, duration=cycle.period, amplitude=cycle.amplitude)
         change = STEEPEST * np.abs(cycle.centre - cycle.before) / cycle.period
@@ -102,36 +220,36 @@ class PoseSpace:
         self._model = model
 
     def place(self, q: Array) -> Pose:
-        """See :class:`~arm_control.motion.primitive_follower.Space`."""
+        """See :class:`Space`."""
         return self._model.pose(q)
 
     def at_rest(self, q: Array) -> Reference:
-        """See :class:`~arm_control.motion.primitive_follower.Space`."""
+        """See :class:`Space`."""
         return Reference(self._model.pose(q))
 
     def start(self, reference: Reference) -> tuple[Pose, Array]:
-        """See :class:`~arm_control.motion.primitive_follower.Space`."""
+        """See :class:`Space`."""
         return reference.X_WT, reference.V_des
 
     def goal(self, goal: JointGoal | Target, q: Array, now: Reference) -> Pose:
-        """See :class:`~arm_control.motion.primitive_follower.Space`; of joint positions, the pose that they have."""
+        """See :class:`Space`; of joint positions, the pose that they have."""
         if isinstance(goal, Target):
             return self._model.pose(q, goal.frame) @ goal.X_FT
         return self._model.pose(np.asarray(goal.destination))
 
     def learned_goal(self, primitive: Primitive, now: Reference) -> Pose:
-        """See :class:`~arm_control.motion.primitive_follower.Space`."""
+        """See :class:`Space`."""
         return primitive.learned_goal()
 
     def error(self, reference: Reference, q: Array) -> float:
-        """See :class:`~arm_control.motion.primitive_follower.Space`; of the position."""
+        """See :class:`Space`; of the position."""
         return float(np.linalg.norm(reference.X_WT.p - self._model.pose(q).p))
 
     def check_cycle(self, primitive: Primitive, cycle: Cycle, now: Reference) -> None:
-        """See :class:`~arm_control.motion.primitive_follower.Space`."""
+        """See :class:`Space`."""
 
     def check(self, run: PrimitiveRun, now: Reference) -> None:
-        """See :class:`~arm_control.motion.primitive_follower.Space`."""
+        """See :class:`Space`."""
 
 
 def check_frame(primitive: Primitive, model: RobotModel) -> None:

@@ -254,7 +254,8 @@ class Scenario:
         listed = self.targets()
         targets += len(listed.wrench_goals(targets)) if listed is not None else 0
         obstacles = sum(mover.span.holds(0.0) for mover in self.world.movers)
-        avoids = any(parameters.get("avoid_obstacles") for parameters in self.nodes.values())
+        wishes = ("avoid_obstacles", "obstacle_gain")
+        avoids = any(parameters.get(name) for parameters in self.nodes.values() for name in wishes)
         avoids = avoids or "obstacle_avoidance" in self.nodes
         return {"targets": targets, **({"obstacles": obstacles} if avoids and obstacles else {})}
 

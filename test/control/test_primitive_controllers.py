@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -103,6 +104,13 @@ def test_only_obstacles_of_this_tick_bend_the_path(ur5: RobotModel):
             )
         ends.append(result.law.X_WT.p)
     assert np.linalg.norm(ends[1] - ends[0]) > 0.01
+
+
+def test_a_start_waits_for_obstacles_that_bend_the_path():
+    scenario = Scenario.load("ur5_obstacle")
+    for gain, n in ((0.0, None), (1000.0, 1)):
+        own = replace(scenario, nodes={"primitive": {"file": "sweep", "obstacle_gain": gain}})
+        assert own.awaited().get("obstacles") == n
 
 
 @pytest.mark.parametrize("space", ["joints", "end effector"])
