@@ -45,8 +45,9 @@ class Fold:
 
     Attributes
     ----------
-    parts : tuple of callable
-        Each takes inputs, values and the row, and returns some of the carried values, changed.
+    parts : tuple of callable or Fold
+        Each takes inputs, values and the row, and returns some of the carried values, changed. A part that is a fold
+        without a table has parts of its own for the same row.
     near : callable, optional
         Takes the same and returns ``near``, an entry for each part: above zero where the part is needed. By default
         all are.
@@ -54,9 +55,34 @@ class Fold:
         Name of the table; empty: the parts run once, without a row.
     """
 
-    parts: tuple[Function, ...]
+    parts: tuple[Function | Fold, ...]
     near: Function | None = None
     table: str = ""
+
+    def __post_init__(self) -> None:
+        if any(part.table for part in self.parts if isinstance(part, Fold)):
+            raise ValueError("a fold in a fold has no table")
+
+    def leaves(self) -> Iterator[Function]:
+        """All parts that are no folds, in their order."""
+        for part in self.parts:
+            if isinstance(part, Fold):
+                yield from part.leaves()
+            else:
+                yield part
+
+    def functions(self) -> Iterator[Function]:
+        """All texts."""
+        if self.near is not None:
+            yield self.near
+        for part in self.parts:
+            yield from part.functions() if isinstance(part, Fold) else (part,)
+
+    @property
+    def structure(self) -> list[object]:
+        """What it is made of besides its texts."""
+        parts = [part.structure if isinstance(part, Fold) else None for part in self.parts]
+        return [self.table, self.near is not None, parts]
 
 
 @dataclass(frozen=True)
@@ -102,7 +128,7 @@ class FoldedLaw:
     @cached_property
     def key(self) -> str:
         """See :attr:`arm_control.compiler.law.Law.key`."""
-        folds = [[fold.table, len(fold.parts), fold.near is not None] for fold in self.folds]
+        folds = [fold.structure for fold in self.folds]
         made_from = repr([dict(self.inputs), self.tables, self.carried, self.goes_on, folds, self.structure])
         if "array(" in made_from or " at 0x" in made_from:
             raise ValueError(f"{self.name}: the structure has arrays, or objects without a text: {made_from:.200}")
@@ -113,16 +139,14 @@ class FoldedLaw:
     def _functions(self) -> Iterator[Function]:
         yield from (self.before, self.after)
         for fold in self.folds:
-            yield from fold.parts
-            if fold.near is not None:
-                yield fold.near
+            yield from fold.functions()
 
     def function(self, x: Mapping[str, Array]) -> Mapping[str, Any]:
         """The law on floats or columns of floats, all parts for every row."""
         values = {**x, **_arrays(self.before(x))}
         for fold in self.folds:
             for row in x[fold.table] if fold.table else [np.zeros(0)]:
-                for part in fold.parts:
+                for part in fold.leaves():
                     values |= _arrays(part({**values, fold.table: row}))
         return self.after(values)
 
@@ -140,19 +164,27 @@ class FoldedLaw:
             raise ValueError(f"{self.name}: {', '.join(sorted(both))} cannot be an input and a value")
         known = {**case, **values}
         after = _program(self.after, known)
-        folds = tuple(self._fold_program(fold, known) for fold in self.folds)
+        rows = [{fold.table: self.inputs[fold.table]} if fold.table else {} for fold in self.folds]
+        folds = tuple(self._fold_program(fold, {**known, **row}) for fold, row in zip(self.folds, rows, strict=True))
         return FoldedProgram(dict(self.inputs), after.outputs, self.tables, before, folds, after, self.goes_on)
 
     def _fold_program(self, fold: Fold, known: Mapping[str, int]) -> FoldProgram:
-        row = {fold.table: self.inputs[fold.table]} if fold.table else {}
-        near = None if fold.near is None else _program(fold.near, {**known, **row})
-        parts = tuple(_program(part, {**known, **row}) for part in fold.parts)
-        if near is not None and near.outputs != {NEAR: (len(parts),)}:
-            raise ValueError(f"{self.name}: near is {near.outputs}; needed is an entry for each of {len(parts)} parts")
-        for part in parts:
-            if wrong := [name for name in part.outputs if name not in self.carried]:
-                raise ValueError(f"{self.name}: a part changes {', '.join(wrong)}, which is not carried")
+        near = None if fold.near is None else _program(fold.near, known)
+        if near is not None and near.outputs != {NEAR: (len(fold.parts),)}:
+            raise ValueError(
+                f"{self.name}: near is {near.outputs}; needed is an entry for each of {len(fold.parts)} parts"
+            )
+        parts = tuple(
+            self._fold_program(part, known) if isinstance(part, Fold) else self._part_program(part, known)
+            for part in fold.parts
+        )
         return FoldProgram(fold.table, near, parts)
+
+    def _part_program(self, part: Function, known: Mapping[str, int]) -> Program:
+        program = _program(part, known)
+        if wrong := [name for name in program.outputs if name not in self.carried]:
+            raise ValueError(f"{self.name}: a part changes {', '.join(wrong)}, which is not carried")
+        return program
 
 
 def _program(function: Function, inputs: Mapping[str, int]) -> Program:

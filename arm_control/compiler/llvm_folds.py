@@ -104,8 +104,11 @@ class FoldWriter:
                 some = code.op(f"icmp ne i{code.width} {needed[k]}, 0")
                 code.line(f"br i1 {some}, label %{here}, label %{following}")
                 code.begin(here)
-            self._part(part, row)
-            code.line(f"br label %{following}")
+            if isinstance(part, FoldProgram):
+                self._parts(part, row, following, end)
+            else:
+                self._part(part, row)
+                code.line(f"br label %{following}")
             code.begin(following)
         code.line(f"br i1 {self._goes_on()}, label %{after}, label %{end}")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
@@ -102,7 +102,14 @@ class FoldProgram(NamedTuple):
 
     table: str
     near: Program | None
-    parts: tuple[Program, ...]
+    parts: tuple[Program | FoldProgram, ...]
+
+    def programs(self) -> Iterator[Program]:
+        """All of them."""
+        if self.near is not None:
+            yield self.near
+        for part in self.parts:
+            yield from part.programs() if isinstance(part, FoldProgram) else (part,)
 
 
 class FoldedProgram(NamedTuple):
@@ -136,7 +143,7 @@ class FoldedProgram(NamedTuple):
 
     def uses(self, name: str) -> bool:
         """Whether there is an operation of this name."""
-        of_folds = [program for fold in self.folds for program in (fold.near, *fold.parts) if program is not None]
+        of_folds = [program for fold in self.folds for program in fold.programs()]
         return any(program.uses(name) for program in (self.before, *of_folds, self.after))
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from arm_control.maths.poses import Array
-from arm_control.maths.scalars import Scalar, clamp, select
+from arm_control.maths.scalars import Scalar, clamp, maximum, minimum, select
 from arm_control.maths.shapes import Distance
 from arm_control.maths.vectors import MIN_LENGTH, any_perpendicular, cross, dot, length_and_direction
 
@@ -104,6 +104,39 @@ def between_segments(a0: Array, a1: Array, b0: Array, b1: Array) -> Nearest:
     Nearest
         Its normal is perpendicular to both segments where they cross.
     """
+    places = _nearest_places(a0, a1, b0, b1)
+    s, t, gap = places.s, places.t, places.gap
+    da, db = a1 - a0, b1 - b0
+    aside = any_perpendicular(select(dot(da, da) - dot(db, db), da, db))
+    normal_where_crossing = select(places.is_skew, length_and_direction(places.common, aside)[1], aside)
+    distance, normal = length_and_direction(gap, normal_where_crossing)
+    return Nearest(distance, a0 + s * da, b0 + t * db, normal)
+
+
+def squared_between_segments(a0: Array, a1: Array, b0: Array, b1: Array) -> Scalar:
+    """Return the squared distance of segments a and b [m^2]; see :func:`between_segments`.
+
+    Parameters
+    ----------
+    a0, a1, b0, b1 : array, shape (3,)
+        Ends of the segments [m]; they may coincide.
+    """
+    return _nearest_places(a0, a1, b0, b1).squared
+
+
+class _Places(NamedTuple):
+    """Nearest places s and t on two segments (0 to 1), the vector between them, its square; how skew they are."""
+
+    s: Scalar
+    t: Scalar
+    gap: Array
+    squared: Scalar
+    is_skew: Scalar
+    common: Array
+
+
+def _nearest_places(a0: Array, a1: Array, b0: Array, b1: Array) -> _Places:
+    """The best of five candidates; see :func:`between_segments`."""
     da, db, ab = a1 - a0, b1 - b0, b0 - a0
     aa, bb = dot(da, da), dot(db, db)
     common = cross(da, db)
@@ -122,16 +155,59 @@ def between_segments(a0: Array, a1: Array, b0: Array, b1: Array) -> Nearest:
         t = select(is_better, t_new, t)
         gap = select(is_better, gap_new, gap)
         best = select(is_better, gap_squared, best)
-    aside = any_perpendicular(select(aa - bb, da, db))
-    normal_where_crossing = select(is_skew, length_and_direction(common, aside)[1], aside)
-    distance, normal = length_and_direction(gap, normal_where_crossing)
-    return Nearest(distance, a0 + s * da, b0 + t * db, normal)
+    return _Places(s, t, gap, best, is_skew, common)
 
 
 def _fraction(part: Scalar, squared: Scalar) -> Scalar:
     """``part / squared`` from 0 to 1; 0 for a segment without length."""
     has_length = squared - MIN_LENGTH * MIN_LENGTH
     return select(has_length, clamp(part / select(has_length, squared, 1.0), 0.0, 1.0), 0.0)
+
+
+def squared_segment_to_box(a: Array, b: Array, half_edges: Array) -> Scalar:
+    """Return the squared distance between a segment and a box around the origin, 0 where they touch [m^2].
+
+    Half of the squared distance of the point ``x = a + s d`` has the slope ``d^T (x - clamp(x))`` along the segment,
+    which never falls and is straight between the places where the segment crosses the planes of the box's faces: the
+    place where it vanishes follows from these six, in closed form.
+
+    Parameters
+    ----------
+    a, b : array, shape (3,)
+        Ends of the segment in the box's frame [m]; they may coincide.
+    half_edges : array, shape (3,)
+        Half of the edges along x, y and z [m].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ends = np.array([-3.0, 1.0, 0.0]), np.array([1.0, 3.0, 0.0])
+    >>> round(float(squared_segment_to_box(*ends, np.array([1.0, 1.0, 1.0]))), 6)
+    0.8
+    """
+    d = b - a
+
+    def outside(s: Scalar) -> Array:
+        x = a + s * d
+        return x - clamp(x, -half_edges, half_edges)
+
+    low, high = 0.0, 1.0
+    slope_low, slope_high = dot(d, outside(low)), dot(d, outside(high))
+    for a_i, d_i, half in zip(a, d, half_edges, strict=True):
+        crosses = d_i * d_i - MIN_LENGTH * MIN_LENGTH
+        inverse = 1.0 / select(crosses, d_i, 1.0)
+        for plane in (-half, half):
+            s = clamp((plane - a_i) * inverse, 0.0, 1.0)
+            slope = dot(d, outside(s))
+            low, slope_low = select(slope, low, maximum(low, s)), select(slope, slope_low, maximum(slope_low, slope))
+            high, slope_high = (
+                select(slope, minimum(high, s), high),
+                select(slope, minimum(slope_high, slope), slope_high),
+            )
+    rise = slope_high - slope_low
+    s = clamp(low - slope_low * (high - low) / select(rise, rise, 1.0), low, high)
+    gap = outside(s)
+    return dot(gap, gap)
 
 
 class _Probe(NamedTuple):

@@ -17,7 +17,7 @@ from arm_control.compiler.repeat import Repeat
 from arm_control.core.cache import Cache
 from arm_control.exceptions import ModelError
 from arm_control.maths.poses import Array
-from arm_control.maths.scalars import minimum, sin, sqrt
+from arm_control.maths.scalars import maximum, minimum, sin, sqrt
 
 SIDES = (-1.0, 1.0)
 
@@ -74,9 +74,12 @@ def compiler(request: pytest.FixtureRequest) -> Any:
         yield LlvmCompiler("a robot", "robot", Cache(None)) if request.param else None
 
 
+@pytest.mark.parametrize("is_nested", [False, True], ids=["flat", "nested"])
 @pytest.mark.parametrize("m", [0, 1, 5, 200])
-def test_a_table_may_have_any_number_of_rows(compiler: LlvmCompiler | None, m: int):
-    kernel = compile_law(compiler, LOOP, arrays(8, 12))
+def test_a_table_may_have_any_number_of_rows(compiler: LlvmCompiler | None, m: int, is_nested: bool):
+    inner = Fold((Fold((part(0),)), Fold((part(1),), lambda x: {"near": near(x)["near"][1:]})))
+    nested = replace(LAW, folds=(Fold((inner,), lambda x: {"near": [maximum(*near(x)["near"])]}, "rows"),))
+    kernel = compile_law(compiler, replace(LOOP, law=nested) if is_nested else LOOP, arrays(8, 12))
     assert kernel.is_compiled == (compiler is not None)
     given = arrays(24, m, m)
     kernel.bind(given)()
@@ -182,6 +185,8 @@ def test_laws_that_do_not_fit_together_are_refused():
         replace(LAW, carried=("n",)).flat_program()
     with pytest.raises(ValueError, match=r"near is .* an entry for each of 1 parts"):
         replace(LAW, folds=(Fold((part(0),), near, "rows"),)).flat_program()
+    with pytest.raises(ValueError, match="a fold in a fold has no table"):
+        Fold((Fold((part(0),), table="rows"),))
     with pytest.raises(ValueError, match="p cannot be an input and a value"):
         replace(LAW, before=lambda x: {"p": x["p"]}).flat_program()
     with pytest.raises(ValueError, match="has arrays"):

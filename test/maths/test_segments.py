@@ -11,10 +11,16 @@ from scipy.spatial.transform import Rotation
 
 from arm_control.maths.columns import columns, rows
 from arm_control.maths.poses import Array
-from arm_control.maths.segments import Nearest, closest_on_segment, to_point
+from arm_control.maths.segments import (
+    Nearest,
+    closest_on_segment,
+    squared_between_segments,
+    squared_segment_to_box,
+    to_point,
+)
 from arm_control.maths.segments import between_segments as between_two
 from arm_control.maths.segments import segment_to_shape as of_one
-from arm_control.maths.shapes import Box, Capsule, Shape, Sphere
+from arm_control.maths.shapes import Box, Capsule, Shape, Sphere, to_box
 from arm_control.maths.vectors import any_perpendicular, cross
 
 
@@ -177,3 +183,18 @@ def capsule(a: Array, b: Array) -> tuple[coal.ShapeBase, coal.Transform3s]:
 
 def coal_distance(one: tuple, other: tuple) -> float:
     return coal.distance(*one, *other, coal.DistanceRequest(), coal.DistanceResult())
+
+
+def test_squared_distances_are_those_of_the_nearest_points():
+    """Of two segments and of a segment and a box; also of points, and along the axes of the box."""
+    rng = np.random.default_rng(7)
+    a, b, c, d = rng.uniform(-2.0, 2.0, (4, 3, 300))
+    b[:, :40], b[0, 40:80], b[1:, 80:120] = a[:, :40], a[0, 40:80], a[1:, 80:120]
+    half = rng.uniform(0.05, 1.0, (3, 300))
+    x = [columns(rows) for rows in (a, b, c, d, half)]
+    squared = rows(squared_between_segments(*x[:4]), 300)
+    np.testing.assert_allclose(squared, rows(between_two(*x[:4]).distance, 300) ** 2, rtol=0, atol=1e-12)
+    to_the_box = rows(squared_segment_to_box(x[0], x[1], x[4]), 300)
+    signed = rows(of_one(x[0], x[1], lambda p: to_box(p, x[4])).distance, 300)
+    np.testing.assert_allclose(np.sqrt(to_the_box), np.maximum(signed, 0.0), rtol=0, atol=1e-9)
+    assert (to_the_box == 0.0).any()

@@ -1,0 +1,190 @@
+"""The law that proves motions free, piece by piece, without a gap: conservative advancement in lanes.
+
+A motion goes straight from joint positions a to b while time goes from t_a to t_b: at the place s between 0 and 1,
+``q = a + s (b - a)``. Within ds of s no point of link k has moved further than w_k |ds|, and none of obstacle o further
+than T u_o |ds|,
+
+    (1)  w_k = sum_j reach_kj |b_j - a_j|,      T = |t_b - t_a|,      u_o = |v_o| + |omega_o| (extent of the obstacle),
+
+so a pair at a distance d, the margin m less, stays apart as long as |ds| < (d - m) / (w_k + T u_o). All pairs together:
+
+    (2)  r(s) = min over links and obstacles  max{ (d - m) / (w_k + T u_o),  (time until it is there) / T }
+              and over pairs of links         (d - m) / w_kl.
+
+What is known of a motion: it is free up to ``covered``; ``known`` is a free piece further on; nothing behind ``end``
+matters. Each repetition looks at the place s = covered + half:
+
+    (3)  r <= 0:  contact at s:       end = s
+         r >= half:                   covered = s + r, over ``known`` if that begins there
+         else:                        known = (s - r, s + r)
+    (4)  half = half of the gap between covered and known or end, at most 2 r beyond what has been covered
+
+until the gap is closed, or a contact has been found and what is before it is as short as the tolerance asks.
+
+A motion that seems to take many looks is scouted first: where (5) ``looks < c (end - covered) / r``, the place is not
+that of (4), but the next of a sequence that fills the motion evenly, from its end on. A contact is then seen early.
+
+With a deviation e of the joints, as of a curve from its chord or of a controller from its reference, all motions within
+it are checked: m grows by ``sum_j reach_kj e_j``.
+
+Sources: F. Schwarzer, M. Saha, J.-C. Latombe, 2005 (:mod:`~arm_control.planning.validity.arm_shape`); B. Mirtich,
+"Impulse-based dynamic simulation of rigid body systems", 1996, for conservative advancement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from arm_control.compiler.folded_law import NEAR, Fold, FoldedLaw
+from arm_control.compiler.program import Function
+from arm_control.compiler.repeat import Repeat
+from arm_control.maths.scalars import Scalar, maximum, minimum, select
+from arm_control.planning.validity.arm_shape import Cluster
+from arm_control.planning.validity.arm_text import ArmText, Entries, table_inputs
+from arm_control.planning.validity.obstacle_tables import SPEED, TIMES
+from arm_control.planning.validity.pair_texts import clearance
+
+Clusters = Sequence[tuple[int, Cluster]]
+"""Numbers of moving links, each with capsules of it."""
+Pairs = Sequence[tuple[int, Cluster, Cluster]]
+"""Numbers of pairs of links, each with capsules of both."""
+PROGRESS = ("covered", "half", "end", "hit", "known_low", "known_high", "scout", "looks")
+"""What is known of a motion; see the module's text. ``hit`` is 1 when a contact has been found, else 0; ``scout`` is
+the place to look at as a share of what is not covered, 0 when the motion is not scouted."""
+NOT_KNOWN = 9.0
+"""Begin and end of a free piece further on, where there is none."""
+START = (0.0, 1.0, 1.0, 0.0, NOT_KNOWN, NOT_KNOWN, 1.0, 1.0)
+"""What is known before the first look, which is at the end."""
+LEAP = 2.0
+"""Of equation (4)."""
+SCOUTING, MOST_SCOUTS, GOLDEN = 0.25, 12.0, 0.6180339887498949
+"""Factor c of (5), largest number of looks there, and the step of the sequence."""
+SMALLEST_SPEED = 1e-12
+"""Added to all speeds, so that what does not move is divided by something [m]."""
+CLOSED = 1e-12
+"""A gap that counts as closed: the distance that :data:`LEAST_CLEARANCE` leaves covers it."""
+LEAST_CLEARANCE = 1e-9
+"""Distance that counts as contact [m]."""
+
+
+def motion_law(arm: ArmText, kinds: tuple[str, ...], has_deviation: bool) -> Repeat:
+    """Return the law that proves motions free, repeated on each motion.
+
+    Parameters
+    ----------
+    arm : ArmText
+    kinds : tuple of str
+        Kinds of obstacles that there are.
+    has_deviation : bool
+        Whether joints may deviate from the straight motion: another input, ``deviation``.
+    """
+    n = arm.shape.model.nq
+    moving, pairs = arm.moving, arm.pairs
+    reach = np.array([arm.shape.reach(k) for k in moving]).reshape(-1, n)
+    pair_reach = np.array([arm.shape.pair_reach(*pair) for pair in pairs]).reshape(-1, n)
+
+    def before(x: Entries) -> dict[str, Any]:
+        s = x["progress"][0] + x["progress"][1]
+        step, duration = x["b"] - x["a"], x["times"][1] - x["times"][0]
+        moved = np.abs(step)
+        margins = [x["margins"][0] + LEAST_CLEARANCE] * len(moving), [x["margins"][1] + LEAST_CLEARANCE] * len(pairs)
+        if has_deviation:
+            margins = tuple(m + R @ x["deviation"] for m, R in zip(margins, (reach, pair_reach), strict=True))
+        return {
+            **arm.values(x["a"] + s * step),
+            "time": [x["times"][0] + s * duration, abs(duration) + SMALLEST_SPEED],
+            "speeds": reach @ moved + SMALLEST_SPEED,  # (1)
+            "pair_speeds": pair_reach @ moved + SMALLEST_SPEED,
+            "gaps": margins[0],
+            "pair_gaps": margins[1],
+            "free": [maximum(x["progress"][1], x["progress"][2] - s)],
+        }
+
+    folds = [_obstacle_fold(arm, kind) for kind in kinds]
+    folds += [_link_fold(arm)] if pairs else []
+    inputs = {"a": n, "b": n, "times": 2, "progress": len(PROGRESS)} | ({"deviation": n} if has_deviation else {})
+    inputs |= {"margins": 2, "tolerance": 1, "nothing": 1} | table_inputs(kinds)
+    structure = ["motion", arm.made_from, kinds, has_deviation]
+    law = FoldedLaw(
+        "free motion", before, tuple(folds), _advance, inputs, kinds, ("free",), "free", structure, has_masses=False
+    )
+    return Repeat(law, ("progress",), "more", ("margins", "tolerance", "nothing", *kinds))
+
+
+def _obstacle_fold(arm: ArmText, kind: str) -> Fold:
+    """All links and the obstacles of one kind, equation (2)."""
+    links = [arm.shape.links[k] for k in arm.moving]
+
+    def near(x: Entries, clusters: Clusters) -> dict[str, Any]:
+        t, free = x["time"][0], maximum(x["free"][0], 0.0)
+        reach = {i: x["gaps"][i] + free * (x["speeds"][i] + x["time"][1] * x[kind][SPEED]) for i, _ in clusters}
+        return {NEAR: [arm.obstacle_is_near(x, kind, t, cluster, reach[i]) for i, cluster in clusters]}
+
+    def part(x: Entries, i: int, cluster: Cluster) -> dict[str, Any]:
+        bound = clearance(arm.obstacle_squares(x, kind, x["time"][0], cluster), x["gaps"][i])
+        way = x["speeds"][i] + x["time"][1] * x[kind][SPEED]
+        return {"free": [minimum(x["free"][0], maximum(bound / way, _until(x, kind)))]}
+
+    def parts(i: int) -> Function | Fold:
+        clusters = [(i, cluster) for cluster in links[i].clusters]
+        leaves = tuple(partial(part, i=i, cluster=cluster) for _, cluster in clusters)
+        return leaves[0] if len(leaves) == 1 else Fold(leaves, partial(near, clusters=clusters))
+
+    wholes = [(i, link.whole) for i, link in enumerate(links)]
+    return Fold(tuple(map(parts, range(len(links)))), partial(near, clusters=wholes), kind)
+
+
+def _until(x: Entries, kind: str) -> Scalar:
+    """How far the motion is from the time in which an obstacle is there; below zero in that time."""
+    _, begin, end = x[kind][TIMES]
+    return maximum(begin - x["time"][0], x["time"][0] - end) / x["time"][1]
+
+
+def _link_fold(arm: ArmText) -> Fold:
+    """All pairs of links, equation (2)."""
+    links = [(arm.shape.links[g], arm.shape.links[h]) for g, h in arm.pairs]
+
+    def near(x: Entries, pairs: Pairs) -> dict[str, Any]:
+        free = maximum(x["free"][0], 0.0)
+        reach = {i: x["pair_gaps"][i] + free * x["pair_speeds"][i] for i, _, _ in pairs}
+        return {NEAR: [arm.clusters_are_near(x, first, second, reach[i]) for i, first, second in pairs]}
+
+    def part(x: Entries, i: int, first: Cluster, second: Cluster) -> dict[str, Any]:
+        bound = clearance(arm.cluster_squares(x, first, second), x["pair_gaps"][i])
+        return {"free": [minimum(x["free"][0], bound / x["pair_speeds"][i])]}
+
+    def parts(i: int) -> Function | Fold:
+        one, other = links[i]
+        pairs = [(i, first, second) for first, second in product(one.clusters, other.clusters)]
+        leaves = tuple(partial(part, i=i, first=first, second=second) for _, first, second in pairs)
+        return leaves[0] if len(leaves) == 1 else Fold(leaves, partial(near, pairs=pairs))
+
+    wholes = [(i, one.whole, other.whole) for i, (one, other) in enumerate(links)]
+    return Fold(tuple(map(parts, range(len(links)))), partial(near, pairs=wholes))
+
+
+def _advance(x: Entries) -> dict[str, Any]:
+    """What is known after a place has been looked at, equations (3) and (4)."""
+    covered, half, end, hit, known_low, known_high, scout, looks = x["progress"]
+    r, s = x["free"][0], covered + half
+    known, piece = np.array([known_low, known_high]), np.array([s - r, s + r])
+    end, hit = select(r, end, s), select(r, hit, 1.0)
+    reaches_back = select(r, r - half + CLOSED, -1.0)  # above zero where the piece begins in what is covered
+    covered = select(reaches_back, s + r, covered)
+    is_kept = select(scout, known_high - known_low - 2.0 * r, -1.0)  # while scouting, the longer piece
+    known = select(reaches_back, known, select(minimum(r, -is_kept), piece, known))
+    covered = select(covered - known[0] + CLOSED, maximum(covered, known[1]), covered)
+    known = select(minimum(known[0] - covered, end - known[0]), known, NOT_KNOWN)
+    gap, left = minimum(end, known[0]) - covered, end - covered - CLOSED
+    half = select(reaches_back, minimum(0.5 * gap, LEAP * r), 0.5 * gap)
+    is_long = select(hit, -1.0, minimum(SCOUTING * (end - covered) - looks * r, MOST_SCOUTS - looks))  # (5)
+    turn = scout + GOLDEN
+    scout = select(is_long, select(turn - 1.0, turn - 1.0, turn), 0.0)
+    half = select(scout, scout * (end - covered), half)
+    more = select(hit, left - x["tolerance"][0], select(left, left, x["nothing"][0]))
+    return {"progress": [covered, half, end, hit, *known, scout, looks + 1.0], "more": [more]}

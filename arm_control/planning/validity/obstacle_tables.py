@@ -1,0 +1,128 @@
+"""Obstacles as rows of tables, one table for each kind: what the laws of distance go through.
+
+An obstacle moves as it is told: with a constant twist from its pose at a reference time, present in a span of time. One
+with a course of samples has a row for each two of them.
+
+    p(t) = p + (t - t_0) v        R(t) = exp((t - t_0) omega) R
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TypeAlias
+
+import numpy as np
+
+from arm_control.exceptions import InputError
+from arm_control.maths.obstacle_motion import Mover, Span
+from arm_control.maths.obstacles import SIZE as OBSTACLE_SIZE
+from arm_control.maths.obstacles import Obstacle
+from arm_control.maths.poses import Array, Pose, rotation_vector
+from arm_control.maths.shapes import Capsule, Shape, Sphere
+
+PLACE, VELOCITY, TIMES, SPEED, NUMBER = slice(0, 3), slice(3, 6), slice(6, 9), 9, 10
+SIZE, ROTATION, AXIS, RATE = slice(11, 14), slice(14, 23), slice(23, 26), 26
+"""Numbers of a row: origin [m] and its velocity [m/s] at the reference time; reference time, begin and end [s]; largest
+speed of any point [m/s]; number of the obstacle; sizes [m]; R_WO, row by row; axis and rate of turning [rad/s]."""
+N_NUMBERS = {"sphere": 14, "capsule": 23, "box": 23, "turned": 23}
+N_NUMBERS |= {f"turning {kind}": 27 for kind in ("capsule", "box", "turned")}
+"""Size of a row of each kind; a ``turned`` one is a cylinder or a cone."""
+FOREVER = 1e30
+"""Begin and end of an obstacle that is always there [s]."""
+
+Told: TypeAlias = Obstacle | Mover | Sequence[Mover]
+"""An obstacle as it is given: its twist holds from time 0 on, or in a span of time, or in one span after the other."""
+
+
+def obstacle_tables(obstacles: Sequence[Told]) -> dict[str, Array]:
+    """Tables of obstacles by kind, shape (m, N_NUMBERS) each; kinds without an obstacle are left out.
+
+    Parameters
+    ----------
+    obstacles : sequence of Obstacle, Mover or sequence of Mover
+        Their numbers in results are their places in this sequence.
+
+    Raises
+    ------
+    InputError
+        When there is something else among them.
+    """
+    rows: dict[str, list[Array]] = {}
+    for number, told in enumerate(obstacles):
+        for obstacle, t_0, begin, end in _stretches(told, number):
+            kind, row = _row(obstacle, t_0, begin, end, number)
+            rows.setdefault(kind, []).append(row)
+    return {kind: np.array(rows[kind]) for kind in N_NUMBERS if kind in rows}
+
+
+def course(shape: Shape, times: Array, poses: Sequence[Pose]) -> tuple[Mover, ...]:
+    """An obstacle that moves from sample to sample, with a constant twist between two.
+
+    Before the first sample and after the last one it rests.
+
+    Parameters
+    ----------
+    shape : Shape
+    times : array_like, shape (m,)
+        Increasing, from 0 on [s].
+    poses : sequence of Pose
+        As many.
+
+    Returns
+    -------
+    tuple of Mover
+
+    Raises
+    ------
+    InputError
+        When the times do not increase, or there are not as many as poses, or none.
+
+    Examples
+    --------
+    >>> poses = [Pose(np.eye(3), np.array([x, 0.0, 0.0])) for x in (0.0, 1.0, 1.0)]
+    >>> movers = course(Sphere(0.1), [0.0, 2.0, 3.0], poses)
+    >>> [float(mover.at(1.0).X_WO.p[0]) for mover in movers if mover.span.holds(1.0)]
+    [0.5]
+    """
+    times = np.asarray(times, dtype=float)
+    if times.ndim != 1 or not len(times) or len(times) != len(poses):
+        raise InputError(f"{len(poses)} poses at {times.size} times: as many of both are needed, one at least")
+    if not np.isfinite(times).all() or times[0] < 0.0 or (np.diff(times) <= 0.0).any():
+        raise InputError(f"times of an obstacle are {times}: they must increase, from 0 on")
+    still = [Mover(Obstacle(shape, poses[-1]), Span(float(times[-1])))]
+    if times[0] > 0.0:
+        still.append(Mover(Obstacle(shape, poses[0]), Span(0.0, float(times[0]))))
+    moving = []
+    for (t, X), (t_next, X_next) in pairwise(zip(times.tolist(), poses, strict=True)):
+        turn = rotation_vector(X_next.R @ X.R.T)
+        twist = np.concatenate([X_next.p - X.p, turn]) / (t_next - t)
+        moving.append(Mover(Obstacle(shape, X, twist), Span(t, t_next)))
+    return (*moving, *still)
+
+
+def _stretches(told: Told, number: int) -> list[tuple[Obstacle, float, float, float]]:
+    """Obstacle, reference time, begin and end of each stretch of its motion."""
+    if isinstance(told, Obstacle):
+        return [(told, 0.0, -FOREVER, FOREVER)]
+    movers = [told] if isinstance(told, Mover) else list(told)
+    if not all(isinstance(mover, Mover) for mover in movers):
+        raise InputError(f"obstacle {number} is {told!r:.80}; allowed: Obstacle, Mover, or a sequence of Mover")
+    return [(m.obstacle, m.span.begin, m.span.begin, min(m.span.end, FOREVER)) for m in movers]
+
+
+def _row(obstacle: Obstacle, t_0: float, begin: float, end: float, number: int) -> tuple[str, Array]:
+    """Kind and numbers of one stretch."""
+    V = np.asarray(obstacle.V_WO, dtype=float)
+    rate = float(np.linalg.norm(V[3:]))
+    shape, X = obstacle.shape, obstacle.X_WO
+    head = [*X.p, *V[:3], t_0, begin, end]
+    size = (shape.radius, shape.length / 2, 0.0) if isinstance(shape, Capsule) else obstacle.numbers[OBSTACLE_SIZE]
+    if isinstance(shape, Sphere):
+        return "sphere", np.array([*head, math.hypot(*V[:3]), number, *size])
+    speed = math.hypot(*V[:3]) + rate * shape.extent
+    row = [*head, speed, number, *size, *X.R.ravel()]
+    if rate == 0.0:
+        return obstacle.type, np.array(row)
+    return f"turning {obstacle.type}", np.array([*row, *V[3:] / rate, rate])

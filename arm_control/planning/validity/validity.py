@@ -1,0 +1,283 @@
+"""Is a state free of contact, is a motion, when is the first contact, and how near is what?
+
+    validity = Validity(model)
+    validity.place([Obstacle(Sphere(0.1), X_WO, V_WO), ...])
+    validity.free_states(qs)                    # (N,) of bool
+    validity.free_motions(a, b)                 # (N,) of bool: free without a gap
+    validity.first_contact(path, times)         # what touches what, when, how deep
+    validity.distances(qs)                      # labelled by pair
+
+What is called free is free for the arm's capsules and all obstacles as they are told, between the ends, too
+(:mod:`~arm_control.planning.validity.motion_law`). What is not called free touches something, comes nearer than the
+margin, or could not be proved free with a limited number of looks; results say which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from arm_control.exceptions import InputError
+from arm_control.maths.poses import Array
+from arm_control.model import RobotModel
+from arm_control.planning.validity.allowed_pairs import AllowedPairs, find_allowed_pairs
+from arm_control.planning.validity.arm_shape import ArmShape
+from arm_control.planning.validity.arm_text import ArmText
+from arm_control.planning.validity.distances import Distances, LinkDistances, Pair
+from arm_control.planning.validity.motions import MotionChecks, Motions
+from arm_control.planning.validity.obstacle_tables import Told, obstacle_tables
+
+MOST_LOOKS, MOST_LOOKS_FIRST = 200, 100_000
+"""Largest number of places of one motion that are looked at, and of one segment of a path for the first contact."""
+REACH = 10.0
+"""Distances beyond this are not measured, if nothing else is asked [m]."""
+TOUCH = 1e-6
+"""Two that are nearer than the margin and this touch each other at a contact [m]."""
+
+
+class Contact(NamedTuple):
+    """The first contact of a path.
+
+    Attributes
+    ----------
+    segment : int
+        Number of the segment of the path.
+    share : float
+        Share of the segment: before it the path is free.
+    t : float
+        Time [s]; where the path has no times, the number of the segment plus the share.
+    q : ndarray, shape (n,)
+        Joint positions there [rad or m].
+    pairs : tuple of Pair
+        What is nearer than the margins there, the deepest first.
+    is_seen : bool
+        Whether a contact was seen; else the number of looks was not enough to prove the segment free.
+    """
+
+    segment: int
+    share: float
+    t: float
+    q: Array
+    pairs: tuple[Pair, ...]
+    is_seen: bool
+
+
+class Validity:
+    """Checks states and motions of one arm among obstacles.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    shape : ArmShape, optional
+        By default capsules around its collision shapes.
+    allowed : AllowedPairs, optional
+        Pairs of links that may touch; by default found by sampling.
+    margin, link_margin : float
+        Smallest distance that counts as free, to obstacles and between links [m].
+
+    Attributes
+    ----------
+    shape : ArmShape
+    allowed : AllowedPairs
+    link_pairs : tuple of tuple of str
+        Names of the links of each pair that is checked.
+
+    Raises
+    ------
+    InputError
+        When a margin is negative.
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        shape: ArmShape | None = None,
+        allowed: AllowedPairs | None = None,
+        margin: float = 0.0,
+        link_margin: float = 0.0,
+    ) -> None:
+        if not (0.0 <= margin < np.inf and 0.0 <= link_margin < np.inf):
+            raise InputError(f"margins are {margin} and {link_margin} m; 0 or more is needed")
+        self.shape = ArmShape(model) if shape is None else shape
+        self.allowed = find_allowed_pairs(self.shape) if allowed is None else allowed
+        self._model, self._largest_margin = model, max(margin, link_margin)
+        arm = ArmText(self.shape, self.allowed.checked(self.shape))
+        self._checks, self._distances = MotionChecks(arm, np.array([margin, link_margin])), LinkDistances(arm)
+        self._tables: dict[str, Array] = {}
+        names = [link.link for link in self.shape.links]
+        self.link_pairs = tuple((names[g], names[h]) for g, h in arm.pairs)
+        self._sliding = [body.coordinate for body in model.tree.bodies if body.is_prismatic]
+
+    def place(self, obstacles: Sequence[Told]) -> None:
+        """Check against these obstacles from now on.
+
+        Parameters
+        ----------
+        obstacles : sequence of Obstacle, Mover or sequence of Mover
+            The twist of an Obstacle holds from time 0 on; a Mover is there in its span of time; of several Movers in a
+            row, as :func:`~arm_control.planning.validity.obstacle_tables.course` makes them, one follows the other.
+        """
+        self._tables = obstacle_tables(obstacles)
+        self._checks.place(self._tables)
+
+    def free_states(self, qs: npt.ArrayLike, t: npt.ArrayLike = 0.0) -> npt.NDArray[np.bool_]:
+        """Whether states are free of contact, shape (N,).
+
+        Parameters
+        ----------
+        qs : array_like, shape (N, n)
+            Joint positions [rad or m].
+        t : array_like, shape (N,) or float
+            Times [s].
+        """
+        return self.motions(qs, qs, t, t).is_free
+
+    def free_motions(
+        self, a: npt.ArrayLike, b: npt.ArrayLike, t_a: npt.ArrayLike = 0.0, t_b: npt.ArrayLike | None = None
+    ) -> npt.NDArray[np.bool_]:
+        """Whether straight motions are free of contact, shape (N,); parameters of :meth:`motions`."""
+        return self.motions(a, b, t_a, t_b).is_free
+
+    def motions(
+        self,
+        a: npt.ArrayLike,
+        b: npt.ArrayLike,
+        t_a: npt.ArrayLike = 0.0,
+        t_b: npt.ArrayLike | None = None,
+        deviation: npt.ArrayLike | None = None,
+        is_first: bool = False,
+        most_looks: int = MOST_LOOKS,
+    ) -> Motions:
+        """Check motions that go straight from a to b in joint space.
+
+        Parameters
+        ----------
+        a, b : array_like, shape (N, n)
+            Joint positions [rad or m].
+        t_a, t_b : array_like, shape (N,) or float
+            Times [s]; without the second, time stands still.
+        deviation : array_like, shape (N, n) or (n,), optional
+            Largest deviation of each joint from the straight motion: all motions within it are checked [rad or m].
+        is_first : bool
+            Whether the first contact is searched for; else any.
+        most_looks : int
+            Largest number of places of one motion that are looked at.
+
+        Raises
+        ------
+        InputError
+            When an array has a wrong shape or an entry that is not finite, a time is below zero, or a prismatic joint
+            is beyond its limits.
+        """
+        a, b = self._states(a, "a"), self._states(b, "b")
+        n = len(a)
+        if len(b) != n:
+            raise InputError(f"{n} motions begin, {len(b)} end")
+        if not n:
+            return Motions(np.zeros(0, bool), np.zeros(0, bool), np.zeros(0), np.zeros(0), np.zeros(0, int))
+        memory = self._checks.reserve(n)
+        memory["a"][:, :n] = a.T
+        memory["b"][:, :n] = b.T
+        times = memory["times"][:, :n]
+        times[0] = t_a
+        times[1] = t_a if t_b is None else t_b
+        if not (times.min() >= 0.0 and times.max() < np.inf):
+            raise InputError("times of motions must be finite, and 0 s or later")
+        if deviation is not None:
+            memory["deviation"][:, :n] = self._deviations(deviation, n).T
+        return self._checks.check(n, deviation is not None, is_first, most_looks)
+
+    def first_contact(
+        self, path: npt.ArrayLike, times: npt.ArrayLike | None = None, deviation: npt.ArrayLike | None = None
+    ) -> Contact | None:
+        """The first contact of a path of straight segments; None where all of it is proved free.
+
+        Parameters
+        ----------
+        path : array_like, shape (m, n)
+            Joint positions, at least two [rad or m].
+        times : array_like, shape (m,), optional
+            Times [s]; without them, time stands still.
+        deviation : array_like, shape (m - 1, n) or (n,), optional
+            Of the joints from each segment [rad or m].
+
+        Raises
+        ------
+        InputError
+            As :meth:`motions`, and when the path has less than two states, or another number of times.
+        """
+        qs = self._states(path, "path")
+        if len(qs) < 2:
+            raise InputError(f"a path has two states or more, not {len(qs)}")
+        stamps = np.zeros(len(qs)) if times is None else np.asarray(times, dtype=float)
+        if stamps.shape != (len(qs),):
+            raise InputError(f"times have shape {stamps.shape}; {len(qs)} are needed, one for each state")
+        found = self.motions(
+            qs[:-1], qs[1:], stamps[:-1], stamps[1:], deviation, is_first=True, most_looks=MOST_LOOKS_FIRST
+        )
+        if found.is_free.all():
+            return None
+        k = int(np.argmin(found.is_free))
+        is_seen = bool(found.is_contact[k])
+        share = float(found.contact[k] if is_seen else found.covered[k])
+        q = qs[k] + share * (qs[k + 1] - qs[k])
+        t = float(stamps[k] + share * (stamps[k + 1] - stamps[k]))
+        reach = self._largest_margin + TOUCH
+        if deviation is not None:
+            rows = self._deviations(deviation, len(found.is_free))
+            reach += 2.0 * max(float(self.shape.reach(i) @ rows[k]) for i in self.shape.moving)
+        return Contact(k, share, t, q, self.pairs(q, t, reach), is_seen)
+
+    def distances(self, qs: npt.ArrayLike, t: npt.ArrayLike = 0.0, reach: float = REACH) -> Distances:
+        """Distances in many states.
+
+        Parameters
+        ----------
+        qs : array_like, shape (N, n)
+            Joint positions [rad or m].
+        t : array_like, shape (N,) or float
+            Times [s].
+        reach : float
+            Distances beyond it are not measured [m].
+        """
+        return self._distances.measure(self._tables, self._states(qs, "qs"), t, reach)
+
+    def pairs(self, q: npt.ArrayLike, t: float = 0.0, reach: float = 0.0) -> tuple[Pair, ...]:
+        """All pairs nearer than the reach in one state, the nearest first: links and obstacles, links and links.
+
+        Parameters
+        ----------
+        q : array_like, shape (n,)
+            Joint positions [rad or m].
+        t : float
+            Time [s].
+        reach : float
+            [m].
+        """
+        return self._distances.pairs(self._tables, self._states(np.asarray(q, dtype=float)[None], "q")[0], t, reach)
+
+    def _states(self, qs: npt.ArrayLike, name: str) -> Array:
+        """Joint positions, shape (N, n), after a check."""
+        q = np.asarray(qs, dtype=float)
+        if q.ndim != 2 or q.shape[1] != self._model.nq:
+            raise InputError(f"{name} has shape {q.shape}; needed is (N, {self._model.nq})")
+        if not np.isfinite(q).all():
+            raise InputError(f"{name} has an entry that is not finite")
+        for j in self._sliding:
+            low, high = self._model.q_min[j], self._model.q_max[j]
+            if len(q) and (q[:, j].min() < low or q[:, j].max() > high):
+                raise InputError(f"{name}: '{self._model.joint_names[j]}' slides beyond {low} to {high} m")
+        return q
+
+    def _deviations(self, deviation: npt.ArrayLike, n: int) -> Array:
+        """Deviations of the joints, shape (n, nq), after a check."""
+        given = np.asarray(deviation, dtype=float)
+        if given.shape not in ((self._model.nq,), (n, self._model.nq)) or not (given >= 0.0).all():
+            raise InputError(
+                f"deviation has shape {given.shape}; needed are {self._model.nq} numbers >= 0 for each motion"
+            )
+        return np.broadcast_to(given, (n, self._model.nq))
