@@ -55,8 +55,8 @@ def compensation_errors() -> dict[str, float]:
         discrete = system.discretized(DT)
         for name, compensated in (("continuous", system), ("discrete", discrete)):
             loop, exact = response(discrete, compensated)
-            errors[f"neural.{name}_error.{alpha:g}"] = float(np.abs(loop - exact).max())
-    errors["neural.discrete_error"] = max(errors[f"neural.discrete_error.{alpha:g}"] for alpha in ALPHAS)
+            errors[f"{name}_error.{alpha:g}"] = float(np.abs(loop - exact).max())
+    errors["discrete_error"] = max(errors[f"discrete_error.{alpha:g}"] for alpha in ALPHAS)
     return errors
 
 
@@ -100,7 +100,7 @@ def step_times(rounds: int) -> dict[str, float]:
     contenders = {name: Contender(neurons.step, goals) for name, neurons in systems.items()}
     if find_spec("nengo"):
         contenders["nengo"] = Contender(_nengo_step(system, tuning, D), [()] * len(goals))
-    return {f"neural.{name}_us": times.median for name, times in take_turns(contenders, rounds).items()}
+    return {f"{name}_us": times.median for name, times in take_turns(contenders, rounds).items()}
 
 
 def _nengo_step(system: LinearSystem, tuning: NeuronTuning, D: Array):
@@ -159,7 +159,7 @@ def _run_of_neurons() -> tuple[Array, tuple[Array, Array], Array, Array]:
     discrete = system.discretized(DT)
     population = Population(partial(compile_law, plain_compiler()), tuning, decoders(tuning, points_in_cube(2)), DT)
     neurons, probe = NeuralSystem(population, compensate(discrete, [TAU]), TAU, DT), Lowpass([0.01], DT, 1)
-    shown = np.lexsort((-tuning.biases / tuning.gains, *tuning.encoders.T))[::10]
+    shown = tuning.order[::10]
     goals = np.repeat([0.8, -0.5, 0.2], 1000)
     fired, positions, wanted, x = [], [], [], np.zeros(2)
     for goal in goals:
@@ -184,7 +184,7 @@ def main() -> None:
     for name, value in figures.items():
         print(f"  {name:32} {value:12.4g}")
     if options.json:
-        options.json.write_text(json.dumps(figures, indent=1))
+        options.json.write_text(json.dumps({f"neural.{name}": value for name, value in figures.items()}, indent=1))
     if options.picture:
         draw(options.picture)
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import measure
+import neural
 import numpy as np
 from measure import Contender
 
@@ -180,6 +181,7 @@ def measure_walking(_: Sizes) -> Figures:
 GROUPS: dict[str, Callable[[Sizes], Figures]] = {
     "": measure_primitives,
     "walk.": measure_walking,
+    "neural.": lambda sizes: neural.measure(is_quick=sizes is QUICK),
     "beside.": measure_beside_movement_primitives,
 }
 """Prefix of the keys and the function of each group of figures."""
@@ -193,7 +195,7 @@ def main() -> None:
     options = parser.parse_args()
     figures: Figures = {
         "cpu": measure.processor(),
-        "versions": measure.versions("numpy", "llvmlite", "movement_primitives"),
+        "versions": measure.versions("numpy", "llvmlite", "movement_primitives", "nengo"),
         "quick": options.quick,
     }
     print(f"{figures['cpu']}; {figures['versions']}; one thread")

@@ -300,9 +300,21 @@ def test_primitives_are_measured_and_counted(monkeypatch: pytest.MonkeyPatch):
     primitives = load("primitives")
     figures = primitives.measure_primitives(primitives.QUICK)
     assert_positive(figures, "rollouts_per_s", "coupled_rollouts_per_s", "step_us", "learn_ms")
-    assert set(primitives.GROUPS) >= {"", "walk.", "beside."}
+    assert set(primitives.GROUPS) >= {"", "walk.", "neural.", "beside."}
     walk = primitives.measure_walking(primitives.QUICK)
     assert 0.0 < walk["worst_rms_deg"] < 0.1 < walk["locally_weighted_worst_rms_deg"]
+
+
+@pytest.mark.campaign
+def test_neurons_are_timed_beside_others_and_drawn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.syspath_prepend(BENCHMARK)
+    neural = load("neural")
+    figures = neural.measure(is_quick=True)
+    assert_positive(figures, "tick_us", "numpy_us")
+    assert figures["discrete_error"] <= 4e-14
+    assert figures["continuous_error.4100"] > 1e30
+    neural.draw(tmp_path / "picture.png")
+    assert (tmp_path / "picture.png").stat().st_size > 10_000
 
 
 def test_a_random_arm_on_a_random_plant_is_driven_and_judged(monkeypatch: pytest.MonkeyPatch):

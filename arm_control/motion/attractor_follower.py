@@ -42,11 +42,14 @@ from arm_control.motion.primitives.orientation import rotation_motion
 from arm_control.motion.references import Reference
 from arm_control.neural.attractor_axes import AttractorParameters, NeuralAxes, make_axes
 from arm_control.neural.point_attractor import point_attractor, velocity_scale
+from arm_control.neural.spike_record import SpikeRecord
 
 LONGEST_STEP = 1e-3
 """Longest step of the attractor [s]; there are several between states that are farther apart."""
 AT_REST = 1e-12
 """Rotation vector [rad] and rate [rad/s] below which the orientation is that of the goal."""
+N_SHOWN = 16
+"""Neurons of each axis whose spikes are recorded."""
 LONGEST_GAP = 0.1
 """Time without a state after which the attractor has waited, not moved on [s]."""
 
@@ -71,6 +74,8 @@ class AttractorFollower:
         What to reach.
     neurons : NeuralAxes or None
         The neurons, where the attractor consists of such.
+    spikes : SpikeRecord or None
+        Spikes of some of them.
     goal : Pose or None
         Where the attractor is going.
     refused : ArmControlError or None
@@ -87,6 +92,7 @@ class AttractorFollower:
         self._w, self._beta = velocity_scale(parameters.alpha), parameters.alpha / 4.0
         self._axes = make_axes(parameters, self._dt, 3, model.compile_law)
         self.neurons = self._axes if isinstance(self._axes, NeuralAxes) else None
+        self.spikes = None if self.neurons is None else SpikeRecord(self.neurons.populations, N_SHOWN, self._dt)
         self._turn = _Turn(parameters.alpha, self._dt, model.compile_law)
         self._centre, self._u = np.zeros(3), np.zeros(3)
         self._p_des, self._v_des, self._a_des = np.zeros(3), np.zeros(3), np.zeros(3)
@@ -105,6 +111,16 @@ class AttractorFollower:
     @jog_limits.setter
     def jog_limits(self, limits: JogLimits) -> None:
         self.goals.jog_limits = limits
+
+    @property
+    def position(self) -> Array:
+        """Position of the attractor, as decoded from neurons where it consists of such, shape (3,) [m]."""
+        return self._state()[0]
+
+    @property
+    def reference_position(self) -> Array:
+        """Position of the reference, shape (3,) [m]."""
+        return self._p_des
 
     def add(self, goal: PoseGoal) -> None:
         """Add a goal."""
@@ -186,6 +202,8 @@ class AttractorFollower:
             self._p_des = self._p_des + dt * (self._v_des + 0.5 * dt * a_des)
             self._v_des = self._v_des + dt * a_des
         self._axes.step(self._u)
+        if self.spikes is not None:
+            self.spikes.add()
         self._turn.step()
         if self.neurons is None:
             self._p_des, self._v_des = self._state()

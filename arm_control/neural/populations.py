@@ -63,6 +63,11 @@ class NeuronTuning:
     biases: Array
     v_start: Array
 
+    @property
+    def order(self) -> Array:
+        """Numbers of the neurons, sorted by their axis, its direction, and the value at which they begin to fire."""
+        return np.lexsort(((1.0 - self.biases) / self.gains, *self.encoders.T))
+
     def rates(self, points: Array) -> Array:
         """Rates of all neurons [Hz], shape (m, n), at points, shape (m, d)."""
         return firing_rate(points @ self.encoders.T * self.gains + self.biases)
@@ -162,6 +167,8 @@ class Population:
         Equation (2), of the last step: a part of ``work``.
     spikes : ndarray, shape (n,)
         1 for each neuron that fired in the last step, else 0.
+    order : ndarray, shape (n,)
+        See :attr:`NeuronTuning.order`.
 
     Raises
     ------
@@ -174,7 +181,7 @@ class Population:
             raise InputError(f"neurons with steps of {dt:g} s; allowed: up to {LONGEST_STEP:g} s")
         n, d = tuning.encoders.shape
         n_filled = n + -n % LANES
-        self._v_start = tuning.v_start
+        self._v_start, self.order = tuning.v_start, tuning.order
         sizes = {"represented": d, "gain_encoder": d, "bias": 1, "decoder": len(D), "v": 1, "rho": 1}
         arrays = {name: np.zeros((size, n_filled)) for name, size in sizes.items()}
         self.work = np.zeros(d + len(D))

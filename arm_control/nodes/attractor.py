@@ -1,18 +1,34 @@
 """The node ``attractor``: goals pass a point attractor, in spiking neurons or without, on their way to the node's law.
 
-Topics, parameters and law are those of the node ``osc``, and the parameters ``attractor.*``.
+Topics, parameters and law are those of the node ``osc``, and the parameters ``attractor.*``. Neurons are shown on two
+more topics: ``~/neural_state`` has their position, the reference and the goal, and ``~/spikes``, where somebody
+subscribes to it, the spikes of a few of them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
+import numpy as np
+from rclpy.publisher import Publisher
+from std_msgs.msg import Float64MultiArray
+
+from arm_control.control.loop import TickResult
 from arm_control.core.parameters import group
 from arm_control.motion.attractor_follower import AttractorFollower
 from arm_control.motion.pose_follower import PoseFollower
 from arm_control.neural.attractor_axes import AttractorParameters
+from arm_control.neural.spike_record import SpikeRecord
 from arm_control.nodes.osc import OscNode, OscNodeParameters
 from arm_control.nodes.support.arm_node import run
+from arm_control.nodes.support.conversions import ros
+from arm_control.nodes.support.qos import STATE
+from arm_control.nodes.support.torque_pipeline import Telemetry
+
+BINS = 50
+"""Bins of time in a message about spikes."""
 
 
 @dataclass(frozen=True)
@@ -28,10 +44,36 @@ class AttractorNode(OscNode):
     name = "attractor"
     parameter_class = AttractorNodeParameters
     parameters: AttractorNodeParameters
+    _shown: tuple[Publisher, Publisher] | None = None
 
     def reference_source(self, goals: PoseFollower) -> AttractorFollower:
         """Return the attractor, which moves towards the goals."""
-        return AttractorFollower(self.model, self.parameters.attractor, self.parameters.control.rate, goals)
+        p = self.parameters
+        self._follower = AttractorFollower(self.model, p.attractor, p.control.rate, goals)
+        return self._follower
+
+    def telemetry(self) -> Callable[[TickResult], Telemetry] | None:
+        """Return what makes the messages about neurons, where there are such."""
+        if self._follower.spikes is None:
+            return None
+        state, spikes = self._shown = self._shown or tuple(
+            self.create_publisher(Float64MultiArray, topic, STATE) for topic in ("~/neural_state", "~/spikes")
+        )
+        return partial(self._show, self._follower, self._follower.spikes, state, spikes)
+
+    def _show(
+        self, follower: AttractorFollower, record: SpikeRecord, state: Publisher, spikes: Publisher, result: TickResult
+    ) -> Telemetry:
+        stamp_ns = result.measurement.stamp_ns
+        positions = np.column_stack([follower.position, follower.reference_position, result.law.X_WT.p])
+        messages = [(state, ros.multi_array(positions, ("xyz", ("decoded", "reference", "goal")), stamp_ns))]
+        record.is_on = spikes.get_subscription_count() > 0
+        if record.n_bins >= BINS:
+            counts = record.take()
+            rows = [f"{axis}{k}" for axis in "xyz" for k in range(len(counts) // 3)]
+            columns = [str(k) for k in range(counts.shape[1])]
+            messages.append((spikes, ros.multi_array(counts, (rows, columns), stamp_ns)))
+        return messages
 
 
 def main() -> None:

@@ -6,6 +6,7 @@ It may avoid ``obstacles``, takes torque that something known exerts from ``dist
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,7 @@ from sensor_msgs.msg import JointState
 
 from arm_control.control.avoidance.avoidance_law import Avoidance
 from arm_control.control.controllers import OscController
-from arm_control.control.loop import ControlLoop
+from arm_control.control.loop import ControlLoop, TickResult
 from arm_control.control.osc.osc_controller import TERMS
 from arm_control.control.osc.tuning import OscTuning, describe_proposals, resolve_parameters
 from arm_control.core.parameters import group, parameter
@@ -26,7 +27,13 @@ from arm_control.nodes.support.diagnostics import Diagnostics
 from arm_control.nodes.support.goal_subscription import PoseGoals
 from arm_control.nodes.support.obstacle_subscription import CountedObstacles, warn_about_capsules
 from arm_control.nodes.support.qos import STATE
-from arm_control.nodes.support.torque_pipeline import ControllerNodeParameters, Health, PipelineHooks, TorquePipeline
+from arm_control.nodes.support.torque_pipeline import (
+    ControllerNodeParameters,
+    Health,
+    PipelineHooks,
+    Telemetry,
+    TorquePipeline,
+)
 from arm_control.nodes.support.wrench_topics import WrenchTopics
 
 FIGURES = ("position_error", "orientation_error", "condition_number", "nearest_distance", "task_share")
@@ -82,11 +89,15 @@ class OscNode(ArmNode[OscNodeParameters]):
         if p.control.contact.is_active or loop.observer is not None:
             self._wrenches = self._wrenches or WrenchTopics(self, self._pipeline)
             hooks = hooks._replace(after=self._wrenches.publish)
-        self._pipeline.start(loop, hooks)
+        self._pipeline.start(loop, hooks._replace(telemetry=self.telemetry()))
 
     def reference_source(self, goals: PoseFollower) -> ReferenceSource:
         """Return what makes references of goals: here they are followed as they are."""
         return goals
+
+    def telemetry(self) -> Callable[[TickResult], Telemetry] | None:
+        """Return what makes more messages beside the torque; here there are none."""
+        return None
 
     def on_parameters(self) -> None:
         """Take live changes; they act from the next state on, and the gate smooths the step."""

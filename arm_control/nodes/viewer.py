@@ -16,7 +16,7 @@ import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PoseArray
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64, String
+from std_msgs.msg import Float64, Float64MultiArray, String
 from visualization_msgs.msg import MarkerArray
 
 from arm_control.control.reachability import REACHED, STOPPED, Approach
@@ -24,7 +24,7 @@ from arm_control.core.parameters import parameter
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
 from arm_control.kinematics.inverse import IkResult, InverseKinematics
-from arm_control.maths.poses import Pose
+from arm_control.maths.poses import Array, Pose
 from arm_control.messages.fields import link_of, nanoseconds
 from arm_control.model.urdf.description import find_description, read_description
 from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters, run
@@ -47,7 +47,10 @@ PLOT_ROUNDS = 6
 ALONE_AFTER = 3
 """Discoveries without another node that drives the arm until the sliders do: discovery takes its time."""
 FIGURES, TERMS = "controller_state/", "torque_terms/"
+NEURAL_TOPICS = ("attractor/neural_state", "attractor/spikes")
 MARKER_TOPICS = ("markers", "plan_markers")
+LARGEST_MATRIX = 10_000
+"""Most numbers of a message about neurons."""
 OWN_NAMESPACES = ("target", "trace")
 """Namespaces of ``markers`` that the page draws itself."""
 
@@ -202,6 +205,8 @@ class ViewerNode(ArmNode[ViewerParameters]):
                 topic = name.removeprefix(prefix)
                 if topic.startswith(FIGURES) and "std_msgs/msg/Float64" in types:
                     self._fast_topics.subscribe(Float64, topic)
+                elif topic in NEURAL_TOPICS and "std_msgs/msg/Float64MultiArray" in types:
+                    self._fast_topics.subscribe(Float64MultiArray, topic)
                 elif topic.startswith(TERMS) and "sensor_msgs/msg/JointState" in types:
                     self._fast_topics.subscribe(JointState, topic)
 
@@ -226,11 +231,24 @@ class ViewerNode(ArmNode[ViewerParameters]):
             elif topic == "planned_path":
                 points = [(pose.position.x, pose.position.y, pose.position.z) for pose in message.poses]
                 self.page.scene.set_path(np.array(points).reshape(-1, 3))
+            elif topic in NEURAL_TOPICS:
+                self._read_neurons(topic, message)
             elif topic.startswith(FIGURES):
                 self._figures[topic.removeprefix(FIGURES)] = message.data
             else:
                 efforts = zip(message.name, message.effort, strict=False)
                 self._terms[topic.removeprefix(TERMS)] = {str(name): float(tau) for name, tau in efforts}
+
+    def _read_neurons(self, topic: str, message: Float64MultiArray) -> None:
+        try:
+            matrix = matrix_of(message, LARGEST_MATRIX)
+        except InputError as error:
+            self.rejections.add(topic, error)
+            return
+        if topic == NEURAL_TOPICS[0] and matrix.shape == (3, 3):
+            self.page.neurons.add_state(self.now_ns / NANOSECONDS, matrix[:, [0, 2]])
+        elif topic == NEURAL_TOPICS[1]:
+            self.page.neurons.raster.add(matrix)
 
     def _read_state(self, message: JointState) -> None:
         if self.is_alone:
@@ -269,6 +287,7 @@ class ViewerNode(ArmNode[ViewerParameters]):
             page.plot(self.now_ns / NANOSECONDS, self._figures, self._terms)
         if self._round % PLOT_ROUNDS == 0:
             page.plots.draw()
+            page.neurons.draw()
         if self._round % SLOW_ROUNDS == 0:
             page.panel.set_status(self.status())
             page.panel.set_braked(self._is_braked())
@@ -339,6 +358,31 @@ class ViewerNode(ArmNode[ViewerParameters]):
         """Publish the joint positions of the sliders, on the system's time."""
         stamp_ns = self.get_clock().now().nanoseconds
         publisher.publish(ros.joint_state(self.model.joint_names, stamp_ns, position=self.q))
+
+
+def matrix_of(message: Any, largest: int) -> Array:
+    """Return the numbers of a ``Float64MultiArray`` with rows and columns.
+
+    Parameters
+    ----------
+    message : Float64MultiArray
+        The message.
+    largest : int
+        Most numbers that are taken.
+
+    Raises
+    ------
+    InputError
+        When it has no rows and columns, too many numbers, other than finite ones, or not as many as it says.
+    """
+    sizes = tuple(dimension.size for dimension in message.layout.dim)
+    n = len(message.data)
+    if len(sizes) != 2 or sizes[0] * sizes[1] != n or not 0 < n <= largest:
+        raise InputError(f"{n} numbers in the dimensions {list(sizes)}; allowed: a matrix of up to {largest} numbers")
+    matrix = np.array(message.data).reshape(sizes)
+    if not np.isfinite(matrix).all():
+        raise InputError("a number is not finite")
+    return matrix
 
 
 def main(parameters: Mapping[str, Any] | None = None) -> None:

@@ -10,6 +10,7 @@ from arm_control.viewer.guard import Guard
 from arm_control.viewer.page_commands import PageCommandQueue
 from arm_control.viewer.panel import Panel
 from arm_control.viewer.plots import Plots
+from arm_control.viewer.raster import NeuralPlots
 from arm_control.viewer.server import address, close_server, name_of, open_server
 from arm_control.viewer.space import Scene
 
@@ -30,7 +31,7 @@ class Page:
         Address with the token; it gives access to the page.
     commands : PageCommandQueue
         Commands of the people at the page.
-    scene, panel, plots : Scene, Panel, Plots
+    scene, panel, plots, neurons : Scene, Panel, Plots, NeuralPlots
         Its parts.
     """
 
@@ -48,6 +49,7 @@ class Page:
         self._side_panel = gui.add_panel(visible=False)
         with self._side_panel.add_tab("Plots"):
             self.plots = Plots(gui)
+            self.neurons = NeuralPlots(gui)
         self._side_panel.dock_left()
         self._side_panel.set_width(330)
         self.guard.harmless.add(name_of(self.plots.joint))

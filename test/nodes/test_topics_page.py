@@ -68,6 +68,8 @@ MEANING = {
     "/diagnostics": "rate, time, rejected messages by cause, what is wrong",
     "~/state": "what the gate does with commands, and why; OK passing, WARN waiting, ERROR braked",
     "~/outcome": "how the newest trajectory goes or has ended; ERROR: given up",
+    "~/neural_state": "of neurons: rows x, y, z; columns decoded position, reference, goal",
+    "~/spikes": "of some neurons: a row each, a column for each 2 ms; while somebody subscribes",
     "~/enable": "true: go on after a brake; false: brake",
     "~/pause": "true: stop time; false: go on",
     "~/step": "one step of a paused simulation",
