@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from arm_control.control.effort_gate import GateParameters
+from arm_control.control.names import CONTROLLERS
 from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.control.osc.tuning import PROPOSED
 from arm_control.core.files import read_yaml, urdf_path
@@ -75,6 +76,13 @@ def test_every_scenario_loads_by_name_and_by_path(path: Path):
     assert (scenario.motion() is not None) == ("motion" in scenario.nodes.get("targets", {}))
     for todo in filter(None, (targets, scenario.motion())):
         assert todo.frame in model.frames
+
+
+@pytest.mark.parametrize("path", SCENARIOS, ids=name)
+def test_the_gate_of_the_simulator_passes_what_the_controller_may_send(path: Path):
+    nodes = Scenario.load(path.stem).nodes
+    limits = {key: x for node in CONTROLLERS for key, x in nodes.get(node, {}).items() if key in GateParameters.types()}
+    assert limits == {key: nodes["simulator"].get(key) for key in limits}
 
 
 @pytest.mark.parametrize("path", TARGETS, ids=name)
