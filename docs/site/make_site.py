@@ -21,8 +21,8 @@ OUTSIDE = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANG
 CONTENTS = {
     "Start": ("first_steps", "own_robot", "robots", "real_robot", "ros2_control", "troubleshooting", "limitations"),
     "Controllers": (
-        *("osc", "avoidance", "joint", "trajectories", "primitives", "walking", "ilqr", "neural", "gate", "faults"),
-        *("disturbance", "contact", "identification", "tuning"),
+        *("osc", "avoidance", "joint", "trajectories", "primitives", "learning", "walking", "ilqr", "neural"),
+        *("gate", "faults", "disturbance", "contact", "identification", "tuning"),
     ),
     "Runs": ("scenarios", "rigid_body", "sensors", "viewer", "rviz", "coppeliasim", "bags"),
     "Reference": (
