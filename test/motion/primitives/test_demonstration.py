@@ -37,6 +37,7 @@ BAD = np.where(np.arange(10).reshape(5, 2) == 7, np.nan, Y)
         ((T, np.zeros((5, 3)), STILL), "nothing moves"),
         ((T, np.outer(T, [1, 1, 1]), STILL[:4]), r"orientations have shape \(4, 4\)"),
         ((T, np.outer(T, [1, 1, 1]), np.zeros((5, 4))), "quaternion at 0 s is zero"),
+        ((T, np.outer(T, [1, 1, 1]), [*STILL[:4], [0, 0, 0, 1e-7]]), "quaternion at 1 s is zero"),
         ((T, np.outer(T, [1, 1, 1]), np.full((5, 4), np.inf)), "a quaternion at 0 s is not finite"),
         ((T, np.outer(T, [1, 1, 1]), [*STILL[:2], [1, 0, 0, 0], *STILL[3:]]), "turns by 180 deg from 0.25 s"),
     ],
@@ -49,6 +50,12 @@ def test_what_is_no_demonstration_is_refused_in_one_sentence(arguments: tuple, s
 
 def test_a_metre_is_no_wrapped_angle():
     assert Demonstration([0.0, 1.0], [[0.0], [6.2]]).size == 1
+
+
+def test_two_samples_are_a_line():
+    line = Demonstration([2.0, 4.0], [[1.0], [5.0]], names=["elbow"])
+    np.testing.assert_allclose(line.resample([2.0, 2.5, 4.0]).positions[:, 0], [1.0, 2.0, 5.0], atol=1e-15)
+    assert line.names == ("elbow",)
 
 
 def test_quaternions_get_length_one_and_lose_their_changes_of_sign():
@@ -75,7 +82,7 @@ def test_orientations_turn_evenly_between_samples():
     quats = np.column_stack([np.zeros((3, 2)), np.sin(angles / 2), np.cos(angles / 2)])
     wave = Demonstration([0.0, 1.0, 2.0], np.zeros((3, 3)), quats)
     found = wave.resample([0.25, 1.25]).orientations
-    np.testing.assert_allclose(2.0 * np.arctan2(found[:, 2], found[:, 3]), [0.125, 1.0], atol=1e-15)
+    np.testing.assert_allclose(found[:, 2:], [[np.sin(x / 2), np.cos(x / 2)] for x in (0.125, 1.0)], atol=1e-15)
 
 
 def test_a_part_is_chosen_by_time():
@@ -86,6 +93,8 @@ def test_a_part_is_chosen_by_time():
         wave.part(5.2, 5.3)
     with pytest.raises(InputError, match="times from 4 s to 6 s; the demonstration is from 5 s"):
         wave.resample([4.0, 6.0])
+    with pytest.raises(InputError, match="times decrease"):
+        wave.resample([5.5, 5.2])
 
 
 def test_it_cannot_be_changed():

@@ -157,6 +157,18 @@ def test_more_functions_reproduce_better_and_least_squares_better_than_one_by_on
     assert 0.1 > np.abs(local.rollout(t).q - wave.positions).max() > 10.0 * errors[1]
 
 
+def test_weights_of_one_after_the_other_do_not_depend_on_the_duration_and_fade_at_the_end():
+    (t, y), rise = bump(0.2), bump(0.2, height=0.0)[1]
+    slow, fast = (
+        Primitive.learn(Demonstration(x, np.column_stack([y, rise])), method="locally_weighted") for x in (3.0 * t, t)
+    )
+    np.testing.assert_allclose(slow.weights, fast.weights, rtol=1e-6, atol=1e-6)
+    assert np.abs(slow.weights[1]).max() < 1e-3 * np.abs(slow.weights[0]).max()  # the reference needs no force
+    late = slow.rollout([1.0, 3.0, 9.0])
+    assert abs(late.q[1, 0] - 0.2) > 1e-4
+    np.testing.assert_allclose(late.q[2], 0.2, atol=1e-9)
+
+
 @pytest.mark.parametrize("n_basis", [10, 25, 400])
 def test_a_cycle_is_learned_about_the_middle_of_its_range(n_basis: int):
     t, y = cycle()
