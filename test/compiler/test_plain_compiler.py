@@ -22,7 +22,7 @@ def test_laws_that_belong_to_no_robot_are_compiled():
     np.testing.assert_allclose(kernel.outputs["y"], np.exp([-1.0, 2.0]), rtol=4e-16)
 
 
-def test_without_llvmlite_there_is_none_and_a_warning(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture):
+def test_without_llvmlite_it_is_none(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture):
     monkeypatch.setitem(sys.modules, "arm_control.compiler.llvm_kernels", None)
     assert plain_compiler() is None
     assert "no machine code" in caplog.text
