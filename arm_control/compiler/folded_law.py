@@ -4,9 +4,9 @@
     values.carried <- part_k(inputs, values, row),  for every row of a table, and every part of a fold
     outputs         = after(inputs, values)
 
-A fold may say where its parts are needed: part k may be left out for a row where entry k of ``near`` is not above zero.
-Compiled, a part runs where some lane needs it; on floats all parts run, so that the comparison of both shows a part
-that is left out wrongly. Where ``goes_on`` is not above zero in any lane, the rows and folds that remain are left out.
+A fold may say where its parts count: part k changes nothing for a row where entry k of ``near`` is not above zero.
+Compiled, a part that counts in no lane does not run. Where ``goes_on`` is not above zero in any lane, rows and folds
+that remain are left out.
 
     nearest = FoldedLaw(
         "nearest",
@@ -34,9 +34,10 @@ import numpy as np
 from arm_control.compiler.program import FoldedProgram, FoldProgram, Function, Program, is_from_this_package
 from arm_control.compiler.tape import Tape
 from arm_control.maths.poses import Array
+from arm_control.maths.scalars import select
 
 NEAR = "near"
-"""The output that says which parts are needed."""
+"""The output that says which parts count."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +50,8 @@ class Fold:
         Each takes inputs, values and the row, and returns some of the carried values, changed. A part that is a fold
         without a table has parts of its own for the same row.
     near : callable, optional
-        Takes the same and returns ``near``, an entry for each part: above zero where the part is needed. By default
-        all are.
+        Takes the same and returns ``near``, an entry for each part: above zero where the part counts. By default all
+        do.
     table : str
         Name of the table; empty: the parts run once, without a row.
     """
@@ -63,13 +64,15 @@ class Fold:
         if any(part.table for part in self.parts if isinstance(part, Fold)):
             raise ValueError("a fold in a fold has no table")
 
-    def leaves(self) -> Iterator[Function]:
-        """All parts that are no folds, in their order."""
-        for part in self.parts:
-            if isinstance(part, Fold):
-                yield from part.leaves()
-            else:
-                yield part
+    def apply(self, values: Mapping[str, Array]) -> Mapping[str, Array]:
+        """All parts on floats or columns of floats, for one row among the values; returns the values after them."""
+        near = None if self.near is None else _arrays(self.near(values))[NEAR]
+        for k, part in enumerate(self.parts):
+            changed = part.apply(values) if isinstance(part, Fold) else _arrays(part(values))
+            if near is not None:
+                changed = {name: select(near[k], new, values[name]) for name, new in changed.items()}
+            values = {**values, **changed}
+        return values
 
     def functions(self) -> Iterator[Function]:
         """All texts."""
@@ -142,12 +145,11 @@ class FoldedLaw:
             yield from fold.functions()
 
     def function(self, x: Mapping[str, Array]) -> Mapping[str, Any]:
-        """The law on floats or columns of floats, all parts for every row."""
-        values = {**x, **_arrays(self.before(x))}
+        """The law on floats or columns of floats."""
+        values: Mapping[str, Array] = {**x, **_arrays(self.before(x))}
         for fold in self.folds:
             for row in x[fold.table] if fold.table else [np.zeros(0)]:
-                for part in fold.leaves():
-                    values |= _arrays(part({**values, fold.table: row}))
+                values = fold.apply({**values, fold.table: row})
         return self.after(values)
 
     def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:

@@ -1,8 +1,8 @@
 """A law with folds in LLVM's intermediate language: loops over the rows of tables, without parts that no lane needs.
 
     enter    before the first row
-    row      ``near`` of all parts; where no lane needs any of them, on to ``latch``
-    part     one part, where some lane needs it
+    row      ``near`` of all parts; where none counts in any lane, on to ``latch``
+    part     one part, where it counts in some lane; in the others values stay
     changed  all parts are done: on to the end where no lane goes on
     latch    the next row
 
@@ -93,10 +93,13 @@ class FoldWriter:
         code.line(f"br i1 {code.op(f'icmp ult i64 %{following}, {rows.number}')}, label %{row}, label %{after}")
         code.begin(after)
 
-    def _parts(self, fold: FoldProgram, row: str | None, after: str, end: str) -> None:
-        """Write the parts for the row at this address; then the code goes on at ``after``, or at ``end``."""
+    def _parts(self, fold: FoldProgram, row: str | None, after: str, end: str, lanes: str | None = None) -> None:
+        """Write the parts for the row at this address; then the code goes on at ``after``, or at ``end``.
+
+        ``lanes`` are those in which they count, a bit each; None: all.
+        """
         code = self._code
-        needed = None if fold.near is None else self._needed(fold.near, row, after)
+        needed = None if fold.near is None else self._needed(fold.near, row, after, lanes)
         for k, part in enumerate(fold.parts):
             following = code.label("part_end")
             if needed is not None:
@@ -104,18 +107,21 @@ class FoldWriter:
                 some = code.op(f"icmp ne i{code.width} {needed[k]}, 0")
                 code.line(f"br i1 {some}, label %{here}, label %{following}")
                 code.begin(here)
+            here_lanes = lanes if needed is None else needed[k]
             if isinstance(part, FoldProgram):
-                self._parts(part, row, following, end)
+                self._parts(part, row, following, end, here_lanes)
             else:
-                self._part(part, row)
+                self._part(part, row, here_lanes)
                 code.line(f"br label %{following}")
             code.begin(following)
         code.line(f"br i1 {self._goes_on()}, label %{after}, label %{end}")
 
-    def _needed(self, near: Program, row: str | None, after: str) -> list[str]:
-        """Write where each part is needed, a bit for each lane; on to ``after`` where none is."""
+    def _needed(self, near: Program, row: str | None, after: str, lanes: str | None) -> list[str]:
+        """Write where each part counts, a bit for each lane; on to ``after`` where none does."""
         code = self._code
         above = [self._lanes_above_zero(value) for value in body(code, near.late(), _Known(self, row))]
+        if lanes is not None:
+            above = [code.op(f"and i{code.width} {bits}, {lanes}") for bits in above]
         some = above[0]
         for bits in above[1:]:
             some = code.op(f"or i{code.width} {some}, {bits}")
@@ -124,8 +130,10 @@ class FoldWriter:
         code.begin(here)
         return above
 
-    def _part(self, part: Program, row: str | None) -> None:
-        """Write one part; entries that it leaves as they are stay where they are."""
+    def _part(self, part: Program, row: str | None, lanes: str | None) -> None:
+        """Write one part, which counts in these lanes; entries that it leaves as they are stay where they are."""
+        code = self._code
+        flags = "" if lanes is None else code.op(f"bitcast i{code.width} {lanes} to {code.flags}")
         results = iter(zip(part.results, body(self._code, part.late(), _Known(self, row)), strict=True))
         for name, (size,) in part.outputs.items():
             for i in range(size):
@@ -133,6 +141,9 @@ class FoldWriter:
                 place = self._first[name] + i
                 operation = part.lines[line]
                 if operation.name != "input" or operation.a != self._n_inputs + place:
+                    if flags:
+                        old = self.load_value(place)
+                        value = code.op(f"select {code.flags} {flags}, {code.type} {value}, {code.type} {old}")
                     self._store(place, value)
 
     def _goes_on(self) -> str:

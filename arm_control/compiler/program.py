@@ -98,7 +98,7 @@ class Program:
 
 
 class FoldProgram(NamedTuple):
-    """Programs of a fold: where its parts are needed (None: everywhere), and the parts; see :class:`FoldedProgram`."""
+    """Programs of a fold: where its parts count (None: everywhere), and the parts; see :class:`FoldedProgram`."""
 
     table: str
     near: Program | None

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arm_control.compiler.compile_law import check_loop, compile_law
+from arm_control.compiler.compile_law import compile_law
 from arm_control.compiler.folded_law import Fold, FoldedLaw
 from arm_control.compiler.law import Law, Loop
 from arm_control.compiler.llvm_kernels import LlvmCompiler
 from arm_control.compiler.repeat import Repeat
 from arm_control.core.cache import Cache
-from arm_control.exceptions import ModelError
 from arm_control.maths.poses import Array
 from arm_control.maths.scalars import maximum, minimum, sin, sqrt
 
@@ -153,14 +152,26 @@ def test_a_repeated_law_with_folds(compiler: LlvmCompiler | None):
         kernel.bind(given, 60)(38)
 
 
-def test_a_part_that_is_left_out_wrongly_is_found():
-    def never(x: Mapping[str, Array]) -> dict[str, Any]:
-        return {"near": -1.0 - 0.0 * x["best"]}
+def test_a_part_changes_nothing_where_it_does_not_count(compiler: LlvmCompiler | None):
+    """Lane by lane, also in a fold in a fold: points on the left are measured, and of these those below."""
 
-    wrong = replace(LOOP, law=replace(LAW, folds=(Fold(FOLDS[0].parts, never, "rows"),)))
-    kernel = LlvmCompiler("a robot", "robot", Cache(None)).loop(wrong, lambda kernel: None)
-    with pytest.raises(ModelError, match=r"'distance' is .* off"):
-        check_loop(wrong, arrays(8, 12), kernel)
+    def on_the_left(x: Mapping[str, Array]) -> dict[str, Any]:
+        return {"near": [-x["p"][0]]}
+
+    def below(x: Mapping[str, Array]) -> dict[str, Any]:
+        return {"near": [-x["p"][1]]}
+
+    for fold, counts in (
+        (Fold((part(0),), on_the_left, "rows"), lambda p: p[0] < 0.0),
+        (Fold((Fold((part(0),), below),), on_the_left, "rows"), lambda p: (p < 0.0).all(axis=0)),
+    ):
+        kernel = compile_law(compiler, replace(LOOP, law=replace(LAW, folds=(fold,))), arrays(8, 12))
+        given = arrays(64, 9, 5)
+        kernel.bind(given)()
+        assert 0 < counts(given["p"]).sum() < 64
+        np.testing.assert_allclose(
+            given["distance"][0], np.where(counts(given["p"]), expected(given)[0], 0.7), rtol=0, atol=1e-14
+        )
 
 
 @pytest.mark.parametrize(

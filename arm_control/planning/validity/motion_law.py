@@ -176,7 +176,7 @@ def _advance(x: Entries) -> dict[str, Any]:
     end, hit = select(r, end, s), select(r, hit, 1.0)
     reaches_back = select(r, r - half + CLOSED, -1.0)  # above zero where the piece begins in what is covered
     covered = select(reaches_back, s + r, covered)
-    is_kept = select(scout, known_high - known_low - 2.0 * r, -1.0)  # while scouting, the longer piece
+    is_kept = select(scout, known_high - known_low - 2.0 * r + CLOSED, -1.0)  # while scouting, the longer piece
     known = select(reaches_back, known, select(minimum(r, -is_kept), piece, known))
     covered = select(covered - known[0] + CLOSED, maximum(covered, known[1]), covered)
     known = select(minimum(known[0] - covered, end - known[0]), known, NOT_KNOWN)
