@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from arm_control.control.names import OSC_CONTROLLERS
 from arm_control.core.files import file_parameters, require_writable_folder
 from arm_control.core.parameters import Parameters
 from arm_control.exceptions import ArmControlError, InputError
@@ -116,8 +117,8 @@ class RunOptions:
         target_list = scenario.targets()
         if target_list and self.duration:
             scenario.nodes["targets"]["count"] = max(1, round(self.duration / target_list.period))
-        if self.is_interactive and scenario.controller == "osc" and not scenario.world.movers:
-            scenario.nodes["osc"].setdefault("avoid_obstacles", True)
+        if self.is_interactive and scenario.controller in OSC_CONTROLLERS and not scenario.world.movers:
+            scenario.nodes[scenario.controller].setdefault("avoid_obstacles", True)
         return scenario
 
     def controller_parameters(self, parameter_class: type[Parameters], scenario: Scenario) -> dict[str, Any]:

@@ -2,3 +2,5 @@
 
 CONTROLLERS = ("osc", "joint", "ilqr", "primitive", "attractor")
 """Nodes that control an arm: a scenario, a bag and a running arm have one of them."""
+OSC_CONTROLLERS = ("osc", "attractor")
+"""Those of operational space control towards goals, with its parameters."""

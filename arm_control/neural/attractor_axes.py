@@ -33,8 +33,6 @@ from arm_control.neural.synapses import compensate, pole
 
 NEURONS = "neurons"
 VARIANTS = (NEURONS, "discrete", "continuous", "ideal")
-SETTLING_TIME = 0.1
-"""Time for which neurons represent a state before it may change [s]: their membranes settle in about 5 tau_rc."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +106,7 @@ def make_axes(p: AttractorParameters, dt: float, n: int, compile_loop: CompileLo
     points = points_in_cube(2)
     D = [decoders(tuning, points) for tuning in (tunings if p.seed else tunings[:1])]
     populations = [Population(compile_loop, tuning, D[k % len(D)], dt) for k, tuning in enumerate(tunings)]
-    return NeuralAxes([NeuralSystem(population, matrices, p.synapse, dt) for population in populations], dt)
+    return NeuralAxes([NeuralSystem(population, matrices, p.synapse, dt) for population in populations])
 
 
 class PlainAxes:
@@ -146,8 +144,6 @@ class NeuralAxes:
     ----------
     axes : list of NeuralSystem
         One for each axis.
-    dt : float
-        Duration of a step [s].
 
     Attributes
     ----------
@@ -155,9 +151,8 @@ class NeuralAxes:
         The neurons of each axis.
     """
 
-    def __init__(self, axes: list[NeuralSystem], dt: float) -> None:
+    def __init__(self, axes: list[NeuralSystem]) -> None:
         self._axes = axes
-        self._n_settling = round(SETTLING_TIME / dt)
         self.populations = [axis.population for axis in axes]
 
     @property
@@ -166,11 +161,9 @@ class NeuralAxes:
         return np.array([axis.x for axis in self._axes]).T
 
     def restart(self, x: Array) -> None:
-        """See :class:`AttractorAxes`; the neurons begin as they did the first time, and settle."""
+        """See :class:`AttractorAxes`; the neurons begin as they did the first time."""
         for axis, start in zip(self._axes, x.T, strict=True):
             axis.restart(start)
-            for _ in range(self._n_settling):
-                axis.hold(start)
 
     def hold(self, x: Array) -> None:
         """See :class:`AttractorAxes`."""

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from arm_control.control.names import CONTROLLERS
+from arm_control.control.names import CONTROLLERS, OSC_CONTROLLERS
 from arm_control.control.osc.tuning import OF_ONE_ARM, PROPOSED
 from arm_control.core.files import as_mapping, file_names, read_yaml, ros_parameters, yaml_path
 from arm_control.core.parameters import refuse_unknown
@@ -306,7 +306,7 @@ def _with_bridge(nodes: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     simulator = nodes.get("simulator", {})
     bridge = {key: value for key, value in simulator.items() if not _is_of_simulator(key)} | {"lock_step": True}
     others = {node: {**parameters, "lock_step": True} for node, parameters in nodes.items() if node != "simulator"}
-    for node in {"osc", "attractor"} & others.keys():
+    for node in {*OSC_CONTROLLERS} & others.keys():
         kept = {key: value for key, value in others[node].items() if key not in PROPOSED}
         others[node] = {**kept, "rate": BRIDGE_RATE}
     if "primitive" in others:

@@ -231,6 +231,7 @@ def test_time_that_started_over_leaves_the_part_since(ur5: RobotModel):
 def test_obstacles_of_the_page_are_avoided_unless_the_scenario_has_its_own():
     page = {"viewer": True, "control": True}
     assert RunOptions("ur5_osc", **page).load().nodes["osc"]["avoid_obstacles"] is True
+    assert RunOptions("ur5_attractor", **page).load().nodes["attractor"]["avoid_obstacles"] is True
     assert "avoid_obstacles" not in RunOptions("ur5_osc").load().nodes["osc"]
     assert "avoid_obstacles" not in RunOptions("ur5_obstacle", variant="without", **page).load().nodes["osc"]
 

@@ -43,6 +43,10 @@ def test_seeds_draw_neurons_and_a_restart_repeats_them(compile_loop: CompileLoop
     x = {seed: run(axes[seed]) for seed in axes}
     assert np.array_equal(x[1], run(axes[1]))
     assert not np.array_equal(x[1], x[2])
+    same_goals = axes[1]
+    same_goals.restart(np.zeros((2, 2)))
+    same_goals.step(np.ones(2))
+    assert not np.array_equal(*same_goals.x.T), "each axis has neurons of its own"
     assert not np.array_equal(x[0], x[1])
     again = make_axes(AttractorParameters(seed=1, neurons=80), DT, 2, compile_loop)
     assert np.array_equal(x[1], run(again))

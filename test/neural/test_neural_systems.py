@@ -57,7 +57,10 @@ def rms_error(system: LinearSystem, neurons: NeuralSystem) -> float:
 def test_neurons_with_a_scaled_state_follow_the_attractor(alpha: float, compile_loop: CompileLoop):
     system = scaled_attractor(alpha)
     assert rms_error(system, neural(system, compile_loop, RANDOM, D_RANDOM)) <= 0.05
-    even = even_tuning(1000, 2)
+
+
+def test_neurons_that_are_spread_evenly_do_as_well(compile_loop: CompileLoop):
+    system, even = scaled_attractor(10.0), even_tuning(1000, 2)
     assert rms_error(system, neural(system, compile_loop, even, decoders(even, points_in_cube(2)))) <= 0.05
 
 

@@ -51,13 +51,13 @@ def test_equal_seeds_give_equal_neurons():
 
 
 def test_decoders_are_those_of_least_squares_with_noise():
-    tuning, points = TUNINGS["random"], points_in_cube(2)
+    tuning, points = random_tuning(40, 2, seed=4), points_in_cube(2)
     D = decoders(tuning, points)
     A = tuning.rates(points)
-    extended = np.vstack([A, NOISE * A.max() * np.sqrt(len(points)) * np.eye(200)])
-    expected, *_ = np.linalg.lstsq(extended, np.vstack([points, np.zeros((200, 2))]), rcond=None)
+    extended = np.vstack([A, NOISE * A.max() * np.sqrt(len(points)) * np.eye(40)])
+    expected, *_ = np.linalg.lstsq(extended, np.vstack([points, np.zeros((40, 2))]), rcond=None)
     np.testing.assert_allclose(D.T, expected, atol=5e-7 * np.abs(D).max())
-    assert np.sqrt(np.mean((A @ D.T - points) ** 2)) < 0.03
+    assert np.sqrt(np.mean((A @ D.T - points) ** 2)) < 0.15
 
 
 def test_decoders_do_not_show_the_rounding_of_their_equations():
