@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from arm_control.compiler.compile_law import check_kernel, compile_law
+from arm_control.compiler.plain_compiler import plain_compiler
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array, Pose, rotation_from_vector, rotation_vector
-from arm_control.motion.primitives import primitive_run
 from arm_control.motion.primitives.demonstration import Demonstration
 from arm_control.motion.primitives.live_law import LiveLaw
 from arm_control.motion.primitives.obstacle_coupling import ObstacleCoupling, obstacle_force
@@ -70,14 +71,14 @@ def test_a_pose_run_is_the_rollout(pose_demonstration: Demonstration):
 )
 def test_the_kernel_computes_what_the_law_does_on_floats(sizes: LiveLaw):
     law, samples = sizes.law(), sizes.samples()
-    kernel = compile_law(primitive_run.plain_compiler(), law, samples)
+    kernel = compile_law(plain_compiler(), law, samples)
     assert kernel.is_compiled
     check_kernel(law, samples, kernel)
 
 
 def test_without_a_compiler_the_law_runs_as_it_stands(walk: Primitive, monkeypatch: pytest.MonkeyPatch):
     compiled = follow(PrimitiveRun(walk, start=[1.0, 0.0]), 50, 0.01)
-    monkeypatch.setattr(primitive_run, "plain_compiler", lambda: None)
+    monkeypatch.setattr(sys.modules[PrimitiveRun.__module__], "plain_compiler", lambda: None)
     run = PrimitiveRun(walk, start=[1.0, 0.0])
     assert not run.is_compiled
     for found, wanted in zip(follow(run, 50, 0.01), compiled, strict=True):
@@ -175,6 +176,16 @@ def test_the_usual_term_is_zero_dead_ahead_and_this_one_largest():
     np.testing.assert_allclose(sizes[3:], hoffmann[3:], rtol=1e-8)
     assert all(force[1] <= 0.0 for force in forces[1:])  # away from it
     np.testing.assert_allclose(np.array(forces) @ v, 0.0, atol=1e-9)
+
+
+def test_the_force_fades_with_the_distance_from_the_rim_and_is_bounded_within():
+    v, coupling = np.array([0.0, 2.0]), ObstacleCoupling(reach=0.5)
+    sizes = [
+        float(np.linalg.norm(obstacle_force(np.zeros(2), v, np.array([[0.0, y, 0.2, 1.0]]), coupling.numbers(), 1.5)))
+        for y in (0.1, 0.2, 0.7)
+    ]
+    assert sizes[0] == pytest.approx(2.0 * 1.5 * 1000.0 * np.pi / 20.0 / np.e)
+    np.testing.assert_allclose(sizes, sizes[0] * np.exp([0.0, 0.0, -1.0]), rtol=1e-12)
 
 
 def test_it_is_hoffmanns_rotation_of_the_velocity():
