@@ -92,6 +92,15 @@ def test_what_does_not_fit_is_refused_in_a_sentence(ur5: RobotModel, wave: str):
         loop_of(other, wave)
 
 
+def test_a_goal_that_is_passed_over_is_told_with_the_tick(ur5: RobotModel, wave: str):
+    for file in (wave, "sweep"):
+        loop = loop_of(ur5, file)
+        loop.controller.add(JointGoal(0, HOME + 50.0) if file == wave else Target(0, "no_link", Pose.identity()))
+        state = Measurement(0, HOME, np.zeros(6), 0.0, is_restart=True)
+        told = str(loop.tick(state).law.refused)
+        assert ("position beyond the limit" if file == wave else "unknown frame 'no_link'") in told
+
+
 def test_only_obstacles_of_this_tick_bend_the_path(ur5: RobotModel):
     loop = loop_of(ur5, "sweep", obstacle_gain=1000.0, phase_stopping=0.0)
     X = ur5.pose(HOME)

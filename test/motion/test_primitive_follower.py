@@ -99,6 +99,18 @@ def test_a_goal_on_the_way_moves_that_of_the_motion(reach: Primitive, joints: Jo
     np.testing.assert_allclose(back[-1].q_des, HOME, atol=1e-5)
 
 
+def test_a_goal_just_after_the_end_takes_the_speed_of_a_goal_that_is_still_on_its_way(
+    reach: Primitive, joints: JointSpace
+):
+    follower = follower_of(reach, joints)
+    for ms, goal in ((0, AWAY), (1900, AWAY + 0.3), (2050, AWAY - 0.2)):
+        follower.add(JointGoal(ms * MS, goal))
+    references = follow(follower, 0, 5000)
+    assert np.abs(references[410].v_des).max() > 0.3, "it is still fast when the last goal comes"
+    assert largest_jump(references) < 5e-4
+    np.testing.assert_allclose(references[-1].q_des, AWAY - 0.2, atol=1e-5)
+
+
 def test_a_rhythm_swings_in_about_its_goal(wave: Primitive, joints: JointSpace):
     follower = follower_of(wave, joints)
     centre = HOME + 0.1
@@ -167,6 +179,17 @@ def test_what_is_too_fast_is_refused_with_the_period_that_is_not(reach: Primitiv
     assert "velocity beyond the limit" in str(rhythm.refused)
     after = positions(follow(rhythm, 3005, 7505))
     np.testing.assert_allclose(after[-400:], after[-800:-400], atol=1e-4, err_msg="the period is still 2 s")
+
+
+def test_a_motion_that_would_become_too_fast_on_its_way_keeps_its_period(reach: Primitive, joints: JointSpace):
+    follower = follower_of(reach, joints, phase_stopping=0.0)
+    follower.add(JointGoal(0, AWAY))
+    follower.add(Modulation(500 * MS, "period", 0.02))
+    references = follow(follower, 0, 505)
+    assert "velocity beyond the limit" in str(follower.refused)
+    references += follow(follower, 505, 2600)
+    learned = reach.rollout(np.arange(0, 2.0, 5e-3)).q
+    np.testing.assert_allclose(positions(references)[: len(learned)], learned, atol=1e-6)
 
 
 def test_other_goals_are_refused(reach: Primitive, joints: JointSpace):

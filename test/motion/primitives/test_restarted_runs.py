@@ -100,3 +100,15 @@ def test_a_snapshot_brings_back_goal_amplitude_and_duration(reach: Primitive):
     new = PrimitiveRun(reach)
     for _ in range(10):
         np.testing.assert_array_equal(run.step(0.05).q_des, new.step(0.05).q_des)
+
+
+def test_a_snapshot_brings_back_the_orientation_that_turns_are_about(turning: Primitive):
+    run, new = PrimitiveRun(turning), PrimitiveRun(turning)
+    before = run.snapshot()
+    run.restart(start=Pose(rotation_from_rpy([1.0, 0.2, 0.3]), np.zeros(3)), goal=turning.learned_goal())
+    run.step(0.1)
+    run.restore(before)
+    for each in (run, new):
+        each.set_goal(Pose(rotation_from_rpy([0.1, 0.2, 1.0]), np.ones(3)))
+    for _ in range(10):
+        np.testing.assert_array_equal(run.step(0.1).X_WT.R, new.step(0.1).X_WT.R)
