@@ -40,6 +40,8 @@ TRAJECTORIES = sorted((CONFIG / "trajectories").glob("*.yaml"))
 PRIMITIVES = sorted((CONFIG / "primitives").glob("*.yaml"))
 DEMONSTRATIONS = sorted((CONFIG / "demonstrations").glob("*.yaml"))
 PARAMETER_FILES = sorted(CONFIG.glob("*.yaml"))
+LEFT_EARLY = {"planar2_draw", "ur5_primitive"}
+"""Targets that move before they are reached: goals of a primitive on its way."""
 PARAMETERS = {"osc": (OscParameters, GateParameters), "gate": (GateParameters,)}
 
 
@@ -90,9 +92,10 @@ def test_every_list_of_targets_loads_by_name_and_by_path(path: Path):
     by_name, by_path = TargetList.load(path.stem), TargetList.load(str(path))
     assert len(by_name.targets) == len(by_path.targets) >= 1
     assert by_name.period > 0.0
-    assert 0.0 < by_name.position_tolerance <= 0.01
+    is_left_early = path.stem in LEFT_EARLY
     counts = by_name.orientation_tolerance <= np.pi
-    assert 0.0 < by_name.orientation_tolerance <= (np.radians(1.0) if counts else np.inf)
+    assert 0.0 < by_name.position_tolerance <= (0.15 if is_left_early else 0.01)
+    assert 0.0 < by_name.orientation_tolerance <= (np.radians(12.0 if is_left_early else 1.0) if counts else np.inf)
     for X in by_name.targets:
         np.testing.assert_allclose(X.R @ X.R.T, np.eye(3), rtol=0, atol=1e-14)
 
