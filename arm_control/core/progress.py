@@ -23,10 +23,14 @@ def progress_bar(items: Iterable[T], title: str | None) -> Iterator[T]:
     """
     items = list(items)
     is_drawn = title is not None and sys.stderr.isatty()
-    for done, item in enumerate(items):
+    try:
+        for done, item in enumerate(items):
+            if is_drawn:
+                filled = WIDTH * done // len(items)
+                print(
+                    f"\r{title} [{'#' * filled}{' ' * (WIDTH - filled)}] {done}/{len(items)}", end="", file=sys.stderr
+                )
+            yield item
+    finally:  # the caller may stop before the end
         if is_drawn:
-            filled = WIDTH * done // len(items)
-            print(f"\r{title} [{'#' * filled}{' ' * (WIDTH - filled)}] {done}/{len(items)}", end="", file=sys.stderr)
-        yield item
-    if is_drawn:
-        print(f"\r{' ' * (WIDTH + len(str(title)) + 12)}\r", end="", file=sys.stderr, flush=True)
+            print(f"\r{' ' * (WIDTH + len(str(title)) + 12)}\r", end="", file=sys.stderr, flush=True)

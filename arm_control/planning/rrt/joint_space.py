@@ -1,0 +1,88 @@
+"""The joint positions that are searched: between which limits, and how far they are from each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from arm_control.exceptions import InputError
+from arm_control.maths.poses import Array
+from arm_control.model import RobotModel
+from arm_control.planning.validity.validity import Validity
+
+SLACK = 1e-6
+"""How far joint positions may be beyond the limits [rad or m]."""
+
+
+@dataclass(frozen=True)
+class JointSpace:
+    """The joint positions that are searched.
+
+    Attributes
+    ----------
+    model : RobotModel
+    low, high : ndarray, shape (n,)
+        Between them samples are; a turn for a joint without limits [rad or m].
+    weights : ndarray, shape (n,)
+        Of the joints in distances: 1 for those that turn, and as much for those that slide that both move the arm alike
+        where it is furthest out.
+    """
+
+    model: RobotModel
+    low: Array
+    high: Array
+    weights: Array
+
+    @classmethod
+    def of(cls, validity: Validity) -> JointSpace:
+        """Return the joint space of an arm.
+
+        Parameters
+        ----------
+        validity : Validity
+            With the arm's shape.
+        """
+        model, shape = validity.shape.model, validity.shape
+        reach = np.array([shape.reach(k) for k in shape.moving]).max()
+        weights = np.ones(model.nq)
+        weights[[body.coordinate for body in model.tree.bodies if body.is_prismatic]] = 1.0 / reach
+        low = np.where(np.isfinite(model.q_min), model.q_min, -np.pi)
+        high = np.where(np.isfinite(model.q_max), model.q_max, np.pi)
+        return cls(model, low, high, weights)
+
+    def states(self, q: npt.ArrayLike, name: str) -> Array:
+        """Return joint positions within the limits, shape (k, n), after a check.
+
+        Parameters
+        ----------
+        q : array_like, shape (n,) or (k, n)
+            Joint positions [rad or m].
+        name : str
+            Of them, for messages.
+
+        Raises
+        ------
+        InputError
+            When the shape is wrong, an entry is not finite, or all of them are beyond the limits.
+        """
+        model, states = self.model, np.atleast_2d(np.asarray(q, dtype=float))
+        if states.ndim != 2 or states.shape[1] != model.nq or not len(states):
+            raise InputError(f"{name} has shape {np.shape(q)}; needed are {model.nq} joint positions")
+        if not np.isfinite(states).all():
+            raise InputError(f"{name} has an entry that is not finite")
+        beyond = np.maximum(model.q_min - states, states - model.q_max)
+        is_within = (beyond <= SLACK).all(axis=1)
+        if not is_within.any():
+            j = int(beyond[0].argmax())
+            raise InputError(
+                f"{name} is beyond the limits: '{model.joint_names[j]}' at {states[0, j]:.4g}, allowed from"
+                f" {model.q_min[j]:.4g} to {model.q_max[j]:.4g}"
+            )
+        return np.clip(states[is_within], model.q_min, model.q_max)
+
+    def lengths(self, steps: Array) -> Array:
+        """Weighted lengths of differences of joint positions, shape (k,)."""
+        scaled = steps * self.weights
+        return np.sqrt(np.einsum("ij,ij->i", scaled, scaled))

@@ -1,0 +1,207 @@
+"""Results of planning: a path, or the reason why there is none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from arm_control.maths.poses import Array
+from arm_control.planning.validity.distances import Pair
+from arm_control.planning.validity.validity import Validity
+
+MILLIMETRES = 1e3
+"""In a metre."""
+FEW_LOOKS, PIECES, PROOF_LOOKS = 40, 32, 100
+"""Largest number of places of one motion that are looked at for its proof; of one that is not proved then, pieces, and
+largest number of places of each."""
+NEARLY = 1.0 - 1e-9
+"""Largest share of a segment that is not free."""
+
+
+class Outcome(Enum):
+    """What a search came to."""
+
+    FOUND = "found"
+    START_IN_CONTACT = "start in contact"
+    GOAL_IN_CONTACT = "goal in contact"
+    UNREACHABLE = "unreachable"
+    LIMIT = "limit reached"
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What a search took.
+
+    Attributes
+    ----------
+    rounds : int
+        Rounds of samples.
+    motions : int
+        Motions checked.
+    seconds : float
+        Time [s].
+    """
+
+    rounds: int = 0
+    motions: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A path of straight motions in joint space, proved free of contact; or the reason why there is none.
+
+    Attributes
+    ----------
+    outcome : Outcome
+    reason : str
+        Why there is no path, in one sentence; empty where there is one.
+    path : ndarray, shape (m, n)
+        Joint positions from the start to a goal [rad or m]; of shape (0, n) where there is none.
+    times : ndarray, shape (m,)
+        Times of these [s]; all zero in a scene that stands still.
+    contacts : tuple of Pair
+        What touches at the start or at the goal, where that is the reason.
+    effort : Effort
+        What the search took.
+    """
+
+    outcome: Outcome
+    reason: str
+    path: Array
+    times: Array
+    contacts: tuple[Pair, ...] = ()
+    effort: Effort = Effort()
+
+    @property
+    def is_found(self) -> bool:
+        """Whether there is a path."""
+        return self.outcome is Outcome.FOUND
+
+    @property
+    def length(self) -> float:
+        """Length of the path in joint space [rad or m]."""
+        return path_length(self.path)
+
+
+def path_length(path: Array) -> float:
+    """Length of a path of straight motions, shape (m, n) [rad or m]."""
+    return float(np.linalg.norm(np.diff(path, axis=0), axis=1).sum())
+
+
+def free_path(path: Array, times: Array, effort: Effort) -> Plan:
+    """Return the plan of a path that has been proved free.
+
+    Parameters
+    ----------
+    path : ndarray, shape (m, n)
+        Joint positions [rad or m].
+    times : ndarray, shape (m,)
+        Times [s].
+    effort : Effort
+        What the search took.
+    """
+    return Plan(Outcome.FOUND, "", path, times, (), effort)
+
+
+def no_path(outcome: Outcome, reason: str, n: int, effort: Effort = Effort(), contacts: tuple[Pair, ...] = ()) -> Plan:
+    """Return a plan without a path.
+
+    Parameters
+    ----------
+    outcome : Outcome
+    reason : str
+        In one sentence.
+    n : int
+        Number of joints.
+    effort : Effort
+        What the search took.
+    contacts : tuple of Pair
+        What touches.
+    """
+    return Plan(outcome, reason, np.zeros((0, n)), np.zeros(0), contacts, effort)
+
+
+def describe_contact(validity: Validity, q: Array, t: float, name: str) -> tuple[str, tuple[Pair, ...]]:
+    """Which link touches what in a state, and how deep: a sentence, and the pairs.
+
+    Parameters
+    ----------
+    validity : Validity
+    q : ndarray, shape (n,)
+        Joint positions [rad or m].
+    t : float
+        Time [s].
+    name : str
+        Name of the state, such as ``the start``.
+    """
+    contact = validity.first_contact([q, q], [t, t])
+    if contact is None or not contact.pairs:
+        return f"{name} cannot be proved free", ()
+    texts = [_text(pair) for pair in contact.pairs]
+    more = f", and {len(texts) - 1} more" if len(texts) > 1 else ""
+    return f"{name} is in contact: {texts[0]}{more}", contact.pairs
+
+
+def _text(pair: Pair) -> str:
+    size = abs(pair.distance) * MILLIMETRES
+    if pair.distance > 0.0:
+        return f"'{pair.link}' is {size:.2g} mm from {pair.other}, nearer than the margin"
+    return f"'{pair.link}' is {size:.2g} mm deep in {pair.other}"
+
+
+def check_ends(validity: Validity, start: Array, goals: Array) -> tuple[Plan | None, Array]:
+    """Check the start and the goals for contact; returns a plan without a path, or None, and the goals that are free.
+
+    Parameters
+    ----------
+    validity : Validity
+    start : ndarray, shape (n,)
+        Joint positions [rad or m].
+    goals : ndarray, shape (k, n)
+        Joint positions [rad or m].
+    """
+    is_free = validity.free_states(np.concatenate([start[None], goals]))
+    if not is_free[0]:
+        reason, contacts = describe_contact(validity, start, 0.0, "the start")
+        return no_path(Outcome.START_IN_CONTACT, reason, len(start), Effort(), contacts), goals
+    if not is_free[1:].any():
+        name = "the goal" if len(goals) == 1 else f"the first of {len(goals)} goals, none of which is free,"
+        reason, contacts = describe_contact(validity, goals[0], 0.0, name)
+        return no_path(Outcome.GOAL_IN_CONTACT, reason, len(start), Effort(), contacts), goals
+    return None, goals[is_free[1:]]
+
+
+def proved_shares(validity: Validity, path: Array, times: Array) -> Array:
+    """Share of each segment of a path that is proved free without a gap, shape (m - 1,); 1: all of it.
+
+    Segments that take many looks are split into pieces, which share the lanes; they are left open (-1) where another
+    segment is in contact.
+
+    Parameters
+    ----------
+    validity : Validity
+    path : ndarray, shape (m, n)
+        Joint positions [rad or m].
+    times : ndarray, shape (m,)
+        Times [s].
+    """
+    proof = validity.motions(path[:-1], path[1:], times[:-1], times[1:], most_looks=FEW_LOOKS)
+    shares = np.where(proof.is_free, 1.0, np.where(proof.is_contact, np.minimum(proof.covered, NEARLY), -1.0))
+    for k in np.flatnonzero(shares < 0.0).tolist() if not proof.is_contact.any() else []:
+        shares[k] = _proved_share(validity, path[k : k + 2], times[k : k + 2])
+        if shares[k] < 1.0:
+            break
+    return shares
+
+
+def _proved_share(validity: Validity, ends: Array, times: Array) -> float:
+    """The same for one segment, in pieces."""
+    shares = np.linspace(0.0, 1.0, PIECES + 1)
+    cuts = ends[0] + shares[:, None] * (ends[1] - ends[0])
+    cuts[-1] = ends[1]
+    stamps = times[0] + shares * (times[1] - times[0])
+    is_free = validity.motions(cuts[:-1], cuts[1:], stamps[:-1], stamps[1:], most_looks=PROOF_LOOKS).is_free
+    return 1.0 if is_free.all() else float(shares[is_free.argmin()])

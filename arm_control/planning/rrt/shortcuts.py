@@ -1,0 +1,124 @@
+"""Shorter paths: shortcuts that are proved free, and searches for a shorter path as long as the user has time.
+
+    corners     of all straight motions between two corners of a path that are proved free, those that together lead
+                from its start to its end on the shortest way
+    random      a straight motion between two random places of the path, where it is proved free and shorter
+
+Source for random shortcuts: R. Geraerts, M. H. Overmars, "Creating high-quality paths for motion planning", 2007.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from arm_control.maths.poses import Array
+from arm_control.planning.rrt.connect import RrtConnect
+from arm_control.planning.rrt.plans import Effort, Plan, proved_shares
+from arm_control.planning.validity.validity import Validity
+
+WINDOW = 12
+"""Corners that are tried from one corner on."""
+BATCH = 16
+"""Random shortcuts that are tried at once."""
+LOOKS = 60
+"""Largest number of places of a shortcut that are looked at for its proof."""
+GAIN = 1e-6
+"""Smallest gain of a shortcut [rad or m]."""
+
+
+def shorten(validity: Validity, plan: Plan, rounds: int = 20, seed: int = 0) -> Plan:
+    """Return the plan with a shorter path, in a scene that stands still.
+
+    Parameters
+    ----------
+    validity : Validity
+        Arm and obstacles.
+    plan : Plan
+        Without a path it comes back as it is.
+    rounds : int
+        Rounds of random shortcuts.
+    seed : int
+        Of the random places.
+    """
+    if not plan.is_found:
+        return plan
+    begin = time.perf_counter()
+    rng, path, n_motions = np.random.default_rng(seed), plan.path, 0
+    path, n = _join_corners(validity, path)
+    n_motions += n
+    for _ in range(rounds if len(path) > 2 else 0):
+        path = _random_shortcut(validity, path, rng)
+        n_motions += BATCH
+    path, n = _join_corners(validity, path)
+    times = np.zeros(len(path))
+    n_motions += n + len(path) - 1
+    if proved_shares(validity, path, times).min() < 1.0:  # rounding where two pieces of a motion meet
+        return plan
+    old = plan.effort
+    effort = Effort(old.rounds, old.motions + n_motions, old.seconds + time.perf_counter() - begin)
+    return replace(plan, path=path, times=times, effort=effort)
+
+
+def improve(planner: RrtConnect, plan: Plan, searches: int = 10) -> Iterator[Plan]:
+    """Search for shorter paths; yields every plan that is shorter than all before, the shortened plan first.
+
+    A caller may stop at any time. Each search samples states only that a shorter path may pass.
+
+    Parameters
+    ----------
+    planner : RrtConnect
+    plan : Plan
+        Without a path nothing is yielded.
+    searches : int
+        Number of searches.
+    """
+    if not plan.is_found:
+        return
+    best = shorten(planner.validity, plan)
+    yield best
+    for k in range(1, searches + 1):
+        seed = planner.parameters.seed + k
+        found = planner.search(plan.path[0], plan.path[-1], best.length, seed)
+        other = shorten(planner.validity, found, seed=seed)
+        if other.is_found and other.length < best.length - GAIN:
+            best = other
+            yield best
+
+
+def _join_corners(validity: Validity, path: Array) -> tuple[Array, int]:
+    """The shortest way along corners of a path; and the number of motions checked."""
+    m = len(path)
+    pairs = np.array([(i, j) for i in range(m) for j in range(i + 2, min(i + WINDOW, m))]).reshape(-1, 2)
+    free = validity.motions(path[pairs[:, 0]], path[pairs[:, 1]], most_looks=LOOKS).is_free
+    ways = [(i, i + 1) for i in range(m - 1)] + [(int(i), int(j)) for i, j in pairs[free]]
+    cost, before = np.full(m, np.inf), np.zeros(m, int)
+    cost[0] = 0.0
+    for i, j in sorted(ways):
+        there = cost[i] + np.linalg.norm(path[j] - path[i])
+        if there < cost[j]:
+            cost[j], before[j] = there, i
+    corners = [m - 1]
+    while corners[-1]:
+        corners.append(int(before[corners[-1]]))
+    return path[corners[::-1]], len(pairs)
+
+
+def _random_shortcut(validity: Validity, path: Array, rng: np.random.Generator) -> Array:
+    """The path with the best of some random shortcuts."""
+    lengths = np.linalg.norm(np.diff(path, axis=0), axis=1)
+    way = np.concatenate([[0.0], np.cumsum(lengths)])
+    places = np.sort(rng.uniform(0.0, way[-1], (BATCH, 2)), axis=1)
+    segments = np.clip(np.searchsorted(way, places, side="right") - 1, 0, len(path) - 2)
+    shares = (places - way[segments]) / np.maximum(lengths[segments], GAIN)
+    ends = path[segments] + shares[..., None] * (path[segments + 1] - path[segments])
+    gains = places[:, 1] - places[:, 0] - np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1)
+    free = validity.motions(ends[:, 0], ends[:, 1], most_looks=LOOKS).is_free
+    best = int(np.argmax(np.where(free, gains, 0.0)))
+    if not (free[best] and gains[best] > GAIN):
+        return path
+    (i, j), (begin, end) = segments[best], ends[best]
+    return np.concatenate([path[: i + 1], begin[None], end[None], path[j + 1 :]])

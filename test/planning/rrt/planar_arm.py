@@ -1,0 +1,67 @@
+"""A planar arm of two links of 1 m, and what coal says about its paths."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from arm_control.maths.obstacles import Obstacle
+from arm_control.maths.poses import Array, Pose
+from arm_control.maths.shapes import Box
+from arm_control.model import RobotModel
+from arm_control.model.urdf.capsules import LinkCapsule
+from arm_control.planning.rrt.plans import Plan
+from arm_control.planning.validity.allowed_pairs import AllowedPairs
+from arm_control.planning.validity.arm_shape import ArmShape
+from arm_control.planning.validity.validity import Validity
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "validity"))
+from coal_scene import CoalScene
+
+RADIUS = 0.03
+
+
+def planar_validity(margin: float = 0.0) -> Validity:
+    """The arm with capsules around its links, joints from -3 to 3 rad and up to 2 rad/s."""
+    link = '<inertial><origin xyz="0.5 0 0"/><mass value="1"/><inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0"'
+    link += ' izz="0.1"/></inertial>'
+    joint = '<axis xyz="0 0 1"/><limit lower="-3" upper="3" effort="50" velocity="2"/>'
+    model = RobotModel.from_urdf(
+        f'<robot name="planar"><link name="base"/><link name="upper">{link}</link><link name="lower">{link}</link>'
+        f'<link name="tip"/><joint name="shoulder" type="revolute"><parent link="base"/><child link="upper"/>{joint}'
+        f'</joint><joint name="elbow" type="revolute"><parent link="upper"/><child link="lower"/>'
+        f'<origin xyz="1 0 0"/>{joint}</joint><joint name="end" type="fixed"><parent link="lower"/><child link="tip"/>'
+        '<origin xyz="1 0 0"/></joint></robot>',
+        tip="tip",
+    )
+    a, b = np.zeros(3), np.array([1.0, 0.0, 0.0])
+    shape = ArmShape(model, [LinkCapsule(name, a, b, RADIUS) for name in ("upper", "lower")])
+    return Validity(shape.model, shape, AllowedPairs("planar", (("upper", "lower"),)), margin)
+
+
+def plate(x: float, y: float, width: float, depth: float) -> Obstacle:
+    """A box around a point of the plane."""
+    return Obstacle(Box((width, depth, 1.0)), Pose(np.eye(3), np.array([x, y, 0.0])))
+
+
+def wall_with_gap() -> list[Obstacle]:
+    """A wall across the stretched arm with a gap of 0.4 m for its lower link."""
+    return [plate(1.5, 1.7, 0.1, 3.0), plate(1.5, -1.7, 0.1, 3.0)]
+
+
+def smallest_distance(validity: Validity, plan: Plan, obstacles: Sequence[Obstacle], step: float = 0.01) -> float:
+    """Distance of the arm from obstacles along a path, by coal at small steps; obstacles move with their twist [m]."""
+    smallest = np.inf
+    pairs: Sequence[tuple[Array, Array, float, float]] = list(
+        zip(plan.path[:-1], plan.path[1:], plan.times[:-1], plan.times[1:], strict=True)
+    )
+    for a, b, t_a, t_b in pairs:
+        n = 1 + int(np.ceil(max(np.abs(b - a).max() / step, (t_b - t_a) / step)))
+        for share in np.linspace(0.0, 1.0, n + 1):
+            t = t_a + share * (t_b - t_a)
+            here = [Obstacle(o.shape, Pose(o.X_WO.R, o.X_WO.p + t * np.asarray(o.V_WO)[:3])) for o in obstacles]
+            smallest = min(smallest, float(CoalScene(validity.shape, here).to_obstacles(a + share * (b - a)).min()))
+    return smallest
