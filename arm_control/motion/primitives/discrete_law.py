@@ -27,8 +27,8 @@ Transformation system. The attractor of Muelling 2013, about the moving referenc
 
 In Ijspeert 2013 (and before) the spring goes to the goal, and f is multiplied by ``g - y_0``: where the two are near,
 a new goal makes the motion huge, where their difference changes sign, it is mirrored. Hoffmann 2009 gave that up for a
-spring to ``g - (g - y_0) x`` and a force without a factor; (4) is the same idea with a reference that ends at rest at a
-known time. Without a force y is the quintic. For every force, y is linear in weights, start, goal and both velocities.
+spring to ``g - (g - y_0) x`` and a force without a factor; (4) is the same idea with a reference that ends at a known
+time. Without a force y is the quintic. For every force, y is linear in weights, start, goal and both velocities.
 
 Force. Gaussians at equal distances, normalised, faded in and out:
 
@@ -111,7 +111,7 @@ class DiscreteTask(NamedTuple):
 
 
 def gaussians(s: Scalar, n_basis: int) -> Array:
-    """Return psi of (5) at a phase; their sum is between 1.6 and 2.1 within the motion, so that it may divide.
+    """Return psi of (5) at a phase; their sum is between 1.4 and 2.1 within the motion, so that it may divide.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def gaussians(s: Scalar, n_basis: int) -> Array:
     array, shape (..., n_basis)
     """
     z = ((n_basis - 1) * s - np.arange(n_basis)) * (1.0 / (np.sqrt(2.0) * WIDTH))
-    return exp(-(z * z))
+    return exp(-(z * z))  # (5)
 
 
 def gate(s: Scalar) -> Scalar:
@@ -144,7 +144,7 @@ def discrete_force(s: Scalar, weights: Array) -> Array:
     weights : array, shape (n, n_basis)
     """
     psi = gaussians(s, weights.shape[1])
-    return (weights @ psi) * (gate(s) / psi.sum())
+    return (weights @ psi) * (gate(s) / psi.sum())  # (5)
 
 
 class _Reference(NamedTuple):
@@ -178,7 +178,7 @@ def discrete_step(x: DiscreteState, task: DiscreteTask, dt: Scalar, slowing: Sca
     g, g_v = g + task.goal, g_u * per_T  # (2)
     r_0 = _reference(x.s, rate, x.g, x.g_v, task)
     r_1 = _reference(s_1, rate, g, g_v, task)
-    fs = x.f, discrete_force(s_m, task.weights), discrete_force(s_1, task.weights)  # (5)
+    fs = x.f, discrete_force(s_m, task.weights), discrete_force(s_1, task.weights)
     e, e_u = attract(x.y - r_0.r, T * (x.v - r_0.v), [task.A * f + C for f in fs], h)  # (4)
     return DiscreteState(s_1, r_1.r + e, r_1.v + e_u * per_T, g, g_v, fs[2])
 
