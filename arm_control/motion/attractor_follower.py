@@ -88,14 +88,19 @@ class AttractorFollower:
         self.goals = PoseFollower(model) if goals is None else goals
         n_steps = int(np.ceil(1.0 / (rate * LONGEST_STEP) - 1e-9))
         self._dt = 1.0 / (rate * n_steps)
-        self._p = parameters
-        self._w, self._beta = velocity_scale(parameters.alpha), parameters.alpha / 4.0
+        radius, spring = parameters.radius, point_attractor(parameters.alpha)
+        units = radius * np.array([1.0, velocity_scale(parameters.alpha)])
+        self._radius = radius
+        self._K = np.vstack([np.diag(units), spring.A[1] * units])  # (1) and (2), of x
+        self._L = np.vstack([np.zeros((2, 1)), spring.B[1:] * radius])  # of u
+        self._feedback = np.array([1.0 / parameters.smoothing**2, 2.0 / parameters.smoothing])  # (3)
+        self._integrator = np.array([[1.0, self._dt, 0.5 * self._dt**2], [0.0, 1.0, self._dt]])
         self._axes = make_axes(parameters, self._dt, 3, model.compile_law)
         self.neurons = self._axes if isinstance(self._axes, NeuralAxes) else None
         self.spikes = None if self.neurons is None else SpikeRecord(self.neurons.populations, N_SHOWN, self._dt)
         self._turn = _Turn(parameters.alpha, self._dt, model.compile_law)
         self._centre, self._u = np.zeros(3), np.zeros(3)
-        self._p_des, self._v_des, self._a_des = np.zeros(3), np.zeros(3), np.zeros(3)
+        self._des = np.zeros((3, 3))  # position, velocity and acceleration of the reference
         self._since_ns: int | None = None
         self._n_done = 0
         self._is_braked = False
@@ -115,12 +120,12 @@ class AttractorFollower:
     @property
     def position(self) -> Array:
         """Position of the attractor, as decoded from neurons where it consists of such, shape (3,) [m]."""
-        return self._state()[0]
+        return self._motion()[0]
 
     @property
     def reference_position(self) -> Array:
         """Position of the reference, shape (3,) [m]."""
-        return self._p_des
+        return self._des[0]
 
     def add(self, goal: PoseGoal) -> None:
         """Add a goal."""
@@ -133,6 +138,7 @@ class AttractorFollower:
         self._centre = X_WE.p
         self._hold(X_WE, self._axes.restart)
         self._since_ns, self._n_done = None, 0
+        self._passed_over = None
 
     def brake(self, q: Array) -> None:
         """Be at the pose of the arm at ``q``, shape (nq,) [rad or m]."""
@@ -153,22 +159,25 @@ class AttractorFollower:
         n_steps = self._steps_until(stamp_ns)
         if self._is_braked:
             self._is_braked = False
-            X_WE = Pose(self._turn.reference()[0], self._p_des)
+            X_WE = Pose(self._turn.reference()[0], self._des[0].copy())
             self._take(self.goals.reference(stamp_ns, q).X_WT)
-            self._a_des = self._acceleration()
+            self._update()
             return Reference(X_WE)
         for k in range(n_steps):
-            self._step(self._acceleration() if k else self._a_des)
+            if k:
+                self._update()
+            self._step()
         self._take(self.goals.reference(stamp_ns, q).X_WT)
-        self._a_des = self._acceleration()
+        self._update()
         R, omega, omega_dot = self._turn.reference()
-        V_des, A_des = np.concatenate([self._v_des, omega]), np.concatenate([self._a_des, omega_dot])
-        return Reference(Pose(R, self._p_des), V_des, A_des)
+        p_des, v_des, a_des = self._des
+        return Reference(Pose(R, p_des.copy()), np.concatenate([v_des, omega]), np.concatenate([a_des, omega_dot]))
 
     def _hold(self, X: Pose, hold: Callable[[Array], None]) -> None:
         """Be at rest in a pose."""
-        self._p_des, self._v_des = X.p, np.zeros(3)
-        hold(np.array([(X.p - self._centre) / self._p.radius, np.zeros(3)]))
+        self._des = np.array([X.p, np.zeros(3), np.zeros(3)])
+        self._u, self.goal = (X.p - self._centre) / self._radius, None
+        hold(np.array([self._u, np.zeros(3)]))
         self._turn.hold(X.R)
 
     def _steps_until(self, stamp_ns: int) -> int:
@@ -182,46 +191,42 @@ class AttractorFollower:
 
     def _take(self, X_WT: Pose) -> None:
         """Move towards a goal from now on, unless neurons cannot represent it."""
-        u = (X_WT.p - self._centre) / self._p.radius
-        farthest = np.abs(u).max()
         self.refused = None
+        if X_WT is self.goal or X_WT is self._passed_over:
+            return
+        u = (X_WT.p - self._centre) / self._radius
+        farthest = float(np.abs(u).max())
         if self.neurons is None or farthest <= 1.0:
             self._u, self.goal = u, X_WT
             self._turn.take(X_WT.R)
-        elif X_WT is not self._passed_over:
-            self._passed_over = X_WT
-            self.refused = InputError(
-                f"the goal is {farthest * self._p.radius:.3g} m from the start, along an axis; the neurons represent "
-                f"up to attractor.radius = {self._p.radius:g} m"
-            )
+            return
+        self._passed_over = X_WT
+        self.refused = InputError(
+            f"the goal is {farthest * self._radius:.3g} m from the start, along an axis; the neurons represent up to "
+            f"attractor.radius = {self._radius:g} m"
+        )
 
-    def _step(self, a_des: Array) -> None:
-        """Go on for one step with the present goal and acceleration, shape (3,)."""
-        if self.neurons is not None:  # (3)
-            dt = self._dt
-            self._p_des = self._p_des + dt * (self._v_des + 0.5 * dt * a_des)
-            self._v_des = self._v_des + dt * a_des
+    def _step(self) -> None:
+        """Go on for one step with the present goal."""
+        self._des[:2] = self._integrator @ self._des
         self._axes.step(self._u)
         if self.spikes is not None:
             self.spikes.add()
         self._turn.step()
-        if self.neurons is None:
-            self._p_des, self._v_des = self._state()
 
-    def _state(self) -> tuple[Array, Array]:
-        """Position and velocity of the attractor, equation (1)."""
-        x, v = self._axes.x
-        return self._centre + self._p.radius * x, self._p.radius * self._w * v
+    def _update(self) -> None:
+        """Take the reference from the attractor, equation (3) with neurons."""
+        motion = self._motion()
+        if self.neurons is not None:
+            motion[2] += self._feedback @ (motion[:2] - self._des[:2])
+            motion[:2] = self._des[:2]
+        self._des = motion
 
-    def _acceleration(self) -> Array:
-        """Equation (2), or (3) of neurons."""
-        p, v = self._state()
-        goal = self._centre + self._p.radius * self._u
-        acceleration = self._p.alpha * (self._beta * (goal - p) - v)
-        if self.neurons is None:
-            return acceleration
-        T = self._p.smoothing
-        return acceleration + 2.0 * (v - self._v_des) / T + (p - self._p_des) / T**2
+    def _motion(self) -> Array:
+        """Position, velocity and acceleration of the attractor, equations (1) and (2), shape (3, 3)."""
+        motion: Array = self._K @ self._axes.x + self._L * self._u
+        motion[0] += self._centre
+        return motion
 
 
 def turn_motion(x: Mapping[str, Array]) -> dict[str, Array]:

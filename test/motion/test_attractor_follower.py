@@ -113,6 +113,8 @@ def test_a_brake_takes_the_attractor_to_the_arm_and_a_restart_begins_anew(ur5: R
     after = source.reference(140 * MS, q)
     assert np.abs(after.X_WT.p - ur5.pose(q).p).max() < 1e-4, "it goes on from where the arm is"
     assert np.abs(after.V_des).max() < 0.05
+    turned = source.reference(160 * MS, q).X_WT.R
+    assert np.abs(rotation_vector(turned @ ur5.pose(q).R.T)).max() > 1e-3, "towards its goal, with its orientation"
     source.restart(HOME)
     np.testing.assert_array_equal(source.reference(190 * MS, HOME).X_WT.p, ur5.pose(HOME).p)
     source.restart(HOME)
@@ -146,6 +148,20 @@ def test_a_goal_that_neurons_cannot_represent_is_passed_over_once_with_a_sentenc
         "the goal is 0.3 m from the start, along an axis; the neurons represent up to attractor.radius = 0.25 m"
     )
     np.testing.assert_allclose(source.goal.p, ur5.pose(HOME).p - 0.5 * WAY, atol=1e-12)
+    source.add(target(ur5, 40, WAY))
+    for ms in range(30, 60):
+        source.brake(HOME + 0.01)
+        source.reference(ms * MS, HOME + 0.01)
+    held = motion(source, range(60, 80))[-1].X_WT
+    assert source.goal is None
+    np.testing.assert_allclose(held.p, ur5.pose(HOME + 0.01).p, atol=1e-3)
+    np.testing.assert_allclose(held.R, ur5.pose(HOME + 0.01).R, atol=1e-12)
+    source.restart(HOME)
+    for ms in range(50):
+        source.reference(ms * MS, HOME)
+    assert source.refused is None
+    source.restart(HOME)
+    assert any(source.reference(ms * MS, HOME) and source.refused for ms in range(50)), "time has started over"
     plain = follower(ur5, "discrete", radius=0.25)
     plain.add(target(ur5, 0, WAY))
     plain.reference(0, HOME)
