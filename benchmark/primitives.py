@@ -19,8 +19,10 @@ from typing import Any, NamedTuple
 import measure
 import neural
 import numpy as np
+from adaptation import error_ratio
 from measure import Contender
 
+from arm_control import RobotModel, urdf_path
 from arm_control.maths.poses import Array
 from arm_control.motion.primitives.coupled_rollouts import CoupledRollouts
 from arm_control.motion.primitives.demonstration import Demonstration
@@ -178,10 +180,17 @@ def measure_walking(_: Sizes) -> Figures:
     return figures
 
 
+def measure_adaptation(sizes: Sizes) -> Figures:
+    """Tracking error of a UR5 that holds 2 kg nobody knows of, with adaptation, as a share of that without."""
+    model = RobotModel.from_urdf(urdf_path("ur5"))
+    return {"error_ratio": error_ratio(model, 10 if sizes is FULL else 1)}
+
+
 GROUPS: dict[str, Callable[[Sizes], Figures]] = {
     "": measure_primitives,
     "walk.": measure_walking,
     "neural.": lambda sizes: neural.measure(is_quick=sizes is QUICK),
+    "adaptation.": measure_adaptation,
     "beside.": measure_beside_movement_primitives,
 }
 """Prefix of the keys and the function of each group of figures."""

@@ -300,7 +300,7 @@ def test_primitives_are_measured_and_counted(monkeypatch: pytest.MonkeyPatch):
     primitives = load("primitives")
     figures = primitives.measure_primitives(primitives.QUICK)
     assert_positive(figures, "rollouts_per_s", "coupled_rollouts_per_s", "step_us", "learn_ms")
-    assert set(primitives.GROUPS) >= {"", "walk.", "neural.", "beside."}
+    assert set(primitives.GROUPS) >= {"", "walk.", "adaptation.", "neural.", "beside."}
     walk = primitives.measure_walking(primitives.QUICK)
     assert 0.0 < walk["worst_rms_deg"] < 0.1 < walk["locally_weighted_worst_rms_deg"]
 
@@ -315,6 +315,19 @@ def test_neurons_are_timed_beside_others_and_drawn(monkeypatch: pytest.MonkeyPat
     assert figures["continuous_error.4100"] > 1e30
     neural.draw(tmp_path / "picture.png")
     assert (tmp_path / "picture.png").stat().st_size > 10_000
+
+
+def test_adaptation_is_measured_beside_the_observer(monkeypatch: pytest.MonkeyPatch, ur5: RobotModel):
+    """Short paths at 200 Hz: every contender, and with adaptation less than a third of the error without."""
+    monkeypatch.syspath_prepend(BENCHMARK)
+    adaptation = load("adaptation")
+    case = adaptation.Case(adaptation.PAYLOAD, 200.0, (adaptation.Part(periods=1), adaptation.Part(periods=2)))
+    repeated = adaptation.measure_repeated(ur5, case._replace(parts=case.parts[:1]))
+    assert list(repeated) == ["law", "observer", "adaptation", "both"]
+    assert all(figures["braked_states"] == 0 for figures in repeated.values())
+    assert repeated["adaptation"]["error_mm"] < repeated["law"]["error_mm"] / 3.0
+    changed = adaptation.measure_changed(ur5, case)
+    assert changed["both"]["second_mm"] < changed["observer"]["learnt_mm"]
 
 
 def test_a_random_arm_on_a_random_plant_is_driven_and_judged(monkeypatch: pytest.MonkeyPatch):

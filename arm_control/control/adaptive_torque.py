@@ -85,7 +85,7 @@ class AdaptationParameters(Parameters):
         False, "learn the torque that the model does not know as a function of the joints' motion, and compensate it"
     )
     learning_rate: float = parameter(
-        20.0, "how fast the torque of a motion is learnt; 0: what is known stays", unit="1/s", lower=0.0, live=True
+        10.0, "how fast the torque of a motion is learnt; 0: what is known stays", unit="1/s", lower=0.0, live=True
     )
     adaptation_share: float = parameter(
         0.3, "largest learnt torque, as a share of the effort limit; it fades", lower=0.0, upper=1.0, live=True

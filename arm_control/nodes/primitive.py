@@ -99,6 +99,7 @@ class PrimitiveNode(ArmNode[PrimitiveNodeParameters]):
         if self._pipeline.loop is None or self._controller is None:
             return
         self._controller.configure(self.parameters.control)
+        self._pipeline.configure()
         if self._pipeline.loop.avoidance is not None:
             self._pipeline.loop.avoidance.parameters = self.parameters.control.osc.avoidance
 

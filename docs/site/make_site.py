@@ -22,7 +22,7 @@ CONTENTS = {
     "Start": ("first_steps", "own_robot", "robots", "real_robot", "ros2_control", "troubleshooting", "limitations"),
     "Controllers": (
         *("osc", "avoidance", "joint", "trajectories", "primitives", "learning", "walking", "ilqr", "neural"),
-        *("gate", "faults", "disturbance", "contact", "identification", "tuning"),
+        *("gate", "faults", "disturbance", "adaptation", "contact", "identification", "tuning"),
     ),
     "Runs": ("scenarios", "rigid_body", "sensors", "viewer", "rviz", "coppeliasim", "bags"),
     "Reference": (
