@@ -55,6 +55,8 @@ class TargetList:
         The poses.
     wrenches : tuple of (tuple of float)
         For each pose six numbers, the wrench that the end effector exerts meanwhile [N, N m]; zero: none.
+    on_the_way : tuple of bool
+        For each pose whether the next one comes before it is reached; empty: for none.
     """
 
     frame: str
@@ -63,6 +65,11 @@ class TargetList:
     orientation_tolerance: float
     targets: tuple[Pose, ...]
     wrenches: tuple[tuple[float, ...], ...] = ()
+    on_the_way: tuple[bool, ...] = ()
+
+    def is_judged(self, number: int) -> bool:
+        """Whether the target with this number, from 0 and with repetitions of the list, is to be reached."""
+        return not self.on_the_way or not self.on_the_way[number % len(self.on_the_way)]
 
     def wrench_goals(self, count: int, first: int = 0) -> list[WrenchGoal]:
         """Return the wrenches of targets, each repeated before it is too old.
@@ -92,7 +99,7 @@ class TargetList:
 
         The poses are listed below ``targets``, or generated: ``pattern`` has the ``kind`` of the generator, its
         arguments and the orientation of all, ``quat_xyzw``. A listed one may have a ``force`` and a ``moment`` that
-        the end effector exerts meanwhile.
+        the end effector exerts meanwhile, and be ``on_the_way``: the next one comes before it is reached.
 
         Raises
         ------
@@ -111,12 +118,14 @@ class TargetList:
             if "pattern" in content:
                 poses = _generated_poses(as_mapping(content["pattern"], "pattern"))
                 wrenches: tuple[tuple[float, ...], ...] = ()
+                on_the_way: tuple[bool, ...] = ()
             else:
                 entries = [dict(entry) for entry in content["targets"]]
                 wrenches = tuple(_take_wrench(entry) for entry in entries)
+                on_the_way = tuple(bool(entry.pop("on_the_way", False)) for entry in entries)
                 poses = tuple(_pose(entry, "target") for entry in entries)
             period, position, orientation = (float(content[key]) for key in keys[1:])
-            return cls(str(content["frame"]), period, position, orientation, poses, wrenches)
+            return cls(str(content["frame"]), period, position, orientation, poses, wrenches, on_the_way)
         except (KeyError, TypeError, ValueError) as error:
             raise ParameterError(f"{path}: {type(error).__name__}: {error}") from error
 

@@ -156,7 +156,7 @@ def make_report(
     reaches = []
     for number, (target, end_ns) in enumerate(zip(recording.targets, _ends(recording, targets), strict=True), start=1):
         begin, end = np.searchsorted(recording.state_stamps, (target.stamp_ns, end_ns))
-        if end < recording.state_stamps.size:
+        if end < recording.state_stamps.size and targets.is_judged(number - 1):
             goal = goal_pose(target, recording, model)
             reaches.append(_reach(number, poses[begin : end + 1], twists[begin : end + 1], goal))
     figures = (*_reach_figures(reaches, targets, osc), *_torque_figures(recording, model, gate))

@@ -193,10 +193,10 @@ def _of_targets(trace: Trace, targets: TargetList) -> Figures:
     reached = []
     times = []
     off_line = [0.0]
-    for target in trace.targets:
+    for number, target in enumerate(trace.targets):
         begin = target.stamp_ns * 1e-9
         end = begin + targets.period
-        if end > t[-1] + 2e-3:
+        if end > t[-1] + 2e-3 or not targets.is_judged(number):
             continue
         mine = np.flatnonzero((t >= begin - 1e-9) & (t < end - 1e-9))
         bad = np.flatnonzero(~good[mine])

@@ -89,6 +89,13 @@ def test_only_straight_lines_have_speed_limits(made_up: MadeUp):
     assert plans.success
 
 
+def test_a_target_on_the_way_is_not_judged(made_up: MadeUp):
+    poses = tuple(t.X_FT for t in made_up.recording.targets)
+    targets = TargetList("base_link", 1.0, 1e-3, np.radians(0.2), poses, on_the_way=(True, False))
+    report = make_report(made_up.recording, made_up.model, targets, None, GateParameters())
+    assert [reach.number for reach in report.reaches] == [2]
+
+
 def figure(report: Report, text: str) -> Figure:
     (found,) = [figure for figure in report.figures if figure.text.startswith(text)]
     return found

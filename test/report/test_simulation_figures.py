@@ -79,6 +79,11 @@ def test_a_target_that_is_left_again_is_not_reached(trace: Trace, ur5: RobotMode
     assert figures["reached"] == 0.0
     assert figures["reached_share"] == 0.5
     assert np.isnan(figures["time_to_reach"])
+    shares = []
+    for on_the_way in ((True, False), (False, True)):
+        judged = replace(TARGETS, on_the_way=on_the_way)
+        shares.append(figures_of(replace(trace, error=error), ur5, judged, None)["reached_share"])
+    assert sorted(shares) == [0.0, 1.0], "the other one counts"
 
 
 def test_a_target_whose_period_did_not_end_does_not_count_and_none_is_no_success(trace: Trace, ur5: RobotModel):

@@ -100,6 +100,12 @@ def test_every_list_of_targets_loads_by_name_and_by_path(path: Path):
         np.testing.assert_allclose(X.R @ X.R.T, np.eye(3), rtol=0, atol=1e-14)
 
 
+def test_targets_on_the_way_are_those_of_the_file_round_and_round():
+    listed = TargetList.load("planar2_draw")
+    assert [listed.is_judged(number) for number in range(4)] == [False, True, False, True]
+    assert TargetList.load("planar2_star").is_judged(0)
+
+
 @pytest.mark.parametrize("path", MOTIONS, ids=name)
 def test_every_motion_loads_by_name_and_by_path(path: Path):
     by_name, by_path = Motion.load(path.stem), Motion.load(str(path))
