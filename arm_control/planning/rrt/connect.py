@@ -27,6 +27,7 @@ import numpy.typing as npt
 from arm_control.core.progress import progress_bar
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
+from arm_control.planning.rrt.candidates import Candidates
 from arm_control.planning.rrt.joint_space import JointSpace
 from arm_control.planning.rrt.plans import (
     Effort,
@@ -35,7 +36,6 @@ from arm_control.planning.rrt.plans import (
     check_ends,
     free_path,
     no_path,
-    proved_shares,
 )
 from arm_control.planning.rrt.search_tree import Numbers, SearchTree
 from arm_control.planning.validity.motions import Motions
@@ -154,7 +154,7 @@ class RrtConnect:
             return failed
         trees = _Trees(self.validity, self._space, self.parameters, q, ends, longest, np.random.default_rng(seed))
         path, n_rounds = trees.straight(), 0
-        for _ in _rounds(0 if len(path) else self.parameters.rounds, title):
+        for _ in search_rounds(0 if len(path) else self.parameters.rounds, title):
             path, n_rounds = trees.grow(), n_rounds + 1
             if len(path):
                 break
@@ -164,7 +164,16 @@ class RrtConnect:
         return free_path(path, np.zeros(len(path)), effort)
 
 
-def _rounds(n: int, title: str | None) -> Iterable[int]:
+def search_rounds(n: int, title: str | None) -> Iterable[int]:
+    """Count the rounds of a search.
+
+    Parameters
+    ----------
+    n : int
+        Largest number of rounds.
+    title : str or None
+        Title of a progress bar; None: no bar.
+    """
     return range(n) if title is None else progress_bar(range(n), title)
 
 
@@ -184,7 +193,13 @@ class _Trees:
         self._validity, self._space, self._parameters, self._rng = validity, space, parameters, rng
         self._start, self._goals, self._longest = start, goals, longest
         self._trees = SearchTree(start[None], space.weights), SearchTree(goals, space.weights)
-        self.n_motions = 0
+        self._candidates = Candidates(validity, *self._trees, parameters.least_step)
+        self._n_looked_at = 0
+
+    @property
+    def n_motions(self) -> int:
+        """Motions looked at, and motions that proofs were tried for."""
+        return self._n_looked_at + self._candidates.n_motions
 
     def straight(self) -> Array:
         """The straight motion to a goal, where one is free; else no path, shape (0, n)."""
@@ -192,7 +207,7 @@ class _Trees:
         is_contact = self._check(starts, self._goals).is_contact
         for goal in self._goals[~is_contact]:
             path = np.array([self._start, goal])
-            if self._proved_shares(path).min() >= 1.0:
+            if self._candidates.proved_shares(path, np.zeros(2)).min() >= 1.0:
                 return path
         return np.zeros((0, len(self._start)))
 
@@ -252,7 +267,7 @@ class _Trees:
         lengths = np.where(seen.is_contact, np.inf, self._space.lengths(steps))
         ends_a, ends_b = np.concatenate([from_a, to_a]), np.concatenate([to_b, from_b])
         for i in np.argsort(lengths)[: int((~seen.is_contact).sum())]:
-            path = self._prove(int(ends_a[i]), int(ends_b[i]))
+            path = self._candidates.prove(int(ends_a[i]), int(ends_b[i])).path
             if len(path):
                 return path
         is_alive = np.concatenate([a.is_alive[from_a], b.is_alive[from_b]])
@@ -267,38 +282,9 @@ class _Trees:
         order = np.argsort(self._space.lengths(other.q[near] - tree.q[nodes]))[: self._parameters.connections]
         return nodes[order], near[order]
 
-    def _prove(self, in_a: int, in_b: int) -> Array:
-        """Prove a candidate path free, or cut what is not; returns the path, or none."""
-        a, b = self._trees
-        nothing = np.zeros((0, len(self._start)))
-        if not (a.is_alive[in_a] and b.is_alive[in_b]):
-            return nothing
-        there, back = a.branch(in_a)[::-1], b.branch(in_b)
-        path = np.concatenate([a.q[there], b.q[back]])
-        shares = self._proved_shares(path)
-        if shares.min() >= 1.0:
-            return path
-        for k in np.flatnonzero((shares >= 0.0) & (shares < 1.0)).tolist():
-            if k < len(there) - 1:
-                self._shorten(a, there[k], there[k + 1], float(shares[k]))
-            elif k >= len(there):
-                self._shorten(b, back[k - len(there) + 1], back[k - len(there)], 0.0)
-        return nothing
-
-    def _shorten(self, tree: SearchTree, parent: int, child: int, share: float) -> None:
-        """Cut off a node, and put another one where the motion to it is proved free."""
-        tree.cut(child)
-        step = share * (tree.q[child] - tree.q[parent])
-        if self._space.lengths(step[None])[0] > self._parameters.least_step:
-            tree.add(tree.q[[parent]] + step, np.array([parent]))
-
-    def _proved_shares(self, path: Array) -> Array:
-        self.n_motions += len(path) - 1
-        return proved_shares(self._validity, path, np.zeros(len(path)))
-
     def _check(self, begin: Array, end: Array) -> Motions:
         """Look at some places of motions."""
-        self.n_motions += len(begin)
+        self._n_looked_at += len(begin)
         limits = self._space.model
         end = np.clip(end, limits.q_min, limits.q_max)
         return self._validity.motions(begin, end, most_looks=self._parameters.looks)

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from arm_control.maths.poses import Array
+from arm_control.planning.rrt.candidates import Way
 from arm_control.planning.rrt.connect import RrtConnect
 from arm_control.planning.rrt.plans import Effort, Plan, proved_shares
 from arm_control.planning.validity.validity import Validity
@@ -31,7 +31,7 @@ GAIN = 1e-6
 
 
 def shorten(validity: Validity, plan: Plan, rounds: int = 20, seed: int = 0) -> Plan:
-    """Return the plan with a shorter path, in a scene that stands still.
+    """Return the plan with a shorter path; times of a scene that moves stay, so that no joint becomes faster.
 
     Parameters
     ----------
@@ -47,20 +47,19 @@ def shorten(validity: Validity, plan: Plan, rounds: int = 20, seed: int = 0) -> 
     if not plan.is_found:
         return plan
     begin = time.perf_counter()
-    rng, path, n_motions = np.random.default_rng(seed), plan.path, 0
-    path, n = _join_corners(validity, path)
+    rng, way, n_motions = np.random.default_rng(seed), Way(plan.path, plan.times), 0
+    way, n = _join_corners(validity, way)
     n_motions += n
-    for _ in range(rounds if len(path) > 2 else 0):
-        path = _random_shortcut(validity, path, rng)
+    for _ in range(rounds if len(way.path) > 2 else 0):
+        way = _random_shortcut(validity, way, rng)
         n_motions += BATCH
-    path, n = _join_corners(validity, path)
-    times = np.zeros(len(path))
-    n_motions += n + len(path) - 1
-    if proved_shares(validity, path, times).min() < 1.0:  # rounding where two pieces of a motion meet
+    way, n = _join_corners(validity, way)
+    n_motions += n + len(way.path) - 1
+    if proved_shares(validity, *way).min() < 1.0:  # rounding where two pieces of a motion meet
         return plan
     old = plan.effort
     effort = Effort(old.rounds, old.motions + n_motions, old.seconds + time.perf_counter() - begin)
-    return replace(plan, path=path, times=times, effort=effort)
+    return replace(plan, path=way.path, times=way.times, effort=effort)
 
 
 def improve(planner: RrtConnect, plan: Plan, searches: int = 10) -> Iterator[Plan]:
@@ -89,11 +88,13 @@ def improve(planner: RrtConnect, plan: Plan, searches: int = 10) -> Iterator[Pla
             yield best
 
 
-def _join_corners(validity: Validity, path: Array) -> tuple[Array, int]:
+def _join_corners(validity: Validity, way: Way) -> tuple[Way, int]:
     """The shortest way along corners of a path; and the number of motions checked."""
+    path, times = way
     m = len(path)
     pairs = np.array([(i, j) for i in range(m) for j in range(i + 2, min(i + WINDOW, m))]).reshape(-1, 2)
-    free = validity.motions(path[pairs[:, 0]], path[pairs[:, 1]], most_looks=LOOKS).is_free
+    first, last = pairs.T
+    free = validity.motions(path[first], path[last], times[first], times[last], most_looks=LOOKS).is_free
     ways = [(i, i + 1) for i in range(m - 1)] + [(int(i), int(j)) for i, j in pairs[free]]
     cost, before = np.full(m, np.inf), np.zeros(m, int)
     cost[0] = 0.0
@@ -104,21 +105,26 @@ def _join_corners(validity: Validity, path: Array) -> tuple[Array, int]:
     corners = [m - 1]
     while corners[-1]:
         corners.append(int(before[corners[-1]]))
-    return path[corners[::-1]], len(pairs)
+    return Way(path[corners[::-1]], times[corners[::-1]]), len(pairs)
 
 
-def _random_shortcut(validity: Validity, path: Array, rng: np.random.Generator) -> Array:
-    """The path with the best of some random shortcuts."""
+def _random_shortcut(validity: Validity, old: Way, rng: np.random.Generator) -> Way:
+    """The way with the best of some random shortcuts."""
+    path, times = old
     lengths = np.linalg.norm(np.diff(path, axis=0), axis=1)
     way = np.concatenate([[0.0], np.cumsum(lengths)])
     places = np.sort(rng.uniform(0.0, way[-1], (BATCH, 2)), axis=1)
     segments = np.clip(np.searchsorted(way, places, side="right") - 1, 0, len(path) - 2)
     shares = (places - way[segments]) / np.maximum(lengths[segments], GAIN)
     ends = path[segments] + shares[..., None] * (path[segments + 1] - path[segments])
+    stamps = times[segments] + shares * (times[segments + 1] - times[segments])
     gains = places[:, 1] - places[:, 0] - np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1)
-    free = validity.motions(ends[:, 0], ends[:, 1], most_looks=LOOKS).is_free
+    free = validity.motions(ends[:, 0], ends[:, 1], stamps[:, 0], stamps[:, 1], most_looks=LOOKS).is_free
     best = int(np.argmax(np.where(free, gains, 0.0)))
     if not (free[best] and gains[best] > GAIN):
-        return path
-    (i, j), (begin, end) = segments[best], ends[best]
-    return np.concatenate([path[: i + 1], begin[None], end[None], path[j + 1 :]])
+        return old
+    i, j = segments[best]
+    return Way(
+        np.concatenate([path[: i + 1], ends[best], path[j + 1 :]]),
+        np.concatenate([times[: i + 1], stamps[best], times[j + 1 :]]),
+    )

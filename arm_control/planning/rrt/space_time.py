@@ -1,0 +1,317 @@
+"""RRT-Connect in space-time: obstacles move as told, joint speeds are limited, and the arm may wait.
+
+A node is a state at a time (q, t). Edges go forward in time, at constant joint velocities within their limits v:
+
+    (1)  need(q, q') = max_j |q'_j - q_j| / v_j  <=  t' - t
+
+One tree goes forward from (start, 0), the other one backward from the goals at several times. A sample (q, t) can be
+reached from the start and leads to a goal,
+
+    (2)  need(start, q) <= t <= T - need(q, goal)
+
+and is connected to the node with the smallest  need + w (|t - t_node| - need), where w weighs waiting. Some samples are
+nodes at another time: the arm waits there. Two nodes (q, t), (q', t') of different trees are connected in three ways:
+
+    (3)  at constant velocity;   waiting at q first, then at full speed;   at full speed, then waiting at q'
+
+Proofs as in :mod:`arm_control.planning.rrt.connect`, with obstacles that move along a motion.
+
+Source: F. Grothe, V. N. Hartmann, A. Orthey, M. Toussaint, "ST-RRT*: asymptotically-optimal bidirectional motion
+planning through space-time", 2022, for (2) and both trees.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from arm_control.exceptions import InputError
+from arm_control.maths.poses import Array
+from arm_control.planning.rrt.candidates import Candidates, Way, no_way
+from arm_control.planning.rrt.connect import SearchParameters, search_rounds
+from arm_control.planning.rrt.joint_space import JointSpace
+from arm_control.planning.rrt.plans import Effort, Outcome, Plan, describe_contact, free_path, no_path
+from arm_control.planning.rrt.search_tree import Numbers, SearchTree
+from arm_control.planning.rrt.shortcuts import shorten
+from arm_control.planning.validity.motions import Motions
+from arm_control.planning.validity.validity import Validity
+
+WAITING = 0.3
+"""Weight w of waiting in the distance of a sample from a node."""
+WAITS = 0.25
+"""Share of samples that are a node at another time."""
+GOAL_TIMES = 24
+"""Times at which a goal is tried, where its time is free."""
+LEAST_DURATION = 0.02
+"""Shortest motion that makes a node [s]."""
+SOONER = 0.98
+"""Share of the time of arrival that a search for an earlier one has."""
+TIMED = SearchParameters(rounds=300, samples=16, connections=8)
+"""How trees in space-time grow."""
+FORWARD, BACKWARD = 1.0, -1.0
+"""Directions of time in which the trees grow."""
+SMALL = 1e-9
+"""Rounding of times [s]; smallest length that is divided by [rad or m]."""
+
+
+@dataclass(frozen=True)
+class Travel:
+    """Limits of a motion in time.
+
+    Attributes
+    ----------
+    v_max : ndarray, shape (n,)
+        Largest joint speeds [rad/s or m/s].
+    horizon : float
+        Latest arrival [s].
+    """
+
+    v_max: Array
+    horizon: float
+
+    def __post_init__(self) -> None:
+        v = np.asarray(self.v_max, dtype=float)
+        if not ((v > 0.0) & (v < np.inf)).all():
+            raise InputError(f"v_max = {v.tolist()}: positive, finite speeds are needed")
+        if not 0.0 < self.horizon < np.inf:
+            raise InputError(f"horizon = {self.horizon}: a positive time is needed [s]")
+
+    def need(self, steps: Array) -> Array:
+        """Shortest durations of differences of joint positions, shape (..., n) [s]: equation (1)."""
+        return (np.abs(steps) / self.v_max).max(axis=-1)
+
+
+class SpaceTimeRrt:
+    """Plans motions of one arm among obstacles that move: those that its validity was given.
+
+    Parameters
+    ----------
+    validity : Validity
+        Arm and obstacles.
+    travel : Travel
+        Joint speeds, and the latest arrival.
+    parameters : SearchParameters
+        How trees grow.
+    """
+
+    def __init__(self, validity: Validity, travel: Travel, parameters: SearchParameters = TIMED) -> None:
+        self.validity, self.travel, self.parameters = validity, travel, parameters
+        self._space = JointSpace.of(validity)
+        if np.shape(travel.v_max) != self._space.low.shape:
+            raise InputError(f"v_max has shape {np.shape(travel.v_max)}; allowed: {self._space.low.shape}")
+
+    def plan(
+        self,
+        start: npt.ArrayLike,
+        goals: npt.ArrayLike,
+        arrival: float | None = None,
+        title: str | None = None,
+    ) -> Plan:
+        """Plan a motion from a start at time 0 to the first goal that is reached.
+
+        Parameters
+        ----------
+        start : array_like, shape (n,)
+            Joint positions [rad or m].
+        goals : array_like, shape (n,) or (k, n)
+            Joint positions of one goal, or of several [rad or m].
+        arrival : float, optional
+            Time of arrival; by default any up to the horizon [s].
+        title : str, optional
+            Title of a progress bar; none by default.
+
+        Returns
+        -------
+        Plan
+            Proved free without a gap until its arrival; nothing is said about the time after it.
+
+        Raises
+        ------
+        InputError
+            As :meth:`arm_control.planning.rrt.connect.RrtConnect.plan`, and when the arrival is not in the horizon.
+        """
+        if arrival is not None and not 0.0 < arrival <= self.travel.horizon:
+            raise InputError(f"arrival = {arrival}; allowed: above 0 and up to the horizon of {self.travel.horizon} s")
+        begin = time.perf_counter()
+        q, ends = self._space.states(start, "start")[0], self._space.states(goals, "goal")
+        if not self.validity.free_states(q[None])[0]:
+            reason, contacts = describe_contact(self.validity, q, 0.0, "the start")
+            return no_path(Outcome.START_IN_CONTACT, reason, len(q), Effort(), contacts)
+        roots = self._goals_in_time(q, ends, arrival)
+        if not len(roots.path):
+            return self._no_goal(q, ends, arrival)
+        trees = _TimedTrees(self.validity, self._space, self.travel, self.parameters, q, roots)
+        way, n_rounds = trees.straight(), 0
+        for _ in search_rounds(0 if len(way.path) else self.parameters.rounds, title):
+            way, n_rounds = trees.grow(), n_rounds + 1
+            if len(way.path):
+                break
+        effort = Effort(n_rounds, trees.n_motions, time.perf_counter() - begin)
+        if not len(way.path):
+            return no_path(Outcome.LIMIT, f"no motion was found in {n_rounds} rounds of samples", len(q), effort)
+        return free_path(*way, effort)
+
+    def improve(self, plan: Plan, searches: int = 10) -> Iterator[Plan]:
+        """Search for motions that arrive earlier; yields every one that does, the shortened plan first.
+
+        Parameters
+        ----------
+        plan : Plan
+            Without a path nothing is yielded.
+        searches : int
+            Number of searches.
+        """
+        if not plan.is_found:
+            return
+        yield (best := shorten(self.validity, plan))
+        for k in range(1, searches + 1):
+            sooner = Travel(self.travel.v_max, SOONER * float(best.times[-1]))
+            parameters = replace(self.parameters, seed=self.parameters.seed + k)
+            other = SpaceTimeRrt(self.validity, sooner, parameters).plan(plan.path[0], plan.path[-1])
+            if other.is_found:
+                yield (best := shorten(self.validity, other))
+
+    def _goals_in_time(self, start: Array, goals: Array, arrival: float | None) -> Way:
+        """Goals at the times at which they are free and can be reached."""
+        first = self.travel.need(goals - start)
+        latest = self.travel.horizon if arrival is None else arrival
+        shares = np.linspace(0.0, 1.0, GOAL_TIMES) if arrival is None else np.ones(1)
+        can = first <= latest
+        times = (first[can, None] + shares * (latest - first[can, None])).ravel()
+        states = np.repeat(goals[can], len(shares), axis=0)
+        is_free = self.validity.free_states(states, times) if len(states) else np.zeros(0, bool)
+        order = np.argsort(times[is_free], kind="stable")
+        return Way(states[is_free][order], times[is_free][order])
+
+    def _no_goal(self, start: Array, goals: Array, arrival: float | None) -> Plan:
+        """Why no goal can be reached in time."""
+        n, first = len(start), float(self.travel.need(goals - start).min())
+        latest = self.travel.horizon if arrival is None else arrival
+        if first > latest:
+            reason = f"the goal cannot be reached: the way takes {first:.3g} s at least, {latest:.3g} s are allowed"
+            return no_path(Outcome.UNREACHABLE, reason, n)
+        reason, contacts = describe_contact(self.validity, goals[0], latest, f"the goal at {latest:.3g} s")
+        more = "" if arrival is not None else "; it is at all times tried"
+        return no_path(Outcome.GOAL_IN_CONTACT, reason + more, n, Effort(), contacts)
+
+
+class _TimedTrees:
+    """Two trees of one search; each round grows both."""
+
+    def __init__(
+        self,
+        validity: Validity,
+        space: JointSpace,
+        travel: Travel,
+        parameters: SearchParameters,
+        start: Array,
+        roots: Way,
+    ) -> None:
+        self._validity, self._space, self._travel, self._parameters = validity, space, travel, parameters
+        self._start, self._roots = start, roots
+        self._rng = np.random.default_rng(parameters.seed)
+        self._forward = SearchTree(start[None], space.weights)
+        self._backward = SearchTree(roots.path, space.weights, roots.times)
+        self._candidates = Candidates(validity, self._forward, self._backward, parameters.least_step)
+        self._n_looked_at = 0
+
+    @property
+    def n_motions(self) -> int:
+        """Motions looked at, and motions that proofs were tried for."""
+        return self._n_looked_at + self._candidates.n_motions
+
+    def straight(self) -> Way:
+        """The earliest of the ways (3) from the start to a goal, or none."""
+        k = len(self._roots.path)
+        return self._link(np.zeros(k, int), np.arange(k))
+
+    def grow(self) -> Way:
+        """One round; returns a way that is proved free, or none."""
+        first, second = self._extend(self._forward, FORWARD), self._extend(self._backward, BACKWARD)
+        there = self._nearest(self._backward, self._forward.q[first], self._forward.t[first], BACKWARD)
+        back = self._nearest(self._forward, self._backward.q[second], self._backward.t[second], FORWARD)
+        forward = np.concatenate([first[there >= 0], back[back >= 0]])
+        backward = np.concatenate([there[there >= 0], second[back >= 0]])
+        slack = self._backward.t[backward] - self._forward.t[forward]
+        order = np.argsort(slack, kind="stable")[: 2 * self._parameters.connections]
+        return self._link(forward[order], backward[order])
+
+    def _extend(self, tree: SearchTree, direction: float) -> Numbers:
+        """Add nodes towards samples, as far as no contact is seen; returns their numbers."""
+        q, t = self._samples(tree, direction)
+        near = self._nearest(tree, q, t, direction)
+        q, t, near = q[near >= 0], t[near >= 0], near[near >= 0]
+        steps, durations = q - tree.q[near], t - tree.t[near]
+        shares = np.minimum(1.0, self._parameters.step / np.maximum(self._space.lengths(steps), SMALL))
+        begin, steps, durations = tree.q[near], steps * shares[:, None], durations * shares
+        seen = self._look(begin, begin + steps, tree.t[near], tree.t[near] + durations)
+        durations = np.where(seen.is_contact, seen.covered, 1.0) * durations
+        is_kept = np.abs(durations) > LEAST_DURATION
+        steps *= np.where(seen.is_contact, seen.covered, 1.0)[:, None]
+        ends = self._within(begin + steps)
+        return tree.add(ends[is_kept], near[is_kept], (tree.t[near] + durations)[is_kept])
+
+    def _samples(self, tree: SearchTree, direction: float) -> Way:
+        """Random states at times of (2), and nodes at other times."""
+        space, travel, n = self._space, self._travel, self._parameters.samples
+        q = self._rng.uniform(space.low, space.high, (n, len(space.low)))
+        alive = np.flatnonzero(tree.is_alive)
+        n_waits = int(WAITS * n) if len(alive) else 0
+        nodes = alive[self._rng.integers(0, max(len(alive), 1), n_waits)]
+        q[:n_waits] = tree.q[nodes]
+        first = travel.need(q - self._start)
+        last = (self._roots.times - travel.need(q[:, None] - self._roots.path)).max(axis=1)
+        if direction > 0.0:
+            first[:n_waits] = tree.t[nodes]
+        else:
+            last[:n_waits] = np.minimum(last[:n_waits], tree.t[nodes])
+        t = first + self._rng.uniform(0.0, 1.0, n) * (last - first)
+        return Way(q[last > first], t[last > first])
+
+    def _nearest(self, tree: SearchTree, q: Array, t: Array, direction: float) -> Numbers:
+        """The node of a tree from which each state can be reached with the smallest effort; -1 for none."""
+        if not len(q):
+            return np.zeros(0, int)
+        need = np.zeros((len(q), len(tree)))
+        for j, v in enumerate(self._travel.v_max):  # several times faster than an array of all joints
+            np.maximum(need, np.abs(q[:, j, None] - tree.q[:, j]) / v, out=need)
+        duration = direction * (t[:, None] - tree.t)
+        can = (need <= duration + SMALL) & tree.is_alive & (duration > LEAST_DURATION)
+        cost = np.where(can, need + WAITING * (duration - need), np.inf)
+        best = cost.argmin(axis=1)
+        return np.where(np.isfinite(cost[np.arange(len(q)), best]), best, -1)
+
+    def _link(self, forward: Numbers, backward: Numbers) -> Way:
+        """Try the ways (3) between nodes of both trees; returns a way that is proved free, or none."""
+        nothing = no_way(len(self._start))
+        if not len(forward):
+            return nothing
+        a, b = self._forward.q[forward], self._backward.q[backward]
+        t_a, t_b = self._forward.t[forward], self._backward.t[backward]
+        need = self._travel.need(b - a)
+        leave, arrive = np.maximum(t_b - need, t_a), np.minimum(t_a + need, t_b)
+        begin, end = np.concatenate([a, a, a, a, b]), np.concatenate([b, a, b, b, b])
+        t_begin, t_end = (
+            np.concatenate([t_a, t_a, leave, t_a, arrive]),
+            np.concatenate([t_b, leave, t_b, arrive, t_b]),
+        )
+        seen = self._look(begin, end, t_begin, t_end).is_contact.reshape(5, -1)
+        is_open = ~np.array([seen[0], seen[1] | seen[2], seen[3] | seen[4]])
+        for k in np.flatnonzero(is_open.any(axis=0)).tolist():
+            between = (nothing, Way(a[[k]], leave[[k]]), Way(b[[k]], arrive[[k]]))
+            for kind in np.flatnonzero(is_open[:, k]).tolist():
+                way = self._candidates.prove(int(forward[k]), int(backward[k]), between[kind])
+                if len(way.path):
+                    return way
+        return nothing
+
+    def _look(self, begin: Array, end: Array, t_begin: Array, t_end: Array) -> Motions:
+        self._n_looked_at += len(begin)
+        return self._validity.motions(begin, self._within(end), t_begin, t_end, most_looks=self._parameters.looks)
+
+    def _within(self, q: Array) -> Array:
+        return np.clip(q, self._space.model.q_min, self._space.model.q_max)
