@@ -7,7 +7,7 @@ are learnt so that ``W phi`` is tau_d: what was met once is known when the arm c
     (1)  phi_j = a_j cos(e_j^T x + b_j),   x = (q, v, s),   s_i = v_i / sqrt(v_i^2 + v_s^2)
     (2)  tau_a = clamp(W phi, -tau_b, tau_b)                        tau_b = adaptation_share tau_max
     (3)  epsilon = clamp(y, -tau_max, tau_max) - W phi_m            phi_m = (phi_0 + phi_1) / 2
-    (4)  W <- k W + (1 - exp(-kappa dt)) epsilon phi_m^T / |phi_m|^2
+    (4)  W <- k W + mu epsilon phi_m^T / |phi_m|^2                  mu = m (1 - exp(-kappa dt))
     (5)  k_i = min(1, R_i / |W_i|)                                  R = 10 tau_max
 
 y is the mean of tau_d between two states, 0 and 1: equation (4) of the observer, with the torque that the gate sent. So
@@ -17,13 +17,16 @@ noise of both states, y their difference, so that noise of the velocities does n
 
 With the ideal weights W* of ``tau_d = W* phi``, (4) never takes W away from them,
 
-    (6)  |W - W*|^2 falls by mu (2 - mu) |epsilon|^2 / |phi_m|^2,   mu = 1 - exp(-kappa dt)
+    (6)  |W - W*|^2 falls by mu (2 - mu) |epsilon|^2 / |phi_m|^2
 
 nor does (5) where ``|W*_i| <= R_i``. Of a torque that lasts in one state, (4) knows ``1 - exp(-kappa t)`` after a time
 t: one neuron with constant rate would be the observer with bandwidth kappa. The law gets the torque of rotors, too, and
 both may be on: then the observer estimates what is left of tau_d,
 
     (7)  tau = tau_law - tau_a - r,   dr/dt = K (tau_d - tau_a - r)
+
+and an arm at rest learns nothing, ``m = max_i s_i^2``: two integrals would hunt against friction that sticks. Without
+an observer m is 1.
 
 Three kinds of neurons share ``|phi|^2``, which is 1 on average:
 
@@ -58,7 +61,7 @@ from arm_control.compiler.law import Law, Loop
 from arm_control.control.disturbance_observer import UNBOUNDED, ObserverParameters
 from arm_control.core.parameters import Parameters, parameter
 from arm_control.maths.poses import Array
-from arm_control.maths.scalars import clamp, cos, maximum
+from arm_control.maths.scalars import clamp, cos, largest, maximum
 from arm_control.model import RobotModel, Terms
 
 SHARES = 0.6, 0.25, 0.15
@@ -108,6 +111,8 @@ class AdaptiveTorque:
         The arm.
     parameters : AdaptationParameters
         Neurons, rate and bound.
+    learns_at_rest : bool
+        Whether an arm at rest learns, too: no observer compensates what acts on it.
 
     Attributes
     ----------
@@ -131,8 +136,9 @@ class AdaptiveTorque:
     array([0.  , 0.63, 0.  , 0.  , 0.  , 0.  ])
     """
 
-    def __init__(self, model: RobotModel, parameters: AdaptationParameters) -> None:
+    def __init__(self, model: RobotModel, parameters: AdaptationParameters, *, learns_at_rest: bool = True) -> None:
         n = model.nv
+        self._least = float(learns_at_rest)
         tau_max = np.where(np.isfinite(model.tau_max), model.tau_max, UNBOUNDED)
         step = model.compile_law(step_law(tau_max), _samples(step_law(tau_max), 1))
         neurons = model.compile_law(neuron_loop(n), _neuron_samples(n))
@@ -177,7 +183,7 @@ class AdaptiveTorque:
             The measured state.
         """
         self._q_in[...], self._v_in[...], self._y_in[...] = terms.q, terms.v, self._y
-        self._sums_in[...], self._mu_in[...] = self._sums, self._mu
+        self._sums_in[...], self._mu_in[...] = self._sums, (self._mu, self._least)
         self._step()
         self._shared[...] = self._shared_out
         self._neurons()
@@ -271,7 +277,7 @@ def _neuron(x: Mapping[str, Array]) -> dict[str, Any]:
 
 
 def step_law(tau_max: Array) -> Law:
-    """Input of the neurons in (1), ``mu epsilon / |phi_m|^2`` of (4), and (5).
+    """Input of the neurons in (1), ``mu epsilon / |phi_m|^2`` of (4), and (5); input ``mu``: mu / m, and the least m.
 
     Parameters
     ----------
@@ -281,15 +287,16 @@ def step_law(tau_max: Array) -> Law:
     n, R = len(tau_max), LARGEST_WEIGHTS * tau_max
 
     def compute(x: Mapping[str, Array]) -> dict[str, Any]:
-        q, v, y, mu = x["q"], x["v"], x["y"], x["mu"][0]
+        q, v, y, (mu, least) = x["q"], x["v"], x["y"], x["mu"]
         predicted, W_squared, size = x["sums"][n : 2 * n], x["sums"][2 * n : 3 * n], x["sums"][3 * n]
         s = v / np.sqrt(v * v + FRICTION_SPEED**2)
         epsilon = clamp(y, -tau_max, tau_max) - predicted  # (3)
-        step = epsilon * (mu / maximum(size, SMALLEST))
+        m = maximum(largest(s * s), least)
+        step = epsilon * (m * mu / maximum(size, SMALLEST))  # (4)
         keep = np.sqrt(R * R / maximum(W_squared, R * R))  # (5)
         return {"shared": np.concatenate([q, v, s, step, keep])}
 
-    return Law("adaptive torque, step", compute, {"q": n, "v": n, "y": n, "sums": 3 * n + 1, "mu": 1}, tau_max.tolist())
+    return Law("adaptive torque, step", compute, {"q": n, "v": n, "y": n, "sums": 3 * n + 1, "mu": 2}, tau_max.tolist())
 
 
 def _neuron_samples(n: int) -> dict[str, Array]:

@@ -214,13 +214,13 @@ class ControlLoop:
         self.avoidance = avoidance
         self.gate = EffortGate(model, gate)
         self.disturbance = KnownDisturbance(timeout=0.1)
+        observer = observer or ObserverParameters()
         self.observer: DisturbanceObserver | None = None
         self.adaptation: AdaptiveTorque | None = None
         if adaptation is not None and adaptation.adaptive_torque:
             if isinstance(controller, OscController) and controller.force is not None:
                 raise ParameterError(WITH_CONTACT)
-            self.adaptation = AdaptiveTorque(model, adaptation)
-        observer = observer or ObserverParameters()
+            self.adaptation = AdaptiveTorque(model, adaptation, learns_at_rest=not observer.disturbance_observer)
         if observer.disturbance_observer or self.adaptation is not None:
             shortens, estimates = avoidance is None and not controller.has_schedule, observer.disturbance_observer
             self.observer = DisturbanceObserver(model, observer, shortens=shortens, estimates=estimates)
