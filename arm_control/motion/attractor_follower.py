@@ -1,6 +1,7 @@
 """References that a point attractor makes of goals: the reference moves smoothly, however far a goal jumps.
 
-Each axis of the position follows its attractor, in units of a radius r about the position c at the start:
+Each axis of the position follows its attractor, in units of r, a little more than the radius, about the position c
+at the start:
 
     (1)  x = ((p_hat - c) / r,  v_hat / (w r)),    u = (p* - c) / r        see :mod:`~arm_control.neural.attractor_axes`
     (2)  a_hat = alpha (beta (p* - p_hat) - v_hat)                         the attractor's own acceleration
@@ -48,6 +49,8 @@ LONGEST_STEP = 1e-3
 """Longest step of the attractor [s]; there are several between states that are farther apart."""
 AT_REST = 1e-12
 """Rotation vector [rad] and rate [rad/s] below which the orientation is that of the goal."""
+RANGE = 0.85
+"""Share of the range of the neurons that is used: few are tuned to its ends."""
 N_SHOWN = 16
 """Neurons of each axis whose spikes are recorded."""
 LONGEST_GAP = 0.1
@@ -88,11 +91,11 @@ class AttractorFollower:
         self.goals = PoseFollower(model) if goals is None else goals
         n_steps = int(np.ceil(1.0 / (rate * LONGEST_STEP) - 1e-9))
         self._dt = 1.0 / (rate * n_steps)
-        radius, spring = parameters.radius, point_attractor(parameters.alpha)
-        units = radius * np.array([1.0, velocity_scale(parameters.alpha)])
-        self._radius = radius
+        unit, spring = parameters.radius / RANGE, point_attractor(parameters.alpha)
+        units = unit * np.array([1.0, velocity_scale(parameters.alpha)])
+        self._radius, self._unit = parameters.radius, unit
         self._K = np.vstack([np.diag(units), spring.A[1] * units])  # (1) and (2), of x
-        self._L = np.vstack([np.zeros((2, 1)), spring.B[1:] * radius])  # of u
+        self._L = np.vstack([np.zeros((2, 1)), spring.B[1:] * unit])  # of u
         self._feedback = np.array([1.0 / parameters.smoothing**2, 2.0 / parameters.smoothing])  # (3)
         self._integrator = np.array([[1.0, self._dt, 0.5 * self._dt**2], [0.0, 1.0, self._dt]])
         self._axes = make_axes(parameters, self._dt, 3, model.compile_law)
@@ -176,7 +179,7 @@ class AttractorFollower:
     def _hold(self, X: Pose, hold: Callable[[Array], None]) -> None:
         """Be at rest in a pose."""
         self._des = np.array([X.p, np.zeros(3), np.zeros(3)])
-        self._u, self.goal = (X.p - self._centre) / self._radius, None
+        self._u, self.goal = (X.p - self._centre) / self._unit, None
         hold(np.array([self._u, np.zeros(3)]))
         self._turn.hold(X.R)
 
@@ -194,15 +197,15 @@ class AttractorFollower:
         self.refused = None
         if X_WT is self.goal or X_WT is self._passed_over:
             return
-        u = (X_WT.p - self._centre) / self._radius
-        farthest = float(np.abs(u).max())
-        if self.neurons is None or farthest <= 1.0:
-            self._u, self.goal = u, X_WT
+        way = X_WT.p - self._centre
+        farthest = float(np.abs(way).max())
+        if self.neurons is None or farthest <= self._radius:
+            self._u, self.goal = way / self._unit, X_WT
             self._turn.take(X_WT.R)
             return
         self._passed_over = X_WT
         self.refused = InputError(
-            f"the goal is {farthest * self._radius:.3g} m from the start, along an axis; the neurons represent up to "
+            f"the goal is {farthest:.3g} m from the start, along an axis; the neurons represent up to "
             f"attractor.radius = {self._radius:g} m"
         )
 

@@ -32,6 +32,9 @@ from arm_control.neural.populations import (
 from arm_control.neural.synapses import compensate, pole
 
 NEURONS = "neurons"
+NOISE = 0.02
+"""Noise for which the decoders are solved: the synapse averages spikes over its time constant, and what is left of an
+error of the decoders moves the attractor from its goal by 4 / (alpha tau) times as much."""
 VARIANTS = (NEURONS, "discrete", "continuous", "ideal")
 
 
@@ -104,7 +107,7 @@ def make_axes(p: AttractorParameters, dt: float, n: int, compile_loop: CompileLo
         return PlainAxes(a * np.eye(2) + (1.0 - a) * matrices.A, (1.0 - a) * matrices.B[0], n)
     tunings = [random_tuning(p.neurons, 2, p.seed + k) if p.seed else even_tuning(p.neurons, 2) for k in range(n)]
     points = points_in_cube(2)
-    D = [decoders(tuning, points) for tuning in (tunings if p.seed else tunings[:1])]
+    D = [decoders(tuning, points, NOISE) for tuning in (tunings if p.seed else tunings[:1])]
     populations = [Population(compile_loop, tuning, D[k % len(D)], dt) for k, tuning in enumerate(tunings)]
     return NeuralAxes([NeuralSystem(population, matrices, p.synapse, dt) for population in populations])
 

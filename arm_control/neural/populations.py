@@ -3,7 +3,7 @@
 Each neuron is tuned to one axis of the vector, in one of its directions. The decoders D are those that reproduce
 points from the neurons' rates, by least squares with a term for noise:
 
-    (1)  x ~ D a(x),    D^T = (A^T A + m sigma^2 I)^-1 A^T X,    sigma = 0.1 max A
+    (1)  x ~ D a(x),    D^T = (A^T A + m sigma^2 I)^-1 A^T X,    sigma = noise max A
 
 A (m, n) has the rates of all neurons at m points, X (m, d) the points. A spike of a neuron counts as 1/dt in one step:
 
@@ -37,8 +37,8 @@ LANES = 8
 MAX_RATES, INTERCEPTS = (200.0, 400.0), (-1.0, 0.9)
 """Ranges of the rates at the end of the range [Hz], and of the values at which neurons begin to fire."""
 NOISE = 0.1
-"""The sigma of (1), over the largest rate."""
-DECODER_BITS = 21
+"""The usual noise of (1): that of spikes within a few ms."""
+DECODER_BITS = 16
 """Bits of the largest decoder."""
 POINTS = 1000
 """Number m of points, at least."""
@@ -119,8 +119,8 @@ def random_tuning(n: int, d: int, seed: int) -> NeuronTuning:
     return NeuronTuning(encoders, gains, biases, rng.uniform(size=n))
 
 
-def decoders(tuning: NeuronTuning, points: Array) -> Array:
-    """Equation (1): decoders D, shape (d, n) [s], rounded to 2^-21 of the largest one's power of two.
+def decoders(tuning: NeuronTuning, points: Array, noise: float = NOISE) -> Array:
+    """Equation (1): decoders D, shape (d, n) [s], rounded to 2^-16 of the largest one's power of two.
 
     The last bits of the solution of many equations depend on the threads that solve them. Rounded, the decoders do not,
     and a recording is replayed to the same bits by a process with other threads.
@@ -131,9 +131,11 @@ def decoders(tuning: NeuronTuning, points: Array) -> Array:
         The neurons.
     points : ndarray, shape (m, d)
         Points to reproduce.
+    noise : float
+        Noise of the rates, as a share of the largest one: more makes decoded values calmer, and less exact.
     """
     A = tuning.rates(points)
-    sigma = NOISE * A.max()
+    sigma = noise * A.max()
     G = A.T @ A + len(points) * sigma**2 * np.eye(A.shape[1])
     D = np.linalg.solve(G, A.T @ points).T
     grid = 2.0 ** (np.ceil(np.log2(np.abs(D).max())) - DECODER_BITS)
