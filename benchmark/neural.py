@@ -122,12 +122,11 @@ def draw(path: Path) -> None:
     from arm_control.report.pictures.style import BLUE, GREY, INK, ORANGE, new_figure, style, time_axis
 
     figure = new_figure(10.0, 6.4)
-    (left, middle, right), (raster, decoded) = (
-        figure.add_gridspec(1, 3, bottom=0.63, top=0.95).subplots(),
-        figure.add_gridspec(2, 1, bottom=0.07, top=0.52).subplots(),
-    )
     figure.set_layout_engine("none")
-    figure.subplots_adjust(left=0.07, right=0.985, wspace=0.25, hspace=0.45)
+    (left, middle, right), (raster, decoded) = (
+        figure.add_gridspec(1, 3, left=0.07, right=0.985, bottom=0.63, top=0.95, wspace=0.2).subplots(),
+        figure.add_gridspec(2, 1, left=0.07, right=0.985, bottom=0.07, top=0.52, hspace=0.25).subplots(),
+    )
     for axes, alpha, seconds in ((left, 10.0, 1.2), (middle, 1000.0, 0.03), (right, 2100.0, 0.03)):
         system, n = point_attractor(alpha), round(seconds / DT)
         discrete = system.discretized(DT)
