@@ -13,7 +13,7 @@ from typing import Generic, cast
 
 from arm_control.core.parameters import Parameters, parameter
 from arm_control.core.time import NANOSECONDS
-from arm_control.exceptions import ArmControlError, InputError
+from arm_control.exceptions import ArmControlError, InputError, ParameterError
 from arm_control.maths.poses import Array, Pose
 from arm_control.motion.goals import Goal, GoalQueue, JointGoal, Modulation, Target
 from arm_control.motion.joint_trajectory import Waypoints
@@ -25,7 +25,8 @@ from arm_control.motion.references import JointReference, Reference
 
 MOST_OBSTACLES = 8
 """Obstacles that bend a path at once: the nearest ones."""
-QUANTITIES = ("amplitude", "period")
+BOUNDS = {"amplitude": (-100.0, 100.0), "period": (0.05, 1e4)}
+"""What may be changed on the way, and its bounds, both allowed; the period in seconds."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ class PrimitiveParameters(Parameters):
         "duration, or period of a rhythm, at the start; 0: as it was learned; primitive/period changes it",
         unit="s",
         lower=0.0,
+        upper=BOUNDS["period"][1],
     )
     starts_at_once: bool = parameter(
         False, "whether it begins with the first state, towards the goal that was learned, not with a goal"
@@ -61,6 +63,13 @@ class PrimitiveParameters(Parameters):
         0.05, "distance that a path is to keep from the sphere around an obstacle", unit="m", lower=0.0
     )
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if 0.0 < self.period < BOUNDS["period"][0]:
+            raise ParameterError(
+                f"period = {self.period}: {BOUNDS['period'][0]:g} s or more is needed, or 0 as learned"
+            )
+
 
 class PrimitiveFollower(Generic[R]):
     """Reference of a primitive, state by state.
@@ -73,6 +82,11 @@ class PrimitiveFollower(Generic[R]):
         How it runs.
     space : Space
         Joints or end effector of the arm.
+
+    Raises
+    ------
+    ParameterError
+        When it would be over in an instant.
 
     Attributes
     ----------
@@ -88,7 +102,9 @@ class PrimitiveFollower(Generic[R]):
 
     def __init__(self, primitive: Primitive, parameters: PrimitiveParameters, space: Space[R]) -> None:
         self.goals: GoalQueue[JointGoal | Target] = GoalQueue()
-        self._modulations: dict[str, GoalQueue[Modulation]] = {name: GoalQueue() for name in QUANTITIES}
+        self._modulations: dict[str, GoalQueue[Modulation]] = {name: GoalQueue() for name in BOUNDS}
+        if (parameters.period or primitive.duration) < BOUNDS["period"][0]:
+            raise ParameterError(f"the primitive lasts {primitive.duration:g} s: set a period of 0.05 s or more")
         self._parameters = parameters
         self._space: Space[R] = space
         coupling = ObstacleCoupling(gain=parameters.obstacle_gain or 1.0, reach=parameters.obstacle_reach)
@@ -107,9 +123,12 @@ class PrimitiveFollower(Generic[R]):
         Raises
         ------
         InputError
-            When a primitive cannot follow such a goal.
+            When a primitive cannot follow such a goal, or a number is out of bounds.
         """
         if isinstance(goal, Modulation):
+            low, high = BOUNDS[goal.quantity]
+            if not low <= goal.value <= high:
+                raise InputError(f"{goal.quantity} {goal.value:g}: from {low:g} to {high:g} is allowed")
             self._modulations[goal.quantity].add(goal)
         elif isinstance(goal, Target) or (isinstance(goal, JointGoal) and not isinstance(goal.destination, Waypoints)):
             self.goals.add(goal)
@@ -125,7 +144,7 @@ class PrimitiveFollower(Generic[R]):
         p = self._parameters
         self._values = {"amplitude": p.amplitude, "period": p.period or self._run.primitive.duration}
         self._due: JointGoal | Target | None = None
-        self._due_modulations: dict[str, Modulation | None] = dict.fromkeys(QUANTITIES)
+        self._due_modulations: dict[str, Modulation | None] = dict.fromkeys(BOUNDS)
         self._is_braked = self.is_running = False
         self._waits_for_begin = p.starts_at_once
         self._swing: Cycle | None = None

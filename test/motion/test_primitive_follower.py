@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -184,7 +185,7 @@ def test_what_is_too_fast_is_refused_with_the_period_that_is_not(reach: Primitiv
 def test_a_motion_that_would_become_too_fast_on_its_way_keeps_its_period(reach: Primitive, joints: JointSpace):
     follower = follower_of(reach, joints, phase_stopping=0.0)
     follower.add(JointGoal(0, AWAY))
-    follower.add(Modulation(500 * MS, "period", 0.02))
+    follower.add(Modulation(500 * MS, "period", 0.05))
     references = follow(follower, 0, 505)
     assert "velocity beyond the limit" in str(follower.refused)
     references += follow(follower, 505, 2600)
@@ -198,6 +199,21 @@ def test_other_goals_are_refused(reach: Primitive, joints: JointSpace):
     for goal in (trajectory, JointJog(0, 0, np.zeros(6)), TwistJog(0, 0, "tool0", np.zeros(6))):
         with pytest.raises(InputError, match="a primitive goes to target_pose or target_joint"):
             follower.add(goal)
+
+
+@pytest.mark.parametrize(("quantity", "value"), [("amplitude", 101.0), ("period", 0.04), ("period", 1e5)])
+def test_absurd_amplitudes_and_periods_are_refused(reach: Primitive, joints: JointSpace, quantity: str, value: float):
+    with pytest.raises(InputError, match=f"{quantity} {value:g}: from "):
+        follower_of(reach, joints).add(Modulation(0, quantity, value))
+    with pytest.raises(ParameterError, match=f"{quantity} = "):
+        PrimitiveParameters(**{quantity: value})
+
+
+def test_a_primitive_that_would_be_over_in_an_instant_needs_a_period(reach: Primitive, joints: JointSpace):
+    instant = replace(reach, duration=0.007)
+    with pytest.raises(ParameterError, match=r"the primitive lasts 0\.007 s: set a period"):
+        follower_of(instant, joints)
+    assert follower_of(instant, joints, period=0.5)
 
 
 def test_it_may_start_at_once_towards_what_was_learned(reach: Primitive, joints: JointSpace):
