@@ -197,18 +197,25 @@ def test_when_time_starts_over_so_do_the_targets(rig: Rig, ur5: RobotModel):
 
 
 def test_new_gains_act_from_the_next_state_on(rig: Rig, ur5: RobotModel):
+    """Those of the law, and of adaptation: what holds the arm away from its place is learnt, and pushed against."""
     from rcl_interfaces.msg import Parameter, ParameterValue
     from rcl_interfaces.srv import SetParameters
 
-    driver = Driver(rig, ur5)
+    def change(name: str, value: float) -> None:
+        gain = Parameter(name=name, value=ParameterValue(type=3, double_value=value))
+        response = rig.call("joint/set_parameters", SetParameters.Request(parameters=[gain]), SetParameters)
+        assert response.results[0].successful
+
+    driver = Driver(rig, ur5, adaptive_torque=True, learning_rate=0.0)
     away = START + [0.01, 0, 0, 0, 0, 0]
     driver.answers(1)
     before = driver.answers(100, away)[-1] - ur5.gravity(away)
-    gain = Parameter(name="kp", value=ParameterValue(type=3, double_value=50.0))
-    response = rig.call("joint/set_parameters", SetParameters.Request(parameters=[gain]), SetParameters)
-    assert response.results[0].successful
+    change("kp", 50.0)
     after = driver.answers(100, away)[-1] - ur5.gravity(away)
     np.testing.assert_allclose(after, before / 2.0, rtol=1e-9, atol=1e-9)
+    change("learning_rate", 10.0)
+    learnt = driver.answers(50, away)[-1] - ur5.gravity(away)
+    assert learnt[0] < 1.3 * after[0] < 0.0
 
 
 def test_points_survive_the_way_through_a_message(ur5: RobotModel):
