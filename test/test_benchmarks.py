@@ -193,6 +193,17 @@ def test_every_pose_of_50_000_postures_is_reached(name: str, monkeypatch: pytest
     assert (figures["success"], figures["failures"]) == (1.0, [])
 
 
+@pytest.mark.campaign
+def test_coal_finds_no_contact_in_motions_that_are_called_free(tmp_path: Path):
+    file = tmp_path / "figures.json"
+    command = [sys.executable, str(BENCHMARK / "planning.py"), "--quick", "--json", str(file)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(file.read_text())
+    assert (figures["validity.false_free"], figures["validity.motions"]) == (0, 100)
+    assert_positive(figures, *(f"validity.{key}" for key in ("edge_us", "state_ns", "coal_state_us", "coal_edge_us")))
+
+
 # -- mutants -------------------------------------------------------------------------------------------
 
 SLIPS = '''

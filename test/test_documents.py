@@ -93,7 +93,17 @@ def test_the_page_of_primitives_shows_the_laws_of_the_code():
     assert set(shown) <= lines
 
 
-PAGES_TO_RUN = ("adaptation", "api", "inverse_kinematics", "learning", "neural", "primitives", "sensors", "walking")
+PAGES_TO_RUN = (
+    "adaptation",
+    "api",
+    "collision",
+    "inverse_kinematics",
+    "learning",
+    "neural",
+    "primitives",
+    "sensors",
+    "walking",
+)
 SNIPPETS = ("README.md", *(f"docs/{page}.md" for page in PAGES_TO_RUN))
 
 

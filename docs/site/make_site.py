@@ -22,7 +22,7 @@ CONTENTS = {
     "Start": ("first_steps", "own_robot", "robots", "real_robot", "ros2_control", "troubleshooting", "limitations"),
     "Controllers": (
         *("osc", "avoidance", "joint", "trajectories", "primitives", "learning", "walking", "ilqr", "neural"),
-        *("gate", "faults", "disturbance", "adaptation", "contact", "identification", "tuning"),
+        *("gate", "faults", "disturbance", "adaptation", "contact", "collision", "identification", "tuning"),
     ),
     "Runs": ("scenarios", "rigid_body", "sensors", "viewer", "rviz", "coppeliasim", "bags"),
     "Reference": (
@@ -57,6 +57,9 @@ API = {
     "arm_control.motion.primitives.primitive_run": ("PrimitiveRun",),
     "arm_control.motion.primitives.linear_rollouts": ("LinearRollouts",),
     "arm_control.motion.primitives.coupled_rollouts": ("CoupledRollouts",),
+    "arm_control.planning.validity.validity": ("Validity",),
+    "arm_control.planning.validity.allowed_pairs": ("AllowedPairs", "find_allowed_pairs"),
+    "arm_control.planning.validity.arm_shape": ("ArmShape",),
     "arm_control.planning.time_scaling": ("TimeScaler", "PathLimits", "ScaledMotion"),
     "arm_control.motion.jerk_limited": ("jerk_limited",),
     "arm_control.control.effort_gate": ("EffortGate", "GateParameters"),

@@ -17,7 +17,8 @@ matters. Each repetition looks at the place s = covered + half:
     (3)  r <= 0:  contact at s:       end = s
          r >= half:                   covered = s + r, over ``known`` if that begins there
          else:                        known = (s - r, s + r)
-    (4)  half = half of the gap between covered and known or end, at most 2 r beyond what has been covered
+    (4)  half = half of the gap between covered and known or end; before a contact has been seen at most 2 r, or a
+         64th of the gap, beyond what has been covered
 
 until the gap is closed, or a contact has been found and what is before it is as short as the tolerance asks.
 
@@ -53,15 +54,17 @@ Clusters = Sequence[tuple[int, Cluster]]
 """Numbers of moving links, each with capsules of it."""
 Pairs = Sequence[tuple[int, Cluster, Cluster]]
 """Numbers of pairs of links, each with capsules of both."""
-PROGRESS = ("covered", "half", "end", "hit", "known_low", "known_high", "scout", "looks")
+PROGRESS = ("covered", "half", "end", "hit", "known_low", "known_high", "scout", "looks", "seen")
 """What is known of a motion; see the module's text. ``hit`` is 1 when a contact has been found, else 0; ``scout`` is
-the place to look at as a share of what is not covered, 0 when the motion is not scouted."""
+the place to look at as a share of what is not covered, 0 when the motion is not scouted; ``seen`` is the last r above
+zero."""
 NOT_KNOWN = 9.0
 """Begin and end of a free piece further on, where there is none."""
-START = (0.0, 1.0, 1.0, 0.0, NOT_KNOWN, NOT_KNOWN, 1.0, 1.0)
+START = (0.0, 1.0, 1.0, 0.0, NOT_KNOWN, NOT_KNOWN, 1.0, 1.0, 1.0)
 """What is known before the first look, which is at the end."""
-LEAP = 2.0
-"""Of equation (4)."""
+LEAP, STRIDE, FURTHER = 2.0, 1.0 / 64.0, 2.0
+"""Of equation (4): half as a multiple of r, and a share of the gap that it is at least, or contacts would be approached
+without end. And the largest r that is of interest, as a multiple of the last one: what is far costs less."""
 SCOUTING, MOST_SCOUTS, GOLDEN = 0.25, 12.0, 0.6180339887498949
 """Factor c of (5), largest number of looks there, and the step of the sequence."""
 SMALLEST_SPEED = 1e-12
@@ -89,7 +92,8 @@ def motion_law(arm: ArmText, kinds: tuple[str, ...], has_deviation: bool) -> Rep
     pair_reach = np.array([arm.shape.pair_reach(*pair) for pair in pairs]).reshape(-1, n)
 
     def before(x: Entries) -> dict[str, Any]:
-        s = x["progress"][0] + x["progress"][1]
+        covered, half, end, *_, scout, _, seen = x["progress"]
+        s = covered + half
         step, duration = x["b"] - x["a"], x["times"][1] - x["times"][0]
         moved = np.abs(step)
         margins = [x["margins"][0] + LEAST_CLEARANCE] * len(moving), [x["margins"][1] + LEAST_CLEARANCE] * len(pairs)
@@ -102,7 +106,7 @@ def motion_law(arm: ArmText, kinds: tuple[str, ...], has_deviation: bool) -> Rep
             "pair_speeds": pair_reach @ moved + SMALLEST_SPEED,
             "gaps": margins[0],
             "pair_gaps": margins[1],
-            "free": [maximum(x["progress"][1], x["progress"][2] - s)],
+            "free": [minimum(maximum(half, end - s), maximum(select(scout, 0.0, half), FURTHER * seen))],
         }
 
     folds = [_obstacle_fold(arm, kind) for kind in kinds]
@@ -170,7 +174,7 @@ def _link_fold(arm: ArmText) -> Fold:
 
 def _advance(x: Entries) -> dict[str, Any]:
     """What is known after a place has been looked at, equations (3) and (4)."""
-    covered, half, end, hit, known_low, known_high, scout, looks = x["progress"]
+    covered, half, end, hit, known_low, known_high, scout, looks, seen = x["progress"]
     r, s = x["free"][0], covered + half
     known, piece = np.array([known_low, known_high]), np.array([s - r, s + r])
     end, hit = select(r, end, s), select(r, hit, 1.0)
@@ -181,10 +185,11 @@ def _advance(x: Entries) -> dict[str, Any]:
     covered = select(covered - known[0] + CLOSED, maximum(covered, known[1]), covered)
     known = select(minimum(known[0] - covered, end - known[0]), known, NOT_KNOWN)
     gap, left = minimum(end, known[0]) - covered, end - covered - CLOSED
-    half = select(reaches_back, minimum(0.5 * gap, LEAP * r), 0.5 * gap)
+    leap = minimum(0.5 * gap, maximum(LEAP * r, STRIDE * gap))
+    half = select(reaches_back, select(hit, 0.5 * gap, leap), 0.5 * gap)
     is_long = select(hit, -1.0, minimum(SCOUTING * (end - covered) - looks * r, MOST_SCOUTS - looks))  # (5)
     turn = scout + GOLDEN
     scout = select(is_long, select(turn - 1.0, turn - 1.0, turn), 0.0)
     half = select(scout, scout * (end - covered), half)
     more = select(hit, left - x["tolerance"][0], select(left, left, x["nothing"][0]))
-    return {"progress": [covered, half, end, hit, *known, scout, looks + 1.0], "more": [more]}
+    return {"progress": [covered, half, end, hit, *known, scout, looks + 1.0, select(r, r, seen)], "more": [more]}

@@ -1,0 +1,102 @@
+"""The capsules of an arm and obstacles in Pinocchio and coal: what motions are checked against."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import coal
+import numpy as np
+import pinocchio as pin
+
+from arm_control.maths.obstacle_motion import Mover, Span
+from arm_control.maths.obstacles import Obstacle
+from arm_control.maths.poses import Array, rotation_with_z
+from arm_control.maths.shapes import Box, Capsule, Cylinder, Shape, Sphere
+from arm_control.planning.validity.validity import Validity
+
+
+def _coal_shape(shape: Shape) -> coal.ShapeBase:
+    match shape:
+        case Sphere(radius):
+            return coal.Sphere(radius)
+        case Box(size):
+            return coal.Box(*size)
+        case Capsule(radius, length):
+            return coal.Capsule(radius, length)
+        case Cylinder(radius, length):
+            return coal.Cylinder(radius, length)
+    raise TypeError(f"{shape}: no shape of coal")
+
+
+class CoalArm:
+    """An arm among obstacles; each link is checked against each obstacle, and the pairs of links of a Validity.
+
+    Parameters
+    ----------
+    validity : Validity
+        Whose arm, capsules and pairs of links are taken; nothing is computed by it.
+    obstacles : sequence of Obstacle
+        They move with their twists from time 0 on.
+    """
+
+    def __init__(self, validity: Validity, obstacles: Sequence[Obstacle]) -> None:
+        arm = validity.shape.model
+        whole = pin.buildModelFromXML(arm.urdf.text)
+        locked = [whole.getJointId(name) for name in whole.names[1:] if name not in arm.joint_names]
+        self.model = pin.buildReducedModel(whole, locked, pin.neutral(whole))
+        self.order = [self.model.idx_qs[self.model.getJointId(name)] for name in arm.joint_names]
+        self.data, self.shapes = self.model.createData(), pin.GeometryModel()
+        links = {link.link: self._add_link(link.link, arm, link.whole) for link in validity.shape.links}
+        self.movers = [Mover(obstacle, Span()) for obstacle in obstacles]
+        self.first = self.shapes.ngeoms
+        for i, obstacle in enumerate(obstacles):
+            X = pin.SE3(np.array(obstacle.X_WO.R), np.array(obstacle.X_WO.p))
+            self.shapes.addGeometryObject(pin.GeometryObject(f"obstacle {i}", 0, 0, X, _coal_shape(obstacle.shape)))
+        moving = [validity.shape.links[k].link for k in validity.shape.moving]
+        pairs = [(g, h) for one, other in validity.link_pairs for g in links[one] for h in links[other]]
+        pairs += [(g, self.first + k) for link in moving for g in links[link] for k in range(len(obstacles))]
+        for g, h in pairs:
+            self.shapes.addCollisionPair(pin.CollisionPair(g, h))
+        self.is_moving = any(np.any(obstacle.V_WO) for obstacle in obstacles)
+        self.placed = pin.GeometryData(self.shapes)
+
+    def _add_link(self, name: str, arm: object, whole: object) -> list[int]:
+        """Add the capsules of a link; returns their numbers."""
+        frame = self.model.frames[self.model.getFrameId(name)]
+        X_FB = arm.tree.frames[name].X_BF.inverse()
+        numbers = []
+        for capsule in whole.capsules:
+            a, b = (X_FB.R @ end + X_FB.p for end in (capsule.a, capsule.b))
+            length = float(np.linalg.norm(b - a))
+            shape = coal.Capsule(capsule.radius, length) if length > 1e-12 else coal.Sphere(capsule.radius)
+            R = rotation_with_z((b - a) / length) if length > 1e-12 else np.eye(3)
+            X = frame.placement * pin.SE3(R, (a + b) / 2)
+            piece = pin.GeometryObject(
+                f"{name} {len(numbers)}", frame.parentJoint, self.model.getFrameId(name), X, shape
+            )
+            numbers.append(self.shapes.addGeometryObject(piece))
+        return numbers
+
+    def place(self, t: float) -> None:
+        """Move the obstacles to where they are at a time [s]."""
+        if self.is_moving:
+            for k, mover in enumerate(self.movers):
+                X = mover.at(t).X_WO
+                self.shapes.geometryObjects[self.first + k].placement = pin.SE3(np.array(X.R), np.array(X.p))
+
+    def configuration(self, q: Array) -> Array:
+        """Joint positions in Pinocchio's order."""
+        x = np.empty(self.model.nq)
+        x[self.order] = q
+        return x
+
+    def distance(self, q: Array, t: float = 0.0) -> float:
+        """Smallest distance of all pairs [m]."""
+        self.place(t)
+        nearest = pin.computeDistances(self.model, self.data, self.shapes, self.placed, self.configuration(q))
+        return min(result.min_distance for result in self.placed.distanceResults) if nearest >= 0 else np.inf
+
+    def touches(self, q: Array, t: float = 0.0) -> bool:
+        """Whether some pair is in contact; the first one is enough."""
+        self.place(t)
+        return pin.computeCollisions(self.model, self.data, self.shapes, self.placed, self.configuration(q), True)
