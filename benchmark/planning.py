@@ -1,17 +1,22 @@
-"""Figures of planning: motions checked without a gap, and how long that takes, beside Pinocchio with coal in one run.
+"""Figures of planning: motions without a gap, beside Pinocchio with coal, and searches, beside VAMP, in one run.
 
-python benchmark/planning.py [--json FILE] [--quick]
+python benchmark/planning.py [--vamp FOLDER] [--json FILE] [--quick]
+
+The folder is a clone of https://github.com/KavrakiLab/vamp, for MotionBenchMaker's problems; by default that of the
+environment variable VAMP.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 from pathlib import Path
 
 from measure import processor, versions
 
 # isort: split
+import searches
 import validity
 
 from arm_control import RobotModel, urdf_path
@@ -19,7 +24,8 @@ from arm_control import RobotModel, urdf_path
 
 def main() -> None:
     """Print the figures; with ``--json`` write them, too."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--vamp", type=Path, default=os.environ.get("VAMP"))
     parser.add_argument("--json", type=Path)
     parser.add_argument("--quick", action="store_true", help="few motions: to see that it works")
     options = parser.parse_args()
@@ -28,8 +34,9 @@ def main() -> None:
     figures: dict[str, float] = validity.measure(panda, 1 if options.quick else 9)
     tally = validity.count_false_free(panda, 100 if options.quick else 3000, False, 0)
     figures |= {"validity.motions": tally.drawn, "validity.false_free": tally.false_free}
+    figures |= searches.measure_searches(options.vamp, options.quick)
     for name, value in figures.items():
-        print(f"{name:28} {value:10.2f}")
+        print(f"{name:28} {value:10.3f}")
     if options.json:
         options.json.write_text(json.dumps(figures, indent=1))
 

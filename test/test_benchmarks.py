@@ -202,6 +202,7 @@ def test_coal_finds_no_contact_in_motions_that_are_called_free(tmp_path: Path):
     figures = json.loads(file.read_text())
     assert (figures["validity.false_free"], figures["validity.motions"]) == (0, 100)
     assert_positive(figures, *(f"validity.{key}" for key in ("edge_us", "state_ns", "coal_state_us", "coal_edge_us")))
+    assert_positive(figures, "moving.problems", "moving.solved_share", "moving.median_ms", "moving.p95_ms")
 
 
 # -- mutants -------------------------------------------------------------------------------------------

@@ -100,6 +100,7 @@ PAGES_TO_RUN = (
     "inverse_kinematics",
     "learning",
     "neural",
+    "planning",
     "primitives",
     "sensors",
     "walking",

@@ -22,7 +22,17 @@ CONTENTS = {
     "Start": ("first_steps", "own_robot", "robots", "real_robot", "ros2_control", "troubleshooting", "limitations"),
     "Controllers": (
         *("osc", "avoidance", "joint", "trajectories", "primitives", "learning", "walking", "ilqr", "neural"),
-        *("gate", "faults", "disturbance", "adaptation", "contact", "collision", "identification", "tuning"),
+        *(
+            "gate",
+            "faults",
+            "disturbance",
+            "adaptation",
+            "contact",
+            "collision",
+            "planning",
+            "identification",
+            "tuning",
+        ),
     ),
     "Runs": ("scenarios", "rigid_body", "sensors", "viewer", "rviz", "coppeliasim", "bags"),
     "Reference": (

@@ -246,7 +246,7 @@ class _Trees:
     def _add_ends(self, begin: Array, steps: Array, shares: Array, parents: tuple[Numbers, Numbers]) -> list[Numbers]:
         """Add the states at shares of motions to both trees, where they are far enough from their parents."""
         is_kept = shares * self._space.lengths(steps) > self._parameters.least_step
-        ends = np.clip(begin + shares[:, None] * steps, self._space.model.q_min, self._space.model.q_max)
+        ends = self._space.within(begin + shares[:, None] * steps)
         k = len(parents[0])
         parts = (slice(0, k), slice(k, None))
         return [
@@ -285,6 +285,4 @@ class _Trees:
     def _check(self, begin: Array, end: Array) -> Motions:
         """Look at some places of motions."""
         self._n_looked_at += len(begin)
-        limits = self._space.model
-        end = np.clip(end, limits.q_min, limits.q_max)
-        return self._validity.motions(begin, end, most_looks=self._parameters.looks)
+        return self._validity.motions(begin, self._space.within(end), most_looks=self._parameters.looks)

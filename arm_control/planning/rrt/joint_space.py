@@ -28,12 +28,15 @@ class JointSpace:
     weights : ndarray, shape (n,)
         Of the joints in distances: 1 for those that turn, and as much for those that slide that both move the arm alike
         where it is furthest out.
+    has_limits : bool
+        Whether states must be kept within the limits against rounding: where a joint slides.
     """
 
     model: RobotModel
     low: Array
     high: Array
     weights: Array
+    has_limits: bool
 
     @classmethod
     def of(cls, validity: Validity) -> JointSpace:
@@ -47,10 +50,11 @@ class JointSpace:
         model, shape = validity.shape.model, validity.shape
         reach = np.array([shape.reach(k) for k in shape.moving]).max()
         weights = np.ones(model.nq)
-        weights[[body.coordinate for body in model.tree.bodies if body.is_prismatic]] = 1.0 / reach
+        sliding = [body.coordinate for body in model.tree.bodies if body.is_prismatic]
+        weights[sliding] = 1.0 / reach
         low = np.where(np.isfinite(model.q_min), model.q_min, -np.pi)
         high = np.where(np.isfinite(model.q_max), model.q_max, np.pi)
-        return cls(model, low, high, weights)
+        return cls(model, low, high, weights, bool(sliding))
 
     def states(self, q: npt.ArrayLike, name: str) -> Array:
         """Return joint positions within the limits, shape (k, n), after a check.
@@ -81,6 +85,10 @@ class JointSpace:
                 f" {model.q_min[j]:.4g} to {model.q_max[j]:.4g}"
             )
         return np.clip(states[is_within], model.q_min, model.q_max)
+
+    def within(self, q: Array) -> Array:
+        """Return states without what rounding adds to their limits, shape (k, n)."""
+        return np.clip(q, self.model.q_min, self.model.q_max) if self.has_limits else q
 
     def lengths(self, steps: Array) -> Array:
         """Weighted lengths of differences of joint positions, shape (k,)."""

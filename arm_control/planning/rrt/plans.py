@@ -13,9 +13,8 @@ from arm_control.planning.validity.validity import Validity
 
 MILLIMETRES = 1e3
 """In a metre."""
-FEW_LOOKS, PIECES, PROOF_LOOKS = 40, 32, 100
-"""Largest number of places of one motion that are looked at for its proof; of one that is not proved then, pieces, and
-largest number of places of each."""
+PROOF_LOOKS, PIECES = 64, 32
+"""Largest number of places of one motion that are looked at for its proof; pieces of a motion that takes more."""
 NEARLY = 1.0 - 1e-9
 """Largest share of a segment that is not free."""
 
@@ -188,7 +187,7 @@ def proved_shares(validity: Validity, path: Array, times: Array) -> Array:
     times : ndarray, shape (m,)
         Times [s].
     """
-    proof = validity.motions(path[:-1], path[1:], times[:-1], times[1:], most_looks=FEW_LOOKS)
+    proof = validity.motions(path[:-1], path[1:], times[:-1], times[1:], most_looks=PROOF_LOOKS)
     shares = np.where(proof.is_free, 1.0, np.where(proof.is_contact, np.minimum(proof.covered, NEARLY), -1.0))
     for k in np.flatnonzero(shares < 0.0).tolist() if not proof.is_contact.any() else []:
         shares[k] = _proved_share(validity, path[k : k + 2], times[k : k + 2])

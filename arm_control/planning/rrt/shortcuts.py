@@ -92,7 +92,9 @@ def _join_corners(validity: Validity, way: Way) -> tuple[Way, int]:
     """The shortest way along corners of a path; and the number of motions checked."""
     path, times = way
     m = len(path)
-    pairs = np.array([(i, j) for i in range(m) for j in range(i + 2, min(i + WINDOW, m))]).reshape(-1, 2)
+    if m == 2:
+        return way, 0
+    pairs = np.array([(i, j) for i in range(m) for j in range(i + 2, min(i + WINDOW, m))])
     first, last = pairs.T
     free = validity.motions(path[first], path[last], times[first], times[last], most_looks=LOOKS).is_free
     ways = [(i, i + 1) for i in range(m - 1)] + [(int(i), int(j)) for i, j in pairs[free]]

@@ -252,7 +252,7 @@ class _TimedTrees:
         durations = np.where(seen.is_contact, seen.covered, 1.0) * durations
         is_kept = np.abs(durations) > LEAST_DURATION
         steps *= np.where(seen.is_contact, seen.covered, 1.0)[:, None]
-        ends = self._within(begin + steps)
+        ends = self._space.within(begin + steps)
         return tree.add(ends[is_kept], near[is_kept], (tree.t[near] + durations)[is_kept])
 
     def _samples(self, tree: SearchTree, direction: float) -> Way:
@@ -311,7 +311,4 @@ class _TimedTrees:
 
     def _look(self, begin: Array, end: Array, t_begin: Array, t_end: Array) -> Motions:
         self._n_looked_at += len(begin)
-        return self._validity.motions(begin, self._within(end), t_begin, t_end, most_looks=self._parameters.looks)
-
-    def _within(self, q: Array) -> Array:
-        return np.clip(q, self._space.model.q_min, self._space.model.q_max)
+        return self._validity.motions(begin, self._space.within(end), t_begin, t_end, most_looks=self._parameters.looks)

@@ -20,6 +20,9 @@ from arm_control.planning.validity.validity import Validity
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "validity"))
 from coal_scene import CoalScene
+from small_arm import small_arm
+
+__all__ = ["planar_validity", "plate", "small_arm", "smallest_distance", "wall_with_gap"]
 
 RADIUS = 0.03
 

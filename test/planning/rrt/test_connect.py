@@ -10,16 +10,20 @@ import pytest
 
 from arm_control.exceptions import InputError
 from arm_control.kinematics.inverse import InverseKinematics
+from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Pose
+from arm_control.maths.shapes import Box
 from arm_control.planning.rrt.connect import RrtConnect, SearchParameters
 from arm_control.planning.rrt.goals import plan_to_pose
+from arm_control.planning.rrt.joint_space import JointSpace
 from arm_control.planning.rrt.plans import Outcome, path_length
 from arm_control.planning.rrt.search_tree import SearchTree
 from arm_control.planning.rrt.shortcuts import improve, shorten
+from arm_control.planning.validity.allowed_pairs import AllowedPairs
 from arm_control.planning.validity.validity import Validity
 
 sys.path.insert(0, str(Path(__file__).parent))
-from planar_arm import planar_validity, plate, smallest_distance, wall_with_gap
+from planar_arm import planar_validity, plate, small_arm, smallest_distance, wall_with_gap
 
 THROUGH, OUTSIDE = np.array([0.0, 0.0]), np.array([1.6, 0.0])
 """The stretched arm through the gap, and beside the wall: the lower link must be drawn back in between."""
@@ -57,6 +61,7 @@ def test_the_nearest_of_several_goals_that_are_free_is_enough(validity: Validity
     goals = [[0.6, 0.0], [0.1, 0.0], [-1.6, 0.0]]  # the first is in contact, the second is at hand
     plan = RrtConnect(validity).plan(THROUGH, goals)
     assert np.array_equal(plan.path, [THROUGH, [0.1, 0.0]])
+    assert np.array_equal(shorten(validity, plan).path, plan.path)
     assert plan.effort.rounds == 0
 
 
@@ -106,6 +111,19 @@ def test_an_arm_that_is_caged_finds_no_path_within_its_limit(validity: Validity)
     assert plan.effort.rounds == 20
     assert shorten(validity, plan) is plan
     assert list(improve(RrtConnect(validity), plan)) == []
+
+
+def test_a_joint_that_slides_stays_within_its_limits():
+    arm = small_arm()
+    sliding = Validity(arm, allowed=AllowedPairs("small", (("base", "lower"), ("lower", "upper"), ("upper", "tool"))))
+    sliding.place([Obstacle(Box((0.1, 0.1, 1.0)), Pose(np.eye(3), np.array([0.9, 0.0, 0.5])))])
+    start, goal = np.array([-0.6, 0.0, 0.3]), np.array([0.6, 0.0, 0.3])
+    plan = shorten(sliding, RrtConnect(sliding).plan(start, goal))
+    assert plan.is_found
+    assert len(plan.path) > 2
+    assert (plan.path >= arm.q_min).all()
+    assert (plan.path <= arm.q_max).all()
+    assert np.array_equal(JointSpace.of(sliding).weights > 0.99, [True, True, False])
 
 
 def test_contact_at_the_ends_is_named(validity: Validity):

@@ -1,0 +1,165 @@
+"""Searches by random trees: problems of MotionBenchMaker, beside VAMP's RRT-Connect, and scenes of moving spheres.
+
+The folder of VAMP is a clone of https://github.com/KavrakiLab/vamp, with arms and problems.
+Both planners have the same balls as arm; VAMP, where its Python module is there, checks every edge at a fixed
+resolution in single precision, this package proves the path that it returns free without a gap. Times are processor
+times of one thread, without placing the obstacles; both planners solve one problem after the other.
+
+Moving scenes count as feasible where the planner, whose motions are proved, or a roadmap in space-time has a solution
+(see moving_scenes.py).
+"""
+
+from __future__ import annotations
+
+import time
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+import numpy as np
+from maker_problems import Problem, maker_arm, maker_problems
+from moving_scenes import HORIZON, random_scenes, roadmap_reaches
+
+from arm_control import RobotModel, urdf_path
+from arm_control.maths.obstacles import Obstacle
+from arm_control.maths.poses import rpy_from_rotation
+from arm_control.maths.shapes import Box, Sphere
+from arm_control.planning.rrt.connect import RrtConnect
+from arm_control.planning.rrt.plans import Plan
+from arm_control.planning.rrt.space_time import SpaceTimeRrt, Travel
+from arm_control.planning.validity.validity import Validity
+
+VERIFIED_LOOKS = 100_000
+"""Largest number of places of one motion that are looked at when a plan is verified."""
+Figures = dict[str, float]
+
+
+class Solved(NamedTuple):
+    """Whether a problem was solved, and the time it took [ms]."""
+
+    is_solved: bool
+    ms: float
+
+
+def measure_maker(folder: Path, robot: str, every: int) -> Figures:
+    """Solve problems of MotionBenchMaker whose start and goal are free.
+
+    Parameters
+    ----------
+    folder : Path
+        Of VAMP's repository.
+    robot : str
+        ``panda`` or ``ur5``.
+    every : int
+        1 for all problems, 2 for every second one, and so on.
+    """
+    model = maker_arm(folder, robot)
+    validity, vamp = Validity(model), _vamp()
+    own: list[Solved] = []
+    other: list[Solved] = []
+    for problem in maker_problems(folder, robot, model.joint_names, every):
+        validity.place(problem.obstacles)
+        if validity.free_states([problem.start, problem.goal]).all():
+            own.append(_solve(validity, problem))
+            if vamp is not None:
+                other.append(_solve_with_vamp(vamp, robot, problem))
+    return _figures(f"mbm.{robot}", own) | (_figures(f"mbm.{robot}.vamp", other) if other else {})
+
+
+def _solve(validity: Validity, problem: Problem) -> Solved:
+    planner = RrtConnect(validity)
+    validity.free_motions(problem.start[None], problem.start[None])  # memory for this scene
+    begin = time.process_time()
+    plan = planner.plan(problem.start, problem.goal)
+    ms = 1e3 * (time.process_time() - begin)
+    return Solved(_is_verified(validity, plan), ms)
+
+
+def _is_verified(validity: Validity, plan: Plan) -> bool:
+    """Whether there is a path, and all of it is free, also in small pieces that are checked one by one."""
+    if not plan.is_found:
+        return False
+    shares = np.linspace(0.0, 1.0, 9)[:, None, None]
+    cuts = plan.path[:-1] + shares * np.diff(plan.path, axis=0)
+    times = plan.times[:-1] + shares[..., 0] * np.diff(plan.times)
+    n = plan.path.shape[1]
+    ends = cuts[:-1].reshape(-1, n), cuts[1:].reshape(-1, n)
+    found = validity.motions(*ends, times[:-1].ravel(), times[1:].ravel(), most_looks=VERIFIED_LOOKS)
+    return bool(found.is_free.all())
+
+
+def _vamp() -> ModuleType | None:
+    try:
+        return import_module("vamp")
+    except ImportError:
+        return None
+
+
+def _solve_with_vamp(vamp: ModuleType, robot: str, problem: Problem) -> Solved:
+    """Solve with VAMP's RRT-Connect; cylinders are capsules there, which are larger."""
+    arm, scene = getattr(vamp, robot), vamp.Environment()
+    for obstacle in problem.obstacles:
+        _add(vamp, scene, obstacle)
+    result = arm.rrtc(problem.start.tolist(), problem.goal.tolist(), scene, vamp.RRTCSettings(), arm.halton())
+    return Solved(bool(result.solved), 1e-6 * result.nanoseconds)
+
+
+def _add(vamp: ModuleType, scene: object, obstacle: Obstacle) -> None:
+    R, p, shape = obstacle.X_WO.R, obstacle.X_WO.p.tolist(), obstacle.shape
+    if isinstance(shape, Sphere):
+        scene.add_sphere(vamp.Sphere(p, shape.radius))
+    elif isinstance(shape, Box):
+        scene.add_cuboid(vamp.Cuboid(p, list(rpy_from_rotation(R)), [edge / 2 for edge in shape.size]))
+    else:
+        scene.add_capsule(vamp.Cylinder(p, list(rpy_from_rotation(R)), shape.radius, shape.length))
+
+
+def measure_moving(n: int) -> Figures:
+    """Solve random scenes of moving spheres with a Panda.
+
+    Parameters
+    ----------
+    n : int
+        Number of scenes.
+    """
+    model = RobotModel.from_urdf(urdf_path("panda"))
+    validity, travel = Validity(model), Travel(model.v_max, HORIZON)
+    planner, results, n_undecided = SpaceTimeRrt(validity, travel), [], 0
+    for scene in random_scenes(model, validity, travel, n):
+        validity.place(scene.spheres)
+        validity.free_motions(scene.start[None], scene.start[None])
+        begin = time.process_time()
+        plan = planner.plan(scene.start, scene.goal)
+        solved = Solved(_is_verified(validity, plan), 1e3 * (time.process_time() - begin))
+        is_reached, last = (True, 0.0) if solved.is_solved else roadmap_reaches(validity, travel, scene)
+        n_undecided += not is_reached and last == travel.horizon
+        if is_reached:
+            results.append(solved)
+    return _figures("moving", results) | {"moving.scenes": float(n), "moving.undecided": float(n_undecided)}
+
+
+def _figures(name: str, results: list[Solved]) -> Figures:
+    ms = [result.ms for result in results]
+    return {
+        f"{name}.problems": float(len(results)),
+        f"{name}.solved_share": float(np.mean([result.is_solved for result in results])),
+        f"{name}.median_ms": float(np.median(ms)),
+        f"{name}.p95_ms": float(np.percentile(ms, 95.0)),
+    }
+
+
+def measure_searches(folder: Path | None, is_quick: bool) -> Figures:
+    """All figures; those of MotionBenchMaker where its problems are.
+
+    Parameters
+    ----------
+    folder : Path or None
+        Of VAMP's repository.
+    is_quick : bool
+        Whether few problems are enough: to see that it works.
+    """
+    figures = measure_moving(2 if is_quick else 200)
+    for robot in () if folder is None else ("panda", "ur5"):
+        figures |= measure_maker(folder, robot, 100 if is_quick else 1)
+    return figures
