@@ -48,10 +48,11 @@ class JointSpace:
             With the arm's shape.
         """
         model, shape = validity.shape.model, validity.shape
-        reach = np.array([shape.reach(k) for k in shape.moving]).max()
+        reach = np.array([shape.reach(k) for k in shape.moving]).max(axis=0)
         weights = np.ones(model.nq)
         sliding = [body.coordinate for body in model.tree.bodies if body.is_prismatic]
-        weights[sliding] = 1.0 / reach
+        turning = np.setdiff1d(np.arange(model.nq), sliding)
+        weights[sliding] = 1.0 / max(reach[turning], default=1.0)
         low = np.where(np.isfinite(model.q_min), model.q_min, -np.pi)
         high = np.where(np.isfinite(model.q_max), model.q_max, np.pi)
         return cls(model, low, high, weights, bool(sliding))
