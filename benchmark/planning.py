@@ -32,7 +32,7 @@ def main() -> None:
     print(f"{processor()}, {versions('numpy', 'llvmlite', 'pin', 'coal')}")
     panda = RobotModel.from_urdf(urdf_path("panda"))
     figures: dict[str, float] = validity.measure(panda, 1 if options.quick else 9)
-    tally = validity.count_false_free(panda, 100 if options.quick else 3000, False, 0)
+    tally = validity.count_false_free(panda, 20 if options.quick else 300, False, 0)
     figures |= {"validity.motions": tally.drawn, "validity.false_free": tally.false_free}
     figures |= searches.measure_searches(options.vamp, options.quick)
     for name, value in figures.items():
