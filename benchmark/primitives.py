@@ -2,16 +2,15 @@
 
 python benchmark/primitives.py [--json FILE] [--quick]
 
-One thread; times are the processor's, of the fastest of some blocks, since other programs only ever add to them.
-Rollouts have 7 joints, 100 steps and 25 weights each, with weights and goals of their own; the memory of the results is
-used again. Errors are those of the same motion, learned with the same number of weights.
+One thread; contenders take turns; medians, and what one step in a hundred exceeds. Rollouts have 7 joints, 100 steps
+and 25 weights each, with weights and goals of their own; the memory of the results is used again. Errors are those of
+the same motion, learned with the same number of weights.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -51,16 +50,6 @@ FULL, QUICK = Sizes(2048, 1_000, 10, 40), Sizes(64, 100, 1, 2)
 Figures = dict[str, Any]
 
 
-def fastest(function: Callable[[], object], blocks: int) -> float:
-    """Seconds of processor time of a call, the fastest of some."""
-    times = []
-    for _ in range(blocks):
-        begin = time.process_time_ns()
-        function()
-        times.append(1e-9 * (time.process_time_ns() - begin))
-    return min(times)
-
-
 def recording(n: int) -> Demonstration:
     """Seven joints that move at once, at rest at both ends."""
     t = np.linspace(0.0, 2.0, n)
@@ -72,28 +61,30 @@ def recording(n: int) -> Demonstration:
 
 
 def measure_primitives(sizes: Sizes) -> Figures:
-    """Rollouts in a second, a live step, learning."""
+    """Rollouts in a second, a live step, learning; they take turns."""
     rng, n = np.random.default_rng(0), sizes.rollouts
     weights, goals = 100.0 * rng.normal(size=(n, JOINTS, WEIGHTS)), rng.normal(size=(n, JOINTS))
     start, t = np.zeros(JOINTS), np.linspace(0.0, 1.0, STEPS + 1)[1:]
-    figures: Figures = {}
+    contenders = {}
     for name, derivatives in (("rollouts", 0), ("rollouts_with_derivatives", 2)):
         linear = LinearRollouts(WEIGHTS, t, derivatives=derivatives)
         out = linear.run(weights, start, goals)
-        seconds = fastest(lambda linear=linear, out=out: linear.run(weights, start, goals, out=out), sizes.blocks)
-        figures[f"{name}_per_s"] = n / seconds
+        contenders[name] = Contender(lambda linear=linear, out=out: linear.run(weights, start, goals, out=out), [()])
     obstacle = [*np.full(JOINTS, 0.3), 0.1]
     coupled = CoupledRollouts(JOINTS, WEIGHTS, STEPS, [obstacle], phase_stopping=10.0, lag=0.05)
-    coupled.run(weights, start, goals)
-    figures["coupled_rollouts_per_s"] = n / fastest(lambda: coupled.run(weights, start, goals), sizes.blocks)
-    figures |= _live_steps(sizes)
+    contenders["coupled_rollouts"] = Contender(lambda: coupled.run(weights, start, goals), [()])
+    rollouts, steps = tuple(contenders), _live_steps(sizes)
     long = recording(SAMPLES)
-    figures["learn_ms"] = 1e3 * fastest(lambda: Primitive.learn(long, n_basis=WEIGHTS), sizes.blocks)
-    return figures
+    contenders |= steps | {"learn": Contender(lambda: Primitive.learn(long, n_basis=WEIGHTS), [()])}
+    times = measure.take_turns(contenders, sizes.blocks)
+    figures = {f"{name}_per_s": 1e6 * n / times[name].median for name in rollouts}
+    for name in steps:
+        figures |= {f"{name}_us": times[name].median, f"{name}_p99_us": times[name].p99}
+    return figures | {"learn_ms": 1e-3 * times["learn"].median}
 
 
-def _live_steps(sizes: Sizes) -> Figures:
-    """Microseconds of a step: plain, and with an obstacle; of joints, and of a pose with an obstacle."""
+def _live_steps(sizes: Sizes) -> dict[str, Contender]:
+    """A step: plain, and with an obstacle; of joints, and of a pose with an obstacle."""
     joints = Primitive.learn(recording(FEW), n_basis=WEIGHTS)
     t = np.linspace(0.0, 2.0, FEW)
     half = 0.5 * np.sin(np.pi * t / 4.0) ** 2
@@ -106,13 +97,8 @@ def _live_steps(sizes: Sizes) -> Figures:
     }
     runs["step_obstacle"].set_obstacles([np.full(JOINTS, 0.3)], [0.1])
     runs["step_pose_obstacle"].set_obstacles([np.full(3, 0.3)], [0.1])
-    dt = 2.0 / sizes.steps / sizes.blocks
-    return {
-        f"{name}_us": 1e6
-        / sizes.steps
-        * fastest(lambda step=run.step: [step(dt, 0.01) for _ in range(sizes.steps)], sizes.blocks)
-        for name, run in runs.items()
-    }
+    dt = 1.0 / sizes.steps / sizes.blocks  # the motion lasts as long as the measurement, nearly
+    return {name: Contender(run.step, [(dt, 0.01)] * sizes.steps) for name, run in runs.items()}
 
 
 def measure_beside_movement_primitives(sizes: Sizes) -> Figures:

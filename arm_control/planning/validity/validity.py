@@ -5,6 +5,7 @@
     validity.free_states(qs)                    # (N,) of bool
     validity.free_motions(a, b)                 # (N,) of bool: free without a gap
     validity.first_contact(path, times)         # what touches what, when, how deep
+    validity.first_contact_of(trajectory)       # the same of a smooth one
     validity.distances(qs)                      # labelled by pair
 
 What is called free is free for the arm's capsules and all obstacles as they are told, between the ends, too
@@ -23,9 +24,11 @@ import numpy.typing as npt
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
+from arm_control.motion.joint_trajectory import JointTrajectory
 from arm_control.planning.validity.allowed_pairs import AllowedPairs, find_allowed_pairs
 from arm_control.planning.validity.arm_shape import ArmShape
 from arm_control.planning.validity.arm_text import ArmText
+from arm_control.planning.validity.chords import chords
 from arm_control.planning.validity.distances import Distances, LinkDistances, Pair
 from arm_control.planning.validity.motions import MotionChecks, Motions
 from arm_control.planning.validity.obstacle_tables import Told, obstacle_tables
@@ -34,6 +37,8 @@ MOST_LOOKS, MOST_LOOKS_FIRST = 200, 100_000
 """Largest number of places of one motion that are looked at, and of one segment of a path for the first contact."""
 REACH = 10.0
 """Distances beyond this are not measured, if nothing else is asked [m]."""
+DEVIATIONS = (1e-2, 1e-3, 1e-4)
+"""Of the chords of a trajectory [rad or m]."""
 TOUCH = 1e-6
 """Two that are nearer than the margin and this touch each other at a contact [m]."""
 
@@ -188,7 +193,11 @@ class Validity:
         if not (times.min() >= 0.0 and times.max() < np.inf):
             raise InputError("times of motions must be finite, and 0 s or later")
         if deviation is not None:
-            memory["deviation"][:, :n] = self._deviations(deviation, n).T
+            deviations = self._deviations(deviation, n)
+            memory["deviation"][:, :n] = deviations.T
+            for q in (a, b):
+                self._check_sliding(q - deviations, "a motion with its deviation")
+                self._check_sliding(q + deviations, "a motion with its deviation")
         return self._checks.check(n, deviation is not None, is_first, most_looks)
 
     def first_contact(
@@ -232,6 +241,26 @@ class Validity:
             reach += 2.0 * max(float(self.shape.reach(i) @ rows[k]) for i in self.shape.moving)
         return Contact(k, share, t, q, self.pairs(q, t, reach), is_seen)
 
+    def first_contact_of(self, trajectory: JointTrajectory, t_start: float = 0.0) -> Contact | None:
+        """The first contact of a smooth trajectory; None where all of it is proved free.
+
+        Its chords are checked with their deviations, which are made smaller as long as something is in the way. What is
+        nearer than a ten-thousandth of a radian of each joint in the end counts as contact.
+
+        Parameters
+        ----------
+        trajectory : JointTrajectory
+        t_start : float
+            Time at which it begins [s].
+        """
+        contact = None
+        for largest in DEVIATIONS:
+            parts = chords(trajectory, largest)
+            contact = self.first_contact(parts.qs, t_start + parts.times, parts.deviations)
+            if contact is None:
+                break
+        return contact
+
     def distances(self, qs: npt.ArrayLike, t: npt.ArrayLike = 0.0, reach: float = REACH) -> Distances:
         """Distances in many states.
 
@@ -267,11 +296,15 @@ class Validity:
             raise InputError(f"{name} has shape {q.shape}; needed is (N, {self._model.nq})")
         if not np.isfinite(q).all():
             raise InputError(f"{name} has an entry that is not finite")
+        self._check_sliding(q, name)
+        return q
+
+    def _check_sliding(self, q: Array, name: str) -> None:
+        """Refuse joints that slide beyond their limits, which the reach of the joints before them depends on."""
         for j in self._sliding:
             low, high = self._model.q_min[j], self._model.q_max[j]
             if len(q) and (q[:, j].min() < low or q[:, j].max() > high):
                 raise InputError(f"{name}: '{self._model.joint_names[j]}' slides beyond {low} to {high} m")
-        return q
 
     def _deviations(self, deviation: npt.ArrayLike, n: int) -> Array:
         """Deviations of the joints, shape (n, nq), after a check."""

@@ -13,9 +13,13 @@ from arm_control.maths.obstacle_motion import Mover, Span
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array, Pose, rotation_from_vector
 from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
+from arm_control.model import RobotModel
 from arm_control.model.urdf.capsules import LinkCapsule
+from arm_control.motion.joint_trajectory import JointTrajectory, Waypoints
+from arm_control.motion.references import JointReference
 from arm_control.planning.validity.allowed_pairs import AllowedPairs
 from arm_control.planning.validity.arm_shape import ArmShape
+from arm_control.planning.validity.chords import chords
 from arm_control.planning.validity.obstacle_tables import Told, course, obstacle_tables
 from arm_control.planning.validity.validity import Contact, Validity
 
@@ -264,6 +268,53 @@ def test_a_deviation_covers_all_motions_within_it(validity: Validity):
     assert contact.pairs
 
 
+def random_trajectory(model: RobotModel, seed: int) -> JointTrajectory:
+    """Through four points, with velocities."""
+    rng = np.random.default_rng(seed)
+    qs, vs = rng.uniform([-2.0, -1.5, 0.1], [2.0, 1.5, 0.2], (5, 3)), rng.uniform(-1.0, 1.0, (4, 3)) * [1.0, 1.0, 0.05]
+    points = Waypoints(np.array([0.7, 1.5, 2.0, 3.0]), qs[1:], vs * [[1.0], [1.0], [1.0], [0.0]])
+    return JointTrajectory.through(JointReference.at_rest(qs[0]), points)
+
+
+def test_a_trajectory_stays_as_near_to_its_chords_as_they_say(validity: Validity):
+    for seed in range(4):
+        trajectory = random_trajectory(validity.shape.model, seed)
+        parts = chords(trajectory, 1e-2)
+        shares = np.linspace(0.0, 1.0, 33)
+        fullest = 0.0
+        for k, (a, b) in enumerate(zip(parts.qs[:-1], parts.qs[1:], strict=True)):
+            t, t_next = parts.times[k : k + 2]
+            qs = np.array([trajectory.sample(t + x * (t_next - t)).q_des for x in shares])
+            away = np.abs(qs - (a + shares[:, None] * (b - a))).max(axis=0)
+            assert (away <= parts.deviations[k] + 1e-12).all()
+            fullest = max(fullest, float((away / (parts.deviations[k] + 1e-9)).max()))
+        assert fullest > 0.9
+        assert 0.003 < parts.deviations.max() <= 1e-2
+        assert len(chords(trajectory, 1e-4).times) > 5 * len(parts.times)
+
+
+def test_the_first_contact_of_a_smooth_trajectory(validity: Validity):
+    """Against the distances at 3000 moments; obstacles move meanwhile."""
+    n_free = n_contacts = 0
+    for seed in range(12):
+        told = scene(seed, 0.3 * TURN)[:3]
+        validity.place(told)
+        trajectory = random_trajectory(validity.shape.model, seed)
+        contact = validity.first_contact_of(trajectory, 0.5)
+        t = np.linspace(0.0, trajectory.duration, 3000)
+        found = validity.distances([trajectory.sample(x).q_des for x in t], 0.5 + t)
+        least = np.concatenate([found.to_obstacles, found.between_links], axis=1).min(axis=1)
+        if contact is None:
+            n_free += 1
+            assert least.min() > 0.0
+        else:
+            n_contacts += 1
+            first = 0.5 + t[(least < 1e-3).argmax()]
+            assert contact.t == pytest.approx(first, abs=2e-2)
+            assert contact.pairs
+    assert min(n_free, n_contacts) >= 2
+
+
 def test_few_looks_prove_nothing(validity: Validity):
     validity.place(scene(5))
     a, b = (random_states(validity.shape.model, 200, seed) for seed in (3, 4))
@@ -293,6 +344,10 @@ def test_bad_input_is_refused_with_a_sentence(validity: Validity):
         (lambda: validity.free_motions(q, q, -1.0), "0 s or later"),
         (lambda: validity.free_motions(q, q, 0.0, np.inf), "0 s or later"),
         (lambda: validity.free_states(q + [0.0, 0.0, 0.4]), "'slide' slides beyond 0.0 to 0.3 m"),
+        (
+            lambda: validity.motions(q, q, deviation=[0.0, 0.0, 0.1]),
+            "a motion with its deviation: 'slide' slides beyond",
+        ),
         (lambda: validity.motions(q, q, deviation=[0.1]), r"deviation has shape \(1,\); needed are 3 numbers"),
         (lambda: validity.motions(q, q, deviation=[0.1, -0.1, 0.0]), "needed are 3 numbers >= 0"),
         (lambda: validity.first_contact(q[:1]), "two states or more, not 1"),
