@@ -112,7 +112,10 @@ def test_a_target_that_is_dragged_in_the_page_is_followed(rig: Rig, ur5: RobotMo
         assert (targets[-1].header.frame_id, targets[-1].header.stamp.sec) == ("base_link", 0)
         np.testing.assert_allclose(goal.p, start.p + 0.15 * along, atol=0.03)
         np.testing.assert_allclose(goal.R, start.R, atol=1e-5)
-        rig.spin(lambda: distance(ur5, rig.states[-1], goal) < 0.002, "the end effector at the target")
+        rig.spin(  # on a busy machine the browser tells the end of the drag late
+            lambda: distance(ur5, rig.states[-1], pose_from_message(targets[-1])) < 0.002,
+            "the end effector at the target",
+        )
         assert published_by(rig, "viewer") == {"/target_pose", "/obstacles"}, "somebody else has the joints"
 
         page.reload()
