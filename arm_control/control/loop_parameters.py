@@ -28,14 +28,20 @@ from arm_control.planning.worker import InlinePlanner
 
 
 @dataclass(frozen=True)
-class OscLoopParameters(Parameters):
-    """Operational space control behind a gate."""
+class LoopParameters(Parameters):
+    """What every control loop has beside its controller."""
 
-    control: OscTuning = group(OscTuning)
     observer: ObserverParameters = group(ObserverParameters)
     adaptation: AdaptationParameters = group(AdaptationParameters)
     gate: GateParameters = group(GateParameters)
     arm: ArmParameters = group(ArmParameters)
+
+
+@dataclass(frozen=True)
+class OscLoopParameters(LoopParameters):
+    """Operational space control behind a gate."""
+
+    control: OscTuning = group(OscTuning)
 
 
 @dataclass(frozen=True)
@@ -46,39 +52,24 @@ class AttractorLoopParameters(OscLoopParameters):
 
 
 @dataclass(frozen=True)
-class JointLoopParameters(Parameters):
+class JointLoopParameters(LoopParameters):
     """Joint space control behind a gate."""
 
     control: JointControlParameters = group(JointControlParameters)
-    observer: ObserverParameters = group(ObserverParameters)
-    adaptation: AdaptationParameters = group(AdaptationParameters)
-    gate: GateParameters = group(GateParameters)
-    arm: ArmParameters = group(ArmParameters)
 
 
 @dataclass(frozen=True)
-class IlqrLoopParameters(Parameters):
+class IlqrLoopParameters(LoopParameters):
     """Planned reaches behind a gate."""
 
     control: RecedingParameters = group(RecedingParameters)
-    observer: ObserverParameters = group(ObserverParameters)
-    adaptation: AdaptationParameters = group(AdaptationParameters)
-    gate: GateParameters = group(GateParameters)
-    arm: ArmParameters = group(ArmParameters)
 
 
 @dataclass(frozen=True)
-class PrimitiveLoopParameters(Parameters):
+class PrimitiveLoopParameters(LoopParameters):
     """A movement primitive behind a gate."""
 
     control: PrimitiveControlParameters = group(PrimitiveControlParameters)
-    observer: ObserverParameters = group(ObserverParameters)
-    adaptation: AdaptationParameters = group(AdaptationParameters)
-    gate: GateParameters = group(GateParameters)
-    arm: ArmParameters = group(ArmParameters)
-
-
-LoopParameters = OscLoopParameters | JointLoopParameters | IlqrLoopParameters | PrimitiveLoopParameters
 
 
 def control_loop(model: RobotModel, parameters: LoopParameters, *, waits_for_commands: bool = True) -> ControlLoop:
