@@ -115,6 +115,7 @@ class PrimitiveRun:
         if not 0.0 <= phase_stopping < np.inf:
             raise InputError(f"phase_stopping = {phase_stopping}: a number that is not negative is needed")
         self.primitive, self._k_e = primitive, float(phase_stopping)
+        self._duration, self._amplitude = (-2, -1) if primitive.kind == "discrete" else (-1, -2)  # entries of the task
         sizes = LiveLaw(primitive.kind, n, primitive.n_basis, n_obstacles, is_pose)
         kernel = compile_law(plain_compiler(), sizes.law(), sizes.samples())
         self.is_compiled = kernel.is_compiled
@@ -192,7 +193,7 @@ class PrimitiveRun:
     @property
     def duration(self) -> float:
         """Duration, or period, that was set last [s]."""
-        return float(self._task[-2 if self.primitive.kind == "discrete" else -1])
+        return float(self._task[self._duration])
 
     @property
     def goal(self) -> Array:
@@ -202,7 +203,7 @@ class PrimitiveRun:
     @property
     def amplitude(self) -> float:
         """Factor of the shape that was set last."""
-        return float(self._task[-1 if self.primitive.kind == "discrete" else -2])
+        return float(self._task[self._amplitude])
 
     def set_goal(self, goal: Place) -> None:
         """Move the goal, or the centre.
@@ -222,13 +223,13 @@ class PrimitiveRun:
         """Change the factor of the shape."""
         if not isfinite(amplitude):
             raise InputError(f"amplitude = {amplitude}: a finite number is needed")
-        self._task[-1 if self.primitive.kind == "discrete" else -2] = amplitude
+        self._task[self._amplitude] = amplitude
 
     def set_duration(self, duration: float) -> None:
         """Change the duration, or the period [s]."""
         if not 0.0 < duration < np.inf:
             raise InputError(f"duration = {duration}: a positive time [s] is needed")
-        self._task[-2 if self.primitive.kind == "discrete" else -1] = duration
+        self._task[self._duration] = duration
 
     def set_obstacles(self, centres: Sequence[npt.ArrayLike] | Array, radii: Sequence[float] | Array) -> None:
         """Put obstacles in the place of those before.
