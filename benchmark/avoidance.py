@@ -17,7 +17,7 @@ from careful_avoidance import CarefulAvoidance
 
 from arm_control import RobotModel, urdf_path
 from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceParameters
-from arm_control.control.avoidance.proximity import Obstacle
+from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Pose, rotation_from_vector
 from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
 from arm_control.model import Terms

@@ -25,10 +25,10 @@ import numpy as np
 
 from arm_control import RobotModel, urdf_path
 from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceParameters
-from arm_control.control.avoidance.proximity import Obstacle
 from arm_control.control.effort_gate import EffortGate, GateParameters
 from arm_control.control.osc.compiled_osc import CompiledOsc
 from arm_control.control.osc.osc_parameters import OscParameters
+from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array, Pose, rotation_from_rpy, rotation_from_vector
 from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Sphere
 from arm_control.motion.references import Reference

@@ -13,7 +13,8 @@ import numpy as np
 
 from arm_control import RobotModel
 from arm_control.control.avoidance.avoidance_law import AvoidanceParameters
-from arm_control.control.avoidance.proximity import Obstacle, Proximity
+from arm_control.control.avoidance.near_pairs import Proximity
+from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array
 from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
 from arm_control.model import Terms

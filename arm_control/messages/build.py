@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.control.avoidance.proximity import Obstacle
 from arm_control.core.time import NANOSECONDS
+from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array, Pose
 from arm_control.messages.fill import set_header, set_nanoseconds, set_pose, set_transform, set_twist, set_vector
 from arm_control.messages.markers import ADD, DELETE, LINE_STRIP, marker_form

@@ -20,9 +20,9 @@ import numpy as np
 from geometry_msgs.msg import PoseStamped
 from visualization_msgs.msg import MarkerArray
 
-from arm_control.control.avoidance.proximity import Obstacle
 from arm_control.core.parameters import group, parameter
 from arm_control.exceptions import ModelError, SimulationDiverged, SimulatorLost
+from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array, Pose, rotation_vector
 from arm_control.model import Terms
 from arm_control.nodes.support.arm_node import run

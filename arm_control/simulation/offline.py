@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from arm_control.control.adaptive_torque import compensated_share
-from arm_control.control.avoidance.proximity import Obstacle, Proximity, clearance
+from arm_control.control.avoidance.near_pairs import Proximity, clearance
 from arm_control.control.controllers import Measurement
 from arm_control.control.loop import ControlLoop, TickResult
 from arm_control.control.loop_parameters import JointLoopParameters, control_loop
@@ -21,6 +21,7 @@ from arm_control.control.osc.wrench_estimate import SensorReading
 from arm_control.control.stall_watch import StallWatch
 from arm_control.core.progress import progress_bar
 from arm_control.exceptions import SimulationDiverged
+from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel
 from arm_control.model.arm_parameters import ArmParameters

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
-from arm_control.control.avoidance.proximity import Obstacle
+from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Pose
 from arm_control.maths.shapes import Sphere
 from arm_control.messages.bags.message_definitions import plain

@@ -15,7 +15,7 @@ from visualization_msgs.msg import MarkerArray
 
 from arm_control import Pose, RobotModel
 from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceParameters
-from arm_control.control.avoidance.proximity import Obstacle
+from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.shapes import Sphere
 from arm_control.nodes.support.conversions import ros
 

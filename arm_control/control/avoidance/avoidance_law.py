@@ -59,8 +59,8 @@ import numpy as np
 
 from arm_control.compiler.kernels import Kernel
 from arm_control.compiler.law import Law, Loop
+from arm_control.control.avoidance.near_pairs import Pairs, Proximity, Table
 from arm_control.control.avoidance.pair_table import NEAR, NORMAL, POINT, RHO
-from arm_control.control.avoidance.proximity import Pairs, Proximity, Table
 from arm_control.core.parameters import Parameters, parameter
 from arm_control.exceptions import ParameterError
 from arm_control.maths.linalg import cholesky, eigen_symmetric, lower_triangle

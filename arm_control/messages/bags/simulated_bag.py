@@ -11,9 +11,9 @@ from types import TracebackType
 
 import numpy as np
 
-from arm_control.control.avoidance.proximity import Obstacle
 from arm_control.control.loop import TickResult
 from arm_control.control.osc.wrench_estimate import SensorReading
+from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array
 from arm_control.messages.bags.message_definitions import plain
 from arm_control.messages.bags.writer import BagWriter, Publication

@@ -19,8 +19,8 @@ from geometry_msgs.msg import PoseStamped
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import Marker, MarkerArray
 
-from arm_control.control.avoidance.proximity import Obstacle
 from arm_control.core.time import NANOSECONDS
+from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array, Pose
 from arm_control.maths.shapes import Box, Shape, Sphere
 from arm_control.messages.fields import pose_from_message

@@ -12,12 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import arm_control.control.avoidance.proximity as proximity_module
+from arm_control.control.avoidance import near_pairs
 from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceParameters
+from arm_control.control.avoidance.near_pairs import Proximity
 from arm_control.control.avoidance.pair_selection import PairSelection
 from arm_control.control.avoidance.pair_table import PairTable
-from arm_control.control.avoidance.proximity import Obstacle, Proximity
 from arm_control.exceptions import InputError, ParameterError
+from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array, Pose, rotation_from_vector, rotation_with_z
 from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Sphere
 from arm_control.model import RobotModel
@@ -497,9 +498,9 @@ def test_a_selection_of_pairs_gives_what_all_pairs_give(
         obstacles[k] = moved(obstacles[k], 0.3)
         q = rng.uniform(np.maximum(model.q_min, -2), np.minimum(model.q_max, 2))
         t = model.evaluate(q, rng.uniform(-1, 1, model.nv))
-        monkeypatch.setattr(proximity_module, "FEW", 200)
+        monkeypatch.setattr(near_pairs, "FEW", 200)
         expected = whole.tick(t, obstacles)
-        monkeypatch.setattr(proximity_module, "FEW", 0)
+        monkeypatch.setattr(near_pairs, "FEW", 0)
         output = selected.tick(t, obstacles)
         assert isinstance(whole.proximity.table, PairTable)
         assert isinstance(selected.proximity.table, PairSelection)
@@ -515,7 +516,7 @@ def test_a_selection_of_pairs_gives_what_all_pairs_give(
 
 
 def test_pairs_of_a_tick_stay_when_the_next_one_selects_others(ur5: RobotModel, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(proximity_module, "FEW", 0)
+    monkeypatch.setattr(near_pairs, "FEW", 0)
     law, obstacles = Avoidance(ur5, AvoidanceParameters()), crowd(100)
     first = law.tick(ur5.evaluate(HOME, np.zeros(6)), obstacles)
     law.tick(ur5.evaluate(-HOME, np.zeros(6)), obstacles)

@@ -39,8 +39,6 @@ from arm_control.model import RobotModel
 from arm_control.model.quantities import State
 from arm_control.model.urdf.capsules import link_capsules
 
-__all__ = ["Obstacle", "Pairs", "Proximity"]
-
 SAMPLES, CLOSE_BY_DESIGN = 200, 0.05
 """Two links that are nearer than this [m] in half of so many postures are not monitored."""
 CLEARANCE_REACH = 2.0
