@@ -12,7 +12,7 @@ from arm_control.compiler.folded_law import NEAR, Fold, FoldedLaw
 from arm_control.compiler.law import Loop
 from arm_control.maths.scalars import maximum, minimum, select
 from arm_control.planning.validity.arm_text import ArmText, Entries, table_inputs
-from arm_control.planning.validity.obstacle_tables import NUMBER, TIMES
+from arm_control.planning.validity.obstacle_tables import NUMBER, time_until_present
 from arm_control.planning.validity.pair_texts import distance
 
 NOBODY = -1.0
@@ -71,10 +71,9 @@ def _obstacle_fold(arm: ArmText, kind: str) -> Fold:
         return {NEAR: [maximum(a, b) for a, b in zip(within, is_deep, strict=True)]}
 
     def part(x: Entries, i: int) -> dict[str, Any]:
-        _, begin, end = x[kind][TIMES]
-        best, number = list(x["best"]), list(x["number"])
-        here = arm.obstacle_distance(x, kind, x["t"][0], arm.shape.links[arm.moving[i]].whole)
-        here = select(minimum(x["t"][0] - begin, end - x["t"][0]), here, best[i])
+        best, number, t = list(x["best"]), list(x["number"]), x["t"][0]
+        here = arm.obstacle_distance(x, kind, t, arm.shape.links[arm.moving[i]].whole)
+        here = select(time_until_present(x[kind], t), best[i], here)
         number[i] = select(best[i] - here, x[kind][NUMBER], number[i])
         best[i] = minimum(best[i], here)
         return {"best": best, "number": number}

@@ -44,10 +44,10 @@ import numpy as np
 from arm_control.compiler.folded_law import NEAR, Fold, FoldedLaw
 from arm_control.compiler.program import Function
 from arm_control.compiler.repeat import Repeat
-from arm_control.maths.scalars import Scalar, maximum, minimum, select
+from arm_control.maths.scalars import maximum, minimum, select
 from arm_control.planning.validity.arm_shape import Cluster
 from arm_control.planning.validity.arm_text import ArmText, Entries, table_inputs
-from arm_control.planning.validity.obstacle_tables import SPEED, TIMES
+from arm_control.planning.validity.obstacle_tables import SPEED, time_until_present
 from arm_control.planning.validity.pair_texts import clearance
 
 Clusters = Sequence[tuple[int, Cluster]]
@@ -132,7 +132,8 @@ def _obstacle_fold(arm: ArmText, kind: str) -> Fold:
     def part(x: Entries, i: int, cluster: Cluster) -> dict[str, Any]:
         bound = clearance(arm.obstacle_squares(x, kind, x["time"][0], cluster), x["gaps"][i])
         way = x["speeds"][i] + x["time"][1] * x[kind][SPEED]
-        return {"free": [minimum(x["free"][0], maximum(bound / way, _until(x, kind)))]}
+        absent = time_until_present(x[kind], x["time"][0]) / x["time"][1]
+        return {"free": [minimum(x["free"][0], maximum(bound / way, absent))]}
 
     def parts(i: int) -> Function | Fold:
         clusters = [(i, cluster) for cluster in links[i].clusters]
@@ -141,12 +142,6 @@ def _obstacle_fold(arm: ArmText, kind: str) -> Fold:
 
     wholes = [(i, link.whole) for i, link in enumerate(links)]
     return Fold(tuple(map(parts, range(len(links)))), partial(near, clusters=wholes), kind)
-
-
-def _until(x: Entries, kind: str) -> Scalar:
-    """How far the motion is from the time in which an obstacle is there; below zero in that time."""
-    _, begin, end = x[kind][TIMES]
-    return maximum(begin - x["time"][0], x["time"][0] - end) / x["time"][1]
 
 
 def _link_fold(arm: ArmText) -> Fold:

@@ -1,7 +1,8 @@
 """Obstacles as rows of tables, one table for each kind: what the laws of distance go through.
 
-An obstacle moves as it is told: with a constant twist from its pose at a reference time, present in a span of time. One
-with a course of samples has a row for each two of them.
+An obstacle moves as it is told: with a constant twist from its pose at a reference time, present in a span of time with
+both of its ends: where one span follows another, both hold at the time between them. An obstacle with a course of
+samples has a row for each two of them.
 
     p(t) = p + (t - t_0) v        R(t) = exp((t - t_0) omega) R
 """
@@ -20,6 +21,7 @@ from arm_control.maths.obstacle_motion import Mover, Span
 from arm_control.maths.obstacles import SIZE as OBSTACLE_SIZE
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array, Pose, rotation_vector
+from arm_control.maths.scalars import Scalar, maximum
 from arm_control.maths.shapes import Capsule, Shape, Sphere
 
 PLACE, VELOCITY, TIMES, SPEED, NUMBER = slice(0, 3), slice(3, 6), slice(6, 9), 9, 10
@@ -100,6 +102,19 @@ def course(shape: Shape, times: Array, poses: Sequence[Pose]) -> tuple[Mover, ..
         twist = np.concatenate([X_next.p - X.p, turn]) / (t_next - t)
         moving.append(Mover(Obstacle(shape, X, twist), Span(t, t_next)))
     return (*moving, *still)
+
+
+def time_until_present(row: Array, t: Scalar) -> Scalar:
+    """Time until an obstacle appears, or since it vanished [s]; zero or below while it is present.
+
+    Parameters
+    ----------
+    row : array, shape (N_NUMBERS[kind],)
+    t : scalar
+        [s].
+    """
+    _, begin, end = row[TIMES]
+    return maximum(begin - t, t - end)
 
 
 def _stretches(told: Told, number: int) -> list[tuple[Obstacle, float, float, float]]:
