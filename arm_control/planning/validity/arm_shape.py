@@ -1,16 +1,4 @@
-"""The shape of an arm for collision checks: capsules on links, a ball around each link, and how far joints move them.
-
-A joint j that turns by dq moves no point of a link further than reach_j |dq|, where reach_j is the largest distance
-between the joint's axis and the link, in any posture. From the link inwards, a ball of radius rho around c, both seen
-from the body that joint j carries, with c_xy the part of c across the axis z:
-
-    reach_j = |c_xy| + rho,       then the ball around all turned balls:  c <- (0, 0, c_z),  rho <- reach_j,
-
-seen from the body before. A prismatic joint has reach 1; the ball grows by half of its travel.
-
-Source: F. Schwarzer, M. Saha, J.-C. Latombe, "Adaptive dynamic collision checking for single and multiple articulated
-robots in complex environments", IEEE Trans. Robotics 21 (2005), section IV.
-"""
+"""The shape of an arm for collision checks: capsules on links, and a ball around each link."""
 
 from __future__ import annotations
 
@@ -26,8 +14,8 @@ import numpy as np
 from arm_control.exceptions import FrameNotFound, ModelError
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
-from arm_control.model.tree import Tree
 from arm_control.model.urdf.capsules import LinkCapsule, link_capsules
+from arm_control.planning.validity.reach import WORLD, joint_reach
 
 BALL_STEPS = 2000
 """Steps of the search for a small ball around a link."""
@@ -69,8 +57,8 @@ class LinkShape:
     clusters : tuple of Cluster
         The same in smaller groups.
     reach : ndarray, shape (n_bodies,)
-        Largest distance of a point of the link from the axis of each body's joint [m]; 1 for a prismatic joint, 0
-        where the joint does not carry the link.
+        Largest distance of the segments in its capsules from the axis of each body's joint [m]; 1 for a prismatic
+        joint, 0 where the joint does not carry the link.
     """
 
     link: str
@@ -140,14 +128,18 @@ class ArmShape:
             LinkCapsule(name, frame.X_BF.R @ c.a + frame.X_BF.p, frame.X_BF.R @ c.b + frame.X_BF.p, float(c.radius))
             for c in capsules
         )
-        balls = [(end, c.radius) for c in local for end in (c.a, c.b)]
-        travel = np.stack([self.model.q_min, self.model.q_max], axis=1)
-        reach = np.max([reach_of_ball(tree, travel, frame.body, end, r) for end, r in balls], axis=0)
+        reach = self._largest_reach(frame.body, local)
         if not np.isfinite(reach).all():
             joints = [body.name for body in tree.bodies if body.is_prismatic]
             raise ModelError(f"prismatic joints {', '.join(joints)}: limits are needed, to know how far '{name}' moves")
         clusters = tuple(_cluster(frame.body, group) for group in _split(local))
         return LinkShape(name, _cluster(frame.body, local), clusters, reach)
+
+    def _largest_reach(self, body: int, capsules: tuple[LinkCapsule, ...], other: int = WORLD) -> Array:
+        """Reach of the joints between two bodies for capsules on the first one, shape (n_bodies,) [m]."""
+        travel = np.stack([self.model.q_min, self.model.q_max], axis=1)
+        ends = [end for c in capsules for end in (c.a, c.b)]
+        return np.max([joint_reach(self.model.tree, travel, body, end, other) for end in ends], axis=0)
 
     @property
     def moving(self) -> list[int]:
@@ -174,7 +166,7 @@ class ArmShape:
         return parents[a] == b or parents[b] == a
 
     def reach(self, k: int) -> Array:
-        """How far a link moves at most per motion of each joint, shape (n,) [m/rad or 1].
+        """How much a link's distance changes at most per motion of each joint, shape (n,) [m/rad or 1].
 
         Parameters
         ----------
@@ -184,7 +176,7 @@ class ArmShape:
         return self._by_coordinate(self.links[k].reach)
 
     def pair_reach(self, g: int, h: int) -> Array:
-        """How far two links move against each other per motion of each joint, shape (n,) [m/rad or 1].
+        """How much the distance of two links changes at most per motion of each joint, shape (n,) [m/rad or 1].
 
         Only joints between them count.
 
@@ -193,9 +185,9 @@ class ArmShape:
         g, h : int
             Numbers of the links.
         """
-        a, b = (set(self.model.tree.path(self.links[k].body)) for k in (g, h))
-        of_g, of_h = (np.isin(np.arange(len(self.model.tree.bodies)), list(own)) for own in (a - b, b - a))
-        return self._by_coordinate(self.links[g].reach * of_g + self.links[h].reach * of_h)
+        one, other = self.links[g].whole, self.links[h].whole
+        reach_of_one = self._largest_reach(one.body, one.capsules, other.body)
+        return self._by_coordinate(np.minimum(reach_of_one, self._largest_reach(other.body, other.capsules, one.body)))
 
     def _by_coordinate(self, reach: Array) -> Array:
         result = np.zeros(self.model.nq)
@@ -234,54 +226,6 @@ def _split(capsules: tuple[LinkCapsule, ...]) -> list[tuple[LinkCapsule, ...]]:
     order = np.argsort(middles @ along, kind="stable").tolist()
     half = len(order) // 2
     return [group for part in (order[:half], order[half:]) for group in _split(tuple(capsules[k] for k in part))]
-
-
-def reach_of_ball(tree: Tree, travel: Array, body: int, centre: Array, radius: float) -> Array:
-    """Largest distance of a ball's points from the axis of each joint that carries it, in any posture.
-
-    Parameters
-    ----------
-    tree : Tree
-    travel : ndarray, shape (n, 2)
-        Limits of the joint positions [rad or m].
-    body : int
-        The body it is fixed to; -1 for the world.
-    centre : ndarray, shape (3,)
-        In the body's frame [m].
-    radius : float
-        [m].
-
-    Returns
-    -------
-    ndarray, shape (n_bodies,)
-        [m]; 1 for a prismatic joint.
-
-    Examples
-    --------
-    >>> from arm_control import RobotModel, urdf_path
-    >>> model = RobotModel.from_urdf(urdf_path("planar2"))
-    >>> travel = np.stack([model.q_min, model.q_max], axis=1)
-    >>> reach_of_ball(model.tree, travel, 1, np.array([0.5, 0.0, 0.0]), 0.1).round(6).tolist()
-    [0.91, 0.6]
-    """
-    reach = np.zeros(len(tree.bodies))
-    while body >= 0:
-        joint = tree.bodies[body]
-        if joint.is_prismatic:
-            reach[body] = 1.0
-            low, high = sorted(travel[joint.coordinate] * joint.ratio + joint.offset)
-            centre, radius = centre + np.array([0.0, 0.0, _middle(low, high)]), radius + (high - low) / 2.0
-        else:
-            radius += float(np.hypot(centre[0], centre[1]))
-            reach[body] = radius
-            centre = np.array([0.0, 0.0, centre[2]])
-        centre = joint.X_PJ.R @ centre + joint.X_PJ.p
-        body = joint.parent
-    return reach
-
-
-def _middle(low: float, high: float) -> float:
-    return (low + high) / 2.0 if np.isfinite(low + high) else 0.0
 
 
 def enclosing_ball(points: Array, radii: Array) -> tuple[Array, float]:

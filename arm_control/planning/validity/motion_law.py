@@ -1,8 +1,8 @@
 """The law that proves motions free, piece by piece, without a gap: conservative advancement in lanes.
 
 A motion goes straight from joint positions a to b while time goes from t_a to t_b: at the place s between 0 and 1,
-``q = a + s (b - a)``. Within ds of s no point of link k has moved further than w_k |ds|, and none of obstacle o further
-than T u_o |ds|,
+``q = a + s (b - a)``. Within ds of s the distance of link k from anything changes by w_k |ds| at most, and that of
+obstacle o by T u_o |ds|,
 
     (1)  w_k = sum_j reach_kj |b_j - a_j|,      T = |t_b - t_a|,      u_o = |v_o| + |omega_o| (extent of the obstacle),
 
@@ -28,7 +28,7 @@ that of (4), but the next of a sequence that fills the motion evenly, from its e
 With a deviation e of the joints, as of a curve from its chord or of a controller from its reference, all motions within
 it are checked: m grows by ``sum_j reach_kj e_j``.
 
-Sources: F. Schwarzer, M. Saha, J.-C. Latombe, 2005 (:mod:`~arm_control.planning.validity.arm_shape`); B. Mirtich,
+Sources: F. Schwarzer, M. Saha, J.-C. Latombe, 2005 (:mod:`~arm_control.planning.validity.reach`); B. Mirtich,
 "Impulse-based dynamic simulation of rigid body systems", 1996, for conservative advancement.
 """
 
