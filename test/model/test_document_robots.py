@@ -28,6 +28,7 @@ TIPS = {
     "planar1": "ee_link",
     "planar2": "ee_link",
     "planar3": "ee_link",
+    "planar4": "ee_link",
     "vrep_two_link": "hand",
     "studywolf_ur5": "EE",
     "simple_geometry": "shoulder_link",
@@ -476,9 +477,11 @@ def test_arm6_turns_about_y_as_the_documents_code_not_as_its_text():
 
 # Planar arms
 
-LENGTHS = {"planar1": (0.8,), "planar2": (0.31, 0.27), "planar3": (2.0, 1.2, 0.7), "vrep_two_link": (0.42, 0.225)}
-MASSES = {"planar1": (1.0,), "planar2": (1.98, 1.32), "planar3": (10.0,) * 3, "vrep_two_link": (1.171, 0.329)}
-UP = {"planar1": 1, "planar2": 1, "planar3": 2, "vrep_two_link": 2}  # index of the plane's second axis
+LENGTHS: dict[str, tuple[float, ...]] = {"planar1": (0.8,), "planar2": (0.31, 0.27), "planar3": (2.0, 1.2, 0.7)}
+LENGTHS |= {"planar4": (0.5,) * 4, "vrep_two_link": (0.42, 0.225)}
+MASSES: dict[str, tuple[float, ...]] = {"planar1": (1.0,), "planar2": (1.98, 1.32), "planar3": (10.0,) * 3}
+MASSES |= {"planar4": (1.0,) * 4, "vrep_two_link": (1.171, 0.329)}
+UP = {"planar1": 1, "planar2": 1, "planar3": 2, "planar4": 1, "vrep_two_link": 2}  # index of the plane's second axis
 BASE = {"vrep_two_link": 0.15}
 
 
@@ -508,7 +511,7 @@ def test_planar_centres_of_mass(name: str):
     """Each at the same fraction of its own link, along the summed angle, in both rows."""
     model, lengths, up = MODELS[name], LENGTHS[name], UP[name]
     fraction = 1.0 if name == "vrep_two_link" else 0.5
-    links = [link for link in model.frames if link in ("upper_arm", "forearm", "link0", "link1", "link2")]
+    links = [link for link in model.frames if link in ("upper_arm", "forearm", *(f"link{i}" for i in range(4)))]
     assert len(links) == model.nv
     for q in angles(model.nv, 10):
         M = np.zeros((model.nv, model.nv))
