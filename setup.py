@@ -16,6 +16,7 @@ NODES = (
     "obstacle_avoidance",
     "osc",
     "primitive",
+    "proximity",
     "simulator",
     "targets",
     "viewer",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from arm_control.control.avoidance.contact_monitor import ContactMonitor, NearPair
+from arm_control.control.avoidance.contact_monitor import ContactMonitor, Margins, NearPair
 from arm_control.core.progress import progress_bar
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array
@@ -73,7 +73,7 @@ class Contacts:
     worst: ObservedState
 
 
-def find_contacts(monitor: ContactMonitor, states: Sequence[ObservedState], margin: float, reach: float) -> Contacts:
+def find_contacts(monitor: ContactMonitor, states: Sequence[ObservedState], margins: Margins, reach: float) -> Contacts:
     """Measure all pairs in some states; a progress bar shows how far it is.
 
     Parameters
@@ -82,8 +82,8 @@ def find_contacts(monitor: ContactMonitor, states: Sequence[ObservedState], marg
         The arm.
     states : sequence of ObservedState
         One at least.
-    margin : float
-        Pairs at this distance or nearer are in contact [m].
+    margins : Margins
+        Distances that count as contact.
     reach : float
         Pairs beyond it are left out [m].
 
@@ -96,10 +96,10 @@ def find_contacts(monitor: ContactMonitor, states: Sequence[ObservedState], marg
     n_in_contact = 0
     for state in progress_bar(states, "measuring" if len(states) > MANY else None):
         near = monitor.near(state.q, state.obstacles, state.names, reach)
-        n_in_contact += bool(near) and near[0].distance <= margin
+        n_in_contact += any(pair.is_contact(margins) for pair in near)
         for pair in near:
             before = found.get(pair.label, PairContacts(pair, state, 0))
             nearest = before if before.nearest.distance <= pair.distance else PairContacts(pair, state, 0)
-            found[pair.label] = nearest._replace(n_contacts=before.n_contacts + (pair.distance <= margin))
+            found[pair.label] = nearest._replace(n_contacts=before.n_contacts + pair.is_contact(margins))
     pairs = sorted(found.values(), key=lambda contacts: contacts.nearest.distance)
     return Contacts(tuple(pairs), len(states), n_in_contact, pairs[0].state if pairs else states[0])

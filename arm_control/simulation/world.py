@@ -88,11 +88,15 @@ class World:
     def load(cls, name: str) -> World:
         """Read the surroundings of a scenario, by its name or path, or a file that has their entries by itself.
 
+        Those of an empty name are empty.
+
         Raises
         ------
         ParameterError
             When there is no such file, or it has an unknown key or an invalid value.
         """
+        if not name:
+            return cls()
         path = yaml_path("scenarios", name)
         content = read_yaml(path)
         if "world" in content or "nodes" in content:

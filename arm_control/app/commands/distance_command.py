@@ -24,7 +24,7 @@ from arm_control.maths.poses import Array
 from arm_control.model.urdf.xml import printable
 
 if TYPE_CHECKING:
-    from arm_control.control.avoidance.contact_monitor import ContactMonitor
+    from arm_control.control.avoidance.contact_monitor import ContactMonitor, Margins, NearPair
     from arm_control.model import RobotModel
     from arm_control.planning.validity.allowed_pairs import AllowedPairs
     from arm_control.report.contacts import Contacts, ObservedState
@@ -65,7 +65,14 @@ def add_command(commands: Any) -> None:
         "--time", type=not_negative, default=0.0, metavar="S", help="time at which the obstacles are shown; default: 0"
     )
     distance.add_argument(
-        "--margin", type=not_negative, default=0.0, metavar="M", help="distance that counts as contact [m]; default: 0"
+        "--margin",
+        type=not_negative,
+        default=0.0,
+        metavar="M",
+        help="distance from obstacles that is contact [m]",
+    )
+    distance.add_argument(
+        "--link-margin", type=not_negative, default=0.0, metavar="M", help="the same between links [m]; both default: 0"
     )
     distance.add_argument(
         "--reach", type=positive, default=REACH, metavar="M", help=f"largest distance of interest [m]; default: {REACH}"
@@ -87,16 +94,17 @@ def _distance(options: argparse.Namespace) -> int:
 
     Exit status: 0 free of contact, 1 in contact.
     """
-    from arm_control.control.avoidance.contact_monitor import ContactMonitor
+    from arm_control.control.avoidance.contact_monitor import ContactMonitor, Margins
     from arm_control.report.contacts import find_contacts
 
     _check_files(options)
     model = arm_for_kinematics(chosen_robot(options), options)
     states = _states(options, model)
     monitor = ContactMonitor(model, _allowed(options.allowed))
-    contacts = find_contacts(monitor, states, options.margin, options.reach)
-    print(_as_json(contacts, monitor, model, options) if options.json else _as_text(contacts, monitor, model, options))
-    written = _write(contacts, monitor, options)
+    margins = Margins(options.margin, options.link_margin)
+    contacts = find_contacts(monitor, states, margins, options.reach)
+    print(_as_json(contacts, monitor, margins) if options.json else _as_text(contacts, monitor, margins))
+    written = _write(contacts, monitor, margins, options)
     if not options.json:
         print("".join(f"wrote {path}\n" for path in written), end="")
     return 1 if contacts.n_in_contact else 0
@@ -178,7 +186,7 @@ def _recorded_states(path: str, model: RobotModel, world: World | None) -> list[
 # -- output --------------------------------------------------------------------------------------------
 
 
-def _write(contacts: Contacts, monitor: ContactMonitor, options: argparse.Namespace) -> list[Path]:
+def _write(contacts: Contacts, monitor: ContactMonitor, margins: Margins, options: argparse.Namespace) -> list[Path]:
     """Write the files that are asked for, and return their paths."""
     written = []
     if options.write_allowed:
@@ -188,30 +196,30 @@ def _write(contacts: Contacts, monitor: ContactMonitor, options: argparse.Namesp
         from arm_control.report.pictures.nearest_points import draw_nearest_points
 
         written.append(Path(options.report) / "distance.png")
-        draw_nearest_points(written[-1], monitor, contacts.worst, options.margin)
+        draw_nearest_points(written[-1], monitor, contacts.worst, margins)
     return written
 
 
-def _as_json(contacts: Contacts, monitor: ContactMonitor, model: RobotModel, options: argparse.Namespace) -> str:
+def _as_json(contacts: Contacts, monitor: ContactMonitor, margins: Margins) -> str:
     pairs = [
         {
             "link": pair.nearest.link,
             "other": pair.nearest.other,
             "distance": pair.nearest.distance,
-            "in_contact": pair.n_contacts > 0,
             "depth": max(0.0, -pair.nearest.distance),
-            "n_contacts": pair.n_contacts,
+            "states_in_contact": pair.n_contacts,
             "time": pair.state.t,
             "joints": pair.state.q.tolist(),
             "points": [pair.nearest.p.tolist(), pair.nearest.p_other.tolist()],
         }
         for pair in contacts.pairs
     ]
-    allowed = monitor.allowed
+    model, allowed = monitor.model, monitor.allowed
     values = {
         "robot": model.urdf.robot.name,
         "joint_names": list(model.joint_names),
-        "margin": options.margin,
+        "margin": margins.obstacles,
+        "link_margin": margins.links,
         "states": contacts.n_states,
         "states_in_contact": contacts.n_in_contact,
         "pairs": pairs,
@@ -220,29 +228,27 @@ def _as_json(contacts: Contacts, monitor: ContactMonitor, model: RobotModel, opt
     return json.dumps(values, indent=2)
 
 
-def _as_text(contacts: Contacts, monitor: ContactMonitor, model: RobotModel, options: argparse.Namespace) -> str:
+def _as_text(contacts: Contacts, monitor: ContactMonitor, margins: Margins) -> str:
     from arm_control.report.figures import text_table
 
     is_one = contacts.n_states == 1
-    rows = [("pair", "distance [mm]", "" if is_one else "states in contact", "at time [s]" if options.bag else "")]
+    rows = [("pair", "distance [mm]", "" if is_one else "states in contact", "" if is_one else "at time [s]")]
     for pair in contacts.pairs[:SHOWN]:
-        distance = pair.nearest.distance
-        how = _depth(distance, options.margin) if is_one else str(pair.n_contacts)
-        time = f"{pair.state.t:.3f}" if options.bag else ""
-        rows.append((printable(pair.nearest.label), f"{1e3 * distance:.1f}", how, time))
+        how = _how(pair.nearest, margins) if is_one else str(pair.n_contacts)
+        time = "" if is_one else f"{pair.state.t:.3f}"
+        rows.append((printable(pair.nearest.label), f"{1e3 * pair.nearest.distance:.1f}", how, time))
     hidden = len(contacts.pairs) - SHOWN
     lines = [text_table(rows), *([f"... and {hidden} pairs more, farther away"] if hidden > 0 else []), ""]
     if not is_one:
-        joints = zip(map(printable, model.joint_names), contacts.worst.q.tolist(), strict=True)
+        joints = zip(map(printable, monitor.model.joint_names), contacts.worst.q.tolist(), strict=True)
         lines.append("nearest at " + ", ".join(f"{name} {position:.4f}" for name, position in joints))
-    lines += [_not_checked(monitor.allowed), _verdict(contacts, options.margin)]
-    return "\n".join(lines)
+    return "\n".join([*lines, _not_checked(monitor.allowed), _conclusion(contacts)])
 
 
-def _depth(distance: float, margin: float) -> str:
-    if distance > margin:
-        return ""
-    return f"in contact, {-1e3 * distance:.1f} mm deep" if distance <= 0.0 else "within the margin"
+def _how(pair: NearPair, margins: Margins) -> str:
+    if pair.distance <= 0.0:
+        return f"in contact, {-1e3 * pair.distance:.1f} mm deep"
+    return "within the margin" if pair.is_contact(margins) else ""
 
 
 def _not_checked(allowed: AllowedPairs) -> str:
@@ -255,9 +261,8 @@ def _not_checked(allowed: AllowedPairs) -> str:
     return f"pairs of links that are not checked: {listed}"
 
 
-def _verdict(contacts: Contacts, margin: float) -> str:
-    n, n_states = contacts.n_in_contact, contacts.n_states
-    share = f": {n} of {n_states} states" if n and n_states > 1 else ""
-    if margin:
-        return f"{'something' if n else 'nothing'} within the margin of {1e3 * margin:g} mm{share}"
-    return f"{'in' if n else 'free of'} contact{share}"
+def _conclusion(contacts: Contacts) -> str:
+    if not contacts.n_in_contact:
+        return "free of contact"
+    states = f": {contacts.n_in_contact} of {contacts.n_states} states" if contacts.n_states > 1 else ""
+    return f"in contact{states}"

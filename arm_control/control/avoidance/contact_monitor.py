@@ -23,6 +23,19 @@ REACH = 10.0
 """Distances beyond this are not measured, if nothing else is asked [m]."""
 
 
+class Margins(NamedTuple):
+    """Distances that count as contact.
+
+    Attributes
+    ----------
+    obstacles, links : float
+        From obstacles, and between links [m].
+    """
+
+    obstacles: float = 0.0
+    links: float = 0.0
+
+
 class NearPair(NamedTuple):
     """A link, and what it is near to.
 
@@ -34,6 +47,8 @@ class NearPair(NamedTuple):
         Between their surfaces, below zero inside [m].
     p, p_other : ndarray, shape (3,)
         Nearest points of both, in the world [m].
+    is_self : bool
+        Whether it is a pair of links.
     """
 
     link: str
@@ -41,11 +56,16 @@ class NearPair(NamedTuple):
     distance: float
     p: Array
     p_other: Array
+    is_self: bool
 
     @property
     def label(self) -> str:
         """Both names."""
         return f"{self.link} - {self.other}"
+
+    def is_contact(self, margins: Margins) -> bool:
+        """Whether it is in contact."""
+        return self.distance <= (margins.links if self.is_self else margins.obstacles)
 
 
 class ContactMonitor:
@@ -117,4 +137,7 @@ class ContactMonitor:
         order = np.argsort(pairs.rho, kind="stable").tolist()
         numbers, distances = pairs.obstacle.tolist(), pairs.rho.tolist()
         others = [names[k] if names and k >= 0 else b for (_, b), k in zip(pairs.names, numbers, strict=True)]
-        return [NearPair(pairs.names[i][0], others[i], distances[i], pairs.p[i], pairs.p_other[i]) for i in order]
+        return [
+            NearPair(pairs.names[i][0], others[i], distances[i], pairs.p[i], pairs.p_other[i], numbers[i] < 0)
+            for i in order
+        ]

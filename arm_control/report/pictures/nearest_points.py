@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.patches import Polygon
 
-from arm_control.control.avoidance.contact_monitor import ContactMonitor, NearPair
+from arm_control.control.avoidance.contact_monitor import ContactMonitor, Margins, NearPair
 from arm_control.maths.poses import Array
 from arm_control.maths.shapes import Sphere
 from arm_control.report.contacts import ObservedState
@@ -21,7 +21,7 @@ DRAWN = 6
 LETTERS = "xyz"
 
 
-def draw_nearest_points(path: Path, monitor: ContactMonitor, state: ObservedState, margin: float) -> None:
+def draw_nearest_points(path: Path, monitor: ContactMonitor, state: ObservedState, margins: Margins) -> None:
     """Draw the nearest pairs of a state: red in contact, orange within the margin, else dark.
 
     Parameters
@@ -32,8 +32,8 @@ def draw_nearest_points(path: Path, monitor: ContactMonitor, state: ObservedStat
         The arm.
     state : ObservedState
         The state, and the obstacles in it.
-    margin : float
-        Pairs at this distance or nearer are in contact [m].
+    margins : Margins
+        Distances that count as contact.
     """
     pairs = monitor.near(state.q, state.obstacles, state.names)[:DRAWN]
     arm = _capsules(monitor, state.q)
@@ -42,7 +42,7 @@ def draw_nearest_points(path: Path, monitor: ContactMonitor, state: ObservedStat
     for axes, view in zip(figure.subplots(1, len(VIEWS)), VIEWS, strict=True):
         for points, colour, alpha in (*((p, BLUE, 0.35) for p in arm), *((p, GREEN, 0.5) for p in obstacles)):
             axes.add_patch(Polygon(hull(points[:, list(view[:2])]), facecolor=colour, alpha=alpha, linewidth=0))
-        lines = [_draw_pair(axes, view, pair, margin, number) for number, pair in enumerate(pairs, start=1)]
+        lines = [_draw_pair(axes, view, pair, margins, number) for number, pair in enumerate(pairs, start=1)]
         axes.set_aspect("equal", adjustable="datalim")
         axes.autoscale_view()
         style(axes, view[3].capitalize(), f"{LETTERS[view[0]]} [m]", f"{LETTERS[view[1]]} [m]")
@@ -60,9 +60,9 @@ def _capsules(monitor: ContactMonitor, q: Array) -> list[Array]:
     ]
 
 
-def _draw_pair(axes: Any, view: View, pair: NearPair, margin: float, number: int) -> Any:
+def _draw_pair(axes: Any, view: View, pair: NearPair, margins: Margins, number: int) -> Any:
     """A numbered line between the nearest points of a pair."""
-    colour = RED if pair.distance <= 0.0 else ORANGE if pair.distance <= margin else INK
+    colour = RED if pair.distance <= 0.0 else ORANGE if pair.is_contact(margins) else INK
     ends = np.array([pair.p, pair.p_other])[:, list(view[:2])]
     where = {"xytext": (5, 5), "textcoords": "offset points", "fontsize": 9, "color": colour, "zorder": 6}
     axes.annotate(str(number), ends[1], path_effects=HALO, **where)
