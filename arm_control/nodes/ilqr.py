@@ -7,6 +7,7 @@ lock step each state that asks for a plan waits for it. When that process dies, 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from geometry_msgs.msg import PoseArray
@@ -31,7 +32,7 @@ from arm_control.nodes.support.torque_pipeline import (
 )
 from arm_control.planning.reach import Plan
 from arm_control.planning.receding import RecedingParameters
-from arm_control.planning.worker import PlannerProcess
+from arm_control.planning.worker import Answer, PlannerProcess, Request, reach_planner
 
 TORQUE_TERMS = ("feedforward", "feedback")
 FIGURES = ("plan_cost", "plan_iterations", "plan_ms", "tube_error", "position_error", "orientation_error")
@@ -52,7 +53,9 @@ class IlqrNode(ArmNode[IlqrNodeParameters]):
     """Plans and follows reaches; the laws are in ``arm_control.planning``."""
 
     def __init__(self) -> None:
-        self._planner: PlannerProcess | None = None  # first: a node whose parameters are refused is destroyed, too
+        self._planner: PlannerProcess[Request, Answer] | None = (
+            None  # first: a node whose parameters are refused is destroyed, too
+        )
         super().__init__("ilqr", IlqrNodeParameters)
         self._goals: PoseGoals | None = None
         self._last_answer = 0
@@ -70,7 +73,7 @@ class IlqrNode(ArmNode[IlqrNodeParameters]):
         """Start a planner for this robot, wait until it has compiled, and run the loop."""
         p = self.parameters
         self.end_planner()
-        self._planner = PlannerProcess(self.model, p.control)
+        self._planner = PlannerProcess(self.model, partial(reach_planner, p.control))
         self._last_answer = 0
         self.get_logger().info(f"the planner is process {self._planner.pid}")
         if self._goals is None:

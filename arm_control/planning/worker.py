@@ -11,13 +11,19 @@ import multiprocessing
 import os
 import signal
 import time
+from collections.abc import Callable
 from multiprocessing.connection import Connection
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from arm_control.exceptions import ArmControlError
 from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel
 from arm_control.planning.reach import Plan, ReachParameters, ReachPlanner
+
+RequestT = TypeVar("RequestT")
+AnswerT = TypeVar("AnswerT")
+RequestT_contra = TypeVar("RequestT_contra", contravariant=True)
+AnswerT_co = TypeVar("AnswerT_co", covariant=True)
 
 START_TIME = 60.0
 """Time within which the planner must have compiled [s]."""
@@ -44,18 +50,22 @@ class Answer(NamedTuple):
     seconds: float
 
 
-class PlannerClient(Protocol):
+class Server(Protocol[RequestT_contra, AnswerT_co]):
     """A planner, in this process or another one."""
 
     @property
     def alive(self) -> bool:
         """Whether the planner can still answer."""
 
-    def request(self, request: Request) -> None:
+    def request(self, request: RequestT_contra) -> None:
         """Request a plan; the answer to the last request must have been taken."""
 
-    def poll(self, wait: bool = False) -> Answer | None:
+    def poll(self, wait: bool = False) -> AnswerT_co | None:
         """Return the answer, once; None while there is none, or when the planner has died."""
+
+
+PlannerClient: TypeAlias = Server[Request, Answer]
+"""A planner of reaches."""
 
 
 class InlinePlanner:
@@ -69,7 +79,7 @@ class InlinePlanner:
         self._answer: Answer | None = None
 
     def request(self, request: Request) -> None:
-        """See :class:`PlannerClient`."""
+        """See :class:`Server`."""
         start = time.perf_counter()
         warm = self._last if request.is_warm else None
         try:
@@ -80,20 +90,33 @@ class InlinePlanner:
             self._answer = Answer(request.number, None, f"{type_name}{error}", time.perf_counter() - start)
 
     def poll(self, wait: bool = False) -> Answer | None:
-        """See :class:`PlannerClient`."""
+        """See :class:`Server`."""
         answer, self._answer = self._answer, None
         return answer
 
 
-class PlannerProcess:
+def reach_planner(parameters: ReachParameters, model: RobotModel) -> InlinePlanner:
+    """Return a planner of reaches.
+
+    Parameters
+    ----------
+    parameters : ReachParameters
+        Horizon, weights and limits.
+    model : RobotModel
+        The arm.
+    """
+    return InlinePlanner(ReachPlanner(model, parameters))
+
+
+class PlannerProcess(Generic[RequestT, AnswerT]):
     """A planner in a process of its own, which ends whenever this process ends.
 
     Parameters
     ----------
     model : RobotModel
         The arm; the process makes the same one from its description.
-    parameters : ReachParameters
-        Horizon, weights and limits.
+    make : callable
+        Makes the planner of an arm, in that process; importable there, such as a partial of :func:`reach_planner`.
 
     Raises
     ------
@@ -101,10 +124,10 @@ class PlannerProcess:
         When the planner cannot be made.
     """
 
-    def __init__(self, model: RobotModel, parameters: ReachParameters) -> None:
+    def __init__(self, model: RobotModel, make: Callable[[RobotModel], Server[RequestT, AnswerT]]) -> None:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        arguments = (theirs, _recipe(model), parameters)
+        arguments = (theirs, _recipe(model), make)
         self._process = context.Process(target=_serve, args=arguments, name="planner", daemon=True)
         self._process.start()
         theirs.close()  # else the end of the process would go unnoticed
@@ -120,14 +143,15 @@ class PlannerProcess:
         """Whether the process runs."""
         return self._process.is_alive()
 
-    def request(self, request: Request) -> None:
-        """See :class:`PlannerClient`; nothing happens where the process has died."""
+    def request(self, request: RequestT) -> None:
+        """See :class:`Server`; nothing happens where the process has died."""
         with contextlib.suppress(OSError):
             self._pipe.send(request)
 
-    def poll(self, wait: bool = False) -> Answer | None:
-        """See :class:`PlannerClient`."""
-        return self._received(None if wait else 0.0)
+    def poll(self, wait: bool = False) -> AnswerT | None:
+        """See :class:`Server`."""
+        answer: AnswerT | None = self._received(None if wait else 0.0)
+        return answer
 
     def close(self) -> None:
         """End the process."""
@@ -158,12 +182,12 @@ def _recipe(model: RobotModel) -> dict[str, Any]:
     return {"source": model.urdf.text, "backend": model.backend, **choices}
 
 
-def _serve(pipe: Connection, recipe: dict[str, Any], parameters: ReachParameters) -> None:
+def _serve(pipe: Connection, recipe: dict[str, Any], make: Callable[[RobotModel], Server[RequestT, AnswerT]]) -> None:
     """The process: make the planner, confirm, and answer requests until the pipe is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one ends it
     os.nice(NICENESS)
     try:
-        planner = InlinePlanner(ReachPlanner(RobotModel.from_urdf(**recipe), parameters))
+        planner = make(RobotModel.from_urdf(**recipe))
     except ArmControlError as error:
         pipe.send(str(error))
         return

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,15 +16,16 @@ from problems import planar
 from arm_control import RobotModel, urdf_path
 from arm_control.exceptions import ArmControlError
 from arm_control.planning.reach import ReachParameters, ReachPlanner
-from arm_control.planning.worker import InlinePlanner, PlannerProcess, Request, _recipe
+from arm_control.planning.worker import InlinePlanner, PlannerProcess, Request, _recipe, reach_planner
 
 PARAMETERS = ReachParameters(orientation_weight=0.0)
+MAKE = partial(reach_planner, PARAMETERS)
 START = np.array([0.5, 1.0, 0.0, 0.0])
 
 
 @pytest.fixture
 def process() -> Iterator[PlannerProcess]:
-    process = PlannerProcess(planar(2), PARAMETERS)
+    process = PlannerProcess(planar(2), MAKE)
     yield process
     process.close()
 
@@ -106,7 +108,7 @@ def test_closing_ends_the_process(process: PlannerProcess):
 def test_one_that_cannot_start_says_why():
     model = planar(2)
     with pytest.raises(ArmControlError, match=r"the planner did not start: 1 problem"):
-        PlannerProcess(Broken(model), PARAMETERS)
+        PlannerProcess(Broken(model), MAKE)
 
 
 class Broken:
@@ -121,11 +123,13 @@ class Broken:
 
 ORPHAN = """
 import os, signal
+from functools import partial
 from arm_control import RobotModel, urdf_path
 from arm_control.planning.reach import ReachParameters
-from arm_control.planning.worker import PlannerProcess
+from arm_control.planning.worker import PlannerProcess, reach_planner
 if __name__ == "__main__":
-    process = PlannerProcess(RobotModel.from_urdf(urdf_path("planar2")), ReachParameters(orientation_weight=0.0))
+    make = partial(reach_planner, ReachParameters(orientation_weight=0.0))
+    process = PlannerProcess(RobotModel.from_urdf(urdf_path("planar2")), make)
     print(process.pid, flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 """
