@@ -11,15 +11,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from arm_control.control.controllers import Measurement
 from arm_control.control.joint_controller import JointController
 from arm_control.control.loop import TickResult
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
+from arm_control.messages.build import MessageBuilder
 from arm_control.messages.fields import joint_goal_of, nanoseconds
 from arm_control.model import RobotModel
 from arm_control.motion.goals import JointGoal, JointTolerances
 from arm_control.motion.joint_follower import OFF_PATH, REACHED, Outcome
+from arm_control.motion.references import JointReference
 
 SUCCESSFUL = 0
 INVALID_GOAL = -1
@@ -125,6 +128,46 @@ def result_of(goal: JointGoal, controller: JointController, tick: TickResult) ->
     elif goal.stamp_ns > tick.measurement.stamp_ns:
         return None
     return ActionResult(INVALID_GOAL, reason)
+
+
+def fill_feedback(
+    builder: MessageBuilder,
+    feedback: Any,
+    names: Sequence[str],
+    measurement: Measurement,
+    reference: JointReference,
+    seconds: float,
+) -> Any:
+    """Fill the feedback of the action, and return it.
+
+    Parameters
+    ----------
+    builder : MessageBuilder
+        Builds its parts.
+    feedback : FollowJointTrajectory.Feedback
+        The message.
+    names : sequence of str
+        The joints.
+    measurement : Measurement
+        The newest state.
+    reference : JointReference
+        The desired one.
+    seconds : float
+        Time since the begin of the motion [s].
+    """
+    feedback.header.stamp = builder.time(measurement.stamp_ns)
+    feedback.joint_names = list(names)
+    e, e_v = reference.q_des - measurement.q, reference.v_des - measurement.v
+    motions: dict[str, tuple[Array, Array]] = {
+        "desired": (reference.q_des, reference.v_des),
+        "actual": (measurement.q, measurement.v),
+        "error": (e, e_v),
+    }
+    for name, (position, velocity) in motions.items():
+        point = getattr(feedback, name)
+        point.positions, point.velocities = builder.doubles(position), builder.doubles(velocity)
+        point.time_from_start = builder.duration(seconds)
+    return feedback
 
 
 def _result_of_outcome(outcome: Outcome) -> ActionResult | None:
