@@ -9,13 +9,14 @@ from arm_control.kinematics.inverse import InverseKinematics
 from arm_control.maths.poses import Pose
 from arm_control.planning.rrt.connect import RrtConnect
 from arm_control.planning.rrt.plans import Outcome, Plan, no_path
+from arm_control.planning.rrt.space_time import SpaceTimeRrt
 
 STARTS = 32
 """Random starts from which postures of an arm with more joints than rows are searched."""
 
 
 def plan_to_pose(
-    planner: RrtConnect,
+    planner: RrtConnect | SpaceTimeRrt,
     inverse: InverseKinematics,
     start: npt.ArrayLike,
     X_WT: Pose,
@@ -25,7 +26,7 @@ def plan_to_pose(
 
     Parameters
     ----------
-    planner : RrtConnect
+    planner : RrtConnect or SpaceTimeRrt
     inverse : InverseKinematics
         Of the same arm; its rows count.
     start : array_like, shape (n,)
@@ -45,8 +46,8 @@ def plan_to_pose(
         return no_path(Outcome.UNREACHABLE, f"the goal cannot be reached: {nearest.why}", len(nearest.q))
     if len(inverse.rows.numbers) == len(nearest.q):
         goals = np.concatenate([nearest.q[None], inverse.all(X_WT, start).q])
-        return planner.plan(start, goals, title)
+        return planner.plan(start, goals, title=title)
     low, high = np.maximum(inverse.q_min, -np.pi), np.minimum(inverse.q_max, np.pi)
     starts = np.random.default_rng(planner.parameters.seed).uniform(low, high, (STARTS, len(low)))
     batch = inverse.solve_batch([X_WT] * STARTS, starts)
-    return planner.plan(start, np.concatenate([nearest.q[None], batch.q[batch.converged]]), title)
+    return planner.plan(start, np.concatenate([nearest.q[None], batch.q[batch.converged]]), title=title)

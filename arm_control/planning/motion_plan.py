@@ -1,0 +1,114 @@
+"""A motion that has been planned: its points, the moment of its begin, and the obstacles that it was planned among.
+
+It is stopped along its path: from its time t_0 on, where the fastest joint has the speed v, its time goes on ever more
+slowly,
+
+    s(t) = t_0 + t - t^2 / (2 T),     0 <= t <= T = v / a
+
+so that the joints stay on their path and come to rest with about the acceleration a.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from arm_control.core.time import NANOSECONDS
+from arm_control.maths.obstacle_motion import Mover, Span
+from arm_control.maths.obstacles import Obstacle
+from arm_control.motion.joint_trajectory import JointTrajectory, Waypoints
+from arm_control.motion.references import JointReference
+
+STOP_POINTS = 20
+"""Points of a stop."""
+SHORTEST_STOP = 0.1
+"""Least time of a stop [s]."""
+
+
+@dataclass(frozen=True)
+class MotionPlan:
+    """A motion from rest to rest, among obstacles.
+
+    Attributes
+    ----------
+    points : Waypoints
+        From the start at time 0 to the end at rest; a single point where the arm is at its goal already.
+    begin_ns : int
+        Stamp of the begin [ns].
+    obstacles : tuple of Obstacle
+        Obstacles at the begin; each goes on with its twist.
+    """
+
+    points: Waypoints
+    begin_ns: int = 0
+    obstacles: tuple[Obstacle, ...] = ()
+
+    @cached_property
+    def motion(self) -> JointTrajectory:
+        """The motion through the points, as a controller of joints interpolates it."""
+        return trajectory_of(self.points)
+
+    @property
+    def duration(self) -> float:
+        """Time of the motion [s]."""
+        return float(self.points.times[-1])
+
+    @property
+    def has_moving_obstacles(self) -> bool:
+        """Whether an obstacle moves, so that the motion must begin at its time."""
+        return are_moving(self.obstacles)
+
+    def time(self, now_ns: int) -> float:
+        """Time since the begin [s] at a stamp [ns]."""
+        return (now_ns - self.begin_ns) / NANOSECONDS
+
+    def obstacles_at(self, t: float) -> tuple[Obstacle, ...]:
+        """Return the obstacles as they are foretold for a time since the begin [s]."""
+        return foretold(self.obstacles, t)
+
+    def stop(self, t: float, acceleration: float) -> Waypoints:
+        """Return points along the path to rest.
+
+        Parameters
+        ----------
+        t : float
+            Time since the begin at which the stop begins; the first point comes later [s].
+        acceleration : float
+            Of the fastest joint [rad/s^2 or m/s^2].
+        """
+        speed = float(np.abs(self.motion.sample(t).v_des).max()) if t > 0.0 else 0.0
+        T = max(speed / acceleration, SHORTEST_STOP)
+        times = T * np.arange(1, STOP_POINTS + 1) / STOP_POINTS
+        rates = 1.0 - times / T if t > 0.0 else np.zeros(STOP_POINTS)
+        ways = times - times**2 / (2.0 * T) if t > 0.0 else np.zeros(STOP_POINTS)
+        references = [self.motion.sample(max(t, 0.0) + way) for way in ways.tolist()]
+        vs = np.array([rate * r.v_des for r, rate in zip(references, rates, strict=True)])
+        return Waypoints(times, np.array([r.q_des for r in references]), vs)
+
+
+def trajectory_of(points: Waypoints) -> JointTrajectory:
+    """Return the motion through points of which the first is the start at rest, at time 0."""
+    if len(points.times) == 1:
+        points = Waypoints(np.ones(1), points.qs)
+    return JointTrajectory.through(JointReference.at_rest(points.qs[0]), points)
+
+
+def foretold(obstacles: Sequence[Obstacle], t: float) -> tuple[Obstacle, ...]:
+    """Return obstacles as their twists carry them.
+
+    Parameters
+    ----------
+    obstacles : sequence of Obstacle
+        At time 0.
+    t : float
+        Time [s].
+    """
+    return tuple(Mover(obstacle, Span()).at(t) for obstacle in obstacles)
+
+
+def are_moving(obstacles: Sequence[Obstacle]) -> bool:
+    """Return whether one of some obstacles moves."""
+    return any(np.any(obstacle.V_WO) for obstacle in obstacles)

@@ -1,0 +1,201 @@
+"""A planner of motions, from a posture at rest to joint positions or a pose of the end effector, on request.
+
+Where all obstacles stand still, a path is searched, shortened, rounded and made as fast as the limits allow. Where one
+of them moves, a motion among the foretold ones is searched in space-time. The points of the answer, as a controller of
+joints follows them, are proved free of contact.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from arm_control.core.parameters import Parameters, parameter
+from arm_control.exceptions import ArmControlError
+from arm_control.kinematics.inverse import InverseKinematics
+from arm_control.maths.obstacles import Obstacle
+from arm_control.maths.poses import Array, Pose
+from arm_control.model import RobotModel
+from arm_control.motion.joint_trajectory import Waypoints
+from arm_control.planning.motion_plan import are_moving, trajectory_of
+from arm_control.planning.rrt.blended_path import PlannedMotion, fastest_motion
+from arm_control.planning.rrt.connect import RrtConnect, SearchParameters
+from arm_control.planning.rrt.goals import plan_to_pose
+from arm_control.planning.rrt.plans import Plan
+from arm_control.planning.rrt.shortcuts import shorten
+from arm_control.planning.rrt.space_time import TIMED, SpaceTimeRrt, Travel
+from arm_control.planning.time_scaling import PathLimits, TimeScaler
+from arm_control.planning.validity.validity import Validity
+
+PERIOD = 0.05
+"""Time between two points of a motion [s]."""
+TORQUE_SHARE = 0.9
+"""Share of the torque limits that a motion takes; feedback needs the rest."""
+THERE = 1e-3
+"""Distance of each joint from a goal at which the arm is there [rad or m]."""
+
+
+@dataclass(frozen=True)
+class MotionPlannerParameters(Parameters):
+    """Distances, limits and effort of planned motions."""
+
+    margin: float = parameter(0.02, "distance that is kept from obstacles", unit="m", lower=0.0, upper=1.0)
+    link_margin: float = parameter(0.0, "distance that links keep from each other", unit="m", lower=0.0, upper=1.0)
+    speed: float = parameter(0.5, "speed of the joints, as a share of their limits", lower=0.01, upper=1.0)
+    acceleration: float = parameter(4.0, "acceleration of the joints", unit="rad/s^2", lower=1e-3)
+    horizon: float = parameter(20.0, "latest arrival where obstacles move", unit="s", lower=0.1, upper=1000.0)
+    rounds: int = parameter(500, "rounds of random samples before the search is given up", lower=1)
+    seed: int = parameter(0, "of the random samples; equal seeds, equal plans", lower=0)
+
+
+class MotionRequest(NamedTuple):
+    """Request for a motion.
+
+    Attributes
+    ----------
+    number : int
+        Of the request; the answer has it.
+    start : ndarray, shape (nq,)
+        Joint positions, at rest [rad or m].
+    goal : Pose or ndarray, shape (nq,)
+        Pose of the end effector, or joint positions [rad or m].
+    obstacles : tuple of Obstacle
+        Obstacles when the motion begins; each goes on with its twist.
+    attempt : int
+        Number of plans for this goal before this one: other samples each time.
+    """
+
+    number: int
+    start: Array
+    goal: Pose | Array
+    obstacles: tuple[Obstacle, ...]
+    attempt: int = 0
+
+
+class MotionAnswer(NamedTuple):
+    """A motion, or the reason why there is none.
+
+    Attributes
+    ----------
+    number : int
+        Of the request.
+    points : Waypoints or None
+        Points of the motion, from the start at time 0; a single one where the arm is there already.
+    reason : str
+        Why there is none, in one sentence; empty where there is one.
+    seconds : float
+        Time that it took [s].
+    """
+
+    number: int
+    points: Waypoints | None
+    reason: str
+    seconds: float
+
+
+class MotionPlanner:
+    """Plans motions of one arm.
+
+    Parameters
+    ----------
+    parameters : MotionPlannerParameters
+        Distances, limits and effort.
+    model : RobotModel
+        The arm.
+
+    Raises
+    ------
+    ArmControlError
+        When the arm has no shape to check for contact.
+    """
+
+    alive = True
+
+    def __init__(self, parameters: MotionPlannerParameters, model: RobotModel) -> None:
+        p = self._parameters = parameters
+        self._model = model
+        self._validity = Validity(model, margin=p.margin, link_margin=p.link_margin)
+        self._v_max = p.speed * model.v_max
+        limits = PathLimits(self._v_max, TORQUE_SHARE * model.tau_max, np.full(model.nv, p.acceleration))
+        self._scaler = TimeScaler(model, limits)
+        self._inverse = InverseKinematics(model)
+        self._answer: MotionAnswer | None = None
+
+    def request(self, request: MotionRequest) -> None:
+        """See :class:`~arm_control.planning.worker.Server`."""
+        begin = time.perf_counter()
+        points, reason = None, ""
+        try:
+            points = self.plan(request)
+        except ArmControlError as error:
+            reason = str(error)
+        except Exception as error:  # any error: if the planner's process ended, no goal would be planned any more
+            reason = f"{type(error).__name__}: {error}"
+        self._answer = MotionAnswer(request.number, points, reason, time.perf_counter() - begin)
+
+    def poll(self, wait: bool = False) -> MotionAnswer | None:
+        """See :class:`~arm_control.planning.worker.Server`."""
+        answer, self._answer = self._answer, None
+        return answer
+
+    def plan(self, request: MotionRequest) -> Waypoints:
+        """Plan a motion.
+
+        Raises
+        ------
+        ArmControlError
+            When there is none; its sentence says why.
+        """
+        self._validity.place(request.obstacles)
+        moves = are_moving(request.obstacles)
+        search = self._search_in_time(request.attempt) if moves else self._search(request.attempt)
+        if isinstance(request.goal, Pose):
+            plan = plan_to_pose(search, self._inverse, request.start, request.goal)
+        else:
+            plan = search.plan(request.start, request.goal)
+        if not plan.is_found:
+            raise NoMotion(plan.reason)
+        if np.abs(plan.path - plan.path[0]).max() < THERE:
+            return Waypoints(np.zeros(1), plan.path[:1])
+        plan = shorten(self._validity, plan, seed=request.attempt)
+        points = self._timed(plan) if moves else sampled(fastest_motion(self._scaler, self._validity, plan))
+        self._prove(points)
+        return points
+
+    def _search(self, attempt: int) -> RrtConnect:
+        p = self._parameters
+        return RrtConnect(self._validity, SearchParameters(rounds=p.rounds, seed=p.seed + attempt))
+
+    def _search_in_time(self, attempt: int) -> SpaceTimeRrt:
+        p = self._parameters
+        parameters = replace(TIMED, rounds=p.rounds, seed=p.seed + attempt)
+        return SpaceTimeRrt(self._validity, Travel(self._v_max, p.horizon), parameters)
+
+    def _timed(self, plan: Plan) -> Waypoints:
+        """Points of a plan in space-time, between which the joints move at constant speeds."""
+        return Waypoints(plan.times, plan.path)
+
+    def _prove(self, points: Waypoints) -> None:
+        """Refuse points whose motion, as a controller interpolates it, is not proved free."""
+        contact = self._validity.first_contact_of(trajectory_of(points))
+        if contact is not None:
+            what = f"'{contact.pairs[0].link}' and {contact.pairs[0].other}" if contact.pairs else "the arm"
+            raise NoMotion(f"the motion cannot be proved free of contact after {contact.t:.2f} s: {what}")
+
+
+class NoMotion(ArmControlError):
+    """No motion has been found; the message says why."""
+
+
+def sampled(motion: PlannedMotion) -> Waypoints:
+    """Points of a motion with their velocities, from its start to its end, at rest."""
+    n = max(2, math.ceil(motion.duration / PERIOD) + 1)
+    times = np.linspace(0.0, motion.duration, n)
+    references = [motion.sample(t) for t in times.tolist()]
+    qs, vs = np.array([r.q_des for r in references]), np.array([r.v_des for r in references])
+    vs[[0, -1]] = 0.0
+    return Waypoints(times, qs, vs)
