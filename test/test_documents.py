@@ -22,8 +22,8 @@ from arm_control.nodes.ilqr import IlqrNodeParameters
 from arm_control.nodes.joint import JointNodeParameters
 from arm_control.nodes.obstacle_avoidance import AvoidanceNodeParameters
 from arm_control.nodes.osc import OscNodeParameters
+from arm_control.nodes.planner import PlannerNodeParameters
 from arm_control.nodes.primitive import PrimitiveNodeParameters
-from arm_control.nodes.proximity import ProximityNodeParameters
 from arm_control.nodes.simulator import SimulatorParameters
 from arm_control.nodes.targets import TargetsParameters
 from arm_control.nodes.viewer import ViewerParameters
@@ -36,10 +36,10 @@ NODES: dict[str, type[Parameters]] = {
     "primitive": PrimitiveNodeParameters,
     "ilqr": IlqrNodeParameters,
     "attractor": AttractorNodeParameters,
+    "planner": PlannerNodeParameters,
     "dynamics": DynamicsParameters,
     "obstacle_avoidance": AvoidanceNodeParameters,
     "gate": GateNodeParameters,
-    "proximity": ProximityNodeParameters,
     "simulator": SimulatorParameters,
     "coppeliasim_bridge": CoppeliasimBridgeParameters,
     "targets": TargetsParameters,

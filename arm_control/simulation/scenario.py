@@ -36,9 +36,9 @@ NODES = (
     "simulator",
     "dynamics",
     *CONTROLLERS,
+    "planner",
     "obstacle_avoidance",
     "gate",
-    "proximity",
     "targets",
     "visuals",
     "coppeliasim_bridge",
@@ -250,14 +250,14 @@ class Scenario:
         return result
 
     def awaited(self) -> dict[str, int]:
-        """Return how many targets, and obstacles to avoid, the controller must have before time starts."""
-        targets = self.nodes["targets"].get("count") or 1 if "targets" in self.nodes else 0
+        """Return how many targets, and obstacles to avoid, must be known before time starts."""
+        is_none = "targets" not in self.nodes or "planner" in self.nodes  # a planner sends motions, not goals
+        targets = 0 if is_none else self.nodes["targets"].get("count") or 1
         listed = self.targets()
         targets += len(listed.wrench_goals(targets)) if listed is not None else 0
         obstacles = sum(mover.span.holds(0.0) for mover in self.world.movers)
-        wishes = ("avoid_obstacles", "obstacle_gain")
-        avoids = any(parameters.get(name) for parameters in self.nodes.values() for name in wishes)
-        avoids = avoids or "obstacle_avoidance" in self.nodes
+        avoids = any(p.get("avoid_obstacles") or p.get("obstacle_gain") for p in self.nodes.values())
+        avoids = avoids or not {"obstacle_avoidance", "planner"}.isdisjoint(self.nodes)
         return {"targets": targets, **({"obstacles": obstacles} if avoids and obstacles else {})}
 
     def _add_world(self, nodes: dict[str, dict[str, Any]], chosen: Scenario, lock_step: bool) -> None:
@@ -320,6 +320,11 @@ def _with_bridge(nodes: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 def _is_of_simulator(name: str) -> bool:
     return name in ("timestep", "damping", "engine") or name.startswith((PREFIX, RIGID_BODY))
+
+
+def world_of(name: str) -> World:
+    """Return the world of a scenario, by its name or path; an empty one for an empty name."""
+    return Scenario.load(name).world if name else World()
 
 
 def range_sensors_in(name: str) -> tuple[RangeSensor, ...]:

@@ -30,6 +30,7 @@ CONTENTS = {
             "contact",
             "collision",
             "planning",
+            "planner_node",
             "identification",
             "tuning",
         ),

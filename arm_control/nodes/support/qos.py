@@ -5,7 +5,7 @@ joint_commands, at a simulated arm                COMMANDS
 target_pose, pose_trajectory, joint_trajectory    EVENTS and LATCHED_EVENTS, two subscriptions
 obstacles                                         EVENTS
 robot_description, counts of goals and obstacles  LATCHED
-target_pose of the page                           TARGETS
+target_pose of the page, motions of the planner   TARGETS
 what the page and RViz's markers only display     LATEST
 """
 

@@ -1,0 +1,99 @@
+"""A plan as markers: for people in RViz and on the page, and its obstacles for programs. No ROS here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from arm_control.maths.obstacles import Obstacle
+from arm_control.maths.poses import Array
+from arm_control.messages.build import MessageBuilder
+from arm_control.messages.fill import set_header
+from arm_control.messages.markers import DELETEALL
+from arm_control.model import RobotModel
+from arm_control.planning.motion_plan import MotionPlan
+
+LINE_POINTS, POSTURES, MOMENTS = 60, 6, 4
+"""Points of the end effector's line, postures of the arm, and later moments of the obstacles that are drawn."""
+SCENE_STEP_NS = 100_000_000
+"""Time between the two poses of an obstacle from which its twist follows [ns]."""
+PLAN, POSTURE, TREE, OBSTACLE, SCENE = "plan", "plan_posture", "plan_tree", "plan_obstacle", "plan_scene"
+"""Namespaces of the markers."""
+POSTURE_COLOUR, TREE_COLOUR, OBSTACLE_COLOUR = (0.1, 0.5, 0.9, 0.35), (0.5, 0.5, 0.5, 0.5), (0.8, 0.3, 0.2, 0.2)
+
+
+def plan_markers(builder: MessageBuilder, model: RobotModel, plan: MotionPlan, frame: str) -> list[Any]:
+    """Return markers of a plan: the end effector's line, postures on the way, and moving obstacles at later moments.
+
+    Parameters
+    ----------
+    builder : MessageBuilder
+        Builds the messages.
+    model : RobotModel
+        The arm.
+    plan : MotionPlan
+        The plan.
+    frame : str
+        Name of the base's frame.
+    """
+    times = np.linspace(0.0, plan.duration, LINE_POINTS)
+    qs = [plan.motion.sample(t).q_des for t in times.tolist()]
+    line = np.array([model.pose(q).p for q in qs])
+    markers = [_removal(builder), builder.line_marker(line, frame, plan.begin_ns)]
+    for q in qs[:: LINE_POINTS // POSTURES]:
+        markers.append(builder.line_marker(_skeleton(model, q), frame, plan.begin_ns, 0.01))
+        _name(markers[-1], POSTURE, len(markers), POSTURE_COLOUR)
+    for t in np.linspace(0.0, plan.duration, MOMENTS + 1)[1:].tolist():
+        for obstacle in plan.obstacles_at(t):
+            if np.any(obstacle.V_WO):
+                markers.append(_obstacle(builder, obstacle, frame, plan.begin_ns))
+                _name(markers[-1], OBSTACLE, len(markers), OBSTACLE_COLOUR)
+    return markers
+
+
+def scene_markers(builder: MessageBuilder, plan: MotionPlan, frame: str) -> list[Any]:
+    """Return the obstacles of a plan as markers, from which its begin and twists follow.
+
+    Each obstacle that moves is there twice, with the stamp of the plan's begin and a tenth of a second later.
+
+    Parameters
+    ----------
+    builder : MessageBuilder
+        Builds the messages.
+    plan : MotionPlan
+        The plan.
+    frame : str
+        Name of the base's frame.
+    """
+    markers = [_removal(builder)]
+    later = plan.obstacles_at(SCENE_STEP_NS * 1e-9)
+    for number, pair in enumerate(zip(plan.obstacles, later, strict=True)):
+        for k, obstacle in enumerate(pair if np.any(pair[0].V_WO) else pair[:1]):
+            markers.append(_obstacle(builder, obstacle, frame, plan.begin_ns + k * SCENE_STEP_NS))
+            markers[-1].ns, markers[-1].id = SCENE, number
+    return markers
+
+
+def _skeleton(model: RobotModel, q: Array) -> Array:
+    """Origins of the links from the base to the end effector, shape (m, 3) [m]."""
+    chain = model.urdf.robot.get_chain(model.base, model.tip, joints=False)
+    return np.array([model.pose(q, link).p for link in chain])
+
+
+def _obstacle(builder: MessageBuilder, obstacle: Obstacle, frame: str, stamp_ns: int) -> Any:
+    marker = builder.marker(obstacle)
+    set_header(marker, frame, stamp_ns)
+    return marker
+
+
+def _removal(builder: MessageBuilder) -> Any:
+    """A marker that removes those of the plan before."""
+    marker = builder.line_marker(np.zeros((0, 3)), "", 0)
+    marker.ns, marker.action = "", DELETEALL
+    return marker
+
+
+def _name(marker: Any, namespace: str, number: int, colour: tuple[float, float, float, float]) -> None:
+    marker.ns, marker.id = namespace, number
+    marker.color.r, marker.color.g, marker.color.b, marker.color.a = colour

@@ -1,0 +1,215 @@
+"""The node ``planner``: goals, joint states and obstacles in, motions free of contact out, for the node ``joint``.
+
+It stands between goals (``target_pose``, ``target_joint``, an action) and a controller of joints, which follows its
+``joint_trajectory``. Plans are made in a process of their own (:mod:`arm_control.planning.worker`), so that no state
+waits for one. What becomes of a goal is decided in :mod:`arm_control.messages.motion_process`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from geometry_msgs.msg import PoseArray, PoseStamped
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64
+from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory
+from visualization_msgs.msg import MarkerArray
+
+from arm_control.control.controllers import Measurement
+from arm_control.core.parameters import group, parameter
+from arm_control.core.time import NANOSECONDS
+from arm_control.messages.fields import goal_of
+from arm_control.messages.joint_states import JointStateReader, Refused
+from arm_control.messages.motion_process import MotionProcess, PlannerGoal
+from arm_control.messages.motion_steps import ExecutionParameters, Phase, Status
+from arm_control.messages.plan_markers import plan_markers, scene_markers
+from arm_control.motion.goals import GoalQueue, JointGoal, Target
+from arm_control.nodes.support.arm_node import IN_USE, ArmNode, ArmNodeParameters, run
+from arm_control.nodes.support.conversions import ros
+from arm_control.nodes.support.diagnostics import OK, WARN, Diagnostics, Durations
+from arm_control.nodes.support.goal_subscription import GoalSubscription
+from arm_control.nodes.support.obstacle_subscription import CountedObstacles
+from arm_control.nodes.support.planner_action import PlannerAction
+from arm_control.nodes.support.polling import poll, polled_subscription
+from arm_control.nodes.support.qos import LATCHED, STATE, TARGETS
+from arm_control.planning.motion_plan import MotionPlan
+from arm_control.planning.motion_planner import MotionAnswer, MotionPlanner, MotionPlannerParameters, MotionRequest
+from arm_control.planning.worker import PlannerProcess
+
+TOPICS = {"target_pose": PoseStamped, "target_joint": JointState}
+POSES = 11
+"""Poses of a plan that are published."""
+
+
+@dataclass(frozen=True)
+class PlannerNodeParameters(ArmNodeParameters):
+    """Parameters of the node ``planner``."""
+
+    planning: MotionPlannerParameters = group(MotionPlannerParameters)
+    execution: ExecutionParameters = group(ExecutionParameters)
+    rate: float = parameter(100.0, "looks at states and obstacles per second", unit="Hz", lower=1.0, upper=1000.0)
+
+
+class PlannerNode(ArmNode[PlannerNodeParameters]):
+    """Plans motions and has them executed; the planner is in ``arm_control.planning.motion_planner``."""
+
+    NICE = 5  # the control loop comes first
+    _obstacles: CountedObstacles
+
+    def __init__(self) -> None:
+        self._planner: PlannerProcess[MotionRequest, MotionAnswer] | None = None  # first: see destroy_node
+        self._process: MotionProcess | None = None
+        super().__init__("planner", PlannerNodeParameters)
+        self._goals: GoalQueue[PlannerGoal] = GoalQueue()
+        self._state: Measurement | None = None
+        self._shown = Status(Phase.IDLE)
+        self._times = Durations()
+        self._commands = self.create_publisher(JointTrajectory, "joint_trajectory", TARGETS)
+        self._plans = self.create_publisher(JointTrajectory, "~/plan", LATCHED)
+        self._scenes = self.create_publisher(MarkerArray, "~/scene", LATCHED)
+        self._outcomes = self.create_publisher(DiagnosticStatus, "~/outcome", LATCHED)
+        self._progress = self.create_publisher(Float64, "~/progress", STATE)
+        self._path = self.create_publisher(PoseArray, "planned_path", STATE)
+        self._markers = self.create_publisher(MarkerArray, "plan_markers", STATE)
+        self._action = PlannerAction(self)
+        self._diagnostics = Diagnostics(self)
+        self.create_service(Trigger, "~/cancel", partial(self._answer, MotionProcess.cancel))
+        self.create_service(Trigger, "~/execute", partial(self._answer, MotionProcess.execute))
+        self.why_model_stays = self._why_model_stays
+        self.find_model()
+
+    def on_model(self, first: bool) -> None:
+        """Start a planner for this robot, wait until it has compiled, and take goals."""
+        p = self.parameters
+        self._action.abort("another robot is taken")
+        self._process = self._action.process = None
+        self.end_planner()
+        self._planner = PlannerProcess(self.model, partial(MotionPlanner, p.planning))
+        self.get_logger().info(f"the planner is process {self._planner.pid}")
+        self._process = self._action.process = MotionProcess(self.model, p.execution, self._planner, self._goals)
+        self._reader = JointStateReader(self.model, max_age=0.0)
+        if not first:
+            self._obstacles.on_model()
+            return
+        self._obstacles = CountedObstacles(self)
+        GoalSubscription(self, TOPICS, self._add_goal, lambda: None)
+        self._states = polled_subscription(self, JointState, "joint_states", STATE)
+        self.control_path.every(1.0 / p.rate, self._on_timer)
+
+    def on_parameters(self) -> None:
+        """Take live changes; they act from the next state on."""
+        if self._process is not None:
+            self._process.parameters = self.parameters.execution
+
+    def end_planner(self) -> None:
+        """End the planner's process, if there is one."""
+        if self._planner is not None:
+            self._planner.close()
+
+    def destroy_node(self) -> None:
+        """End the planner, too."""
+        self.end_planner()
+        super().destroy_node()
+
+    @property
+    def now_ns(self) -> int:
+        """Stamp of the newest state [ns]; 0 before the first."""
+        return 0 if self._state is None else self._state.stamp_ns
+
+    def health(self) -> tuple[bytes, str, dict[str, object]]:
+        """Level, sentence and figures for ``/diagnostics``."""
+        figures: dict[str, object] = {**self.rejections.figures()}
+        if self._process is None:
+            return WARN, "no planner" if self.ready else "no robot_description yet", figures
+        status = self._process.status
+        figures |= {
+            "progress": status.progress,
+            "plans": self._times.count,
+            "plan p50 [ms]": 1e3 * self._times.quantile(0.5),
+            "plan p99 [ms]": 1e3 * self._times.quantile(0.99),
+        }
+        return WARN if status.phase.has_failed else OK, str(status), figures
+
+    # -- a look --------------------------------------------------------------------------------------
+
+    def _why_model_stays(self) -> str:
+        """Why another robot is not taken: the arm moves along a plan."""
+        moves = self._process is not None and self._process.status.phase in (Phase.MOVING, Phase.STOPPING)
+        return IN_USE if moves else ""
+
+    def _on_timer(self) -> None:
+        for message, info in poll(self._states):
+            reading = self._reader.read(message, info)
+            if isinstance(reading, Refused):
+                self.rejections.add("joint_states", reading.error)
+            elif isinstance(reading, Measurement) and self._process is not None:
+                self._on_state(self._process, reading)
+
+    def _on_state(self, process: MotionProcess, state: Measurement) -> None:
+        self._state = state
+        step = process.on_state(state, self._obstacles.at(state))
+        if step.command is not None:
+            points, begin_ns = step.command
+            self._commands.publish(ros.joint_trajectory(self.model.joint_names, points, begin_ns))
+        if step.plan is not None:
+            self._times.add(process.seconds)
+            self._publish_plan(step.plan)
+        self._publish_status(process)
+        self._action.tick(state)
+
+    def _add_goal(self, topic: str, message: Any) -> None:
+        goal = goal_of(topic, message, self.model, self.now_ns)
+        if self._process is not None and isinstance(goal, JointGoal | Target):
+            self._process.add(goal)
+
+    def _answer(
+        self, call: Callable[[MotionProcess], bool], _: Trigger.Request, response: Trigger.Response
+    ) -> Trigger.Response:
+        """Answer a service with what a function of the process says."""
+        response.success = self._process is not None and call(self._process)
+        response.message = "no robot yet" if self._process is None else str(self._process.status)
+        return response
+
+    # -- what goes out -------------------------------------------------------------------------------
+
+    def _publish_plan(self, plan: MotionPlan) -> None:
+        base = self.frame(self.model.base)
+        self._plans.publish(ros.joint_trajectory(self.model.joint_names, plan.points, plan.begin_ns))
+        self._scenes.publish(MarkerArray(markers=scene_markers(ros, plan, base)))
+        self._markers.publish(MarkerArray(markers=plan_markers(ros, self.model, plan, base)))
+        times = [plan.duration * k / (POSES - 1) for k in range(POSES)]
+        poses = [self.model.pose(plan.motion.sample(t).q_des) for t in times]
+        self._path.publish(ros.pose_array(poses, base, plan.begin_ns))
+
+    def _publish_status(self, process: MotionProcess) -> None:
+        status, goal = process.status, process.goal
+        if status.phase is Phase.MOVING:
+            self._progress.publish(Float64(data=status.progress))
+        if status[:2] == self._shown[:2]:
+            return
+        self._shown = status
+        message = DiagnosticStatus(name=f"{self.get_name()}: goal", message=str(status))
+        message.level = DiagnosticStatus.ERROR if status.phase.has_failed else DiagnosticStatus.OK
+        values = {"state": status.phase.value, "reason": status.reason}
+        if goal is not None:
+            values["goal_stamp"] = f"{goal.stamp_ns / NANOSECONDS:.9f}"
+        message.values = [KeyValue(key=key, value=value) for key, value in values.items()]
+        self._outcomes.publish(message)
+        if status.phase.has_failed:
+            self.get_logger().error(f"goal given up, {status}")
+        elif status.phase.is_over:
+            self.get_logger().info(f"goal {status}")
+
+
+def main() -> None:
+    """Entry point of ``ros2 run arm_control planner``."""
+    run(PlannerNode)
+
+
+if __name__ == "__main__":
+    main()
