@@ -16,19 +16,20 @@ from launch.actions import DeclareLaunchArgument, LogInfo, OpaqueFunction
 from launch_ros.actions import Node
 
 from arm_control.app.launch_nodes import foreign_node, on_exit_of, own_node, robot_state_publisher, rviz
-from arm_control.app.torque_chain import DriverTopics, torque_remappings
+from arm_control.app.torque_chain import DriverTopics, goal_remappings, torque_remappings
 from arm_control.core.files import file_parameters
 from arm_control.exceptions import ArmControlError, ParameterError
 from arm_control.model.urdf.description import find_description
 from arm_control.nodes.support.environment import check_environment, describe_reach
 from arm_control.nodes.tools.command_line_node import published_already
+from arm_control.simulation.planned import planned
 from arm_control.simulation.scenario import SIMULATORS, Scenario, check_parameter_file
 
 _BOOLEAN = ("true", "false", "True", "False")
 _DRIVER = DriverTopics()
 
 
-def scenario_launch_description(name: str = "") -> LaunchDescription:
+def scenario_launch_description(name: str = "", planner: bool = False) -> LaunchDescription:
     """Return the launch description of a scenario, with a process for each node.
 
     Invalid arguments are an error before anything starts. A node that ends by itself ends the launch,
@@ -39,6 +40,8 @@ def scenario_launch_description(name: str = "") -> LaunchDescription:
     name : str
         Name of the scenario (``config/scenarios/<name>.yaml``), or its path; empty: from the launch argument
         ``scenario``.
+    planner : bool
+        Whether the node ``planner`` plans the motions, if the launch argument of that name says nothing.
 
     Returns
     -------
@@ -57,10 +60,10 @@ def scenario_launch_description(name: str = "") -> LaunchDescription:
     the driver. Simulated time begins when the controller knows its targets. All nodes end with the launch.
     """
     scenario = Scenario.load(name) if name else None
-    return LaunchDescription([*_arguments(scenario), OpaqueFunction(function=_nodes, args=[scenario])])
+    return LaunchDescription([*_arguments(scenario, planner), OpaqueFunction(function=_nodes, args=[scenario])])
 
 
-def _arguments(scenario: Scenario | None) -> list[DeclareLaunchArgument]:
+def _arguments(scenario: Scenario | None, planner: bool) -> list[DeclareLaunchArgument]:
     scenario_argument = DeclareLaunchArgument(
         "scenario", description="Scenario: a name below config/scenarios, or a YAML file."
     )
@@ -130,7 +133,7 @@ def _arguments(scenario: Scenario | None) -> list[DeclareLaunchArgument]:
             description="Simulated time per wall time: 0.25 is slow motion. Empty: the scenario's own.",
         ),
         _switch("paced", "a late controller slows simulated time, as on a busy machine, or the arm brakes.", "true"),
-        _switch("proximity", "the node proximity publishes distances from obstacles and of links, and in_collision."),
+        _switch("planner", "the node planner plans motions to the targets, for the node joint.", str(planner).lower()),
         _switch("rviz", "to start RViz, robot_state_publisher, and the markers of the node visuals."),
         _switch("viewer", "to start the page in the browser; the node viewer prints the address."),
         _switch("control", "the page may control the arm: targets, obstacles, gains, buttons."),
@@ -176,8 +179,6 @@ def _nodes(context: LaunchContext, scenario: Scenario | None) -> list[LogInfo | 
     """Return the scenario's nodes, with the launch arguments, after all checks that need no process of theirs."""
     values = context.launch_configurations
     scenario = _with_arguments(scenario or Scenario.load(values["scenario"]), values)
-    if is_true(values["proximity"]):
-        scenario.nodes.setdefault("proximity", scenario.arm())
     if values["params_file"]:
         check_parameter_file(values["params_file"], scenario.nodes, values["namespace"])
     if scenario.simulator:
@@ -186,6 +187,8 @@ def _nodes(context: LaunchContext, scenario: Scenario | None) -> list[LogInfo | 
     clock = {"use_sim_time": is_true(values["use_sim_time"])}
     files = [values["params_file"]] if values["params_file"] else []
     remappings = torque_remappings(scenario.nodes, driver)
+    for name, renamed in goal_remappings(scenario.nodes).items():
+        remappings[name] += renamed
     nodes = [
         own_node(name, values, parameters | clock, *files, on_exit=on_exit_of(name, scenario), renamed=remappings[name])
         for name, parameters in scenario.nodes.items()
@@ -200,8 +203,10 @@ def _nodes(context: LaunchContext, scenario: Scenario | None) -> list[LogInfo | 
 def _with_arguments(scenario: Scenario, values: Mapping[str, str]) -> Scenario:
     """Return a scenario with the launch arguments."""
     has_gate = values["simulator"] == "none" if values["gate"] == "auto" else is_true(values["gate"])
+    is_planned = is_true(values["planner"])
+    scenario = planned(scenario, values["variant"]) if is_planned else scenario
     return scenario.with_options(
-        variant=values["variant"],
+        variant="" if is_planned else values["variant"],
         robot=values["robot"],
         simulator=values["simulator"],
         targets=is_true(values["targets"]),

@@ -22,6 +22,7 @@ from typing import Any
 import yaml
 
 from arm_control.app.run_options import RunOptions
+from arm_control.app.torque_chain import goal_remappings
 from arm_control.core.files import file_parameters
 from arm_control.core.parent_process import PARENT
 from arm_control.exceptions import MissingExtra
@@ -166,6 +167,8 @@ class ScenarioProcesses:
             arm.write_text(parameter_text(dict.fromkeys(self.scenario.nodes, self.arm)))
             ros_arguments += ["--params-file", str(arm)]
         ros_arguments += _namespace_arguments(self.namespace)
+        for node, renamed in goal_remappings(self.scenario.nodes).items():
+            ros_arguments += [word for topic, name in renamed for word in ("-r", f"{node}:{topic}:={name}")]
         names = list(self.scenario.nodes)
         commands = {"+".join(names): ["compose", *names]} if self.single else {name: [name] for name in names}
         commands |= self.extra

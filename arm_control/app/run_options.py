@@ -12,6 +12,7 @@ from arm_control.control.names import OSC_CONTROLLERS
 from arm_control.core.files import file_parameters, require_writable_folder
 from arm_control.core.parameters import Parameters
 from arm_control.exceptions import ArmControlError, InputError
+from arm_control.simulation.planned import planned
 from arm_control.simulation.scenario import Scenario, check_parameter_file
 
 
@@ -47,6 +48,8 @@ class RunOptions:
         Whether to open the page in the browser, and whether it may send targets, obstacles and gains.
     paced : bool
         Lock step at the pace of the clock: simulated time waits for a late controller.
+    planner : bool
+        Whether motions to the targets are planned.
     friction : str
         Whether friction is compensated: auto, true or false.
     arm : mapping
@@ -74,6 +77,7 @@ class RunOptions:
     viewer: bool = False
     control: bool = False
     paced: bool = False
+    planner: bool = False
     friction: str = "auto"
     arm: Mapping[str, Any] = field(default_factory=dict)
     title: str = ""
@@ -90,8 +94,9 @@ class RunOptions:
         ArmControlError
             When the scenario, the parameter file or an output path is invalid.
         """
-        scenario = Scenario.load(self.scenario).with_options(
-            variant=self.variant,
+        loaded = Scenario.load(self.scenario)
+        scenario = (planned(loaded, self.variant) if self.planner else loaded).with_options(
+            variant="" if self.planner else self.variant,
             robot=self.robot,
             simulator=self.simulator,
             lock_step=self.headless,

@@ -1,4 +1,7 @@
-"""The way of torque through the nodes of a scenario, as remappings: controller, avoidance, gate, driver."""
+"""The way of goals and of torque through the nodes of a scenario, as remappings.
+
+Goals: planner, controller. Torque: controller, avoidance, gate, driver.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,9 @@ from arm_control.control.names import CONTROLLERS
 
 Remapping = tuple[str, str]
 """A topic, and its new name."""
+
+PLANNED_GOALS = ("target_pose", "target_joint")
+"""Goals of the node ``planner``, which ``joint`` without one takes itself."""
 
 
 class DriverTopics(NamedTuple):
@@ -50,6 +56,19 @@ def torque_remappings(nodes: Collection[str], driver: DriverTopics) -> dict[str,
         renamed += _renamed("effort_controller/commands", driver.efforts)
         remappings[chain[-1]] += renamed
     return remappings
+
+
+def goal_remappings(nodes: Collection[str]) -> dict[str, list[Remapping]]:
+    """Return the remappings with which a planner alone hears the goals that it plans for.
+
+    Parameters
+    ----------
+    nodes : collection of str
+        Names of the nodes.
+    """
+    if "planner" not in nodes or "joint" not in nodes:
+        return {}
+    return {"joint": [(topic, f"joint/{topic}") for topic in PLANNED_GOALS]}
 
 
 def _renamed(topic: str, name: str) -> list[Remapping]:

@@ -29,7 +29,8 @@ from arm_control.simulation.scenario_control import LOOPS
 REPO = Path(__file__).parents[2]
 GENERIC = REPO / "launch" / "scenario.launch.py"
 VIEW = REPO / "launch" / "view_robot.launch.py"
-LAUNCH_FILES = sorted({*(REPO / "launch").glob("*.launch.py")} - {GENERIC, VIEW})
+PLANNER = REPO / "launch" / "planner.launch.py"
+LAUNCH_FILES = sorted({*(REPO / "launch").glob("*.launch.py")} - {GENERIC, VIEW, PLANNER})
 PACKAGE = ElementTree.parse(REPO / "package.xml").getroot()
 SETUP = (REPO / "setup.py").read_text()
 PIP_EXTRAS = {
@@ -86,7 +87,7 @@ def imports_of(path: Path) -> set[str]:
 def test_a_launch_file_has_the_name_of_a_scenario_and_one_starts_any():
     assert {path.name.removesuffix(".launch.py") for path in LAUNCH_FILES} <= set(scenario_names())
     files = {path for path in (REPO / "launch").iterdir() if path.is_file()}
-    assert files == {*LAUNCH_FILES, GENERIC, VIEW}
+    assert files == {*LAUNCH_FILES, GENERIC, VIEW, PLANNER}
 
 
 @pytest.mark.parametrize("path", [*LAUNCH_FILES, GENERIC], ids=lambda path: path.name)
@@ -110,14 +111,7 @@ def test_an_rviz_file_shows_topics_that_the_nodes_have(path: Path):
     shown = {display["Class"].rpartition("/")[2]: display for display in manager["Displays"]}
     assert {"Grid", "RobotModel", "TF", "Pose", "MarkerArray", "PoseArray"} == set(shown)
     topics = [display["Topic"]["Value"] for display in manager["Displays"] if "Topic" in display]
-    assert topics == [
-        "/markers",
-        "/obstacles",
-        "/proximity/lines",
-        "/plan_markers",
-        "/planned_path",
-        "/dynamics/pose",
-    ]
+    assert topics == ["/markers", "/obstacles", "/plan_markers", "/planned_path", "/dynamics/pose"]
     assert shown["RobotModel"]["Description Topic"]["Value"] == "/robot_description"
     assert manager["Global Options"]["Fixed Frame"] == "world"
 
@@ -308,7 +302,7 @@ def test_the_generic_file_starts_a_variant(launched, tmp_path: Path):
 def test_every_launch_argument_is_described(launched):
     arguments = {a.name: a for a in launched().description.get_launch_arguments()}
     own = {"robot", "simulator", "params_file", "namespace", "use_sim_time", "targets", "variant", "friction"}
-    own |= {"real_time_factor", "paced", "rviz", "viewer", "control"}
+    own |= {"real_time_factor", "paced", "rviz", "viewer", "control", "planner"}
     own |= {"gate", "friction", "command_topic", "effort_topic", "frame_prefix"}
     assert set(arguments) == own
     assert {a.name for a in launched(GENERIC, scenario="ur5_osc").description.get_launch_arguments()} == own | {
@@ -368,16 +362,6 @@ def test_rviz_comes_with_what_it_needs(launched):
     driven_nodes = ["/dynamics", "/osc", "/gate", "/visuals", "/rviz2"]
     assert list(driven.nodes) == driven_nodes, "a driver brings robot_state_publisher"
     assert driven.parameters("/rviz2")["use_sim_time"] is False
-
-
-def test_the_node_proximity_knows_the_arm_and_takes_the_parameter_file(launched, tmp_path: Path):
-    file = tmp_path / "proximity.yaml"
-    file.write_text("proximity:\n  ros__parameters: {margin: 0.05}\n")
-    plain, started = launched(), launched(proximity="true", params_file=str(file))
-    assert list(started.nodes) == [*plain.nodes, "/proximity"]
-    parameters = started.parameters("/proximity")
-    assert parameters["margin"] == 0.05
-    assert parameters["use_sim_time"] is True
 
 
 def test_rviz_shows_the_topics_of_its_own_namespace(launched):

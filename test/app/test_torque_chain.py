@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from arm_control.app.torque_chain import DriverTopics, torque_remappings
+from arm_control.app.torque_chain import DriverTopics, goal_remappings, torque_remappings
 
 ROBOT = DriverTopics("driver/commands", "driver/efforts")
 TO_ROBOT = [("joint_commands", "driver/commands"), ("effort_controller/commands", "driver/efforts")]
@@ -25,6 +25,12 @@ def test_avoidance_stands_between_controller_and_gate():
     assert chain["gate"] == [("effort_in", "effort_out"), *TO_ROBOT]
     without_gate = torque_remappings(["osc", "obstacle_avoidance"], DriverTopics())
     assert without_gate["obstacle_avoidance"] == [("effort_out", "joint_commands")]
+
+
+def test_a_planner_alone_hears_the_goals():
+    own = [("target_pose", "joint/target_pose"), ("target_joint", "joint/target_joint")]
+    assert goal_remappings(["planner", "joint"]) == {"joint": own}
+    assert goal_remappings(["joint", "gate"]) == {}
 
 
 def test_without_a_controller_nothing_is_renamed():

@@ -69,6 +69,7 @@ def add_command(commands: Any) -> None:
     )
     run.add_argument("--control", action="store_true", help="allow the page to send targets, obstacles and gains")
     run.add_argument("--paced", action="store_true", help="real time, but a late controller slows simulated time")
+    run.add_argument("--planner", action="store_true", help="plan motions to the targets, past the obstacles")
     run.add_argument(
         "--friction",
         default="auto",
