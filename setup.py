@@ -17,6 +17,7 @@ NODES = (
     "osc",
     "planner",
     "primitive",
+    "proximity",
     "simulator",
     "targets",
     "viewer",

@@ -24,6 +24,7 @@ from arm_control.nodes.obstacle_avoidance import AvoidanceNodeParameters
 from arm_control.nodes.osc import OscNodeParameters
 from arm_control.nodes.planner import PlannerNodeParameters
 from arm_control.nodes.primitive import PrimitiveNodeParameters
+from arm_control.nodes.proximity import ProximityNodeParameters
 from arm_control.nodes.simulator import SimulatorParameters
 from arm_control.nodes.targets import TargetsParameters
 from arm_control.nodes.viewer import ViewerParameters
@@ -40,6 +41,7 @@ NODES: dict[str, type[Parameters]] = {
     "dynamics": DynamicsParameters,
     "obstacle_avoidance": AvoidanceNodeParameters,
     "gate": GateNodeParameters,
+    "proximity": ProximityNodeParameters,
     "simulator": SimulatorParameters,
     "coppeliasim_bridge": CoppeliasimBridgeParameters,
     "targets": TargetsParameters,

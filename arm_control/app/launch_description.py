@@ -134,6 +134,7 @@ def _arguments(scenario: Scenario | None, planner: bool) -> list[DeclareLaunchAr
         ),
         _switch("paced", "a late controller slows simulated time, as on a busy machine, or the arm brakes.", "true"),
         _switch("planner", "the node planner plans motions to the targets, for the node joint.", str(planner).lower()),
+        _switch("proximity", "the node proximity publishes distances from obstacles and of links, and in_collision."),
         _switch("rviz", "to start RViz, robot_state_publisher, and the markers of the node visuals."),
         _switch("viewer", "to start the page in the browser; the node viewer prints the address."),
         _switch("control", "the page may control the arm: targets, obstacles, gains, buttons."),
@@ -179,6 +180,8 @@ def _nodes(context: LaunchContext, scenario: Scenario | None) -> list[LogInfo | 
     """Return the scenario's nodes, with the launch arguments, after all checks that need no process of theirs."""
     values = context.launch_configurations
     scenario = _with_arguments(scenario or Scenario.load(values["scenario"]), values)
+    if is_true(values["proximity"]):
+        scenario.nodes.setdefault("proximity", scenario.arm())
     if values["params_file"]:
         check_parameter_file(values["params_file"], scenario.nodes, values["namespace"])
     if scenario.simulator:

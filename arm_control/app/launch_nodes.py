@@ -24,7 +24,15 @@ from arm_control.simulation.scenario import Scenario
 
 LaunchArguments = Mapping[str, str]
 """Values of the launch arguments; ``namespace`` and ``frame_prefix`` are among them."""
-RVIZ_TOPICS = ("robot_description", "markers", "obstacles", "plan_markers", "planned_path", "dynamics/pose")
+RVIZ_TOPICS = (
+    "robot_description",
+    "markers",
+    "obstacles",
+    "proximity/lines",
+    "plan_markers",
+    "planned_path",
+    "dynamics/pose",
+)
 """Topics in the package's RViz file."""
 NO_TF_PREFIX = 'TF Prefix: ""'
 """Line of the package's RViz file for the prefix of the robot's frames."""

@@ -205,6 +205,12 @@ class MarkerTracks:
         return self._in_effect
 
     @property
+    def names(self) -> list[str]:
+        """Namespace and number of the marker of each obstacle in effect, in the order of :meth:`obstacles`."""
+        current = [(key, track.current) for key, track in self._tracks.items() if track.current is not None]
+        return [f"{namespace}/{number}" for (namespace, number), state in current for _ in state.obstacles]
+
+    @property
     def n_obstacles(self) -> int:
         """Number of obstacles, now or later."""
         return self._n_obstacles
@@ -326,6 +332,11 @@ class ObstacleTracker:
         """Take the stamp with which time has started over [ns]; nothing happens before the first state."""
         if self._now_ns is not None:
             self._tracks.restart(stamp_ns)
+
+    @property
+    def names(self) -> list[str]:
+        """Namespace and number of the marker of each obstacle, in the order of the last :meth:`obstacles`."""
+        return self._tracks.names
 
     @property
     def n_obstacles(self) -> int:

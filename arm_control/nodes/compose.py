@@ -17,6 +17,7 @@ from arm_control.nodes.obstacle_avoidance import ObstacleAvoidanceNode
 from arm_control.nodes.osc import OscNode
 from arm_control.nodes.planner import PlannerNode
 from arm_control.nodes.primitive import PrimitiveNode
+from arm_control.nodes.proximity import ProximityNode
 from arm_control.nodes.simulator import SimulatorNode
 from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters, run
 from arm_control.nodes.targets import TargetsNode
@@ -34,6 +35,7 @@ NODE_CLASSES: dict[str, type[ArmNode[ArmNodeParameters]]] = {
     "osc": OscNode,
     "planner": PlannerNode,
     "primitive": PrimitiveNode,
+    "proximity": ProximityNode,
     "simulator": SimulatorNode,
     "targets": TargetsNode,
     "viewer": ViewerNode,

@@ -19,8 +19,9 @@ from arm_control.nodes.support.sensor_topics import SensorTopics
 from arm_control.simulation.engine import EngineParameters, SimulatedArm
 from arm_control.simulation.plant_properties import PREFIX, PlantProperties
 from arm_control.simulation.real_arm import RealArm, make_simulator, true_arm
-from arm_control.simulation.scenario import range_sensors_in, world_of
+from arm_control.simulation.scenario import range_sensors_in
 from arm_control.simulation.sensors import SimulatedSensors
+from arm_control.simulation.world import World
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class SimulatorNode(PlantNode[SimulatorParameters]):
         """Build the arm in its engine."""
         p = self.parameters
         q = p.initial_position or None
-        solids = world_of(p.world).solids
+        solids = World.load(p.world).solids
         if solids and self._contact is None:
             self._contact = self.create_publisher(WrenchStamped, "measured_wrench", self.state_qos())
         self._add_sensors()
@@ -61,7 +62,7 @@ class SimulatorNode(PlantNode[SimulatorParameters]):
     def _add_sensors(self) -> None:
         p, ranges = self.parameters, range_sensors_in(self.parameters.world)
         if ranges or p.wrench_rate:
-            self._sensors = SimulatedSensors(self.model, world_of(p.world), ranges, p.arm, p.plant)
+            self._sensors = SimulatedSensors(self.model, World.load(p.world), ranges, p.arm, p.plant)
             self._topics = self._topics or SensorTopics(self, ranges, p.wrench_rate)
 
     def publish_state(self) -> None:

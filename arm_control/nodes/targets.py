@@ -26,7 +26,7 @@ from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.obstacle_publisher import ObstaclePublisher
 from arm_control.nodes.support.qos import EVENTS, LATCHED_EVENTS
 from arm_control.simulation.obstacle_schedule import LEAD
-from arm_control.simulation.scenario import world_of
+from arm_control.simulation.world import World
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class TargetsNode(ArmNode[TargetsParameters]):
     def on_model(self, first: bool) -> None:
         """Publish the obstacles in the robot's world, once the first robot is known."""
         if first:
-            self._obstacles = ObstaclePublisher(self, world_of(self.parameters.world), self.parameters.lead)
+            self._obstacles = ObstaclePublisher(self, World.load(self.parameters.world), self.parameters.lead)
 
     def _publish_motion(self) -> None:
         motion = Motion.load(self.parameters.motion)

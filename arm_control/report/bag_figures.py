@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -331,20 +331,43 @@ def _samples(n: int) -> Array:
 
 
 def _distances(bag: Bag, series: JointSeries, model: RobotModel, q: Array, samples: Array) -> Array:
-    """Distance in every sampled state to the obstacles known by then; a node takes markers in the state before them."""
-    result = np.full(len(samples), np.inf)
+    """Distance to the nearest obstacle in every sampled state."""
     if bag.named("obstacles") is None:
-        return result
+        return np.full(len(samples), np.inf)
     proximity = Proximity(model)
-    tracker = ObstacleTracker(model)
+    trackers = track_obstacles(bag, series, model, samples)
+    return np.array(
+        [
+            clearance(proximity, q[k], tracker.obstacles(int(series.stamps[k]), q[k]))
+            for k, tracker in zip(samples, trackers, strict=True)
+        ]
+    )
+
+
+def track_obstacles(bag: Bag, series: JointSeries, model: RobotModel, samples: Array) -> Iterator[ObstacleTracker]:
+    """Yield, for every sampled state, the tracker with the markers known by then.
+
+    A node takes markers in the state before them, and so does the tracker.
+
+    Parameters
+    ----------
+    bag : Bag
+        The recording.
+    series : JointSeries
+        Its joint states.
+    model : RobotModel
+        The arm.
+    samples : ndarray of int
+        Numbers of the states, ascending.
+    """
+    q, tracker = series.of(model, "position"), ObstacleTracker(model)
     messages = bag.contents("obstacles")
     upcoming = next(messages, None)
-    for i, k in enumerate(samples):
+    for k in samples:
         while upcoming is not None and upcoming[1] <= series.log[k]:
             before = int(np.searchsorted(series.log, upcoming[1])) - 1
             if before >= 0:
                 tracker.set_state(int(series.stamps[before]), q[before])
             tracker.update(upcoming[2])
             upcoming = next(messages, None)
-        result[i] = clearance(proximity, q[k], tracker.obstacles(int(series.stamps[k]), q[k]))
-    return result
+        yield tracker

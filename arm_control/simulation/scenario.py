@@ -39,6 +39,7 @@ NODES = (
     "planner",
     "obstacle_avoidance",
     "gate",
+    "proximity",
     "targets",
     "visuals",
     "coppeliasim_bridge",
@@ -320,11 +321,6 @@ def _with_bridge(nodes: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 def _is_of_simulator(name: str) -> bool:
     return name in ("timestep", "damping", "engine") or name.startswith((PREFIX, RIGID_BODY))
-
-
-def world_of(name: str) -> World:
-    """Return the world of a scenario, by its name or path; an empty one for an empty name."""
-    return Scenario.load(name).world if name else World()
 
 
 def range_sensors_in(name: str) -> tuple[RangeSensor, ...]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from arm_control.core.files import as_mapping, read_yaml, yaml_path
 from arm_control.core.parameters import refuse_unknown
 from arm_control.exceptions import ParameterError
 from arm_control.maths.obstacle_motion import Mover, Span
@@ -82,6 +83,25 @@ class World:
             return cls(movers, tuple(map(_push, content.get("pushes") or ())), _floor(content.get("floor", 0.0)))
         except (KeyError, TypeError, ValueError) as error:
             raise ParameterError(f"{where}: {type(error).__name__}: {error}") from error
+
+    @classmethod
+    def load(cls, name: str) -> World:
+        """Read the surroundings of a scenario, by its name or path, or a file that has their entries by itself.
+
+        Those of an empty name are empty.
+
+        Raises
+        ------
+        ParameterError
+            When there is no such file, or it has an unknown key or an invalid value.
+        """
+        if not name:
+            return cls()
+        path = yaml_path("scenarios", name)
+        content = read_yaml(path)
+        if "world" in content or "nodes" in content:
+            return cls.from_mapping(as_mapping(content.get("world"), f"{path}: world"), f"{path}: world")
+        return cls.from_mapping(content, str(path))
 
     def __bool__(self) -> bool:
         return bool(self.movers or self.pushes)

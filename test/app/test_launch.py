@@ -111,7 +111,14 @@ def test_an_rviz_file_shows_topics_that_the_nodes_have(path: Path):
     shown = {display["Class"].rpartition("/")[2]: display for display in manager["Displays"]}
     assert {"Grid", "RobotModel", "TF", "Pose", "MarkerArray", "PoseArray"} == set(shown)
     topics = [display["Topic"]["Value"] for display in manager["Displays"] if "Topic" in display]
-    assert topics == ["/markers", "/obstacles", "/plan_markers", "/planned_path", "/dynamics/pose"]
+    assert topics == [
+        "/markers",
+        "/obstacles",
+        "/proximity/lines",
+        "/plan_markers",
+        "/planned_path",
+        "/dynamics/pose",
+    ]
     assert shown["RobotModel"]["Description Topic"]["Value"] == "/robot_description"
     assert manager["Global Options"]["Fixed Frame"] == "world"
 
@@ -362,6 +369,16 @@ def test_rviz_comes_with_what_it_needs(launched):
     driven_nodes = ["/dynamics", "/osc", "/gate", "/visuals", "/rviz2"]
     assert list(driven.nodes) == driven_nodes, "a driver brings robot_state_publisher"
     assert driven.parameters("/rviz2")["use_sim_time"] is False
+
+
+def test_the_node_proximity_knows_the_arm_and_takes_the_parameter_file(launched, tmp_path: Path):
+    file = tmp_path / "proximity.yaml"
+    file.write_text("proximity:\n  ros__parameters: {margin: 0.05}\n")
+    plain, started = launched(), launched(proximity="true", params_file=str(file))
+    assert list(started.nodes) == [*plain.nodes, "/proximity"]
+    parameters = started.parameters("/proximity")
+    assert parameters["margin"] == 0.05
+    assert parameters["use_sim_time"] is True
 
 
 def test_rviz_shows_the_topics_of_its_own_namespace(launched):

@@ -58,6 +58,13 @@ MEANING = {
     "dynamics/<matrix>": "{}; row-major, with names of rows and columns and the state's stamp in the labels",
     "dynamics/pose": "of the end effector, in the base",
     "dynamics/twist": "of the end effector, linear before angular, in the base",
+    "in_collision": "whether a pair of links, or a link and an obstacle, is nearer than `margin`",
+    "proximity/distances": "of pairs nearer than `reach`, the nearest first; link and link, or link and marker, and"
+    " the state's stamp in the label",
+    "proximity/lines": "lines between the nearest points; red in contact",
+    "proximity/query": "joint positions to measure among the present obstacles",
+    "proximity/answer": "their distances by pair, with the stamp of the query; OK: free, ERROR: in contact,"
+    " WARN: no answer",
     "ik_target": "a pose for which joint positions are wanted; `frame_id` any link, empty: the base",
     "dynamics/ik": "joint positions for `ik_target`, near to the measured ones, with the stamp of the target",
     "dynamics/ik_failure": "why there are none",

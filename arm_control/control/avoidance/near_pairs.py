@@ -15,7 +15,8 @@ Between two links J_n is the difference of both rows: p x n is the same for both
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,6 +67,8 @@ class Pairs(NamedTuple):
         Speed of the obstacle's nearest point along n [m/s].
     is_self : ndarray of bool, shape (n,)
         Whether it is a pair of links.
+    obstacle : ndarray of int, shape (n,)
+        Number of the obstacle; below zero for a pair of links.
     p, p_other : ndarray, shape (n, 3)
         Nearest points on the surface of the link and of the other one, ``p - p_other = rho n`` [m].
     """
@@ -76,6 +79,7 @@ class Pairs(NamedTuple):
     J_n: Array
     v_n: Array
     is_self: Array
+    obstacle: Array
     p: Array
     p_other: Array
 
@@ -91,13 +95,15 @@ class Snapshot(NamedTuple):
 class Proximity:
     """The near pairs of one arm.
 
-    Two links are monitored unless one joint connects them, or they are close by design: nearer than
+    By default two links are monitored unless one joint connects them, or they are close by design: nearer than
     :data:`CLOSE_BY_DESIGN` in at least half of :data:`SAMPLES` random postures, as are the ends of a wrist.
 
     Parameters
     ----------
     model : RobotModel
         The arm.
+    link_pairs : collection of tuple of str, optional
+        The pairs of links to monitor instead.
 
     Attributes
     ----------
@@ -117,7 +123,7 @@ class Proximity:
         The pairs of the last :meth:`measure`.
     """
 
-    def __init__(self, model: RobotModel) -> None:
+    def __init__(self, model: RobotModel, link_pairs: Collection[tuple[str, str]] | None = None) -> None:
         self.capsules, self.notes = link_capsules(model.urdf)
         self._model, tree = model, model.tree
         names = dict.fromkeys(capsule.link for capsule in self.capsules)
@@ -130,7 +136,7 @@ class Proximity:
             self.joint_coupling[i, b.coordinate] = b.ratio
             self._carries[i, tree.path(i)] = 1.0
         made_from = [(c.link, *c.a.tolist(), *c.b.tolist()) for c in self.capsules]
-        law = Law("capsules and axes", self._arm, {"q": model.nq}, made_from)
+        law = Law("capsules and axes", self._arm, {"q": model.nq}, made_from, has_masses=False)
         kernel = model.compile_law(law, {"q": np.linspace(-1.0, 1.0, model.nq)[None]})
         self._call, self._q = kernel.call, kernel.inputs["q"]
         self._ends, self.axes = kernel.outputs["ends"], kernel.outputs["axes"]
@@ -140,10 +146,13 @@ class Proximity:
         capsules = tuple(moving_capsules(self._set).tolist())
         if capsules:
             self._laws["selection"] = model.compile_law(*selection_loop(capsules, len(self._set.link)))
-        pairs = _link_pairs(body, [b.parent for b in tree.bodies])
+        if link_pairs is None:
+            self._set = self._set._replace(pairs=_unconnected_pairs(body, [b.parent for b in tree.bodies]))
+            self.table: Table = self._new_table((), True)
+            pairs = self._set.pairs[self._not_close_by_design(model)]
+        else:
+            pairs = _pairs_of_capsules([capsule.link for capsule in self.capsules], link_pairs)
         self._set = self._set._replace(pairs=pairs)
-        self.table: Table = self._new_table((), True)
-        self._set = self._set._replace(pairs=self._set.pairs[self._not_close_by_design(model)])
         self.table = self._new_table((), True)
         self.capsule_pairs = self._set.pairs
         links = [(self.capsules[i].link, self.capsules[j].link) for i, j in self.capsule_pairs.tolist()]
@@ -229,7 +238,7 @@ class Proximity:
             (self.capsules[a].link, self.capsules[-1 - b].link if b < 0 else f"obstacle {b}")
             for a, b in zip(i.tolist(), other, strict=True)
         ]
-        return Pairs(names, rho, n, J_n, v_n, second[keep] < 0, p, p - rho[:, None] * n)
+        return Pairs(names, rho, n, J_n, v_n, second[keep] < 0, second[keep], p, p - rho[:, None] * n)
 
     def _by_link(self, i: Array, other: Array) -> Array:
         """Order of pairs by link, and by what it is near: other links, then obstacles."""
@@ -271,9 +280,16 @@ def clearance(proximity: Proximity, q: Array, obstacles: Sequence[Obstacle]) -> 
     return float(pairs.rho[~pairs.is_self].min(initial=np.inf))
 
 
-def _link_pairs(body: Array, parents: Sequence[int]) -> Array:
+def _unconnected_pairs(body: Array, parents: Sequence[int]) -> Array:
     """Capsules i, j of links that no joint connects, shape (n, 2)."""
     i, j = np.triu_indices(len(body), 1)
     parent = np.array([*parents, -2])
     a, b = body[i], body[j]
     return np.stack([i, j], axis=1)[(a != b) & (parent[a] != b) & (parent[b] != a)]
+
+
+def _pairs_of_capsules(links: Sequence[str], link_pairs: Collection[tuple[str, str]]) -> Array:
+    """Capsules i, j of pairs of links, shape (n, 2); ``links`` are those of the capsules."""
+    chosen = set(map(frozenset, link_pairs))
+    pairs = [(i, j) for (i, a), (j, b) in combinations(enumerate(links), 2) if frozenset((a, b)) in chosen]
+    return np.array(pairs, dtype=int).reshape(-1, 2)

@@ -88,7 +88,8 @@ LAWS = {
 def distance_loop(name: str) -> Loop:
     """Return one of LAWS over all its pairs."""
     function, inputs, where = LAWS[name]
-    return Loop(Law(f"distance, {name}", function, inputs), "columns", shared=("reach",), where=where)
+    law = Law(f"distance, {name}", function, inputs, has_masses=False)
+    return Loop(law, "columns", shared=("reach",), where=where)
 
 
 def selection_loop(capsules: tuple[int, ...], n_capsules: int) -> tuple[Loop, dict[str, Array]]:
@@ -102,7 +103,8 @@ def selection_loop(capsules: tuple[int, ...], n_capsules: int) -> tuple[Loop, di
         Number of all capsules.
     """
     arm = {"ends": 6 * n_capsules, "radii": n_capsules, "reach": 1}
-    law = Law("selection", partial(reach_of_capsules, capsules=capsules), {"centre": 3, "extent": 1, **arm}, capsules)
+    function = partial(reach_of_capsules, capsules=capsules)
+    law = Law("selection", function, {"centre": 3, "extent": 1, **arm}, capsules, has_masses=False)
     rng = np.random.default_rng(0)
     inputs = {name: rng.uniform(0.1, 0.3, size) for name, size in arm.items()}
     inputs |= {"centre": rng.uniform(-1.0, 1.0, (3, 16)), "extent": rng.uniform(0.1, 0.3, (1, 16))}

@@ -74,6 +74,11 @@ class ObstacleSubscription:
         """Return the obstacles in the state that :meth:`on_measurement` took last."""
         return self._tracker.obstacles(measurement.stamp_ns, measurement.q)
 
+    @property
+    def names(self) -> list[str]:
+        """Namespace and number of the marker of each obstacle that :meth:`newest` or :meth:`at` returned last."""
+        return self._tracker.names
+
     def at(self, measurement: Measurement) -> list[Obstacle]:
         """Take the newest state, and return the obstacles in it."""
         if measurement.is_restart:

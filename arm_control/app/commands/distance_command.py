@@ -1,0 +1,268 @@
+"""``arm_control distance``: how near an arm is to obstacles and to itself, pair by pair."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from arm_control.app.commands.argument_types import count, not_negative, positive
+from arm_control.app.commands.robot_options import (
+    add_chain_options,
+    add_robot_option,
+    add_xacro_options,
+    arm_for_kinematics,
+    chosen_robot,
+)
+from arm_control.core.files import require_writable_folder
+from arm_control.exceptions import InputError
+from arm_control.maths.poses import Array
+from arm_control.model.urdf.xml import printable
+
+if TYPE_CHECKING:
+    from arm_control.control.avoidance.contact_monitor import ContactMonitor, Margins, NearPair
+    from arm_control.model import RobotModel
+    from arm_control.planning.validity.allowed_pairs import AllowedPairs
+    from arm_control.report.contacts import Contacts, ObservedState
+    from arm_control.simulation.world import World
+
+EXAMPLES = (
+    "distance ur5 --at 0 -1.4 1.9 -2.07 -1.57 0 --obstacles ur5_obstacle",
+    "distance my_arm.urdf --random 1000 --write-allowed allowed.yaml",
+    "distance my_arm.urdf --bag my_bag --allowed allowed.yaml --margin 0.02 --report pictures",
+)
+"""For the help."""
+SHOWN = 20
+"""Largest number of pairs in the table; JSON has all."""
+REACH = 10.0
+"""Pairs that are farther away are left out, if nothing else is asked [m]."""
+
+
+def add_command(commands: Any) -> None:
+    """Add the command to the subparsers of ``arm_control``."""
+    distance = commands.add_parser(
+        "distance", help="distances of an arm from obstacles and itself", description=_distance.__doc__
+    )
+    add_robot_option(distance)
+    states = distance.add_mutually_exclusive_group()
+    states.add_argument(
+        "--at",
+        nargs="+",
+        metavar="Q",
+        help="joint positions in their order, with spaces or commas between them [rad|m]; default: zero",
+    )
+    states.add_argument("--random", type=count, metavar="N", help="so many random states within the limits")
+    states.add_argument("--bag", default="", help="the states of a recording, and its obstacles")
+    distance.add_argument("--seed", type=count, default=0, metavar="N", help="of the random states")
+    distance.add_argument(
+        "--obstacles", default="", metavar="FILE", help="YAML file with obstacles as in a scenario, or a scenario"
+    )
+    distance.add_argument(
+        "--time", type=not_negative, default=0.0, metavar="S", help="time at which the obstacles are shown; default: 0"
+    )
+    distance.add_argument(
+        "--margin",
+        type=not_negative,
+        default=0.0,
+        metavar="M",
+        help="distance from obstacles that is contact [m]",
+    )
+    distance.add_argument(
+        "--link-margin", type=not_negative, default=0.0, metavar="M", help="the same between links [m]; both default: 0"
+    )
+    distance.add_argument(
+        "--reach", type=positive, default=REACH, metavar="M", help=f"largest distance of interest [m]; default: {REACH}"
+    )
+    distance.add_argument(
+        "--allowed", default="", metavar="FILE", help="pairs of links that may touch; default: found by sampling"
+    )
+    distance.add_argument("--write-allowed", default="", metavar="FILE", help="write these pairs there")
+    distance.add_argument("--force", action="store_true", help="overwrite an existing file")
+    distance.add_argument("--report", default="", metavar="DIR", help="draw the nearest state there")
+    distance.add_argument("--json", action="store_true", help="print JSON")
+    add_chain_options(distance)
+    add_xacro_options(distance)
+    distance.set_defaults(command=_distance)
+
+
+def _distance(options: argparse.Namespace) -> int:
+    """Print how near an arm is to obstacles and to itself, pair by pair, in one state or in many.
+
+    Exit status: 0 free of contact, 1 in contact.
+    """
+    from arm_control.control.avoidance.contact_monitor import ContactMonitor, Margins
+    from arm_control.report.contacts import find_contacts
+
+    _check_files(options)
+    model = arm_for_kinematics(chosen_robot(options), options)
+    states = _states(options, model)
+    monitor = ContactMonitor(model, _allowed(options.allowed))
+    margins = Margins(options.margin, options.link_margin)
+    contacts = find_contacts(monitor, states, margins, options.reach)
+    print(_as_json(contacts, monitor, margins) if options.json else _as_text(contacts, monitor, margins))
+    written = _write(contacts, monitor, margins, options)
+    if not options.json:
+        print("".join(f"wrote {path}\n" for path in written), end="")
+    return 1 if contacts.n_in_contact else 0
+
+
+def _check_files(options: argparse.Namespace) -> None:
+    """Refuse files that could not be written, before anything is computed."""
+    path = Path(options.write_allowed)
+    if options.write_allowed and path.exists() and not options.force:
+        raise InputError(f"{path} exists already: choose another name, or --force to overwrite it")
+    if options.write_allowed:
+        require_writable_folder(path.parent)
+    if options.report:
+        require_writable_folder(options.report)
+
+
+def _allowed(file: str) -> AllowedPairs | None:
+    from arm_control.planning.validity.allowed_pairs import AllowedPairs
+
+    return AllowedPairs.load(Path(file)) if file else None
+
+
+# -- states --------------------------------------------------------------------------------------------
+
+
+def _states(options: argparse.Namespace, model: RobotModel) -> list[ObservedState]:
+    from arm_control.simulation.world import World
+
+    world = World.load(options.obstacles) if options.obstacles else None
+    if options.bag:
+        return _recorded_states(options.bag, model, world)
+    low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
+    if options.random:
+        qs = np.random.default_rng(options.seed).uniform(low, high, (options.random, model.nq))
+    else:
+        qs = (np.clip(0.0, low, high) if options.at is None else _positions(options.at, model))[None]
+    return [_observed(options.time, q, world) for q in qs]
+
+
+def _positions(words: Sequence[str], model: RobotModel) -> Array:
+    """Joint positions from words, shape (n,) [rad or m]."""
+    text = " ".join(words)
+    try:
+        q = np.array([float(word) for word in text.replace(",", " ").split()])
+    except ValueError:
+        raise InputError(f"--at {printable(text)}: numbers are needed [rad or m]") from None
+    if len(q) != model.nq or not np.isfinite(q).all():
+        names = ", ".join(map(printable, model.joint_names))
+        raise InputError(f"--at has {len(q)} positions: {model.nq} finite ones are needed, of {names}")
+    return q
+
+
+def _observed(t: float, q: Array, world: World | None) -> ObservedState:
+    """A state among the obstacles of a file at a time [s]."""
+    from arm_control.report.contacts import ObservedState
+
+    movers = [] if world is None else [(i, m) for i, m in enumerate(world.movers) if m.span.holds(t)]
+    return ObservedState(t, q, [mover.at(t) for _, mover in movers], [f"obstacle {i}" for i, _ in movers])
+
+
+def _recorded_states(path: str, model: RobotModel, world: World | None) -> list[ObservedState]:
+    """The states of a recording; without obstacles of a file, among those that it has."""
+    from arm_control.messages.bags.bag import joint_series, require_states
+    from arm_control.messages.bags.reader import read_bag
+    from arm_control.report.bag_figures import track_obstacles
+    from arm_control.report.contacts import ObservedState
+
+    bag = read_bag(path)
+    series = require_states(joint_series(bag, "joint_states"), "joint_states", bag).increasing()
+    qs, times = series.of(model, "position"), series.t.tolist()
+    if world is not None:
+        return [_observed(t, q, world) for t, q in zip(times, qs, strict=True)]
+    trackers = zip(
+        times, qs, series.stamps.tolist(), track_obstacles(bag, series, model, np.arange(len(qs))), strict=True
+    )
+    return [ObservedState(t, q, tracker.obstacles(stamp, q), tracker.names) for t, q, stamp, tracker in trackers]
+
+
+# -- output --------------------------------------------------------------------------------------------
+
+
+def _write(contacts: Contacts, monitor: ContactMonitor, margins: Margins, options: argparse.Namespace) -> list[Path]:
+    """Write the files that are asked for, and return their paths."""
+    written = []
+    if options.write_allowed:
+        written.append(Path(options.write_allowed))
+        monitor.allowed.save(written[-1])
+    if options.report:
+        from arm_control.report.pictures.nearest_points import draw_nearest_points
+
+        written.append(Path(options.report) / "distance.png")
+        draw_nearest_points(written[-1], monitor, contacts.worst, margins)
+    return written
+
+
+def _as_json(contacts: Contacts, monitor: ContactMonitor, margins: Margins) -> str:
+    pairs = [
+        {
+            "link": pair.nearest.link,
+            "other": pair.nearest.other,
+            "distance": pair.nearest.distance,
+            "depth": max(0.0, -pair.nearest.distance),
+            "states_in_contact": pair.n_contacts,
+            "time": pair.state.t,
+            "joints": pair.state.q.tolist(),
+            "points": [pair.nearest.p.tolist(), pair.nearest.p_other.tolist()],
+        }
+        for pair in contacts.pairs
+    ]
+    model, allowed = monitor.model, monitor.allowed
+    values = {
+        "robot": model.urdf.robot.name,
+        "joint_names": list(model.joint_names),
+        "margin": margins.obstacles,
+        "link_margin": margins.links,
+        "states": contacts.n_states,
+        "states_in_contact": contacts.n_in_contact,
+        "pairs": pairs,
+        "not_checked": [*allowed.neighbours, *allowed.always, *allowed.by_hand],
+    }
+    return json.dumps(values, indent=2)
+
+
+def _as_text(contacts: Contacts, monitor: ContactMonitor, margins: Margins) -> str:
+    from arm_control.report.figures import text_table
+
+    is_one = contacts.n_states == 1
+    rows = [("pair", "distance [mm]", "" if is_one else "states in contact", "" if is_one else "at time [s]")]
+    for pair in contacts.pairs[:SHOWN]:
+        how = _how(pair.nearest, margins) if is_one else str(pair.n_contacts)
+        time = "" if is_one else f"{pair.state.t:.3f}"
+        rows.append((printable(pair.nearest.label), f"{1e3 * pair.nearest.distance:.1f}", how, time))
+    hidden = len(contacts.pairs) - SHOWN
+    lines = [text_table(rows), *([f"... and {hidden} pairs more, farther away"] if hidden > 0 else []), ""]
+    if not is_one:
+        joints = zip(map(printable, monitor.model.joint_names), contacts.worst.q.tolist(), strict=True)
+        lines.append("nearest at " + ", ".join(f"{name} {position:.4f}" for name, position in joints))
+    return "\n".join([*lines, _not_checked(monitor.allowed), _conclusion(contacts)])
+
+
+def _how(pair: NearPair, margins: Margins) -> str:
+    if pair.distance <= 0.0:
+        return f"in contact, {-1e3 * pair.distance:.1f} mm deep"
+    return "within the margin" if pair.is_contact(margins) else ""
+
+
+def _not_checked(allowed: AllowedPairs) -> str:
+    by_reason = (
+        (len(allowed.neighbours), "neighbours"),
+        (len(allowed.always), "that overlap always"),
+        (len(allowed.by_hand), "by hand"),
+    )
+    listed = ", ".join(f"{n} {reason}" for n, reason in by_reason if n) or "none"
+    return f"pairs of links that are not checked: {listed}"
+
+
+def _conclusion(contacts: Contacts) -> str:
+    if not contacts.n_in_contact:
+        return "free of contact"
+    states = f": {contacts.n_in_contact} of {contacts.n_states} states" if contacts.n_states > 1 else ""
+    return f"in contact{states}"

@@ -1,0 +1,146 @@
+"""The node ``proximity``: distances of the arm from obstacles and itself, pair by pair, and whether it is in contact.
+
+No standard service takes joint positions and returns distances, so a topic asks and a topic answers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Bool, Float64MultiArray
+from visualization_msgs.msg import MarkerArray
+
+from arm_control.control.avoidance.contact_monitor import ContactMonitor
+from arm_control.control.controllers import Measurement
+from arm_control.core.parameters import group, parameter
+from arm_control.exceptions import ArmControlError, InputError
+from arm_control.messages.fields import nanoseconds
+from arm_control.messages.joint_states import JointStateReader, Refused
+from arm_control.messages.proximity_process import ProximityParameters, ProximityProcess, Verdict
+from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters, run
+from arm_control.nodes.support.conversions import ros
+from arm_control.nodes.support.diagnostics import ERROR, OK, WARN, Diagnostics, Rate
+from arm_control.nodes.support.obstacle_subscription import ObstacleSubscription
+from arm_control.nodes.support.polling import poll, polled_subscription
+from arm_control.nodes.support.qos import EVENTS, STATE
+from arm_control.planning.validity.allowed_pairs import AllowedPairs
+
+
+@dataclass(frozen=True)
+class ProximityNodeParameters(ArmNodeParameters):
+    """Parameters of the node ``proximity``."""
+
+    proximity: ProximityParameters = group(ProximityParameters)
+
+    rate: float = parameter(50.0, "sets of messages per second; 0: one for each state", unit="Hz", lower=0.0)
+    allowed_pairs: str = parameter(
+        "", "file of pairs of links that may touch, by arm_control distance; empty: found by sampling"
+    )
+
+
+class ProximityNode(ArmNode[ProximityNodeParameters]):
+    """``ProximityProcess`` as a node; it affects no other node."""
+
+    NICE = 5  # the control loop comes first
+    NEEDS_NO_MASSES = True
+
+    def __init__(self) -> None:
+        super().__init__("proximity", ProximityNodeParameters)
+        self._rate = Rate()
+        self._process: ProximityProcess | None = None
+        self._newest: Measurement | None = None
+        self._verdict: Verdict | None = None
+        self._in_collision = self.create_publisher(Bool, "in_collision", STATE)
+        self._distances = self.create_publisher(Float64MultiArray, "proximity/distances", STATE)
+        self._lines = self.create_publisher(MarkerArray, "proximity/lines", STATE)
+        self._answers = self.create_publisher(DiagnosticStatus, "proximity/answer", EVENTS)
+        self._diagnostics = Diagnostics(self)
+        self.find_model()
+
+    def on_model(self, first: bool) -> None:
+        """Measure this robot from now on; ``first``: it is the first one."""
+        self._process = self._newest = self._verdict = None
+        self._reader = JointStateReader(self.model, max_age=0.0)
+        if first:
+            self._subscribe()
+        self._obstacles.on_model()
+        file = self.parameters.allowed_pairs
+        monitor = ContactMonitor(self.model, AllowedPairs.load(Path(file)) if file else None)
+        self._process = ProximityProcess(monitor, self.parameters.proximity, ros)
+
+    def _subscribe(self) -> None:
+        self._obstacles = ObstacleSubscription(self)
+        self.control_path.subscribe(JointState, "proximity/query", self._on_query, EVENTS)
+        if self.parameters.rate:
+            self._states = polled_subscription(self, JointState, "joint_states", STATE)
+            self.control_path.every(1.0 / self.parameters.rate, self._on_timer)
+        else:
+            self.control_path.subscribe(JointState, "joint_states", self._on_state, STATE)
+
+    def on_parameters(self) -> None:
+        """Take a live change."""
+        if self._process is not None:
+            self._process.parameters = self.parameters.proximity
+
+    def _on_timer(self) -> None:
+        for message, info in poll(self._states):
+            self._on_state(message, info)
+
+    def _on_state(self, message: JointState, info: dict[str, Any]) -> None:
+        reading = self._reader.read(message, info)
+        if isinstance(reading, Refused):
+            self.rejections.add("joint_states", reading.error)
+        elif isinstance(reading, Measurement) and self._process is not None:
+            self._newest = reading
+            self._publish(self._process, reading)
+
+    def _publish(self, process: ProximityProcess, state: Measurement) -> None:
+        obstacles = self._obstacles.at(state)
+        self._verdict = process.verdict(state.q, obstacles, self._obstacles.names)
+        self._in_collision.publish(Bool(data=self._verdict.in_collision))
+        self._distances.publish(process.distances(self._verdict, state.stamp_ns))
+        if self._lines.get_subscription_count():
+            self._lines.publish(process.lines(self._verdict, self.frame(self.model.base), state.stamp_ns))
+        self._rate.tick()
+
+    def _on_query(self, message: JointState, _: dict[str, Any]) -> None:
+        """Publish the distances of the joint positions in a message, among the present obstacles, or why not."""
+        try:
+            level, verdict = self._answer(message)
+            text, distances = verdict.text, {pair.label: f"{pair.distance:.6f}" for pair in verdict.pairs}
+        except ArmControlError as error:
+            self.rejections.add("proximity/query", error)
+            level, text, distances = WARN, str(error), {}
+        stamp_ns = nanoseconds(message.header.stamp)
+        values = {"stamp": f"{stamp_ns // 10**9}.{stamp_ns % 10**9:09d}", **distances}
+        pairs = [KeyValue(key=key, value=value) for key, value in values.items()]
+        self._answers.publish(DiagnosticStatus(level=level, name=self.get_name(), message=text, values=pairs))
+
+    def _answer(self, message: JointState) -> tuple[bytes, Verdict]:
+        if self._process is None:
+            raise InputError("no robot that can be measured")
+        q = self.model.in_joint_order(message.name, message.position, "position")
+        obstacles = [] if self._newest is None else self._obstacles.newest(self._newest)
+        verdict = self._process.verdict(q, obstacles, self._obstacles.names if obstacles else [])
+        return ERROR if verdict.in_collision else OK, verdict
+
+    def health(self) -> tuple[bytes, str, dict[str, object]]:
+        """Level, sentence and figures for ``/diagnostics``."""
+        figures: dict[str, object] = {"rate [Hz]": self._rate.read()}
+        figures.update(self.rejections.figures())
+        if self._verdict is None:
+            return WARN, "waiting for joint states" if self.ready else "no robot_description yet", figures
+        return (WARN if self._verdict.in_collision else OK), self._verdict.text, figures
+
+
+def main() -> None:
+    """Entry point of ``ros2 run arm_control proximity``."""
+    run(ProximityNode)
+
+
+if __name__ == "__main__":
+    main()
