@@ -86,6 +86,7 @@ setup(
         "xacro": ["xacro>=2"],
         "jerk": ["ruckig>=0.14"],
         "nengo": ["nengo>=4.1"],
+        "ompl": ["ompl>=2.0.1"],
         "bags": ["rosbags>=0.11"],
         "coppeliasim": ["coppeliasim-zmqremoteapi-client>=2.0.4", "pyzmq>=24"],
         "demo": ["rich>=12", "matplotlib>=3.7", "pillow>=9.1"],

@@ -43,6 +43,7 @@ FOREIGN = {
     "xacro": ("model.urdf.xacro",),
     "ruckig": ("motion.jerk_limited",),
     "nengo": ("neural.nengo_networks",),
+    "ompl": ("planning.rrt.ompl_adapter",),
     "yaml": ("core.yaml_limits", "app.processes"),
     "coppeliasim_zmqremoteapi_client": ("simulation.coppeliasim.coppeliasim_client",),
     "zmq": ("simulation.coppeliasim.coppeliasim_client",),

@@ -106,6 +106,7 @@ PAGES_TO_RUN = (
     "neural",
     "planning",
     "primitives",
+    "proximity",
     "sensors",
     "walking",
 )

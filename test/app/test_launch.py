@@ -43,6 +43,7 @@ PIP_EXTRAS = {
     "viser": "viewer",
     "ruckig": "jerk",
     "nengo": "nengo",
+    "ompl": "ompl",
     "msgspec": "viewer",
     "websockets": "viewer",
 }
