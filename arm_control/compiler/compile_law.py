@@ -32,7 +32,7 @@ from arm_control.compiler.kernels import (
     checked_count,
     split,
 )
-from arm_control.compiler.law import Law, Loop
+from arm_control.compiler.law import Law, Loop, check_table
 from arm_control.compiler.repeat import Repeat
 from arm_control.exceptions import ModelError
 from arm_control.maths.poses import Array
@@ -140,15 +140,27 @@ class _FloatRepeat:
 
     def bind(self, arrays: Mapping[str, Array], limit: int, is_first_enough: bool = False) -> BoundRepeat:
         """See :class:`~arm_control.compiler.kernels.RepeatKernel`."""
-        n_bound = self._repeat.number_of_cases(arrays, self.outputs)
+        return _BoundFloatRepeat(
+            self._repeat, self._repeat.number_of_cases(arrays, self.outputs), arrays, limit, is_first_enough
+        )
 
-        def call(n: int | None = None) -> float:
-            n = n_bound if n is None else checked_count(n, n_bound)
-            own = self._repeat.sizes(self.outputs).keys() - set(self._repeat.shared)
-            first = {name: array[:, :n] if name in own else array for name, array in arrays.items()}
-            return self._repeat.run(first, limit, is_first_enough)
 
-        return call
+class _BoundFloatRepeat:
+    """The same, bound; see :class:`~arm_control.compiler.kernels.BoundRepeat`."""
+
+    def __init__(self, repeat: Repeat, n: int, arrays: Mapping[str, Array], limit: int, is_first_enough: bool) -> None:
+        self._repeat, self._n, self._arrays = repeat, n, dict(arrays)
+        self._limit, self._is_first_enough = limit, is_first_enough
+
+    def __call__(self, n: int | None = None, limit: int | None = None) -> float:
+        n, repeat = self._n if n is None else checked_count(n, self._n), self._repeat
+        first = {name: array if name in repeat.shared else array[..., :n] for name, array in self._arrays.items()}
+        return repeat.run(first, self._limit if limit is None else limit, self._is_first_enough)
+
+    def replace_table(self, name: str, table: Array) -> None:
+        """See :class:`~arm_control.compiler.kernels.BoundRepeat`."""
+        check_table(self._repeat.law, name, table)
+        self._arrays[name] = table
 
 
 def check_kernel(law: Law, samples: Samples, kernel: Kernel) -> None:

@@ -98,8 +98,31 @@ class LoopKernel(Protocol):
 class BoundRepeat(Protocol):
     """A repeated law, bound to its arrays."""
 
-    def __call__(self, n: int | None = None) -> float:
-        """Work on the first n cases, on all by default; return the first one that is done, n where none is."""
+    def __call__(self, n: int | None = None, limit: int | None = None) -> float:
+        """Work on the first n cases, on all by default; return the first one that is done, n where none is.
+
+        Parameters
+        ----------
+        n : int, optional
+            Number of cases.
+        limit : int, optional
+            Largest number of repetitions of a case; by default the one that it was bound with.
+        """
+
+    def replace_table(self, name: str, table: Array) -> None:
+        """Use another table from now on.
+
+        Parameters
+        ----------
+        name : str
+        table : ndarray, shape (m, k)
+            Of any number of rows; it must stay.
+
+        Raises
+        ------
+        ValueError
+            When it does not fit.
+        """
 
 
 def checked_count(n: int, n_bound: int) -> int:

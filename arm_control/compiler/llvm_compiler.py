@@ -37,7 +37,7 @@ def lanes() -> int:
 
 
 def compile_code(code: str) -> bytes:
-    """Return the object file of an intermediate code.
+    """Return the object file of the intermediate code of a law.
 
     No optimiser runs but for the inlining that the code asks for, and no scheduler: a tape has nothing to be
     found twice, its order is good, and longer compilation did not make it faster.
@@ -53,6 +53,18 @@ def compile_code(code: str) -> bytes:
         return machine.emit_object(module)
     finally:
         llvm.set_option("arm_control", "-enable-misched=true")
+
+
+def compile_procedures(code: str) -> bytes:
+    """Return the object file of the intermediate code of procedures, whose loops and names need the optimiser."""
+    machine = target_machine()
+    module = llvm.parse_assembly(code)
+    module.verify()
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization = True
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    return bytes(machine.emit_object(module))
 
 
 class _Method(ctypes.Structure):

@@ -12,10 +12,10 @@ import numpy as np
 
 from arm_control.compiler import llvm_compiler as llvm
 from arm_control.compiler.kernels import Batch, BoundRepeat, Kernel, LoopKernel, RepeatKernel, checked_count
-from arm_control.compiler.law import Law, Loop
+from arm_control.compiler.law import Law, Loop, check_table
 from arm_control.compiler.llvm_code import WORK, batch_code, scalar_code
 from arm_control.compiler.llvm_loops import loop_code
-from arm_control.compiler.llvm_repeat import array_names, repeat_code
+from arm_control.compiler.llvm_repeat import HEAD, array_names, repeat_code
 from arm_control.compiler.program import FoldedProgram, Program
 from arm_control.compiler.repeat import Repeat
 from arm_control.core.cache import Cache
@@ -162,10 +162,27 @@ class _CompiledRepeat:
         """See :class:`~arm_control.compiler.kernels.RepeatKernel`."""
         table = [self._repeat.number_of_cases(arrays, self.outputs), limit, int(is_first_enough)]
         for name in self._names:
-            array = arrays[name]
-            strides = [len(array)] if name in self._repeat.law.tables else [stride // 8 for stride in array.strides]
-            table += [array.ctypes.data, *strides, *[0] * (2 - len(strides))]
-        return _BoundRepeat(self._call, np.array(table, dtype=np.int64), list(arrays.values()))
+            table += self._place(name, arrays[name])
+        return _BoundRepeat(self._call, np.array(table, dtype=np.int64), self, dict(arrays))
+
+    def _place(self, name: str, array: Array) -> list[int]:
+        """Address of an array, and its numbers in the table."""
+        is_table = name in self._repeat.law.tables
+        strides = [len(array)] if is_table else [stride // 8 for stride in array.strides]
+        return [array.ctypes.data, *strides, *[0] * (2 - len(strides))]
+
+    def replace_table(self, numbers: Array, name: str, table: Array) -> None:
+        """Write the place of a table into the numbers of a bound law.
+
+        Parameters
+        ----------
+        numbers : ndarray of int
+        name : str
+        table : ndarray, shape (m, k)
+        """
+        check_table(self._repeat.law, name, table)
+        first = HEAD + 3 * self._names.index(name)
+        numbers[first : first + 3] = self._place(name, table)
 
 
 class _Bound:
@@ -181,17 +198,32 @@ class _Bound:
 
 
 class _BoundRepeat:
-    """The same for the first n cases."""
+    """The same for the first n cases; the table begins with their number and the limit.
 
-    __slots__ = ("_address", "_call", "_keep", "_n", "_table")
+    Attributes
+    ----------
+    function_address, table_address : int
+        Of the function and of its table, for procedures (:mod:`arm_control.compiler.procedure`).
+    """
 
-    def __init__(self, call: Callable[[int], float], table: Array, arrays: list[Array]) -> None:
-        self._call, self._address, self._keep = call, table.ctypes.data, arrays
-        self._table, self._n = table, int(table[0])
+    __slots__ = ("_arrays", "_call", "_kernel", "_limit", "_n", "_table", "function_address", "table_address")
 
-    def __call__(self, n: int | None = None) -> float:
+    def __init__(
+        self, call: Callable[[int], float], table: Array, kernel: _CompiledRepeat, arrays: dict[str, Array]
+    ) -> None:
+        self._call, self._table, self._kernel, self._arrays = call, table, kernel, arrays
+        self._n, self._limit = int(table[0]), int(table[1])
+        self.function_address, self.table_address = ctypes.cast(call, ctypes.c_void_p).value, table.ctypes.data  # type: ignore[arg-type]
+
+    def __call__(self, n: int | None = None, limit: int | None = None) -> float:
         self._table[0] = self._n if n is None else checked_count(n, self._n)
-        return self._call(self._address)
+        self._table[1] = self._limit if limit is None else limit
+        return self._call(self.table_address)
+
+    def replace_table(self, name: str, table: Array) -> None:
+        """See :class:`~arm_control.compiler.kernels.BoundRepeat`."""
+        self._kernel.replace_table(self._table, name, table)
+        self._arrays[name] = table
 
 
 STAGE = 3072

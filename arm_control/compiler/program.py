@@ -20,7 +20,7 @@ Function: TypeAlias = Callable[[Mapping[str, Array]], Mapping[str, Any]]
 """The text of a law: from inputs by name, arrays (size,) of scalars, to outputs by name, arrays of scalars."""
 
 
-def is_from_this_package(function: Function) -> bool:
+def is_from_this_package(function: Callable[..., object]) -> bool:
     """Whether the text of a law is among this package's sources."""
     text: object = function
     while isinstance(text, partial):

@@ -8,7 +8,8 @@ A round, for both trees at once, many motions in the lanes of one call:
     (4)  a candidate is proved free without a gap; what cannot be proved is cut off the tree
 
 Motions in (2) and (3) are looked at in a few places only, those of (4) as often as the proof takes: a proof is
-expensive near contact, and few motions of a tree become part of a path.
+expensive near contact, and few motions of a tree become part of a path. What (2) and (3) have proved is not proved
+again. A round is one procedure that is compiled (:mod:`arm_control.planning.rrt.rounds`).
 
 Source: J. J. Kuffner, S. M. LaValle, "RRT-Connect: an efficient approach to single-query path planning", 2000; delayed
 checks: G. Sanchez, J.-C. Latombe, "A single-query bi-directional probabilistic roadmap planner with lazy collision
@@ -18,66 +19,33 @@ checking", 2003.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 
+from arm_control.compiler.compiled_procedure import Binds, compile_procedure
 from arm_control.core.progress import progress_bar
-from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
-from arm_control.planning.rrt.candidates import Candidates
 from arm_control.planning.rrt.joint_space import JointSpace
-from arm_control.planning.rrt.plans import (
-    Effort,
-    Outcome,
-    Plan,
-    check_ends,
-    free_path,
-    no_path,
-)
-from arm_control.planning.rrt.search_tree import Numbers, SearchTree
-from arm_control.planning.validity.motions import Motions
+from arm_control.planning.rrt.plans import Effort, Outcome, Plan, free_path, goals_in_contact, no_path, start_in_contact
+from arm_control.planning.rrt.random_states import RandomStates
+from arm_control.planning.rrt.rounds import FOUND, GOALS_IN_CONTACT, GOES_ON, START_IN_CONTACT, search
+from arm_control.planning.rrt.search_memory import SearchMemory
+from arm_control.planning.rrt.search_parameters import STANDARD, SearchParameters
+from arm_control.planning.rrt.trees import Search
 from arm_control.planning.validity.validity import Validity
 
+__all__ = ["RrtConnect", "SearchParameters"]
 
-@dataclass(frozen=True)
-class SearchParameters:
-    """How trees grow.
+FEWEST_ROUNDS, MOST_ROUNDS = 4, 64
+"""Rounds of the first call of a search, and of a later one: samples are drawn before it."""
 
-    Attributes
-    ----------
-    rounds : int
-        Largest number of rounds.
-    samples : int
-        Samples for each tree in a round.
-    connections : int
-        New nodes of each tree from which the other one is tried: the nearest.
-    step : float
-        Longest motion towards a sample [rad or m].
-    least_step : float
-        Shortest motion that makes a node [rad or m].
-    looks : int
-        Places of a motion that are looked at while trees grow.
-    seed : int
-        Of the samples: equal seeds, equal paths.
-    """
 
-    rounds: int = 1000
-    samples: int = 32
-    connections: int = 4
-    step: float = 1.0
-    least_step: float = 0.1
-    looks: int = 16
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name in ("rounds", "samples", "connections", "looks"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} is {getattr(self, name)}; 1 or more is needed")
-        if not 0.0 < self.least_step <= self.step < np.inf:
-            raise InputError(f"steps are {self.least_step} and {self.step}; needed: 0 < least_step <= step")
+@cache
+def _search() -> Binds[Search]:
+    """The compiled search."""
+    return compile_procedure(search)
 
 
 class RrtConnect:
@@ -99,9 +67,11 @@ class RrtConnect:
     (True, 2)
     """
 
-    def __init__(self, validity: Validity, parameters: SearchParameters = SearchParameters()) -> None:
+    def __init__(self, validity: Validity, parameters: SearchParameters = STANDARD) -> None:
         self.validity, self.parameters = validity, parameters
         self._space = JointSpace.of(validity)
+        self._memory = SearchMemory(validity, self._space, parameters, _search())
+        self._states, self._rounds = RandomStates(self._space, parameters.seed), rounds_of_calls(parameters.rounds)
 
     def plan(self, start: npt.ArrayLike, goals: npt.ArrayLike, title: str | None = None) -> Plan:
         """Plan a path from a start to the first goal that is reached.
@@ -147,142 +117,35 @@ class RrtConnect:
             Title of a progress bar.
         """
         begin = time.perf_counter()
-        q, ends = self._space.states(start, "start")[0], self._space.states(goals, "goal")
-        n = len(q)
-        failed, ends = check_ends(self.validity, q, ends)
-        if failed is not None:
-            return failed
-        trees = _Trees(self.validity, self._space, self.parameters, q, ends, longest, np.random.default_rng(seed))
-        path, n_rounds = trees.straight(), 0
-        for _ in search_rounds(0 if len(path) else self.parameters.rounds, title):
-            path, n_rounds = trees.grow(), n_rounds + 1
-            if len(path):
+        q, ends = self._space.states(start, "start")[:1], self._space.states(goals, "goal")
+        states = self._states if seed == self._states.seed and longest == np.inf else RandomStates(self._space, seed)
+        result, first = self._memory.begin(q, ends), 0
+        for n_rounds in progress_bar(self._rounds if result == GOES_ON else [], title):
+            last = first + 2 * n_rounds * self.parameters.samples
+            is_bounded = longest < np.inf
+            chunk = states.near_way(q[0], ends, longest, last - first) if is_bounded else states.rows(first, last)
+            result, first = self._memory.go_on(chunk), last
+            if result == FOUND:
                 break
-        effort = Effort(n_rounds, trees.n_motions, time.perf_counter() - begin)
-        if not len(path):
-            return no_path(Outcome.LIMIT, f"no path was found in {n_rounds} rounds of samples", n, effort)
-        return free_path(path, np.zeros(len(path)), effort)
+        return self._plan(result, q[0], ends, time.perf_counter() - begin)
+
+    def _plan(self, result: int, start: Array, goals: Array, seconds: float) -> Plan:
+        """The path that was found, or why there is none."""
+        effort = Effort(self._memory.n_rounds, self._memory.n_motions, seconds)
+        if result == FOUND:
+            return free_path(*self._memory.path, effort)
+        if result == START_IN_CONTACT:
+            return start_in_contact(self.validity, start)
+        if result == GOALS_IN_CONTACT:
+            return goals_in_contact(self.validity, goals)
+        return no_path(Outcome.LIMIT, f"no path was found in {effort.rounds} rounds of samples", len(start), effort)
 
 
-def search_rounds(n: int, title: str | None) -> Iterable[int]:
-    """Count the rounds of a search.
-
-    Parameters
-    ----------
-    n : int
-        Largest number of rounds.
-    title : str or None
-        Title of a progress bar; None: no bar.
-    """
-    return range(n) if title is None else progress_bar(range(n), title)
-
-
-class _Trees:
-    """Two trees of one search."""
-
-    def __init__(
-        self,
-        validity: Validity,
-        space: JointSpace,
-        parameters: SearchParameters,
-        start: Array,
-        goals: Array,
-        longest: float,
-        rng: np.random.Generator,
-    ) -> None:
-        self._validity, self._space, self._parameters, self._rng = validity, space, parameters, rng
-        self._start, self._goals, self._longest = start, goals, longest
-        self._trees = SearchTree(start[None], space.weights), SearchTree(goals, space.weights)
-        self._candidates = Candidates(validity, *self._trees, parameters.least_step)
-        self._n_looked_at = 0
-
-    @property
-    def n_motions(self) -> int:
-        """Motions looked at, and motions that proofs were tried for."""
-        return self._n_looked_at + self._candidates.n_motions
-
-    def straight(self) -> Array:
-        """The straight motion to a goal, where one is free; else no path, shape (0, n)."""
-        starts = np.repeat(self._start[None], len(self._goals), axis=0)
-        is_contact = self._check(starts, self._goals).is_contact
-        for goal in self._goals[~is_contact]:
-            path = np.array([self._start, goal])
-            if self._candidates.proved_shares(path, np.zeros(2)).min() >= 1.0:
-                return path
-        return np.zeros((0, len(self._start)))
-
-    def grow(self) -> Array:
-        """One round; returns a path that is proved free, or none, shape (0, n)."""
-        first, second = self._extend()
-        return self._connect(first, second)
-
-    def _extend(self) -> list[Numbers]:
-        """Equations (1) and (2): the numbers of the new nodes of both trees."""
-        p, (a, b) = self._parameters, self._trees
-        samples = self._sample()
-        near = a.nearest(samples[: p.samples]), b.nearest(samples[p.samples :])
-        begin = np.concatenate([a.q[near[0]], b.q[near[1]]])
-        steps = samples - begin
-        lengths = self._space.lengths(steps)
-        shares = np.minimum(1.0, p.step / np.maximum(lengths, p.least_step))
-        return self._add_prefixes(begin, steps * shares[:, None], near)
-
-    def _sample(self) -> Array:
-        """Random states, shape (2 samples, n); where the length of a path is bounded, near the straight way."""
-        space, p = self._space, self._parameters
-        if not self._longest < np.inf:
-            return self._rng.uniform(space.low, space.high, (2 * p.samples, len(space.low)))
-        samples = self._rng.uniform(space.low, space.high, (32 * p.samples, len(space.low)))
-        to_goal = np.min([space.lengths(samples - goal) for goal in self._goals], axis=0)
-        way = space.lengths(samples - self._start) + to_goal
-        return samples[np.argsort(np.maximum(way, self._longest), kind="stable")[: 2 * p.samples]]
-
-    def _add_prefixes(self, begin: Array, steps: Array, parents: tuple[Numbers, Numbers]) -> list[Numbers]:
-        """Add the ends of motions, as far as no contact is seen, to both trees; returns the numbers of the nodes."""
-        seen = self._check(begin, begin + steps)
-        shares = np.where(seen.is_contact, seen.covered, 1.0)
-        return self._add_ends(begin, steps, shares, parents)
-
-    def _add_ends(self, begin: Array, steps: Array, shares: Array, parents: tuple[Numbers, Numbers]) -> list[Numbers]:
-        """Add the states at shares of motions to both trees, where they are far enough from their parents."""
-        is_kept = shares * self._space.lengths(steps) > self._parameters.least_step
-        ends = self._space.within(begin + shares[:, None] * steps)
-        k = len(parents[0])
-        parts = (slice(0, k), slice(k, None))
-        return [
-            tree.add(ends[part][is_kept[part]], numbers[is_kept[part]])
-            for tree, part, numbers in zip(self._trees, parts, parents, strict=True)
-        ]
-
-    def _connect(self, first: Numbers, second: Numbers) -> Array:
-        """Equations (3) and (4)."""
-        a, b = self._trees
-        from_a, to_b = self._nearest_pairs(a, b, first)
-        from_b, to_a = self._nearest_pairs(b, a, second)
-        begin = np.concatenate([a.q[from_a], b.q[from_b]])
-        if not len(begin):
-            return begin
-        steps = np.concatenate([b.q[to_b], a.q[to_a]]) - begin
-        seen = self._check(begin, begin + steps)
-        lengths = np.where(seen.is_contact, np.inf, self._space.lengths(steps))
-        ends_a, ends_b = np.concatenate([from_a, to_a]), np.concatenate([to_b, from_b])
-        for i in np.argsort(lengths)[: int((~seen.is_contact).sum())]:
-            path = self._candidates.prove(int(ends_a[i]), int(ends_b[i])).path
-            if len(path):
-                return path
-        is_alive = np.concatenate([a.is_alive[from_a], b.is_alive[from_b]])
-        self._add_ends(begin, steps, np.where(seen.is_contact & is_alive, seen.covered, 0.0), (from_a, from_b))
-        return np.zeros((0, begin.shape[1]))
-
-    def _nearest_pairs(self, tree: SearchTree, other: SearchTree, nodes: Numbers) -> tuple[Numbers, Numbers]:
-        """Nodes that are nearest to the other tree, and the nodes there."""
-        if not len(nodes):
-            return nodes, nodes
-        near = other.nearest(tree.q[nodes])
-        order = np.argsort(self._space.lengths(other.q[near] - tree.q[nodes]))[: self._parameters.connections]
-        return nodes[order], near[order]
-
-    def _check(self, begin: Array, end: Array) -> Motions:
-        """Look at some places of motions."""
-        self._n_looked_at += len(begin)
-        return self._validity.motions(begin, self._space.within(end), most_looks=self._parameters.looks)
+def rounds_of_calls(n: int) -> list[int]:
+    """Rounds of each call of a search, n in all: a few at first, then more."""
+    numbers: list[int] = []
+    left = n
+    while left > 0:
+        numbers.append(min(FEWEST_ROUNDS * 2 ** len(numbers), MOST_ROUNDS, left))
+        left -= numbers[-1]
+    return numbers

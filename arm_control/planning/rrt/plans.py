@@ -151,26 +151,31 @@ def _text(pair: Pair) -> str:
     return f"'{pair.link}' is {size:.2g} mm deep in {pair.other}"
 
 
-def check_ends(validity: Validity, start: Array, goals: Array) -> tuple[Plan | None, Array]:
-    """Check the start and the goals for contact; returns a plan without a path, or None, and the goals that are free.
+def start_in_contact(validity: Validity, start: Array) -> Plan:
+    """Return a plan without a path.
 
     Parameters
     ----------
     validity : Validity
     start : ndarray, shape (n,)
         Joint positions [rad or m].
+    """
+    reason, contacts = describe_contact(validity, start, 0.0, "the start")
+    return no_path(Outcome.START_IN_CONTACT, reason, len(start), Effort(), contacts)
+
+
+def goals_in_contact(validity: Validity, goals: Array) -> Plan:
+    """Return a plan without a path.
+
+    Parameters
+    ----------
+    validity : Validity
     goals : ndarray, shape (k, n)
         Joint positions [rad or m].
     """
-    is_free = validity.free_states(np.concatenate([start[None], goals]))
-    if not is_free[0]:
-        reason, contacts = describe_contact(validity, start, 0.0, "the start")
-        return no_path(Outcome.START_IN_CONTACT, reason, len(start), Effort(), contacts), goals
-    if not is_free[1:].any():
-        name = "the goal" if len(goals) == 1 else f"the first of {len(goals)} goals, none of which is free,"
-        reason, contacts = describe_contact(validity, goals[0], 0.0, name)
-        return no_path(Outcome.GOAL_IN_CONTACT, reason, len(start), Effort(), contacts), goals
-    return None, goals[is_free[1:]]
+    name = "the goal" if len(goals) == 1 else f"the first of {len(goals)} goals, none of which is free,"
+    reason, contacts = describe_contact(validity, goals[0], 0.0, name)
+    return no_path(Outcome.GOAL_IN_CONTACT, reason, goals.shape[1], Effort(), contacts)
 
 
 def proved_shares(validity: Validity, path: Array, times: Array) -> Array:

@@ -29,12 +29,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from arm_control.core.progress import progress_bar
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
 from arm_control.planning.rrt.candidates import Candidates, Way, no_way
-from arm_control.planning.rrt.connect import SearchParameters, search_rounds
 from arm_control.planning.rrt.joint_space import JointSpace
 from arm_control.planning.rrt.plans import Effort, Outcome, Plan, describe_contact, free_path, no_path
+from arm_control.planning.rrt.search_parameters import SearchParameters
 from arm_control.planning.rrt.search_tree import Numbers, SearchTree
 from arm_control.planning.rrt.shortcuts import shorten
 from arm_control.planning.validity.motions import Motions
@@ -146,7 +147,7 @@ class SpaceTimeRrt:
             return self._no_goal(q, ends, arrival)
         trees = _TimedTrees(self.validity, self._space, self.travel, self.parameters, q, roots)
         way, n_rounds = trees.straight(), 0
-        for _ in search_rounds(0 if len(way.path) else self.parameters.rounds, title):
+        for _ in progress_bar(range(0 if len(way.path) else self.parameters.rounds), title):
             way, n_rounds = trees.grow(), n_rounds + 1
             if len(way.path):
                 break

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from arm_control.compiler.kernels import BoundRepeat, RepeatKernel
 from arm_control.maths.poses import Array
 from arm_control.planning.validity.arm_text import ArmText
+from arm_control.planning.validity.motion_columns import MotionColumns
 from arm_control.planning.validity.motion_law import PROGRESS, START, motion_law
 from arm_control.planning.validity.samples import sample_states, sample_tables
 
@@ -18,6 +19,7 @@ FIRST_TOLERANCE = 1e-9
 """Share of a motion to which a first contact is found."""
 CAPACITY = 64
 """Motions that memory is made for at first."""
+_START = np.array(START)[:, None]
 
 
 class Motions(NamedTuple):
@@ -63,17 +65,22 @@ class MotionChecks:
         self._arm, self._n = arm, arm.shape.model.nq
         self._shared = {"margins": margins, "tolerance": np.zeros(1), "nothing": np.full(1, np.nan)}
         self._kernels: dict[tuple[tuple[str, ...], bool], RepeatKernel] = {}
+        self._calls: dict[tuple[tuple[str, ...], bool], BoundRepeat] = {}
+        self.memory = {"a": np.zeros((self._n, 0))}
         self.place({})
 
     def place(self, tables: Mapping[str, Array]) -> None:
         """Check against the obstacles in these tables from now on."""
         self._tables = dict(tables)
-        self._calls: dict[tuple[bool, int], BoundRepeat] = {}
-        self.memory: dict[str, Array] = {}
+        kinds = tuple(tables)
+        for (bound_to, _), call in self._calls.items():
+            if bound_to == kinds:
+                for kind in kinds:
+                    call.replace_table(kind, self._tables[kind])
 
     def reserve(self, n: int) -> dict[str, Array]:
         """Return memory for n motions or more, in its columns."""
-        if not self.memory or self.memory["a"].shape[1] < n:
+        if self.memory["a"].shape[1] < n:
             size = CAPACITY
             while size < n:
                 size *= 2
@@ -97,17 +104,30 @@ class MotionChecks:
         most_looks : int
             Largest number of places of one motion that are looked at.
         """
-        self.memory["progress"][:, :n] = np.array(START)[:, None]
+        self.memory["progress"][:, :n] = _START
         self._shared["tolerance"][0] = FIRST_TOLERANCE if is_first else np.inf
-        key = has_deviation, most_looks
-        if key not in self._calls:
-            arrays = {**self.memory, **self._shared, **self._tables}
-            self._calls[key] = self._kernel(has_deviation).bind(arrays, most_looks)
-        self._calls[key](n)
+        self._bound(has_deviation)(n, most_looks)
         covered, _, end, hit, *_ = self.memory["progress"][:, :n].copy()
         is_contact = hit > 0.0
         is_free = np.isnan(self.memory["more"][0, :n]) & ~is_contact
         return Motions(is_free, is_contact, covered, end, self.memory["repetitions"][0, :n].astype(int))
+
+    def columns(self, n: int) -> MotionColumns:
+        """Return memory for n motions or more to procedures, which check them for any contact.
+
+        It holds until other kinds of obstacles are placed, or more motions are checked at once.
+        """
+        memory = self.reserve(n)
+        self._shared["tolerance"][0] = np.inf
+        a, b, times, progress, more = (memory[name] for name in ("a", "b", "times", "progress", "more"))
+        return MotionColumns(a, b, times, progress, more, np.array(START), self._bound(False))
+
+    def _bound(self, has_deviation: bool) -> BoundRepeat:
+        key = tuple(self._tables), has_deviation
+        if key not in self._calls:
+            arrays = {**self.memory, **self._shared, **self._tables}
+            self._calls[key] = self._kernel(has_deviation).bind(arrays, 1)
+        return self._calls[key]
 
     def _kernel(self, has_deviation: bool) -> RepeatKernel:
         kinds = tuple(self._tables)

@@ -30,6 +30,7 @@ from arm_control.planning.validity.arm_shape import ArmShape
 from arm_control.planning.validity.arm_text import ArmText
 from arm_control.planning.validity.chords import chords
 from arm_control.planning.validity.distances import Distances, LinkDistances, Pair
+from arm_control.planning.validity.motion_columns import MotionColumns
 from arm_control.planning.validity.motions import MotionChecks, Motions
 from arm_control.planning.validity.obstacle_tables import Told, obstacle_tables
 
@@ -199,6 +200,13 @@ class Validity:
                 self._check_sliding(q - deviations, "a motion with its deviation")
                 self._check_sliding(q + deviations, "a motion with its deviation")
         return self._checks.check(n, deviation is not None, is_first, most_looks)
+
+    def columns(self, n: int) -> MotionColumns:
+        """Return memory for n motions to procedures: :mod:`arm_control.planning.validity.motion_columns`.
+
+        It holds until other kinds of obstacles are placed, or more motions than that are checked at once.
+        """
+        return self._checks.columns(n)
 
     def first_contact(
         self, path: npt.ArrayLike, times: npt.ArrayLike | None = None, deviation: npt.ArrayLike | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,12 +14,15 @@ from arm_control.kinematics.inverse import InverseKinematics
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Pose
 from arm_control.maths.shapes import Box
+from arm_control.planning.rrt import connect, search_memory
 from arm_control.planning.rrt.connect import RrtConnect, SearchParameters
 from arm_control.planning.rrt.goals import plan_to_pose
 from arm_control.planning.rrt.joint_space import JointSpace
 from arm_control.planning.rrt.plans import Outcome, path_length
+from arm_control.planning.rrt.rounds import search
 from arm_control.planning.rrt.search_tree import SearchTree
 from arm_control.planning.rrt.shortcuts import improve, shorten
+from arm_control.planning.rrt.trees import ROOM
 from arm_control.planning.validity.allowed_pairs import AllowedPairs
 from arm_control.planning.validity.validity import Validity
 
@@ -54,6 +58,26 @@ def test_equal_seeds_give_equal_paths(validity: Validity):
     assert np.array_equal(first.path, second.path)
     assert first.effort.motions == second.effort.motions
     assert not np.array_equal(first.path, other.path)
+
+
+def test_the_compiled_search_is_that_of_the_text(validity: Validity, monkeypatch: pytest.MonkeyPatch):
+    validity.place(wall_with_gap())
+    planner = RrtConnect(validity, SearchParameters(samples=2, connections=2))
+    compiled = planner.plan(THROUGH, OUTSIDE)
+    monkeypatch.setattr(connect, "_search", lambda: lambda record: partial(search, record))
+    interpreted = RrtConnect(validity, SearchParameters(samples=2, connections=2)).plan(THROUGH, OUTSIDE)
+    assert compiled.effort.motions == interpreted.effort.motions
+    assert np.array_equal(compiled.path, interpreted.path)
+
+
+def test_memory_grows_with_the_trees(validity: Validity, monkeypatch: pytest.MonkeyPatch):
+    validity.place(wall_with_gap())
+    path = RrtConnect(validity).plan(THROUGH, OUTSIDE).path
+    monkeypatch.setattr(search_memory, "CAPACITY", ROOM + 4)
+    monkeypatch.setattr(search_memory, "FEWEST_SAMPLES", 1)
+    planner = RrtConnect(validity)
+    assert np.array_equal(planner.plan(THROUGH, OUTSIDE).path, path)
+    assert np.array_equal(planner.plan(THROUGH, OUTSIDE).path, path)
 
 
 def test_the_nearest_of_several_goals_that_are_free_is_enough(validity: Validity):

@@ -1,0 +1,115 @@
+"""Procedures: machine code does what their text does in Python, to the last bit."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from math import sqrt
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from arm_control.compiler.compiled_procedure import compile_procedure
+from arm_control.compiler.llvm_values import NotSupported
+from arm_control.compiler.procedure import Floats, Ints, Rows, procedure
+
+LARGE = 1e300
+LIMIT = 7
+
+
+class Points(NamedTuple):
+    x: Rows
+    size: Ints
+    n: int
+
+
+class Case(NamedTuple):
+    points: Points
+    q: Floats
+    distances: Floats
+    scale: float
+    out: Ints
+
+
+@procedure
+def squared_distance(points: Points, k: int, q: Floats) -> float:
+    """Between a point and q."""
+    total = 0.0
+    for j in range(points.n):
+        step = points.x[j, k] - q[j]
+        total += step * step
+    return total
+
+
+@procedure
+def measure(case: Case) -> None:
+    """All distances."""
+    for k in range(case.points.size[0]):
+        case.distances[k] = sqrt(squared_distance(case.points, k, case.q))
+
+
+@procedure
+def survey(case: Case) -> float:
+    """All that procedures can do."""
+    measure(case)
+    best = LARGE
+    number = 0
+    for k in range(1, case.points.size[0]):
+        if case.distances[k] < best and not (k >= LIMIT and k <= LIMIT):
+            best = case.distances[k]
+            number = k
+    case.out[0] = number
+    k = 0
+    while True:
+        k += 1
+        if k % 2 == 0:
+            continue
+        case.out[1] += k // 2 - 1
+        if k >= 9 or case.out[1] > 100:
+            break
+    row = case.points.x[1]
+    row[0] = -abs(row[0]) / 3
+    case.out[2] = int(row[2] * 1000.0)
+    return max(best * case.scale, 1) + min(float(number), 0.5) + (1 if number > LIMIT else 0.25)
+
+
+@procedure
+def powers(case: Case) -> float:
+    """What procedures cannot do."""
+    return case.scale**2
+
+
+def new_case() -> Case:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(3, 20))
+    return Case(Points(x, np.array([15]), 3), rng.normal(size=3), np.zeros(20), 2.5, np.zeros(3, np.int64))
+
+
+def test_machine_code_does_what_the_text_does(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("ARM_CONTROL_STRICT", "1")
+    run, cases = compile_procedure(survey), (new_case(), new_case())
+    assert not isinstance(run(cases[0]), partial)
+    assert run(cases[0])() == survey(cases[1])
+    assert cases[0].out.tolist() == cases[1].out.tolist()
+    assert cases[0].out.any()
+    assert np.array_equal(cases[0].distances, cases[1].distances)
+    assert np.array_equal(cases[0].points.x, cases[1].points.x)
+
+
+def test_what_cannot_be_compiled_runs_as_it_stands(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture):
+    monkeypatch.setenv("ARM_CONTROL_STRICT", "0")
+    with caplog.at_level(logging.WARNING):
+        assert compile_procedure(powers)(new_case())() == 6.25
+    assert "powers: cannot be compiled: case.scale ** 2" in caplog.text
+    monkeypatch.setenv("ARM_CONTROL_STRICT", "1")
+    with pytest.raises(NotSupported, match="powers: cannot be compiled"):
+        compile_procedure(powers)
+
+
+def test_arrays_that_do_not_fit_are_refused():
+    run = compile_procedure(survey)
+    with pytest.raises(ValueError, match=r"'q' of shape \(3,\) of float32 cannot be used by a procedure"):
+        run(new_case()._replace(q=np.zeros(3, np.float32)))
+    with pytest.raises(ValueError, match="'distances' of shape"):
+        run(new_case()._replace(distances=np.zeros(40)[::2]))
