@@ -105,6 +105,7 @@ PAGES_TO_RUN = (
     "learning",
     "neural",
     "planning",
+    "planner_node",
     "primitives",
     "proximity",
     "sensors",
@@ -114,8 +115,11 @@ SNIPPETS = ("README.md", *(f"docs/{page}.md" for page in PAGES_TO_RUN))
 
 
 @pytest.mark.parametrize("page", SNIPPETS)
-def test_the_library_s_snippet_runs_as_it_stands(page: str, capsys: pytest.CaptureFixture[str]):
+def test_the_library_s_snippet_runs_as_it_stands(
+    page: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
     (snippet,) = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
+    monkeypatch.chdir(tmp_path)
     exec(snippet, {})
     assert capsys.readouterr().out.startswith("[")
 

@@ -6,13 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from arm_control.core.time import NANOSECONDS
+from arm_control.maths.obstacle_motion import Mover, Span
 from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array
+from arm_control.maths.poses import Array, rotation_vector
 from arm_control.messages.build import MessageBuilder
+from arm_control.messages.fields import nanoseconds, pose_from_message
 from arm_control.messages.fill import set_header
-from arm_control.messages.markers import DELETEALL
+from arm_control.messages.markers import ADD, DELETEALL, shapes_of
 from arm_control.model import RobotModel
 from arm_control.planning.motion_plan import MotionPlan
+from arm_control.planning.plan_record import PlanRecord
 
 LINE_POINTS, POSTURES, MOMENTS = 60, 6, 4
 """Points of the end effector's line, postures of the arm, and later moments of the obstacles that are drawn."""
@@ -40,7 +44,7 @@ def plan_markers(builder: MessageBuilder, model: RobotModel, plan: MotionPlan, f
     times = np.linspace(0.0, plan.duration, LINE_POINTS)
     qs = [plan.motion.sample(t).q_des for t in times.tolist()]
     line = np.array([model.pose(q).p for q in qs])
-    markers = [_removal(builder), builder.line_marker(line, frame, plan.begin_ns)]
+    markers = [_removal(builder, plan.begin_ns), builder.line_marker(line, frame, plan.begin_ns)]
     for q in qs[:: LINE_POINTS // POSTURES]:
         markers.append(builder.line_marker(_skeleton(model, q), frame, plan.begin_ns, 0.01))
         _name(markers[-1], POSTURE, len(markers), POSTURE_COLOUR)
@@ -66,13 +70,56 @@ def scene_markers(builder: MessageBuilder, plan: MotionPlan, frame: str) -> list
     frame : str
         Name of the base's frame.
     """
-    markers = [_removal(builder)]
+    markers = [_removal(builder, plan.begin_ns)]
     later = plan.obstacles_at(SCENE_STEP_NS * 1e-9)
     for number, pair in enumerate(zip(plan.obstacles, later, strict=True)):
         for k, obstacle in enumerate(pair if np.any(pair[0].V_WO) else pair[:1]):
             markers.append(_obstacle(builder, obstacle, frame, plan.begin_ns + k * SCENE_STEP_NS))
             markers[-1].ns, markers[-1].id = SCENE, number
     return markers
+
+
+def record_of(model: RobotModel, plan: Any, scene: Any) -> PlanRecord:
+    """Return the plan of messages of the node ``planner``.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    plan : JointTrajectory
+        Its points.
+    scene : MarkerArray
+        The markers of :func:`scene_markers`, in the base.
+
+    Raises
+    ------
+    ArmControlError
+        When a joint or a number is missing, or a marker is no obstacle.
+    """
+    times = np.array([nanoseconds(point.time_from_start) / NANOSECONDS for point in plan.points])
+    qs = np.array([model.in_joint_order(plan.joint_names, point.positions) for point in plan.points])
+    pairs: dict[int, list[Any]] = {}
+    for marker in scene.markers:
+        if marker.action == ADD:
+            pairs.setdefault(marker.id, []).append(marker)
+    movers = [mover for pair in pairs.values() for mover in _movers(pair)]
+    return PlanRecord(str(model.urdf.robot.name), times, qs, tuple(movers))
+
+
+def _movers(pair: list[Any]) -> list[Mover]:
+    """The obstacles of one or two markers: with the twist from the first to the second."""
+    X_WM, *later = (pose_from_message(marker) for marker in pair)
+    twist = np.zeros(6)
+    if later:
+        turn = rotation_vector(later[0].R @ X_WM.R.T)
+        twist = np.concatenate([later[0].p - X_WM.p, turn]) / (SCENE_STEP_NS / NANOSECONDS)
+    shapes = [(shape, X_WM @ X_MO) for shape, X_MO in shapes_of(pair[0])]
+    return [Mover(Obstacle(shape, X, _at(twist, X.p - X_WM.p)), Span()) for shape, X in shapes]
+
+
+def _at(twist: Array, p: Array) -> Array:
+    """A twist about a point p away, shape (6,) [m/s, rad/s]."""
+    return np.concatenate([twist[:3] + np.cross(twist[3:], p), twist[3:]])
 
 
 def _skeleton(model: RobotModel, q: Array) -> Array:
@@ -87,9 +134,9 @@ def _obstacle(builder: MessageBuilder, obstacle: Obstacle, frame: str, stamp_ns:
     return marker
 
 
-def _removal(builder: MessageBuilder) -> Any:
+def _removal(builder: MessageBuilder, stamp_ns: int) -> Any:
     """A marker that removes those of the plan before."""
-    marker = builder.line_marker(np.zeros((0, 3)), "", 0)
+    marker = builder.line_marker(np.zeros((0, 3)), "", stamp_ns)
     marker.ns, marker.action = "", DELETEALL
     return marker
 

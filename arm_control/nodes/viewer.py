@@ -31,6 +31,7 @@ from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters, run
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.goal_subscription import PoseGoals
 from arm_control.nodes.support.page_command_runner import PageCommandRunner
+from arm_control.nodes.support.plan_display import PlanDisplay
 from arm_control.nodes.support.polling import LatestMessages
 from arm_control.nodes.support.qos import EVENTS, LATCHED
 from arm_control.nodes.support.service_clients import ServiceClients, may_be_braked, status_line
@@ -51,7 +52,7 @@ NEURAL_TOPICS = ("attractor/neural_state", "attractor/spikes")
 MARKER_TOPICS = ("markers", "plan_markers")
 LARGEST_MATRIX = 10_000
 """Most numbers of a message about neurons."""
-OWN_NAMESPACES = ("target", "trace")
+OWN_NAMESPACES = ("target", "trace", "plan_posture", "plan_obstacle")
 """Namespaces of ``markers`` that the page draws itself."""
 
 
@@ -91,6 +92,7 @@ class ViewerNode(ArmNode[ViewerParameters]):
         self.obstacles = MarkerStore(self._pose_of, by_stamp=True)
         self.service_clients = ServiceClients(self, self.page.panel.notify)
         self._markers = {topic: MarkerStore(self._drawing_pose_of, OWN_NAMESPACES) for topic in MARKER_TOPICS}
+        self._plans = PlanDisplay(self, self.page.plan)
         self._fast_topics = LatestMessages(self)
         self._slow_topics = LatestMessages(self)
         self._diagnostics: dict[str, DiagnosticStatus] = {}
@@ -282,6 +284,7 @@ class ViewerNode(ArmNode[ViewerParameters]):
         page.scene.set_obstacles(self.obstacles.obstacles(self.now_ns))
         drawings = {topic: store.drawings(self.now_ns) for topic, store in self._markers.items()}
         page.scene.set_drawings({(topic, key): d for topic, group in drawings.items() for key, d in group.items()})
+        self._plans.update(self.now_ns)
         self._show_gains()
         if self._figures or self._terms:
             page.plot(self.now_ns / NANOSECONDS, self._figures, self._terms)
@@ -375,8 +378,7 @@ def matrix_of(message: Any, largest: int) -> Array:
     InputError
         When it has no rows and columns, too many numbers, other than finite ones, or not as many as it says.
     """
-    sizes = tuple(dimension.size for dimension in message.layout.dim)
-    n = len(message.data)
+    sizes, n = tuple(dimension.size for dimension in message.layout.dim), len(message.data)
     if len(sizes) != 2 or sizes[0] * sizes[1] != n or not 0 < n <= largest:
         raise InputError(f"{n} numbers in the dimensions {list(sizes)}; allowed: a matrix of up to {largest} numbers")
     matrix = np.array(message.data).reshape(sizes)

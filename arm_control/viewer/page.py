@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from arm_control.model import RobotModel
 from arm_control.viewer.arm_shapes import Part
 from arm_control.viewer.guard import Guard
 from arm_control.viewer.page_commands import PageCommandQueue
 from arm_control.viewer.panel import Panel
+from arm_control.viewer.plan_view import PlanView
 from arm_control.viewer.plots import Plots
 from arm_control.viewer.raster import NeuralPlots
 from arm_control.viewer.server import address, close_server, name_of, open_server
@@ -31,7 +33,7 @@ class Page:
         Address with the token; it gives access to the page.
     commands : PageCommandQueue
         Commands of the people at the page.
-    scene, panel, plots, neurons : Scene, Panel, Plots, NeuralPlots
+    scene, panel, plots, neurons, plan : Scene, Panel, Plots, NeuralPlots, PlanView
         Its parts.
     """
 
@@ -53,6 +55,11 @@ class Page:
         self._side_panel.dock_left()
         self._side_panel.set_width(330)
         self.guard.harmless.add(name_of(self.plots.joint))
+        self.plan = PlanView(self.server, self.panel.tabs.add_tab, self._allow)
+
+    def _allow(self, control: Any) -> None:
+        """Let a page without control change a control."""
+        self.guard.harmless.add(name_of(control))
 
     @property
     def is_open(self) -> bool:
@@ -74,6 +81,7 @@ class Page:
         self.panel.set_joints(model.joint_names, model.q_min, model.q_max, lengths)
         self.guard.harmless |= {name_of(slider) for slider in self.panel.joints.values()}
         self.plots.set_joints(model.joint_names)
+        self.plan.set_arm(model, parts)
 
     def offer(self, simulator: bool, gate: bool, target: bool) -> None:
         """Show the controls that have an effect, and hide the others.

@@ -77,7 +77,7 @@ class Panel:
         self._note = gui.add_html("")
         if control:
             self._add_buttons()
-        tabs = gui.add_tab_group()
+        tabs = self.tabs = gui.add_tab_group()
         with tabs.add_tab("Arm"):
             self._joint_folder = gui.add_folder("Joints [rad]")
             self._target = gui.add_vector3("target x, y, z [m]", (0.0, 0.0, 0.0), step=0.001, disabled=not control,

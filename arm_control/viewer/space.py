@@ -112,7 +112,7 @@ class Scene:
         """Move the arm to joint positions, shape (nq,) [rad or m]; return the end effector's pose."""
         with self._server.atomic():
             for link, handle in self._links.items():
-                _move(handle, self._model.pose(q, link))
+                move(handle, self._model.pose(q, link))
         return self._model.pose(q)
 
     def _set_initial_camera(self) -> None:
@@ -128,7 +128,7 @@ class Scene:
         if self._target is None:
             self._target = self._new_target(X)
         if not self._is_held("target"):
-            _move(self._target, X)
+            move(self._target, X)
 
     def offer_target(self, is_followed: bool) -> None:
         """Show the target, or hide it where no node follows it."""
@@ -213,7 +213,7 @@ class Scene:
                     handle.remove()
                 handle = self._new_obstacle(key, obstacle)
             elif not self._is_held(key):
-                _move(handle, obstacle.X)
+                move(handle, obstacle.X)
             self._obstacles[key] = obstacle, handle
 
     def _new_obstacle(self, key: Hashable, obstacle: ShownObstacle) -> Any:
@@ -242,7 +242,7 @@ class Scene:
             if before is drawing:
                 continue
             if before is not None and handle is not None and _same_appearance(before, drawing):
-                _move(handle, drawing.X)
+                move(handle, drawing.X)
             else:
                 handle = self._new_drawing(drawing, handle.name if handle is not None else self._free_name())
             self._drawings[key] = drawing, handle
@@ -301,8 +301,16 @@ def camera_of(model: RobotModel, parts: list[Part]) -> tuple[Array, Array]:
     return middle + float(np.max(near + half_height / slope)) * back, middle
 
 
-def _move(handle: Any, X: Pose) -> None:
-    """Send a pose, if it differs."""
+def move(handle: Any, X: Pose) -> None:
+    """Send a pose, if it differs.
+
+    Parameters
+    ----------
+    handle : viser.SceneNodeHandle
+        A drawn object.
+    X : Pose
+        Its pose.
+    """
     wxyz = _wxyz(X.R)
     if np.abs(handle.position - X.p).max() > MIN_MOVE:
         handle.position = X.p

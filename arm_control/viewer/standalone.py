@@ -1,4 +1,4 @@
-"""The page by itself: an arm and its sliders, without ROS."""
+"""The page by itself: an arm with its sliders, or with a plan, without ROS."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
+from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
+from arm_control.planning.plan_record import PlanRecord
 from arm_control.viewer.arm_shapes import arm_parts, mesh_roots
 from arm_control.viewer.page import Page
 from arm_control.viewer.page_commands import PageCommand
@@ -29,6 +31,13 @@ class ArmPage:
         Its URDF, beside which meshes are searched.
     port : int
         Port of the page, or the next free one; 0: any.
+    plan : PlanRecord, optional
+        A plan of this arm.
+
+    Raises
+    ------
+    InputError
+        When the plan is one of an arm with another number of joints.
 
     Attributes
     ----------
@@ -40,12 +49,17 @@ class ArmPage:
         Joint positions [rad or m].
     """
 
-    def __init__(self, model: RobotModel, file: Path, port: int = 0) -> None:
+    def __init__(self, model: RobotModel, file: Path, port: int = 0, plan: PlanRecord | None = None) -> None:
+        if plan is not None and plan.qs.shape[1] != model.nq:
+            raise InputError(f"a plan of {plan.qs.shape[1]} joints; '{model.urdf.robot.name}' has {model.nq}")
         parts, self.notes = arm_parts(model, mesh_roots(file))
         self.page = Page(control=False, port=port)
         self.page.set_arm(model, parts)
         self.page.offer(simulator=False, gate=False, target=False)
         self.q: Array = np.clip(np.zeros(model.nq), model.q_min, model.q_max)
+        if plan is not None:
+            self.q = plan.qs[0].copy()
+            self.page.plan.show(plan)
         self._model = model
         self._status = {"robot": Line(str(model.urdf.robot.name)), "moved by": Line("sliders")}
 
@@ -56,6 +70,7 @@ class ArmPage:
         X_WE = self.page.scene.set_joints(self.q)
         position = ", ".join(f"{x:.3f}" for x in X_WE.p + 0.0)
         self._status["hand"] = Line(f"{self._model.tip} at", figure=f"{position} m")
+        self.page.plan.update()
         self.page.panel.set_status(self._status)
         self.page.panel.show_joints(dict(zip(self._model.joint_names, self.q.tolist(), strict=True)), fixed=False)
 

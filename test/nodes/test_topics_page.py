@@ -78,6 +78,8 @@ MEANING = {
     "~/plan": "the newest plan, from its start on; the stamp is its begin",
     "~/scene": "obstacles that it was planned among; one that moves a second time 0.1 s later, from which its twist"
     " follows",
+    "planner/plan": "the newest plan of `planner`",
+    "planner/scene": "obstacles that it was planned among",
     "~/progress": "share of the time of a motion that is over",
     "~/cancel": "give the goal up: the arm stops on its path",
     "~/execute": "move along the plan that waits",

@@ -15,8 +15,12 @@ from websockets.sync.client import connect
 
 from arm_control import RobotModel, urdf_path
 from arm_control.core.parameters import Spec
+from arm_control.exceptions import InputError
+from arm_control.maths.obstacle_motion import Mover, Span
+from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Pose, rotation_from_vector
 from arm_control.maths.shapes import Sphere
+from arm_control.planning.plan_record import PlanRecord
 from arm_control.viewer.arm_shapes import arm_parts
 from arm_control.viewer.drawings import Drawing, ShownObstacle
 from arm_control.viewer.guard import cookie_name
@@ -24,7 +28,9 @@ from arm_control.viewer.page import Page
 from arm_control.viewer.page_commands import COMMAND_TYPES, VIEW_COMMANDS, PageCommand, PageCommandQueue
 from arm_control.viewer.panel import LEVEL_STYLES, Line, slider_ends, slider_range
 from arm_control.viewer.plots import History
+from arm_control.viewer.server import name_of
 from arm_control.viewer.space import FIELD_OF_VIEW, camera_of
+from arm_control.viewer.standalone import ArmPage
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 HERE = Pose(np.eye(3), np.array([0.4, 0.1, 0.3]))
@@ -544,3 +550,52 @@ def test_plots_show_error_in_mm_and_degrees_and_the_torque_of_the_chosen_joint(p
     assert [float(row[-1]) for row in plots._torque.handle.data] == [1.0, 3.0]
     shown = [plot.handle.visible for plot in (plots._error, plots._torque, plots._condition, plots._distance)]
     assert shown == [True, True, False, False], "a plot without a number is not there"
+
+
+# -- plans -----------------------------------------------------------------------------------------
+
+
+def test_a_plan_is_shown_at_the_time_of_the_slider(either: Page, ur5: RobotModel):
+    view, draw = either.plan, either.server.scene
+    names = lambda: {name for name in draw._handle_from_node_name if name.startswith("/plan")}  # noqa: E731
+    view.update()
+    assert not names()
+    flying = Mover(Obstacle(Sphere(0.1), HERE, (0.0, 0.0, 0.1, 0.0, 0.0, 0.0)), Span(0.0, 1.5))
+    qs = np.array([HOME, HOME + 0.5])
+    record = PlanRecord("ur5", np.array([0.0, 2.0]), qs, (flying,), "tool0", np.stack([qs, qs + 0.1]))
+    view.show(record)
+    assert {"/plan/line", "/plan/tree", "/plan/obstacle_0/shape"} <= names()
+    slider, play, arm, tree = controls = (view._time, view._play, view._has_arm, view._has_tree)
+    assert {name_of(control) for control in controls} <= either.guard.harmless
+    view.update(1.0)
+    assert slider.value == pytest.approx(1.0), "the time of a motion that is executed"
+    ball = draw._handle_from_node_name["/plan/obstacle_0"]
+    np.testing.assert_allclose(ball.position, HERE.p + [0.0, 0.0, 0.1], atol=1e-6)
+    np.testing.assert_allclose(
+        draw._handle_from_node_name["/plan/wrist_1_link"].position,
+        ur5.pose(HOME + 0.25, "wrist_1_link").p,
+        atol=2e-3,
+    )
+    play.value, slider.value, arm.value, tree.value = False, 1.9, False, False
+    view.update(1.0)
+    assert slider.value == 1.9, "somebody has stopped it"
+    assert not ball.visible, "its span is over"
+    assert not draw._handle_from_node_name["/plan/wrist_1_link"].visible
+    assert not draw._handle_from_node_name["/plan/tree"].visible
+    view.show(PlanRecord("ur5", np.zeros(1), HOME[None]))
+    view.update()
+    assert "/plan/obstacle_0" not in names()
+    either.set_arm(ur5, arm_parts(ur5)[0])
+    assert not names(), "another arm has no plan"
+
+
+def test_a_plan_by_itself_is_of_the_robot_that_it_names(ur5: RobotModel):
+    record = PlanRecord("ur5", np.array([0.0, 1.0]), np.array([HOME, HOME + 0.1]))
+    view = ArmPage(ur5, urdf_path("ur5"), 0, record)
+    try:
+        view.update()
+        np.testing.assert_array_equal(view.q, HOME)
+    finally:
+        view.page.close()
+    with pytest.raises(InputError, match="a plan of 2 joints; 'ur5' has 6"):
+        ArmPage(ur5, urdf_path("ur5"), 0, PlanRecord("planar2", np.zeros(1), np.zeros((1, 2))))

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import argparse
 from importlib.util import find_spec
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from arm_control.app.commands.robot_options import add_chain_options, add_robot_option, add_xacro_options, chosen_robot
 from arm_control.model.urdf.description import find_description, read_description
 from arm_control.model.urdf.xml import printable
 
-EXAMPLES = ("view --robot ur5", "view --robot my_arm.urdf --tip gripper_link")
+if TYPE_CHECKING:
+    from arm_control.planning.plan_record import PlanRecord
+
+EXAMPLES = ("view --robot ur5", "view --robot my_arm.urdf --tip gripper_link", "view --plan plan.json")
 """For the help."""
 
 
@@ -21,12 +25,16 @@ def add_command(commands: Any) -> None:
     add_xacro_options(view)
     view.add_argument("--read-only", action="store_true", help="sliders move the picture only; nothing is published")
     add_chain_options(view)
+    view.add_argument("--plan", default="", metavar="FILE", help="a plan that was written to a file, and its robot")
     view.add_argument("--port", type=int, default=8150, help="port of the page, or the next free one")
     view.set_defaults(command=_view)
 
 
 def _view(options: argparse.Namespace) -> int:
     """Show a robot with sliders for its joints in the browser; with ROS, publish joint_states if no other node does."""
+    if options.plan:
+        _view_plan(options)
+        return 0
     robot = chosen_robot(options)
     description = read_description(robot)  # an error before ROS starts
     if find_spec("rclpy") is None:
@@ -43,11 +51,24 @@ def _view(options: argparse.Namespace) -> int:
 
 def _view_without_ros(robot: str, description: str, options: argparse.Namespace) -> None:
     """Show the robot until Ctrl-C."""
+    _show(robot, description, options.tip, options)
+
+
+def _view_plan(options: argparse.Namespace) -> None:
+    """Show the plan of a file until Ctrl-C."""
+    from arm_control.planning.plan_record import PlanRecord
+
+    plan = PlanRecord.load(Path(options.plan))
+    _show(plan.robot, read_description(plan.robot), options.tip or plan.tip, options, plan)
+
+
+def _show(robot: str, description: str, tip: str, options: argparse.Namespace, plan: PlanRecord | None = None) -> None:
+    """Show a robot, and a plan of it, until Ctrl-C."""
     from arm_control.model import RobotModel
     from arm_control.viewer.standalone import ArmPage
 
-    model = RobotModel.from_urdf(description, tip=options.tip or None, base=options.base or None, kinematics_only=True)
-    view = ArmPage(model, find_description(robot)[0], options.port)
+    model = RobotModel.from_urdf(description, tip=tip or None, base=options.base or None, kinematics_only=True)
+    view = ArmPage(model, find_description(robot)[0], options.port, plan)
     for note in view.notes:
         print(printable(note))
     print(f"viewer: {view.page.address}", flush=True)

@@ -1,0 +1,150 @@
+"""A plan as a file: joint positions over time, obstacles with their motions, and the trees of the search.
+
+The page of the viewer shows it, and any program can read it: JSON, lengths in metres, angles in radians, times in
+seconds from the begin of the plan.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import astuple, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from arm_control.exceptions import ArmControlError, InputError
+from arm_control.maths.obstacle_motion import Mover, Span
+from arm_control.maths.obstacles import Obstacle
+from arm_control.maths.poses import Array, Pose, quaternion_from_rotation
+from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
+
+SHAPES: dict[str, Callable[..., Shape]] = {
+    kind.__name__.lower(): kind for kind in (Sphere, Box, Cylinder, Capsule, Cone)
+}
+"""Shapes by name."""
+
+
+@dataclass(frozen=True)
+class PlanRecord:
+    """A plan, and what it was made from.
+
+    Attributes
+    ----------
+    robot, tip : str
+        Name of the robot's URDF or its path, and link of the end effector; empty: the only one.
+    times : ndarray, shape (m,)
+        From 0 on [s].
+    qs : ndarray, shape (m, n)
+        Joint positions then [rad or m].
+    obstacles : tuple of Mover
+        Obstacles, each in its span of time.
+    tree : ndarray, shape (k, 2, n)
+        Joint positions at both ends of each edge of the search's trees [rad or m]; no edges where they are unknown.
+
+    Raises
+    ------
+    InputError
+        When the times do not increase, or a shape does not fit the others.
+    """
+
+    robot: str
+    times: Array
+    qs: Array
+    obstacles: tuple[Mover, ...] = ()
+    tip: str = ""
+    tree: Array = field(default_factory=lambda: np.zeros((0, 2, 0)))
+
+    def __post_init__(self) -> None:
+        m, n = np.shape(self.qs) if np.ndim(self.qs) == 2 else (0, 0)
+        if m < 1 or np.shape(self.times) != (m,) or self.times[0] < 0.0 or (np.diff(self.times) < 0.0).any():
+            raise InputError(f"a plan of {m} postures at times {self.times}: one time for each, increasing from 0 on")
+        if len(self.tree) and self.tree.shape[1:] != (2, n):
+            raise InputError(f"edges of shape {self.tree.shape}; needed: (k, 2, {n})")
+        if not all(np.isfinite(values).all() for values in (self.times, self.qs, self.tree)):
+            raise InputError("a number of the plan is not finite")
+
+    @property
+    def duration(self) -> float:
+        """Time of the plan [s]."""
+        return float(self.times[-1])
+
+    def at(self, t: float) -> Array:
+        """Joint positions at a time [s], shape (n,); between two postures on the straight way."""
+        return np.array([np.interp(t, self.times, column) for column in self.qs.T])
+
+    def obstacles_at(self, t: float) -> list[Obstacle | None]:
+        """Obstacles at a time [s]; None in the place of one that is not there."""
+        return [mover.at(t) if mover.span.holds(t) else None for mover in self.obstacles]
+
+    def save(self, path: Path) -> None:
+        """Write the plan into a file.
+
+        Raises
+        ------
+        InputError
+            When an obstacle has a shape that a file has no place for.
+        """
+        content = {
+            "robot": self.robot,
+            "tip": self.tip,
+            "times": self.times.tolist(),
+            "positions": self.qs.tolist(),
+            "obstacles": [_entry(mover) for mover in self.obstacles],
+            "tree": self.tree.tolist(),
+        }
+        path.write_text(json.dumps(content) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: Path) -> PlanRecord:
+        """Read the plan of a file.
+
+        Raises
+        ------
+        InputError
+            When the file cannot be read, or is none of a plan.
+        """
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            tree = np.array(content["tree"], dtype=float)
+            return cls(
+                str(content["robot"]),
+                np.array(content["times"], dtype=float),
+                np.array(content["positions"], dtype=float),
+                tuple(_mover(entry) for entry in content["obstacles"]),
+                str(content["tip"]),
+                tree if tree.size else np.zeros((0, 2, 0)),
+            )
+        except (OSError, UnicodeDecodeError, ValueError, KeyError, TypeError, AttributeError) as error:
+            reason = str(error) if isinstance(error, ArmControlError) else f"{type(error).__name__}: {error}"
+            raise InputError(f"{path} is not the file of a plan: {reason}") from None
+
+
+def _entry(mover: Mover) -> dict[str, Any]:
+    """A mover as JSON; without an end where it has none."""
+    obstacle, span = mover.obstacle, mover.span
+    name = type(obstacle.shape).__name__.lower()
+    if name not in SHAPES:
+        raise InputError(f"an obstacle of the shape '{name}' has no place in a file; allowed: {', '.join(SHAPES)}")
+    return {
+        "shape": name,
+        "sizes": [list(size) if isinstance(size, tuple) else size for size in astuple(obstacle.shape)],
+        "position": obstacle.X_WO.p.tolist(),
+        "quat_xyzw": quaternion_from_rotation(obstacle.X_WO.R).tolist(),
+        "twist": [float(x) for x in obstacle.V_WO],
+        "begin": span.begin,
+        **({"end": span.end} if math.isfinite(span.end) else {}),
+    }
+
+
+def _mover(entry: Mapping[str, Any]) -> Mover:
+    """The mover of an entry."""
+    if entry["shape"] not in SHAPES:
+        raise InputError(f"shape '{entry['shape']}'; allowed: {', '.join(SHAPES)}")
+    sizes = [tuple(size) if isinstance(size, list) else float(size) for size in entry["sizes"]]
+    shape = SHAPES[entry["shape"]](*sizes)
+    pose = Pose.at(entry["position"], entry["quat_xyzw"])
+    span = Span(float(entry["begin"]), float(entry.get("end", math.inf)))
+    return Mover(Obstacle(shape, pose, tuple(float(x) for x in entry["twist"])), span)
