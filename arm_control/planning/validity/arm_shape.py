@@ -19,6 +19,8 @@ from arm_control.planning.validity.reach import WORLD, joint_reach
 
 BALL_STEPS = 2000
 """Steps of the search for a small ball around a link."""
+SLIDING_TOLERANCE = 1e-6
+"""How far a prismatic joint may be beyond its limits [m]: rounding, for which the reach of other joints has room."""
 CLUSTER = 4
 """Most capsules of a link that share a ball of their own."""
 
@@ -137,7 +139,7 @@ class ArmShape:
 
     def _largest_reach(self, body: int, capsules: tuple[LinkCapsule, ...], other: int = WORLD) -> Array:
         """Reach of the joints between two bodies for capsules on the first one, shape (n_bodies,) [m]."""
-        travel = np.stack([self.model.q_min, self.model.q_max], axis=1)
+        travel = np.stack([self.model.q_min - SLIDING_TOLERANCE, self.model.q_max + SLIDING_TOLERANCE], axis=1)
         ends = [end for c in capsules for end in (c.a, c.b)]
         return np.max([joint_reach(self.model.tree, travel, body, end, other) for end in ends], axis=0)
 

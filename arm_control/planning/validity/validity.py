@@ -26,7 +26,7 @@ from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.motion.joint_trajectory import JointTrajectory
 from arm_control.planning.validity.allowed_pairs import AllowedPairs, find_allowed_pairs
-from arm_control.planning.validity.arm_shape import ArmShape
+from arm_control.planning.validity.arm_shape import SLIDING_TOLERANCE, ArmShape
 from arm_control.planning.validity.arm_text import ArmText
 from arm_control.planning.validity.chords import chords
 from arm_control.planning.validity.distances import Distances, LinkDistances, Pair
@@ -311,7 +311,7 @@ class Validity:
         """Refuse joints that slide beyond their limits, which the reach of the joints before them depends on."""
         for j in self._sliding:
             low, high = self._model.q_min[j], self._model.q_max[j]
-            if len(q) and (q[:, j].min() < low or q[:, j].max() > high):
+            if len(q) and (q[:, j].min() < low - SLIDING_TOLERANCE or q[:, j].max() > high + SLIDING_TOLERANCE):
                 raise InputError(f"{name}: '{self._model.joint_names[j]}' slides beyond {low} to {high} m")
 
     def _deviations(self, deviation: npt.ArrayLike, n: int) -> Array:

@@ -344,6 +344,12 @@ def test_the_first_contact_of_a_smooth_trajectory(validity: Validity):
     assert min(n_free, n_contacts) >= 2
 
 
+def test_a_joint_that_slides_may_be_at_its_limit_but_for_rounding(validity: Validity):
+    """As q = a + s (b - a) is at s = 1."""
+    validity.place(())
+    assert validity.free_states([[0.0, -1.0, np.nextafter(0.3, 1.0)], [0.0, -1.0, -1e-7]]).all()
+
+
 def test_few_looks_prove_nothing(validity: Validity):
     validity.place(scene(5))
     a, b = (random_states(validity.shape.model, 200, seed) for seed in (3, 4))
@@ -372,7 +378,7 @@ def test_bad_input_is_refused_with_a_sentence(validity: Validity):
         (lambda: validity.free_motions(q, q[:1]), "2 motions begin, 1 end"),
         (lambda: validity.free_motions(q, q, -1.0), "0 s or later"),
         (lambda: validity.free_motions(q, q, 0.0, np.inf), "0 s or later"),
-        (lambda: validity.free_states(q + [0.0, 0.0, 0.4]), "'slide' slides beyond 0.0 to 0.3 m"),
+        (lambda: validity.free_states(q + [0.0, 0.0, 0.300002]), "'slide' slides beyond 0.0 to 0.3 m"),
         (
             lambda: validity.motions(q, q, deviation=[0.0, 0.0, 0.1]),
             "a motion with its deviation: 'slide' slides beyond",
