@@ -11,7 +11,7 @@ import pinocchio as pin
 from arm_control.maths.obstacle_motion import Mover, Span
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array, rotation_with_z
-from arm_control.maths.shapes import Box, Capsule, Cylinder, Shape, Sphere
+from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
 from arm_control.planning.validity.validity import Validity
 
 
@@ -25,7 +25,8 @@ def _coal_shape(shape: Shape) -> coal.ShapeBase:
             return coal.Capsule(radius, length)
         case Cylinder(radius, length):
             return coal.Cylinder(radius, length)
-    raise TypeError(f"{shape}: no shape of coal")
+        case Cone(radius, length):
+            return coal.Cone(radius, length)
 
 
 class CoalArm:
@@ -35,21 +36,23 @@ class CoalArm:
     ----------
     validity : Validity
         Whose arm, capsules and pairs of links are taken; nothing is computed by it.
-    obstacles : sequence of Obstacle
-        They move with their twists from time 0 on.
+    obstacles : sequence of Obstacle or Mover
+        An Obstacle moves with its twist from time 0 on.
     """
 
-    def __init__(self, validity: Validity, obstacles: Sequence[Obstacle]) -> None:
+    def __init__(self, validity: Validity, obstacles: Sequence[Obstacle | Mover]) -> None:
         arm = validity.shape.model
         whole = pin.buildModelFromXML(arm.urdf.text)
         locked = [whole.getJointId(name) for name in whole.names[1:] if name not in arm.joint_names]
         self.model = pin.buildReducedModel(whole, locked, pin.neutral(whole))
-        self.order = [self.model.idx_qs[self.model.getJointId(name)] for name in arm.joint_names]
+        joints = [self.model.getJointId(name) for name in arm.joint_names]
+        self.order = [self.model.idx_qs[j] for j in joints]
+        self.circling = [k for k, j in enumerate(joints) if self.model.nqs[j] == 2]
         self.data, self.shapes = self.model.createData(), pin.GeometryModel()
         links = {link.link: self._add_link(link.link, arm, link.whole) for link in validity.shape.links}
-        self.movers = [Mover(obstacle, Span()) for obstacle in obstacles]
+        self.movers = [told if isinstance(told, Mover) else Mover(told, Span()) for told in obstacles]
         self.first = self.shapes.ngeoms
-        for i, obstacle in enumerate(obstacles):
+        for i, obstacle in enumerate(mover.obstacle for mover in self.movers):
             X = pin.SE3(np.array(obstacle.X_WO.R), np.array(obstacle.X_WO.p))
             self.shapes.addGeometryObject(pin.GeometryObject(f"obstacle {i}", 0, 0, X, _coal_shape(obstacle.shape)))
         moving = [validity.shape.links[k].link for k in validity.shape.moving]
@@ -57,7 +60,7 @@ class CoalArm:
         pairs += [(g, self.first + k) for link in moving for g in links[link] for k in range(len(obstacles))]
         for g, h in pairs:
             self.shapes.addCollisionPair(pin.CollisionPair(g, h))
-        self.is_moving = any(np.any(obstacle.V_WO) for obstacle in obstacles)
+        self.is_moving = any(np.any(mover.obstacle.V_WO) for mover in self.movers)
         self.placed = pin.GeometryData(self.shapes)
 
     def _add_link(self, name: str, arm: object, whole: object) -> list[int]:
@@ -85,9 +88,11 @@ class CoalArm:
                 self.shapes.geometryObjects[self.first + k].placement = pin.SE3(np.array(X.R), np.array(X.p))
 
     def configuration(self, q: Array) -> Array:
-        """Joint positions in Pinocchio's order."""
+        """Joint positions in Pinocchio's order; joints without limits have a cosine and a sine there."""
         x = np.empty(self.model.nq)
         x[self.order] = q
+        for k in self.circling:
+            x[self.order[k] : self.order[k] + 2] = np.cos(q[k]), np.sin(q[k])
         return x
 
     def distance(self, q: Array, t: float = 0.0) -> float:

@@ -16,6 +16,7 @@ from pathlib import Path
 from measure import processor, versions
 
 # isort: split
+import false_free
 import searches
 import validity
 
@@ -32,8 +33,8 @@ def main() -> None:
     print(f"{processor()}, {versions('numpy', 'llvmlite', 'pin', 'coal')}")
     panda = RobotModel.from_urdf(urdf_path("panda"))
     figures: dict[str, float] = validity.measure(panda, 1 if options.quick else 9)
-    tally = validity.count_false_free(panda, 20 if options.quick else 300, False, 0)
-    figures |= {"validity.motions": tally.drawn, "validity.false_free": tally.false_free}
+    tally = false_free.count(range(4 if options.quick else 80))
+    figures |= {"validity.motions": tally.free, "validity.false_free": tally.false_free}
     figures |= searches.measure_searches(options.vamp, options.quick)
     for name, value in figures.items():
         print(f"{name:28} {value:10.3f}")

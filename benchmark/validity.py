@@ -1,12 +1,7 @@
-"""Validity of motions: what coal finds in those that are called free, and times beside Pinocchio with coal.
+"""Times of checks of motions and states, beside Pinocchio with coal.
 
-python benchmark/validity.py [--motions 100000] [--moving 10000] [--seed 0] [--json FILE]; its times are among those of
-benchmark/planning.py.
-
-A motion is drawn from a free state, 0.05 to 0.6 rad a joint; scenes have ten spheres and boxes within reach. coal
-checks each motion that is called free at :data:`FINER` times the places of a usual check. Places that the distance at
-the last one rules out are passed over, by a bound of its own: a joint moves no point further than the length of all
-links behind it, on end, times its motion, and no obstacle moves further than its speed times the time.
+python benchmark/validity.py [--rounds 9] [--robot URDF] [--tip FRAME] [--json FILE]; its figures are among those of
+benchmark/planning.py. How many motions are called free that are not, benchmark/false_free.py counts.
 """
 
 from __future__ import annotations
@@ -17,114 +12,22 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
 
 from measure import processor, versions
 
 # isort: split
 import numpy as np
 from coal_arm import CoalArm
+from motion_scenes import AROUND, SPREAD
 
 from arm_control import RobotModel, urdf_path
-from arm_control.core.progress import progress_bar
 from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, Pose, rotation_from_vector
-from arm_control.maths.shapes import Box, Sphere
+from arm_control.maths.poses import Array, Pose
+from arm_control.maths.shapes import Sphere
 from arm_control.planning.validity.validity import Validity
 
-PER_RADIAN, FINER = 32, 100
-"""Places of a usual check per rad, and how many times as many coal checks."""
-PER_SCENE, N_OBSTACLES = 200, 10
-AROUND, SPREAD = np.array([0.0, 0.0, 0.4]), 0.8
-SKIP = 0.98
-"""Share of the bound that is used."""
-
-
-class Tally(NamedTuple):
-    """Motions drawn, called free, not decided, called free in which coal finds a contact; places coal looked at."""
-
-    drawn: int
-    free: int
-    undecided: int
-    false_free: int
-    looks: int
-
-
-def scene(rng: np.random.Generator, is_moving: bool, n: int = N_OBSTACLES) -> list[Obstacle]:
-    """Spheres and boxes around the arm; moving ones turn, too."""
-    obstacles = []
-    for k in range(n):
-        shape = Sphere(rng.uniform(0.03, 0.12)) if k % 2 else Box(tuple(rng.uniform(0.05, 0.3, 3)))
-        X = Pose(rotation_from_vector(rng.normal(size=3)), AROUND + rng.uniform(-SPREAD, SPREAD, 3))
-        obstacles.append(Obstacle(shape, X, rng.uniform(-0.5, 0.5, 6) if is_moving else np.zeros(6)))
-    return obstacles
-
-
-def draw_motions(validity: Validity, n: int, rng: np.random.Generator) -> tuple[Array, Array, Array]:
-    """Starts (n, nq), ends and times (n, 2) of motions; the starts are free."""
-    model = validity.shape.model
-    low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
-    starts: list[Array] = []
-    while sum(map(len, starts)) < n:
-        q, t = rng.uniform(low, high, (2 * n, model.nq)), rng.uniform(0.0, 1.0, 2 * n)
-        free = validity.free_states(q, t)
-        starts.append(np.column_stack([q, t])[free])
-    drawn = np.concatenate(starts)[:n]
-    a = drawn[:, :-1]
-    b = np.clip(a + rng.normal(size=a.shape) * rng.uniform(0.05, 0.6, (n, 1)), low, high)
-    return a, b, np.column_stack([drawn[:, -1], drawn[:, -1] + rng.uniform(0.0, 0.5, n)])
-
-
-def first_touch(coal_arm: CoalArm, a: Array, b: Array, times: Array, speed: float, lengths: Array) -> tuple[bool, int]:
-    """Whether coal finds a contact in a motion, and at how many places it looked.
-
-    ``speed`` is the largest of any obstacle [m/s], ``lengths`` are those of the arm behind each joint [m].
-    """
-    places = max(2, int(np.ceil(np.linalg.norm(b - a) * PER_RADIAN * FINER)))
-    way = lengths @ np.abs(b - a) + speed * (times[1] - times[0]) + 1e-12
-    k, looks = 0, 0
-    while k <= places:
-        s = k / places
-        distance = coal_arm.distance(a + s * (b - a), times[0] + s * (times[1] - times[0]))
-        looks += 1
-        if distance <= 0.0:
-            return True, looks
-        k += max(1, int(SKIP * distance / way * places))
-    return False, looks
-
-
-def arm_lengths(validity: Validity) -> Array:
-    """Length of all links behind each joint, on end, and of what is around the last one [m]."""
-    bodies = validity.shape.model.tree.bodies
-    last = max(float(np.linalg.norm(link.whole.centre)) + link.whole.radius for link in validity.shape.links)
-    behind = [sum(float(np.linalg.norm(body.X_PJ.p)) for body in bodies[j + 1 :]) for j in range(len(bodies))]
-    return np.array(behind) + last
-
-
-def count_false_free(model: RobotModel, n: int, is_moving: bool, seed: int) -> Tally:
-    """Draw n motions and let coal look at those that are called free."""
-    rng, tally = np.random.default_rng(seed), Tally(0, 0, 0, 0, 0)
-    validity = Validity(model)
-    lengths = arm_lengths(validity)
-    sizes = [min(PER_SCENE, n - k) for k in range(0, n, PER_SCENE)]
-    for size in progress_bar(sizes, "scenes"):
-        obstacles = scene(rng, is_moving)
-        validity.place(obstacles)
-        a, b, times = draw_motions(validity, size, rng)
-        found = validity.motions(a, b, times[:, 0], times[:, 1])
-        coal_arm = CoalArm(validity, obstacles)
-        speed = max(_largest_speed(obstacle) for obstacle in obstacles)
-        touches = [first_touch(coal_arm, a[i], b[i], times[i], speed, lengths) for i in np.flatnonzero(found.is_free)]
-        undecided = int((~found.is_free & ~found.is_contact).sum())
-        new = (size, len(touches), undecided, sum(x for x, _ in touches), sum(x for _, x in touches))
-        tally = Tally(*(x + y for x, y in zip(tally, new, strict=True)))
-    return tally
-
-
-def _largest_speed(obstacle: Obstacle) -> float:
-    """Of any point of an obstacle [m/s]."""
-    V = np.asarray(obstacle.V_WO)
-    return float(np.linalg.norm(V[:3]) + obstacle.shape.extent * np.linalg.norm(V[3:]))
+PER_RADIAN = 32
+"""Places of a usual check per rad."""
 
 
 def check_places(coal_arm: CoalArm, a: Array, b: Array) -> bool:
@@ -182,26 +85,16 @@ def measure(model: RobotModel, rounds: int, n: int = 1024, n_obstacles: int = 20
 
 
 def main() -> None:
-    """Print what was found; with ``--json`` write it."""
+    """Print the times; with ``--json`` write them."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--motions", type=int, default=100_000)
-    parser.add_argument("--moving", type=int, default=10_000, help="as many more, among obstacles that move and turn")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--robot", default=urdf_path("panda"))
     parser.add_argument("--tip")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     print(f"{processor()}, {versions('numpy', 'llvmlite', 'pin', 'coal')}")
-    model, figures = RobotModel.from_urdf(options.robot, tip=options.tip), {}
-    for name, n in (("rest", options.motions), ("moving", options.moving)):
-        tally = count_false_free(model, n, name == "moving", options.seed)
-        figures |= {f"validity.{name}.{key}": value for key, value in tally._asdict().items()}
-        print(
-            f"obstacles {name}: {tally.drawn} motions, {tally.free} called free, of which coal finds {tally.false_free}"
-        )
-        print(f"  in contact, at {tally.looks} places; not decided: {tally.undecided}")
-    figures["validity.motions"] = figures["validity.rest.drawn"] + figures["validity.moving.drawn"]
-    figures["validity.false_free"] = figures["validity.rest.false_free"] + figures["validity.moving.false_free"]
+    figures = measure(RobotModel.from_urdf(options.robot, tip=options.tip), options.rounds)
+    print("\n".join(f"{name:32} {value:.4g}" for name, value in figures.items()))
     if options.json:
         options.json.write_text(json.dumps(figures, indent=1))
 
