@@ -11,10 +11,8 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 from arm_control import Pose, RobotModel, urdf_path
-from arm_control.maths.obstacle_motion import Mover, Span
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.shapes import Box, Sphere
-from arm_control.planning.motion_plan import trajectory_of
 from arm_control.planning.motion_planner import MotionPlanner, MotionPlannerParameters, MotionRequest
 from arm_control.planning.plan_record import PlanRecord
 from arm_control.viewer.standalone import PERIOD, ArmPage
@@ -24,8 +22,8 @@ SIZE = {"width": 1200, "height": 640}
 WITHOUT_GRAPHICS = ("--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist")
 START, GOAL = np.array([0.6, -1.4, 1.9, -2.07, -1.5708, 0.0]), np.array([-0.7, -1.4, 1.9, -2.07, -1.5708, 0.0])
 OBSTACLES = (
-    Obstacle(Sphere(0.07), Pose.at([0.48, 0.05, -0.05]), (0.0, 0.0, 0.12, 0.0, 0.0, 0.0)),
-    Obstacle(Box((0.25, 0.04, 0.3)), Pose.at([0.55, -0.02, 0.0])),
+    Obstacle(Sphere(0.08), Pose.at([0.45, -0.05, 0.5])),
+    Obstacle(Box((0.5, 0.04, 0.4)), Pose.at([0.6, 0.03, 0.15])),
 )
 MOMENT = 0.45
 """Share of the plan's time that is shown."""
@@ -34,10 +32,7 @@ MOMENT = 0.45
 def plan(model: RobotModel) -> PlanRecord:
     """Plan the motion."""
     planner = MotionPlanner(MotionPlannerParameters(speed=0.3), model)
-    motion = trajectory_of(planner.plan(MotionRequest(0, START, GOAL, OBSTACLES)))
-    times = np.linspace(0.0, motion.duration, 100)
-    qs = np.array([motion.sample(t).q_des for t in times.tolist()])
-    return PlanRecord("ur5", times, qs, tuple(Mover(obstacle, Span()) for obstacle in OBSTACLES), model.tip)
+    return PlanRecord.of("ur5", planner.plan(MotionRequest(0, START, GOAL, OBSTACLES)))
 
 
 def photograph(view: ArmPage) -> None:

@@ -206,10 +206,10 @@ class MotionProcess:
             self.status = Status(Phase.NO_PLAN, DIED)
         elif answer is None or requested is None:
             self._request(state, obstacles)
-        elif answer.points is None:
+        elif answer.plan is None:
             self._fail(state, requested, answer.reason)
         else:
-            return self._take_plan(state, replace(requested, points=answer.points))
+            return self._take_plan(state, replace(answer.plan, begin_ns=requested.begin_ns))
         return NOTHING
 
     def _request(self, state: Measurement, obstacles: Sequence[Obstacle]) -> None:

@@ -13,13 +13,15 @@ from arm_control.maths.poses import Array, rotation_vector
 from arm_control.messages.build import MessageBuilder
 from arm_control.messages.fields import nanoseconds, pose_from_message
 from arm_control.messages.fill import set_header
-from arm_control.messages.markers import ADD, DELETEALL, shapes_of
+from arm_control.messages.markers import ADD, DELETEALL, LINE_LIST, shapes_of
 from arm_control.model import RobotModel
 from arm_control.planning.motion_plan import MotionPlan
 from arm_control.planning.plan_record import PlanRecord
 
 LINE_POINTS, POSTURES, MOMENTS = 60, 6, 4
 """Points of the end effector's line, postures of the arm, and later moments of the obstacles that are drawn."""
+MOST_EDGES = 1000
+"""Edges of the trees that are drawn: the first ones."""
 SCENE_STEP_NS = 100_000_000
 """Time between the two poses of an obstacle from which its twist follows [ns]."""
 PLAN, POSTURE, TREE, OBSTACLE, SCENE = "plan", "plan_posture", "plan_tree", "plan_obstacle", "plan_scene"
@@ -28,7 +30,7 @@ POSTURE_COLOUR, TREE_COLOUR, OBSTACLE_COLOUR = (0.1, 0.5, 0.9, 0.35), (0.5, 0.5,
 
 
 def plan_markers(builder: MessageBuilder, model: RobotModel, plan: MotionPlan, frame: str) -> list[Any]:
-    """Return markers of a plan: the end effector's line, postures on the way, and moving obstacles at later moments.
+    """Return markers of a plan: lines of the end effector and of the trees, postures, moving obstacles later on.
 
     Parameters
     ----------
@@ -48,6 +50,11 @@ def plan_markers(builder: MessageBuilder, model: RobotModel, plan: MotionPlan, f
     for q in qs[:: LINE_POINTS // POSTURES]:
         markers.append(builder.line_marker(_skeleton(model, q), frame, plan.begin_ns, 0.01))
         _name(markers[-1], POSTURE, len(markers), POSTURE_COLOUR)
+    if len(plan.tree):
+        ends = np.array([model.pose(q).p for edge in plan.tree[:MOST_EDGES] for q in edge])
+        markers.append(builder.line_marker(ends, frame, plan.begin_ns, 0.002))
+        markers[-1].type = LINE_LIST
+        _name(markers[-1], TREE, len(markers), TREE_COLOUR)
     for t in np.linspace(0.0, plan.duration, MOMENTS + 1)[1:].tolist():
         for obstacle in plan.obstacles_at(t):
             if np.any(obstacle.V_WO):

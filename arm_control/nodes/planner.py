@@ -38,7 +38,7 @@ from arm_control.nodes.support.planner_action import PlannerAction
 from arm_control.nodes.support.polling import poll, polled_subscription
 from arm_control.nodes.support.qos import LATCHED, STATE, TARGETS
 from arm_control.planning.motion_plan import MotionPlan
-from arm_control.planning.motion_planner import MotionAnswer, MotionPlanner, MotionPlannerParameters, MotionRequest
+from arm_control.planning.motion_planner import MotionAnswer, MotionPlannerParameters, MotionRequest, prepared_planner
 from arm_control.planning.worker import PlannerProcess
 
 TOPICS = {"target_pose": PoseStamped, "target_joint": JointState}
@@ -89,7 +89,7 @@ class PlannerNode(ArmNode[PlannerNodeParameters]):
         self._action.abort("another robot is taken")
         self._process = self._action.process = None
         self.end_planner()
-        self._planner = PlannerProcess(self.model, partial(MotionPlanner, p.planning))
+        self._planner = PlannerProcess(self.model, partial(prepared_planner, p.planning))
         self.get_logger().info(f"the planner is process {self._planner.pid}")
         self._process = self._action.process = MotionProcess(self.model, p.execution, self._planner, self._goals)
         self._reader = JointStateReader(self.model, max_age=0.0)

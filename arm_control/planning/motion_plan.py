@@ -11,7 +11,7 @@ so that the joints stay on their path and come to rest with about the accelerati
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -19,6 +19,7 @@ import numpy as np
 from arm_control.core.time import NANOSECONDS
 from arm_control.maths.obstacle_motion import Mover, Span
 from arm_control.maths.obstacles import Obstacle
+from arm_control.maths.poses import Array
 from arm_control.motion.joint_trajectory import JointTrajectory, Waypoints
 from arm_control.motion.references import JointReference
 
@@ -26,6 +27,11 @@ STOP_POINTS = 20
 """Points of a stop."""
 SHORTEST_STOP = 0.1
 """Least time of a stop [s]."""
+
+
+def no_tree() -> Array:
+    """Return no edges, shape (0, 2, 0)."""
+    return np.zeros((0, 2, 0))
 
 
 @dataclass(frozen=True)
@@ -40,11 +46,14 @@ class MotionPlan:
         Stamp of the begin [ns].
     obstacles : tuple of Obstacle
         Obstacles at the begin; each goes on with its twist.
+    tree : ndarray, shape (k, 2, n)
+        Joint positions at both ends of each edge of the search's trees [rad or m]; none where they are unknown.
     """
 
     points: Waypoints
     begin_ns: int = 0
     obstacles: tuple[Obstacle, ...] = ()
+    tree: Array = field(default_factory=no_tree, compare=False)
 
     @cached_property
     def motion(self) -> JointTrajectory:

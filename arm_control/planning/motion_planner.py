@@ -21,7 +21,7 @@ from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel
 from arm_control.motion.joint_trajectory import Waypoints
-from arm_control.planning.motion_plan import are_moving, trajectory_of
+from arm_control.planning.motion_plan import MotionPlan, are_moving, no_tree, trajectory_of
 from arm_control.planning.rrt.blended_path import PlannedMotion, fastest_motion
 from arm_control.planning.rrt.connect import RrtConnect, SearchParameters
 from arm_control.planning.rrt.goals import plan_to_pose
@@ -35,6 +35,8 @@ PERIOD = 0.05
 """Time between two points of a motion [s]."""
 TORQUE_SHARE = 0.9
 """Share of the torque limits that a motion takes; feedback needs the rest."""
+STEP = 0.2
+"""Motion of the joints for which a planner compiles beforehand [rad or m]."""
 THERE = 1e-3
 """Distance of each joint from a goal at which the arm is there [rad or m]."""
 
@@ -83,8 +85,8 @@ class MotionAnswer(NamedTuple):
     ----------
     number : int
         Of the request.
-    points : Waypoints or None
-        Points of the motion, from the start at time 0; a single one where the arm is there already.
+    plan : MotionPlan or None
+        The motion.
     reason : str
         Why there is none, in one sentence; empty where there is one.
     seconds : float
@@ -92,7 +94,7 @@ class MotionAnswer(NamedTuple):
     """
 
     number: int
-    points: Waypoints | None
+    plan: MotionPlan | None
     reason: str
     seconds: float
 
@@ -128,21 +130,21 @@ class MotionPlanner:
     def request(self, request: MotionRequest) -> None:
         """See :class:`~arm_control.planning.worker.Server`."""
         begin = time.perf_counter()
-        points, reason = None, ""
+        plan, reason = None, ""
         try:
-            points = self.plan(request)
+            plan = self.plan(request)
         except ArmControlError as error:
             reason = str(error)
         except Exception as error:  # any error: if the planner's process ended, no goal would be planned any more
             reason = f"{type(error).__name__}: {error}"
-        self._answer = MotionAnswer(request.number, points, reason, time.perf_counter() - begin)
+        self._answer = MotionAnswer(request.number, plan, reason, time.perf_counter() - begin)
 
     def poll(self, wait: bool = False) -> MotionAnswer | None:
         """See :class:`~arm_control.planning.worker.Server`."""
         answer, self._answer = self._answer, None
         return answer
 
-    def plan(self, request: MotionRequest) -> Waypoints:
+    def plan(self, request: MotionRequest) -> MotionPlan:
         """Plan a motion.
 
         Raises
@@ -159,12 +161,13 @@ class MotionPlanner:
             plan = search.plan(request.start, request.goal)
         if not plan.is_found:
             raise NoMotion(plan.reason)
+        tree = search.edges if isinstance(search, RrtConnect) else no_tree()
         if np.abs(plan.path - plan.path[0]).max() < THERE:
-            return Waypoints(np.zeros(1), plan.path[:1])
+            return MotionPlan(Waypoints(np.zeros(1), plan.path[:1]), 0, request.obstacles, tree)
         plan = shorten(self._validity, plan, seed=request.attempt)
         points = self._timed(plan) if moves else sampled(fastest_motion(self._scaler, self._validity, plan))
         self._prove(points)
-        return points
+        return MotionPlan(points, 0, request.obstacles, tree)
 
     def _search(self, attempt: int) -> RrtConnect:
         p = self._parameters
@@ -185,6 +188,24 @@ class MotionPlanner:
         if contact is not None:
             what = f"'{contact.pairs[0].link}' and {contact.pairs[0].other}" if contact.pairs else "the arm"
             raise NoMotion(f"the motion cannot be proved free of contact after {contact.t:.2f} s: {what}")
+
+
+def prepared_planner(parameters: MotionPlannerParameters, model: RobotModel) -> MotionPlanner:
+    """Return a planner that has compiled what every request needs; what depends on shapes is compiled with the first.
+
+    Parameters
+    ----------
+    parameters : MotionPlannerParameters
+        Distances, limits and effort.
+    model : RobotModel
+        The arm.
+    """
+    planner = MotionPlanner(parameters, model)
+    q = np.clip(np.zeros(model.nq), model.q_min, model.q_max)
+    for goal in (model.pose(q), np.clip(q + STEP, model.q_min, model.q_max)):
+        planner.request(MotionRequest(0, q, goal, ()))
+    planner.poll()
+    return planner
 
 
 class NoMotion(ArmControlError):

@@ -20,11 +20,14 @@ from arm_control.maths.obstacle_motion import Mover, Span
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array, Pose, quaternion_from_rotation
 from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
+from arm_control.planning.motion_plan import MotionPlan, no_tree
 
 SHAPES: dict[str, Callable[..., Shape]] = {
     kind.__name__.lower(): kind for kind in (Sphere, Box, Cylinder, Capsule, Cone)
 }
 """Shapes by name."""
+PERIOD = 0.02
+"""Time between two postures of a record [s]."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ class PlanRecord:
     qs: Array
     obstacles: tuple[Mover, ...] = ()
     tip: str = ""
-    tree: Array = field(default_factory=lambda: np.zeros((0, 2, 0)))
+    tree: Array = field(default_factory=no_tree)
 
     def __post_init__(self) -> None:
         m, n = np.shape(self.qs) if np.ndim(self.qs) == 2 else (0, 0)
@@ -65,6 +68,22 @@ class PlanRecord:
             raise InputError(f"edges of shape {self.tree.shape}; needed: (k, 2, {n})")
         if not all(np.isfinite(values).all() for values in (self.times, self.qs, self.tree)):
             raise InputError("a number of the plan is not finite")
+
+    @classmethod
+    def of(cls, robot: str, plan: MotionPlan) -> PlanRecord:
+        """Return the record of a planned motion.
+
+        Parameters
+        ----------
+        robot : str
+            Name of the robot's URDF, or its path.
+        plan : MotionPlan
+            The motion.
+        """
+        times = np.linspace(0.0, plan.duration, 1 + math.ceil(plan.duration / PERIOD))
+        qs = np.array([plan.motion.sample(t).q_des for t in times.tolist()])
+        movers = tuple(Mover(obstacle, Span()) for obstacle in plan.obstacles)
+        return cls(robot, times, qs, movers, "", plan.tree)
 
     @property
     def duration(self) -> float:
@@ -115,7 +134,7 @@ class PlanRecord:
                 np.array(content["positions"], dtype=float),
                 tuple(_mover(entry) for entry in content["obstacles"]),
                 str(content["tip"]),
-                tree if tree.size else np.zeros((0, 2, 0)),
+                tree if tree.size else no_tree(),
             )
         except (OSError, UnicodeDecodeError, ValueError, KeyError, TypeError, AttributeError) as error:
             reason = str(error) if isinstance(error, ArmControlError) else f"{type(error).__name__}: {error}"

@@ -73,6 +73,11 @@ class RrtConnect:
         self._memory = SearchMemory(validity, self._space, parameters, _search())
         self._states, self._rounds = RandomStates(self._space, parameters.seed), rounds_of_calls(parameters.rounds)
 
+    @property
+    def edges(self) -> Array:
+        """Joint positions at both ends of each edge of the last search's trees, shape (k, 2, n) [rad or m]."""
+        return self._memory.edges
+
     def plan(self, start: npt.ArrayLike, goals: npt.ArrayLike, title: str | None = None) -> Plan:
         """Plan a path from a start to the first goal that is reached.
 

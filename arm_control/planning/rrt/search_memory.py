@@ -20,6 +20,7 @@ from arm_control.planning.rrt.trees import (
     PATH_LENGTH,
     ROOM,
     Search,
+    edges_of,
     enlarged,
     new_lists,
     new_tree,
@@ -107,6 +108,11 @@ class SearchMemory:
     def n_motions(self) -> int:
         """Motions checked up to now."""
         return int(self._search.counters[N_MOTIONS])
+
+    @property
+    def edges(self) -> Array:
+        """Joint positions at both ends of each edge of both trees, shape (k, 2, n) [rad or m]."""
+        return np.concatenate([edges_of(self._search.first), edges_of(self._search.second)])
 
     @property
     def path(self) -> tuple[Array, Array]:

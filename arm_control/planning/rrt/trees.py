@@ -91,6 +91,14 @@ def set_roots(tree: Tree, q: Array, t: Array) -> None:
     tree.penalty[:k], tree.parent[:k], tree.is_proved[:k], tree.size[0] = 0.0, NOBODY, 1, k
 
 
+def edges_of(tree: Tree) -> Array:
+    """Joint positions at both ends of each edge of a tree, shape (k, 2, n) [rad or m]; without what was cut off."""
+    size = int(tree.size[0])
+    q, parents = tree.q[:, :size].T, tree.parent[:size]
+    is_edge = (parents != NOBODY) & np.isfinite(tree.penalty[:size])
+    return np.stack([q[parents[is_edge]], q[is_edge]], axis=1)
+
+
 class Lists(NamedTuple):
     """Lists of what is at work in a round.
 
