@@ -1,8 +1,9 @@
 """A planner of motions, from a posture at rest to joint positions or a pose of the end effector, on request.
 
 Where all obstacles stand still, a path is searched, shortened, rounded and made as fast as the limits allow. Where one
-of them moves, a motion among the foretold ones is searched in space-time. The points of the answer, as a controller of
-joints follows them, are proved free of contact.
+of them moves, a motion among the foretold ones is searched in space-time and rounded
+(:mod:`~arm_control.planning.execution.planner_in_time`). The points of the answer, as a controller of joints follows
+them, are proved free of contact.
 """
 
 from __future__ import annotations
@@ -21,13 +22,14 @@ from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel
 from arm_control.motion.joint_trajectory import Waypoints
-from arm_control.planning.motion_plan import MotionPlan, are_moving, no_tree, trajectory_of
+from arm_control.motion.references import JointReference
+from arm_control.planning.execution.planner_in_time import PlannerInTime, points_of
+from arm_control.planning.motion_plan import MotionPlan, are_moving, trajectory_of
 from arm_control.planning.rrt.blended_path import PlannedMotion, fastest_motion
 from arm_control.planning.rrt.connect import RrtConnect, SearchParameters
-from arm_control.planning.rrt.goals import plan_to_pose
-from arm_control.planning.rrt.plans import Plan
+from arm_control.planning.rrt.goals import goals_of_pose
 from arm_control.planning.rrt.shortcuts import shorten
-from arm_control.planning.rrt.space_time import TIMED, SpaceTimeRrt, Travel
+from arm_control.planning.rrt.space_time import TIMED
 from arm_control.planning.time_scaling import PathLimits, TimeScaler
 from arm_control.planning.validity.validity import Validity
 
@@ -121,9 +123,9 @@ class MotionPlanner:
         p = self._parameters = parameters
         self._model = model
         self._validity = Validity(model, margin=p.margin, link_margin=p.link_margin)
-        self._v_max = p.speed * model.v_max
-        limits = PathLimits(self._v_max, TORQUE_SHARE * model.tau_max, np.full(model.nv, p.acceleration))
-        self._scaler = TimeScaler(model, limits)
+        tau_max, a_max = TORQUE_SHARE * model.tau_max, np.full(model.nv, p.acceleration)
+        limits = PathLimits(p.speed * model.v_max, tau_max, a_max)
+        self._scaler, self._in_time = TimeScaler(model, limits), PlannerInTime(self._validity, limits, p.horizon)
         self._inverse = InverseKinematics(model)
         self._answer: MotionAnswer | None = None
 
@@ -152,35 +154,44 @@ class MotionPlanner:
         ArmControlError
             When there is none; its sentence says why.
         """
+        goals = self._goals(request)
+        if are_moving(request.obstacles):
+            return self._plan_in_time(request, goals)
+        return self._plan_path(request, goals)
+
+    def _goals(self, request: MotionRequest) -> Array:
+        """Joint positions of the goal, shape (k, n)."""
+        if not isinstance(request.goal, Pose):
+            return np.atleast_2d(request.goal)
+        goals = goals_of_pose(self._inverse, request.start, request.goal, request.attempt)
+        if goals.reason:
+            raise NoMotion(goals.reason)
+        return goals.qs
+
+    def _plan_path(self, request: MotionRequest, goals: Array) -> MotionPlan:
+        """Plan among obstacles that stand still: as fast as the limits allow."""
+        p = self._parameters
         self._validity.place(request.obstacles)
-        moves = are_moving(request.obstacles)
-        search = self._search_in_time(request.attempt) if moves else self._search(request.attempt)
-        if isinstance(request.goal, Pose):
-            plan = plan_to_pose(search, self._inverse, request.start, request.goal)
-        else:
-            plan = search.plan(request.start, request.goal)
+        search = RrtConnect(self._validity, SearchParameters(rounds=p.rounds, seed=p.seed + request.attempt))
+        plan = search.plan(request.start, goals)
         if not plan.is_found:
             raise NoMotion(plan.reason)
-        tree = search.edges if isinstance(search, RrtConnect) else no_tree()
+        tree = search.edges
         if np.abs(plan.path - plan.path[0]).max() < THERE:
             return MotionPlan(Waypoints(np.zeros(1), plan.path[:1]), 0, request.obstacles, tree)
         plan = shorten(self._validity, plan, seed=request.attempt)
-        points = self._timed(plan) if moves else sampled(fastest_motion(self._scaler, self._validity, plan))
+        points = sampled(fastest_motion(self._scaler, self._validity, plan))
         self._prove(points)
         return MotionPlan(points, 0, request.obstacles, tree)
 
-    def _search(self, attempt: int) -> RrtConnect:
+    def _plan_in_time(self, request: MotionRequest, goals: Array) -> MotionPlan:
+        """Plan among obstacles that move."""
         p = self._parameters
-        return RrtConnect(self._validity, SearchParameters(rounds=p.rounds, seed=p.seed + attempt))
-
-    def _search_in_time(self, attempt: int) -> SpaceTimeRrt:
-        p = self._parameters
-        parameters = replace(TIMED, rounds=p.rounds, seed=p.seed + attempt)
-        return SpaceTimeRrt(self._validity, Travel(self._v_max, p.horizon), parameters)
-
-    def _timed(self, plan: Plan) -> Waypoints:
-        """Points of a plan in space-time, between which the joints move at constant speeds."""
-        return Waypoints(plan.times, plan.path)
+        self._in_time.parameters = replace(TIMED, rounds=p.rounds, seed=p.seed + request.attempt)
+        timed = self._in_time.plan(JointReference.at_rest(request.start), goals, request.obstacles)
+        if timed.trajectory is None:
+            raise NoMotion(timed.reason)
+        return MotionPlan(points_of(timed.trajectory), 0, request.obstacles)
 
     def _prove(self, points: Waypoints) -> None:
         """Refuse points whose motion, as a controller interpolates it, is not proved free."""

@@ -2,21 +2,67 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
 from arm_control.kinematics.inverse import InverseKinematics
-from arm_control.maths.poses import Pose
+from arm_control.maths.poses import Array, Pose
 from arm_control.planning.rrt.connect import RrtConnect
 from arm_control.planning.rrt.plans import Outcome, Plan, no_path
-from arm_control.planning.rrt.space_time import SpaceTimeRrt
 
 STARTS = 32
 """Random starts from which postures of an arm with more joints than rows are searched."""
 
 
+class Goals(NamedTuple):
+    """Postures at a pose, or the reason why there are none.
+
+    Attributes
+    ----------
+    qs : ndarray, shape (k, n)
+        Joint positions, the nearest to the start first [rad or m].
+    reason : str
+        Why there are none, in one sentence; empty where there are some.
+    """
+
+    qs: Array
+    reason: str
+
+
+def goals_of_pose(inverse: InverseKinematics, start: npt.ArrayLike, X_WT: Pose, seed: int = 0) -> Goals:
+    """Return postures of the arm at a pose of the end effector.
+
+    Parameters
+    ----------
+    inverse : InverseKinematics
+        Of the arm; its rows count.
+    start : array_like, shape (n,)
+        Joint positions [rad or m].
+    X_WT : Pose
+        Pose of the end effector.
+    seed : int
+        Of random postures, from which an arm with more joints than rows comes to the pose.
+
+    Raises
+    ------
+    InputError
+        When the pose or the start is not valid.
+    """
+    nearest = inverse.solve(X_WT, start)
+    if not nearest.converged:
+        return Goals(np.zeros((0, len(nearest.q))), f"the goal cannot be reached: {nearest.why}")
+    if len(inverse.rows.numbers) == len(nearest.q):
+        return Goals(np.concatenate([nearest.q[None], inverse.all(X_WT, start).q]), "")
+    low, high = np.maximum(inverse.q_min, -np.pi), np.minimum(inverse.q_max, np.pi)
+    starts = np.random.default_rng(seed).uniform(low, high, (STARTS, len(low)))
+    batch = inverse.solve_batch([X_WT] * STARTS, starts)
+    return Goals(np.concatenate([nearest.q[None], batch.q[batch.converged]]), "")
+
+
 def plan_to_pose(
-    planner: RrtConnect | SpaceTimeRrt,
+    planner: RrtConnect,
     inverse: InverseKinematics,
     start: npt.ArrayLike,
     X_WT: Pose,
@@ -26,7 +72,7 @@ def plan_to_pose(
 
     Parameters
     ----------
-    planner : RrtConnect or SpaceTimeRrt
+    planner : RrtConnect
     inverse : InverseKinematics
         Of the same arm; its rows count.
     start : array_like, shape (n,)
@@ -41,13 +87,7 @@ def plan_to_pose(
     InputError
         When the pose or the start is not valid.
     """
-    nearest = inverse.solve(X_WT, start)
-    if not nearest.converged:
-        return no_path(Outcome.UNREACHABLE, f"the goal cannot be reached: {nearest.why}", len(nearest.q))
-    if len(inverse.rows.numbers) == len(nearest.q):
-        goals = np.concatenate([nearest.q[None], inverse.all(X_WT, start).q])
-        return planner.plan(start, goals, title=title)
-    low, high = np.maximum(inverse.q_min, -np.pi), np.minimum(inverse.q_max, np.pi)
-    starts = np.random.default_rng(planner.parameters.seed).uniform(low, high, (STARTS, len(low)))
-    batch = inverse.solve_batch([X_WT] * STARTS, starts)
-    return planner.plan(start, np.concatenate([nearest.q[None], batch.q[batch.converged]]), title=title)
+    goals = goals_of_pose(inverse, start, X_WT, planner.parameters.seed)
+    if goals.reason:
+        return no_path(Outcome.UNREACHABLE, goals.reason, goals.qs.shape[1])
+    return planner.plan(start, goals.qs, title)
