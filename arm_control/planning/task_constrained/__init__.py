@@ -1,0 +1,1 @@
+"""Task-constrained planning among moving obstacles: the end effector keeps to a path, the other joints evade."""

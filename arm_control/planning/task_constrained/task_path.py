@@ -1,0 +1,248 @@
+"""Task paths: where the end effector shall be, as a function of a parameter s from 0 to 1.
+
+    path = circle([0.5, 0.0, 0.4], 0.1, normal=[1.0, 0.0, 0.0])
+    path.at([0.0, 0.5]).y                   # positions, shape (2, 3)
+
+A path is given by a function and its first two derivatives. The planner takes it in pieces: between two neighbouring
+samples the quintic polynomial that has the value and both derivatives of the path at both ends. What it is off the path
+in between is measured, and must be below :data:`TOLERANCE`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from arm_control.exceptions import InputError
+from arm_control.maths.poses import Array
+from arm_control.motion.joint_trajectory import quintic
+from arm_control.motion.pose_trajectory import PosePoints
+
+AXES = ("x", "y", "z")
+"""Rows that a path may have: coordinates of the end effector's position in the world."""
+TOLERANCE = 1e-7
+"""Largest distance of the pieces from the path [m]."""
+CHECKS = np.array([0.25, 0.5, 0.75])
+"""Shares of a piece at which that is measured."""
+TURN = 2.0 * np.pi
+
+
+class PathPoints(NamedTuple):
+    """A path at k places.
+
+    Attributes
+    ----------
+    y, y_s, y_ss : ndarray, shape (k, m)
+        Position and its derivatives by s [m].
+    """
+
+    y: Array
+    y_s: Array
+    y_ss: Array
+
+
+@dataclass(frozen=True)
+class TaskPath:
+    """A path of the end effector's position.
+
+    Attributes
+    ----------
+    function : callable
+        From places s, shape (k,), to position, first and second derivative, shape (k, m) each.
+    rows : tuple of str
+        The m coordinates of the position that are prescribed, of :data:`AXES`; the others are free.
+    """
+
+    function: Callable[[Array], tuple[Array, Array, Array]]
+    rows: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not self.rows or not set(self.rows) <= set(AXES) or self.rows != tuple(sorted(set(self.rows))):
+            raise InputError(f"rows of a task path are {self.rows}; allowed: some of x, y, z, in this order")
+        for values in self.function(np.array([0.0, 1.0])):
+            if np.shape(values) != (2, len(self.rows)) or not np.isfinite(values).all():
+                raise InputError(
+                    f"a task path of {len(self.rows)} rows has values of shape {np.shape(values)} at 2 places"
+                )
+
+    @property
+    def numbers(self) -> list[int]:
+        """Numbers of the rows in a position."""
+        return [AXES.index(row) for row in self.rows]
+
+    def at(self, s: npt.ArrayLike) -> PathPoints:
+        """The path at places, shape (k,)."""
+        return PathPoints(*self.function(np.asarray(s, dtype=float)))
+
+    def pieces(self, n: int) -> Array:
+        """Coefficients of the pieces by the way from their begin, degree 0 to 5, shape (n, 6, m).
+
+        Parameters
+        ----------
+        n : int
+            Number of pieces.
+
+        Raises
+        ------
+        InputError
+            When the path is not smooth, or has too many bends for so few pieces.
+        """
+        s = np.linspace(0.0, 1.0, n + 1)
+        y, y_s, y_ss = self.at(s)
+        pieces = quintic(y[:-1], y_s[:-1], y_ss[:-1], y[1:], y_s[1:], y_ss[1:], 1.0 / n)
+        computed = ((CHECKS / n)[:, None] ** np.arange(6)) @ pieces
+        expected = self.at((s[:-1, None] + CHECKS / n).ravel()).y
+        error = np.abs(computed.reshape(expected.shape) - expected).max()
+        if not error <= TOLERANCE:
+            raise InputError(
+                f"{n} pieces are up to {error:.1e} m off the task path: it must be smooth, or more samples are needed"
+            )
+        return pieces
+
+
+def line(start: npt.ArrayLike, end: npt.ArrayLike, rows: str = "") -> TaskPath:
+    """Return a straight path.
+
+    Parameters
+    ----------
+    start, end : array_like, shape (m,)
+        Its ends [m].
+    rows : str
+        Which coordinates these are; by default the first m of ``"x y z"``.
+
+    Examples
+    --------
+    >>> line([1.0, 0.0], [1.0, 0.5]).at([0.5]).y
+    array([[1.  , 0.25]])
+    """
+    a, b = _vectors(start=start, end=end)
+    way = b - a
+
+    def function(s: Array) -> tuple[Array, Array, Array]:
+        ones = np.ones((len(s), 1))
+        return a + s[:, None] * way, ones * way, ones * 0.0 * way
+
+    return TaskPath(function, _rows(rows, len(a)))
+
+
+def ellipse(
+    center: npt.ArrayLike, u: npt.ArrayLike, v: npt.ArrayLike, turns: float = 1.0, phase: float = 0.0, rows: str = ""
+) -> TaskPath:
+    """Return the path ``center + cos(phi) u + sin(phi) v`` with ``phi = phase + 2 pi turns s``.
+
+    Parameters
+    ----------
+    center, u, v : array_like, shape (m,)
+        Centre and conjugate half axes [m].
+    turns : float
+        Number of turns; below zero: the other way round.
+    phase : float
+        Angle of the start [rad].
+    rows : str
+        Which coordinates these are; by default the first m of ``"x y z"``.
+    """
+    c, a, b = _vectors(center=center, u=u, v=v)
+    rate = TURN * turns
+
+    def function(s: Array) -> tuple[Array, Array, Array]:
+        phi = (phase + rate * s)[:, None]
+        out, along = np.cos(phi) * a + np.sin(phi) * b, np.cos(phi) * b - np.sin(phi) * a
+        return c + out, rate * along, -(rate**2) * out
+
+    return TaskPath(function, _rows(rows, len(c)))
+
+
+def circle(
+    center: npt.ArrayLike,
+    radius: float,
+    normal: npt.ArrayLike = (0.0, 0.0, 1.0),
+    turns: float = 1.0,
+    phase: float = 0.0,
+) -> TaskPath:
+    """Return a circle: counterclockwise about its normal, from the direction nearest to the world's x axis.
+
+    Parameters
+    ----------
+    center : array_like, shape (2,) or (3,)
+        With two numbers the circle lies in the plane of x and y [m].
+    radius : float
+        [m].
+    normal : array_like, shape (3,)
+        Axis of the circle; where that is the x axis, it begins in the direction of y.
+    turns : float
+        Number of turns; below zero: clockwise.
+    phase : float
+        Angle of the start [rad].
+    """
+    (c,) = _vectors(center=center)
+    (axis,) = _vectors(normal=normal)
+    length = float(np.linalg.norm(axis))
+    if axis.shape != (3,) or not length > 0.0 or not radius > 0.0:
+        raise InputError(f"a circle of radius {radius} m about {axis.tolist()}: both must be above zero")
+    axis = axis / length
+    nearest = np.eye(3)[0] if abs(axis[0]) < 1.0 - 1e-9 else np.eye(3)[1]
+    u = nearest - (nearest @ axis) * axis
+    u *= radius / np.linalg.norm(u)
+    m = len(c)
+    return ellipse(c, u[:m], np.cross(axis, u)[:m], turns, phase)
+
+
+def through(points: PosePoints, rows: str = "x y z") -> TaskPath:
+    """Return the path of the positions of pose points, such as a straight path with blends, or an arc.
+
+    Parameters
+    ----------
+    points : PosePoints
+        With twists and accelerations by their parameter, as :mod:`arm_control.motion.pose_paths` makes them.
+    rows : str
+        Coordinates that count.
+
+    Raises
+    ------
+    InputError
+        When derivatives are missing.
+    """
+    if points.Vs is None or points.As is None:
+        raise InputError("a task path through poses needs their twists and accelerations")
+    names = _rows(rows, len(rows.split()))
+    columns = [AXES.index(name) for name in names]
+    first, length = float(points.times[0]), float(points.times[-1] - points.times[0])
+    p = np.array([X.p for X in points.poses])[:, columns]
+    V, A = points.Vs[:, columns], points.As[:, columns]
+    T = np.diff(points.times)[:, None]
+    pieces = quintic(p[:-1], V[:-1], A[:-1], p[1:], V[1:], A[1:], T)
+    degrees = np.arange(6)
+
+    def function(s: Array) -> tuple[Array, Array, Array]:
+        way = first + length * s
+        k = np.clip(np.searchsorted(points.times, way, side="right") - 1, 0, len(pieces) - 1)
+        r = (way - points.times[k])[:, None]
+        c = pieces[k]
+        y = np.einsum("kd,kdm->km", r**degrees, c)
+        y_r = np.einsum("kd,kdm->km", degrees[1:] * r ** degrees[:-1], c[:, 1:])
+        y_rr = np.einsum("kd,kdm->km", degrees[2:] * degrees[1:-1] * r ** degrees[:-2], c[:, 2:])
+        return y, length * y_r, length**2 * y_rr
+
+    return TaskPath(function, names)
+
+
+def _rows(rows: str, m: int) -> tuple[str, ...]:
+    names = tuple(rows.split()) or AXES[:m]
+    if len(names) != m:
+        raise InputError(f"rows are '{rows}', positions have {m} numbers: as many of both are needed")
+    return names
+
+
+def _vectors(**values: npt.ArrayLike) -> list[Array]:
+    """Vectors of one size, 1 to 3, after a check."""
+    vectors = [np.atleast_1d(np.asarray(value, dtype=float)) for value in values.values()]
+    for name, vector in zip(values, vectors, strict=True):
+        if vector.ndim != 1 or not 1 <= vector.size <= 3 or not np.isfinite(vector).all():
+            raise InputError(f"{name} = {vector.tolist()}: one to three finite numbers are needed [m]")
+        if vector.shape != vectors[0].shape:
+            raise InputError(f"{name} has {vector.size} numbers, {next(iter(values))} has {vectors[0].size}")
+    return vectors

@@ -1,0 +1,307 @@
+"""Task-constrained planning among moving obstacles: a tree of motions that keep to the task path.
+
+    planner = TaskPlanner(problem)
+    plan = planner.plan(seed=0)
+
+Each round, for W lanes at once:
+
+    (1)  sample k_rand of the path, time t_rand; posture q_rand there, by inverse kinematics from a posture of the tree
+    (2)  the nearest vertex that can be there in time:  |q - q_rand|^2 + (w_s |s - s_rand|)^2 + (w_t |t - t_rand|)^2
+    (3)  from it a chain of edges towards s_rand, forward or backward, or a wait; its residual w leads to q_rand
+    (4)  the first edges of the chain that keep all limits, and on which no contact is seen, join the tree
+    (5)  a branch that reaches the end of the path is proved free without a gap; what cannot be proved is cut off
+
+An edge takes time, t_new = t + ds / |s_dot|, whichever way it goes. Without |s - s_rand| in (2) the tree hardly goes
+along the path: all its postures are near each other in q.
+
+Sources: G. Oriolo, M. Vendittelli, "A control-based approach to task-constrained motion planning", IROS 2009;
+M. Cefalo, G. Oriolo, M. Vendittelli, "Task-constrained motion planning with moving obstacles", IROS 2013.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from arm_control.core.progress import progress_bar
+from arm_control.exceptions import InputError
+from arm_control.maths.poses import Array
+from arm_control.planning.rrt.plans import Outcome, describe_contact
+from arm_control.planning.task_constrained.edges import Chains, Edges, Integers, Start
+from arm_control.planning.task_constrained.paces import FASTEST, Pace
+from arm_control.planning.task_constrained.problem import DEFAULTS, TaskConstrainedProblem, TaskParameters
+from arm_control.planning.task_constrained.task_motion import TaskMotion, motion_of
+from arm_control.planning.task_constrained.task_plans import TaskEffort, TaskPlan, found, not_found
+from arm_control.planning.task_constrained.task_postures import TaskPostures, why_unreachable
+from arm_control.planning.task_constrained.task_proof import first_unproved
+from arm_control.planning.task_constrained.task_tree import TaskTree
+
+WEIGHT_S, WEIGHT_T = 4.0, 2.0
+"""w_s, and w_t times the horizon, of equation (2)."""
+SPREAD = 0.5
+"""Standard deviation of the starts of inverse kinematics from postures of the tree [rad or m]."""
+CANDIDATES = 512
+"""Vertices among which the nearest one is searched."""
+SLOWEST = 0.02
+"""Smallest share of it."""
+LOOKS = 8
+"""Places of an edge that are looked at while the tree grows."""
+SHORTEST_WAIT = 0.02
+"""[s]."""
+N_ROOTS = 16
+"""Postures at the begin of the path, where none is given."""
+START_ERROR = 1e-5
+"""Largest distance of the start from the path [m]."""
+LATE = 1e6
+"""Added to the cost of vertices that cannot be there in time."""
+STOPS = 0.3
+"""Share of the chains of a dynamic plan that stop at their sample."""
+
+
+def _check_start(problem: TaskConstrainedProblem, y: Array) -> None:
+    """Refuse a start that is beyond the limits or not at the begin of the path."""
+    model, q = problem.model, np.asarray(problem.q_start, dtype=float)
+    if (beyond := np.maximum(model.q_min - q, q - model.q_max)).max() > 0.0:
+        j = int(beyond.argmax())
+        raise InputError(f"the start is beyond the limits: '{model.joint_names[j]}' at {q[j]:.4g}")
+    error = float(np.linalg.norm(model.pose(q).p[problem.path.numbers] - y))
+    if not error <= START_ERROR:
+        raise InputError(f"the start is {error * 1e3:.3g} mm off the begin of the task path, {y.round(4).tolist()} m")
+
+
+def plan_task(
+    problem: TaskConstrainedProblem,
+    parameters: TaskParameters = DEFAULTS,
+    seed: int = 0,
+    title: str | None = None,
+) -> TaskPlan:
+    """Plan a motion along a task path; see :class:`TaskPlanner`, which plans again without compiling again.
+
+    Parameters
+    ----------
+    problem : TaskConstrainedProblem
+    parameters : TaskParameters
+    seed : int
+        Of the samples: equal seeds, equal plans.
+    title : str, optional
+        Title of a progress bar.
+    """
+    return TaskPlanner(problem, parameters).plan(seed, title)
+
+
+class TaskPlanner:
+    """Plans motions of one problem.
+
+    Parameters
+    ----------
+    problem : TaskConstrainedProblem
+        Its obstacles are those that its validity has while it plans.
+    parameters : TaskParameters
+
+    Raises
+    ------
+    InputError
+        When the start is not at the begin of the path, or beyond the limits of the joints.
+    """
+
+    def __init__(self, problem: TaskConstrainedProblem, parameters: TaskParameters = DEFAULTS) -> None:
+        self.problem, self.parameters = problem, parameters
+        self._edges = Edges(problem, parameters)
+        kinematic = replace(problem, tau_max=None)
+        self._directions = Edges(kinematic, parameters) if problem.is_dynamic else self._edges
+        self._postures = TaskPostures(problem, self._edges.width)
+        self._unreachable = why_unreachable(problem, parameters.levels)
+        self._y = problem.path.at(np.linspace(0.0, 1.0, parameters.levels + 1)).y
+        if problem.q_start is not None:
+            _check_start(problem, self._y[0])
+
+    def plan(self, seed: int = 0, title: str | None = None) -> TaskPlan:
+        """Plan a motion.
+
+        Parameters
+        ----------
+        seed : int
+            Of the samples: equal seeds, equal plans.
+        title : str, optional
+            Title of a progress bar.
+        """
+        begin = time.perf_counter()
+        search = _Search(self.problem, self.parameters, self._edges, self._directions, self._postures, self._y, seed)
+        if self._unreachable:
+            return not_found(Outcome.UNREACHABLE, self._unreachable, search.tree, self.parameters.levels, TaskEffort())
+        if (failed := search.plant()) is not None:
+            return failed
+        motion, n_rounds = None, 0
+        for _ in progress_bar(range(self.parameters.rounds), title):
+            motion, n_rounds = search.grow(), n_rounds + 1
+            if motion is not None:
+                break
+        effort = TaskEffort(n_rounds, search.n_expansions, search.tree.size, time.perf_counter() - begin)
+        tree, N = search.tree, self.parameters.levels
+        if motion is None:
+            return not_found(Outcome.LIMIT, f"no motion was found in {n_rounds} rounds of samples", tree, N, effort)
+        return found(motion, tree, N, effort)
+
+
+class _Search:
+    """One search."""
+
+    def __init__(
+        self,
+        problem: TaskConstrainedProblem,
+        parameters: TaskParameters,
+        edges: Edges,
+        directions: Edges,
+        postures: TaskPostures,
+        y: Array,
+        seed: int,
+    ) -> None:
+        self._problem, self._p, self._edges, self._directions = problem, parameters, edges, directions
+        self._postures, self._y, self._rng = postures, y, np.random.default_rng(seed)
+        self.tree = TaskTree(problem.model.nq, parameters.steps)
+        self.n_expansions = 0
+        self._fastest = 1e-3
+
+    # -- the roots ---------------------------------------------------------------------------------------
+
+    def plant(self) -> TaskPlan | None:
+        """Add the roots; returns a plan without a motion where none is free."""
+        problem = self._problem
+        q = self._begins() if problem.q_start is None else np.array(problem.q_start, dtype=float)[None]
+        is_free = problem.validity.free_states(q) if len(q) else np.zeros(0, bool)
+        if not is_free.any():
+            reason, contacts = describe_contact(problem.validity, q[0], 0.0, "the start")
+            return not_found(Outcome.START_IN_CONTACT, reason, self.tree, self._p.levels, TaskEffort(), contacts)
+        self.tree.add_roots(q[is_free])
+        self.tree["cap"][:] = self._caps(q[is_free])
+        self._fastest = float(self.tree["cap"].max())
+        return None
+
+    def _begins(self) -> Array:
+        """Postures at the begin of the path."""
+        model, W = self._problem.model, self._edges.width
+        low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
+        starts = self._rng.uniform(low, high, (W, model.nq))
+        found = self._postures.near(starts, np.repeat(self._y[:1], W, axis=0))
+        inside = found.is_done & ((found.q >= model.q_min) & (found.q <= model.q_max)).all(axis=1)
+        return found.q[inside][:N_ROOTS]
+
+    def _caps(self, q: Array) -> Array:
+        """Largest rates that the task leaves at the begin of the path, shape (k,)."""
+        q_r = self._launch(q, np.zeros(len(q), int), np.ones(len(q), int), np.zeros_like(q), np.full(len(q), 1e-3))
+        return 1.0 / np.maximum((np.abs(q_r) / self._problem.speed_limits).max(axis=1), 1e-9)
+
+    def _launch(self, q: Array, level: Integers, direction: Integers, w: Array, rate: Array) -> Array:
+        """Derivative of q by the way where an edge begins at rest, shape (k, n)."""
+        k, W = len(q), self._directions.width
+        rows = np.arange(W) % k
+        start = Start(
+            q[rows], np.zeros((W, q.shape[1])), level[rows], rate[rows], np.zeros(W), direction[rows], w[rows]
+        )
+        chains = self._directions.follow(start, lambda *_: rate[rows], 1, np.ones(W))
+        return chains.q_r[0, 0, :, :k].T.copy()
+
+    # -- rounds ------------------------------------------------------------------------------------------
+
+    def grow(self) -> TaskMotion | None:
+        """One round; returns a motion to the end of the path that is proved free, or None."""
+        draw = self._draw()
+        start, pace = self._begin(draw)
+        chains = self._edges.follow(start, pace, self._p.chain, self.tree["cap"][draw.near])
+        lengths = self._free_lengths(chains, np.minimum(draw.lengths, pace.lengths))
+        new = self.tree.add(start, draw.near, chains, lengths)
+        self._fastest = max(self._fastest, float(self.tree["cap"][new].max(initial=0.0)))
+        if self._problem.is_dynamic:
+            tree = self.tree
+            tree["is_open"][new] = (tree["direction"][new] != 0) | (tree["rate"][new] == 0.0)
+        for vertex in new[self.tree["level"][new] == self._p.levels].tolist():
+            if self.tree["is_alive"][vertex]:
+                branch = self.tree.branch(vertex)
+                motion = motion_of(self.tree, branch, self._p.levels, self._problem.is_dynamic)
+                bad = first_unproved(self._problem, motion.joints)
+                if bad is None:
+                    return motion
+                self.tree.cut(int(branch[bad // self._p.steps]))
+        return None
+
+    def _draw(self) -> _Draw:
+        """Equations (1) and (2), for all lanes."""
+        p, rng, tree, W = self._p, self._rng, self.tree, self._edges.width
+        level = np.where(rng.random(W) < p.greedy, p.levels, rng.integers(0, p.levels + 1, W))
+        t = rng.uniform(0.0, self._problem.horizon, W)
+        nodes = np.flatnonzero(tree["is_open"] & tree["is_alive"])
+        if len(nodes) > CANDIDATES:
+            nodes = nodes[rng.integers(0, len(nodes), CANDIDATES)]
+        seeds = tree["q"][nodes[rng.integers(0, len(nodes), W)]] + rng.normal(0.0, SPREAD, (W, tree["q"].shape[1]))
+        q = self._postures.near(seeds, self._y[level]).q
+        near = nodes[self._nearest(nodes, q, level, t)]
+        ahead = level - tree["level"][near]
+        is_wait = (ahead == 0) | (rng.random(W) < p.waits)
+        direction = np.where(is_wait, 0, np.sign(ahead))
+        lengths = np.where(is_wait, 1, np.minimum(np.abs(ahead), p.chain))
+        if self._problem.is_dynamic:
+            is_moving = tree["rate"][near] > 0.0
+            direction = np.where(is_moving, tree["direction"][near], direction)
+            lengths = np.where(is_moving, p.chain, np.where(direction == 0, 2, lengths))
+        return _Draw(near, level, np.maximum(t - tree["t"][near], SHORTEST_WAIT), q, direction, lengths)
+
+    def _nearest(self, nodes: Integers, q: Array, level: Integers, t: Array) -> Integers:
+        """Equation (2): places in ``nodes`` of the nearest ones, shape (W,)."""
+        tree, p = self.tree, self._p
+        way = np.abs(level[:, None] - tree["level"][nodes]) / p.levels
+        wait = t[:, None] - tree["t"][nodes]
+        cost = (WEIGHT_S * way) ** 2 + (WEIGHT_T / self._problem.horizon * wait) ** 2
+        for j in range(q.shape[1]):
+            cost += (q[:, j, None] - tree["q"][nodes, j]) ** 2
+        cost[wait < way / self._fastest] += LATE
+        return cost.argmin(axis=1)
+
+    def _begin(self, draw: _Draw) -> tuple[Start, Pace]:
+        """Equation (3): where chains begin, with which residual and at which rate."""
+        p, rng, tree, W = self._p, self._rng, self.tree, self._edges.width
+        q, level, rate = tree["q"][draw.near], tree["level"][draw.near], tree["rate"][draw.near]
+        ds = 1.0 / p.levels
+        is_wait = draw.direction == 0
+        edges = (2 if self._problem.is_dynamic else 1) * np.ones(W)
+        way = ds * np.where(is_wait, edges, np.maximum(np.abs(draw.level - level), 1))
+        w = (draw.q - q) / way[:, None]
+        fastest = np.minimum(tree["cap"][draw.near], self._fastest)
+        pace = way / draw.duration
+        pace = np.where(~is_wait & (rng.random(W) < 0.5), rng.uniform(SLOWEST, FASTEST, W) * fastest, pace)
+        q_r = tree["q_r"][draw.near].copy()
+        thrust = np.zeros(W)
+        if self._problem.is_dynamic:
+            pace = np.where(is_wait, 2.0 * pace, pace)
+            thrust = fastest**2 * np.exp(rng.uniform(np.log(0.5), np.log(0.25 / ds), W))
+            is_still = rate == 0.0
+            launched = self._launch(q, level, draw.direction, w, np.maximum(pace, 1e-3))
+            q_r[is_still] = launched[is_still]
+        start = Start(q, q_r, level, rate, tree["t"][draw.near], draw.direction, w)
+        stops = np.where(draw.direction < 0, 0, p.levels)
+        stops = np.where(rng.random(W) < STOPS, draw.level, stops)
+        return start, Pace(self._problem.is_dynamic, pace, thrust, draw.direction, np.abs(stops - level), ds)
+
+    def _free_lengths(self, chains: Chains, lengths: Integers) -> Integers:
+        """Equation (4): number of edges of each chain that join the tree."""
+        is_wanted = chains.is_valid & (np.arange(len(chains.is_valid))[:, None] < lengths)
+        l, lane = np.nonzero(is_wanted)
+        self.n_expansions += len(l)
+        if len(l):
+            a, b = chains.q[l, 0, :, lane], chains.q[l, -1, :, lane]
+            seen = self._problem.validity.motions(a, b, chains.t[l, 0, lane], chains.t[l, -1, lane], most_looks=LOOKS)
+            is_wanted[l, lane] = ~seen.is_contact
+        return np.logical_and.accumulate(is_wanted).sum(axis=0)
+
+
+class _Draw(NamedTuple):
+    """Samples of a round: vertices ``near``, and what chains from them go towards."""
+
+    near: Integers
+    level: Integers
+    duration: Array
+    q: Array
+    direction: Integers
+    lengths: Integers

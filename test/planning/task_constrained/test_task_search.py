@@ -1,0 +1,206 @@
+"""Plans of a planar arm whose hand follows a line, among discs: the task, the limits, contact, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from arm_control import RobotModel, urdf_path
+from arm_control.exceptions import InputError
+from arm_control.maths.obstacles import Obstacle
+from arm_control.maths.poses import Array, Pose
+from arm_control.maths.shapes import Sphere
+from arm_control.planning.rrt.plans import Outcome
+from arm_control.planning.task_constrained import task_search
+from arm_control.planning.task_constrained.problem import TaskConstrainedProblem, TaskParameters
+from arm_control.planning.task_constrained.task_path import line
+from arm_control.planning.task_constrained.task_plans import TaskPlan, values_at
+from arm_control.planning.task_constrained.task_search import TaskPlanner, plan_task
+from arm_control.planning.validity.obstacle_tables import Told, course
+from arm_control.planning.validity.validity import Validity
+
+START = np.array([0.86549746, -1.23313677, -0.9210975, 0.2886459])
+PATH = line([1.2, -0.7], [1.2, 0.7])
+V_MAX = np.full(4, 0.5)
+TAU_MAX = np.array([6.0, 4.0, 2.0, 1.0])
+LEAVES = 7.0
+"""When the disc before the hand begins to leave [s]."""
+
+
+def disc(*samples: tuple[float, float, float]) -> Told:
+    """A disc that goes from one (t, x, y) to the next."""
+    poses = [Pose.at([x, y, 0.0]) for _, x, y in samples]
+    return course(Sphere(0.15), np.array([t for t, _, _ in samples]), poses)
+
+
+PARKED = disc((0.0, 1.2, -0.25), (LEAVES, 1.2, -0.25), (9.0, 2.4, -0.25))
+CROSSING = Obstacle(Sphere(0.15), Pose.at([1.4, 0.27, 0.0]), [-0.19, 0.13, 0.0, 0.0, 0.0, 0.0])
+
+
+@pytest.fixture(scope="module")
+def validity() -> Validity:
+    return Validity(RobotModel.from_urdf(urdf_path("planar4")))
+
+
+@pytest.fixture(scope="module")
+def problem(validity: Validity) -> TaskConstrainedProblem:
+    return TaskConstrainedProblem(validity, PATH, 12.0, START, V_MAX)
+
+
+@pytest.fixture(scope="module")
+def kinematic(problem: TaskConstrainedProblem) -> TaskPlanner:
+    return TaskPlanner(problem)
+
+
+@pytest.fixture(scope="module")
+def dynamic(problem: TaskConstrainedProblem) -> TaskPlanner:
+    return TaskPlanner(replace(problem, tau_max=TAU_MAX))
+
+
+def planned(planner: TaskPlanner, obstacle: Told, seed: int = 0) -> TaskPlan:
+    planner.problem.validity.place([obstacle])
+    plan = planner.plan(seed)
+    assert plan.is_found, plan.reason
+    return plan
+
+
+def positions(model: RobotModel, q: Array) -> Array:
+    return np.array([model.pose(x).p[:2] for x in q])
+
+
+def assert_holds_the_task(plan: TaskPlan, planner: TaskPlanner) -> None:
+    """Between the ends of steps, too: speeds, the task, and distances from the disc at more than 1000 moments."""
+    assert plan.trajectory is not None
+    times = np.linspace(0.0, plan.duration, 1501)
+    q, s = plan.at(times)
+    v = np.diff(q, axis=0) / times[1]
+    model, validity = planner.problem.model, planner.problem.validity
+    assert (np.abs(v) <= V_MAX * (1.0 + 1e-6)).all()
+    assert ((q >= model.q_min) & (q <= model.q_max)).all()
+    errors = np.linalg.norm(positions(model, q[::5]) - PATH.at(s[::5]).y, axis=1)
+    assert errors.max() < 2e-5
+    assert s[0] == 0.0
+    assert s[-1] == pytest.approx(1.0, abs=1e-12)
+    np.testing.assert_array_equal(q[0], START)
+    measured = validity.distances(q, times)
+    assert min(measured.to_obstacles.min(), measured.between_links.min()) > 0.0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_hand_waits_for_the_disc_and_holds_the_task(kinematic: TaskPlanner, seed: int):
+    plan = planned(kinematic, PARKED, seed)
+    assert_holds_the_task(plan, kinematic)
+    before = plan.times < LEAVES
+    assert PATH.at(plan.s[before]).y[:, 1].max() < -0.25 - 0.15
+    assert plan.duration > LEAVES
+
+
+def test_a_dynamic_motion_keeps_torques_and_begins_and_ends_at_rest(dynamic: TaskPlanner):
+    plan = planned(dynamic, CROSSING)
+    assert_holds_the_task(plan, dynamic)
+    assert plan.trajectory is not None
+    q, v, a = values_at(plan.trajectory, np.linspace(0.0, plan.duration, 1501))
+    tau = np.array([dynamic.problem.model.inverse_dynamics(*state) for state in zip(q, v, a, strict=True)])
+    assert (np.abs(tau) <= TAU_MAX).all()
+    assert np.abs(v[0]).max() == 0.0
+    assert np.abs(v[-1]).max() < 1e-7
+    np.testing.assert_allclose(plan.trajectory.pieces[1:, 1], plan.qd[1:-1], atol=1e-7)  # no step of the velocity
+
+
+def test_a_motion_leaves_a_stop_along_the_direction_that_the_vertex_keeps(dynamic: TaskPlanner):
+    """T2: q_dot is zero there, and says nothing of q'."""
+    plan = planned(dynamic, CROSSING)
+    assert plan.trajectory is not None
+    assert plan.progress is not None
+    first = plan.trajectory.pieces[0]
+    assert not first[1].any()
+    a, s_ddot = 2.0 * first[2], 2.0 * plan.progress.pieces[0, 2, 0]
+    J = dynamic.problem.model.jacobian(START)[:2]
+    np.testing.assert_allclose(J @ (a / s_ddot), PATH.at([0.0]).y_s[0], atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["kinematic", "dynamic"])
+def test_velocities_and_accelerations_are_those_along_the_path(name: str, request: pytest.FixtureRequest):
+    """q_dot = s_dot q', q_ddot = s_dot^2 q'' + s_ddot q', with q' and q'' by differences over s."""
+    plan = planned(request.getfixturevalue(name), CROSSING)
+    assert plan.trajectory is not None
+    assert plan.progress is not None
+    middles = 0.5 * (plan.times[:-1] + plan.times[1:])
+    h = 1e-3 * np.diff(plan.times)
+    (q_0, _, _), (_, v, a), (q_1, _, _) = (values_at(plan.trajectory, t) for t in (middles - h, middles, middles + h))
+    (s_0, _, _), (s, sd, sdd), (s_1, _, _) = (values_at(plan.progress, t) for t in (middles - h, middles, middles + h))
+    q = values_at(plan.trajectory, middles)[0]
+    is_moving = np.abs(sd[:, 0]) > 1e-2
+    slope_0, slope_1 = (q - q_0) / (s - s_0), (q_1 - q) / (s_1 - s)
+    bend = 2.0 * (slope_1 - slope_0) / (s_1 - s_0)
+    q_s = slope_0 + 0.5 * bend * (s - s_0)
+    assert is_moving.sum() > 40
+    np.testing.assert_allclose(v[is_moving], (sd * q_s)[is_moving], atol=2e-8)
+    np.testing.assert_allclose(a[is_moving], (sd**2 * bend + sdd * q_s)[is_moving], atol=1e-4)
+
+
+def test_equal_seeds_give_equal_plans(kinematic: TaskPlanner):
+    first, second, other = (planned(kinematic, PARKED, seed) for seed in (5, 5, 6))
+    np.testing.assert_array_equal(first.q, second.q)
+    assert first.q.shape != other.q.shape or np.abs(first.q - other.q).max() > 1e-3
+
+
+def test_the_tree_goes_along_the_path_because_the_metric_does(
+    problem: TaskConstrainedProblem, monkeypatch: pytest.MonkeyPatch
+):
+    """T4: without |s - s_rand| it takes more rounds."""
+    problem.validity.place([PARKED])
+    planner = TaskPlanner(problem)
+    rounds = sum(planner.plan(seed).effort.rounds for seed in range(10))
+    monkeypatch.setattr(task_search, "WEIGHT_S", 0.0)
+    without = sum(planner.plan(seed).effort.rounds for seed in range(10))
+    assert rounds < 0.85 * without
+
+
+def test_a_start_is_found_where_none_is_given(problem: TaskConstrainedProblem):
+    problem.validity.place([CROSSING])
+    plan = plan_task(replace(problem, q_start=None, horizon=20.0), seed=1)
+    assert plan.is_found, plan.reason
+    np.testing.assert_allclose(positions(problem.model, plan.q[:1]), PATH.at([0.0]).y, atol=1e-5)
+
+
+def test_what_cannot_be_planned_has_a_reason(problem: TaskConstrainedProblem):
+    validity = problem.validity
+    validity.place([Obstacle(Sphere(0.15), Pose.at([1.2, 0.2, 0.0]))])
+    few = TaskParameters(rounds=4)
+    stuck = plan_task(problem, few)
+    assert (stuck.outcome, stuck.reason) == (Outcome.LIMIT, "no motion was found in 4 rounds of samples")
+    assert stuck.trajectory is None
+    with pytest.raises(InputError, match="there is no motion"):
+        stuck.at([0.0])
+    far = plan_task(replace(problem, path=line([1.2, -0.7], [2.6, -0.7])), few)
+    assert far.outcome is Outcome.UNREACHABLE
+    assert "s = 0.5, x = 1.9, y = -0.7 m: out of reach" in far.reason
+    validity.place([Obstacle(Sphere(0.15), Pose.at([1.2, -0.6, 0.0]))])
+    touching = plan_task(problem, few)
+    assert touching.outcome is Outcome.START_IN_CONTACT
+    assert "the start is in contact: 'link3' is" in touching.reason
+    assert "mm deep in obstacle 0" in touching.reason
+
+
+def test_what_is_no_problem_is_refused(problem: TaskConstrainedProblem):
+    with pytest.raises(InputError, match="mm off the begin of the task path"):
+        TaskPlanner(replace(problem, q_start=START + 0.1))
+    with pytest.raises(InputError, match="beyond the limits: 'joint0'"):
+        TaskPlanner(replace(problem, q_start=START + [9.0, 0.0, 0.0, 0.0]))
+    for name, value, sentence in (
+        ("horizon", -1.0, "a positive time"),
+        ("v_max", np.zeros(4), "positive numbers"),
+        ("tau_max", np.ones(3), "4 finite numbers"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            replace(problem, **{name: value})
+    with pytest.raises(InputError, match="lanes is 0"):
+        TaskParameters(lanes=0)
+    with pytest.raises(InputError, match="greedy is 2"):
+        TaskParameters(greedy=2.0)
+    two_joints = Validity(RobotModel.from_urdf(urdf_path("planar2")))
+    with pytest.raises(InputError, match="a task of 2 rows leaves 2 joints nothing to choose"):
+        TaskConstrainedProblem(two_joints, line([0.3, 0.0], [0.3, 0.2]), 5.0)
