@@ -5,64 +5,42 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from importlib import import_module
+from types import ModuleType
+from typing import Any
 
 from arm_control import __version__
-from arm_control.app.commands import (
-    cache_command,
-    check_command,
-    compare_command,
-    completion_command,
-    distance_command,
-    enable_command,
-    excite_command,
-    faults_command,
-    identify_command,
-    ik_command,
-    learn_command,
-    pose_command,
-    primitive_command,
-    record_command,
-    replay_command,
-    report_command,
-    run_command,
-    scenarios_command,
-    simulate_command,
-    target_command,
-    tune_command,
-    view_command,
-    watch_command,
-)
-from arm_control.app.commands.argument_types import check_namespace
-from arm_control.app.commands.robot_options import is_xacro_argument, take_robot_options
+from arm_control.app.commands.argument_types import check_namespace, is_xacro_argument
+from arm_control.app.commands.robot_options import take_robot_options
 from arm_control.exceptions import ArmControlError
 from arm_control.model.urdf.xml import printable
 
-COMMANDS = (
-    run_command,
-    view_command,
-    target_command,
-    pose_command,
-    ik_command,
-    simulate_command,
-    record_command,
-    replay_command,
-    report_command,
-    excite_command,
-    identify_command,
-    learn_command,
-    primitive_command,
-    scenarios_command,
-    check_command,
-    distance_command,
-    compare_command,
-    enable_command,
-    watch_command,
-    faults_command,
-    tune_command,
-    cache_command,
-    completion_command,
-)
-"""In the order of ``arm_control --help``."""
+COMMANDS = {
+    "run": "run a scenario: simulator, controller and all",
+    "view": "show a robot in the browser",
+    "target": "send the hand of a running arm somewhere",
+    "pose": "print where the hand of a running arm is, or of any arm",
+    "ik": "joint positions that put the hand at a pose",
+    "simulate": "run a scenario without ROS",
+    "record": "record topics into a bag",
+    "replay": "play a bag, live or offline",
+    "report": "a page and pictures of a bag",
+    "excite": "a trajectory to identify an arm with",
+    "identify": "friction, rotors and payload from a bag",
+    "learn": "a movement primitive from a bag",
+    "primitive": "show a movement primitive, or list them",
+    "scenarios": "list the scenarios",
+    "check": "print a URDF's content and problems",
+    "distance": "distances of an arm from obstacles and itself",
+    "compare": "compare an arm's dynamics with Pinocchio's and MuJoCo's",
+    "enable": "let gates pass commands again after a brake",
+    "watch": "show what gates do with commands",
+    "faults": "simulate faults of messages and processes",
+    "tune": "save the gains of a running node",
+    "cache": "list or clear the cache",
+    "completion": "print a script with which Tab completes",
+}
+"""What each command does, in the order of ``arm_control --help``; its module is imported when it is chosen."""
 EXAMPLES = "examples:"
 ROS = (
     "rclpy",
@@ -79,7 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return its exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     xacro_args = [word for word in words if is_xacro_argument(word)]
-    options = _parser().parse_args([word for word in words if word not in xacro_args])
+    words = [word for word in words if word not in xacro_args]
+    options = parser_for(words).parse_args(words)
     try:
         take_robot_options(options, xacro_args)
         check_namespace(getattr(options, "namespace", ""))
@@ -104,17 +83,49 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser_for(words: Sequence[str]) -> argparse.ArgumentParser:
+    """Return the parser for a command line: with all options of the command that it begins with, else with the list."""
     parser = argparse.ArgumentParser(prog="arm_control", description="Torque control of robot arms.")
     parser.add_argument("--version", action="version", version=f"arm_control {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for module in COMMANDS:
-        module.add_command(commands)
-        *_, command = commands.choices.values()
-        command.formatter_class = _HelpFormatter
-        examples = "\n".join([EXAMPLES, *(f"  arm_control {example}" for example in module.EXAMPLES)])
-        command.epilog = "\n\n".join(filter(None, [command.epilog, examples]))
+    chosen = next((word for word in words if not word.startswith("-")), "")
+    if chosen in COMMANDS:
+        add_command(chosen, commands)
+    else:
+        for name, does in COMMANDS.items():
+            commands.add_parser(name, help=does)
     return parser
+
+
+def add_command(name: str, commands: Any) -> None:
+    """Add a command with its options to subparsers.
+
+    Parameters
+    ----------
+    name : str
+        One of :data:`COMMANDS`.
+    commands : argparse action
+        The subparsers.
+    """
+    module = command_module(name)
+    module.add_command(commands)
+    command = commands.choices[name]
+    command.formatter_class = _HelpFormatter
+    examples = "\n".join([EXAMPLES, *(f"  arm_control {example}" for example in module.EXAMPLES)])
+    command.epilog = "\n\n".join(filter(None, [command.epilog, examples]))
+
+
+def all_parsers() -> dict[str, argparse.ArgumentParser]:
+    """Return the parsers of all commands by their names."""
+    commands: Any = argparse.ArgumentParser(prog="arm_control").add_subparsers()
+    for name in COMMANDS:
+        add_command(name, commands)
+    return dict(commands.choices)
+
+
+def command_module(name: str) -> ModuleType:
+    """Return the module of a command."""
+    return import_module(f"arm_control.app.commands.{name}_command")
 
 
 class _HelpFormatter(argparse.HelpFormatter):

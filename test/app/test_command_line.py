@@ -331,15 +331,15 @@ def test_tune_refuses_to_overwrite_and_says_what_went_wrong(
     assert "cannot be written: No such file" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("module", cli.COMMANDS, ids=lambda module: module.__name__.rpartition(".")[2])
-def test_the_help_of_every_command_has_examples_that_can_be_typed(module, capsys):
-    name = module.__name__.rpartition(".")[2].removesuffix("_command")
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_the_help_of_every_command_has_examples_that_can_be_typed(name: str, capsys):
+    module = cli.command_module(name)
     assert status(name, "--help") == 0
     text = capsys.readouterr().out
     for example in module.EXAMPLES:
         assert f"\n  arm_control {example}\n" in text
         words = [word for word in example.split() if ":=" not in word]
-        assert vars(cli._parser().parse_args(words))["command"]
+        assert vars(cli.parser_for(words).parse_args(words))["command"]
 
 
 @pytest.mark.parametrize(

@@ -52,3 +52,8 @@ def check_namespace(namespace: str) -> None:
     inner = namespace.removeprefix("/").removesuffix("/")
     if inner and not re.fullmatch(r"[A-Za-z_]\w*(/[A-Za-z_]\w*)*", inner, re.ASCII):
         raise InputError(f"'{namespace}' is not a namespace; allowed: words of letters, digits and _, joined by /")
+
+
+def is_xacro_argument(word: str) -> bool:
+    """Whether a word of the command line has the form ``name:=value``."""
+    return re.match(r"\w+:=", word) is not None

@@ -15,7 +15,7 @@ EXAMPLES = ("cache list", "cache clear")
 
 def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""
-    cache = commands.add_parser("cache", help="list or clear the cache", description=_cache.__doc__)
+    cache = commands.add_parser("cache", description=_cache.__doc__)
     cache.add_argument("action", choices=("list", "clear"))
     cache.set_defaults(command=_cache)
 

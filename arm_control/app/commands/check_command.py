@@ -55,7 +55,7 @@ EXAMPLES = (
 
 def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""
-    check = commands.add_parser("check", help="print a URDF's content and problems", description=_check.__doc__)
+    check = commands.add_parser("check", description=_check.__doc__)
     add_robot_option(check)
     add_xacro_options(check)
     add_arm_options(check)

@@ -29,9 +29,7 @@ EXAMPLES = ("compare --robot ur5", "compare --robot my_arm.urdf --tip flange --j
 
 def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""
-    compare = commands.add_parser(
-        "compare", help="compare an arm's dynamics with Pinocchio's and MuJoCo's", description=_compare.__doc__
-    )
+    compare = commands.add_parser("compare", description=_compare.__doc__)
     add_robot_option(compare)
     add_arm_options(compare)
     add_xacro_options(compare)

@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from arm_control.core.files import share_path
-from arm_control.simulation.scenario import scenario_names
 
 EXAMPLES = ("completion bash",)
 """For the help."""
 NAMES = {
     "run": "scenarios",
     "simulate": "scenarios",
-    **dict.fromkeys(("view", "check", "compare", "excite", "ik"), "robots"),
+    **dict.fromkeys(("view", "check", "compare", "excite", "ik", "distance"), "robots"),
 }
 """What the first word after a command may be, beside a file."""
 SCRIPT = """\
@@ -35,16 +34,16 @@ ZSH = "autoload -U +X bashcompinit && bashcompinit\n"
 
 def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""
-    completion = commands.add_parser(
-        "completion", help="print a script with which Tab completes", description=_completion.__doc__
-    )
+    completion = commands.add_parser("completion", description=_completion.__doc__)
     completion.add_argument("shell", choices=("bash", "zsh"))
-    completion.set_defaults(command=_completion, parsers=commands.choices)
+    completion.set_defaults(command=_completion)
 
 
 def _completion(options: argparse.Namespace) -> int:
     """Print a script for the shell; add `source <(arm_control completion bash)` to your ~/.bashrc."""
-    print((ZSH if options.shell == "zsh" else "") + script(options.parsers), end="")
+    from arm_control.app.cli import all_parsers
+
+    print((ZSH if options.shell == "zsh" else "") + script(all_parsers()), end="")
     return 0
 
 
@@ -56,6 +55,8 @@ def script(parsers: dict[str, argparse.ArgumentParser]) -> str:
 
 def _cases(parsers: dict[str, argparse.ArgumentParser]) -> Iterator[tuple[str, list[str]]]:
     """Patterns of command and word before, and the words that may follow."""
+    from arm_control.simulation.scenario import scenario_names
+
     robots = sorted(path.name for path in share_path("urdf").iterdir() if path.is_dir())
     names = {"scenarios": list(scenario_names()), "robots": robots}
     for command, parser in parsers.items():

@@ -44,9 +44,7 @@ REACH = 10.0
 
 def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""
-    distance = commands.add_parser(
-        "distance", help="distances of an arm from obstacles and itself", description=_distance.__doc__
-    )
+    distance = commands.add_parser("distance", description=_distance.__doc__)
     add_robot_option(distance)
     states = distance.add_mutually_exclusive_group()
     states.add_argument(

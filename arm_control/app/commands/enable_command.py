@@ -13,9 +13,7 @@ EXAMPLES = ("enable", "enable --namespace left")
 
 def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""
-    enable = commands.add_parser(
-        "enable", help="let gates pass commands again after a brake", description=_enable.__doc__
-    )
+    enable = commands.add_parser("enable", description=_enable.__doc__)
     enable.add_argument("--namespace", default="", help="only gates in it")
     enable.set_defaults(command=_enable)
 

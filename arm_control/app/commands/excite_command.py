@@ -33,7 +33,7 @@ MARGIN, FLOOR_MARGIN = 0.03, 0.001
 
 def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""
-    parser = commands.add_parser("excite", help="a trajectory to identify an arm with", description=_run.__doc__)
+    parser = commands.add_parser("excite", description=_run.__doc__)
     add_robot_option(parser)
     add_xacro_options(parser)
     parser.add_argument("-o", "--output", default="excitation.yaml", metavar="FILE", help="the trajectory to write")

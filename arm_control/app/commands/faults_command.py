@@ -17,9 +17,7 @@ EXAMPLES = ("faults", "faults states --controller osc")
 
 def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""
-    faults = commands.add_parser(
-        "faults", help="simulate faults of messages and processes", description=_faults.__doc__
-    )
+    faults = commands.add_parser("faults", description=_faults.__doc__)
     faults.add_argument("name", nargs="?", default="", help="only faults whose name contains this; default: all")
     faults.add_argument("--controller", action="append", choices=("osc", "joint", "ilqr"), help="default: all three")
     faults.add_argument("--schedules", type=int, default=0, metavar="N", help="also run N random schedules of faults")

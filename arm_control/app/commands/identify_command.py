@@ -27,7 +27,7 @@ EXAMPLES = ("identify my_bag", "identify my_bag --inertias", "identify my_bag --
 
 def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""
-    parser = commands.add_parser("identify", help="friction, rotors and payload from a bag", description=_run.__doc__)
+    parser = commands.add_parser("identify", description=_run.__doc__)
     add_bag_argument(parser)
     parser.add_argument("-o", "--output", default="", metavar="DIR", help="folder to write; default: BAG_identified")
     parser.add_argument("--topic", default="joint_states", help="topic of the joint states")

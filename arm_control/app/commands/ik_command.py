@@ -36,7 +36,7 @@ EXAMPLES = (
 
 def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""
-    ik = commands.add_parser("ik", help="joint positions that put the hand at a pose", description=_ik.__doc__)
+    ik = commands.add_parser("ik", description=_ik.__doc__)
     add_robot_option(ik)
     ik.add_argument(
         "--position", nargs=3, type=float, required=True, metavar=("X", "Y", "Z"), help="of the hand, in the base [m]"

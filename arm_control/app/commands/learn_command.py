@@ -35,7 +35,7 @@ EXAMPLES = (
 
 def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""
-    parser = commands.add_parser("learn", help="a movement primitive from a bag", description=_run.__doc__)
+    parser = commands.add_parser("learn", description=_run.__doc__)
     add_bag_argument(parser)
     parser.epilog = "A YAML file, like those of config/demonstrations, may stand for the bag."
     parser.add_argument("-o", "--out", "--output", required=True, metavar="FILE", help="YAML file to write")

@@ -48,9 +48,7 @@ class Hand(NamedTuple):
 
 def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""
-    pose = commands.add_parser(
-        "pose", help="print where the hand of a running arm is, or of any arm", description=_pose.__doc__
-    )
+    pose = commands.add_parser("pose", description=_pose.__doc__)
     pose.add_argument(
         "joints", nargs="*", metavar="Q", help="with --robot: positions of its joints, in their order [rad or m]"
     )

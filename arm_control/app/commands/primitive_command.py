@@ -15,7 +15,7 @@ EXAMPLES = ("primitive list", "primitive show digit_3", "primitive show reach.ya
 
 def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""
-    primitive = commands.add_parser("primitive", help="show a movement primitive, or list them", description=__doc__)
+    primitive = commands.add_parser("primitive", description=__doc__)
     actions = primitive.add_subparsers(required=True, metavar="ACTION")
     listed = actions.add_parser("list", help="those that come with the package", description=_list.__doc__)
     listed.set_defaults(command=_list)

@@ -13,7 +13,7 @@ EXAMPLES = ("record", "record joint_states joint_commands -o my_bag")
 
 def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""
-    record = commands.add_parser("record", help="record topics into a bag", description=_record.__doc__)
+    record = commands.add_parser("record", description=_record.__doc__)
     record.add_argument("topics", nargs="*", help="names of topics; default: all of known types")
     record.add_argument("-o", "--output", default="", metavar="FOLDER", help="the bag; default: a name with the time")
     record.add_argument("--storage", default="mcap", choices=("mcap", "sqlite3"))

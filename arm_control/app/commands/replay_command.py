@@ -38,7 +38,7 @@ EXAMPLES = ("replay my_bag --offline", "replay my_bag --rate 0.5", "replay my_ba
 
 def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""
-    replay = commands.add_parser("replay", help="play a bag, live or offline", description=_replay.__doc__)
+    replay = commands.add_parser("replay", description=_replay.__doc__)
     add_bag_argument(replay)
     live = replay.add_argument_group("onto live topics")
     live.add_argument("--rate", type=positive, default=1.0, metavar="R", help="speed, as a factor")

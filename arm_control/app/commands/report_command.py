@@ -20,7 +20,7 @@ EXAMPLES = ("report my_bag", "report my_bag --robot my_arm.urdf -o pages")
 
 def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""
-    report = commands.add_parser("report", help="a page and pictures of a bag", description=_report.__doc__)
+    report = commands.add_parser("report", description=_report.__doc__)
     add_bag_argument(report)
     report.add_argument("-o", "--output", default="", metavar="DIR", help="folder to write; default: BAG_report")
     report.add_argument("--topic", default="joint_states", help="topic of the joint states")

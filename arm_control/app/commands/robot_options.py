@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import math
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from arm_control.core.files import file_parameters
 from arm_control.exceptions import ArmControlError, InputError
-from arm_control.maths.poses import Array, rotation_from_quaternion, rotation_from_rpy
-from arm_control.model.arm_parameters import ArmParameters
-from arm_control.model.urdf.packages import add_package_path
 
 if TYPE_CHECKING:
+    from arm_control.maths.poses import Array
     from arm_control.model import RobotModel
 
 ARM_OPTIONS = ("tip", "base", "effort_limits", "velocity_limits")
@@ -91,8 +86,10 @@ def add_orientation_options(parser: argparse.ArgumentParser, default: str) -> No
 
 def orientation_of(options: argparse.Namespace) -> Array | None:
     """Rotation matrix of the options of :func:`add_orientation_options`; None where there is none."""
+    from arm_control.maths.poses import rotation_from_quaternion, rotation_from_rpy
+
     if options.rpy is not None:
-        return rotation_from_rpy(np.radians(options.rpy))
+        return rotation_from_rpy([math.radians(angle) for angle in options.rpy])
     return None if options.quat is None else rotation_from_quaternion(options.quat)
 
 
@@ -153,6 +150,12 @@ def scenario_of(options: argparse.Namespace, *, proposes_limits: bool = True) ->
         return
     if not options.robot:
         raise ArmControlError("name a scenario (`arm_control scenarios` lists them), or an arm with --robot FILE")
+    from tempfile import TemporaryDirectory
+
+    import numpy as np
+
+    from arm_control.core.files import file_parameters
+    from arm_control.model.arm_parameters import ArmParameters
     from arm_control.simulation.own_arm import proposed_limits, write_scenario
 
     params_file = getattr(options, "params_file", "")
@@ -171,11 +174,6 @@ def scenario_of(options: argparse.Namespace, *, proposes_limits: bool = True) ->
 def as_options(limits: dict[str, list[str]]) -> str:
     """Return limits, by the names of their parameters, as options of a command."""
     return " ".join(f"--{name.replace('_', '-')} {' '.join(values)}" for name, values in limits.items())
-
-
-def is_xacro_argument(word: str) -> bool:
-    """Whether a word of the command line has the form ``name:=value``."""
-    return re.match(r"\w+:=", word) is not None
 
 
 def take_robot_options(options: argparse.Namespace, xacro_args: list[str]) -> None:
@@ -199,6 +197,8 @@ def take_robot_options(options: argparse.Namespace, xacro_args: list[str]) -> No
         if not re.fullmatch(r"\w+:=\S*", argument):
             raise InputError(f"'{argument}' is no argument of a xacro file; allowed: name:=value, without spaces")
     if "xacro_args" in options:
+        from arm_control.model.urdf.packages import add_package_path
+
         options.xacro_args = xacro_args
         add_package_path(options.package_path)
 

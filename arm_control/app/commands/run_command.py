@@ -33,7 +33,7 @@ EXAMPLES = (
 
 def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""
-    run = commands.add_parser("run", help="run a scenario: simulator, controller and all", description=_run.__doc__)
+    run = commands.add_parser("run", description=_run.__doc__)
     run.add_argument(
         "scenario",
         nargs="?",

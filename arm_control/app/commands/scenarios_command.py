@@ -13,7 +13,7 @@ EXAMPLES = ("scenarios",)
 
 def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""
-    scenarios = commands.add_parser("scenarios", help="list the scenarios", description=_scenarios.__doc__)
+    scenarios = commands.add_parser("scenarios", description=_scenarios.__doc__)
     scenarios.set_defaults(command=_scenarios)
 
 

@@ -38,7 +38,7 @@ EXAMPLES = (
 
 def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""
-    simulate = commands.add_parser("simulate", help="run a scenario without ROS", description=_simulate.__doc__)
+    simulate = commands.add_parser("simulate", description=_simulate.__doc__)
     simulate.add_argument(
         "scenario", nargs="?", default="", help="name, or path of a YAML file; left out: --robot by itself"
     )

@@ -20,7 +20,7 @@ EXAMPLES = ("target 0.4 0.2 0.4", "target 0 0 0.05 --frame tool0", "target 0.4 0
 
 def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""
-    target = commands.add_parser("target", help="send the hand of a running arm somewhere", description=_target.__doc__)
+    target = commands.add_parser("target", description=_target.__doc__)
     for axis in ("x", "y", "z"):
         target.add_argument(axis, type=float, metavar=axis.upper(), help=f"{axis} of the hand [m]")
     add_orientation_options(target, "as it is")

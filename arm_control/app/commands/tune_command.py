@@ -16,7 +16,7 @@ EXAMPLES = ("tune save my_gains.yaml",)
 
 def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""
-    tune = commands.add_parser("tune", help="save the gains of a running node", description=_tune.__doc__)
+    tune = commands.add_parser("tune", description=_tune.__doc__)
     tune.add_argument("action", choices=("save",))
     tune.add_argument("file", help="ROS parameter file to write, for --params-file")
     tune.add_argument("--node", default="osc", help="name of the node; default: osc")

@@ -20,7 +20,7 @@ EXAMPLES = ("view --robot ur5", "view --robot my_arm.urdf --tip gripper_link", "
 
 def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""
-    view = commands.add_parser("view", help="show a robot in the browser", description=_view.__doc__)
+    view = commands.add_parser("view", description=_view.__doc__)
     add_robot_option(view)
     add_xacro_options(view)
     view.add_argument("--read-only", action="store_true", help="sliders move the picture only; nothing is published")

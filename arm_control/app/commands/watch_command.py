@@ -17,7 +17,7 @@ EXAMPLES = ("watch", "watch --once")
 
 def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""
-    watch = commands.add_parser("watch", help="show what gates do with commands", description=_watch.__doc__)
+    watch = commands.add_parser("watch", description=_watch.__doc__)
     watch.add_argument("--namespace", default="", help="only gates in it")
     watch.add_argument("--once", action="store_true", help="show the present state of each gate, and end")
     watch.set_defaults(command=_watch)

@@ -23,11 +23,6 @@ from arm_control.maths.poses import Array, Pose, rotation_from_rpy, rotation_wit
 from arm_control.model.urdf.load import Urdf
 from arm_control.model.urdf.packages import find_package
 
-try:
-    import coal
-except ImportError:  # part of some versions of Pinocchio only
-    coal = None
-
 
 @dataclass(frozen=True)
 class LinkCapsule:
@@ -139,6 +134,10 @@ def _profile(link: str, geometry: Any, folder: Path | None) -> tuple[Pose, Array
 
 def _mesh_points(link: str, geometry: Any, folder: Path | None) -> Array:
     """Corners of a mesh file, shape (n, 3) [m]."""
+    try:
+        import coal  # noqa: PLC0415  as slow to load as all else here, and few need it
+    except ImportError:  # part of some versions of Pinocchio only
+        coal = None
     path = _mesh_path(str(geometry.filename), folder)
     if coal is None or path is None:
         reason = "coal is not installed" if coal is None else "the file does not exist"
