@@ -109,6 +109,7 @@ PAGES_TO_RUN = (
     "primitives",
     "proximity",
     "sensors",
+    "task_constrained",
     "walking",
 )
 SNIPPETS = ("README.md", *(f"docs/{page}.md" for page in PAGES_TO_RUN))

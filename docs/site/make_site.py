@@ -31,6 +31,7 @@ CONTENTS = {
             "collision",
             "proximity",
             "planning",
+            "task_constrained",
             "planner_node",
             "ompl",
             "identification",
