@@ -2,7 +2,8 @@
 
     a goal is due     once the arm is at rest, a motion from its posture among the obstacles of then is requested
     the answer        the motion is sent, to begin now; among moving obstacles at the moment that it was planned for
-    moving            an arm that leaves its plan is stopped, and the goal given up
+    moving            the planner looks ahead: where something has come into the way, the arm stops and plans anew;
+                      an arm that leaves its plan is stopped, and the goal given up
     another goal      the arm stops along its path, then the motion to the new goal is planned
     cancel            the arm stops along its path
 
@@ -25,9 +26,20 @@ from arm_control.maths.poses import Array, Pose, wrap_angle
 from arm_control.messages.motion_steps import Command, ExecutionParameters, Phase, Status, Step
 from arm_control.model import RobotModel
 from arm_control.motion.goals import GoalQueue, JointGoal, Target
-from arm_control.motion.joint_trajectory import Waypoints
+from arm_control.motion.joint_trajectory import JointTrajectory, Waypoints
+from arm_control.planning.execution.braking import stop
+from arm_control.planning.execution.motion_checks import LimitCheck
+from arm_control.planning.execution.planner_in_time import points_of
 from arm_control.planning.motion_plan import MotionPlan, are_moving, foretold
-from arm_control.planning.motion_planner import MotionAnswer, MotionRequest
+from arm_control.planning.motion_planner import (
+    MotionAnswer,
+    MotionRequest,
+    PlannerAnswer,
+    PlannerRequest,
+    WatchAnswer,
+    WatchRequest,
+)
+from arm_control.planning.time_scaling import PathLimits
 from arm_control.planning.worker import Server
 
 STOP_LEAD = 0.05
@@ -37,7 +49,7 @@ MORE_TIME = 2.0
 DIED = "the planner's process has ended"
 MOVES = "the arm moves; a plan begins at rest"
 
-MotionClient = Server[MotionRequest, MotionAnswer]
+MotionClient = Server[PlannerRequest, PlannerAnswer]
 """A planner of motions."""
 PlannerGoal = JointGoal | Target
 
@@ -82,6 +94,8 @@ class MotionProcess:
         self._model, self._planner = model, planner
         self._goals: GoalQueue[PlannerGoal] = GoalQueue() if goals is None else goals
         self._is_continuous = np.isinf(model.q_max)
+        a_max = np.full(model.nv, parameters.stop_acceleration)
+        self._check = LimitCheck(model, PathLimits(model.v_max, model.tau_max, a_max))
         self._single: list[PlannerGoal] = []
         self._number, self._is_busy = 0, False
         self._has_run, self.seconds = False, 0.0
@@ -97,7 +111,8 @@ class MotionProcess:
         self._requested: MotionPlan | None = None
         self._answer: MotionAnswer | None = None
         self._number += 1  # an answer on its way is out of date
-        self._stop_end_ns, self._may_execute = 0, False
+        self._since_ns = self._stop_end_ns = self._next_look_ns = 0
+        self._attempts, self._lead, self._may_execute = 0, self.parameters.lead, False
 
     def add(self, goal: PlannerGoal, is_single: bool = False) -> None:
         """Add a goal, which acts from its stamp on.
@@ -152,6 +167,7 @@ class MotionProcess:
             case Phase.PLANNED:
                 return self._execute(state)
             case Phase.MOVING:
+                self._look(state, obstacles)
                 self._watch(state)
         return NOTHING
 
@@ -161,7 +177,7 @@ class MotionProcess:
         due = self._goals.active(state.stamp_ns)
         if due is None or due is self.goal:
             return
-        self.goal, self._since_ns = due, state.stamp_ns
+        self.goal = due
         self._attempts, self._lead = 0, self.parameters.lead
         self._may_execute = False
         self._ending = Status(Phase.PLANNING)
@@ -175,7 +191,7 @@ class MotionProcess:
             return NOTHING
         self.status, self._ending = ending, None
         self._requested = self._answer = None
-        self._number += 1
+        self._number, self._since_ns = self._number + 1, state.stamp_ns
         return NOTHING
 
     def _stop(self, state: Measurement, ending: Status) -> Step:
@@ -183,7 +199,7 @@ class MotionProcess:
         assert self.plan is not None
         t = self.plan.time(state.stamp_ns) + STOP_LEAD
         begin_ns = state.stamp_ns + round(STOP_LEAD * NANOSECONDS)
-        points = self.plan.stop(t, self.parameters.stop_acceleration)
+        points = later_points(stop(self._check, self.plan.motion, t))
         self._stop_end_ns = begin_ns + round(float(points.times[-1]) * NANOSECONDS)
         self.status = Status(Phase.STOPPING, ending.reason)
         return Step(command=Command(points, begin_ns if t > 0.0 else 0))
@@ -194,10 +210,21 @@ class MotionProcess:
         """Take the planner's answer; one that is out of date is dropped."""
         answer = self._planner.poll() if self._is_busy else None
         if answer is not None:
-            self._is_busy, self.seconds = False, answer.seconds
+            self._is_busy = False
+        if isinstance(answer, MotionAnswer):
+            self.seconds = answer.seconds
             self._answer = answer if answer.number == self._number else None
+        elif isinstance(answer, WatchAnswer):
+            self._heed(answer)
         elif self._is_busy and not self._planner.alive:
             self._is_busy = False
+
+    def _heed(self, answer: WatchAnswer) -> None:
+        """Stop, and plan anew, where something has come into the way of the motion."""
+        is_of_motion = answer.number == self._number and self.status.phase is Phase.MOVING
+        if is_of_motion and answer.contact < np.inf and self._ending is None:
+            self._attempts, self._lead = 0, self.parameters.lead
+            self._ending = Status(Phase.PLANNING, f"something comes into the way in {answer.contact:.2f} s")
 
     def _go_on_planning(self, state: Measurement, obstacles: Sequence[Obstacle]) -> Step:
         answer, requested = self._answer, self._requested
@@ -271,6 +298,15 @@ class MotionProcess:
             return NOTHING
         return self._start(replace(plan, begin_ns=state.stamp_ns))
 
+    def _look(self, state: Measurement, obstacles: Sequence[Obstacle]) -> None:
+        """Have the planner look ahead among the present obstacles, now and then."""
+        assert self.plan is not None
+        if self._is_busy or self.plan.time(state.stamp_ns) < 0.0 or state.stamp_ns < self._next_look_ns:
+            return
+        self._next_look_ns = state.stamp_ns + round(self.parameters.watch_period * NANOSECONDS)
+        self._planner.request(WatchRequest(self._number, self.plan.time(state.stamp_ns), tuple(obstacles)))
+        self._is_busy = True
+
     def _watch(self, state: Measurement) -> None:
         """Compare the arm with its plan."""
         plan, p = self.plan, self.parameters
@@ -292,6 +328,13 @@ class MotionProcess:
         """Joint errors, shape (nq,); of continuous joints the short way [rad or m]."""
         e = q_des - q
         return np.where(self._is_continuous, wrap_angle(e), e)
+
+
+def later_points(trajectory: JointTrajectory) -> Waypoints:
+    """Points of a trajectory behind its begin, where the arm may be a little ahead or behind."""
+    points = points_of(trajectory)
+    vs, as_ = (None if x is None else x[1:] for x in (points.vs, points.as_))
+    return Waypoints(points.times[1:], points.qs[1:], vs, as_)
 
 
 def _destination(model: RobotModel, goal: PlannerGoal, q: Array) -> Pose | Array:

@@ -47,6 +47,9 @@ class ExecutionParameters(Parameters):
     patience: float = parameter(
         5.0, "time for which a goal without a plan is tried again while obstacles move", unit="s", lower=0.0, live=True
     )
+    watch_period: float = parameter(
+        0.05, "time between two looks at what has come into the way of a motion", unit="s", lower=0.0, live=True
+    )
     path_tolerance: float = parameter(
         0.1, "joint error at which a motion is given up; 0: no limit", unit="rad or m", lower=0.0, live=True
     )
@@ -57,7 +60,7 @@ class ExecutionParameters(Parameters):
         2.0, "time after a motion within which its goal must be reached", unit="s", lower=0.0, live=True
     )
     stop_acceleration: float = parameter(
-        8.0, "acceleration of the fastest joint in a stop", unit="rad/s^2 or m/s^2", lower=1e-3, live=True
+        10.0, "largest acceleration of the joints in a stop", unit="rad/s^2 or m/s^2", lower=1e-3
     )
 
 

@@ -38,7 +38,7 @@ from arm_control.nodes.support.planner_action import PlannerAction
 from arm_control.nodes.support.polling import poll, polled_subscription
 from arm_control.nodes.support.qos import LATCHED, STATE, TARGETS
 from arm_control.planning.motion_plan import MotionPlan
-from arm_control.planning.motion_planner import MotionAnswer, MotionPlannerParameters, MotionRequest, prepared_planner
+from arm_control.planning.motion_planner import MotionPlannerParameters, PlannerAnswer, PlannerRequest, prepared_planner
 from arm_control.planning.worker import PlannerProcess
 
 TOPICS = {"target_pose": PoseStamped, "target_joint": JointState}
@@ -62,7 +62,7 @@ class PlannerNode(ArmNode[PlannerNodeParameters]):
     _obstacles: CountedObstacles
 
     def __init__(self) -> None:
-        self._planner: PlannerProcess[MotionRequest, MotionAnswer] | None = None  # first: see destroy_node
+        self._planner: PlannerProcess[PlannerRequest, PlannerAnswer] | None = None  # first: see destroy_node
         self._process: MotionProcess | None = None
         super().__init__("planner", PlannerNodeParameters)
         self._goals: GoalQueue[PlannerGoal] = GoalQueue()

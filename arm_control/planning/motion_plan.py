@@ -1,12 +1,4 @@
-"""A motion that has been planned: its points, the moment of its begin, and the obstacles that it was planned among.
-
-It is stopped along its path: from its time t_0 on, where the fastest joint has the speed v, its time goes on ever more
-slowly,
-
-    s(t) = t_0 + t - t^2 / (2 T),     0 <= t <= T = v / a
-
-so that the joints stay on their path and come to rest with about the acceleration a.
-"""
+"""A motion that has been planned: its points, the moment of its begin, and the obstacles that it was planned among."""
 
 from __future__ import annotations
 
@@ -22,11 +14,6 @@ from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array
 from arm_control.motion.joint_trajectory import JointTrajectory, Waypoints
 from arm_control.motion.references import JointReference
-
-STOP_POINTS = 20
-"""Points of a stop."""
-SHORTEST_STOP = 0.1
-"""Least time of a stop [s]."""
 
 
 def no_tree() -> Array:
@@ -77,25 +64,6 @@ class MotionPlan:
     def obstacles_at(self, t: float) -> tuple[Obstacle, ...]:
         """Return the obstacles as they are foretold for a time since the begin [s]."""
         return foretold(self.obstacles, t)
-
-    def stop(self, t: float, acceleration: float) -> Waypoints:
-        """Return points along the path to rest.
-
-        Parameters
-        ----------
-        t : float
-            Time since the begin at which the stop begins; the first point comes later [s].
-        acceleration : float
-            Of the fastest joint [rad/s^2 or m/s^2].
-        """
-        speed = float(np.abs(self.motion.sample(t).v_des).max()) if t > 0.0 else 0.0
-        T = max(speed / acceleration, SHORTEST_STOP)
-        times = T * np.arange(1, STOP_POINTS + 1) / STOP_POINTS
-        rates = 1.0 - times / T if t > 0.0 else np.zeros(STOP_POINTS)
-        ways = times - times**2 / (2.0 * T) if t > 0.0 else np.zeros(STOP_POINTS)
-        references = [self.motion.sample(max(t, 0.0) + way) for way in ways.tolist()]
-        vs = np.array([rate * r.v_des for r, rate in zip(references, rates, strict=True)])
-        return Waypoints(times, np.array([r.q_des for r in references]), vs)
 
 
 def trajectory_of(points: Waypoints) -> JointTrajectory:

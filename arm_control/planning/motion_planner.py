@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -23,7 +23,9 @@ from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel
 from arm_control.motion.joint_trajectory import Waypoints
 from arm_control.motion.references import JointReference
+from arm_control.planning.execution.motion_checks import contact_time
 from arm_control.planning.execution.planner_in_time import PlannerInTime, points_of
+from arm_control.planning.execution.rounded_in_time import rest_of
 from arm_control.planning.motion_plan import MotionPlan, are_moving, trajectory_of
 from arm_control.planning.rrt.blended_path import PlannedMotion, fastest_motion
 from arm_control.planning.rrt.connect import RrtConnect, SearchParameters
@@ -39,6 +41,9 @@ TORQUE_SHARE = 0.9
 """Share of the torque limits that a motion takes; feedback needs the rest."""
 STEP = 0.2
 """Motion of the joints for which a planner compiles beforehand [rad or m]."""
+SHARES = (1.0, 0.5, 0.2, 0.1)
+"""Shares of the margins: the largest at which the start is free is kept, the next one while the motion goes on, since
+obstacles are not measured exactly."""
 THERE = 1e-3
 """Distance of each joint from a goal at which the arm is there [rad or m]."""
 
@@ -52,6 +57,9 @@ class MotionPlannerParameters(Parameters):
     speed: float = parameter(0.5, "speed of the joints, as a share of their limits", lower=0.01, upper=1.0)
     acceleration: float = parameter(4.0, "acceleration of the joints", unit="rad/s^2", lower=1e-3)
     horizon: float = parameter(20.0, "latest arrival where obstacles move", unit="s", lower=0.1, upper=1000.0)
+    look_ahead: float = parameter(
+        2.0, "time for which a motion that goes on must stay free", unit="s", lower=0.0, upper=60.0
+    )
     rounds: int = parameter(500, "rounds of random samples before the search is given up", lower=1)
     seed: int = parameter(0, "of the random samples; equal seeds, equal plans", lower=0)
 
@@ -101,8 +109,45 @@ class MotionAnswer(NamedTuple):
     seconds: float
 
 
+class WatchRequest(NamedTuple):
+    """Request to look at the motion that goes on.
+
+    Attributes
+    ----------
+    number : int
+        Of the request for the motion.
+    t : float
+        Time since its begin [s].
+    obstacles : tuple of Obstacle
+        Obstacles now; each goes on with its twist.
+    """
+
+    number: int
+    t: float
+    obstacles: tuple[Obstacle, ...]
+
+
+class WatchAnswer(NamedTuple):
+    """What the rest of a motion meets.
+
+    Attributes
+    ----------
+    number : int
+        Of the request for the motion.
+    contact : float
+        Time from then on until which the motion is free; infinite for as long as is looked ahead [s].
+    """
+
+    number: int
+    contact: float
+
+
+PlannerRequest: TypeAlias = MotionRequest | WatchRequest
+PlannerAnswer: TypeAlias = MotionAnswer | WatchAnswer
+
+
 class MotionPlanner:
-    """Plans motions of one arm.
+    """Plans motions of one arm, and looks at the last one while it goes on.
 
     Parameters
     ----------
@@ -121,16 +166,26 @@ class MotionPlanner:
 
     def __init__(self, parameters: MotionPlannerParameters, model: RobotModel) -> None:
         p = self._parameters = parameters
-        self._model = model
-        self._validity = Validity(model, margin=p.margin, link_margin=p.link_margin)
+        whole = Validity(model, margin=p.margin, link_margin=p.link_margin)
+        others = [
+            Validity(model, whole.shape, whole.allowed, share * p.margin, share * p.link_margin) for share in SHARES[1:]
+        ]
+        self._validities = [whole, *others]
         tau_max, a_max = TORQUE_SHARE * model.tau_max, np.full(model.nv, p.acceleration)
         limits = PathLimits(p.speed * model.v_max, tau_max, a_max)
-        self._scaler, self._in_time = TimeScaler(model, limits), PlannerInTime(self._validity, limits, p.horizon)
+        self._scaler = TimeScaler(model, limits)
+        self._in_time = [PlannerInTime(validity, limits, p.horizon) for validity in self._validities]
         self._inverse = InverseKinematics(model)
-        self._answer: MotionAnswer | None = None
+        self._last: tuple[int, MotionPlan] | None = None
+        self._level = 0
+        self._answer: PlannerAnswer | None = None
 
-    def request(self, request: MotionRequest) -> None:
+    def request(self, request: PlannerRequest) -> None:
         """See :class:`~arm_control.planning.worker.Server`."""
+        self._answer = self._look(request) if isinstance(request, WatchRequest) else self._respond(request)
+
+    def _respond(self, request: MotionRequest) -> MotionAnswer:
+        """Plan, whatever happens."""
         begin = time.perf_counter()
         plan, reason = None, ""
         try:
@@ -139,9 +194,22 @@ class MotionPlanner:
             reason = str(error)
         except Exception as error:  # any error: if the planner's process ended, no goal would be planned any more
             reason = f"{type(error).__name__}: {error}"
-        self._answer = MotionAnswer(request.number, plan, reason, time.perf_counter() - begin)
+        self._last = None if plan is None else (request.number, plan)
+        return MotionAnswer(request.number, plan, reason, time.perf_counter() - begin)
 
-    def poll(self, wait: bool = False) -> MotionAnswer | None:
+    def _look(self, request: WatchRequest) -> WatchAnswer:
+        """Look ahead along the motion that goes on, and at the rest at its end."""
+        if self._last is None or self._last[0] != request.number:
+            return WatchAnswer(request.number, math.inf)
+        validity, rest = self._validities[self._level + 1], rest_of(self._last[1].motion, max(request.t, 0.0))
+        try:
+            validity.place(request.obstacles)
+            contact = contact_time(validity, rest, 0.0, self._parameters.look_ahead)
+        except Exception:  # any error: the arm stops, and the next plan says what is wrong
+            contact = 0.0
+        return WatchAnswer(request.number, contact)
+
+    def poll(self, wait: bool = False) -> PlannerAnswer | None:
         """See :class:`~arm_control.planning.worker.Server`."""
         answer, self._answer = self._answer, None
         return answer
@@ -155,6 +223,7 @@ class MotionPlanner:
             When there is none; its sentence says why.
         """
         goals = self._goals(request)
+        self._level = self._level_of(request)
         if are_moving(request.obstacles):
             return self._plan_in_time(request, goals)
         return self._plan_path(request, goals)
@@ -168,37 +237,49 @@ class MotionPlanner:
             raise NoMotion(goals.reason)
         return goals.qs
 
+    def _level_of(self, request: MotionRequest) -> int:
+        """Number of the largest margins at which the start is free; 0 where it is in contact.
+
+        An arm that was stopped near an obstacle gets away from it.
+        """
+        for level, validity in enumerate(self._validities[:-1]):
+            validity.place(request.obstacles)
+            if validity.free_states(np.atleast_2d(request.start))[0]:
+                return level
+        return 0
+
     def _plan_path(self, request: MotionRequest, goals: Array) -> MotionPlan:
         """Plan among obstacles that stand still: as fast as the limits allow."""
-        p = self._parameters
-        self._validity.place(request.obstacles)
-        search = RrtConnect(self._validity, SearchParameters(rounds=p.rounds, seed=p.seed + request.attempt))
+        p, validity = self._parameters, self._validities[self._level]
+        validity.place(request.obstacles)
+        search = RrtConnect(validity, SearchParameters(rounds=p.rounds, seed=p.seed + request.attempt))
         plan = search.plan(request.start, goals)
         if not plan.is_found:
             raise NoMotion(plan.reason)
         tree = search.edges
         if np.abs(plan.path - plan.path[0]).max() < THERE:
             return MotionPlan(Waypoints(np.zeros(1), plan.path[:1]), 0, request.obstacles, tree)
-        plan = shorten(self._validity, plan, seed=request.attempt)
-        points = sampled(fastest_motion(self._scaler, self._validity, plan))
-        self._prove(points)
+        plan = shorten(validity, plan, seed=request.attempt)
+        points = sampled(fastest_motion(self._scaler, validity, plan))
+        _prove(validity, points)
         return MotionPlan(points, 0, request.obstacles, tree)
 
     def _plan_in_time(self, request: MotionRequest, goals: Array) -> MotionPlan:
         """Plan among obstacles that move."""
-        p = self._parameters
-        self._in_time.parameters = replace(TIMED, rounds=p.rounds, seed=p.seed + request.attempt)
-        timed = self._in_time.plan(JointReference.at_rest(request.start), goals, request.obstacles)
+        p, planner = self._parameters, self._in_time[self._level]
+        planner.parameters = replace(TIMED, rounds=p.rounds, seed=p.seed + request.attempt)
+        timed = planner.plan(JointReference.at_rest(request.start), goals, request.obstacles)
         if timed.trajectory is None:
             raise NoMotion(timed.reason)
         return MotionPlan(points_of(timed.trajectory), 0, request.obstacles)
 
-    def _prove(self, points: Waypoints) -> None:
-        """Refuse points whose motion, as a controller interpolates it, is not proved free."""
-        contact = self._validity.first_contact_of(trajectory_of(points))
-        if contact is not None:
-            what = f"'{contact.pairs[0].link}' and {contact.pairs[0].other}" if contact.pairs else "the arm"
-            raise NoMotion(f"the motion cannot be proved free of contact after {contact.t:.2f} s: {what}")
+
+def _prove(validity: Validity, points: Waypoints) -> None:
+    """Refuse points whose motion, as a controller interpolates it, is not proved free."""
+    contact = validity.first_contact_of(trajectory_of(points))
+    if contact is not None:
+        what = f"'{contact.pairs[0].link}' and {contact.pairs[0].other}" if contact.pairs else "the arm"
+        raise NoMotion(f"the motion cannot be proved free of contact after {contact.t:.2f} s: {what}")
 
 
 def prepared_planner(parameters: MotionPlannerParameters, model: RobotModel) -> MotionPlanner:

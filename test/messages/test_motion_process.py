@@ -16,7 +16,13 @@ from arm_control.messages.motion_process import DIED, MOVES, MotionProcess
 from arm_control.messages.motion_steps import Command, ExecutionParameters, Phase
 from arm_control.motion.goals import JointGoal, Target
 from arm_control.motion.joint_follower import FollowingParameters, JointFollower
-from arm_control.planning.motion_planner import MotionAnswer, MotionPlanner, MotionPlannerParameters, MotionRequest
+from arm_control.planning.motion_planner import (
+    MotionPlanner,
+    MotionPlannerParameters,
+    MotionRequest,
+    PlannerAnswer,
+    PlannerRequest,
+)
 from arm_control.planning.validity.validity import Validity
 
 MS = 1_000_000
@@ -40,15 +46,13 @@ class SlowPlanner:
 
     def __init__(self, planner: MotionPlanner) -> None:
         self.planner, self.polls, self.alive = planner, 0, True
-        self.requests: list[MotionRequest] = []
         self._left = 0
 
-    def request(self, request: MotionRequest) -> None:
-        self.requests.append(request)
-        self._left = self.polls
+    def request(self, request: PlannerRequest) -> None:
+        self._left = self.polls if isinstance(request, MotionRequest) else 0
         self.planner.request(request)
 
-    def poll(self, wait: bool = False) -> MotionAnswer | None:
+    def poll(self, wait: bool = False) -> PlannerAnswer | None:
         self._left -= 1
         return self.planner.poll() if self._left < 0 and self.alive else None
 
@@ -204,6 +208,32 @@ def test_an_arm_that_is_held_back_gives_up_and_one_that_moves_is_waited_for(mode
     near.process.on_state(state, [])
     near.process.on_state(state, [])
     assert near.process.status.reason == MOVES
+
+
+def test_what_comes_into_the_way_stops_the_arm_and_another_way_is_planned(model, planner):
+    bench = Bench(model, planner, stop_acceleration=50.0)
+    bench.process.add(joint_goal(GOAL))
+    bench.run(lambda: bench.process.status.progress > 0.15)
+    bench.obstacles = [BALL]
+    assert bench.run(Phase.STOPPING).startswith("stopping: something comes into the way in 0.")
+    bench.run(Phase.REACHED)
+    assert bench.words[-3:] == ["planning", "moving", "reached"]
+    np.testing.assert_allclose(bench.qs[-1], GOAL, atol=2e-3)
+    validity = Validity(model)
+    validity.place([BALL])
+    assert validity.first_contact(np.array(bench.qs)) is None, "the way that was gone"
+
+
+def test_an_obstacle_that_leaves_what_was_foretold_is_noticed(model, planner):
+    ball = Obstacle(Sphere(0.06), Pose.at([0.36, 0.7, 0.0]), (0.0, -0.1, 0.0, 0.0, 0.0, 0.0))
+    bench = Bench(model, planner, [ball], lead=0.1, stop_acceleration=20.0)
+    bench.process.add(joint_goal(GOAL))
+    bench.run(Phase.MOVING)
+    bench.run(lambda: bench.process.status.progress > 0.0)
+    here = bench.now()[0].X_WO.p
+    bench.obstacles = [Obstacle(Sphere(0.06), Pose.at(here + [0.0, -0.3, 0.0]))]
+    bench.run(Phase.STOPPING)
+    bench.run(Phase.REACHED)
 
 
 def test_a_plan_waits_for_its_execution(model, planner):

@@ -73,7 +73,7 @@ def test_goals_become_trajectories_and_bad_ones_sentences(rig: Rig):
     assert list(plans[0].points[-1].velocities) == [0.0, 0.0]
     assert stamp(plans[0]) > 0.0
     assert [m.action for m in scenes[0].markers] == [3, 0], "the ball, once, since it stands still"
-    assert {m.ns for m in drawings[0].markers} == {"", "plan", "plan_posture"}
+    assert {m.ns for m in drawings[0].markers} == {"", "plan", "plan_posture", "plan_tree"}
 
     goals.publish(ros.joint_state(model.joint_names, 0, position=np.array([0.8, 0.0])))
     assert "in contact: 'link" in arm.until("no plan")
