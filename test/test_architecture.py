@@ -32,7 +32,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {}
 # Where a foreign library may be imported; numpy and the standard library may be everywhere.
 FOREIGN = {
     "pinocchio": ("model.backends.pinocchio_backend", "simulation.pinocchio_dynamics"),
-    "coal": ("model.urdf.capsules", "viewer.arm_shapes"),
+    "coal": ("model.urdf.capsules", "planning.validity.hulls", "viewer.arm_shapes"),
     "viser": ("viewer.server",),
     "msgspec": ("viewer.server",),
     "websockets": ("viewer.server",),

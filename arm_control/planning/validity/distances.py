@@ -12,7 +12,7 @@ from arm_control.compiler.kernels import LoopKernel
 from arm_control.maths.poses import Array
 from arm_control.planning.validity.arm_text import ArmText
 from arm_control.planning.validity.distance_law import distance_law
-from arm_control.planning.validity.obstacle_tables import N_NUMBERS
+from arm_control.planning.validity.obstacle_tables import N_NUMBERS, NUMBER
 from arm_control.planning.validity.samples import sample_states, sample_tables
 
 BLOCK = 8
@@ -106,8 +106,8 @@ class LinkDistances:
         own = zip(near.link_pairs, near.between_links[0].tolist(), strict=True)
         found = [Pair(*names, distance) for names, distance in own if distance < reach]
         for kind, table in tables.items():
-            for i in range(len(table)):
-                near = self.measure({**nothing, kind: table[i : i + 1]}, q[None], t, reach)
+            for number in np.unique(table[:, NUMBER]):
+                near = self.measure({**nothing, kind: table[table[:, NUMBER] == number]}, q[None], t, reach)
                 to_one = zip(near.links, near.to_obstacles[0].tolist(), near.nearest[0].tolist(), strict=True)
                 found += [Pair(link, f"obstacle {k}", distance) for link, distance, k in to_one if k >= 0]
         return tuple(sorted(found, key=lambda pair: pair.distance))

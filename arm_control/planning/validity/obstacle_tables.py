@@ -23,27 +23,34 @@ from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array, Pose, rotation_vector
 from arm_control.maths.scalars import Scalar, maximum
 from arm_control.maths.shapes import Capsule, Shape, Sphere
+from arm_control.planning.validity.hulls import HullObstacle
 
 PLACE, VELOCITY, TIMES, SPEED, NUMBER = slice(0, 3), slice(3, 6), slice(6, 9), 9, 10
 SIZE, ROTATION, AXIS, RATE = slice(11, 14), slice(14, 23), slice(23, 26), 26
+MIDDLE, CORNERS, BALL, BALL_RADIUS = slice(11, 14), slice(14, 23), slice(27, 30), 30
 """Numbers of a row: origin [m] and its velocity [m/s] at the reference time; reference time, begin and end [s]; largest
-speed of any point [m/s]; number of the obstacle; sizes [m]; R_WO, row by row; axis and rate of turning [rad/s]."""
+speed of any point [m/s]; number of the obstacle; sizes [m]; R_WO, row by row; axis and rate of turning [rad/s]. A facet
+has, in axes of the world, a point inside the hull and the corners of a triangle instead of sizes and R_WO, and the ball
+around these four behind the axis and the rate of turning [m]."""
 N_NUMBERS = {"sphere": 14, "capsule": 23, "box": 23, "turned": 23}
 N_NUMBERS |= {f"turning {kind}": 27 for kind in ("capsule", "box", "turned")}
-"""Size of a row of each kind; a ``turned`` one is a cylinder or a cone."""
+N_NUMBERS |= {"facet": 31, "turning facet": 31}
+"""Size of a row of each kind; a ``turned`` one is a cylinder or a cone, a ``facet`` a triangle of a hull."""
 FOREVER = 1e30
 """Begin and end of an obstacle that is always there [s]."""
 
 Told: TypeAlias = Obstacle | Mover | Sequence[Mover]
 """An obstacle as it is given: its twist holds from time 0 on, or in a span of time, or in one span after the other."""
+Placed: TypeAlias = Told | HullObstacle
+"""What may be in a table."""
 
 
-def obstacle_tables(obstacles: Sequence[Told]) -> dict[str, Array]:
+def obstacle_tables(obstacles: Sequence[Placed]) -> dict[str, Array]:
     """Tables of obstacles by kind, shape (m, N_NUMBERS) each; kinds without an obstacle are left out.
 
     Parameters
     ----------
-    obstacles : sequence of Obstacle, Mover or sequence of Mover
+    obstacles : sequence of Obstacle, HullObstacle, Mover or sequence of Mover
         Their numbers in results are their places in this sequence.
 
     Raises
@@ -53,6 +60,10 @@ def obstacle_tables(obstacles: Sequence[Told]) -> dict[str, Array]:
     """
     rows: dict[str, list[Array]] = {}
     for number, told in enumerate(obstacles):
+        if isinstance(told, HullObstacle):
+            kind, facets = _facets(told, number)
+            rows.setdefault(kind, []).extend(facets)
+            continue
         for obstacle, t_0, begin, end in _stretches(told, number):
             kind, row = _row(obstacle, t_0, begin, end, number)
             rows.setdefault(kind, []).append(row)
@@ -123,7 +134,7 @@ def _stretches(told: Told, number: int) -> list[tuple[Obstacle, float, float, fl
         return [(told, 0.0, -FOREVER, FOREVER)]
     movers = [told] if isinstance(told, Mover) else list(told)
     if not all(isinstance(mover, Mover) for mover in movers):
-        raise InputError(f"obstacle {number} is {told!r:.80}; allowed: Obstacle, Mover, or a sequence of Mover")
+        raise InputError(f"obstacle {number} is {told!r:.80}; allowed: Obstacle, HullObstacle, Mover, or Movers")
     return [(m.obstacle, m.span.begin, m.span.begin, min(m.span.end, FOREVER)) for m in movers]
 
 
@@ -141,3 +152,20 @@ def _row(obstacle: Obstacle, t_0: float, begin: float, end: float, number: int) 
     if rate == 0.0:
         return obstacle.type, np.array(row)
     return f"turning {obstacle.type}", np.array([*row, *V[3:] / rate, rate])
+
+
+def _facets(obstacle: HullObstacle, number: int) -> tuple[str, Array]:
+    """Kind and rows of a hull, shape (k, N_NUMBERS)."""
+    V, X = np.asarray(obstacle.V_WO, dtype=float), obstacle.X_WO
+    speed, rate = float(np.linalg.norm(V[:3])), float(np.linalg.norm(V[3:]))
+    span = obstacle.span
+    times = (0.0, -FOREVER, FOREVER) if span is None else (span.begin, span.begin, min(span.end, FOREVER))
+    corners, middle = obstacle.hull.triangles @ X.R.T, X.R @ obstacle.hull.middle
+    ball = (corners.sum(axis=1) + middle) / 4.0
+    four = np.concatenate([corners, np.broadcast_to(middle, (len(corners), 1, 3))], axis=1)
+    radius = np.linalg.norm(four - ball[:, None], axis=2).max(axis=1)
+    head = [*X.p, *V[:3], *times, speed + rate * obstacle.hull.extent, number, *middle]
+    turn = [*(V[3:] / rate if rate else V[3:]), rate]
+    n = len(corners)
+    rows = np.column_stack([np.tile(head, (n, 1)), corners.reshape(n, 9), np.tile(turn, (n, 1)), ball, radius])
+    return ("turning facet" if rate else "facet"), rows

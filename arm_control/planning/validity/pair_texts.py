@@ -25,7 +25,20 @@ from arm_control.maths.segments import (
 from arm_control.maths.shapes import SignedDistance, to_box, to_solid_of_revolution
 from arm_control.maths.vectors import cross, dot
 from arm_control.model.urdf.capsules import LinkCapsule
-from arm_control.planning.validity.obstacle_tables import AXIS, PLACE, RATE, ROTATION, SIZE, TIMES, VELOCITY
+from arm_control.planning.validity.facets import squared_segment_to_facet
+from arm_control.planning.validity.obstacle_tables import (
+    AXIS,
+    BALL,
+    BALL_RADIUS,
+    CORNERS,
+    MIDDLE,
+    PLACE,
+    RATE,
+    ROTATION,
+    SIZE,
+    TIMES,
+    VELOCITY,
+)
 
 
 class Squares(NamedTuple):
@@ -47,7 +60,9 @@ class Squares(NamedTuple):
 
 
 def in_frame(kind: str, row: Array, t: Scalar, p: Array) -> Array:
-    """A point in an obstacle's frame at a time, shape (3,) [m]; for a sphere, in axes of the world.
+    """A point in an obstacle's frame at a time, shape (3,) [m].
+
+    For spheres and facets the axes of this frame are those of the world at the reference time.
 
     Parameters
     ----------
@@ -65,6 +80,8 @@ def in_frame(kind: str, row: Array, t: Scalar, p: Array) -> Array:
         return gap
     if kind.startswith("turning"):
         gap = _turned_back(gap, row[AXIS], row[RATE] * tau)
+    if kind.endswith("facet"):
+        return gap
     return row[ROTATION].reshape(3, 3).T @ gap
 
 
@@ -77,7 +94,7 @@ def _turned_back(v: Array, axis: Array, angle: Scalar) -> Array:
 def core(kind: str, row: Array, p: Array) -> tuple[Scalar, Scalar]:
     """Squared distance of a point from what an obstacle's radius is around [m^2], and that radius [m].
 
-    A cone counts as the cylinder around it.
+    A cone counts as the cylinder around it, a facet as the ball around its tetrahedron.
 
     Parameters
     ----------
@@ -90,6 +107,9 @@ def core(kind: str, row: Array, p: Array) -> tuple[Scalar, Scalar]:
     size = row[SIZE]
     if kind == "sphere":
         return dot(p, p), size[0]
+    if kind.endswith("facet"):
+        gap = p - row[BALL]
+        return dot(gap, gap), row[BALL_RADIUS]
     if kind.endswith("capsule"):
         z = p[2] - clamp(p[2], -size[1], size[1])
         return p[0] * p[0] + p[1] * p[1] + z * z, size[0]
@@ -133,6 +153,8 @@ def _one_square(kind: str, row: Array, a: Array, b: Array) -> Scalar:
     if kind.endswith("turned"):
         outside = maximum(_signed_distance(kind, size, a, b), 0.0)
         return outside * outside
+    if kind.endswith("facet"):
+        return squared_segment_to_facet(a, b, row[CORNERS].reshape(3, 3), row[MIDDLE])
     if a is b:
         return core(kind, row, a)[0]
     if kind == "sphere":
@@ -200,6 +222,8 @@ def distance(squares: Squares) -> Scalar:
 
 def signed_distance(kind: str, row: Array, t: Scalar, X_WB: Pose, capsules: Sequence[LinkCapsule]) -> Scalar:
     """Distance between a link's capsules and an obstacle, exact inside a box, a cylinder or a cone, too [m].
+
+    Inside a hull it is that of the capsule's surface, less than none by its radius.
 
     Parameters
     ----------

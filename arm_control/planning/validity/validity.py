@@ -30,9 +30,10 @@ from arm_control.planning.validity.arm_shape import SLIDING_TOLERANCE, ArmShape
 from arm_control.planning.validity.arm_text import ArmText
 from arm_control.planning.validity.chords import chords
 from arm_control.planning.validity.distances import Distances, LinkDistances, Pair
+from arm_control.planning.validity.fixed_links import FixedContact, fixed_contacts
 from arm_control.planning.validity.motion_columns import MotionColumns
 from arm_control.planning.validity.motions import MotionChecks, Motions
-from arm_control.planning.validity.obstacle_tables import Told, obstacle_tables
+from arm_control.planning.validity.obstacle_tables import Placed, obstacle_tables
 
 MOST_LOOKS, MOST_LOOKS_FIRST = 200, 100_000
 """Largest number of places of one motion that are looked at, and of one segment of a path for the first contact."""
@@ -110,7 +111,7 @@ class Validity:
             raise InputError(f"margins are {margin} and {link_margin} m; 0 or more is needed")
         self.shape = ArmShape(model) if shape is None else shape
         self.allowed = find_allowed_pairs(self.shape) if allowed is None else allowed
-        self._model, self._largest_margin = model, max(margin, link_margin)
+        self._model, self._margin, self._largest_margin = model, margin, max(margin, link_margin)
         arm = ArmText(self.shape, self.allowed.checked(self.shape))
         self._checks, self._distances = MotionChecks(arm, np.array([margin, link_margin])), LinkDistances(arm)
         self._tables: dict[str, Array] = {}
@@ -118,12 +119,12 @@ class Validity:
         self.link_pairs = tuple((names[g], names[h]) for g, h in arm.pairs)
         self._sliding = [body.coordinate for body in model.tree.bodies if body.is_prismatic]
 
-    def place(self, obstacles: Sequence[Told]) -> None:
+    def place(self, obstacles: Sequence[Placed]) -> None:
         """Check against these obstacles from now on.
 
         Parameters
         ----------
-        obstacles : sequence of Obstacle, Mover or sequence of Mover
+        obstacles : sequence of Obstacle, HullObstacle, Mover or sequence of Mover
             The twist of an Obstacle holds from time 0 on; a Mover is there in its span of time; of several Movers in a
             row, as :func:`~arm_control.planning.validity.obstacle_tables.course` makes them, one follows the other.
         """
@@ -296,6 +297,18 @@ class Validity:
             [m].
         """
         return self._distances.pairs(self._tables, self._states(np.asarray(q, dtype=float)[None], "q")[0], t, reach)
+
+    def fixed_contacts(self, t_end: float, t_begin: float = 0.0) -> tuple[FixedContact, ...]:
+        """When obstacles touch links that are fixed to the world, which motions leave out; the earliest first.
+
+        A table that carries the base is among them.
+
+        Parameters
+        ----------
+        t_end, t_begin : float
+            End and begin of the time that is looked at [s].
+        """
+        return fixed_contacts(self.shape, self._tables, t_begin, t_end, self._margin)
 
     def _states(self, qs: npt.ArrayLike, name: str) -> Array:
         """Joint positions, shape (N, n), after a check."""

@@ -125,35 +125,6 @@ def test_an_obstacle_is_there_in_its_time_only(validity: Validity):
     )
 
 
-@pytest.mark.parametrize("t", [1.0, 2.0])
-def test_an_obstacle_is_there_at_both_ends_of_its_span(validity: Validity, t: float):
-    """For motions, distances, pairs and the first contact alike."""
-    X, q = Pose(np.eye(3), np.array([0.0, 0.0, 0.3])), np.zeros((1, 3))
-    validity.place([Mover(Obstacle(Sphere(0.1), X), Span(1.0, 2.0))])
-    assert validity.motions(q, q, t).is_contact[0]
-    assert validity.distances(q, t).nearest[0, 0] == 0
-    assert ("lower", "obstacle 0") in [pair[:2] for pair in validity.pairs(q[0], t)]
-    contact = validity.first_contact([q[0], q[0]], [t - 0.1, t] if t == 2.0 else [t, t + 0.1])
-    assert contact is not None
-    assert contact.t == pytest.approx(min(t, 1.9), abs=1e-9)
-    assert (contact.is_seen, contact.pairs[0][:2]) == (True, ("lower", "obstacle 0"))
-
-
-def test_an_obstacle_is_there_where_one_span_follows_another(validity: Validity):
-    """It comes along x and goes back; the time between both spans is the one at which it is nearest."""
-    q, radius = np.array([[0.0, -1.5, 0.0]]), 0.1
-    poses = [Pose(np.eye(3), np.array([x, 0.0, 0.3])) for x in (0.8, 0.3, 0.8)]
-    validity.place([course(Sphere(radius), np.array([0.0, 1.0, 2.0]), poses)])
-    nearest = validity.distances(q, 1.0)
-    assert nearest.nearest[0, 0] == 0
-    assert nearest.to_obstacles[0, 0] == pytest.approx(0.3 - radius - validity.shape.links[1].whole.capsules[0].radius)
-    careful = Validity(validity.shape.model, validity.shape, validity.allowed, nearest.to_obstacles[0, 0] + 1e-7)
-    careful.place([course(Sphere(radius), np.array([0.0, 1.0, 2.0]), poses)])
-    assert careful.motions(q, q, 1.0).is_contact[0]
-    assert not careful.motions(q, q, 0.0, 2.0).is_free[0]
-    assert careful.motions(q.repeat(2, 0), q.repeat(2, 0), [0.0, 1.001], [0.999, 2.0]).is_free.all()
-
-
 def along(a: Array, b: Array, n: int) -> Array:
     """States at n places of N motions, ends included, shape (N n, nq)."""
     shares = np.linspace(0.0, 1.0, n)[:, None]
@@ -387,7 +358,7 @@ def test_bad_input_is_refused_with_a_sentence(validity: Validity):
         (lambda: validity.motions(q, q, deviation=[0.1, -0.1, 0.0]), "needed are 3 numbers >= 0"),
         (lambda: validity.first_contact(q[:1]), "two states or more, not 1"),
         (lambda: validity.first_contact(q, [0.0]), r"times have shape \(1,\); 2 are needed"),
-        (lambda: validity.place(["sphere"]), "obstacle 0 is 'sphere'; allowed: Obstacle, Mover"),
+        (lambda: validity.place(["sphere"]), "obstacle 0 is 'sphere'; allowed: Obstacle, HullObstacle, Mover"),
         (lambda: course(Sphere(0.1), np.array([0.0, 0.0]), [Pose.identity()] * 2), "must increase, from 0 on"),
         (lambda: course(Sphere(0.1), np.array([0.0]), []), "0 poses at 1 times"),
     ):
