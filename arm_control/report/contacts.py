@@ -85,7 +85,7 @@ def find_contacts(monitor: ContactMonitor, states: Sequence[ObservedState], marg
     margins : Margins
         Distances that count as contact.
     reach : float
-        Pairs beyond it are left out [m].
+        Pairs beyond it, and beyond the margins, are left out [m].
 
     Raises
     ------
@@ -95,9 +95,10 @@ def find_contacts(monitor: ContactMonitor, states: Sequence[ObservedState], marg
     found: dict[str, PairContacts] = {}
     n_in_contact = 0
     for state in progress_bar(states, "measuring" if len(states) > MANY else None):
-        near = monitor.near(state.q, state.obstacles, state.names, reach)
+        near = monitor.near(state.q, state.obstacles, state.names, max(reach, *margins))
         n_in_contact += any(pair.is_contact(margins) for pair in near)
-        for pair in near:
+        by_label = {pair.label: pair for pair in reversed(near)}  # several shapes of a marker have one name
+        for pair in by_label.values():
             before = found.get(pair.label, PairContacts(pair, state, 0))
             nearest = before if before.nearest.distance <= pair.distance else PairContacts(pair, state, 0)
             found[pair.label] = nearest._replace(n_contacts=before.n_contacts + pair.is_contact(margins))

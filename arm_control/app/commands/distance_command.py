@@ -101,7 +101,10 @@ def _distance(options: argparse.Namespace) -> int:
     monitor = ContactMonitor(model, _allowed(options.allowed))
     margins = Margins(options.margin, options.link_margin)
     contacts = find_contacts(monitor, states, margins, options.reach)
-    print(_as_json(contacts, monitor, margins) if options.json else _as_text(contacts, monitor, margins))
+    if options.json:
+        print(_as_json(contacts, monitor, margins))
+    else:
+        print(_as_text(contacts, monitor, margins, is_recorded=bool(options.bag)))
     written = _write(contacts, monitor, margins, options)
     if not options.json:
         print("".join(f"wrote {path}\n" for path in written), end="")
@@ -212,7 +215,7 @@ def _as_json(contacts: Contacts, monitor: ContactMonitor, margins: Margins) -> s
         }
         for pair in contacts.pairs
     ]
-    model, allowed = monitor.model, monitor.allowed
+    model = monitor.model
     values = {
         "robot": model.urdf.robot.name,
         "joint_names": list(model.joint_names),
@@ -221,26 +224,28 @@ def _as_json(contacts: Contacts, monitor: ContactMonitor, margins: Margins) -> s
         "states": contacts.n_states,
         "states_in_contact": contacts.n_in_contact,
         "pairs": pairs,
-        "not_checked": [*allowed.neighbours, *allowed.always, *allowed.by_hand],
+        "not_checked": [pair for pairs in _not_checked(monitor.allowed).values() for pair in pairs],
     }
     return json.dumps(values, indent=2)
 
 
-def _as_text(contacts: Contacts, monitor: ContactMonitor, margins: Margins) -> str:
+def _as_text(contacts: Contacts, monitor: ContactMonitor, margins: Margins, *, is_recorded: bool) -> str:
     from arm_control.report.figures import text_table
 
     is_one = contacts.n_states == 1
-    rows = [("pair", "distance [mm]", "" if is_one else "states in contact", "" if is_one else "at time [s]")]
+    rows = [("pair", "distance [mm]", "" if is_one else "states in contact", "at time [s]" if is_recorded else "")]
     for pair in contacts.pairs[:SHOWN]:
         how = _how(pair.nearest, margins) if is_one else str(pair.n_contacts)
-        time = "" if is_one else f"{pair.state.t:.3f}"
+        time = f"{pair.state.t:.3f}" if is_recorded else ""
         rows.append((printable(pair.nearest.label), f"{1e3 * pair.nearest.distance:.1f}", how, time))
     hidden = len(contacts.pairs) - SHOWN
     lines = [text_table(rows), *([f"... and {hidden} pairs more, farther away"] if hidden > 0 else []), ""]
     if not is_one:
         joints = zip(map(printable, monitor.model.joint_names), contacts.worst.q.tolist(), strict=True)
         lines.append("nearest at " + ", ".join(f"{name} {position:.4f}" for name, position in joints))
-    return "\n".join([*lines, _not_checked(monitor.allowed), _conclusion(contacts)])
+    left_out = ", ".join(f"{len(pairs)} {why}" for why, pairs in _not_checked(monitor.allowed).items() if pairs)
+    lines.append(f"pairs of links that are not checked: {left_out or 'none'}")
+    return "\n".join([*lines, _conclusion(contacts)])
 
 
 def _how(pair: NearPair, margins: Margins) -> str:
@@ -249,14 +254,14 @@ def _how(pair: NearPair, margins: Margins) -> str:
     return "within the margin" if pair.is_contact(margins) else ""
 
 
-def _not_checked(allowed: AllowedPairs) -> str:
-    by_reason = (
-        (len(allowed.neighbours), "neighbours"),
-        (len(allowed.always), "that overlap always"),
-        (len(allowed.by_hand), "by hand"),
-    )
-    listed = ", ".join(f"{n} {reason}" for n, reason in by_reason if n) or "none"
-    return f"pairs of links that are not checked: {listed}"
+def _not_checked(allowed: AllowedPairs) -> dict[str, tuple[tuple[str, str], ...]]:
+    """Pairs of links that are not checked, by the reason."""
+    return {
+        "neighbours": allowed.neighbours,
+        "that overlap always": allowed.always,
+        "by hand": allowed.by_hand,
+        "that never touched": allowed.never if allowed.skip_never else (),
+    }
 
 
 def _conclusion(contacts: Contacts) -> str:

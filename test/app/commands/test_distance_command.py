@@ -66,6 +66,8 @@ def test_the_margin_counts_as_contact_and_the_table_says_so(folder: Path, capsys
     out = capsys.readouterr().out
     assert "within the margin" in out
     assert out.endswith("\nin contact\n")
+    assert cli.main([*command, "--reach", "0.01"]) == 1
+    assert capsys.readouterr().out.endswith("\nin contact\n")
     assert cli.main([*command[:-2], "--report", "pictures"]) == 0
     assert "\nfree of contact\n" in capsys.readouterr().out
     assert (folder / "pictures" / "distance.png").stat().st_size > 5_000
@@ -116,11 +118,19 @@ def test_allowed_pairs_are_written_and_read(folder: Path, capsys: pytest.Capture
     _, strict = distance(capsys, "--allowed", "none.yaml")
     assert ("link0", "link1") in {(pair["link"], pair["other"]) for pair in strict["pairs"]}
     assert strict["not_checked"] == []
+    (folder / "skip.yaml").write_text("robot: planar2\nskip_never: true\nnever: [[link0, link1]]\n")
+    assert distance(capsys, "--allowed", "skip.yaml")[1]["not_checked"] == [["link0", "link1"]]
     assert cli.main(command) == 2
     assert capsys.readouterr().err == (
         "arm_control: allowed.yaml exists already: choose another name, or --force to overwrite it\n"
     )
     assert cli.main([*command, "--force"]) == 0
+
+
+def test_a_scenario_names_its_obstacles_also_when_it_has_none(folder: Path, capsys: pytest.CaptureFixture[str]):
+    _, found = distance(capsys, "--obstacles", "planar2_obstacle")
+    assert {pair["other"] for pair in found["pairs"]} == {"obstacle 0"}
+    assert distance(capsys, "--obstacles", "planar2_reach")[1]["pairs"] == []
 
 
 @pytest.mark.parametrize(

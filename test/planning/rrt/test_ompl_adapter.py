@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import sys
 from pathlib import Path
@@ -16,7 +17,7 @@ from arm_control.maths.shapes import Sphere
 from arm_control.planning.rrt.ompl_adapter import ompl_space, ompl_state, path_of
 from arm_control.planning.validity.validity import Validity
 
-PAGE = Path(__file__).parents[3] / "docs" / "ompl.md"
+REPO = Path(__file__).parents[3]
 START, GOAL = np.array([-0.8, 0.0]), np.array([0.8, 0.0])
 
 
@@ -63,7 +64,19 @@ def test_a_path_of_ompl_is_free_without_a_gap(validity: Validity):
 
 def test_the_example_of_the_page_runs(capsys: pytest.CaptureFixture[str]):
     pytest.importorskip("ompl")
-    (example,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    (example,) = re.findall(r"```python\n(.*?)```", (REPO / "docs" / "ompl.md").read_text(), re.DOTALL)
     assert len(example.splitlines()) <= 20
     exec(example, {})
     assert "Exact solution" in capsys.readouterr().out
+
+
+def test_the_baseline_of_the_benchmark_finds_the_path(validity: Validity):
+    pytest.importorskip("ompl")
+    file = REPO / "benchmark" / "ompl_baseline.py"
+    specification = importlib.util.spec_from_file_location(file.stem, file)
+    baseline = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(baseline)
+    plan = baseline.plan_with_ompl(validity, START, [GOAL], 20.0)
+    assert plan.is_found
+    assert validity.free_motions(plan.path[:-1], plan.path[1:]).all()
+    assert plan.ms > 0.0
