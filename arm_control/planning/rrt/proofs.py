@@ -1,7 +1,6 @@
 """Candidate paths through two trees: proved free motion by motion, or cut where they are not; procedures.
 
-A motion is proved once: its node remembers it. A motion that takes many looks is split into pieces, which share the
-lanes.
+A motion is proved once: its node remembers it. Few motions are split into pieces, which share the lanes.
 """
 
 from __future__ import annotations
@@ -12,12 +11,14 @@ from arm_control.compiler.procedure import procedure
 from arm_control.planning.rrt.trees import N_MOTIONS, NOBODY, PATH_LENGTH, Search, Tree, add_share, cut, write_motion
 from arm_control.planning.validity.motion_columns import check_motions, covered, is_contact, is_free
 
-PROOF_LOOKS, PIECES = 64, 32
-"""Largest number of places of one motion that are looked at for its proof; pieces of a motion that takes more."""
-MOST_AT_ONCE = 64
-"""Largest number of motions that are proved in one call."""
+PROOF_LOOKS = 64
+"""Largest number of places of one motion that are looked at for its proof."""
+MOST_AT_ONCE, FEW, PIECES = 64, 8, 8
+"""Largest number of motions that are proved in one call; where they are a few only, the pieces of each one."""
 FIRST, SECOND, BETWEEN = 0, 1, 2
 """Tree of a motion to its node; or the motion between the trees."""
+NEARLY = 1.0 - 1e-9
+"""Largest free share of a motion that is not free."""
 KEPT = 0.99
 """Share of the free part of a motion at whose end a node is put: proofs take distance."""
 
@@ -29,39 +30,50 @@ def prove(s: Search, in_first: int, in_second: int, is_proved: bool) -> bool:
     ``is_proved`` says whether the motion between them has been proved.
     """
     is_open = not is_proved
+    most = MOST_AT_ONCE
     while True:
-        m = _list_motions(s, in_first, FIRST, 0)
-        m = _list_motions(s, in_second, SECOND, m)
-        if is_open and m < MOST_AT_ONCE:
-            write_motion(s, m, s.first, in_first, s.second, in_second)
+        m = _list_motions(s, in_first, FIRST, 0, most)
+        m = _list_motions(s, in_second, SECOND, m, most)
+        if is_open and m < most:
             s.lists.side[m] = BETWEEN
             m += 1
         if m == 0:
             _write_path(s, in_first, in_second)
             return True
-        check_motions(s.motions, m, PROOF_LOOKS)
-        s.counters[N_MOTIONS] += m
-        if not _settle_motions(s, m):
-            return False
+        pieces = PIECES if m <= FEW else 1
         for k in range(m):
-            if s.lists.side[k] != BETWEEN:
-                if not _prove_node(s, s.first if s.lists.side[k] == FIRST else s.second, s.lists.target[k]):
-                    return False
-            elif is_open:
-                if s.lists.target[k] == NOBODY:
-                    write_motion(s, 0, s.first, in_first, s.second, in_second)
-                    if _share_of_pieces(s) < 1.0:
-                        return False
+            if s.lists.side[k] == BETWEEN:
+                _write_pieces(s, k * pieces, pieces, s.first, in_first, s.second, in_second)
+            else:
+                tree = _tree_of(s, k)
+                node = s.lists.target[k]
+                _write_pieces(s, k * pieces, pieces, tree, tree.parent[node], tree, node)
+        check_motions(s.motions, m * pieces, PROOF_LOOKS)
+        s.counters[N_MOTIONS] += m * pieces
+        is_well = True
+        for k in range(m):
+            share = _free_share(s, k * pieces, pieces)
+            is_between = s.lists.side[k] == BETWEEN
+            if share == 1.0 and is_between:
                 is_open = False
+            elif share == 1.0:
+                tree = _tree_of(s, k)
+                tree.is_proved[s.lists.target[k]] = 1
+            elif pieces > 1 or is_contact(s.motions, k):
+                is_well = False
+                if not is_between:
+                    _shorten(s, _tree_of(s, k), s.lists.target[k], share)
+        if not is_well:
+            return False
+        most = FEW
 
 
 @procedure
-def _list_motions(s: Search, node: int, side: int, m: int) -> int:
-    """Write down the motions between a node and its root that are not proved; returns their number and m together."""
+def _list_motions(s: Search, node: int, side: int, m: int, most: int) -> int:
+    """List the motions between a node and its root that are not proved; returns their number and m together."""
     tree = s.first if side == FIRST else s.second
-    while tree.parent[node] != NOBODY and m < MOST_AT_ONCE:
+    while tree.parent[node] != NOBODY and m < most:
         if tree.is_proved[node] == 0:
-            write_motion(s, m, tree, tree.parent[node], tree, node)
             s.lists.side[m] = side
             s.lists.target[m] = node
             m += 1
@@ -70,73 +82,47 @@ def _list_motions(s: Search, node: int, side: int, m: int) -> int:
 
 
 @procedure
-def _settle_motions(s: Search, m: int) -> bool:
-    """Note which of the first m motions are proved, and cut what is not free; returns whether there is no contact."""
-    is_well = True
-    for k in range(m):
-        if is_contact(s.motions, k):
-            is_well = False
-            if s.lists.side[k] != BETWEEN:
-                _shorten(
-                    s, s.first if s.lists.side[k] == FIRST else s.second, s.lists.target[k], k, covered(s.motions, k)
-                )
-        elif s.lists.side[k] == BETWEEN:
-            s.lists.target[k] = 0 if is_free(s.motions, k) else NOBODY
-        elif is_free(s.motions, k):
-            tree = s.first if s.lists.side[k] == FIRST else s.second
-            tree.is_proved[s.lists.target[k]] = 1
-    return is_well
+def _tree_of(s: Search, k: int) -> Tree:
+    """Tree of motion k of the list."""
+    return s.first if s.lists.side[k] == FIRST else s.second
 
 
 @procedure
-def _shorten(s: Search, tree: Tree, node: int, k: int, share: float) -> None:
-    """Cut off a node, and put another one where motion k, from its parent, is free."""
-    cut(tree, node)
-    if KEPT * share * motion_length(s, k) > s.least_step:
-        add_share(s, tree, tree.parent[node], k, KEPT * share, 1)
-
-
-@procedure
-def _prove_node(s: Search, tree: Tree, node: int) -> bool:
-    """Prove the motion to a node in pieces, if it is not proved; or cut it off."""
-    if tree.is_proved[node] == 1:
-        return True
-    write_motion(s, 0, tree, tree.parent[node], tree, node)
-    share = _share_of_pieces(s)
-    if share < 1.0:
-        write_motion(s, 0, tree, tree.parent[node], tree, node)
-        _shorten(s, tree, node, 0, share)
-        return False
-    tree.is_proved[node] = 1
-    return True
-
-
-@procedure
-def _share_of_pieces(s: Search) -> float:
-    """Share of motion 0 that is proved free, in pieces; 1: all of it."""
+def _write_pieces(s: Search, k: int, pieces: int, of_a: Tree, a: int, of_b: Tree, b: int) -> None:
+    """Let motion k and those behind it go from one node to another together."""
     motions = s.motions
-    for j in range(s.n):
-        s.begin[j] = motions.a[j, 0]
-        s.end[j] = motions.b[j, 0]
-    t_begin = motions.times[0, 0]
-    t_end = motions.times[1, 0]
-    for i in range(PIECES):
-        low = i / PIECES
-        high = (i + 1) / PIECES
-        for j in range(s.n):
-            motions.a[j, i] = s.begin[j] + low * (s.end[j] - s.begin[j])
-            motions.b[j, i] = s.begin[j] + high * (s.end[j] - s.begin[j])
-        motions.times[0, i] = t_begin + low * (t_end - t_begin)
-        motions.times[1, i] = t_begin + high * (t_end - t_begin)
-    for j in range(s.n):
-        motions.b[j, PIECES - 1] = s.end[j]
-    motions.times[1, PIECES - 1] = t_end
-    check_motions(motions, PIECES, PROOF_LOOKS)
-    s.counters[N_MOTIONS] += PIECES
-    for i in range(PIECES):
-        if not is_free(motions, i):
-            return i / PIECES
+    for i in range(pieces):
+        write_motion(s, k + i, of_a, a, of_b, b)
+        if pieces > 1:
+            low = i / pieces
+            high = (i + 1) / pieces
+            for j in range(s.n):
+                step = of_b.q[j, b] - of_a.q[j, a]
+                if i > 0:
+                    motions.a[j, k + i] = of_a.q[j, a] + low * step
+                if i < pieces - 1:
+                    motions.b[j, k + i] = of_a.q[j, a] + high * step
+            motions.times[0, k + i] = of_a.t[a] + low * (of_b.t[b] - of_a.t[a])
+            motions.times[1, k + i] = of_a.t[a] + high * (of_b.t[b] - of_a.t[a])
+
+
+@procedure
+def _free_share(s: Search, k: int, pieces: int) -> float:
+    """Share of what motion k and those behind it make up that is proved free; 1: all of it."""
+    for i in range(pieces):
+        if not is_free(s.motions, k + i):
+            return (i + covered(s.motions, k + i)) / pieces if i + covered(s.motions, k + i) < pieces else NEARLY
     return 1.0
+
+
+@procedure
+def _shorten(s: Search, tree: Tree, node: int, share: float) -> None:
+    """Cut off a node, and put another one where the motion from its parent is free."""
+    cut(tree, node)
+    parent = tree.parent[node]
+    write_motion(s, 0, tree, parent, tree, node)
+    if KEPT * share * motion_length(s, 0) > s.least_step:
+        add_share(s, tree, parent, 0, KEPT * share, 1)
 
 
 @procedure

@@ -13,6 +13,7 @@ import numpy as np
 
 from arm_control.exceptions import FrameNotFound, ModelError
 from arm_control.maths.poses import Array
+from arm_control.maths.scalars import Scalar
 from arm_control.model import RobotModel
 from arm_control.model.urdf.capsules import LinkCapsule, link_capsules
 from arm_control.planning.validity.reach import WORLD, joint_reach
@@ -23,6 +24,10 @@ SLIDING_TOLERANCE = 1e-6
 """How far a prismatic joint may be beyond its limits [m]: rounding, for which the reach of other joints has room."""
 CLUSTER = 4
 """Most capsules of a link that share a ball of their own."""
+
+
+STILL = 1e-9
+"""A reach that counts as none [m]."""
 
 
 class Cluster(NamedTuple):
@@ -44,6 +49,11 @@ class Cluster(NamedTuple):
     capsules: tuple[LinkCapsule, ...]
     centre: Array
     radius: float
+
+    @property
+    def segment_radius(self) -> float:
+        """Largest distance of the capsules' segments from the centre [m]."""
+        return max(float(np.linalg.norm(end - self.centre)) for c in self.capsules for end in (c.a, c.b))
 
 
 @dataclass(frozen=True)
@@ -134,8 +144,7 @@ class ArmShape:
         if not np.isfinite(reach).all():
             joints = [body.name for body in tree.bodies if body.is_prismatic]
             raise ModelError(f"prismatic joints {', '.join(joints)}: limits are needed, to know how far '{name}' moves")
-        clusters = tuple(_cluster(frame.body, group) for group in _split(local))
-        return LinkShape(name, _cluster(frame.body, local), clusters, reach)
+        return LinkShape(name, _cluster(frame.body, local), tuple(_clusters(frame.body, local)), reach)
 
     def _largest_reach(self, body: int, capsules: tuple[LinkCapsule, ...], other: int = WORLD) -> Array:
         """Reach of the joints between two bodies for capsules on the first one, shape (n_bodies,) [m]."""
@@ -177,6 +186,50 @@ class ArmShape:
         """
         return self._by_coordinate(self.links[k].reach)
 
+    def moving_clusters(self, g: int, h: int) -> tuple[tuple[Cluster, ...], tuple[Cluster, ...]]:
+        """Clusters of two links without capsules that keep their distance from all of the other link.
+
+        Such as balls on the axes of the joints between the links. Where all capsules do, none is left out.
+
+        Parameters
+        ----------
+        g, h : int
+            Numbers of the links.
+        """
+        one, other = self._moving_capsules(g, h), self._moving_capsules(h, g)
+        if not one or not other:
+            return self.links[g].clusters, self.links[h].clusters
+        return tuple(_clusters(self.links[g].body, one)), tuple(_clusters(self.links[h].body, other))
+
+    def _moving_capsules(self, g: int, h: int) -> tuple[LinkCapsule, ...]:
+        """Capsules of link g whose distance from some of link h can change."""
+        one, other = self.links[g].whole, self.links[h].whole
+        of_other = [self._largest_reach(other.body, (c,), one.body) for c in other.capsules]
+
+        def moves(capsule: LinkCapsule) -> bool:
+            own = self._largest_reach(one.body, (capsule,), other.body)
+            return any(np.minimum(own, reach).sum() > STILL for reach in of_other)
+
+        return tuple(filter(moves, one.capsules))
+
+    def acceleration(self, k: int, moved: Array) -> Scalar:
+        """Largest acceleration of a link's segments in a motion at constant joint velocities, in any posture [m].
+
+        Parameters
+        ----------
+        k : int
+            Number of the link.
+        moved : ndarray of scalar, shape (n,)
+            How far each joint moves [rad or m], 0 or more; the motion takes a time of 1.
+        """
+        total, inner = 0.0, 0.0  # type: Scalar, Scalar
+        for b in reversed(self.model.tree.path(self.links[k].body)):
+            body = self.model.tree.bodies[b]
+            x = abs(body.ratio) * moved[body.coordinate]
+            total = total + self.links[k].reach[b] * x * (x + 2.0 * inner)
+            inner = inner + x
+        return total
+
     def pair_reach(self, g: int, h: int) -> Array:
         """How much the distance of two links changes at most per motion of each joint, shape (n,) [m/rad or 1].
 
@@ -217,6 +270,10 @@ class ArmShape:
 def _cluster(body: int, capsules: tuple[LinkCapsule, ...]) -> Cluster:
     ends = np.array([end for c in capsules for end in (c.a, c.b)])
     return Cluster(body, capsules, *enclosing_ball(ends, np.repeat([c.radius for c in capsules], 2)))
+
+
+def _clusters(body: int, capsules: tuple[LinkCapsule, ...]) -> list[Cluster]:
+    return [_cluster(body, group) for group in _split(capsules)]
 
 
 def _split(capsules: tuple[LinkCapsule, ...]) -> list[tuple[LinkCapsule, ...]]:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from arm_control.maths.poses import Array, Pose
-from arm_control.maths.scalars import Scalar
-from arm_control.maths.vectors import dot
+from arm_control.maths.scalars import Scalar, sqrt
+from arm_control.maths.vectors import cross, dot
 from arm_control.model.quantities import State
 from arm_control.planning.validity.arm_shape import ArmShape, Cluster
 from arm_control.planning.validity.obstacle_tables import N_NUMBERS
@@ -47,7 +47,21 @@ class ArmText:
 
     def values(self, q: Array) -> dict[str, Any]:
         """``poses`` of all bodies (12 each) and ``centres`` of the balls around all links (3 each)."""
-        X_W = State(self.shape.model.tree, {"q": q}).X_W
+        return self._values_of(State(self.shape.model.tree, {"q": q}))
+
+    def values_in_motion(self, q: Array, v: Array) -> dict[str, Any]:
+        """The same, and ``speeds``: the largest one of a point of the segments in each moving link's capsules."""
+        state = State(self.shape.model.tree, {"q": q, "v": v})
+        rates = [sqrt(dot(V.w, V.w)) for V in state.V]
+        speeds = []
+        for ball in (self.shape.links[k].whole for k in self.moving):
+            V = state.V[ball.body]
+            at_centre = V.v + cross(V.w, ball.centre)
+            speeds.append(sqrt(dot(at_centre, at_centre)) + rates[ball.body] * ball.segment_radius)
+        return {**self._values_of(state), "speeds": speeds}
+
+    def _values_of(self, state: State) -> dict[str, Any]:
+        X_W = state.X_W
         poses = [entry for X in X_W for entry in (*X.R.ravel(), *X.p)]
         balls = [link.whole for link in self.shape.links]
         centres = [b.centre if b.body < 0 else X_W[b.body].R @ b.centre + X_W[b.body].p for b in balls]

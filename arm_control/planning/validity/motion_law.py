@@ -1,14 +1,17 @@
 """The law that proves motions free, piece by piece, without a gap: conservative advancement in lanes.
 
 A motion goes straight from joint positions a to b while time goes from t_a to t_b: at the place s between 0 and 1,
-``q = a + s (b - a)``. Within ds of s the distance of link k from anything changes by w_k |ds| at most, and that of
-obstacle o by T u_o |ds|,
+``q = a + s (b - a)``. Within ds of s, link k moves its distance from anything by D_k(ds) at most, and obstacle o by
+T u_o |ds|,
 
-    (1)  w_k = sum_j reach_kj |b_j - a_j|,      T = |t_b - t_a|,      u_o = |v_o| + |omega_o| (extent of the obstacle),
+    (1)  D_k(ds) = ds min{ w_k, v_k + a_k ds / 2 },      T = |t_b - t_a|,      u_o = |v_o| + |omega_o| extent_o,
+         w_k = sum_j reach_kj x_j,      a_k = sum_j reach_kj x_j (x_j + 2 sum_{i < j} x_i),      x_j = |b_j - a_j|,
 
-so a pair at a distance d, the margin m less, stays apart as long as |ds| < (d - m) / (w_k + T u_o). All pairs together:
+where v_k is the largest speed of a point of its segments at s, and i < j are joints further inwards: w and a bound
+speed and acceleration in any posture. Where other pairs leave r* free, a pair at a distance d, the margin m less, stays
+apart within ds < r* and ds < (d - m) r* / (D_k(r*) + T u_o r*), since D_k(ds) <= ds D_k(r*) / r*. All pairs together:
 
-    (2)  r(s) = min over links and obstacles  max{ (d - m) / (w_k + T u_o),  (time until it is there) / T }
+    (2)  r(s) = min over links and obstacles  max{ (d - m) r* / (D_k(r*) + T u_o r*),  (time until it is there) / T }
               and over pairs of links         (d - m) / w_kl.
 
 What is known of a motion: it is free up to ``covered``; ``known`` is a free piece further on; nothing behind ``end``
@@ -44,7 +47,7 @@ import numpy as np
 from arm_control.compiler.folded_law import NEAR, Fold, FoldedLaw
 from arm_control.compiler.program import Function
 from arm_control.compiler.repeat import Repeat
-from arm_control.maths.scalars import maximum, minimum, select
+from arm_control.maths.scalars import Scalar, maximum, minimum, select
 from arm_control.planning.validity.arm_shape import Cluster
 from arm_control.planning.validity.arm_text import ArmText, Entries, table_inputs
 from arm_control.planning.validity.obstacle_tables import SPEED, time_until_present
@@ -99,10 +102,13 @@ def motion_law(arm: ArmText, kinds: tuple[str, ...], has_deviation: bool) -> Rep
         margins = [x["margins"][0] + LEAST_CLEARANCE] * len(moving), [x["margins"][1] + LEAST_CLEARANCE] * len(pairs)
         if has_deviation:
             margins = tuple(m + R @ x["deviation"] for m, R in zip(margins, (reach, pair_reach), strict=True))
+        values = arm.values_in_motion(x["a"] + s * step, step)
         return {
-            **arm.values(x["a"] + s * step),
+            **values,
             "time": [x["times"][0] + s * duration, abs(duration) + SMALLEST_SPEED],
-            "speeds": reach @ moved + SMALLEST_SPEED,  # (1)
+            "speeds": [speed + SMALLEST_SPEED for speed in values["speeds"]],
+            "largest_speeds": reach @ moved + SMALLEST_SPEED,  # (1)
+            "accelerations": [arm.shape.acceleration(k, moved) for k in moving],
             "pair_speeds": pair_reach @ moved + SMALLEST_SPEED,
             "gaps": margins[0],
             "pair_gaps": margins[1],
@@ -126,12 +132,12 @@ def _obstacle_fold(arm: ArmText, kind: str) -> Fold:
 
     def near(x: Entries, clusters: Clusters) -> dict[str, Any]:
         t, free = x["time"][0], maximum(x["free"][0], 0.0)
-        reach = {i: x["gaps"][i] + free * (x["speeds"][i] + x["time"][1] * x[kind][SPEED]) for i, _ in clusters}
+        reach = {i: x["gaps"][i] + free * _way(x, kind, i, free) for i, _ in clusters}
         return {NEAR: [arm.obstacle_is_near(x, kind, t, cluster, reach[i]) for i, cluster in clusters]}
 
     def part(x: Entries, i: int, cluster: Cluster) -> dict[str, Any]:
         bound = clearance(arm.obstacle_squares(x, kind, x["time"][0], cluster), x["gaps"][i])
-        way = x["speeds"][i] + x["time"][1] * x[kind][SPEED]
+        way = _way(x, kind, i, maximum(x["free"][0], 0.0))
         absent = time_until_present(x[kind], x["time"][0]) / x["time"][1]
         return {"free": [minimum(x["free"][0], maximum(bound / way, absent))]}
 
@@ -142,6 +148,12 @@ def _obstacle_fold(arm: ArmText, kind: str) -> Fold:
 
     wholes = [(i, link.whole) for i, link in enumerate(links)]
     return Fold(tuple(map(parts, range(len(links)))), partial(near, clusters=wholes), kind)
+
+
+def _way(x: Entries, kind: str, i: int, ds: Scalar) -> Scalar:
+    """How much nearer a link and an obstacle come at most within ds, by ds: equation (1)."""
+    own = minimum(x["largest_speeds"][i], x["speeds"][i] + 0.5 * x["accelerations"][i] * ds)
+    return own + x["time"][1] * x[kind][SPEED]
 
 
 def _link_fold(arm: ArmText) -> Fold:
@@ -158,8 +170,7 @@ def _link_fold(arm: ArmText) -> Fold:
         return {"free": [minimum(x["free"][0], bound / x["pair_speeds"][i])]}
 
     def parts(i: int) -> Function | Fold:
-        one, other = links[i]
-        pairs = [(i, first, second) for first, second in product(one.clusters, other.clusters)]
+        pairs = [(i, first, second) for first, second in product(*arm.shape.moving_clusters(*arm.pairs[i]))]
         leaves = tuple(partial(part, i=i, first=first, second=second) for _, first, second in pairs)
         return leaves[0] if len(leaves) == 1 else Fold(leaves, partial(near, pairs=pairs))
 

@@ -76,6 +76,32 @@ def test_two_links_come_nearer_by_the_smaller_reach_of_both():
     assert shape.pair_reach(lower, upper) == pytest.approx([0.0, 0.3, 0.0], abs=1e-6)
 
 
+def test_no_point_is_accelerated_more_than_the_bound(shape: ArmShape):
+    """Second differences along straight motions; nearly as much for some."""
+    starts, steps = random_states(shape.model, 60, 1), np.random.default_rng(2).normal(size=(60, shape.model.nq))
+    ds, fullest = 1e-4, 0.0
+    for k in shape.moving:
+        for q, step in zip(starts, steps, strict=True):
+            before, here, after = (ends(shape, k, q + s * step) for s in (-ds, 0.0, ds))
+            measured = np.linalg.norm(before - 2.0 * here + after, axis=1).max() / ds**2
+            bound = float(shape.acceleration(k, np.abs(step)))
+            assert measured <= bound + 1e-6
+            fullest = max(fullest, measured / max(bound, 1e-9))
+    assert fullest > 0.6
+
+
+def test_capsules_that_keep_their_distance_are_not_compared():
+    """A ball on the axis ``turn``, and two on ``upper``, of which one is on the axis ``lift``."""
+    on_axis, carried = (LinkCapsule("upper", p, p, 0.01) for p in (np.zeros(3), np.array([0.3, 0.0, 0.0])))
+    at_base = LinkCapsule("base", np.zeros(3), np.zeros(3), 0.01)
+    shape = ArmShape(small_arm(), [at_base, on_axis, carried])
+    of_base, of_upper = shape.moving_clusters(0, 1)
+    assert [len(cluster.capsules) for cluster in (*of_base, *of_upper)] == [1, 1]
+    assert np.linalg.norm(of_upper[0].capsules[0].a) == pytest.approx(0.3)
+    still = ArmShape(small_arm(), [at_base, on_axis])
+    assert still.moving_clusters(0, 1) == (still.links[0].clusters, still.links[1].clusters)
+
+
 def test_one_joint_alone_may_move_a_link_as_far_as_its_reach():
     """A ball on a long arm, turned by a small angle: the bound is reached."""
     shape = ArmShape(small_arm())
