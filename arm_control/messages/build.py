@@ -16,7 +16,7 @@ from arm_control.core.time import NANOSECONDS
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array, Pose
 from arm_control.messages.fill import set_header, set_nanoseconds, set_pose, set_transform, set_twist, set_vector
-from arm_control.messages.markers import ADD, DELETE, DELETEALL, LINE_STRIP, marker_form
+from arm_control.messages.markers import ADD, DELETE, LINE_STRIP, marker_form
 from arm_control.motion.joint_trajectory import Waypoints
 from arm_control.motion.pose_trajectory import PosePoints
 from arm_control.simulation.obstacle_schedule import NAMESPACE, ObstacleUpdate
@@ -325,21 +325,6 @@ class MessageBuilder:
         """Return a ``MarkerArray`` of markers."""
         message = self._new(MARKER_ARRAY)
         message.markers = list(markers)
-        return message
-
-    def clearing_marker(self, frame: str, stamp_ns: int) -> Any:
-        """Return a ``Marker`` that deletes all earlier ones.
-
-        Parameters
-        ----------
-        frame : str
-            Name of a frame.
-        stamp_ns : int
-            Stamp [ns].
-        """
-        message = self._marker(0, Pose.identity(), (0.0, 0.0, 0.0), np.zeros((0, 3)), LINE_COLOUR)
-        set_header(message, frame, stamp_ns)
-        message.action = DELETEALL
         return message
 
     def _update(self, update: ObstacleUpdate, frame: str, stamp_ns: int) -> Any:

@@ -13,6 +13,7 @@ from arm_control.core.parameters import Parameters, parameter
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array
 from arm_control.messages.build import MessageBuilder
+from arm_control.messages.markers import ADD, DELETE, LINE_LIST
 from arm_control.model.urdf.xml import printable
 
 NAMESPACE = "proximity"
@@ -133,11 +134,19 @@ class ProximityProcess:
         stamp_ns : int
             Stamp of the state [ns].
         """
-        markers = [self._builder.clearing_marker(frame, stamp_ns)]
-        for number, pair in enumerate(verdict.pairs):
-            line = self._builder.line_marker(np.stack([pair.p, pair.p_other]), frame, stamp_ns, WIDTH)
-            colour = CONTACT_COLOUR if pair.is_contact(self._margins) else FREE_COLOUR
-            line.color.r, line.color.g, line.color.b, line.color.a = colour
-            line.ns, line.id = NAMESPACE, number
-            markers.append(line)
+        margins = self._margins
+        contacts = [pair for pair in verdict.pairs if pair.is_contact(margins)]
+        others = [pair for pair in verdict.pairs if not pair.is_contact(margins)]
+        markers = [self._line_list(contacts, frame, stamp_ns), self._line_list(others, frame, stamp_ns)]
+        for number, (marker, colour) in enumerate(zip(markers, (CONTACT_COLOUR, FREE_COLOUR), strict=True)):
+            marker.id = number
+            marker.color.r, marker.color.g, marker.color.b, marker.color.a = colour
         return self._builder.marker_array(markers)
+
+    def _line_list(self, pairs: Sequence[NearPair], frame: str, stamp_ns: int) -> Any:
+        """A ``Marker`` with a line for each pair; it deletes earlier ones where there are none."""
+        ends = np.array([(pair.p, pair.p_other) for pair in pairs]).reshape(-1, 3)
+        marker = self._builder.line_marker(ends, frame, stamp_ns, WIDTH)
+        marker.type, marker.ns = LINE_LIST, NAMESPACE
+        marker.action = ADD if pairs else DELETE
+        return marker

@@ -10,7 +10,7 @@ from arm_control.control.avoidance.contact_monitor import ContactMonitor
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.shapes import Sphere
 from arm_control.messages.bags.message_definitions import plain
-from arm_control.messages.markers import DELETEALL
+from arm_control.messages.markers import ADD, DELETE, LINE_LIST
 from arm_control.messages.proximity_process import CONTACT_COLOUR, FREE_COLOUR, ProximityParameters, ProximityProcess
 
 Q = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
@@ -76,16 +76,21 @@ def test_distances_are_labelled_and_few(monitor: ContactMonitor):
 def test_lines_go_from_surface_to_surface(monitor: ContactMonitor):
     measuring = process(monitor, reach=0.03)
     verdict = measuring.verdict(Q, [ball_below(monitor, -0.01), ball_below(monitor, 0.02)], ["a", "b"])
-    clear, *lines = measuring.lines(verdict, "left/base_link", 10**9).markers
-    assert clear.action == DELETEALL
-    assert len(lines) == len(verdict.pairs) >= 2
-    assert [line.id for line in lines] == [*range(len(lines))]
-    assert {line.header.frame_id for line in lines} == {"left/base_link"}
-    for line, pair in zip(lines, verdict.pairs, strict=True):
-        (a, b) = ([p.x, p.y, p.z] for p in line.points)
-        assert np.linalg.norm(np.subtract(a, b)) == pytest.approx(abs(pair.distance))
-        colour = CONTACT_COLOUR if pair.distance <= 0.0 else FREE_COLOUR
-        assert (line.color.r, line.color.g, line.color.b, line.color.a) == pytest.approx(colour)
+    markers = measuring.lines(verdict, "left/base_link", 10**9).markers
+    drawn = []
+    for number, (marker, colour) in enumerate(zip(markers, (CONTACT_COLOUR, FREE_COLOUR), strict=True)):
+        assert (marker.type, marker.action, marker.id) == (LINE_LIST, ADD, number)
+        assert marker.header.frame_id == "left/base_link"
+        assert (marker.color.r, marker.color.g, marker.color.b, marker.color.a) == pytest.approx(colour)
+        ends = np.array([(p.x, p.y, p.z) for p in marker.points]).reshape(-1, 2, 3)
+        drawn += [np.linalg.norm(a - b) * (1 - 2 * (colour == CONTACT_COLOUR)) for a, b in ends]
+    assert drawn == pytest.approx([pair.distance for pair in verdict.pairs])
+
+
+def test_lines_are_deleted_where_nothing_is_near(monitor: ContactMonitor):
+    measuring = process(monitor, reach=0.0)
+    markers = measuring.lines(measuring.verdict(Q, [], []), "base_link", 10**9).markers
+    assert [(marker.action, len(marker.points)) for marker in markers] == [(DELETE, 0)] * 2
 
 
 def test_links_have_a_margin_of_their_own(monitor: ContactMonitor):

@@ -54,7 +54,7 @@ def test_contacts_are_published_and_questions_answered(rig: Rig, ur5: RobotModel
     (rows,) = arrays[-1].layout.dim
     assert "/4" in rows.label.partition(", ")[0]
     assert arrays[-1].data[0] < 0.0
-    assert rig.spin(lambda: lines and len(lines[-1].markers) > 1, what="lines")
+    assert rig.spin(lambda: lines and lines[-1].markers[0].points, what="lines")
     assert {marker.header.frame_id for marker in lines[-1].markers} == {"left/base_link"}
 
     assert ask(Q).level == DiagnosticStatus.ERROR
