@@ -31,8 +31,10 @@ EXCEPTIONS: dict[tuple[str, str], str] = {}
 
 # Where a foreign library may be imported; numpy and the standard library may be everywhere.
 FOREIGN = {
-    "pinocchio": ("model.backends.pinocchio_backend", "simulation.pinocchio_dynamics"),
-    "coal": ("model.urdf.capsules", "planning.validity.hulls", "viewer.arm_shapes"),
+    "pinocchio": (
+        *("model.backends.pinocchio_backend", "simulation.pinocchio_dynamics", "simulation.independent_arm"),
+    ),
+    "coal": ("model.urdf.capsules", "planning.validity.hulls", "viewer.arm_shapes", "simulation.independent_arm"),
     "viser": ("viewer.server",),
     "msgspec": ("viewer.server",),
     "websockets": ("viewer.server",),

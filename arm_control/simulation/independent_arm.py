@@ -1,0 +1,185 @@
+"""An arm among obstacles in Pinocchio and coal: torque, end effector and distances, without this package's kernels.
+
+Shapes are the collision shapes of the URDF, not capsules around them; of a mesh its capsule.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from arm_control.exceptions import ModelError
+from arm_control.maths.obstacle_motion import Mover, Span
+from arm_control.maths.obstacles import Obstacle
+from arm_control.maths.poses import Array, Pose, rotation_from_rpy, rotation_with_z
+from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
+from arm_control.model import RobotModel
+from arm_control.model.urdf.capsules import LinkCapsule, link_capsules
+from arm_control.planning.validity.obstacle_tables import Told
+
+try:
+    import coal
+    import pinocchio as pin
+except ImportError as error:
+    raise ModelError(f"Pinocchio and coal are not installed: {sys.executable} -m pip install pin") from error
+
+FAR = 10.0
+"""Distance where there is nothing [m]."""
+
+
+class IndependentArm:
+    """An arm and obstacles that move as told.
+
+    Parameters
+    ----------
+    model : RobotModel
+        Whose URDF, gravity and armature are taken; nothing is computed by it.
+    obstacles : sequence of Told
+    link_pairs : sequence of tuple of str
+        Names of links that must not touch each other.
+    """
+
+    def __init__(
+        self, model: RobotModel, obstacles: Sequence[Told], link_pairs: Sequence[tuple[str, str]] = ()
+    ) -> None:
+        whole = pin.buildModelFromXML(model.urdf.text)
+        locked = [whole.getJointId(name) for name in whole.names[1:] if name not in model.joint_names]
+        self._arm = pin.buildReducedModel(whole, locked, pin.neutral(whole))
+        self._columns = [self._arm.idx_vs[self._arm.getJointId(name)] for name in model.joint_names]
+        self._arm.gravity.linear = np.array(model.tree.gravity)
+        self._arm.armature = np.zeros(self._arm.nv)
+        self._arm.armature[self._columns] = model.armature
+        self._neutral, self._data = pin.neutral(self._arm), self._arm.createData()
+        self._tip = self._arm.getFrameId(model.tip, pin.FrameType.BODY)
+        self._spans = [_stretches(told) for told in obstacles]
+        links = self._add_links(model)
+        self._n_link_pairs = self._add_pairs(links, link_pairs)
+        self._placed = pin.GeometryData(self._shapes)
+
+    def torque(self, q: Array, v: Array, a: Array) -> Array:
+        """Torque of a motion, shape (n,) [N m or N].
+
+        Parameters
+        ----------
+        q, v, a : ndarray, shape (n,)
+            Joint positions, velocities and accelerations [rad or m, and by s and s^2].
+        """
+        return pin.rnea(self._arm, self._data, self._state(q), self._column(v), self._column(a))[self._columns]
+
+    def pose(self, q: Array) -> Pose:
+        """Pose of the end effector at joint positions, shape (n,) [rad or m]."""
+        pin.framesForwardKinematics(self._arm, self._data, self._state(q))
+        X = self._data.oMf[self._tip]
+        return Pose(X.rotation.copy(), X.translation.copy())
+
+    def jacobian(self, q: Array) -> Array:
+        """Jacobian of the end effector in world axes, shape (6, n)."""
+        axes = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+        return pin.computeFrameJacobian(self._arm, self._data, self._state(q), self._tip, axes)[:, self._columns]
+
+    def distances(self, q: Array, t: float) -> tuple[float, float]:
+        """Smallest distance from obstacles, and of links that must not touch [m]; negative within each other.
+
+        Parameters
+        ----------
+        q : ndarray, shape (n,)
+            Joint positions [rad or m].
+        t : float
+            Time [s].
+        """
+        for number, told in enumerate(self._spans):
+            present = [mover for mover in told if mover.span.begin <= t <= mover.span.end]
+            obstacle = self._shapes.geometryObjects[self._first + number]
+            X = present[0].at(t).X_WO if present else Pose(np.eye(3), np.array([0.0, 0.0, -1e3]))
+            obstacle.placement = pin.SE3(np.array(X.R), np.array(X.p))
+        pin.computeDistances(self._arm, self._data, self._shapes, self._placed, self._state(q))
+        found = [result.min_distance for result in self._placed.distanceResults]
+        links, obstacles = found[: self._n_link_pairs], found[self._n_link_pairs :]
+        return min(obstacles, default=FAR), min(links, default=FAR)
+
+    def _state(self, q: Array) -> Array:
+        """Joint positions as Pinocchio has them: continuous joints as cosine and sine."""
+        return pin.integrate(self._arm, self._neutral, self._column(q))
+
+    def _column(self, x: Array) -> Array:
+        values = np.zeros(self._arm.nv)
+        values[self._columns] = x
+        return values
+
+    def _add_links(self, model: RobotModel) -> dict[str, list[int]]:
+        """Add the shapes of all links, and of the obstacles after them; returns the numbers of those of each link."""
+        self._shapes, links = pin.GeometryModel(), {}
+        capsules, _ = link_capsules(model.urdf)
+        for link in model.urdf.robot.links:
+            pieces = [piece for collision in link.collisions for piece in _pieces(collision)]
+            if len(pieces) < len(link.collisions):
+                pieces = [_capsule(capsule) for capsule in capsules if capsule.link == link.name]
+            links[link.name] = [self._add_shape(link.name, X, shape) for X, shape in pieces]
+        self._first = self._shapes.ngeoms
+        for number, told in enumerate(self._spans):
+            shape = _coal_shape(told[0].obstacle.shape)
+            self._shapes.addGeometryObject(pin.GeometryObject(f"obstacle {number}", 0, 0, pin.SE3.Identity(), shape))
+        return links
+
+    def _add_shape(self, link: str, X: Pose, shape: Any) -> int:
+        frame = self._arm.frames[self._arm.getFrameId(link)]
+        placement = frame.placement * pin.SE3(X.R, X.p)
+        name = f"{link} {self._shapes.ngeoms}"
+        return self._shapes.addGeometryObject(pin.GeometryObject(name, frame.parentJoint, 0, placement, shape))
+
+    def _add_pairs(self, links: dict[str, list[int]], link_pairs: Sequence[tuple[str, str]]) -> int:
+        """Add pairs of links, and of what moves with each obstacle; returns how many of links there are."""
+        pairs = [(g, h) for one, other in link_pairs for g in links[one] for h in links[other]]
+        moving = [g for numbers in links.values() for g in numbers if self._shapes.geometryObjects[g].parentJoint > 0]
+        among = [(g, self._first + k) for g in moving for k in range(len(self._spans))]
+        for g, h in (*pairs, *among):
+            self._shapes.addCollisionPair(pin.CollisionPair(g, h))
+        return len(pairs)
+
+
+def _stretches(told: Told) -> tuple[Mover, ...]:
+    """What an obstacle does, one stretch after the other."""
+    if isinstance(told, Obstacle):
+        return (Mover(told, Span()),)
+    return (told,) if isinstance(told, Mover) else tuple(told)
+
+
+def _pieces(collision: Any) -> list[tuple[Pose, Any]]:
+    """Shape of a URDF and its pose; none for a mesh."""
+    geometry, origin = collision.geometry, collision.origin
+    R = rotation_from_rpy(np.zeros(3) if origin is None or origin.rpy is None else np.array(origin.rpy))
+    p = np.zeros(3) if origin is None or origin.xyz is None else np.array(origin.xyz, dtype=float)
+    match type(geometry).__name__:
+        case "Box":
+            return [(Pose(R, p), coal.Box(*geometry.size))]
+        case "Cylinder":
+            return [(Pose(R, p), coal.Cylinder(geometry.radius, geometry.length))]
+        case "Sphere":
+            return [(Pose(R, p), coal.Sphere(geometry.radius))]
+    return []
+
+
+def _capsule(capsule: LinkCapsule) -> tuple[Pose, Any]:
+    axis = capsule.b - capsule.a
+    length, middle = float(np.linalg.norm(axis)), (capsule.a + capsule.b) / 2
+    if length == 0.0:
+        return Pose(np.eye(3), middle), coal.Sphere(capsule.radius)
+    return Pose(rotation_with_z(axis / length), middle), coal.Capsule(capsule.radius, length)
+
+
+def _coal_shape(shape: Shape) -> Any:
+    match shape:
+        case Sphere(radius):
+            return coal.Sphere(radius)
+        case Box(size):
+            return coal.Box(*size)
+        case Cylinder(radius, length):
+            return coal.Cylinder(radius, length)
+        case Cone(radius, length):
+            return coal.Cone(radius, length)
+        case Capsule(radius, length):
+            return coal.Capsule(radius, length)
+    raise ModelError(f"{shape}: no shape of coal")

@@ -1,0 +1,238 @@
+"""Is a plan what a scene asks for? Checked every millisecond by Pinocchio and coal, without what planners compute with.
+
+    v(t) = (q(t + h) - q(t)) / h        a(t) = (q(t + h) - 2 q(t) + q(t - h)) / h^2        h = 1 ms
+
+from positions alone: speeds or accelerations that a plan claims do not count, and a jump of q or v shows in the ratios.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from arm_control.maths.poses import Array, rotation_vector
+from arm_control.planning.task_constrained.task_path import TaskPath
+from arm_control.planning.validity.validity import Validity
+from arm_control.simulation.independent_arm import IndependentArm
+from arm_control.simulation.plan_scene import PlanScene
+
+STEP = 1e-3
+"""Time between two samples [s]."""
+NEAR = 1e-6
+"""Largest distance of the start and of a goal [rad, m]."""
+REST = 0.01
+"""Largest share of a speed limit in the first and in the last step of a motion that begins and ends at rest."""
+WITHIN = 1.0 + 1e-6
+"""Largest ratio, with rounding."""
+NEWTON_STEPS = 3
+"""To the nearest place of a path."""
+MILLI = 1e3
+
+
+class TimedPath(Protocol):
+    """A motion in time."""
+
+    @property
+    def duration(self) -> float:
+        """Of the motion [s]."""
+        ...
+
+    def at(self, times: Array) -> tuple[Array, Array]:
+        """Joint positions, shape (k, n), and places on the task path, shape (k,), at times, shape (k,)."""
+        ...
+
+
+class Samples(NamedTuple):
+    """What was measured of a plan, over time.
+
+    Attributes
+    ----------
+    times : ndarray, shape (k,)
+        [s].
+    q, v, tau : ndarray, shape (k, n)
+        Joint positions, velocities and torque [rad or m, s, N m or N]; torque is zero where the scene is kinematic.
+    s : ndarray, shape (k,)
+        Places on the task path.
+    p : ndarray, shape (k, 3)
+        Positions of the end effector [m].
+    errors : ndarray, shape (k,)
+        Distance from the task path; zero without one [m].
+    clearances : ndarray, shape (k, 2)
+        Distance from obstacles, and between links that must not touch [m].
+    """
+
+    times: Array
+    q: Array
+    v: Array
+    tau: Array
+    s: Array
+    p: Array
+    errors: Array
+    clearances: Array
+
+
+class PlanCheck(NamedTuple):
+    """What was found of a plan.
+
+    Attributes
+    ----------
+    problems : tuple of str
+        What the scene does not allow, a sentence each; empty for a valid plan.
+    duration : float
+        [s].
+    velocity_ratio, acceleration_ratio, torque_ratio : float
+        Largest shares of the limits; that of torque is NaN where the scene is kinematic.
+    mean_error, max_error : float
+        Distance from the task path [m].
+    clearance, link_clearance : float
+        Smallest distance from obstacles, and between links [m]; 10 m where there is nothing.
+    limit_distance : float
+        Smallest distance of a joint from its limits; negative beyond them [rad or m].
+    velocity_jump : float
+        Largest change of a joint velocity within a step [rad/s or m/s].
+    samples : Samples
+    """
+
+    problems: tuple[str, ...]
+    duration: float
+    velocity_ratio: float
+    acceleration_ratio: float
+    torque_ratio: float
+    mean_error: float
+    max_error: float
+    clearance: float
+    link_clearance: float
+    limit_distance: float
+    velocity_jump: float
+    samples: Samples
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether nothing was found against it."""
+        return not self.problems
+
+
+def check_plan(plan: TimedPath, scene: PlanScene, step: float = STEP, arm: IndependentArm | None = None) -> PlanCheck:
+    """Check a plan against its scene.
+
+    Parameters
+    ----------
+    plan : TimedPath
+    scene : PlanScene
+    step : float
+        Time between samples [s].
+    arm : IndependentArm, optional
+        Of the scene; by default a new one, where all links may not touch each other that a Validity keeps apart.
+    """
+    model = scene.model
+    arm = arm or IndependentArm(model, scene.obstacles, Validity(model).link_pairs)
+    x = _measure(plan, scene, arm, step)
+    a = np.diff(x.v[:-1], axis=0) / x.times[1]
+    clearance, link_clearance = x.clearances.min(axis=0).tolist()
+    found = PlanCheck(
+        (),
+        float(plan.duration),
+        float(np.abs(x.v / model.v_max).max()),
+        float(np.abs(a / scene.a_max).max(initial=0.0)),
+        float(np.abs(x.tau / model.tau_max).max()) if scene.kind == "dynamic" else np.nan,
+        float(x.errors.mean()),
+        float(x.errors.max()),
+        clearance,
+        link_clearance,
+        float(np.minimum(x.q - model.q_min, model.q_max - x.q).min()),
+        float(np.abs(np.diff(x.v, axis=0)).max()),
+        x,
+    )
+    return found._replace(problems=(*_problems(found, scene), *_wrong_ends(found, scene, arm)))
+
+
+def _measure(plan: TimedPath, scene: PlanScene, arm: IndependentArm, step: float) -> Samples:
+    """Sample a plan; the last velocity and the first and last torque are those beside them."""
+    n = max(3, int(np.ceil(plan.duration / step)))
+    times = np.linspace(0.0, plan.duration, n + 1)
+    q, s = plan.at(times)
+    v = np.diff(q, axis=0) / times[1]
+    tau = np.zeros_like(q)
+    if scene.kind == "dynamic":
+        a, middle = np.diff(v, axis=0) / times[1], (v[1:] + v[:-1]) / 2
+        tau[1:-1] = [arm.torque(*state) for state in zip(q[1:-1], middle, a, strict=True)]
+        tau[0], tau[-1] = tau[1], tau[-2]
+    p = np.array([arm.pose(state).p for state in q])
+    errors = np.zeros(n + 1) if scene.task is None else distances_from(scene.task, p, s)
+    clearances = np.array([arm.distances(state, t) for state, t in zip(q, times.tolist(), strict=True)])
+    return Samples(times, q, np.concatenate([v, v[-1:]]), tau, s, p, errors, clearances)
+
+
+def distances_from(task: TaskPath, p: Array, s: Array) -> Array:
+    """Distances from a task path, at its places nearest to those that are given, shape (k,) [m].
+
+    Parameters
+    ----------
+    task : TaskPath
+    p : ndarray, shape (k, 3)
+        Positions of the end effector [m].
+    s : ndarray, shape (k,)
+        Places on the path, where the search for the nearest one begins.
+    """
+    y, near = p[:, task.numbers], s
+    for _ in range(NEWTON_STEPS):
+        point = task.at(near)
+        along = np.einsum("ki,ki->k", point.y_s, y - point.y) / np.einsum("ki,ki->k", point.y_s, point.y_s)
+        near = np.clip(near + along, 0.0, 1.0)
+    return np.linalg.norm(task.at(near).y - y, axis=1)
+
+
+def _problems(found: PlanCheck, scene: PlanScene) -> Iterator[str]:
+    """What is not allowed anywhere on the way."""
+    x, names = found.samples, scene.model.joint_names
+    if found.duration > scene.horizon * WITHIN:
+        yield f"it takes {found.duration:.4g} s, the horizon is {scene.horizon:.4g} s"
+    if not found.limit_distance >= -NEAR:
+        j = int(np.minimum(x.q - scene.model.q_min, scene.model.q_max - x.q).min(axis=0).argmin())
+        yield f"joint '{names[j]}' goes {-found.limit_distance:.3g} rad or m beyond its limits"
+    if not found.velocity_ratio <= WITHIN:
+        k, j = _largest(np.abs(x.v / scene.model.v_max))
+        yield f"joint '{names[j]}' moves at {found.velocity_ratio:.4g} times its speed limit at {x.times[k]:.3f} s"
+    if not found.acceleration_ratio <= WITHIN:
+        yield f"a joint accelerates at {found.acceleration_ratio:.4g} times its limit"
+    if scene.kind == "dynamic" and not found.torque_ratio <= WITHIN:
+        k, j = _largest(np.abs(x.tau / scene.model.tau_max))
+        yield f"joint '{names[j]}' needs {found.torque_ratio:.4g} times its torque limit at {x.times[k]:.3f} s"
+    if not found.max_error <= scene.tolerance:
+        limit = f"{MILLI * scene.tolerance:.4g} mm are allowed"
+        yield f"the end effector is {MILLI * found.max_error:.4g} mm off the task path, {limit}"
+    for number, (distance, what) in enumerate(((found.clearance, "an obstacle"), (found.link_clearance, "itself"))):
+        least = scene.margin if number == 0 else 0.0
+        if not distance > least:
+            t = x.times[x.clearances[:, number].argmin()]
+            yield f"the arm is {MILLI * distance:.4g} mm from {what} at {t:.3f} s; needed: above {MILLI * least:.4g} mm"
+
+
+def _wrong_ends(found: PlanCheck, scene: PlanScene, arm: IndependentArm) -> Iterator[str]:
+    """What is wrong at the start and at the end."""
+    x = found.samples
+    if scene.start is not None and not np.abs(x.q[0] - scene.start).max() <= NEAR:
+        yield f"it starts {np.abs(x.q[0] - scene.start).max():.3g} rad or m from the start"
+    if scene.task is not None and not np.abs(x.s[[0, -1]] - [0.0, 1.0]).max() <= NEAR:
+        yield f"it goes from {x.s[0]:.6g} to {x.s[-1]:.6g} on the task path, not from 0 to 1"
+    if scene.goal is not None and not np.abs(x.q[-1] - scene.goal).max() <= NEAR:
+        yield f"it ends {np.abs(x.q[-1] - scene.goal).max():.3g} rad or m from the goal"
+    if scene.pose is not None:
+        X = arm.pose(x.q[-1])
+        away = float(np.linalg.norm(X.p - scene.pose.p))
+        turned = float(np.linalg.norm(rotation_vector(scene.pose.R @ X.R.T))) if scene.has_orientation else 0.0
+        if not away <= scene.tolerance or not turned <= scene.tolerance:
+            yield f"it ends {MILLI * away:.3g} mm and {turned:.3g} rad from the pose"
+    if scene.kind == "dynamic":
+        for k, name in ((0, "starts"), (-1, "ends")):
+            share = np.abs(x.v[k] / scene.model.v_max).max()
+            if not share <= REST:
+                yield f"it {name} at {share:.3g} of a speed limit, not at rest"
+
+
+def _largest(values: Array) -> tuple[int, int]:
+    """Row and column of the largest value."""
+    k, j = np.unravel_index(values.argmax(), values.shape)
+    return int(k), int(j)

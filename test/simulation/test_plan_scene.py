@@ -1,0 +1,187 @@
+"""Planning scenes: those of the package can be read and solved, and what is wrong in a file is said in a sentence."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from arm_control.core.files import urdf_path
+from arm_control.exceptions import ArmControlError, ParameterError
+from arm_control.model import RobotModel
+from arm_control.planning.validity.validity import Validity
+from arm_control.simulation.independent_arm import IndependentArm
+from arm_control.simulation.plan_check import check_plan
+from arm_control.simulation.plan_scene import PlanFile, PlanScene, plan_names, scene_of
+
+BENCHMARK = Path(__file__).parents[2] / "benchmark" / "feasible_tasks.py"
+PROOFS = yaml.safe_load((Path(__file__).parent / "feasible_tasks.yaml").read_text())
+"""Solutions that were found without the planner."""
+NEEDS_NULL_MOTION = {"planar4_disc behind", "planar4_disc through", "planar3_ellipse"}
+ENTRIES: dict[str, Any] = {
+    "robot": "planar2",
+    "start": [0.0, 0.5],
+    "goal": [1.0, 0.5],
+    "obstacles": [{"shape": "sphere", "size": 0.05, "position": [0.0, -0.5, 0.0]}],
+}
+
+
+@pytest.fixture(scope="module")
+def search() -> ModuleType:
+    """The search that proves scenes."""
+    specification = importlib.util.spec_from_file_location("feasible_tasks", BENCHMARK)
+    module = importlib.util.module_from_spec(specification)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "feasible_tasks", module)
+        specification.loader.exec_module(module)
+    return module
+
+
+@cache
+def link_pairs(robot: str) -> tuple[tuple[str, str], ...]:
+    """Links of a robot that must not touch each other."""
+    return Validity(RobotModel.from_urdf(urdf_path(robot))).link_pairs
+
+
+def scene(name: str) -> PlanScene:
+    file, _, variant = name.partition(" ")
+    return PlanFile.load(file).scene(variant)
+
+
+def names() -> list[str]:
+    files = {name: PlanFile.load(name).variants or ("",) for name in plan_names()}
+    return [f"{name} {variant}".strip() for name, variants in files.items() for variant in variants]
+
+
+def test_every_scene_is_proved_or_blocked():
+    blocked = {name for name in names() if name.startswith("planar4_blocked")}
+    assert set(names()) == set(PROOFS) | blocked
+    assert len(blocked) == 2
+    assert sum(proof["must_wait"] for proof in PROOFS.values()) >= 2
+    assert {name for name, proof in PROOFS.items() if np.any(proof["w"])} == NEEDS_NULL_MOTION
+
+
+def checked(name: str, search: ModuleType, step: float) -> Any:
+    solved, proof = scene(name), PROOFS[name]
+    arm = search.IndependentArm(solved.model, solved.obstacles, link_pairs(name.partition("_")[0]))
+    path = search.follow(arm, solved, tuple(map(np.array, proof["w"])))
+    motion = search.NullMotion(*path, np.array(proof["law"]), solved.kind == "dynamic")
+    return check_plan(motion, solved, step, arm)
+
+
+@pytest.mark.parametrize("name", PROOFS)
+def test_scenes_can_be_solved(name: str, search: ModuleType):
+    assert checked(name, search, 0.02).problems == ()
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("name", PROOFS)
+def test_scenes_can_be_solved_at_every_millisecond(name: str, search: ModuleType):
+    assert checked(name, search, 0.001).problems == ()
+
+
+@pytest.mark.parametrize("name", ["rests", "sweeps"])
+def test_no_posture_follows_a_blocked_line(name: str, search: ModuleType):
+    assert search.blocked_places(scene(f"planar4_blocked {name}")) is not None
+
+
+def test_lines_that_can_be_followed_are_not_blocked(search: ModuleType):
+    for name in ("ahead", "parked"):
+        assert search.blocked_places(scene(f"planar4_disc {name}")) is None
+
+
+@pytest.mark.parametrize("name", names())
+def test_starts_are_free_and_at_the_begin_of_the_path(name: str):
+    x = scene(name)
+    arm = IndependentArm(x.model, x.obstacles, link_pairs(name.partition("_")[0]))
+    assert min(arm.distances(x.start, 0.0)) > 0.01
+    p = x.model.pose(x.start).p[x.task.numbers]
+    assert np.abs(p - x.task.at([0.0]).y[0]).max() < 1e-7
+
+
+def test_entries_are_read():
+    changes = {
+        "limits": {"velocity": 0.5, "torque": [3.0, 2.0], "acceleration": 4.0},
+        "kind": "dynamic",
+        "margin": 0.02,
+    }
+    x = scene_of(ENTRIES | changes, "mine", "here")
+    np.testing.assert_allclose(x.model.v_max, 0.5)
+    np.testing.assert_allclose(x.model.tau_max, [3.0, 2.0])
+    np.testing.assert_allclose(x.a_max, 4.0)
+    assert (x.kind, x.margin, x.is_moving, x.task, x.pose) == ("dynamic", 0.02, False, None, None)
+    np.testing.assert_allclose(x.goal, [1.0, 0.5])
+
+
+def test_obstacles_go_from_sample_to_sample():
+    told = {"shape": "sphere", "size": 0.1, "positions": [[0, 0, 0], [1, 0, 0]], "times": [1.0, 3.0]}
+    x = scene_of(ENTRIES | {"obstacles": [told]}, "mine", "here")
+    assert x.is_moving
+    there = [mover.at(t).X_WO.p[0] for t in (0.5, 2.0, 4.0) for mover in x.obstacles[0] if mover.span.holds(t)]
+    assert there == pytest.approx([0.0, 0.5, 1.0])
+
+
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "key": ({"goals": [0, 0]}, "unknown goals"),
+    "robot": ({"robot": "planar9"}, "no robot 'planar9'"),
+    "two targets": ({"pose": {"position": [0, 0, 0]}}, "goal and pose of task, goal, pose: one is needed"),
+    "no target": ({"goal": None}, "none of task, goal, pose: one is needed"),
+    "kind": ({"kind": "fast"}, "kind = 'fast'; allowed: kinematic, dynamic"),
+    "size": ({"start": [0.0]}, "start = [0.0]: 2 finite numbers are needed"),
+    "number": ({"goal": ["a", 0]}, "goal = ['a', 0]: 2 numbers are needed"),
+    "horizon": ({"horizon": 0}, "horizon = 0: a number above zero is needed"),
+    "margin": ({"margin": -1}, "margin = -1: a finite number, 0 or more, is needed"),
+    "limits": ({"limits": {"speed": 1}}, "unknown speed; allowed: acceleration, torque, velocity"),
+    "limit": ({"limits": {"torque": 0}}, "limits: torque = 0: limits must be above zero"),
+    "acceleration": ({"limits": {"acceleration": 1}}, "acceleration counts for a goal or a pose of kind dynamic only"),
+    "no list": ({"obstacles": {"shape": "sphere"}}, "obstacles: a list is needed, not dict"),
+    "shape": ({"obstacles": [{"shape": "egg", "size": 1, "position": [0, 0, 0]}]}, "shape = 'egg'; there are: sphere"),
+    "no place": ({"obstacles": [{"shape": "sphere", "size": 1}]}, "obstacles: 0: 'position' is missing"),
+    "no times": (
+        {"obstacles": [{"shape": "sphere", "size": 1, "positions": [[0, 0, 0]]}]},
+        "obstacles: 0: 'positions' without 'times': an obstacle's positions need their times",
+    ),
+    "times": (
+        {"obstacles": [{"shape": "sphere", "size": 1, "positions": [[0, 0, 0]] * 2, "times": [1, 1]}]},
+        "they must increase",
+    ),
+    "both": (
+        {"obstacles": [{"shape": "sphere", "size": 1, "positions": [[0, 0, 0]], "times": [1], "velocity": [1, 0, 0]}]},
+        "'velocity' does not go with 'positions'",
+    ),
+    "path": ({"goal": None, "task": {"spiral": {}}}, "task has spiral; allowed: one of line, ellipse, circle"),
+    "path argument": ({"goal": None, "task": {"line": {"start": [0, 0]}}}, "task: line: 'end' is missing"),
+    "path key": ({"goal": None, "task": {"line": {"from": [0, 0]}}}, "task: line: unknown from"),
+    "path value": ({"goal": None, "task": {"line": {"start": [0, 0], "end": [0]}}}, "task: line: end has 1 numbers"),
+    "quaternion": ({"goal": None, "pose": {"position": [0, 0, 0], "quat_xyzw": [0, 0, 0, 0]}}, "pose: "),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_wrong_is_one_sentence(case: str, tmp_path: Path):
+    changes, sentence = WRONG[case]
+    file = tmp_path / "mine.yaml"
+    file.write_text(yaml.safe_dump({key: value for key, value in (ENTRIES | changes).items() if value is not None}))
+    with pytest.raises(ArmControlError) as caught:
+        PlanFile.load(str(file)).scene()
+    assert sentence in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_variants_replace_entries(tmp_path: Path):
+    file = tmp_path / "mine.yaml"
+    text = yaml.safe_dump(ENTRIES | {"variants": {"near": {"goal": [0.1, 0.5]}, "far": {}}}, sort_keys=False)
+    file.write_text(text)
+    loaded = PlanFile.load(str(file))
+    assert loaded.scene().name == "mine near"
+    np.testing.assert_allclose(loaded.scene().goal, [0.1, 0.5])
+    np.testing.assert_allclose(loaded.scene("far").goal, [1.0, 0.5])
+    with pytest.raises(ParameterError, match="no variant 'wide' of mine; there are: near, far"):
+        loaded.scene("wide")
