@@ -106,6 +106,7 @@ PAGES_TO_RUN = (
     "neural",
     "planning",
     "planner_node",
+    "plan_scenes",
     "primitives",
     "proximity",
     "sensors",

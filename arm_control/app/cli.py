@@ -21,6 +21,7 @@ COMMANDS = {
     "target": "send the hand of a running arm somewhere",
     "pose": "print where the hand of a running arm is, or of any arm",
     "ik": "joint positions that put the hand at a pose",
+    "plan": "plan motions among obstacles, and check them",
     "simulate": "run a scenario without ROS",
     "record": "record topics into a bag",
     "replay": "play a bag, live or offline",

@@ -32,6 +32,7 @@ CONTENTS = {
             "proximity",
             "planning",
             "task_constrained",
+            "plan_scenes",
             "planner_node",
             "ompl",
             "identification",

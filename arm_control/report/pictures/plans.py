@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from io import BytesIO
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from matplotlib.patches import Circle
 from matplotlib.ticker import FuncFormatter, MaxNLocator
-from PIL import Image
 
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
@@ -27,14 +25,13 @@ from arm_control.report.pictures.style import (
     SKY,
     limit,
     new_figure,
+    save_in_few_colours,
     style,
 )
 
 COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY)
 POSTURES = (0.0, 0.35, 0.7, 1.0)
 """Of the arm, by shares of the hand's way, in a drawing in space."""
-COLOURS_KEPT = 96
-"""In the file."""
 DT = 0.01
 """Step of every plan that is drawn [s]."""
 FROM_ABOVE, FROM_BEHIND, PLANE, UPRIGHT = (1, 0), (1, 2), (0, 1), (0, 2)
@@ -111,7 +108,7 @@ def draw_planar(
     _iterations(grid[1, 1], in_time)
     titles = {"three_links": "three joints", "three_links_heavy": "heavy rotors", "third_locked": "third joint locked"}
     _stars(grid[1, 2], {text: stars[name] for name, text in titles.items()})
-    _save(figure, path)
+    save_in_few_colours(figure, path)
 
 
 def draw_ur5(path: Path, limits: Mapping[str, Reach], ball: Mapping[str, Reach]) -> None:
@@ -137,7 +134,7 @@ def draw_ur5(path: Path, limits: Mapping[str, Reach], ball: Mapping[str, Reach])
     both = {"no limits": limits["free"], "limits": limits["limited"]}
     _torques(grid[1, :2], both)
     _iterations(grid[1, 2], {**both, **named})
-    _save(figure, path)
+    save_in_few_colours(figure, path)
 
 
 def draw_lqr(
@@ -322,13 +319,6 @@ def _iterations(axes: Any, reaches: Mapping[str, Reach]) -> None:
     _log(axes)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     _legend(axes)
-
-
-def _save(figure: Any, path: Path) -> None:
-    """In few colours: a third of the size."""
-    file = BytesIO()
-    figure.savefig(file, format="png")
-    Image.open(file).convert("RGB").quantize(COLOURS_KEPT, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
 def _log(axes: Any) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
+from PIL import Image
 
 BLUE, ORANGE, GREEN, PURPLE, SKY, RED = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"
 """The colours of M. Okabe and K. Ito, Color Universal Design, 2008."""
@@ -14,11 +17,28 @@ AXIS_COLOURS = (RED, GREEN, BLUE)
 INK, GREY, GRID = "#2B2F36", "#8A9099", "#E3E6EA"
 DPI = 150
 DASHES = (0, (5, 3))
+COLOURS_KEPT = 96
+"""In a file of few colours."""
 
 
 def new_figure(width: float, height: float) -> Figure:
     """Return a white figure of this width and height [inch], with an automatic layout; the arguments are its size."""
     return Figure(figsize=(width, height), dpi=DPI, layout="constrained", facecolor="white")
+
+
+def save_in_few_colours(figure: Any, path: Path) -> None:
+    """Save a figure in a third of the size.
+
+    Parameters
+    ----------
+    figure : Figure
+        The figure.
+    path : Path
+        The PNG file.
+    """
+    file = BytesIO()
+    figure.savefig(file, format="png")
+    Image.open(file).convert("RGB").quantize(COLOURS_KEPT, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
 def style(axes: Any, title: str = "", xlabel: str = "", ylabel: str = "") -> None:

@@ -1,0 +1,99 @@
+"""``arm_control plan``: plan a scene with several seeds, and check every plan."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from arm_control.app.commands.argument_types import count
+from arm_control.core.files import require_writable_folder
+from arm_control.core.progress import progress_bar
+from arm_control.exceptions import InputError
+from arm_control.model.urdf.xml import printable
+
+if TYPE_CHECKING:
+    from arm_control.simulation.plan_runs import PlanRun
+    from arm_control.simulation.plan_scene import PlanScene
+
+EXAMPLES = ("plan planar4_disc --seeds 10 --report pictures", "plan my_scene.yaml --variant slow --json", "plan --list")
+"""For the help."""
+
+
+def add_command(commands: Any) -> None:
+    """Add the command to the subparsers of ``arm_control``."""
+    plan = commands.add_parser("plan", description=_plan.__doc__)
+    plan.add_argument("scene", nargs="?", default="", help="name below config/plans, or a YAML file")
+    plan.add_argument("--list", action="store_true", help="list the scenes that come with the package")
+    plan.add_argument("--variant", action="append", default=[], help="one variant; repeatable; default: all")
+    plan.add_argument("--seeds", type=count, default=1, metavar="N", help="plan with the seeds 0 to N - 1; default: 1")
+    plan.add_argument("--report", default="", metavar="DIR", help="draw the first plan of each variant there")
+    plan.add_argument("--json", action="store_true", help="print JSON")
+    plan.set_defaults(command=_plan)
+
+
+def _plan(options: argparse.Namespace) -> int:
+    """Plan a scene with several seeds, check each plan every millisecond, and print figures.
+
+    Exit status: 0 when every seed has a plan that the scene allows, 1 when not.
+    """
+    from arm_control.simulation.plan_scene import PlanFile
+
+    if options.list:
+        return _list()
+    if not options.scene:
+        raise InputError("name a scene, or a YAML file: `arm_control plan --list` has those of the package")
+    if options.report:
+        require_writable_folder(options.report)
+    file = PlanFile.load(options.scene)
+    scenes = [file.scene(name) for name in options.variant or file.variants or ("",)]
+    runs = {scene.name: _runs(scene, options.seeds) for scene in scenes}
+    print(_as_json(runs) if options.json else f"{printable(file.description)}\n\n{_as_text(runs)}")
+    if options.report:
+        written = [_draw(scene, runs[scene.name], options.report) for scene in scenes]
+        print("".join(f"wrote {path}\n" for path in written if path and not options.json), end="")
+    return 0 if all(run.is_valid for some in runs.values() for run in some) else 1
+
+
+def _list() -> int:
+    from arm_control.simulation.plan_scene import PlanFile, plan_names
+
+    for name in plan_names():
+        print(f"{name:20} {PlanFile.load(name).description}")
+    return 0
+
+
+def _runs(scene: PlanScene, n_seeds: int) -> list[PlanRun]:
+    from arm_control.simulation.plan_runs import ScenePlanner
+
+    planner = ScenePlanner(scene)
+    return [planner.plan(seed) for seed in progress_bar(range(n_seeds), scene.name)]
+
+
+def _as_json(runs: Mapping[str, Sequence[PlanRun]]) -> str:
+    from arm_control.report.plan_figures import figures_of
+
+    return json.dumps({name: [figures_of(run) for run in some] for name, some in runs.items()}, indent=2)
+
+
+def _as_text(runs: Mapping[str, Sequence[PlanRun]]) -> str:
+    from arm_control.report.plan_figures import figure_table, sentences
+
+    lines = []
+    for name, some in runs.items():
+        lines += [printable(name), figure_table(some), *(f"  {printable(text)}" for text in sentences(some)), ""]
+    return "\n".join(lines).rstrip()
+
+
+def _draw(scene: PlanScene, runs: Sequence[PlanRun], folder: str) -> Path | None:
+    """Draw the first seed that has a plan; None where no one has."""
+    from arm_control.report.pictures.plan_chart import draw_plan
+
+    run = next((run for run in runs if run.check is not None), None)
+    if run is None:
+        return None
+    path = Path(folder) / f"{scene.name.replace(' ', '_')}.png"
+    draw_plan(path, scene, run)
+    return path
