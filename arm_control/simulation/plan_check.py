@@ -22,8 +22,8 @@ STEP = 1e-3
 """Time between two samples [s]."""
 NEAR = 1e-6
 """Largest distance of the start and of a goal [rad, m]."""
-REST = 0.01
-"""Largest share of a speed limit in the first and in the last step of a motion that begins and ends at rest."""
+REST = 0.002
+"""Largest share of a speed limit at which a motion counts as at rest."""
 WITHIN = 1.0 + 1e-6
 """Largest ratio, with rounding."""
 NEWTON_STEPS = 3
@@ -226,8 +226,8 @@ def _wrong_ends(found: PlanCheck, scene: PlanScene, arm: IndependentArm) -> Iter
         if not away <= scene.tolerance or not turned <= scene.tolerance:
             yield f"it ends {MILLI * away:.3g} mm and {turned:.3g} rad from the pose"
     if scene.kind == "dynamic":
-        for k, name in ((0, "starts"), (-1, "ends")):
-            share = np.abs(x.v[k] / scene.model.v_max).max()
+        for name, v in (("starts", x.v), ("ends", x.v[-2::-1])):
+            share = np.abs((1.5 * v[0] - 0.5 * v[1]) / scene.model.v_max).max()  # from the middles of two steps
             if not share <= REST:
                 yield f"it {name} at {share:.3g} of a speed limit, not at rest"
 
