@@ -16,8 +16,8 @@ from arm_control.maths.poses import Array
 from arm_control.motion.joint_trajectory import JointTrajectory, powers
 from arm_control.planning.rrt.blended_path import PlannedMotion, fastest_motion
 from arm_control.planning.rrt.connect import RrtConnect, SearchParameters
-from arm_control.planning.rrt.goals import plan_to_pose
-from arm_control.planning.rrt.plans import Plan
+from arm_control.planning.rrt.goals import goals_of_pose
+from arm_control.planning.rrt.plans import Outcome, Plan, no_path
 from arm_control.planning.rrt.shortcuts import shorten
 from arm_control.planning.rrt.space_time import TIMED, SpaceTimeRrt, Travel
 from arm_control.planning.task_constrained.problem import TaskConstrainedProblem, TaskParameters
@@ -201,7 +201,10 @@ class ScenePlanner:
             return planner.plan(scene.start, np.zeros((0, scene.model.nq)) if scene.goal is None else scene.goal)
         served = served_rows(scene.model).numbers
         rows = None if scene.has_orientation else " ".join(ROWS[row] for row in served if row < 3)
-        return plan_to_pose(planner, InverseKinematics(scene.model, rows), scene.start, scene.pose)
+        goals = goals_of_pose(InverseKinematics(scene.model, rows), scene.start, scene.pose, planner.parameters.seed)
+        if goals.reason:
+            return no_path(Outcome.UNREACHABLE, goals.reason, scene.model.nq)
+        return planner.plan(scene.start, goals.qs)
 
     def _in_time(self, plan: Plan, travel: Travel, seed: int) -> TimedPath:
         """Give a path its times: those it has, or as fast as the limits allow."""
