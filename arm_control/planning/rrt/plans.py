@@ -123,7 +123,9 @@ def no_path(outcome: Outcome, reason: str, n: int, effort: Effort = Effort(), co
     return Plan(outcome, reason, np.zeros((0, n)), np.zeros(0), contacts, effort)
 
 
-def describe_contact(validity: Validity, q: Array, t: float, name: str) -> tuple[str, tuple[Pair, ...]]:
+def describe_contact(
+    validity: Validity, q: Array, t: float, name: str, stays: float = 0.0
+) -> tuple[str, tuple[Pair, ...]]:
     """Which link touches what in a state, and how deep: a sentence, and the pairs.
 
     Parameters
@@ -135,13 +137,16 @@ def describe_contact(validity: Validity, q: Array, t: float, name: str) -> tuple
         Time [s].
     name : str
         Name of the state, such as ``the start``.
+    stays : float
+        For how long the arm is there [s].
     """
-    contact = validity.first_contact([q, q], [t, t])
+    contact = validity.first_contact([q, q], [t, t + stays])
     if contact is None or not contact.pairs:
         return f"{name} cannot be proved free", ()
     texts = [_text(pair) for pair in contact.pairs]
     more = f", and {len(texts) - 1} more" if len(texts) > 1 else ""
-    return f"{name} is in contact: {texts[0]}{more}", contact.pairs
+    when = f" {contact.t - t:.3g} s later" if contact.t > t else ""
+    return f"{name} is in contact{when}: {texts[0]}{more}", contact.pairs
 
 
 def _text(pair: Pair) -> str:

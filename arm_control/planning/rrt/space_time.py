@@ -69,10 +69,13 @@ class Travel:
         Largest joint speeds [rad/s or m/s].
     horizon : float
         Latest arrival [s].
+    stays : float
+        For how long the goal must stay free after the arrival [s].
     """
 
     v_max: Array
     horizon: float
+    stays: float = 0.0
 
     def __post_init__(self) -> None:
         v = np.asarray(self.v_max, dtype=float)
@@ -80,6 +83,8 @@ class Travel:
             raise InputError(f"v_max = {v.tolist()}: positive, finite speeds are needed")
         if not 0.0 < self.horizon < np.inf:
             raise InputError(f"horizon = {self.horizon}: a positive time is needed [s]")
+        if not 0.0 <= self.stays < np.inf:
+            raise InputError(f"stays = {self.stays}: a time of 0 or more is needed [s]")
 
     def need(self, steps: Array) -> Array:
         """Shortest durations of differences of joint positions, shape (..., n) [s]: equation (1)."""
@@ -128,7 +133,7 @@ class SpaceTimeRrt:
         Returns
         -------
         Plan
-            Proved free without a gap until its arrival; nothing is said about the time after it.
+            Proved free without a gap until its arrival, and as long after it as the goal must stay free.
 
         Raises
         ------
@@ -170,21 +175,21 @@ class SpaceTimeRrt:
             return
         yield (best := shorten(self.validity, plan))
         for k in range(1, searches + 1):
-            sooner = Travel(self.travel.v_max, SOONER * float(best.times[-1]))
+            sooner = replace(self.travel, horizon=SOONER * float(best.times[-1]))
             parameters = replace(self.parameters, seed=self.parameters.seed + k)
             other = SpaceTimeRrt(self.validity, sooner, parameters).plan(plan.path[0], plan.path[-1])
             if other.is_found:
                 yield (best := shorten(self.validity, other))
 
     def _goals_in_time(self, start: Array, goals: Array, arrival: float | None) -> Way:
-        """Goals at the times at which they are free and can be reached."""
+        """Goals at the times at which they can be reached, and from which on they are free as long as they must be."""
         first = self.travel.need(goals - start)
         latest = self.travel.horizon if arrival is None else arrival
         shares = np.linspace(0.0, 1.0, GOAL_TIMES) if arrival is None else np.ones(1)
         can = first <= latest
         times = (first[can, None] + shares * (latest - first[can, None])).ravel()
         states = np.repeat(goals[can], len(shares), axis=0)
-        is_free = self.validity.free_states(states, times) if len(states) else np.zeros(0, bool)
+        is_free = self.validity.free_motions(states, states, times, times + self.travel.stays)
         order = np.argsort(times[is_free], kind="stable")
         return Way(states[is_free][order], times[is_free][order])
 
@@ -195,7 +200,9 @@ class SpaceTimeRrt:
         if first > latest:
             reason = f"the goal cannot be reached: the way takes {first:.3g} s at least, {latest:.3g} s are allowed"
             return no_path(Outcome.UNREACHABLE, reason, n)
-        reason, contacts = describe_contact(self.validity, goals[0], latest, f"the goal at {latest:.3g} s")
+        reason, contacts = describe_contact(
+            self.validity, goals[0], latest, f"the goal at {latest:.3g} s", self.travel.stays
+        )
         more = "" if arrival is not None else "; it is at all times tried"
         return no_path(Outcome.GOAL_IN_CONTACT, reason + more, n, Effort(), contacts)
 

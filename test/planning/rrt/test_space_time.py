@@ -92,6 +92,21 @@ def test_an_arrival_before_the_way_is_free_finds_nothing(validity: Validity, gat
     assert plan.reason == "no motion was found in 10 rounds of samples"
 
 
+def test_the_goal_stays_free_as_long_as_it_must(validity: Validity):
+    """A plate comes to the goal after a second, and vanishes after two."""
+    visitor = Mover(plate(1.5 * np.cos(GOAL[0]), 1.5 * np.sin(GOAL[0]), 0.2, 0.2), Span(1.0, VANISHES))
+    validity.place([visitor])
+    brief = SpaceTimeRrt(validity, TRAVEL).plan(START, GOAL)
+    assert brief.times[-1] < 1.0
+    staying = SpaceTimeRrt(validity, replace(TRAVEL, stays=1.5))
+    plan = staying.plan(START, GOAL)
+    assert plan.times[-1] > VANISHES
+    assert validity.free_motions(GOAL[None], GOAL[None], plan.times[-1], plan.times[-1] + 1.5).all()
+    refused = staying.plan(START, GOAL, arrival=0.8)
+    assert refused.outcome is Outcome.GOAL_IN_CONTACT
+    assert refused.reason.startswith("the goal at 0.8 s is in contact 0.2 s later: 'lower' is ")
+
+
 def test_spheres_that_pass_by_are_not_touched(validity: Validity):
     rng, solved = np.random.default_rng(0), 0
     for seed in range(6):
@@ -138,6 +153,8 @@ def test_bad_input_is_refused_with_a_sentence(validity: Validity):
         Travel(np.array([1.0, 0.0]), 5.0)
     with pytest.raises(InputError, match=r"horizon = 0\.0: a positive time is needed"):
         Travel(np.ones(2), 0.0)
+    with pytest.raises(InputError, match=r"stays = -1\.0: a time of 0 or more is needed"):
+        Travel(np.ones(2), 5.0, -1.0)
     with pytest.raises(InputError, match=r"v_max has shape \(3,\); allowed: \(2,\)"):
         SpaceTimeRrt(validity, Travel(np.ones(3), 5.0), TIMED)
     with pytest.raises(InputError, match=r"arrival = 6.0; allowed: above 0 and up to the horizon of 5.0 s"):
