@@ -1,4 +1,4 @@
-"""Figures of planning: motions without a gap, beside Pinocchio with coal, and searches, beside VAMP, in one run.
+"""Figures of planning: motions without a gap, beside Pinocchio with coal; searches, beside VAMP and OMPL: in one run.
 
 python benchmark/planning.py [--vamp FOLDER] [--json FILE] [--quick]
 
@@ -30,16 +30,21 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--quick", action="store_true", help="few motions: to see that it works")
     options = parser.parse_args()
-    print(f"{processor()}, {versions('numpy', 'llvmlite', 'pin', 'coal')}")
-    panda = RobotModel.from_urdf(urdf_path("panda"))
-    figures: dict[str, float] = validity.measure(panda, 1 if options.quick else 9)
-    tally = false_free.count(range(4 if options.quick else 80))
-    figures |= {"validity.motions": tally.free, "validity.false_free": tally.false_free}
-    figures |= searches.measure_searches(options.vamp, options.quick)
+    print(f"{processor()}, {versions('numpy', 'llvmlite', 'pin', 'coal', 'ompl')}")
+    figures: dict[str, float] = {}
+    for group in (measure_validity, searches.measure_searches):
+        figures |= group(options)
     for name, value in figures.items():
         print(f"{name:28} {value:10.3f}")
     if options.json:
         options.json.write_text(json.dumps(figures, indent=1))
+
+
+def measure_validity(options: argparse.Namespace) -> dict[str, float]:
+    """Time and count motions that are proved free."""
+    figures: dict[str, float] = validity.measure(RobotModel.from_urdf(urdf_path("panda")), 1 if options.quick else 9)
+    tally = false_free.count(range(4 if options.quick else 80))
+    return figures | {"validity.motions": tally.free, "validity.false_free": tally.false_free}
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-"""Searches by random trees: problems of MotionBenchMaker, beside VAMP's RRT-Connect, and scenes of moving spheres.
+"""Searches by random trees: problems of MotionBenchMaker, beside VAMP's and OMPL's RRT-Connect, and moving spheres.
 
-The folder of VAMP is a clone of https://github.com/KavrakiLab/vamp, with arms and problems.
-Both planners have the same balls as arm; VAMP, where its Python module is there, checks every edge at a fixed
-resolution in single precision, this package proves the path that it returns free without a gap. Times are processor
-times of one thread, without placing the obstacles; both planners solve one problem after the other.
+The folder of VAMP is a clone of https://github.com/KavrakiLab/vamp, with arms and problems. All planners have the same
+balls as arm, and solve one problem after the other. VAMP, where its Python module is there, checks every edge at a
+fixed resolution in single precision; this package proves the path that it returns free without a gap; OMPL, where it is
+installed, has the motion checks of this package, one motion at a time, on some of the problems. Times are processor
+times of one thread, without placing the obstacles.
 
 Moving scenes count as feasible where the planner, whose motions are proved, or a roadmap in space-time has a solution
 (see moving_scenes.py).
@@ -12,6 +13,7 @@ Moving scenes count as feasible where the planner, whose motions are proved, or 
 from __future__ import annotations
 
 import time
+from argparse import Namespace
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -22,16 +24,20 @@ from maker_problems import Problem, maker_arm, maker_problems
 from moving_scenes import HORIZON, random_scenes, roadmap_reaches
 
 from arm_control import RobotModel, urdf_path
+from arm_control.core.progress import progress_bar
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import rpy_from_rotation
 from arm_control.maths.shapes import Box, Sphere
 from arm_control.planning.rrt.connect import RrtConnect
+from arm_control.planning.rrt.ompl_adapter import ompl_space, ompl_state
 from arm_control.planning.rrt.plans import Plan
 from arm_control.planning.rrt.space_time import SpaceTimeRrt, Travel
 from arm_control.planning.validity.validity import Validity
 
 VERIFIED_LOOKS = 100_000
 """Largest number of places of one motion that are looked at when a plan is verified."""
+EVERY_OF_OMPL, SECONDS_OF_OMPL = 10, 5.0
+"""OMPL solves one problem of so many, in so much time at most [s]."""
 Figures = dict[str, float]
 
 
@@ -55,25 +61,34 @@ def measure_maker(folder: Path, robot: str, every: int) -> Figures:
         1 for all problems, 2 for every second one, and so on.
     """
     model = maker_arm(folder, robot)
-    validity, vamp = Validity(model), _vamp()
-    own: list[Solved] = []
-    other: list[Solved] = []
-    for problem in maker_problems(folder, robot, model.joint_names, every):
-        validity.place(problem.obstacles)
-        if validity.free_states([problem.start, problem.goal]).all():
-            own.append(_solve(validity, problem))
-            if vamp is not None:
-                other.append(_solve_with_vamp(vamp, robot, problem))
-    return _figures(f"mbm.{robot}", own) | (_figures(f"mbm.{robot}.vamp", other) if other else {})
-
-
-def _solve(validity: Validity, problem: Problem) -> Solved:
+    validity, vamp, has_ompl = Validity(model), _module("vamp"), _module("ompl") is not None
     planner = RrtConnect(validity)
-    validity.free_motions(problem.start[None], problem.start[None])  # memory for this scene
+    own: list[Solved] = []
+    others: dict[str, list[Solved]] = {"vamp": [], "ompl": []}
+    problems = maker_problems(folder, robot, model.joint_names, every)
+    for i, problem in enumerate(progress_bar(problems, robot)):
+        validity.place(problem.obstacles)
+        if not validity.free_states([problem.start, problem.goal]).all():
+            continue
+        own.append(_solve(planner, problem))
+        if vamp is not None:
+            others["vamp"].append(_solve_with_vamp(vamp, robot, problem))
+        if has_ompl and i % EVERY_OF_OMPL == 0:
+            others["ompl"].append(_solve_with_ompl(validity, problem))
+    name = f"mbm.{robot}"
+    figures = _figures(name, own)
+    for other, solved in others.items():
+        figures |= _figures(f"{name}.{other}", solved) if solved else {}
+    if vamp is not None:
+        figures[f"{name}.vs_vamp"] = figures[f"{name}.median_ms"] / figures[f"{name}.vamp.median_ms"]
+    return figures
+
+
+def _solve(planner: RrtConnect, problem: Problem) -> Solved:
     begin = time.process_time()
     plan = planner.plan(problem.start, problem.goal)
     ms = 1e3 * (time.process_time() - begin)
-    return Solved(_is_verified(validity, plan), ms)
+    return Solved(_is_verified(planner.validity, plan), ms)
 
 
 def _is_verified(validity: Validity, plan: Plan) -> bool:
@@ -89,11 +104,27 @@ def _is_verified(validity: Validity, plan: Plan) -> bool:
     return bool(found.is_free.all())
 
 
-def _vamp() -> ModuleType | None:
+def _module(name: str) -> ModuleType | None:
     try:
-        return import_module("vamp")
+        return import_module(name)
     except ImportError:
+        print(f"{name} is not installed: its figures are left out")
         return None
+
+
+def _solve_with_ompl(validity: Validity, problem: Problem) -> Solved:
+    """Solve with OMPL's RRT-Connect and the motion checks of this package."""
+    base, geometric = import_module("ompl.base"), import_module("ompl.geometric")
+    import_module("ompl.util").noOutputHandler()
+    space = ompl_space(validity)
+    definition = base.ProblemDefinition(space)
+    definition.setStartAndGoalStates(ompl_state(space, problem.start), ompl_state(space, problem.goal))
+    planner = geometric.RRTConnect(space)
+    planner.setProblemDefinition(definition)
+    planner.setup()
+    begin = time.process_time()
+    is_solved = bool(planner.solve(base.timedPlannerTerminationCondition(SECONDS_OF_OMPL)))
+    return Solved(is_solved, 1e3 * (time.process_time() - begin))
 
 
 def _solve_with_vamp(vamp: ModuleType, robot: str, problem: Problem) -> Solved:
@@ -126,9 +157,8 @@ def measure_moving(n: int) -> Figures:
     model = RobotModel.from_urdf(urdf_path("panda"))
     validity, travel = Validity(model), Travel(model.v_max, HORIZON)
     planner, results, n_undecided = SpaceTimeRrt(validity, travel), [], 0
-    for scene in random_scenes(model, validity, travel, n):
+    for scene in progress_bar(random_scenes(model, validity, travel, n), "scenes"):
         validity.place(scene.spheres)
-        validity.free_motions(scene.start[None], scene.start[None])
         begin = time.process_time()
         plan = planner.plan(scene.start, scene.goal)
         solved = Solved(_is_verified(validity, plan), 1e3 * (time.process_time() - begin))
@@ -149,17 +179,15 @@ def _figures(name: str, results: list[Solved]) -> Figures:
     }
 
 
-def measure_searches(folder: Path | None, is_quick: bool) -> Figures:
+def measure_searches(options: Namespace) -> Figures:
     """All figures; those of MotionBenchMaker where its problems are.
 
     Parameters
     ----------
-    folder : Path or None
-        Of VAMP's repository.
-    is_quick : bool
-        Whether few problems are enough: to see that it works.
+    options : Namespace
+        ``vamp``, the folder of VAMP's repository or None, and ``quick``: whether few problems are enough.
     """
-    figures = measure_moving(2 if is_quick else 200)
-    for robot in () if folder is None else ("panda", "ur5"):
-        figures |= measure_maker(folder, robot, 100 if is_quick else 1)
+    figures = measure_moving(2 if options.quick else 200)
+    for robot in () if options.vamp is None else ("panda", "ur5"):
+        figures |= measure_maker(options.vamp, robot, 100 if options.quick else 1)
     return figures
