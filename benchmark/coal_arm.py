@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import coal
 import numpy as np
@@ -12,11 +13,16 @@ from arm_control.maths.obstacle_motion import Mover, Span
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array, rotation_with_z
 from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
+from arm_control.planning.validity.hulls import Hull, HullObstacle
 from arm_control.planning.validity.validity import Validity
 
 
-def _coal_shape(shape: Shape) -> coal.ShapeBase:
+def _coal_shape(shape: Shape | Hull) -> coal.ShapeBase:
     match shape:
+        case Hull(triangles):
+            corners = coal.StdVec_Vec3s()
+            corners.extend(list(triangles.reshape(-1, 3)))
+            return coal.Convex.convexHull(corners, True, "Qt")
         case Sphere(radius):
             return coal.Sphere(radius)
         case Box(size):
@@ -29,6 +35,13 @@ def _coal_shape(shape: Shape) -> coal.ShapeBase:
             return coal.Cone(radius, length)
 
 
+def _mover(told: Obstacle | HullObstacle | Mover) -> Mover:
+    """Pose, twist and span of an obstacle; of a hull in the place of another shape, which is handed to coal alone."""
+    if isinstance(told, HullObstacle):
+        return Mover(Obstacle(cast(Shape, told.hull), told.X_WO, told.V_WO), told.span or Span())
+    return told if isinstance(told, Mover) else Mover(told, Span())
+
+
 class CoalArm:
     """An arm among obstacles; each link is checked against each obstacle, and the pairs of links of a Validity.
 
@@ -36,11 +49,11 @@ class CoalArm:
     ----------
     validity : Validity
         Whose arm, capsules and pairs of links are taken; nothing is computed by it.
-    obstacles : sequence of Obstacle or Mover
+    obstacles : sequence of Obstacle, HullObstacle or Mover
         An Obstacle moves with its twist from time 0 on.
     """
 
-    def __init__(self, validity: Validity, obstacles: Sequence[Obstacle | Mover]) -> None:
+    def __init__(self, validity: Validity, obstacles: Sequence[Obstacle | HullObstacle | Mover]) -> None:
         arm = validity.shape.model
         whole = pin.buildModelFromXML(arm.urdf.text)
         locked = [whole.getJointId(name) for name in whole.names[1:] if name not in arm.joint_names]
@@ -50,7 +63,7 @@ class CoalArm:
         self.circling = [k for k, j in enumerate(joints) if self.model.nqs[j] == 2]
         self.data, self.shapes = self.model.createData(), pin.GeometryModel()
         links = {link.link: self._add_link(link.link, arm, link.whole) for link in validity.shape.links}
-        self.movers = [told if isinstance(told, Mover) else Mover(told, Span()) for told in obstacles]
+        self.movers = [_mover(told) for told in obstacles]
         self.first = self.shapes.ngeoms
         for i, obstacle in enumerate(mover.obstacle for mover in self.movers):
             X = pin.SE3(np.array(obstacle.X_WO.R), np.array(obstacle.X_WO.p))

@@ -298,7 +298,8 @@ def _ball_radius(geometry: coal.ShapeBase) -> float:
     if isinstance(geometry, coal.Capsule):
         return float(geometry.radius + geometry.halfLength)
     geometry.computeLocalAABB()
-    return float(np.linalg.norm(geometry.aabb_local.max_))
+    box = geometry.aabb_local
+    return float(np.linalg.norm(np.maximum(np.abs(box.min_), np.abs(box.max_))))
 
 
 def _ends(geometry: pin.GeometryObject) -> Array:

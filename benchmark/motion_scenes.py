@@ -17,14 +17,15 @@ from arm_control.maths.poses import Array, Pose, rotation_from_vector, rotation_
 from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
 from arm_control.model import RobotModel
 from arm_control.model.quantities import State
+from arm_control.planning.validity.hulls import Hull, HullObstacle
 from arm_control.planning.validity.validity import Validity
 
 N_AROUND, AROUND, SPREAD = 10, np.array([0.0, 0.0, 0.4]), 0.8
 """Obstacles of a random scene, their middle and largest distance from it along each axis [m]."""
 DRAWS = 3
 """How often twice as many starts as are needed are drawn."""
-N_OBSTACLES = 4
-"""Obstacles that a motion grazes."""
+N_OBSTACLES, N_KINDS = 4, 5
+"""Obstacles that a motion grazes, and kinds of obstacles."""
 NEAREST, FARTHEST = -4.0, -2.0
 """Logarithms of the smallest distances that are aimed at [m]."""
 IN_CONTACT = 0.15
@@ -38,7 +39,7 @@ FAR_AWAY = 1000.0
 class Scene(NamedTuple):
     """Obstacles, and motions that come near to them: a and b (N, n), times (N, 2)."""
 
-    told: list[Obstacle | Mover]
+    told: list[Obstacle | HullObstacle | Mover]
     a: Array
     b: Array
     times: Array
@@ -49,31 +50,32 @@ def limits(model: RobotModel) -> tuple[Array, Array]:
     return np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
 
 
-def draw_shape(rng: np.random.Generator, kind: int) -> Shape:
-    """A sphere, capsule, box, cylinder or cone; every size from thin to large.
+def draw_shape(rng: np.random.Generator, kind: int) -> Shape | Hull:
+    """A sphere, capsule, box, cylinder, cone or hull; every size from thin to large.
 
     Parameters
     ----------
     rng : Generator
     kind : int
-        0 to 3; 3 is a cylinder or a cone.
+        0 to 4; 3 is a cylinder or a cone.
     """
     sizes = 10.0 ** rng.uniform(-3.0, -0.6, 3)
-    makers: tuple[Callable[[], Shape], ...] = (
+    makers: tuple[Callable[[], Shape | Hull], ...] = (
         lambda: Sphere(sizes[0]),
         lambda: Capsule(sizes[0], sizes[1] + 0.02),
         lambda: Box(tuple(sizes)),
         lambda: (Cylinder if rng.random() < 0.5 else Cone)(sizes[0], sizes[1]),
+        lambda: Hull.of_points(rng.normal(size=(int(rng.integers(4, 40)), 3)) * sizes / 2.0),
     )
     return makers[kind]()
 
 
-def support(shape: Shape, d: Array) -> float:
+def support(shape: Shape | Hull, d: Array) -> float:
     """How far a shape extends in a direction, seen from its frame [m].
 
     Parameters
     ----------
-    shape : Shape
+    shape : Shape or Hull
     d : ndarray, shape (3,)
         Unit vector.
     """
@@ -89,6 +91,8 @@ def support(shape: Shape, d: Array) -> float:
             return length / 2 * abs(float(d[2])) + radius * across
         case Cone(radius, length):
             return max(length / 2 * float(d[2]), radius * across - length / 2 * float(d[2]))
+        case Hull(triangles):
+            return float((triangles @ d).max())
 
 
 def obstacles_around(rng: np.random.Generator, is_moving: bool, n: int = N_AROUND) -> list[Obstacle]:
@@ -147,11 +151,11 @@ def grazing_scene(validity: Validity, rng: np.random.Generator, n: int, is_movin
         Whether obstacles move and turn, and are there for a while only.
     """
     model = validity.shape.model
-    kinds = [_remote(kind, is_moving) for kind in range(4)]
+    kinds = [_remote(kind, is_moving) for kind in range(N_KINDS)]
     validity.place(kinds)
     a, b, times = _free_motion(validity, rng, is_moving)
-    told = [*kinds]
-    for kind in rng.permutation(4)[:N_OBSTACLES].tolist():
+    told: list[Obstacle | HullObstacle | Mover] = [*kinds]
+    for kind in rng.permutation(N_KINDS)[:N_OBSTACLES].tolist():
         told.append(_grazing(validity, (a, b, times), kinds, draw_shape(rng, kind), rng, is_moving))
     low, high = limits(model)
     scales = 10.0 ** rng.uniform(-5.0, -2.0, (n, 1))
@@ -160,11 +164,14 @@ def grazing_scene(validity: Validity, rng: np.random.Generator, n: int, is_movin
     return Scene(told, *others, np.repeat(times[None], n, axis=0))
 
 
-def _remote(kind: int, is_moving: bool) -> Obstacle:
+def _remote(kind: int, is_moving: bool) -> Obstacle | HullObstacle:
     """An obstacle far away."""
-    shapes = (Sphere(0.1), Capsule(0.1, 0.1), Box((0.1, 0.1, 0.1)), Cylinder(0.1, 0.1))
     turn = (0.0, 0.0, 0.0, 0.0, 0.0, 1e-6 * is_moving)
-    return Obstacle(shapes[kind], Pose.at([0.0, 0.0, FAR_AWAY]), turn)
+    return _obstacle(draw_shape(np.random.default_rng(0), kind), Pose.at([0.0, 0.0, FAR_AWAY]), turn)
+
+
+def _obstacle(shape: Shape | Hull, X: Pose, V: Array | tuple[float, ...]) -> Obstacle | HullObstacle:
+    return HullObstacle(shape, X, V) if isinstance(shape, Hull) else Obstacle(shape, X, V)
 
 
 def _free_motion(validity: Validity, rng: np.random.Generator, is_moving: bool) -> tuple[Array, Array, Array]:
@@ -183,11 +190,11 @@ def _free_motion(validity: Validity, rng: np.random.Generator, is_moving: bool) 
 def _grazing(
     validity: Validity,
     motion: tuple[Array, Array, Array],
-    kinds: list[Obstacle],
-    shape: Shape,
+    kinds: list[Obstacle | HullObstacle],
+    shape: Shape | Hull,
     rng: np.random.Generator,
     is_moving: bool,
-) -> Obstacle | Mover:
+) -> Obstacle | HullObstacle | Mover:
     """An obstacle beside a motion, at a distance that is drawn."""
     a, b, times = motion
     s = rng.uniform()
@@ -204,7 +211,7 @@ def _grazing(
     shares = np.linspace(0.0, 1.0, PLACES)
     qs, ts = a + shares[:, None] * (b - a), times[0] + shares * (times[1] - times[0])
     for correction in range(CORRECTIONS + 1):
-        told = _at(shape, Pose(R, centre), V, t, span) if is_moving else Obstacle(shape, Pose(R, centre))
+        told = _at(shape, Pose(R, centre), V, t, span) if is_moving else _obstacle(shape, Pose(R, centre), V)
         if correction < CORRECTIONS:
             validity.place([*kinds, told])
             centre = centre + normal * (aim - validity.distances(qs, ts).to_obstacles.min())
@@ -229,7 +236,10 @@ def _beside(
     return p + capsule.radius * normal, normal
 
 
-def _at(shape: Shape, X: Pose, V: Array, t: float, span: Span) -> Mover:
-    """A mover that is at a pose at a time."""
+def _at(shape: Shape | Hull, X: Pose, V: Array, t: float, span: Span) -> HullObstacle | Mover:
+    """An obstacle in a span of time that is at a pose at a time."""
     back = (span.begin - t) * V
-    return Mover(Obstacle(shape, Pose(rotation_from_vector(back[3:]) @ X.R, X.p + back[:3]), V), span)
+    X_begin = Pose(rotation_from_vector(back[3:]) @ X.R, X.p + back[:3])
+    return (
+        HullObstacle(shape, X_begin, V, span) if isinstance(shape, Hull) else Mover(Obstacle(shape, X_begin, V), span)
+    )
