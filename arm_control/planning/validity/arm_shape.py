@@ -12,9 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control.exceptions import FrameNotFound, ModelError
-from arm_control.maths.poses import Array
+from arm_control.maths.poses import Array, Pose
 from arm_control.maths.scalars import Scalar
+from arm_control.maths.segments import squared_between_segments
 from arm_control.model import RobotModel
+from arm_control.model.quantities import State
 from arm_control.model.urdf.capsules import LinkCapsule, link_capsules
 from arm_control.planning.validity.reach import WORLD, joint_reach
 
@@ -26,8 +28,8 @@ CLUSTER = 4
 """Most capsules of a link that share a ball of their own."""
 
 
-STILL = 1e-9
-"""A reach that counts as none [m]."""
+STILL, LEAST_STILL = 1e-9, 1e-6
+"""A reach that counts as none, and what a distance that does not change is above the margin at least [m]."""
 
 
 class Cluster(NamedTuple):
@@ -186,8 +188,8 @@ class ArmShape:
         """
         return self._by_coordinate(self.links[k].reach)
 
-    def moving_clusters(self, g: int, h: int) -> tuple[tuple[Cluster, ...], tuple[Cluster, ...]]:
-        """Clusters of two links without capsules that keep their distance from all of the other link.
+    def moving_clusters(self, g: int, h: int, margin: float = 0.0) -> tuple[tuple[Cluster, ...], tuple[Cluster, ...]]:
+        """Clusters of two links without capsules that keep a distance above the margin from all of the other link.
 
         Such as balls on the axes of the joints between the links. Where all capsules do, none is left out.
 
@@ -195,22 +197,32 @@ class ArmShape:
         ----------
         g, h : int
             Numbers of the links.
+        margin : float
+            Smallest distance that counts as free [m].
         """
-        one, other = self._moving_capsules(g, h), self._moving_capsules(h, g)
+        one, other = self._touching_capsules(g, h, margin), self._touching_capsules(h, g, margin)
         if not one or not other:
             return self.links[g].clusters, self.links[h].clusters
         return tuple(_clusters(self.links[g].body, one)), tuple(_clusters(self.links[h].body, other))
 
-    def _moving_capsules(self, g: int, h: int) -> tuple[LinkCapsule, ...]:
-        """Capsules of link g whose distance from some of link h can change."""
+    def _touching_capsules(self, g: int, h: int, margin: float) -> tuple[LinkCapsule, ...]:
+        """Capsules of link g whose distance from some of link h can change, or is not above the margin."""
         one, other = self.links[g].whole, self.links[h].whole
         of_other = [self._largest_reach(other.body, (c,), one.body) for c in other.capsules]
+        X_one, X_other = (self._pose_at_zero(body) for body in (one.body, other.body))
 
-        def moves(capsule: LinkCapsule) -> bool:
+        def touches(capsule: LinkCapsule) -> bool:
             own = self._largest_reach(one.body, (capsule,), other.body)
-            return any(np.minimum(own, reach).sum() > STILL for reach in of_other)
+            moves = any(np.minimum(own, reach).sum() > STILL for reach in of_other)
+            return moves or _distance(X_one, capsule, X_other, other.capsules) <= margin + LEAST_STILL
 
-        return tuple(filter(moves, one.capsules))
+        return tuple(filter(touches, one.capsules))
+
+    def _pose_at_zero(self, body: int) -> Pose:
+        """Pose of a body where all joint positions are 0; -1 for the world."""
+        if body < 0:
+            return Pose.identity()
+        return State(self.model.tree, {"q": np.zeros(self.model.nq)}).X_W[body]
 
     def acceleration(self, k: int, moved: Array) -> Scalar:
         """Largest acceleration of a link's segments in a motion at constant joint velocities, in any posture [m].
@@ -270,6 +282,18 @@ class ArmShape:
 def _cluster(body: int, capsules: tuple[LinkCapsule, ...]) -> Cluster:
     ends = np.array([end for c in capsules for end in (c.a, c.b)])
     return Cluster(body, capsules, *enclosing_ball(ends, np.repeat([c.radius for c in capsules], 2)))
+
+
+def _distance(X_one: Pose, capsule: LinkCapsule, X_other: Pose, others: Sequence[LinkCapsule]) -> float:
+    """Smallest distance of a capsule from others [m]."""
+    a, b = (X_one.R @ end + X_one.p for end in (capsule.a, capsule.b))
+    squares = [
+        squared_between_segments(a, b, X_other.R @ other.a + X_other.p, X_other.R @ other.b + X_other.p)
+        for other in others
+    ]
+    return min(
+        float(np.sqrt(square)) - capsule.radius - other.radius for square, other in zip(squares, others, strict=True)
+    )
 
 
 def _clusters(body: int, capsules: tuple[LinkCapsule, ...]) -> list[Cluster]:

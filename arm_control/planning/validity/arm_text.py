@@ -35,10 +35,13 @@ class ArmText:
     shape : ArmShape
     pairs : tuple of tuple of int
         Numbers of the links that must not touch each other.
+    link_margin : float
+        Smallest distance between them that counts as free [m].
     """
 
     shape: ArmShape
     pairs: tuple[tuple[int, int], ...]
+    link_margin: float = 0.0
 
     @property
     def moving(self) -> list[int]:
@@ -109,7 +112,7 @@ class ArmText:
     @property
     def made_from(self) -> list[object]:
         """All that programs depend on."""
-        return [self.shape.made_from, self.pairs]
+        return [self.shape.made_from, self.pairs, self.link_margin]
 
 
 def table_inputs(kinds: tuple[str, ...]) -> dict[str, int]:

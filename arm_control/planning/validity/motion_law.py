@@ -170,7 +170,8 @@ def _link_fold(arm: ArmText) -> Fold:
         return {"free": [minimum(x["free"][0], bound / x["pair_speeds"][i])]}
 
     def parts(i: int) -> Function | Fold:
-        pairs = [(i, first, second) for first, second in product(*arm.shape.moving_clusters(*arm.pairs[i]))]
+        clusters = arm.shape.moving_clusters(*arm.pairs[i], arm.link_margin)
+        pairs = [(i, first, second) for first, second in product(*clusters)]
         leaves = tuple(partial(part, i=i, first=first, second=second) for _, first, second in pairs)
         return leaves[0] if len(leaves) == 1 else Fold(leaves, partial(near, pairs=pairs))
 

@@ -112,7 +112,7 @@ class Validity:
         self.shape = ArmShape(model) if shape is None else shape
         self.allowed = find_allowed_pairs(self.shape) if allowed is None else allowed
         self._model, self._margin, self._largest_margin = model, margin, max(margin, link_margin)
-        arm = ArmText(self.shape, self.allowed.checked(self.shape))
+        arm = ArmText(self.shape, self.allowed.checked(self.shape), link_margin)
         self._checks, self._distances = MotionChecks(arm, np.array([margin, link_margin])), LinkDistances(arm)
         self._tables: dict[str, Array] = {}
         names = [link.link for link in self.shape.links]

@@ -98,6 +98,9 @@ def test_capsules_that_keep_their_distance_are_not_compared():
     of_base, of_upper = shape.moving_clusters(0, 1)
     assert [len(cluster.capsules) for cluster in (*of_base, *of_upper)] == [1, 1]
     assert np.linalg.norm(of_upper[0].capsules[0].a) == pytest.approx(0.3)
+    apart = float(np.linalg.norm([0.0, 0.0, 0.55])) - 0.02
+    assert len(shape.moving_clusters(0, 1, apart - 1e-3)[1][0].capsules) == 1
+    assert len(shape.moving_clusters(0, 1, apart + 1e-3)[1][0].capsules) == 2
     still = ArmShape(small_arm(), [at_base, on_axis])
     assert still.moving_clusters(0, 1) == (still.links[0].clusters, still.links[1].clusters)
 

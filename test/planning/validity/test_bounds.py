@@ -102,6 +102,20 @@ def test_distances_up_to_a_reach_are_those_of_the_centres(balls: Validity):
         np.testing.assert_allclose(found.between_links.min(axis=1), np.minimum(between, reach), rtol=0, atol=1e-12)
 
 
+def test_balls_at_a_constant_distance_below_the_margin_are_not_free():
+    """One on the axis between two links keeps its distance from the base in every motion."""
+    at_base, on_axis, carried = (
+        LinkCapsule(name, np.array(p), np.array(p), 0.01)
+        for name, p in (("base", [0.0, 0.0, 0.0]), ("upper", [0.0, 0.0, 0.0]), ("upper", [0.3, 0.0, 0.0]))
+    )
+    model, q = small_arm(), np.array([[0.0, -1.5, 0.0]])
+    shape = ArmShape(model, [at_base, on_axis, carried])
+    for link_margin, is_free in ((0.52, True), (0.54, False)):
+        checks = Validity(model, shape, AllowedPairs("small"), link_margin=link_margin)
+        assert checks.distances(q).between_links[0, 0] == pytest.approx(0.53)
+        assert checks.free_states(q)[0] == is_free
+
+
 @pytest.mark.parametrize("shape", [Capsule(0.1, 0.6), Box((0.6, 0.8, 0.2)), Cylinder(0.3, 0.8), Sphere(0.4)])
 def test_no_point_of_an_obstacle_is_faster_than_its_row_says(shape: Shape):
     """Its farthest point, when it turns in the direction in which the obstacle moves."""
