@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from statistics import median
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import measure
@@ -25,10 +24,10 @@ from measure import Contender, agree, medians, take_turns
 from pinocchio_calls import EXAMPLES, PinocchioArm, first_numbers
 
 from arm_control import RobotModel, urdf_path
-from arm_control.compiler.kernels import Kernel
+from arm_control.compiler.call_forms import ArrayArgument, ArrayResult, CallForm
+from arm_control.compiler.law import Law
 from arm_control.core.cache import Cache
 from arm_control.core.progress import progress_bar
-from arm_control.model.calls import Calls
 from arm_control.model.engine import BACKENDS, TERMS
 
 ARGUMENTS = {  # how many of q, v and a (or tau) a method takes
@@ -137,7 +136,8 @@ def _ratios(name: str, figures: Figures, fused: list[str]) -> Figures:
 
     found = {f"{name}.vs_{way}": ratio("evaluate", way) for way in fused}
     found[f"{name}.fused_vs_pinocchio"] = max(found.values())  # against the fastest way
-    return found | {f"{name}.{method}_vs_pinocchio": ratio(method, f"{method}_pinocchio") for method in ARGUMENTS}
+    singles = {f"{name}.{method}_vs_pinocchio": ratio(method, f"{method}_pinocchio") for method in ARGUMENTS}
+    return {**found, **singles, f"{name}.worst_single_vs_pinocchio": max(singles.values())}
 
 
 def _check(contenders: Mapping[str, Contender], fused: list[str]) -> None:
@@ -148,11 +148,11 @@ def _check(contenders: Mapping[str, Contender], fused: list[str]) -> None:
 
 
 def empty_call(model: RobotModel) -> Callable[..., Any]:
-    """Return a call that checks q and v and copies one number: all but the arithmetic and the way to it."""
-    kernel = Kernel({"q": model.nq, "v": model.nv}, {"nothing": ()}, lambda inputs, outputs: lambda: 0.0)
-    engine: Any = SimpleNamespace(kernel=lambda quantities, frame: kernel)
-    calls = Calls(engine, np.zeros(22), model.joint_names)
-    return lambda q, v: calls.compute(("nothing",), q, v)
+    """Return a built-in call that checks q and v and returns one number of them: all but the arithmetic."""
+    form = CallForm("nothing", (ArrayArgument("q", (model.nq,)), ArrayArgument("v", (model.nv,))), ArrayResult("first"))
+    law = Law("nothing", lambda x: {"first": x["q"][0]}, {"q": model.nq, "v": model.nv}, calls=(form,))
+    kernel = model.compile_law(law, {name: np.zeros((1, size)) for name, size in law.inputs.items()})
+    return kernel.calls["nothing"].bind(model.bias, {})
 
 
 def back_ends(arm: tuple[Path, str], sizes: Sizes) -> Figures:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -19,6 +19,29 @@ from arm_control.compiler.repeat import Repeat
 from arm_control.maths.poses import Array
 
 Shapes = Mapping[str, tuple[int, ...]]
+
+
+class CallMaker(Protocol):
+    """Makes built-in functions of one form; see :class:`arm_control.compiler.call_forms.CallForm`."""
+
+    def bind(self, slow: Callable[..., Any], bound: Mapping[str, object], doc: str | None = None) -> Callable[..., Any]:
+        """Return a built-in function.
+
+        Parameters
+        ----------
+        slow : callable
+            Takes over where the arguments are not what the form says.
+        bound : mapping of str to object
+            Whatever is bound to the function: for an input an array of floats, read in every call; for a result an
+            object.
+        doc : str, optional
+            Documentation, for ``help``; it may begin with a signature.
+
+        Raises
+        ------
+        ValueError
+            When an array does not fit.
+        """
 
 
 class Kernel:
@@ -35,6 +58,8 @@ class Kernel:
         the other. That function returns whether an input is not finite.
     is_compiled : bool
         Whether it is machine code.
+    calls : mapping of str to CallMaker
+        Built-in functions around it, by name; none where they cannot be made.
 
     Attributes
     ----------
@@ -44,6 +69,8 @@ class Kernel:
         The function.
     is_compiled : bool
         Whether it is machine code.
+    calls : mapping of str to CallMaker
+        Built-in functions around it: they work on the stack, and leave the work space alone.
     """
 
     def __init__(
@@ -52,8 +79,9 @@ class Kernel:
         outputs: Shapes,
         bind: Callable[[Array, Array], Callable[[], bool]],
         is_compiled: bool = False,
+        calls: Mapping[str, CallMaker] | None = None,
     ) -> None:
-        self.is_compiled = is_compiled
+        self.is_compiled, self.calls = is_compiled, calls or {}
         n_inputs = sum(inputs.values())
         work = np.zeros(n_inputs + sum(math.prod(shape) for shape in outputs.values()))
         self.inputs = split(work[:n_inputs], {name: (size,) for name, size in inputs.items()})

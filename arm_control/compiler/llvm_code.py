@@ -2,7 +2,8 @@
 
 One state: ``object NAME(object, object)``, the form of a function built into Python that takes no argument: a
 call costs 0.02 us, a hundredth of what ctypes and its arguments may take. Its work space, at the address in
-``WORK``, holds all inputs, then all outputs; it returns True when an input is not finite, else False.
+``WORK``, holds all inputs, then all outputs; it returns True when an input is not finite, else False. Functions with
+arguments may stand around the same arithmetic: see :mod:`arm_control.compiler.llvm_calls`.
 
 Many states: ``double NAME(i64 n, ptr in_0, ..., ptr out)``. Each input has a row per state, and so has
 the output, with all outputs side by side. ``WIDTH`` states are computed at a time, one in each lane of the
@@ -12,9 +13,11 @@ it lies in memory.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
+from arm_control.compiler.call_forms import CallForm
+from arm_control.compiler.llvm_calls import COMPUTE, call_functions
 from arm_control.compiler.llvm_exponential import exponential_function
 from arm_control.compiler.llvm_sines import sine_function
 from arm_control.compiler.llvm_writer import Writer
@@ -34,7 +37,7 @@ class Entries(Protocol):
     def __getitem__(self, number: int, /) -> str: ...
 
 
-def scalar_code(program: Program, name: str) -> str:
+def scalar_code(program: Program, name: str, forms: Sequence[CallForm] = ()) -> str:
     """Intermediate code for one state.
 
     Parameters
@@ -42,18 +45,27 @@ def scalar_code(program: Program, name: str) -> str:
     program : Program
     name : str
         Name of the function.
+    forms : sequence of CallForm
+        Built-in functions around the same arithmetic, with arguments and results.
     """
     code = Writer(1)
     n_inputs = sum(program.inputs.values())
-    code.line(f"%w = load ptr, ptr @{WORK}")
     inputs = [code.load("%w", str(i)) for i in range(n_inputs)]
     results = body(code, program, inputs)
     for place, result in enumerate(results):
         code.line(f"store double {result}, ptr {code.address('%w', str(n_inputs + place))}, align 8")
-    flag = code.op(f"zext i1 {code.op(f'fcmp une double {_finite(code, inputs)}, 0.0')} to i64")
-    code.line(f"ret ptr {code.op(f'call ptr @PyBool_FromLong(i64 {flag})')}")
+    code.line(f"ret double {_finite(code, inputs)}")
+    compute = [f"define internal double @{COMPUTE}(ptr %w) {{", *code.lines, "}"]
     head = [f"@{WORK} = global ptr null", "declare ptr @PyBool_FromLong(i64)", *declarations(1), *functions(program, 1)]
-    return "\n".join([*head, f"define ptr @{name}(ptr %self, ptr %nothing) {{", *code.lines, "}"])
+    return "\n".join([*head, *compute, *_function_without_arguments(name), *call_functions(program, forms)])
+
+
+def _function_without_arguments(name: str) -> list[str]:
+    code = Writer(1)
+    total = code.op(f"call double @{COMPUTE}(ptr {code.op(f'load ptr, ptr @{WORK}')})")
+    flag = code.op(f"zext i1 {code.op(f'fcmp une double {total}, 0.0')} to i64")
+    code.line(f"ret ptr {code.op(f'call ptr @PyBool_FromLong(i64 {flag})')}")
+    return [f"define ptr @{name}(ptr %self, ptr %nothing) {{", *code.lines, "}"]
 
 
 def batch_code(program: Program, name: str, width: int, shared: Collection[str] = ()) -> str:

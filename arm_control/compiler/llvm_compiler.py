@@ -96,11 +96,18 @@ class Library:
         function.library = self
         return function
 
+    def address(self, name: str) -> int:
+        """Return the address of a function."""
+        return int(self._engine.get_function_address(name))
+
+    def variable(self, name: str) -> int:
+        """Return the address of a global variable."""
+        return int(self._engine.get_global_value_address(name))
+
     def builtin(self, name: str, variable: str, value: int) -> Callable[[], bool]:
         """Return a built-in function without arguments, and give the code's global variable its value."""
-        ctypes.c_void_p.from_address(self._engine.get_global_value_address(variable)).value = value
-        address = self._engine.get_function_address(name)
-        self._method = _Method(name.encode(), address, _METH_NOARGS, None)  # Python refers to it
+        ctypes.c_void_p.from_address(self.variable(variable)).value = value
+        self._method = _Method(name.encode(), self.address(name), _METH_NOARGS, None)  # Python refers to it
         make = ctypes.pythonapi.PyCFunction_NewEx
         make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
         return make(ctypes.addressof(self._method), self, None)

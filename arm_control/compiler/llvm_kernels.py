@@ -11,11 +11,13 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from arm_control.compiler import llvm_compiler as llvm
+from arm_control.compiler.builtin_calls import builtin_calls
 from arm_control.compiler.kernels import Batch, BoundRepeat, Kernel, LoopKernel, RepeatKernel, checked_count
 from arm_control.compiler.law import Law, Loop, check_table
 from arm_control.compiler.llvm_code import WORK, batch_code, scalar_code
 from arm_control.compiler.llvm_loops import loop_code
 from arm_control.compiler.llvm_repeat import HEAD, array_names, repeat_code
+from arm_control.compiler.object_layouts import layout_text, unsupported
 from arm_control.compiler.program import FoldedProgram, Program
 from arm_control.compiler.repeat import Repeat
 from arm_control.core.cache import Cache
@@ -57,12 +59,17 @@ class LlvmCompiler:
 
     def kernel(self, law: Law, check: Callable[[Kernel], None]) -> Kernel:
         """Return the kernel of a law for one case."""
-        function = self._function(law.key, f"{law.name} (one)", law.program, scalar_code)
+        forms = () if unsupported() else law.calls
+        key = f"{law.key} {layout_text()}" if forms else law.key
+        function = self._function(
+            key, f"{law.name} (one)", law.program, lambda program, name: scalar_code(program, name, forms)
+        )
 
         def bind(inputs: Array, _: Array) -> Callable[[], bool]:
             return function.library.builtin("kernel", WORK, inputs.ctypes.data)  # the outputs lie behind the inputs
 
-        kernel = Kernel(function.inputs, function.outputs, bind, is_compiled=True)
+        calls = builtin_calls(function.library, forms, function.inputs)
+        kernel = Kernel(function.inputs, function.outputs, bind, is_compiled=True, calls=calls)
         _check_and_keep(function, partial(check, kernel))
         return kernel
 

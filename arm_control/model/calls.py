@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import isfinite
-from typing import Any
+from threading import Lock
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from arm_control.compiler.call_forms import ArrayResult, InputResult, NumberResult, Result, TupleResult
 from arm_control.compiler.compile_law import Samples, compile_law
 from arm_control.compiler.kernels import Batch, Kernel, LoopKernel, NotFinite, RepeatKernel
 from arm_control.compiler.law import Law, Loop
 from arm_control.compiler.repeat import Repeat
 from arm_control.core.progress import progress_bar
 from arm_control.exceptions import InputError, ModelError
-from arm_control.maths.poses import Array, Pose
-from arm_control.model.engine import KERNELS, TERMS, Engine
+from arm_control.maths.poses import Array
+from arm_control.model.engine import KERNELS, Engine
+from arm_control.model.methods import Method
 from arm_control.model.quantities import INPUTS, SHARED, WITHOUT_MASSES
-from arm_control.model.terms import Terms
+
+R = TypeVar("R")
 
 
 class Calls:
@@ -44,8 +49,10 @@ class Calls:
         self.engine, self._joint_names = engine, tuple(joint_names)
         self._has_dynamics = has_dynamics
         self.tool = self._no_tool = tool
+        self._tool_in_calls = tool.copy()
+        self._lock = Lock()  # of the kernels' work spaces; built-in functions use none
         self._kernels: dict[tuple[tuple[str, ...], str | None], Kernel] = {}
-        self._functions: dict[tuple[tuple[str, ...], str | None], Callable[..., list[Array]]] = {}
+        self._functions: dict[tuple[str, str | None], Callable[..., Any]] = {}
         self._laws: dict[str, Kernel] = {}
         self._loops: dict[str, LoopKernel] = {}
         self._repeats: dict[str, RepeatKernel] = {}
@@ -58,6 +65,7 @@ class Calls:
     def set_tool(self, tool: Array) -> None:
         """Compute with this tool from now on."""
         self.tool = tool
+        self._tool_in_calls[:] = tool
         for kernel in (*self._kernels.values(), *self._laws.values()):
             if "tool" in kernel.inputs:
                 kernel.inputs["tool"][:] = tool
@@ -72,83 +80,73 @@ class Calls:
             self.set_tool(self.tool)
         return kernel
 
-    def compute(self, quantities: tuple[str, ...], *values: npt.ArrayLike, frame: str | None = None) -> list[Array]:
-        """Return quantities of one state.
+    def function(self, method: Method[R], frame: str | None = None) -> Callable[..., R]:
+        """Return the function behind a method; made when it is first needed.
 
         Parameters
         ----------
-        quantities : tuple of str
-            Names of :data:`arm_control.model.quantities.INPUTS`.
-        *values : array_like
-            The kernel's inputs in order, without the tool.
+        method : Method
         frame : str, optional
-            The link that ``J_point`` is about.
-
-        Raises
-        ------
-        InputError
-            When a value has a wrong shape or an entry that is not finite.
+            The link that a Jacobian is about.
         """
-        function = self._functions.get((quantities, frame))
-        if function is None:
-            function = self._functions[quantities, frame] = self._function(quantities, frame)
-        return function(*values)
+        key = (method.name, frame)
+        if key not in self._functions:
+            kernel = self.kernel(method.quantities, frame)
+            slow = self._python_function(kernel, method)
+            self._functions[key] = self._builtin(kernel, method, slow) or slow
+        return self._functions[key]
 
-    def _function(self, quantities: tuple[str, ...], frame: str | None) -> Callable[..., list[Array]]:
-        kernel = self.kernel(quantities, frame)
-        call, names = kernel.call, [name for name in kernel.inputs if name not in SHARED]
-        inputs = [(kernel.inputs[name], len(kernel.inputs[name])) for name in names]
-        copies = [view.copy for view in kernel.outputs.values()]
+    def builtin(self, method: Method[R], slow: Callable[..., R], doc: str) -> Callable[..., R] | None:
+        """Return a built-in function; None where there is none.
+
+        Parameters
+        ----------
+        method : Method
+        slow : callable
+            Takes over where the arguments are not arrays of finite floats, as they should be.
+        doc : str
+            Documentation, for ``help``.
+        """
+        return self._builtin(self.kernel(method.quantities), method, slow, doc)
+
+    def _builtin(
+        self, kernel: Kernel, method: Method[R], slow: Callable[..., R], doc: str | None = None
+    ) -> Callable[..., R] | None:
+        maker = kernel.calls.get(method.name)
+        return None if maker is None else maker.bind(slow, {"tool": self._tool_in_calls}, doc)
+
+    def _python_function(self, kernel: Kernel, method: Method[R]) -> Callable[..., R]:
+        """The method in Python: any array-like, one sentence for what is wrong."""
+        call, names, build = kernel.call, method.arguments, result_builder(method.result, kernel)
+        inputs = [kernel.inputs[name] for name in names]
+        rest = [view for name, view in kernel.inputs.items() if name not in (*names, *SHARED)]
+        lock = self._lock
 
         def refuse(values: Sequence[npt.ArrayLike]) -> None:
             for name, value in zip(names, values, strict=True):
                 self.checked(value, name)
 
-        def function(*values: Any) -> list[Array]:
+        def function(*values: Any) -> R:
+            arrays = [np.empty(len(view)) for view in inputs]
             try:
-                for (view, n), value in zip(inputs, values, strict=True):
-                    if len(value) != n:
+                for array, value in zip(arrays, values, strict=True):
+                    if len(value) != len(array):
                         refuse(values)
-                    view[...] = value
+                    array[...] = value
             except (TypeError, ValueError):
                 refuse(values)
                 raise
-            if call():
+            with lock:
+                for view, array in zip(inputs, arrays, strict=True):
+                    view[...] = array
+                for view in rest:
+                    view[...] = 0.0
+                is_bad, result = call(), build()
+            if is_bad:
                 refuse(values)
-            return [copy() for copy in copies]
+            return result
 
         return function
-
-    def terms(self) -> Callable[[npt.ArrayLike, npt.ArrayLike], Terms]:
-        """Return the function behind :meth:`arm_control.RobotModel.evaluate`: the path where time counts.
-
-        What it needs is bound once: at two microseconds a call, looking up a name shows.
-        """
-        kernel, checked = self.kernel(TERMS), self.checked
-        call, n, new = kernel.call, len(self._joint_names), tuple.__new__
-        q_in, v_in = kernel.inputs["q"], kernel.inputs["v"]
-        copy_q, copy_v = q_in.copy, v_in.copy
-        R, p, V, J, Jdot_v, M, g, h = (view.copy for view in kernel.outputs.values())
-
-        def refuse(q: npt.ArrayLike, v: npt.ArrayLike) -> None:
-            checked(q, "q")
-            checked(v, "v")
-
-        def terms(q: Any, v: Any) -> Terms:
-            try:
-                if len(q) != n or len(v) != n:
-                    refuse(q, v)
-                q_in[...] = q
-                v_in[...] = v
-            except (TypeError, ValueError):
-                refuse(q, v)
-                raise
-            if call():
-                refuse(q, v)
-            X_WE = new(Pose, (R(), p()))
-            return new(Terms, (copy_q(), copy_v(), X_WE, V(), J(), Jdot_v(), M(), g(), h()))
-
-        return terms
 
     def law(self, law: Law, samples: Samples) -> Kernel:
         """Return the kernel of a law, with the tool in it; made when it is first needed.
@@ -241,6 +239,29 @@ class Calls:
             bad = {name: x for name, x in named.items() if not np.isfinite(x)}
             raise InputError(f"{what} is not finite: {bad}")
         return array
+
+
+def result_builder(result: Result, kernel: Kernel) -> Callable[[], Any]:
+    """Return a function that makes a result of what a kernel has computed.
+
+    Parameters
+    ----------
+    result : Result
+        What is made; nothing in it is bound.
+    kernel : Kernel
+        What has computed it.
+    """
+    if isinstance(result, ArrayResult):
+        return kernel.outputs[result.output].copy
+    if isinstance(result, InputResult):
+        return kernel.inputs[result.input].copy
+    if isinstance(result, NumberResult):
+        return partial(kernel.outputs[result.output].item, result.entry)
+    if not isinstance(result, TupleResult):
+        raise TypeError(f"{result} needs an object")
+    kind, new = result.type, tuple.__new__  # a named tuple's own function costs half a microsecond
+    builders = [result_builder(item, kernel) for item in result.items]
+    return lambda: new(kind, [build() for build in builders])
 
 
 class BatchFunction:

@@ -14,9 +14,9 @@ recursions of :mod:`arm_control.model.recursions`, compiled for this robot when 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from types import BuiltinFunctionType, MethodType
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -28,10 +28,12 @@ from arm_control.compiler.repeat import Repeat
 from arm_control.core.cache import Cache, default_directory
 from arm_control.exceptions import FrameNotFound
 from arm_control.maths.poses import Array, Pose
+from arm_control.model import methods
 from arm_control.model.arm import Arm, describe
 from arm_control.model.calls import BatchFunction, Calls
 from arm_control.model.derivatives import AccelerationDerivatives, TorqueDerivatives
-from arm_control.model.engine import ACCELERATION_DERIVATIVES, ENERGY, KINEMATICS, POSE, TORQUE_DERIVATIVES, Engine
+from arm_control.model.engine import KERNELS, Engine
+from arm_control.model.methods import Method, documentation
 from arm_control.model.quantities import tool_numbers
 from arm_control.model.terms import Terms
 from arm_control.model.tool import Tool
@@ -39,6 +41,7 @@ from arm_control.model.tool import Tool
 if TYPE_CHECKING:
     from arm_control.model.symbolic import Symbolic
 
+R = TypeVar("R")
 ORIGIN = (0.0, 0.0, 0.0)
 
 
@@ -74,7 +77,11 @@ class RobotModel:
 
     Notes
     -----
-    A model keeps work space: use one per thread. The arrays it returns are yours to keep.
+    Threads may share a model. The arrays it returns are yours to keep.
+
+    Where there is machine code, a built-in function takes the place of a method in the instance once its kernel has
+    been made; the method answers where arguments are no arrays of floats. A subclass that overrides a method keeps its
+    own.
     """
 
     def __init__(self, arm: Arm, backend: str = "auto", cache: Cache | None = None) -> None:
@@ -89,6 +96,8 @@ class RobotModel:
         self._identity, self._cache = arm.identity, Cache(default_directory()) if cache is None else cache
         engine = Engine(arm.tree, arm.urdf.text, arm.urdf.robot.name, arm.identity, self._cache, backend)
         self._calls = Calls(engine, tool_numbers(arm.tree), self.joint_names, arm.has_dynamics)
+        self._made_from = arm, backend
+        self._is_in_python = False
 
     @classmethod
     def from_urdf(
@@ -154,9 +163,27 @@ class RobotModel:
         """
         return cls(describe(source, **choices), backend, cache)
 
-    @cached_property
-    def _terms(self) -> Callable[[npt.ArrayLike, npt.ArrayLike], Terms]:
-        return self._calls.terms()
+    def __reduce__(self) -> tuple[Callable[..., RobotModel], tuple[object, ...]]:
+        own = {name: value for name, value in vars(self).items() if not isinstance(value, BuiltinFunctionType | Calls)}
+        return _restored, (type(self), own, *self._made_from, self._cache, self.tool)
+
+    def _run(self, method: Method[R], *values: npt.ArrayLike, frame: str | None = None) -> R:
+        """Call the kernel behind a method."""
+        function = self._calls.function(method, frame)
+        if not self._is_in_python and method.name not in vars(self):
+            self._put_builtin(method)
+        return function(*values)
+
+    def _put_builtin(self, method: Method[object]) -> None:
+        """Put a built-in function in the place of a method that no subclass overrides."""
+        own, name = getattr(RobotModel, method.name, None), method.name
+        if own is None or getattr(type(self), name) is not own:
+            return
+        in_python = object.__new__(type(self))  # not this model: it would refer to itself
+        vars(in_python).update(vars(self), _is_in_python=True)
+        function = self._calls.builtin(method, MethodType(own, in_python), documentation(own))
+        if function is not None:
+            vars(self)[name] = function
 
     @property
     def backend(self) -> str:
@@ -181,14 +208,13 @@ class RobotModel:
         InputError
             When an array has a wrong length or an entry that is not finite; so do all methods.
         """
-        return self._terms(q, v)
+        return self._run(methods.EVALUATE, q, v)
 
     def pose(self, q: npt.ArrayLike, frame: str | None = None) -> Pose:
         """Pose ``X_WF`` of a link in the world, the tip when none is named."""
         if frame is None:
-            return Pose(*self._calls.compute(POSE, q))
-        (frames,) = self._calls.compute(("frames",), q)
-        row = frames[self._index(frame)]
+            return self._run(methods.POSE, q)
+        row = self._run(methods.FRAMES, q)[self._index(frame)]
         return Pose(row[:9].reshape(3, 3), row[9:])
 
     def jacobian(self, q: npt.ArrayLike, frame: str | None = None, point: npt.ArrayLike = ORIGIN) -> Array:
@@ -203,27 +229,28 @@ class RobotModel:
         """
         if frame is not None:
             self._index(frame)
-            return self._calls.compute(("J_point",), q, point, frame=frame)[0]
-        R, _, J = self._calls.compute(KINEMATICS, q)
-        if point is not ORIGIN:
-            J[:3] += np.cross(J[3:].T, R @ self._calls.checked(point, "point")).T
+            return self._run(methods.POINT_JACOBIAN, q, point, frame=frame)
+        if point is ORIGIN:
+            return self._run(methods.JACOBIAN, q)
+        R_WE, _, J = self._run(methods.KINEMATICS, q)
+        J[:3] += np.cross(J[3:].T, R_WE @ self._calls.checked(point, "point")).T
         return J
 
     def mass_matrix(self, q: npt.ArrayLike) -> Array:
         """Mass matrix ``M(q)``, shape (nv, nv) [kg m^2 or kg], armature included."""
-        return self._calls.compute(("M",), q)[0]
+        return self._run(methods.MASS_MATRIX, q)
 
     def gravity(self, q: npt.ArrayLike) -> Array:
         """Gravity torque ``g(q)``, shape (nv,) [N m or N]: what holds the arm still."""
-        return self._calls.compute(("g",), q)[0]
+        return self._run(methods.GRAVITY, q)
 
     def bias(self, q: npt.ArrayLike, v: npt.ArrayLike) -> Array:
         """Bias ``h(q, v) = C v + g``, shape (nv,) [N m or N]."""
-        return self._calls.compute(("h",), q, v)[0]
+        return self._run(methods.BIAS, q, v)
 
     def coriolis_matrix(self, q: npt.ArrayLike, v: npt.ArrayLike) -> Array:
         """Matrix ``C(q, v)`` of Christoffel's symbols, shape (nv, nv): ``Mdot - 2 C`` is skew."""
-        return 0.5 * self._calls.compute(TORQUE_DERIVATIVES, q, v, np.zeros(self.nv))[2]
+        return 0.5 * self._run(methods.TORQUE_DERIVATIVES, q, v, np.zeros(self.nv)).tau_v
 
     def inverse_dynamics(
         self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, F_E: npt.ArrayLike = (0.0,) * 6
@@ -237,33 +264,33 @@ class RobotModel:
         F_E : array_like, shape (6,)
             Force [N] and moment [N m] that the end effector exerts on its surroundings, in its own axes.
         """
-        return self._calls.compute(("tau",), q, v, a, F_E)[0]
+        return self._run(methods.INVERSE_DYNAMICS, q, v, a, F_E)
 
     def forward_dynamics(self, q: npt.ArrayLike, v: npt.ArrayLike, tau: npt.ArrayLike) -> Array:
         """Acceleration ``M^-1 (tau - h)`` that a torque causes, shape (nv,) [rad/s^2 or m/s^2]."""
-        return self._calls.compute(("a",), q, v, tau)[0]
+        return self._run(methods.FORWARD_DYNAMICS, q, v, tau)
 
     def torque_derivatives(self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike) -> TorqueDerivatives:
         """Torque for an acceleration and its derivatives by q, v and a."""
-        return TorqueDerivatives(*self._calls.compute(TORQUE_DERIVATIVES, q, v, a))
+        return self._run(methods.TORQUE_DERIVATIVES, q, v, a)
 
     def acceleration_derivatives(
         self, q: npt.ArrayLike, v: npt.ArrayLike, tau: npt.ArrayLike
     ) -> AccelerationDerivatives:
         """Acceleration that a torque causes and its derivatives by q, v and tau."""
-        return AccelerationDerivatives(*self._calls.compute(ACCELERATION_DERIVATIVES, q, v, tau))
+        return self._run(methods.ACCELERATION_DERIVATIVES, q, v, tau)
 
     def kinetic_energy(self, q: npt.ArrayLike, v: npt.ArrayLike) -> float:
         """Kinetic energy [J], armature included."""
-        return float(self._calls.compute(ENERGY, q, v)[0])
+        return self._run(methods.KINETIC_ENERGY, q, v)
 
     def potential_energy(self, q: npt.ArrayLike) -> float:
         """Potential energy of what moves [J]; zero where its centre of mass is level with the world's origin."""
-        return float(self._calls.compute(ENERGY, q, np.zeros(self.nv))[1])
+        return self._run(methods.POTENTIAL_ENERGY, q)
 
     def centre_of_mass(self, q: npt.ArrayLike) -> Array:
         """Centre of mass of what moves, in the world, shape (3,) [m]."""
-        return self._calls.compute(ENERGY, q, np.zeros(self.nv))[2]
+        return self._run(methods.CENTRE_OF_MASS, q)
 
     def batch(self, *quantities: str) -> BatchFunction:
         """Return a function of many states at once, of any of :data:`arm_control.model.quantities.INPUTS`.
@@ -295,6 +322,10 @@ class RobotModel:
     def prepare(self, *kernels: str, progress: bool = True) -> None:
         """Make kernels of :data:`arm_control.model.engine.KERNELS` now (all when none is named); with a bar."""
         self._calls.prepare(kernels, progress)
+        prepared = {KERNELS[name] for name in kernels or KERNELS}
+        for method in methods.METHODS:
+            if method.quantities in prepared:
+                self._put_builtin(method)
 
     @overload
     def compile_law(self, law: Law, samples: Samples) -> Kernel: ...
@@ -352,3 +383,14 @@ class RobotModel:
             return self.frames.index(frame)
         except ValueError:
             raise FrameNotFound(frame, self.frames) from None
+
+
+def _restored(
+    kind: type[RobotModel], own: dict[str, object], arm: Arm, backend: str, cache: Cache, tool: Array
+) -> RobotModel:
+    """Return a copy of a model, with kernels of its own."""
+    model = object.__new__(kind)
+    RobotModel.__init__(model, arm, backend, cache)
+    vars(model).update(own)
+    model._calls.set_tool(tool.copy())
+    return model

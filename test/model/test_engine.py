@@ -204,8 +204,8 @@ def test_a_kernel_that_forgets_the_tool_is_noticed(name: str, monkeypatch: Patch
     write = llvm_kernels.scalar_code
     arm = small_arm("branches")
 
-    def without_tool(program: object, title: str) -> str:
-        code = write(program, title)
+    def without_tool(*arguments: object) -> str:
+        code = write(*arguments)
         n_q = arm.tree.n
         for place in (n_q + 9, n_q + 10, n_q + 12):  # position and mass are loaded from elsewhere
             code = code.replace(f"ptr %w, i64 {place}\n", f"ptr %w, i64 {n_q + 1}\n")

@@ -1,0 +1,151 @@
+"""Forms of built-in calls: what a function takes and returns, for the machine code that checks and makes it.
+
+A kernel computes in a block of memory: all inputs, then all outputs. A form says how the objects of a call and that
+block belong together:
+
+    CallForm("mass_matrix", (ArrayArgument("q", (6,)),), ArrayResult("M"), bound=("tool",))
+
+is a function of one array that returns an array. Inputs are taken from the arguments, or from an array that is bound
+to the function (here the tool); all others are zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+
+@dataclass(frozen=True)
+class ArrayArgument:
+    """An array of floats for an input, or for a part of it.
+
+    Attributes
+    ----------
+    input : str
+        Name of the input.
+    shape : tuple of int
+        Shape of the array.
+    first : int
+        Entry of the input that its first entry becomes.
+    """
+
+    input: str
+    shape: tuple[int, ...]
+    first: int = 0
+
+
+@dataclass(frozen=True)
+class NumberArgument:
+    """A ``float`` for an input of size 1."""
+
+    input: str
+
+
+@dataclass(frozen=True)
+class TupleArgument:
+    """A tuple of exactly this type, and what is in it; None: an item that is not used."""
+
+    type: type[tuple[object, ...]]
+    items: tuple[Argument | None, ...]
+
+
+@dataclass(frozen=True)
+class ObjectArgument:
+    """An object of exactly this type, and some of its attributes by name."""
+
+    type: type
+    attributes: tuple[tuple[str, Argument], ...]
+
+
+Argument: TypeAlias = ArrayArgument | NumberArgument | TupleArgument | ObjectArgument
+
+
+@dataclass(frozen=True)
+class ArrayResult:
+    """A new array with an output."""
+
+    output: str
+
+
+@dataclass(frozen=True)
+class InputResult:
+    """A new array (size,) with an input."""
+
+    input: str
+
+
+@dataclass(frozen=True)
+class NumberResult:
+    """A new float: an entry of an output."""
+
+    output: str
+    entry: int = 0
+
+
+@dataclass(frozen=True)
+class BoundResult:
+    """An object that is bound to the function, the same in every call."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class TupleResult:
+    """A new tuple of this type, and what is in it."""
+
+    type: type[tuple[object, ...]]
+    items: tuple[Result, ...]
+
+
+Result: TypeAlias = ArrayResult | InputResult | NumberResult | BoundResult | TupleResult
+
+
+@dataclass(frozen=True)
+class CallForm:
+    """What a built-in function takes and returns.
+
+    Attributes
+    ----------
+    name : str
+        Name of the function.
+    arguments : tuple of Argument
+        In their order.
+    result : Result
+        What is returned.
+    n_required : int, optional
+        Number of arguments that must be there; all by default. Inputs of those that are missing are zero.
+    takes_none : bool
+        Whether ``None`` counts as missing.
+    bound : tuple of str
+        Inputs that are read from an array bound to the function.
+    certificate : str
+        Output of size 1 that must be above zero for the result to count; empty: none.
+    """
+
+    name: str
+    arguments: tuple[Argument, ...]
+    result: Result
+    n_required: int | None = None
+    bound: tuple[str, ...] = ()
+    certificate: str = ""
+    takes_none: bool = False
+
+    @property
+    def least(self) -> int:
+        """Number of arguments that must be there."""
+        return len(self.arguments) if self.n_required is None else self.n_required
+
+    @property
+    def bound_objects(self) -> tuple[str, ...]:
+        """Names of all that is bound to the function: arrays first, then objects that it returns."""
+        names = [part.name for part in parts_of(self.result) if isinstance(part, BoundResult)]
+        return (*self.bound, *dict.fromkeys(names))
+
+
+def parts_of(result: Result) -> Iterator[Result]:
+    """Yield a result and all that is in it: what a tuple holds comes before the tuple."""
+    if isinstance(result, TupleResult):
+        for item in result.items:
+            yield from parts_of(item)
+    yield result

@@ -1,0 +1,115 @@
+"""Methods of a model that call a kernel: which one, what it takes, and what becomes of its outputs."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from arm_control.compiler.call_forms import (
+    ArrayArgument,
+    ArrayResult,
+    CallForm,
+    InputResult,
+    NumberResult,
+    Result,
+    TupleResult,
+)
+from arm_control.maths.poses import Array, Pose
+from arm_control.model import engine
+from arm_control.model.derivatives import AccelerationDerivatives, TorqueDerivatives
+from arm_control.model.quantities import INPUTS, SHARED, input_sizes
+from arm_control.model.terms import Terms
+
+Result_co = TypeVar("Result_co", covariant=True)
+
+
+@dataclass(frozen=True)
+class Method(Generic[Result_co]):
+    """A function of one state, with a result of this type.
+
+    Attributes
+    ----------
+    name : str
+        Name of the method of :class:`~arm_control.RobotModel`, or of a step of one.
+    quantities : tuple of str
+        What the kernel computes: names of :data:`arm_control.model.quantities.INPUTS`.
+    arguments : tuple of str
+        Inputs that it takes, in their order; others are zero, but for the tool.
+    result : Result
+        What becomes of the outputs.
+    n_required : int, optional
+        Number of arguments that must be there; all by default.
+    """
+
+    name: str
+    quantities: tuple[str, ...]
+    arguments: tuple[str, ...]
+    result: Result
+    n_required: int | None = None
+
+    def form(self, n: int) -> CallForm:
+        """Form of a built-in call for n joints."""
+        sizes = input_sizes(n)
+        arguments = tuple(ArrayArgument(name, (sizes[name],)) for name in self.arguments)
+        bound = tuple(name for name in SHARED if any(name in INPUTS[quantity] for quantity in self.quantities))
+        return CallForm(self.name, arguments, self.result, self.n_required, bound)
+
+
+def _arrays(names: Sequence[str]) -> tuple[ArrayResult, ...]:
+    return tuple(map(ArrayResult, names))
+
+
+_POSE = TupleResult(Pose, _arrays(engine.POSE))
+_TERMS = TupleResult(Terms, (InputResult("q"), InputResult("v"), _POSE, *_arrays(engine.TERMS[2:])))
+_TORQUE_DERIVATIVES = TupleResult(TorqueDerivatives, _arrays(engine.TORQUE_DERIVATIVES))
+_ACCELERATION_DERIVATIVES = TupleResult(AccelerationDerivatives, _arrays(engine.ACCELERATION_DERIVATIVES))
+
+EVALUATE = Method[Terms]("evaluate", engine.TERMS, ("q", "v"), _TERMS)
+POSE = Method[Pose]("pose", engine.POSE, ("q",), _POSE)
+JACOBIAN = Method[Array]("jacobian", engine.KINEMATICS, ("q",), ArrayResult("J"))
+MASS_MATRIX = Method[Array]("mass_matrix", ("M",), ("q",), ArrayResult("M"))
+GRAVITY = Method[Array]("gravity", ("g",), ("q",), ArrayResult("g"))
+BIAS = Method[Array]("bias", ("h",), ("q", "v"), ArrayResult("h"))
+INVERSE_DYNAMICS = Method[Array]("inverse_dynamics", ("tau",), ("q", "v", "a", "F_E"), ArrayResult("tau"), n_required=3)
+FORWARD_DYNAMICS = Method[Array]("forward_dynamics", ("a",), ("q", "v", "tau"), ArrayResult("a"))
+TORQUE_DERIVATIVES = Method[TorqueDerivatives](
+    "torque_derivatives", engine.TORQUE_DERIVATIVES, ("q", "v", "a"), _TORQUE_DERIVATIVES
+)
+ACCELERATION_DERIVATIVES = Method[AccelerationDerivatives](
+    "acceleration_derivatives", engine.ACCELERATION_DERIVATIVES, ("q", "v", "tau"), _ACCELERATION_DERIVATIVES
+)
+KINETIC_ENERGY = Method[float]("kinetic_energy", engine.ENERGY, ("q", "v"), NumberResult("kinetic_energy"))
+POTENTIAL_ENERGY = Method[float]("potential_energy", engine.ENERGY, ("q",), NumberResult("potential_energy"))
+CENTRE_OF_MASS = Method[Array]("centre_of_mass", engine.ENERGY, ("q",), ArrayResult("centre_of_mass"))
+KINEMATICS = Method[tuple[Array, Array, Array]](
+    "rotation_position_jacobian", engine.KINEMATICS, ("q",), TupleResult(tuple, _arrays(engine.KINEMATICS))
+)
+FRAMES = Method[Array]("frame_poses", ("frames",), ("q",), ArrayResult("frames"))
+POINT_JACOBIAN = Method[Array]("point_jacobian", ("J_point",), ("q", "point"), ArrayResult("J_point"))
+
+METHODS: tuple[Method[object], ...] = (
+    EVALUATE, POSE, JACOBIAN, MASS_MATRIX, GRAVITY, BIAS, INVERSE_DYNAMICS, FORWARD_DYNAMICS, TORQUE_DERIVATIVES,
+    ACCELERATION_DERIVATIVES, KINETIC_ENERGY, POTENTIAL_ENERGY, CENTRE_OF_MASS, KINEMATICS, FRAMES, POINT_JACOBIAN,
+)  # fmt: skip
+
+
+def documentation(method: Callable[..., object]) -> str:
+    """Return a method's documentation for a built-in function in its place: signature and docstring."""
+    parameters = list(inspect.signature(method).parameters.values())[1:]
+    bare = inspect.Signature([parameter.replace(annotation=inspect.Parameter.empty) for parameter in parameters])
+    return f"{method.__name__}{bare}\n--\n\n{inspect.getdoc(method)}"
+
+
+def forms_of(quantities: Sequence[str], n: int) -> tuple[CallForm, ...]:
+    """Return the forms of all methods that call the kernel of these quantities.
+
+    Parameters
+    ----------
+    quantities : sequence of str
+        What the kernel computes.
+    n : int
+        Number of joints.
+    """
+    return tuple(method.form(n) for method in METHODS if method.quantities == tuple(quantities))

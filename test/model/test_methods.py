@@ -1,0 +1,260 @@
+"""Built-in functions in the place of a model's methods: the answers and messages of the methods."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import inspect
+import pickle
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from types import BuiltinFunctionType, MethodType
+
+import numpy as np
+import pytest
+
+from arm_control.compiler import llvm_kernels
+from arm_control.core.cache import Cache
+from arm_control.maths.poses import Array
+from arm_control.model import RobotModel
+from arm_control.model.arm import Arm
+from arm_control.model.methods import METHODS
+from arm_control.model.tool import Tool
+
+TOOL = Tool(mass=1.5, centre=(0.0, 0.1, 0.2))
+ARGUMENTS = {
+    "evaluate": 2, "pose": 1, "jacobian": 1, "mass_matrix": 1, "gravity": 1, "bias": 2, "inverse_dynamics": 3,
+    "forward_dynamics": 3, "torque_derivatives": 3, "acceleration_derivatives": 3, "kinetic_energy": 2,
+    "potential_energy": 1, "centre_of_mass": 1,
+}  # fmt: skip
+"""Methods, and how many arrays each takes."""
+
+
+@pytest.fixture(scope="module", params=["one joint", "oblique axes"])
+def arm(request: pytest.FixtureRequest, small_arm: Callable[[str], Arm]) -> Arm:
+    return small_arm(request.param)
+
+
+@pytest.fixture(scope="module")
+def model(arm: Arm) -> RobotModel:
+    model = RobotModel(arm, "llvm", Cache(None))
+    model.prepare(progress=False)
+    return model
+
+
+@pytest.fixture(scope="module")
+def in_python(arm: Arm) -> RobotModel:
+    """A model without built-in functions."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(llvm_kernels, "unsupported", lambda: "for a test")
+        model = RobotModel(arm, "llvm", Cache(None))
+        model.prepare(progress=False)
+    return model
+
+
+def test_every_public_method_with_a_kernel_is_listed():
+    public = {method.name for method in METHODS if hasattr(RobotModel, method.name)}
+    assert public == set(ARGUMENTS)
+    assert len({method.name for method in METHODS}) == len(METHODS)
+
+
+def test_builtin_functions_take_the_place_of_methods(model: RobotModel, in_python: RobotModel):
+    for name in ARGUMENTS:
+        function, method = getattr(model, name), getattr(RobotModel, name)
+        assert type(function) is BuiltinFunctionType
+        assert type(getattr(in_python, name)) is MethodType
+        assert function.__name__ == name
+        assert function.__doc__ == inspect.getdoc(method)
+        parameters = list(inspect.signature(method).parameters.values())[1:]
+        found = inspect.signature(function).parameters.values()
+        assert [(x.name, x.default) for x in found] == [(x.name, x.default) for x in parameters]
+
+
+def arrays_in(result: object) -> list[Array]:
+    if isinstance(result, tuple):
+        return [x for part in result for x in arrays_in(part)]
+    return [result] if isinstance(result, np.ndarray) else [np.array(result)]
+
+
+def outcome(call: Callable[..., object], arguments: tuple[object, ...], named: dict[str, object]) -> object:
+    """Result or error of a call, as something that compares."""
+    try:
+        result = call(*arguments, **named)
+    except Exception as error:
+        return type(error), str(error)
+    own = [(x.shape, x.dtype, x.flags.owndata, x.flags.carray, x.tobytes()) for x in arrays_in(result)]
+    return type(result), own
+
+
+class Subclass(np.ndarray):
+    """No plain array."""
+
+
+class Raises:
+    """Neither a number nor an array."""
+
+    def __len__(self) -> int:
+        raise RuntimeError("no length")
+
+
+VARIANTS: dict[str, Callable[[Array], object]] = {
+    "array": np.array, "list": Array.tolist, "tuple": tuple, "float32": lambda x: x.astype(np.float32),
+    "int": lambda x: x.astype(int), "bool": lambda x: x > 0, "big endian": lambda x: x.astype(">f8"),
+    "text": lambda x: x.astype(str), "complex": lambda x: x + 0j, "object": lambda x: x.astype(object),
+    "subclass": lambda x: x.view(Subclass), "every second": lambda x: np.repeat(x, 2)[::2],
+    "backwards": lambda x: x[::-1], "column": lambda x: x[:, None], "row": lambda x: x[None],
+    "short": lambda x: x[:-1], "long": lambda x: np.append(x, 0.0), "flat": lambda x: np.array(1.0),
+    "nan": lambda x: np.where(x == x.max(), np.nan, x), "infinite": lambda x: x / 0.0 if x.all() else x,
+    "nan in a list": lambda x: [np.nan, *x.tolist()[1:]], "none": lambda x: None, "number": lambda x: 1.0,
+    "word": lambda x: "q" * len(x), "set": lambda x: set(x.tolist()), "raises": lambda x: Raises(),
+    "type": lambda x: np.ndarray, "empty": lambda x: np.zeros(0), "iterator": iter,
+    "huge": lambda x: x * 1e300, "tiny": lambda x: x * 5e-324, "many": lambda x: np.zeros(100_000),
+}  # fmt: skip
+
+
+def same(model: RobotModel, in_python: RobotModel, name: str, rng: np.random.Generator) -> None:
+    """Call a method with arguments of any kind, and compare."""
+    n_arguments = max(0, ARGUMENTS[name] + int(rng.choice([0, 0, 0, 0, 0, 0, 1, -1, 2])))
+    arguments = []
+    for _ in range(n_arguments):
+        x = rng.uniform(-3.0, 3.0, model.nv if rng.random() < 0.9 else 6)
+        kind = "array" if rng.random() < 0.5 else str(rng.choice(list(VARIANTS)))
+        with np.errstate(all="ignore"):
+            arguments.append(VARIANTS[kind](x))
+    named = {"v": rng.uniform(-1.0, 1.0, model.nv)} if rng.random() < 0.05 else {}
+    with np.errstate(all="ignore"):
+        fast = outcome(getattr(model, name), tuple(arguments), named)
+        assert fast == outcome(getattr(in_python, name), tuple(arguments), named), (name, arguments)
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+@pytest.mark.filterwarnings("ignore:Casting complex")
+def test_all_arguments_give_the_answer_of_the_method(model: RobotModel, in_python: RobotModel, name: str):
+    rng = np.random.default_rng(1)
+    for robot in (model, in_python):
+        robot.attach(TOOL)
+    for _ in range(60):
+        same(model, in_python, name, rng)
+    for robot in (model, in_python):
+        robot.attach(None)
+    for _ in range(30):
+        same(model, in_python, name, rng)
+
+
+@pytest.mark.campaign
+@pytest.mark.filterwarnings("ignore:Casting complex")
+def test_a_million_calls_with_wrong_arguments(model: RobotModel, in_python: RobotModel):
+    rng, names, size = np.random.default_rng(2), list(ARGUMENTS), 0
+    for k in range(20):
+        for _ in range(25_000):
+            same(model, in_python, str(rng.choice(names)), rng)
+        gc.collect()
+        size = size or resident()
+        assert resident() - size < 4 * 2**20, k
+
+
+def resident() -> int:
+    """Memory of this process [bytes]."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096
+
+
+def test_memory_is_flat(model: RobotModel):
+    q, v = np.full(model.nv, 0.3), np.full(model.nv, 0.5)
+
+    def run(n: int) -> None:
+        for _ in range(n):
+            model.evaluate(q, v)
+            model.inverse_dynamics(q, v, v)
+            model.kinetic_energy(q, v)
+            model.pose(q)
+            model.mass_matrix(q)
+        gc.collect()
+
+    run(2000)
+    watched = [np.dtype(float), np.ndarray, type(model.evaluate(q, v)), type(model.pose(q)), q, v, model._calls.tool]
+    before, size = [sys.getrefcount(x) for x in watched], resident()
+    run(20_000)
+    assert all(abs(now - then) < 20 for now, then in zip(map(sys.getrefcount, watched), before, strict=True))
+    assert resident() - size < 2**20
+
+
+def test_threads_share_a_model(model: RobotModel):
+    """Arrays, which go the fast way, and lists, which do not."""
+    wrong: list[int] = []
+
+    def beat(seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        for _ in range(200):
+            q, v = rng.uniform(-1.0, 1.0, (2, model.nv))
+            t, M = model.evaluate(q, v), model.mass_matrix(q.tolist())
+            if not (np.array_equal(t.q, q) and np.array_equal(t.M, M)):
+                wrong.append(seed)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=beat, args=(seed,)) for seed in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert wrong == []
+
+
+class Doubled(RobotModel):
+    """Twice the inertia."""
+
+    def mass_matrix(self, q: object) -> Array:
+        return 2.0 * super().mass_matrix(q)
+
+
+def test_a_subclass_keeps_its_methods(arm: Arm, model: RobotModel):
+    doubled, q = Doubled(arm, "llvm", Cache(None)), np.full(model.nv, 0.3)
+    for _ in range(2):
+        np.testing.assert_array_equal(doubled.mass_matrix(q), 2.0 * model.mass_matrix(q))
+        np.testing.assert_array_equal(doubled.gravity(q), model.gravity(q))
+    assert type(doubled.mass_matrix) is MethodType
+    assert type(doubled.gravity) is BuiltinFunctionType
+
+
+def test_a_method_that_was_kept_from_before_still_answers(arm: Arm, model: RobotModel):
+    fresh, q = RobotModel(arm, "llvm", Cache(None)), np.full(model.nv, 0.3)
+    kept = fresh.mass_matrix
+    assert type(kept) is MethodType
+    for _ in range(2):
+        np.testing.assert_array_equal(kept(q), model.mass_matrix(q))
+    assert type(fresh.mass_matrix) is BuiltinFunctionType
+
+
+@pytest.mark.parametrize("make", [copy.copy, copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
+def test_a_copy_has_kernels_of_its_own(arm: Arm, make: Callable[[RobotModel], RobotModel]):
+    model, q = RobotModel(arm, "llvm", Cache(None)), np.full(arm.tree.n, 0.3)
+    model.attach(TOOL)
+    model.note = "kept"
+    loaded = model.gravity(q)
+    other = make(model)
+    np.testing.assert_array_equal(other.gravity(q), loaded)
+    assert other.note == "kept"
+    other.attach(None)
+    bare = other.gravity(q)
+    assert np.abs(bare - loaded).max() > 0.1
+    np.testing.assert_array_equal(model.gravity(q), loaded)
+    assert not other.has_tool
+    assert model.has_tool
+
+
+def test_a_model_is_freed(arm: Arm):
+    """It does not keep itself alive by its functions, and a function keeps what it needs."""
+    model, q = RobotModel(arm, "llvm", Cache(None)), np.full(arm.tree.n, 0.3)
+    expected = model.mass_matrix(q)
+    gravity, alive = model.mass_matrix, weakref.ref(model)
+    del model
+    assert alive() is None
+    gc.collect()
+    np.testing.assert_array_equal(gravity(q), expected)
+    np.testing.assert_array_equal(gravity(q.tolist()), expected)
