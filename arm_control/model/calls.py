@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from math import isfinite
-from threading import Lock
 from typing import Any, TypeVar
 
 import numpy as np
@@ -49,8 +48,6 @@ class Calls:
         self.engine, self._joint_names = engine, tuple(joint_names)
         self._has_dynamics = has_dynamics
         self.tool = self._no_tool = tool
-        self._tool_in_calls = tool.copy()
-        self._lock = Lock()  # of the kernels' work spaces; built-in functions use none
         self._kernels: dict[tuple[tuple[str, ...], str | None], Kernel] = {}
         self._functions: dict[tuple[str, str | None], Callable[..., Any]] = {}
         self._laws: dict[str, Kernel] = {}
@@ -65,7 +62,6 @@ class Calls:
     def set_tool(self, tool: Array) -> None:
         """Compute with this tool from now on."""
         self.tool = tool
-        self._tool_in_calls[:] = tool
         for kernel in (*self._kernels.values(), *self._laws.values()):
             if "tool" in kernel.inputs:
                 kernel.inputs["tool"][:] = tool
@@ -113,14 +109,13 @@ class Calls:
         self, kernel: Kernel, method: Method[R], slow: Callable[..., R], doc: str | None = None
     ) -> Callable[..., R] | None:
         maker = kernel.calls.get(method.name)
-        return None if maker is None else maker.bind(slow, {"tool": self._tool_in_calls}, doc)
+        return None if maker is None else maker.bind(slow, kernel.inputs, doc)
 
     def _python_function(self, kernel: Kernel, method: Method[R]) -> Callable[..., R]:
         """The method in Python: any array-like, one sentence for what is wrong."""
         call, names, build = kernel.call, method.arguments, result_builder(method.result, kernel)
         inputs = [kernel.inputs[name] for name in names]
         rest = [view for name, view in kernel.inputs.items() if name not in (*names, *SHARED)]
-        lock = self._lock
 
         def refuse(values: Sequence[npt.ArrayLike]) -> None:
             for name, value in zip(names, values, strict=True):
@@ -136,7 +131,7 @@ class Calls:
             except (TypeError, ValueError):
                 refuse(values)
                 raise
-            with lock:
+            with kernel.lock:
                 for view, array in zip(inputs, arrays, strict=True):
                     view[...] = array
                 for view in rest:

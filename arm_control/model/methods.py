@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -93,13 +92,6 @@ METHODS: tuple[Method[object], ...] = (
     EVALUATE, POSE, JACOBIAN, MASS_MATRIX, GRAVITY, BIAS, INVERSE_DYNAMICS, FORWARD_DYNAMICS, TORQUE_DERIVATIVES,
     ACCELERATION_DERIVATIVES, KINETIC_ENERGY, POTENTIAL_ENERGY, CENTRE_OF_MASS, KINEMATICS, FRAMES, POINT_JACOBIAN,
 )  # fmt: skip
-
-
-def documentation(method: Callable[..., object]) -> str:
-    """Return a method's documentation for a built-in function in its place: signature and docstring."""
-    parameters = list(inspect.signature(method).parameters.values())[1:]
-    bare = inspect.Signature([parameter.replace(annotation=inspect.Parameter.empty) for parameter in parameters])
-    return f"{method.__name__}{bare}\n--\n\n{inspect.getdoc(method)}"
 
 
 def forms_of(quantities: Sequence[str], n: int) -> tuple[CallForm, ...]:

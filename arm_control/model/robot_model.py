@@ -14,13 +14,14 @@ recursions of :mod:`arm_control.model.recursions`, compiled for this robot when 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from types import BuiltinFunctionType, MethodType
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
 
+from arm_control.compiler.builtin_methods import place_builtin
 from arm_control.compiler.compile_law import Samples
 from arm_control.compiler.kernels import Kernel, LoopKernel, RepeatKernel
 from arm_control.compiler.law import Law, Loop
@@ -33,7 +34,7 @@ from arm_control.model.arm import Arm, describe
 from arm_control.model.calls import BatchFunction, Calls
 from arm_control.model.derivatives import AccelerationDerivatives, TorqueDerivatives
 from arm_control.model.engine import KERNELS, Engine
-from arm_control.model.methods import Method, documentation
+from arm_control.model.methods import Method
 from arm_control.model.quantities import tool_numbers
 from arm_control.model.terms import Terms
 from arm_control.model.tool import Tool
@@ -97,7 +98,7 @@ class RobotModel:
         engine = Engine(arm.tree, arm.urdf.text, arm.urdf.robot.name, arm.identity, self._cache, backend)
         self._calls = Calls(engine, tool_numbers(arm.tree), self.joint_names, arm.has_dynamics)
         self._made_from = arm, backend
-        self._is_in_python = False
+        self._placed: set[str] = set()
 
     @classmethod
     def from_urdf(
@@ -164,26 +165,22 @@ class RobotModel:
         return cls(describe(source, **choices), backend, cache)
 
     def __reduce__(self) -> tuple[Callable[..., RobotModel], tuple[object, ...]]:
-        own = {name: value for name, value in vars(self).items() if not isinstance(value, BuiltinFunctionType | Calls)}
+        left_out = {"_calls", "_placed", *self._placed}
+        own = {name: value for name, value in vars(self).items() if name not in left_out}
         return _restored, (type(self), own, *self._made_from, self._cache, self.tool)
 
     def _run(self, method: Method[R], *values: npt.ArrayLike, frame: str | None = None) -> R:
         """Call the kernel behind a method."""
         function = self._calls.function(method, frame)
-        if not self._is_in_python and method.name not in vars(self):
-            self._put_builtin(method)
+        if method.name not in self._placed:
+            self._place(method)
         return function(*values)
 
-    def _put_builtin(self, method: Method[object]) -> None:
-        """Put a built-in function in the place of a method that no subclass overrides."""
-        own, name = getattr(RobotModel, method.name, None), method.name
-        if own is None or getattr(type(self), name) is not own:
-            return
-        in_python = object.__new__(type(self))  # not this model: it would refer to itself
-        vars(in_python).update(vars(self), _is_in_python=True)
-        function = self._calls.builtin(method, MethodType(own, in_python), documentation(own))
-        if function is not None:
-            vars(self)[name] = function
+    def _place(self, method: Method[object]) -> None:
+        """Put a built-in function in the place of a method, where there is one."""
+        self._placed.add(method.name)
+        if hasattr(RobotModel, method.name):
+            place_builtin(self, RobotModel, method.name, partial(self._calls.builtin, method))
 
     @property
     def backend(self) -> str:
@@ -325,7 +322,7 @@ class RobotModel:
         prepared = {KERNELS[name] for name in kernels or KERNELS}
         for method in methods.METHODS:
             if method.quantities in prepared:
-                self._put_builtin(method)
+                self._place(method)
 
     @overload
     def compile_law(self, law: Law, samples: Samples) -> Kernel: ...
