@@ -16,7 +16,7 @@ from arm_control import RobotModel
 from arm_control.core.cache import Cache
 from arm_control.core.progress import progress_bar
 from arm_control.model.arm import describe
-from arm_control.model.engine import TERMS
+from arm_control.model.methods import TERMS
 from arm_control.model.quantities import quantity_law
 
 JOINT = """

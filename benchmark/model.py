@@ -28,7 +28,8 @@ from arm_control.compiler.call_forms import ArrayArgument, ArrayResult, CallForm
 from arm_control.compiler.law import Law
 from arm_control.core.cache import Cache
 from arm_control.core.progress import progress_bar
-from arm_control.model.engine import BACKENDS, TERMS
+from arm_control.model.engine import BACKENDS
+from arm_control.model.methods import TERMS
 
 ARGUMENTS = {  # how many of q, v and a (or tau) a method takes
     "mass_matrix": 1,

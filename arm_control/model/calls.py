@@ -18,8 +18,8 @@ from arm_control.compiler.repeat import Repeat
 from arm_control.core.progress import progress_bar
 from arm_control.exceptions import InputError, ModelError
 from arm_control.maths.poses import Array
-from arm_control.model.engine import KERNELS, Engine
-from arm_control.model.methods import Method
+from arm_control.model.engine import Engine
+from arm_control.model.methods import KERNELS, Method
 from arm_control.model.quantities import INPUTS, SHARED, WITHOUT_MASSES
 
 R = TypeVar("R")

@@ -23,28 +23,6 @@ T = TypeVar("T")
 LOG = logging.getLogger("arm_control.model")
 BACKENDS = ("llvm", "python", "pinocchio")
 
-TERMS = ("R_WE", "p_WE", "V_WE", "J", "Jdot_v", "M", "g", "h")
-POSE = ("R_WE", "p_WE")
-KINEMATICS = ("R_WE", "p_WE", "J")
-ENERGY = ("kinetic_energy", "potential_energy", "centre_of_mass")
-TORQUE_DERIVATIVES = ("tau_derived", "tau_q", "tau_v", "tau_a")
-ACCELERATION_DERIVATIVES = ("a_solved", "a_q", "a_v", "a_tau")
-KERNELS = {
-    "terms": TERMS,
-    "pose": POSE,
-    "kinematics": KINEMATICS,
-    "frames": ("frames",),
-    "mass_matrix": ("M",),
-    "gravity": ("g",),
-    "bias": ("h",),
-    "inverse_dynamics": ("tau",),
-    "forward_dynamics": ("a",),
-    "energy": ENERGY,
-    "torque_derivatives": TORQUE_DERIVATIVES,
-    "acceleration_derivatives": ACCELERATION_DERIVATIVES,
-}
-"""The kernels of the model's methods; Jacobians of links other than the tip have one each besides."""
-
 
 class BackEnd(Protocol):
     """Makes kernels of the quantities named in :mod:`arm_control.model.quantities`."""

@@ -16,10 +16,31 @@ from arm_control.compiler.call_forms import (
     TupleResult,
 )
 from arm_control.maths.poses import Array, Pose
-from arm_control.model import engine
 from arm_control.model.derivatives import AccelerationDerivatives, TorqueDerivatives
 from arm_control.model.quantities import INPUTS, SHARED, input_sizes
 from arm_control.model.terms import Terms
+
+TERMS = ("R_WE", "p_WE", "V_WE", "J", "Jdot_v", "M", "g", "h")
+POSE_QUANTITIES = ("R_WE", "p_WE")
+KINEMATIC_QUANTITIES = ("R_WE", "p_WE", "J")
+ENERGY = ("kinetic_energy", "potential_energy", "centre_of_mass")
+TORQUE_QUANTITIES = ("tau_derived", "tau_q", "tau_v", "tau_a")
+ACCELERATION_QUANTITIES = ("a_solved", "a_q", "a_v", "a_tau")
+KERNELS = {
+    "terms": TERMS,
+    "pose": POSE_QUANTITIES,
+    "kinematics": KINEMATIC_QUANTITIES,
+    "frames": ("frames",),
+    "mass_matrix": ("M",),
+    "gravity": ("g",),
+    "bias": ("h",),
+    "inverse_dynamics": ("tau",),
+    "forward_dynamics": ("a",),
+    "energy": ENERGY,
+    "torque_derivatives": TORQUE_QUANTITIES,
+    "acceleration_derivatives": ACCELERATION_QUANTITIES,
+}
+"""The kernels of the model's methods; Jacobians of links other than the tip have one each besides."""
 
 Result_co = TypeVar("Result_co", covariant=True)
 
@@ -60,30 +81,30 @@ def _arrays(names: Sequence[str]) -> tuple[ArrayResult, ...]:
     return tuple(map(ArrayResult, names))
 
 
-_POSE = TupleResult(Pose, _arrays(engine.POSE))
-_TERMS = TupleResult(Terms, (InputResult("q"), InputResult("v"), _POSE, *_arrays(engine.TERMS[2:])))
-_TORQUE_DERIVATIVES = TupleResult(TorqueDerivatives, _arrays(engine.TORQUE_DERIVATIVES))
-_ACCELERATION_DERIVATIVES = TupleResult(AccelerationDerivatives, _arrays(engine.ACCELERATION_DERIVATIVES))
+_POSE = TupleResult(Pose, _arrays(POSE_QUANTITIES))
+_TERMS = TupleResult(Terms, (InputResult("q"), InputResult("v"), _POSE, *_arrays(TERMS[2:])))
+_TORQUE_DERIVATIVES = TupleResult(TorqueDerivatives, _arrays(TORQUE_QUANTITIES))
+_ACCELERATION_DERIVATIVES = TupleResult(AccelerationDerivatives, _arrays(ACCELERATION_QUANTITIES))
 
-EVALUATE = Method[Terms]("evaluate", engine.TERMS, ("q", "v"), _TERMS)
-POSE = Method[Pose]("pose", engine.POSE, ("q",), _POSE)
-JACOBIAN = Method[Array]("jacobian", engine.KINEMATICS, ("q",), ArrayResult("J"))
+EVALUATE = Method[Terms]("evaluate", TERMS, ("q", "v"), _TERMS)
+POSE = Method[Pose]("pose", POSE_QUANTITIES, ("q",), _POSE)
+JACOBIAN = Method[Array]("jacobian", KINEMATIC_QUANTITIES, ("q",), ArrayResult("J"))
 MASS_MATRIX = Method[Array]("mass_matrix", ("M",), ("q",), ArrayResult("M"))
 GRAVITY = Method[Array]("gravity", ("g",), ("q",), ArrayResult("g"))
 BIAS = Method[Array]("bias", ("h",), ("q", "v"), ArrayResult("h"))
 INVERSE_DYNAMICS = Method[Array]("inverse_dynamics", ("tau",), ("q", "v", "a", "F_E"), ArrayResult("tau"), n_required=3)
 FORWARD_DYNAMICS = Method[Array]("forward_dynamics", ("a",), ("q", "v", "tau"), ArrayResult("a"))
 TORQUE_DERIVATIVES = Method[TorqueDerivatives](
-    "torque_derivatives", engine.TORQUE_DERIVATIVES, ("q", "v", "a"), _TORQUE_DERIVATIVES
+    "torque_derivatives", TORQUE_QUANTITIES, ("q", "v", "a"), _TORQUE_DERIVATIVES
 )
 ACCELERATION_DERIVATIVES = Method[AccelerationDerivatives](
-    "acceleration_derivatives", engine.ACCELERATION_DERIVATIVES, ("q", "v", "tau"), _ACCELERATION_DERIVATIVES
+    "acceleration_derivatives", ACCELERATION_QUANTITIES, ("q", "v", "tau"), _ACCELERATION_DERIVATIVES
 )
-KINETIC_ENERGY = Method[float]("kinetic_energy", engine.ENERGY, ("q", "v"), NumberResult("kinetic_energy"))
-POTENTIAL_ENERGY = Method[float]("potential_energy", engine.ENERGY, ("q",), NumberResult("potential_energy"))
-CENTRE_OF_MASS = Method[Array]("centre_of_mass", engine.ENERGY, ("q",), ArrayResult("centre_of_mass"))
+KINETIC_ENERGY = Method[float]("kinetic_energy", ENERGY, ("q", "v"), NumberResult("kinetic_energy"))
+POTENTIAL_ENERGY = Method[float]("potential_energy", ENERGY, ("q",), NumberResult("potential_energy"))
+CENTRE_OF_MASS = Method[Array]("centre_of_mass", ENERGY, ("q",), ArrayResult("centre_of_mass"))
 KINEMATICS = Method[tuple[Array, Array, Array]](
-    "rotation_position_jacobian", engine.KINEMATICS, ("q",), TupleResult(tuple, _arrays(engine.KINEMATICS))
+    "rotation_position_jacobian", KINEMATIC_QUANTITIES, ("q",), TupleResult(tuple, _arrays(KINEMATIC_QUANTITIES))
 )
 FRAMES = Method[Array]("frame_poses", ("frames",), ("q",), ArrayResult("frames"))
 POINT_JACOBIAN = Method[Array]("point_jacobian", ("J_point",), ("q", "point"), ArrayResult("J_point"))

@@ -33,8 +33,8 @@ from arm_control.model import methods
 from arm_control.model.arm import Arm, describe
 from arm_control.model.calls import BatchFunction, Calls
 from arm_control.model.derivatives import AccelerationDerivatives, TorqueDerivatives
-from arm_control.model.engine import KERNELS, Engine
-from arm_control.model.methods import Method
+from arm_control.model.engine import Engine
+from arm_control.model.methods import KERNELS, Method
 from arm_control.model.quantities import tool_numbers
 from arm_control.model.terms import Terms
 from arm_control.model.tool import Tool
@@ -317,7 +317,7 @@ class RobotModel:
         self._calls.set_tool(tool_numbers(self.tree, *(tool.numbers() if tool else ())))
 
     def prepare(self, *kernels: str, progress: bool = True) -> None:
-        """Make kernels of :data:`arm_control.model.engine.KERNELS` now (all when none is named); with a bar."""
+        """Make kernels of :data:`arm_control.model.methods.KERNELS` now (all when none is named); with a bar."""
         self._calls.prepare(kernels, progress)
         prepared = {KERNELS[name] for name in kernels or KERNELS}
         for method in methods.METHODS:

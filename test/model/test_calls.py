@@ -15,7 +15,8 @@ from arm_control.exceptions import InputError
 from arm_control.model import RobotModel
 from arm_control.model.arm import Arm
 from arm_control.model.calls import BatchFunction
-from arm_control.model.engine import BACKENDS, KERNELS
+from arm_control.model.engine import BACKENDS
+from arm_control.model.methods import KERNELS
 from arm_control.model.quantities import INPUTS, reference
 from arm_control.model.tool import Tool
 

@@ -19,7 +19,8 @@ from arm_control.model import RobotModel, engine
 from arm_control.model import arm as arm_module
 from arm_control.model.arm import Arm
 from arm_control.model.backends import llvm_backend, python_backend
-from arm_control.model.engine import KERNELS, TERMS, Engine
+from arm_control.model.engine import Engine
+from arm_control.model.methods import KERNELS, TERMS
 
 UR5 = urdf_path("ur5")
 Q, V = np.linspace(-1.0, 1.0, 6), np.linspace(2.0, -1.0, 6)

@@ -24,7 +24,7 @@ from arm_control.control.osc.task_inertia import fading_inertia
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array, Pose, rotation_from_vector
 from arm_control.model import RobotModel, Terms
-from arm_control.model.engine import TERMS
+from arm_control.model.methods import TERMS
 from arm_control.model.quantities import State, input_sizes, tool_numbers
 from arm_control.model.tree import Tree
 from arm_control.motion.references import Reference
