@@ -47,7 +47,7 @@ def contenders(name: str, model: RobotModel, seed: int = 0) -> dict[str, Contend
 
     def through_the_gate(q: np.ndarray, v: np.ndarray) -> object:
         output = compiled.tick(q, v, reference)
-        gate.offer(model.joint_names, output.tau.tolist())
+        gate.offer_in_order(output.tau)
         return gate.tick(output.state, 1e-3)
 
     states = list(zip(q, v, strict=True))
@@ -94,7 +94,7 @@ def realtime_factor(model: RobotModel, seconds: float, with_gate: bool) -> float
     for _ in range(round(seconds * 1e3)):
         output = osc.tick(simulator.q, simulator.v, reference)
         if with_gate:
-            gate.offer(model.joint_names, output.tau)
+            gate.offer_in_order(output.tau)
             simulator.step(gate.tick(output.state, 1e-3).tau)
         else:
             simulator.step(output.tau)

@@ -45,27 +45,28 @@ EQUIVALENT: dict[str, str] = {
     "control/joint_limits.py JointLimits.__init__:  = np.isinf(self.q_soft[1]) ->  = np.isinf(self.q_soft[0])": (
         "both limits are infinite, or none"
     ),
-    "control/joint_limits.py _limit_by_name: is_unlimited), np.zeros(0)) -> is_unlimited), np.zeros(1))": (
+    "control/compiled_limits.py _limit_by_name: is_unlimited), np.zeros(0)) -> is_unlimited), np.zeros(1))": (
         "the law reads no pose"
     ),
-    "control/joint_limits.py _limit_by_name: '], x['tau_0'], x['dt'][0], x['is_on'][0], number"
+    "control/compiled_limits.py _limit_by_name: '], x['tau_0'], x['dt'][0], x['is_on'][0], number"
     " -> '], x['tau_0'], x['dt'][-1], x['is_on'][0], number": ONE_NUMBER,
-    "control/joint_limits.py _limit_by_name:  x['dt'][0], x['is_on'][0], numbers)"
+    "control/compiled_limits.py _limit_by_name:  x['dt'][0], x['is_on'][0], numbers)"
     " ->  x['dt'][0], x['is_on'][-1], numbers)": ONE_NUMBER,
     "control/joint_limits.py LimitNumbers.of: numbers[2:].reshape(6, -1) -> numbers[2:].reshape(6, -2)": (
         "NumPy takes any negative number for what is left"
     ),
-    "control/joint_limits.py compile_limits: , n), 'M': n * n, 'dt': 1, 'is_on': 1}"
+    "control/compiled_limits.py compile_limits: , n), 'M': n * n, 'dt': 1, 'is_on': 1}"
     " -> , n), 'M': n * n, 'dt': 2, 'is_on': 1}": SECOND_NUMBER,
-    "control/joint_limits.py compile_limits:  * n, 'dt': 1, 'is_on': 1} ->  * n, 'dt': 1, 'is_on': 2}": SECOND_NUMBER,
-    "control/joint_limits.py _bind.limit: dt_in[0], is_on_in[0] = (dt, is"
+    "control/compiled_limits.py compile_limits:  * n, 'dt': 1, 'is_on': 1}"
+    " ->  * n, 'dt': 1, 'is_on': 2}": SECOND_NUMBER,
+    "control/compiled_limits.py _bind.limit: dt_in[0], is_on_in[0] = (dt, is"
     " -> dt_in[-1], is_on_in[0] = (dt, is": ONE_NUMBER,
-    "control/joint_limits.py _bind.limit: dt_in[0], is_on_in[0] = (dt, is_on)"
+    "control/compiled_limits.py _bind.limit: dt_in[0], is_on_in[0] = (dt, is_on)"
     " -> dt_in[0], is_on_in[-1] = (dt, is_on)": ONE_NUMBER,
-    "control/joint_limits.py _SCALES:*": SAMPLES,
-    "control/joint_limits.py _MIDDLES:*": SAMPLES,
-    "control/joint_limits.py _SPREADS:*": SAMPLES,
-    "control/joint_limits.py _samples:*": SAMPLES,
+    "control/compiled_limits.py _SCALES:*": SAMPLES,
+    "control/compiled_limits.py _MIDDLES:*": SAMPLES,
+    "control/compiled_limits.py _SPREADS:*": SAMPLES,
+    "control/compiled_limits.py _samples:*": SAMPLES,
     "messages/gate_process.py GateProcess.__init__: _at = self._ticked_at = 0.0 *": (
         "the first state sets one; a steady clock begins anywhere, and without a tick the other says no more than that"
     ),

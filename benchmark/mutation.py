@@ -32,7 +32,7 @@ GROUPS = {
         ("test/control/test_effort_gate.py", "test/messages/test_gate_process.py"),
     ),
     "limits": Group(
-        ("control/joint_limits.py",),
+        ("control/joint_limits.py", "control/compiled_limits.py"),
         ("test/control/test_joint_limits.py", "test/control/test_compiled_limits.py"),
     ),
     "states": Group(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from threading import Lock
+from threading import RLock
 from typing import Any, Protocol
 
 import numpy as np
@@ -72,7 +72,7 @@ class Kernel:
         Whether it is machine code.
     calls : mapping of str to CallMaker
         Built-in functions around it: they work on the stack, and leave the work space alone.
-    lock : Lock
+    lock : RLock
         For threads that share the work space.
     """
 
@@ -85,7 +85,7 @@ class Kernel:
         calls: Mapping[str, CallMaker] | None = None,
     ) -> None:
         self.is_compiled, self.calls = is_compiled, calls or {}
-        self.lock = Lock()
+        self.lock = RLock()
         n_inputs = sum(inputs.values())
         work = np.zeros(n_inputs + sum(math.prod(shape) for shape in outputs.values()))
         self.inputs = split(work[:n_inputs], {name: (size,) for name, size in inputs.items()})

@@ -27,8 +27,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from arm_control.control.compiled_limits import compile_limits, compile_size_check
 from arm_control.control.inertia_floor import InertiaFloor
-from arm_control.control.joint_limits import JointLimits, LimitParameters, compile_limits
+from arm_control.control.joint_limits import JointLimits, LimitParameters
 from arm_control.control.state_prediction import AT_REST
 from arm_control.core.parameters import parameter
 from arm_control.exceptions import InputError
@@ -148,6 +149,7 @@ class EffortGate:
         self._are_joint_limits_on = float(parameters.joint_limits)
         self._max_age = parameters.max_age or np.inf
         self._largest = LARGEST * model.tau_max
+        self._is_believable = compile_size_check(model, self._largest)
         self._floor = InertiaFloor(model, parameters.inertia_floor) if parameters.inertia_floor else None
         self._command: Array | None = None
         self._tau: Array | None = None
@@ -209,7 +211,7 @@ class EffortGate:
             if not -self.period - ROUNDING <= age <= self._max_age:
                 self._refuse_out_of_time(age)
             tau = self._model.in_joint_order(names, effort, "effort")
-            if not (np.abs(tau) <= self._largest).all():
+            if not self._is_believable(tau):
                 self._refuse_absurd(tau)
             self._command = tau
         except InputError:
@@ -230,7 +232,7 @@ class EffortGate:
         InputError
             When the command must not pass: braked, not finite or absurdly large.
         """
-        if self.state is GateState.BRAKED or not (np.abs(tau) <= self._largest).all():
+        if self.state is GateState.BRAKED or not self._is_believable(tau):
             self.offer(self._model.joint_names, tau)  # raises the error
         self._command = tau
 
@@ -289,7 +291,8 @@ class EffortGate:
             are_limits_on = 0.0
         self._tau, limited, saturated, rate_limited = self._pass(t, tau, self._tau, dt, are_limits_on)
         rate = self.success_rate if self._failures else 1.0
-        return GateOutput(self._tau, self.state, self.reason, saturated > 0.0, rate_limited > 0.0, limited > 0.0, rate)
+        cuts = saturated > 0.0, rate_limited > 0.0, limited > 0.0
+        return tuple.__new__(GateOutput, (self._tau, self.state, self.reason, *cuts, rate))
 
     def brake(self, reason: str) -> None:
         """Brake from the next tick on, until :meth:`enable`; a gate that brakes already keeps its reason."""

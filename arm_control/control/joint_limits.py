@@ -40,18 +40,14 @@ The law is written over any scalar: it runs on floats as it stands, and compiled
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.compiler.kernels import Kernel
-from arm_control.compiler.law import Law
 from arm_control.core.parameters import Parameters, parameter
-from arm_control.maths.linalg import mirrored, solve
-from arm_control.maths.poses import TINY, Array, Pose
+from arm_control.maths.linalg import solve
+from arm_control.maths.poses import TINY, Array
 from arm_control.maths.scalars import Scalar, clamp, largest, maximum, minimum, select
 from arm_control.model import RobotModel, Terms
 
@@ -323,77 +319,3 @@ def _soft_limits(model: RobotModel, p: LimitParameters) -> tuple[Array, Array, A
         if lower < upper and np.isfinite(model.q_min[i]):
             soft[:, i] = lower, upper
     return soft, k_position, k_velocity
-
-
-LimitFunction: TypeAlias = Callable[[Terms, Array, Array, float, float], LimitedTorque]
-"""From terms, tau, tau_0, dt and is_on, as for :func:`limit_torque`."""
-
-
-def compile_limits(model: RobotModel, limits: JointLimits) -> LimitFunction:
-    """Return :meth:`JointLimits.limit_torque` as one call of machine code; as it stands where none can be made.
-
-    The kernel depends on the number of joints and on which of them have no limit of position: all numbers are inputs.
-
-    Parameters
-    ----------
-    model : RobotModel
-        The arm.
-    limits : JointLimits
-        Its limits.
-    """
-    n = model.nv
-    sizes = {**dict.fromkeys(("q", "v", "g", "h", "tau", "tau_0"), n), "M": n * n, "dt": 1, "is_on": 1}
-    function, structure = partial(_limit_by_name, limits.is_unlimited), limits.is_unlimited.tolist()
-    law = Law("limits of the torque", function, {**sizes, "numbers": 2 + 6 * n}, structure)
-    kernel = model.compile_law(law, _samples(n))
-    return _bind(kernel, limits) if kernel.is_compiled else limits.limit_torque
-
-
-def _limit_by_name(is_unlimited: Array, x: Mapping[str, Array]) -> dict[str, Any]:
-    """:func:`limit_torque` as a law: from inputs by name to outputs by name."""
-    n, none = len(is_unlimited), np.zeros(0)
-    M = mirrored(x["M"].reshape(n, n))
-    t = Terms(x["q"], x["v"], Pose(none, none), none, none, none, M, x["g"], x["h"])
-    numbers = LimitNumbers.of(x["numbers"], is_unlimited)
-    result = limit_torque(t, x["tau"], x["tau_0"], x["dt"][0], x["is_on"][0], numbers)
-    return {"tau_1": result.tau, "cut": result[1:]}
-
-
-def _bind(kernel: Kernel, limits: JointLimits) -> LimitFunction:
-    """Return a function that fills in, calls and copies; everything is looked up here, once: looking up shows."""
-    call, x, numbers, n = kernel.call, kernel.inputs, limits.numbers, len(limits.is_unlimited)
-    q_in, v_in, g_in, h_in, tau_in, tau_0_in = (x[name] for name in ("q", "v", "g", "h", "tau", "tau_0"))
-    M_in, dt_in, is_on_in, numbers_in = x["M"].reshape(n, n), x["dt"], x["is_on"], x["numbers"]
-    tau_1, cut, new = kernel.outputs["tau_1"].copy, kernel.outputs["cut"].tolist, tuple.__new__
-
-    def limit(t: Terms, tau: Array, tau_0: Array, dt: float, is_on: float) -> LimitedTorque:
-        q_in[...], v_in[...], g_in[...], h_in[...], M_in[...] = t.q, t.v, t.g, t.h, t.M
-        tau_in[...], tau_0_in[...], numbers_in[...] = tau, tau_0, numbers
-        dt_in[0], is_on_in[0] = dt, is_on
-        call()  # whether all is finite does not matter: the law gives the weight where it is not
-        return new(LimitedTorque, (tau_1(), *cut()))
-
-    return limit
-
-
-_SCALES = {"v": (1.0, 5.0, 5.0, 1.0, 1.0), "tau": (1.0, 1.0, 30.0, 30.0, 0.0), "tau_0": (1.0, 1.0, 1.0, 1.0, 0.0)}
-"""Scales of random inputs in five samples, 1 for all others: every case of the law is among them."""
-_MIDDLES = (20.0, 100.0, 2.5, 15.0, -2.5, 2.5)
-_SPREADS = (5.0, 100.0, 0.5, 5.0, 0.5, 0.5)
-"""Of ``k_p k_velocity v_max tau_max`` and the two soft limits in the samples."""
-
-
-def _samples(n: int) -> dict[str, Array]:
-    """Inputs to compare a kernel on, one sample a row; joint limits count in all but one."""
-    rng, k = np.random.default_rng(0), 5
-    vectors = {
-        name: rng.uniform(-1.0, 1.0, (k, n)) * np.array(_SCALES.get(name, (1.0,) * k))[:, None]
-        for name in ("q", "v", "g", "h", "tau", "tau_0")
-    }
-    A = rng.uniform(-0.5, 0.5, (k, n, n))
-    M = (A @ A.swapaxes(1, 2) + np.eye(n)).reshape(k, -1)
-    middles, spreads = np.array(_MIDDLES)[:, None], np.array(_SPREADS)[:, None]
-    rows = (middles + spreads * rng.uniform(-1.0, 1.0, (k, 6, n))).reshape(k, -1)
-    numbers = np.hstack([np.full((k, 1), 1000.0), np.full((k, 1), 100.0), rows])
-    is_on = np.array([[1.0], [1.0], [1.0], [0.0], [1.0]])
-    return {**vectors, "M": M, "dt": np.full((k, 1), 1e-3), "is_on": is_on, "numbers": numbers}

@@ -82,11 +82,11 @@ def _arrays(names: Sequence[str]) -> tuple[ArrayResult, ...]:
 
 
 _POSE = TupleResult(Pose, _arrays(POSE_QUANTITIES))
-_TERMS = TupleResult(Terms, (InputResult("q"), InputResult("v"), _POSE, *_arrays(TERMS[2:])))
+TERMS_RESULT = TupleResult(Terms, (InputResult("q"), InputResult("v"), _POSE, *_arrays(TERMS[2:])))
 _TORQUE_DERIVATIVES = TupleResult(TorqueDerivatives, _arrays(TORQUE_QUANTITIES))
 _ACCELERATION_DERIVATIVES = TupleResult(AccelerationDerivatives, _arrays(ACCELERATION_QUANTITIES))
 
-EVALUATE = Method[Terms]("evaluate", TERMS, ("q", "v"), _TERMS)
+EVALUATE = Method[Terms]("evaluate", TERMS, ("q", "v"), TERMS_RESULT)
 POSE = Method[Pose]("pose", POSE_QUANTITIES, ("q",), _POSE)
 JACOBIAN = Method[Array]("jacobian", KINEMATIC_QUANTITIES, ("q",), ArrayResult("J"))
 MASS_MATRIX = Method[Array]("mass_matrix", ("M",), ("q",), ArrayResult("M"))

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import BuiltinFunctionType
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,10 @@ import pytest
 from arm_control.compiler import llvm_compiler
 from arm_control.compiler.law import Law
 from arm_control.compiler.program import Program
-from arm_control.control import joint_limits
+from arm_control.control import compiled_limits
+from arm_control.control.compiled_limits import LimitFunction, compile_limits, compile_size_check
 from arm_control.control.effort_gate import EffortGate, GateParameters
-from arm_control.control.joint_limits import JointLimits, LimitedTorque, LimitFunction, compile_limits
+from arm_control.control.joint_limits import JointLimits, LimitedTorque
 from arm_control.core.cache import Cache
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel, Terms
@@ -34,7 +36,7 @@ def limits(model: RobotModel, **changes: Any) -> JointLimits:
 
 
 def is_compiled(run: LimitFunction) -> bool:
-    return run.__name__ == "limit"
+    return isinstance(run, BuiltinFunctionType)
 
 
 def flags(found: LimitedTorque) -> list[bool]:
@@ -187,8 +189,8 @@ def test_a_kernel_that_is_wrong_is_refused(
 
 def test_the_check_of_a_kernel_meets_every_case():
     """What it compares must not all be passed, or all be cut."""
-    samples = joint_limits._samples(6)
-    law = partial(joint_limits._limit_by_name, np.zeros(6, bool))
+    samples = compiled_limits._samples(6)
+    law = partial(compiled_limits._limit_by_name, np.zeros(6, bool))
     cases = [{name: x[i] for name, x in samples.items()} for i in range(len(samples["q"]))]
     cuts = np.array([law(case)["cut"] for case in cases]) > 0.0
     assert (np.any(cuts, axis=0) & ~np.all(cuts, axis=0)).all()
@@ -200,3 +202,37 @@ def test_results_are_the_callers_to_keep(ur5: RobotModel):
     kept = tau.copy()
     run(Terms(*t), t.g - 0.5, t.g, MS, 1.0)
     np.testing.assert_array_equal(tau, kept)
+
+
+def test_the_builtin_function_gives_the_answers_of_python(ur5: RobotModel):
+    """With terms, numbers and arrays of every kind; what is not finite, too."""
+    law = limits(ur5)
+    run = compile_limits(ur5, law)
+    in_python, rng = run.__self__[0], np.random.default_rng(3)  # type: ignore[attr-defined]
+    for _ in range(100):
+        t = ur5.evaluate(HOME + rng.uniform(-2.0, 2.0, 6), rng.uniform(-3.0, 3.0, 6))
+        tau = t.g + rng.uniform(-50.0, 50.0, 6)
+        odd = [t._replace(M=np.asfortranarray(t.M)), t._replace(q=t.q.tolist()), t._replace(v=np.full(6, np.inf))]
+        states, taus = [t, t, t, *odd], [tau, tau, tau, tau.tolist(), tau.astype(np.float32), np.full(6, np.nan)]
+        choice = (x[rng.integers(len(x))] for x in (states, taus, taus, [1e-3, 1, np.float64(1e-3)], [1.0, 0.0, 1]))
+        arguments = tuple(choice)
+        with np.errstate(invalid="ignore"):
+            found, wanted = run(*arguments), in_python(*arguments)
+        assert type(found) is LimitedTorque
+        np.testing.assert_array_equal(found.tau, wanted.tau)
+        np.testing.assert_array_equal(found[1:], wanted[1:])
+
+
+def test_the_size_of_a_torque_is_that_of_the_largest_entries(ur5: RobotModel, load_robot: Load):
+    largest = np.array([1.0, 2.0, 3.0, 4.0, 5.0, np.inf])
+    for model in (ur5, load_robot("ur5", backend="python")):
+        for bounds in (largest, largest[:5].tolist() + [6.0]):
+            is_small = compile_size_check(model, np.array(bounds))
+            assert is_small(np.zeros(6)) is True
+            assert is_small(np.array([1.0, -2.0, 3.0, -4.0, 5.0, 6.0])) is True
+            assert is_small(np.array([0.9, -1.9, 2.9, -3.9, 4.9, 5.9])) is True
+            for joint, sign in ((0, 1.0), (3, -1.0)):
+                tau = np.zeros(6)
+                tau[joint] = sign * np.nextafter(bounds[joint], 9.0)
+                assert is_small(tau) is False
+            assert is_small(np.array([0.0, 0.0, np.nan, 0.0, 0.0, 0.0])) is False

@@ -7,12 +7,23 @@ counts, which computes eigenvalues, too. Where nothing can be compiled the law r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from arm_control.compiler.builtin_methods import place_builtin
+from arm_control.compiler.call_forms import (
+    ArrayArgument,
+    ArrayResult,
+    BoundResult,
+    CallForm,
+    ObjectArgument,
+    TupleArgument,
+    TupleResult,
+)
 from arm_control.compiler.kernels import Kernel
 from arm_control.compiler.law import Law
 from arm_control.control.osc.contact_parameters import ContactParameters
@@ -24,7 +35,7 @@ from arm_control.control.osc.task_inertia import fading_inertia
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array, Pose, rotation_from_vector
 from arm_control.model import RobotModel, Terms
-from arm_control.model.methods import TERMS
+from arm_control.model.methods import TERMS, TERMS_RESULT
 from arm_control.model.quantities import State, input_sizes, tool_numbers
 from arm_control.model.tree import Tree
 from arm_control.motion.references import Reference
@@ -79,6 +90,7 @@ class CompiledOsc:
         self.is_compiled = all(kernel.is_compiled for kernel in kernels)
         length = parameters.characteristic_length
         self._runs = [_bind(kernel, self._page.numbers, length) for kernel in kernels if kernel.is_compiled]
+        place_builtin(self, CompiledOsc, "tick", partial(_builtin_tick, kernels, self._page.numbers, length))
 
     def tick(
         self, q: npt.ArrayLike, v: npt.ArrayLike, reference: Reference, tau_dist: npt.ArrayLike | None = None
@@ -141,7 +153,26 @@ def _law(tree: Tree, page: OperationalSpaceController, is_regular: bool) -> Law:
     sizes |= {"reference": REFERENCE, "tau_dist": tree.n, "numbers": len(page.numbers)}
     name = f"operational space control{', regular' if is_regular else ''}"
     made_from = [page.law.__name__, [x.tolist() for x in page.limits], structure]
-    return Law(name, compute, sizes, made_from, agreement=_agreement(structure, tree.n))
+    agreement, form = _agreement(structure, tree.n), _form(tree.n, is_regular)
+    return Law(name, compute, sizes, made_from, agreement=agreement, calls=(form,))
+
+
+def _form(n: int, is_regular: bool) -> CallForm:
+    """Form of :meth:`CompiledOsc.tick` as a built-in call."""
+    X_WT = TupleArgument(Pose, (ArrayArgument("reference", (3, 3)), ArrayArgument("reference", (3,), 9)))
+    V_des, A_des = ArrayArgument("reference", (6,), 12), ArrayArgument("reference", (6,), 18)
+    reference = ObjectArgument(Reference, (("X_WT", X_WT), ("V_des", V_des), ("A_des", A_des)))
+    q, v, tau_dist = (ArrayArgument(name, (n,)) for name in ("q", "v", "tau_dist"))
+    output = (ArrayResult("tau"), ArrayResult("parts"), ArrayResult("error"), TERMS_RESULT, BoundResult("length"))
+    return CallForm(
+        "tick",
+        (q, v, reference, tau_dist),
+        TupleResult(OscOutput, output),
+        n_required=3,
+        bound=("tool", "numbers"),
+        certificate="regularity" if is_regular else "",
+        takes_none=True,
+    )
 
 
 def _agreement(structure: LawStructure, n: int) -> float:
@@ -162,6 +193,18 @@ def _samples(tree: Tree, numbers: Array) -> dict[str, Array]:
     return samples | {"reference": reference[None], "tool": tool_numbers(tree)[None], "numbers": numbers[None]}
 
 
+def _builtin_tick(
+    kernels: Sequence[Kernel], numbers: Array, length: float, slow: Callable[..., Any], doc: str
+) -> Callable[..., Any] | None:
+    """A function of each kernel: the first one leaves a state that it is not for to the next, the last to ``slow``."""
+    if not all("tick" in kernel.calls for kernel in kernels):
+        return None
+    for kernel in reversed(kernels):
+        bound = {**kernel.inputs, "numbers": numbers, "length": length}
+        slow = kernel.calls["tick"].bind(slow, bound, doc)
+    return slow
+
+
 def _bind(kernel: Kernel, numbers: Array, length: float) -> Callable[..., OscOutput | None]:
     """Return a function of q, v and a reference; it returns None in a state that the kernel is not for."""
     call, inputs, outputs = kernel.call, kernel.inputs, kernel.outputs
@@ -177,13 +220,14 @@ def _bind(kernel: Kernel, numbers: Array, length: float) -> Callable[..., OscOut
         X_WT, V_des, A_des = reference.X_WT, reference.V_des, reference.A_des
         if len(q) != n or len(v) != n or not (tau_dist is None or len(tau_dist) == n):
             return None
-        q_in[...], v_in[...], numbers_in[...] = q, v, numbers
-        tau_dist_in[...] = 0.0 if tau_dist is None else tau_dist
-        R_in[...], p_in[...], V_in[...], A_in[...] = X_WT.R, X_WT.p, V_des, A_des
-        if call() or not regularity() > 0.0:
-            return None
-        X_WE = new(Pose, (R(), p()))
-        state = new(Terms, (copy_q(), copy_v(), X_WE, V(), J(), Jdot_v(), M(), g(), h()))
-        return new(OscOutput, (tau(), parts(), error(), state, length))
+        with kernel.lock:
+            q_in[...], v_in[...], numbers_in[...] = q, v, numbers
+            tau_dist_in[...] = 0.0 if tau_dist is None else tau_dist
+            R_in[...], p_in[...], V_in[...], A_in[...] = X_WT.R, X_WT.p, V_des, A_des
+            if call() or not regularity() > 0.0:
+                return None
+            X_WE = new(Pose, (R(), p()))
+            state = new(Terms, (copy_q(), copy_v(), X_WE, V(), J(), Jdot_v(), M(), g(), h()))
+            return new(OscOutput, (tau(), parts(), error(), state, length))
 
     return run

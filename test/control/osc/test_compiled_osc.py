@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from types import BuiltinFunctionType
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from arm_control.compiler import llvm_compiler
 from arm_control.compiler.law import Law
 from arm_control.compiler.program import Program
 from arm_control.control.osc.compiled_osc import CompiledOsc
+from arm_control.control.osc.contact_parameters import ContactParameters
 from arm_control.control.osc.osc_controller import OperationalSpaceController
 from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.control.osc.task_inertia import regularity, scaled_jacobian
@@ -180,3 +183,57 @@ def test_bad_input_is_refused_like_everywhere(q: list[float], v: list[float], ur
     osc = CompiledOsc(ur5, OscParameters(posture=(0.0,) * 6))
     with pytest.raises(InputError, match=r"is not finite|has shape"):
         osc.tick(q, v, Reference(Pose(np.eye(3), np.zeros(3))))
+
+
+class Loud(Reference):
+    """No plain reference."""
+
+
+def variants(x: Array) -> list[object]:
+    """An array, and what stands for it or does not."""
+    return [x, x, x, x.tolist(), tuple(x), x.astype(np.float32), x[:-1], x[:, None], np.full(6, np.nan), None, "abcdef"]
+
+
+def outcome(call: Callable[..., object], arguments: tuple[object, ...]) -> object:
+    try:
+        output = call(*arguments)
+    except Exception as error:
+        return type(error), str(error)
+    arrays = (*output[:3], output.state.q, output.state.v, *output.state.X_WE, *output.state[3:])
+    return type(output), output.length, [(x.shape, x.flags.owndata, x.flags.carray, x.tobytes()) for x in arrays]
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_the_builtin_function_gives_the_answers_of_the_method(ur5: RobotModel):
+    """In regular states and in others, with arguments of every kind: the same bits, the same messages."""
+    rng, home = np.random.default_rng(5), np.array([0.0, -1.4, 1.9, -2.07, -1.57, 0.0])
+    osc, in_python = (CompiledOsc(ur5, OscParameters(posture=tuple(home))) for _ in range(2))
+    assert type(osc.tick) is BuiltinFunctionType
+    stretched, n_errors = np.array([0.0, -1.5, 0.0, 0.0, 0.3, 0.0]), 0
+    for _ in range(150):
+        q, v = (home if rng.random() < 0.6 else stretched) + rng.uniform(-0.3, 0.3, 6), rng.uniform(-1.0, 1.0, 6)
+        r = moving(ur5, rng, q)
+        references = [r, r, r, Loud(r.X_WT), Reference(r.X_WT._replace(R=np.asfortranarray(r.X_WT.R))), None, r.X_WT]
+        values = [variants(q), variants(v), references, [rng.uniform(-1, 1, 6), None, [1.0] * 6, np.zeros(5), np.inf]]
+        n = rng.choice([1, 2, 3, 3, 3, 3, 4, 4, 5])
+        arguments = tuple(x[int(len(x) * rng.random() ** 2)] for x in (*values, [0])[:n])
+        found = outcome(osc.tick, arguments)
+        n_errors += issubclass(found[0], Exception)
+        assert found == outcome(partial(CompiledOsc.tick, in_python), arguments)
+    assert 20 < n_errors < 130
+
+
+def test_a_tool_and_the_wrench_reach_the_builtin_function(load_robot: Load):
+    model = load_robot("ur5")
+    home = np.array([0.0, -1.4, 1.9, -2.07, -1.57, 0.0])
+    contact = ContactParameters(force_axes=("z",))
+    osc, r = CompiledOsc(model, OscParameters(posture=tuple(home)), contact), Reference(model.pose(home))
+    rest = osc.tick(home, np.zeros(6), r)
+    osc.exert(1.0, np.array([0.0, 0.0, 5.0, 0.0, 0.0, 0.0]))
+    pressed = osc.tick(home, np.zeros(6), r)
+    assert np.abs(pressed.tau - rest.tau).max() > 0.1
+    model.attach(Tool(mass=2.0, centre=(0.0, 0.0, 0.1)))
+    loaded = osc.tick(home, np.zeros(6), r)
+    assert np.abs(loaded.state.g - pressed.state.g).max() > 1.0
+    for tick in (osc.tick, partial(CompiledOsc.tick, osc)):
+        np.testing.assert_array_equal(tick(home, np.zeros(6), r).tau, loaded.tau)
