@@ -101,6 +101,7 @@ PAGES_TO_RUN = (
     "adaptation",
     "api",
     "collision",
+    "compiled_calls",
     "inverse_kinematics",
     "learning",
     "neural",

@@ -46,6 +46,7 @@ CONTENTS = {
         "parameters",
         "model",
         "model_speed",
+        "compiled_calls",
         "inverse_kinematics",
         "architecture",
         "contributing",
