@@ -78,7 +78,7 @@ def one_tick(m: Figures, arms: Sequence[str]) -> list[str]:
         *table(head, rows),
         f"The kernel by itself takes {m['ur5.kernel_terms_us']:.2f} us for the UR5, that of M alone "
         f"{m['ur5.kernel_mass_matrix_us']:.2f} us: most of a",
-        "call is the way from Python and back, checks and copies.",
+        "call is checks and new arrays, though machine code does both ([how](compiled_calls.md)).",
         f"The back ends, in turns with one another: {backends}.",
         "",
     ]
@@ -104,7 +104,7 @@ def single_calls(m: Figures, arms: Sequence[str]) -> list[str]:
         "## Single calls",
         "",
         "Ours / Pinocchio's, from Python. Pinocchio's calls do not check for numbers that are not finite; a call of",
-        f"ours that computes nothing takes {m['ur5.empty_us']:.2f} us, for checks and copies.",
+        f"ours that computes nothing takes {m['ur5.empty_us']:.2f} us, for checks and the new array.",
         *table(head, rows),
     ]
 
@@ -175,8 +175,8 @@ def slower(m: Figures, arms: Sequence[str]) -> list[str]:
     return [
         "## What is slower than Pinocchio",
         "",
-        "These take longer than Pinocchio's counterpart (times as long in brackets). Checks and copies are the larger",
-        "part of a short call; whoever needs more than one quantity of a state asks `evaluate`.",
+        "These take longer than Pinocchio's counterpart (times as long in brackets). Whoever needs more than one",
+        "quantity of a state asks `evaluate`.",
         "",
         *lines,
         "- The first use on a machine: Pinocchio compiles nothing.",

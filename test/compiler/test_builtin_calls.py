@@ -229,7 +229,8 @@ def test_all_else_is_handed_on_as_it_came(
 def test_keywords_are_handed_on(call: Callable[..., Any], handed_on: list[tuple[object, ...]]):
     assert call(X, 0.5, wish=WISH) == "slow"
     assert call(x=X, t=0.5, wish=WISH) == "slow"
-    assert [got[-1] for got in handed_on] == ["wish", "wish"]
+    assert call(X, 0.5, WISH, extra=np.zeros(2)) == "slow"
+    assert [got[-1] for got in handed_on] == ["wish", "wish", "extra"]
 
 
 def test_the_slow_function_raises_what_it_likes(kernel: Kernel):
