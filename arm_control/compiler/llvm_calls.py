@@ -45,6 +45,7 @@ from arm_control.compiler.object_layouts import (
     NDIM,
     SHAPE,
     TUPLE_HASH,
+    TUPLE_SIZE,
     TYPE,
 )
 from arm_control.compiler.program import Program
@@ -200,6 +201,8 @@ class _CallWriter:
             self._copy(self._work(argument.input), self._at(item, HEAD), 1)
         elif isinstance(argument, TupleArgument):
             self._require_type(item, argument.type)
+            size = self._load(item, TUPLE_SIZE, "i64")
+            self._require(self._code.op(f"icmp eq i64 {size}, {len(argument.items)}"))
             for k, part in enumerate(argument.items):
                 if part is not None:
                     self._take(part, self._load(item, ITEMS + WORD * k))

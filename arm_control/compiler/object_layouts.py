@@ -21,6 +21,8 @@ TYPE = HEAD - 8
 """Offset of an object's type."""
 ITEMS = tuple.__basicsize__
 """Offset of a tuple's items."""
+TUPLE_SIZE = HEAD
+"""Offset of a tuple's number of items."""
 TUPLE_HASH = ITEMS - 8 if ITEMS > HEAD + 8 else None
 """Offset of a tuple's hash, which must be -1 in a new one; None where tuples keep none (before Python 3.14)."""
 DATA, NDIM, SHAPE, DESCR, FLAGS = HEAD, HEAD + 8, HEAD + 16, HEAD + 40, HEAD + 48
@@ -89,7 +91,8 @@ def _is_as_expected(x: Array) -> bool:
 def _tuple_difference() -> str:
     items = ("x", 1.5, None)
     found = [word_at(id(items) + ITEMS + 8 * k) for k in range(3)]
-    return "" if found == [id(item) for item in items] else "a tuple is laid out differently"
+    is_same = found == [id(item) for item in items] and word_at(id(items) + TUPLE_SIZE) == 3
+    return "" if is_same else "a tuple is laid out differently"
 
 
 def _float_difference() -> str:

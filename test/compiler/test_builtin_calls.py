@@ -27,6 +27,7 @@ from arm_control.compiler.call_forms import (
     TupleArgument,
     TupleResult,
 )
+from arm_control.compiler.call_table import TABLE
 from arm_control.compiler.compile_law import compile_law
 from arm_control.compiler.kernels import Kernel
 from arm_control.compiler.law import Law
@@ -197,6 +198,8 @@ BAD_X = {
 }  # fmt: skip
 BAD_WISH = {
     "none": None, "liar": Liar(), "no pair": without("pair"), "no shift": without("shift"),
+    "a short pair": Wish(tuple.__new__(Pair, (WISH.pair.matrix,)), WISH.shift),
+    "a long pair": Wish(tuple.__new__(Pair, (*WISH.pair, None)), WISH.shift),
     "a plain tuple": Wish((WISH.pair.matrix, None), WISH.shift),
     "no array": Wish(Pair([[1, 2], [3, 4]], 0), WISH.shift),
     "Fortran order": Wish(Pair(np.asfortranarray(WISH.pair.matrix), 0), WISH.shift),
@@ -253,6 +256,27 @@ def test_an_attribute_that_raises_is_left_to_the_slow_function(kernel: Kernel):
     maker = compile_law(LlvmCompiler("test", "test", Cache(None)), law, {"x": np.ones((1, 3))}).calls["report"]
     call = maker.bind(lambda broken: "slow", {})
     assert call(Broken()) == "slow"
+
+
+def test_without_memory_it_is_an_error_and_nothing_is_kept(kernel: Kernel):
+    """The last of the objects cannot be made; no exception is set here, which Python notices."""
+    maker: Any = kernel.calls["report"]
+    call = maker.bind(lambda *_: "slow", {"scale": SCALE, "label": "another label"})
+    library, table = maker._kept
+    entry = ctypes.c_uint64.from_address(library.variable(TABLE) + 8 * table.place("PyType_GenericAlloc"))
+    nothing = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_ssize_t)(lambda kind, n: None)
+    own, entry.value = entry.value, ctypes.cast(nothing, ctypes.c_void_p).value
+    watched = [np.dtype(float), np.ndarray, X, WISH.pair, WISH.shift, SCALE]
+    try:
+        before, size = [sys.getrefcount(x) for x in watched], resident()
+        for _ in range(3_000):
+            with pytest.raises(SystemError, match="without"):
+                call(X, 0.5, WISH)
+        assert [sys.getrefcount(x) for x in watched] == before
+        assert resident() - size < 2**20
+    finally:
+        entry.value = own
+    assert type(call(X, 0.5, WISH)) is Report
 
 
 def test_nothing_grows(call: Callable[..., Any], handed_on: list[object]):
@@ -340,7 +364,7 @@ def test_layouts_are_as_expected_here():
     assert object_layouts.unsupported() == ""
 
 
-@pytest.mark.parametrize("name", ["NDIM", "DESCR", "ITEMS", "NEW_FROM_DESCR"])
+@pytest.mark.parametrize("name", ["NDIM", "DESCR", "ITEMS", "TUPLE_SIZE", "NEW_FROM_DESCR"])
 def test_another_layout_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch):
     offset = getattr(object_layouts, name)
     monkeypatch.setattr(object_layouts, name, offset + (8 if name != "NEW_FROM_DESCR" else 0))
