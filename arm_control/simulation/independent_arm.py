@@ -18,7 +18,8 @@ from arm_control.maths.poses import Array, Pose, rotation_from_rpy, rotation_wit
 from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
 from arm_control.model import RobotModel
 from arm_control.model.urdf.capsules import LinkCapsule, link_capsules
-from arm_control.planning.validity.obstacle_tables import Told
+from arm_control.planning.validity.hulls import HullObstacle
+from arm_control.planning.validity.obstacle_tables import Placed
 
 try:
     import coal
@@ -37,13 +38,13 @@ class IndependentArm:
     ----------
     model : RobotModel
         Whose URDF, gravity and armature are taken; nothing is computed by it.
-    obstacles : sequence of Told
+    obstacles : sequence of Placed
     link_pairs : sequence of tuple of str
         Names of links that must not touch each other.
     """
 
     def __init__(
-        self, model: RobotModel, obstacles: Sequence[Told], link_pairs: Sequence[tuple[str, str]] = ()
+        self, model: RobotModel, obstacles: Sequence[Placed], link_pairs: Sequence[tuple[str, str]] = ()
     ) -> None:
         whole = pin.buildModelFromXML(model.urdf.text)
         locked = [whole.getJointId(name) for name in whole.names[1:] if name not in model.joint_names]
@@ -55,7 +56,7 @@ class IndependentArm:
         self._neutral, self._data = pin.neutral(self._arm), self._arm.createData()
         self._tip = self._arm.getFrameId(model.tip, pin.FrameType.BODY)
         self._spans = [_stretches(told) for told in obstacles]
-        links = self._add_links(model)
+        links = self._add_links(model, obstacles)
         self._n_link_pairs = self._add_pairs(links, link_pairs)
         self._placed = pin.GeometryData(self._shapes)
 
@@ -109,7 +110,7 @@ class IndependentArm:
         values[self._columns] = x
         return values
 
-    def _add_links(self, model: RobotModel) -> dict[str, list[int]]:
+    def _add_links(self, model: RobotModel, obstacles: Sequence[Placed]) -> dict[str, list[int]]:
         """Add the shapes of all links, and of the obstacles after them; returns the numbers of those of each link."""
         self._shapes, links = pin.GeometryModel(), {}
         capsules, _ = link_capsules(model.urdf)
@@ -119,8 +120,9 @@ class IndependentArm:
                 pieces = [_capsule(capsule) for capsule in capsules if capsule.link == link.name]
             links[link.name] = [self._add_shape(link.name, X, shape) for X, shape in pieces]
         self._first = self._shapes.ngeoms
-        for number, told in enumerate(self._spans):
-            shape = _coal_shape(told[0].obstacle.shape)
+        for number, told in enumerate(obstacles):
+            first = self._spans[number][0].obstacle.shape
+            shape = _hull(told) if isinstance(told, HullObstacle) else _coal_shape(first)
             self._shapes.addGeometryObject(pin.GeometryObject(f"obstacle {number}", 0, 0, pin.SE3.Identity(), shape))
         return links
 
@@ -140,8 +142,10 @@ class IndependentArm:
         return len(pairs)
 
 
-def _stretches(told: Told) -> tuple[Mover, ...]:
-    """What an obstacle does, one stretch after the other."""
+def _stretches(told: Placed) -> tuple[Mover, ...]:
+    """What an obstacle does, one stretch after the other; of a hull, as if it was a ball."""
+    if isinstance(told, HullObstacle):
+        return (Mover(Obstacle(Sphere(told.hull.extent), told.X_WO, told.V_WO), told.span or Span()),)
     if isinstance(told, Obstacle):
         return (Mover(told, Span()),)
     return (told,) if isinstance(told, Mover) else tuple(told)
@@ -168,6 +172,12 @@ def _capsule(capsule: LinkCapsule) -> tuple[Pose, Any]:
     if length == 0.0:
         return Pose(np.eye(3), middle), coal.Sphere(capsule.radius)
     return Pose(rotation_with_z(axis / length), middle), coal.Capsule(capsule.radius, length)
+
+
+def _hull(obstacle: HullObstacle) -> Any:
+    corners = coal.StdVec_Vec3s()
+    corners.extend(list(obstacle.hull.triangles.reshape(-1, 3)))
+    return coal.Convex.convexHull(corners, True, "Qt")
 
 
 def _coal_shape(shape: Shape) -> Any:

@@ -11,7 +11,8 @@ A file below ``config/plans`` says where the arm starts, and where it shall go: 
     horizon: 12.0                             # [s]
 
 Obstacles are those of the world of a scenario (:mod:`arm_control.simulation.world`), or go from sample to sample:
-``positions`` at ``times``. Variants of a scene replace some of its entries.
+``positions`` at ``times``. One may have a ``mesh`` and its ``scale`` instead of a shape: its convex hull counts.
+Variants of a scene replace some of its entries.
 """
 
 from __future__ import annotations
@@ -20,19 +21,21 @@ import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from arm_control.core.files import as_mapping, file_names, read_yaml, urdf_path, yaml_path
 from arm_control.core.parameters import refuse_unknown
-from arm_control.exceptions import ArmControlError, ParameterError
+from arm_control.exceptions import ArmControlError, InputError, ParameterError
 from arm_control.maths.obstacle_motion import Mover, Span
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array, Pose, rotation_from_quaternion
 from arm_control.model import RobotModel
 from arm_control.planning.task_constrained.task_path import TaskPath, circle, ellipse, line
-from arm_control.planning.validity.obstacle_tables import Told, course
+from arm_control.planning.validity.hulls import Hull, HullObstacle
+from arm_control.planning.validity.obstacle_tables import Placed, course
 from arm_control.simulation.world import World
 
 ENTRIES = (
@@ -71,7 +74,7 @@ class PlanScene:
         Whether the orientation of the pose counts.
     kind : str
         ``kinematic``: joint speeds are limited; ``dynamic``: torques, too, and the motion starts and ends at rest.
-    obstacles : tuple of Told
+    obstacles : tuple of Placed
         They move as told from time 0 on.
     a_max : ndarray, shape (n,)
         Largest joint accelerations on the way to a goal or a pose; infinite without limits [rad/s^2 or m/s^2].
@@ -92,7 +95,7 @@ class PlanScene:
     pose: Pose | None
     has_orientation: bool
     kind: str
-    obstacles: tuple[Told, ...]
+    obstacles: tuple[Placed, ...]
     a_max: Array
     horizon: float
     tolerance: float
@@ -210,8 +213,10 @@ def scene_of(entries: Mapping[str, Any], name: str, where: str) -> PlanScene:
     )
 
 
-def is_at_rest(told: Told) -> bool:
+def is_at_rest(told: Placed) -> bool:
     """Whether an obstacle stays where it is from time 0 on."""
+    if isinstance(told, HullObstacle):
+        return told.span in (None, Span()) and not np.any(told.V_WO)
     if isinstance(told, Mover):
         return told.span == Span() and is_at_rest(told.obstacle)
     return isinstance(told, Obstacle) and not np.any(told.V_WO)
@@ -284,14 +289,16 @@ def _pose(entry: Any, where: str) -> tuple[Pose | None, bool]:
         raise ParameterError(f"{where}: {error}") from None
 
 
-def _obstacles(entries: Any, where: str) -> tuple[Told, ...]:
+def _obstacles(entries: Any, where: str) -> tuple[Placed, ...]:
     if not isinstance(entries, (list, tuple, type(None))):
         raise ParameterError(f"{where}: a list is needed, not {type(entries).__name__}")
     return tuple(_obstacle(as_mapping(entry, where), f"{where}: {k}") for k, entry in enumerate(entries or ()))
 
 
-def _obstacle(entry: dict[str, Any], where: str) -> Told:
-    """An obstacle as the world of a scenario has it, or one that goes from sample to sample."""
+def _obstacle(entry: dict[str, Any], where: str) -> Placed:
+    """An obstacle as the world of a scenario has it, the hull of a mesh, or one that goes from sample to sample."""
+    if "mesh" in entry:
+        return _hull(entry, where)
     if "positions" not in entry and "times" not in entry:
         return _mover(entry, where)
     for key, other in (("positions", "times"), ("times", "positions")):
@@ -310,7 +317,19 @@ def _obstacle(entry: dict[str, Any], where: str) -> Told:
         raise ParameterError(f"{where}: {error}") from None
 
 
-def _mover(entry: dict[str, Any], where: str) -> Any:
+def _hull(entry: dict[str, Any], where: str) -> HullObstacle:
+    """The hull of a mesh file, which moves as an obstacle of another shape."""
+    file, scale = Path(str(entry.pop("mesh"))), _positive(entry.pop("scale", 1.0), f"{where}: scale")
+    if "shape" in entry or "size" in entry:
+        raise ParameterError(f"{where}: a mesh has neither 'shape' nor 'size'")
+    mover = _mover(entry | {"shape": "sphere", "size": 1.0}, where)
+    try:
+        return HullObstacle(Hull.of_mesh(file, scale), mover.obstacle.X_WO, mover.obstacle.V_WO, mover.span)
+    except InputError as error:
+        raise ParameterError(f"{where}: {error}") from None
+
+
+def _mover(entry: dict[str, Any], where: str) -> Mover:
     for key in ("shape", "size", "position"):
         if key not in entry:
             raise ParameterError(f"{where}: '{key}' is missing")

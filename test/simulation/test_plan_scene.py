@@ -128,6 +128,28 @@ def test_obstacles_go_from_sample_to_sample():
     assert there == pytest.approx([0.0, 0.5, 1.0])
 
 
+def write_ball(path: Path, n: int) -> None:
+    """A mesh of a ball of 1 m in radius, with about 2 n^2 triangles."""
+    a, b = np.meshgrid(np.linspace(0.0, np.pi, n + 1), np.linspace(0.0, 2 * np.pi, n + 1), indexing="ij")
+    p = np.stack([np.sin(a) * np.cos(b), np.sin(a) * np.sin(b), np.cos(a)], axis=-1)
+    first = np.stack([p[:-1, :-1], p[1:, :-1], p[1:, 1:]], axis=2).reshape(-1, 3, 3)
+    second = np.stack([p[:-1, :-1], p[1:, 1:], p[:-1, 1:]], axis=2).reshape(-1, 3, 3)
+    triangles = np.concatenate([first, second]).astype("<f4")
+    records = np.zeros(len(triangles), dtype=[("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
+    records["corners"] = triangles
+    path.write_bytes(bytes(80) + np.uint32(len(triangles)).tobytes() + records.tobytes())
+
+
+def test_a_mesh_is_an_obstacle(tmp_path: Path):
+    write_ball(tmp_path / "ball.stl", 12)
+    told = {"mesh": str(tmp_path / "ball.stl"), "scale": 0.1, "position": [0.0, 0.5, 0.0], "velocity": [0.1, 0.0, 0.0]}
+    x = scene_of(ENTRIES | {"obstacles": [told]}, "mine", "here")
+    assert x.is_moving
+    arm = IndependentArm(x.model, x.obstacles)
+    assert arm.distances(np.zeros(2), 1.0)[0] == pytest.approx(0.385, abs=0.005)
+    assert scene_of(ENTRIES | {"obstacles": [told | {"velocity": [], "scale": 1}]}, "mine", "here").is_moving is False
+
+
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "key": ({"goals": [0, 0]}, "unknown goals"),
     "robot": ({"robot": "planar9"}, "no robot 'planar9'"),
@@ -160,15 +182,19 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "path argument": ({"goal": None, "task": {"line": {"start": [0, 0]}}}, "task: line: 'end' is missing"),
     "path key": ({"goal": None, "task": {"line": {"from": [0, 0]}}}, "task: line: unknown from"),
     "path value": ({"goal": None, "task": {"line": {"start": [0, 0], "end": [0]}}}, "task: line: end has 1 numbers"),
+    "no mesh": ({"obstacles": [{"mesh": "none.stl", "position": [0, 0, 0]}]}, "the mesh none.stl does not exist"),
+    "fine mesh": ({"obstacles": [{"mesh": "ball.stl", "position": [0, 0, 0]}]}, "triangles; allowed are 1000, because"),
     "quaternion": ({"goal": None, "pose": {"position": [0, 0, 0], "quat_xyzw": [0, 0, 0, 0]}}, "pose: "),
 }
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_what_is_wrong_is_one_sentence(case: str, tmp_path: Path):
+def test_what_is_wrong_is_one_sentence(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     changes, sentence = WRONG[case]
     file = tmp_path / "mine.yaml"
     file.write_text(yaml.safe_dump({key: value for key, value in (ENTRIES | changes).items() if value is not None}))
+    write_ball(tmp_path / "ball.stl", 60)
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(ArmControlError) as caught:
         PlanFile.load(str(file)).scene()
     assert sentence in str(caught.value)

@@ -12,7 +12,9 @@ from matplotlib.patches import Polygon
 
 from arm_control.maths.obstacle_motion import Mover, Span
 from arm_control.maths.obstacles import Obstacle
-from arm_control.planning.validity.obstacle_tables import Told
+from arm_control.maths.shapes import Sphere
+from arm_control.planning.validity.hulls import HullObstacle
+from arm_control.planning.validity.obstacle_tables import Placed
 from arm_control.report.pictures.in_space import ABOVE, SIDES, View, hull, surface
 from arm_control.report.pictures.sketch import link_points
 from arm_control.report.pictures.style import (
@@ -112,7 +114,12 @@ def _draw_space(axes: Any, view: View, scene: PlanScene, check: PlanCheck) -> No
     axes.legend(fontsize=8, frameon=True, framealpha=0.8, edgecolor="none", loc="best", labelcolor=INK)
 
 
-def _draw_obstacle(axes: Any, view: View, told: Told, t: float, tone: float) -> None:
+def _draw_obstacle(axes: Any, view: View, told: Placed, t: float, tone: float) -> None:
+    if isinstance(told, HullObstacle):
+        X = Mover(Obstacle(Sphere(1.0), told.X_WO, told.V_WO), told.span or Span()).at(t).X_WO
+        corners = (told.hull.triangles.reshape(-1, 3) @ X.R.T + X.p)[:, list(view[:2])]
+        axes.add_patch(Polygon(hull(corners), facecolor=RED, edgecolor=RED, alpha=OBSTACLES * tone, zorder=0.5))
+        return
     movers = [Mover(told, Span())] if isinstance(told, Obstacle) else [told] if isinstance(told, Mover) else told
     for mover in [mover for mover in movers if mover.span.holds(t)][:1]:
         obstacle = mover.at(t)
