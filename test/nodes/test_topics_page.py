@@ -58,7 +58,7 @@ MEANING = {
     "dynamics/<matrix>": "{}; row-major, with names of rows and columns and the state's stamp in the labels",
     "dynamics/pose": "of the end effector, in the base",
     "dynamics/twist": "of the end effector, linear before angular, in the base",
-    "in_collision": "whether a pair of links, or a link and an obstacle, is nearer than `margin`",
+    "in_collision": "whether a link and an obstacle are nearer than `margin`, or two links than `link_margin`",
     "proximity/distances": "of pairs nearer than `reach`, the nearest first; link and link, or link and marker, and"
     " the state's stamp in the label",
     "proximity/lines": "lines between the nearest points; red in contact",
