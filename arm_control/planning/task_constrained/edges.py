@@ -124,7 +124,7 @@ class Edges:
         self._calls = [[kernel.bind(self._arrays(l, i)) for i in range(M)] for l in range(L)]
 
     def _shared(self) -> dict[str, Array]:
-        k = self._parameters.gain
+        k = self._parameters.gain / self._step
         shared = {"step": np.array([self._step]), "v_max": SPEED_SHARE * self._problem.speed_limits}
         if self._problem.tau_max is None:
             shared |= {"gain": np.array([k])}

@@ -98,7 +98,7 @@ class TaskParameters:
     waits : float
         Share of the expansions that wait.
     gain : float
-        K of the motion law [1/s of the path].
+        Gain K of the motion law, times the length of a step: the share of an error that a step takes off.
     tolerance : float
         Largest error of the task at the ends of steps [m].
     """
@@ -110,19 +110,18 @@ class TaskParameters:
     rounds: int = 1000
     greedy: float = 0.3
     waits: float = 0.2
-    gain: float = 40.0
+    gain: float = 0.5
     tolerance: float = 1e-5
 
     def __post_init__(self) -> None:
         for name in ("levels", "steps", "lanes", "chain", "rounds"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} is {getattr(self, name)}; 1 or more is needed")
-        for name in ("greedy", "waits"):
+        for name in ("greedy", "waits", "gain"):
             if not 0.0 <= getattr(self, name) <= 1.0:
                 raise InputError(f"{name} is {getattr(self, name)}; allowed: 0 to 1")
-        for name in ("gain", "tolerance"):
-            if not 0.0 < getattr(self, name) < np.inf:
-                raise InputError(f"{name} is {getattr(self, name)}; a positive number is needed")
+        if not 0.0 < self.tolerance < np.inf:
+            raise InputError(f"tolerance is {self.tolerance}; a positive number is needed [m]")
 
 
 DEFAULTS = TaskParameters()

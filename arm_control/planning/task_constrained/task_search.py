@@ -57,6 +57,7 @@ START_ERROR = 1e-5
 """Largest distance of the start from the path [m]."""
 LATE = 1e6
 """Added to the cost of vertices that cannot be there in time."""
+NO_BEGIN = "no posture at the begin of the task path was found within the limits of the joints"
 STOPS = 0.3
 """Share of the chains of a dynamic plan that stop at their sample."""
 
@@ -171,7 +172,9 @@ class _Search:
         """Add the roots; returns a plan without a motion where none is free."""
         problem = self._problem
         q = self._begins() if problem.q_start is None else np.array(problem.q_start, dtype=float)[None]
-        is_free = problem.validity.free_states(q) if len(q) else np.zeros(0, bool)
+        if not len(q):
+            return not_found(Outcome.LIMIT, NO_BEGIN, self.tree, self._p.levels, TaskEffort())
+        is_free = problem.validity.free_states(q)
         if not is_free.any():
             reason, contacts = describe_contact(problem.validity, q[0], 0.0, "the start")
             return not_found(Outcome.START_IN_CONTACT, reason, self.tree, self._p.levels, TaskEffort(), contacts)

@@ -12,11 +12,13 @@ from arm_control.exceptions import InputError
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array, Pose
 from arm_control.maths.shapes import Sphere
+from arm_control.motion.joint_trajectory import JointTrajectory
 from arm_control.planning.rrt.plans import Outcome
 from arm_control.planning.task_constrained import task_search
 from arm_control.planning.task_constrained.problem import TaskConstrainedProblem, TaskParameters
 from arm_control.planning.task_constrained.task_path import line
 from arm_control.planning.task_constrained.task_plans import TaskPlan, values_at
+from arm_control.planning.task_constrained.task_proof import first_unproved
 from arm_control.planning.task_constrained.task_search import TaskPlanner, plan_task
 from arm_control.planning.validity.obstacle_tables import Told, course
 from arm_control.planning.validity.validity import Validity
@@ -159,11 +161,35 @@ def test_the_tree_goes_along_the_path_because_the_metric_does(
     assert rounds < 0.85 * without
 
 
+def test_a_branch_whose_proof_fails_is_cut_off_with_all_behind_it(
+    kinematic: TaskPlanner, monkeypatch: pytest.MonkeyPatch
+):
+    first_edges: list[tuple[float, ...]] = []
+
+    def refuse(problem: TaskConstrainedProblem, motion: JointTrajectory) -> int | None:
+        first_edges.append(tuple(motion.pieces[0, 1]))
+        return 0 if len(first_edges) <= 6 else first_unproved(problem, motion)
+
+    monkeypatch.setattr(task_search, "first_unproved", refuse)
+    plan = planned(kinematic, CROSSING)
+    assert plan.trajectory is not None
+    assert len(first_edges) > 6
+    assert len(set(first_edges[:7])) == 7
+    assert tuple(plan.trajectory.pieces[0, 1]) == first_edges[-1]
+
+
 def test_a_start_is_found_where_none_is_given(problem: TaskConstrainedProblem):
     problem.validity.place([CROSSING])
     plan = plan_task(replace(problem, q_start=None, horizon=20.0), seed=1)
     assert plan.is_found, plan.reason
     np.testing.assert_allclose(positions(problem.model, plan.q[:1]), PATH.at([0.0]).y, atol=1e-5)
+
+
+def test_no_posture_at_the_begin_is_no_plan(problem: TaskConstrainedProblem, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(task_search, "N_ROOTS", 0)
+    plan = plan_task(replace(problem, q_start=None))
+    assert plan.outcome is Outcome.LIMIT
+    assert "no posture at the begin of the task path" in plan.reason
 
 
 def test_what_cannot_be_planned_has_a_reason(problem: TaskConstrainedProblem):

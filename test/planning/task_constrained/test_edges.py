@@ -1,0 +1,167 @@
+"""Chains of edges: which of them keep the path, the limits and the horizon; and proofs of motions, piece by piece."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from arm_control import RobotModel, urdf_path
+from arm_control.maths.obstacles import Obstacle
+from arm_control.maths.poses import Array, Pose
+from arm_control.maths.shapes import Sphere
+from arm_control.motion.joint_trajectory import JointTrajectory, powers, quintic
+from arm_control.planning.task_constrained.edges import Chains, Edges, Start
+from arm_control.planning.task_constrained.problem import TaskConstrainedProblem, TaskParameters
+from arm_control.planning.task_constrained.task_path import circle, line
+from arm_control.planning.task_constrained.task_proof import deviations, first_unproved, is_free, keeps_limits
+from arm_control.planning.validity.validity import Validity
+
+START = np.array([0.86549746, -1.23313677, -0.9210975, 0.2886459])
+TAU_MAX = np.array([6.0, 4.0, 2.0, 1.0])
+N, HORIZON = 40, 12.0
+
+
+@pytest.fixture(scope="module")
+def problem() -> TaskConstrainedProblem:
+    validity = Validity(RobotModel.from_urdf(urdf_path("planar4")))
+    return TaskConstrainedProblem(validity, circle([1.0, -0.7], 0.2), HORIZON, START, np.full(4, 0.5))
+
+
+@pytest.fixture(scope="module")
+def kinematic(problem: TaskConstrainedProblem) -> Edges:
+    return Edges(problem, TaskParameters(lanes=8))
+
+
+@pytest.fixture(scope="module")
+def dynamic(problem: TaskConstrainedProblem) -> Edges:
+    return Edges(replace(problem, tau_max=TAU_MAX), TaskParameters(lanes=8))
+
+
+def follow(
+    edges: Edges,
+    length: int,
+    *,
+    q: Array = START,
+    q_r: Array | None = None,
+    level: int = 0,
+    direction: int = 1,
+    t: float = 0.0,
+    w: Array | None = None,
+    rates: tuple[float, ...] = (0.2,) * 8,
+) -> Chains:
+    """The same chain in all lanes; the rates are those at the ends of its edges [1/s]."""
+    W = edges.width
+    start = Start(
+        np.tile(q, (W, 1)),
+        np.tile(np.zeros(4) if q_r is None else q_r, (W, 1)),
+        np.full(W, level),
+        np.zeros(W),
+        np.full(W, t),
+        np.full(W, direction),
+        np.tile(np.zeros(4) if w is None else w, (W, 1)),
+    )
+    return edges.follow(start, lambda edge, *_: np.full(W, rates[edge]), length, np.ones(W))
+
+
+def ahead(edges: Edges, length: int) -> Array:
+    """Joint positions some pieces further on."""
+    return follow(edges, length).q[length - 1, -1, :, 0].copy()
+
+
+def test_chains_lead_along_the_path_and_back(kinematic: Edges, problem: TaskConstrainedProblem):
+    q = ahead(kinematic, 3)
+    np.testing.assert_allclose(problem.model.pose(q).p[:2], problem.path.at([3 / N]).y[0], atol=1e-5)
+    back = follow(kinematic, 4, q=q, level=3, direction=-1)
+    assert back.is_valid[:, 0].tolist() == [True, True, True, False]  # the path ends
+    np.testing.assert_allclose(problem.model.pose(back.q[2, -1, :, 0]).p[:2], [1.2, -0.7], atol=1e-5)
+    np.testing.assert_allclose(back.t[2, -1, 0], 3 / N / 0.2)  # time goes on
+
+
+def test_chains_end_with_the_path_and_with_the_horizon(problem: TaskConstrainedProblem):
+    short = Edges(replace(problem, path=line([1.2, -0.7], [1.2, -0.6])), TaskParameters(lanes=8, levels=2))
+    assert follow(short, 3).is_valid[:, 0].tolist() == [True, True, False]
+    late = HORIZON - 1.5 * 0.5 / 0.2
+    assert follow(short, 2, t=late).is_valid[:, 0].tolist() == [True, False]
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_chains_end_at_the_limits_of_the_joints(
+    kinematic: Edges, problem: TaskConstrainedProblem, sign: float, monkeypatch: pytest.MonkeyPatch
+):
+    model = problem.model
+    monkeypatch.setattr(model, "q_min", np.full(4, -2.0))
+    monkeypatch.setattr(model, "q_max", np.full(4, 2.0))
+    q, w = START, np.array([0.0, sign * 6.0, 0.0, 0.0])
+    for _ in range(20):
+        chains = follow(kinematic, 4, q=q, direction=0, w=w, rates=(0.05,) * 4)
+        ends = chains.q[:, -1, :, 0].copy()
+        is_inside = ((ends >= model.q_min) & (ends <= model.q_max)).all(axis=1)
+        assert chains.is_valid[:, 0].tolist() == is_inside.tolist()
+        if not is_inside.all():
+            break
+        q = ends[-1]
+    assert not is_inside.all()
+    np.testing.assert_allclose(model.pose(ends[-1]).p[:2], [1.2, -0.7], atol=1e-5)  # the task is held there
+
+
+def test_chains_end_where_the_task_is_too_fast(kinematic: Edges):
+    assert follow(kinematic, 1, rates=(0.15,)).is_valid.all()
+    assert not follow(kinematic, 1, rates=(1.0,)).is_valid.any()
+
+
+def test_chains_end_where_torque_is_not_enough(dynamic: Edges, kinematic: Edges, problem: TaskConstrainedProblem):
+    q_r = follow(kinematic, 1).q_r[0, 0, :, 0].copy()
+    gentle = follow(dynamic, 2, q_r=q_r, rates=(0.05, 0.07))
+    assert gentle.is_valid.all()
+    np.testing.assert_allclose(gentle.thrust[:, 0], [0.05**2 * N / 2, (0.07**2 - 0.05**2) * N / 2])
+    weak = Edges(replace(problem, tau_max=0.003 * TAU_MAX), TaskParameters(lanes=8))
+    assert not follow(weak, 1, q_r=q_r, rates=(0.05,)).is_valid.any()
+
+
+def bump(height: float, joint: int = 0, T: float = 2.0) -> JointTrajectory:
+    """From START there and back within one piece, after a piece at rest; the chord of both is START."""
+    half = np.zeros(4)
+    half[joint] = height
+    c = np.zeros((2, 6, 4))
+    c[:, 0] = START
+    c[1, 2] = 16.0 * half / T**2
+    c[1, 3] = -32.0 * half / T**3
+    c[1, 4] = 16.0 * half / T**4
+    return JointTrajectory(np.array([0.0, 1.0, 1.0 + T]), c)
+
+
+def test_limits_are_checked_within_pieces(problem: TaskConstrainedProblem):
+    assert keeps_limits(problem, bump(0.2)).tolist() == [True, True]
+    assert keeps_limits(problem, bump(0.6)).tolist() == [True, False]  # too fast
+    unlimited = replace(problem, v_max=np.full(4, 100.0))
+    assert keeps_limits(unlimited, bump(0.6)).tolist() == [True, True]
+    assert keeps_limits(unlimited, bump(6.0)).tolist() == [True, False]  # beyond its range
+    weak = replace(unlimited, tau_max=TAU_MAX)
+    assert keeps_limits(weak, bump(0.2)).tolist() == [True, True]
+    assert keeps_limits(weak, bump(0.2, T=0.3)).tolist() == [True, False]  # too much torque
+
+
+def test_curves_are_proved_free_not_chords(problem: TaskConstrainedProblem):
+    validity, motion = problem.validity, bump(0.4)
+    aside = problem.model.pose(START + [0.35, 0.0, 0.0, 0.0]).p
+    validity.place([Obstacle(Sphere(0.05), Pose.at(aside))])
+    assert is_free(validity, motion).tolist() == [True, False]
+    assert is_free(validity, bump(0.1)).tolist() == [True, True]
+    assert first_unproved(replace(problem, v_max=np.full(4, 9.0)), motion) == 1
+    assert first_unproved(problem, bump(0.1)) is None
+    assert first_unproved(problem, bump(0.6)) == 1
+
+
+def test_deviations_bound_curves(problem: TaskConstrainedProblem):
+    rng = np.random.default_rng(3)
+    ends = rng.normal(size=(6, 20, 4))
+    motion = JointTrajectory(np.arange(21.0) * 0.3, quintic(*ends, 0.3))
+    r = np.linspace(0.0, 1.0, 33)[:, None]
+    q = np.einsum("pk,mkn->mpn", powers(0.3 * r[:, 0])[0], motion.pieces)
+    away = np.abs(q - (q[:, :1] + r * (q[:, -1:] - q[:, :1]))).max(axis=1)
+    bound = deviations(motion)
+    assert (away <= bound).all()
+    motion.pieces[:, 3:] = 0.0  # of a parabola it is the deviation itself
+    np.testing.assert_allclose(deviations(motion), np.abs(motion.pieces[:, 2]) * 0.3**2 / 4.0)
