@@ -64,7 +64,7 @@ def draw_arm(axes: Axes, model: RobotModel, plan: TaskPlan) -> None:
         axes.add_patch(Circle(place_at(np.array([t]))[0], RADIUS, fill=False, color=colour, lw=1.4))
     axes.set_aspect("equal")
     axes.set_xlim(-0.4, 2.0)
-    axes.legend(loc="center left", frameon=False, fontsize=8)
+    axes.legend(loc="lower left", frameon=False, fontsize=8)
     style(axes, "The hand waits on its path", "x [m]", "y [m]")
 
 
@@ -73,7 +73,7 @@ def main() -> None:
     model = RobotModel.from_urdf(urdf_path("planar4"))
     validity = Validity(model)
     validity.place([course(Sphere(RADIUS), TIMES, [Pose.at([x, y, 0.0]) for x, y in PLACES])])
-    plan = plan_task(TaskConstrainedProblem(validity, PATH, HORIZON, START, np.full(4, 0.5)), seed=8)
+    plan = plan_task(TaskConstrainedProblem(validity, PATH, HORIZON, START, np.full(4, 0.5)), seed=2)
     figure = new_figure(9.0, 4.2)
     first, second = figure.subplots(1, 2)
     draw_arm(first, model, plan)

@@ -108,8 +108,8 @@ class TaskParameters:
     lanes: int = 64
     chain: int = 8
     rounds: int = 1000
-    greedy: float = 0.3
-    waits: float = 0.2
+    greedy: float = 0.5
+    waits: float = 0.3
     gain: float = 0.5
     tolerance: float = 1e-5
 

@@ -253,13 +253,14 @@ class _Search:
 
     def _nearest(self, nodes: Integers, q: Array, level: Integers, t: Array) -> Integers:
         """Equation (2): places in ``nodes`` of the nearest ones, shape (W,)."""
-        tree, p = self.tree, self._p
-        way = np.abs(level[:, None] - tree["level"][nodes]) / p.levels
-        wait = t[:, None] - tree["t"][nodes]
-        cost = (WEIGHT_S * way) ** 2 + (WEIGHT_T / self._problem.horizon * wait) ** 2
-        for j in range(q.shape[1]):
-            cost += (q[:, j, None] - tree["q"][nodes, j]) ** 2
-        cost[wait < way / self._fastest] += LATE
+        tree, N = self.tree, self._p.levels
+        t_nodes, level_nodes = tree["t"][nodes], tree["level"][nodes]
+        weights = WEIGHT_S / N, WEIGHT_T / self._problem.horizon
+        samples = np.column_stack([q, weights[0] * level, weights[1] * t])
+        places = np.column_stack([tree["q"][nodes], weights[0] * level_nodes, weights[1] * t_nodes])
+        cost = (places**2).sum(axis=1) - 2.0 * samples @ places.T  # |a - b|^2 without |a|^2
+        is_late = (t[:, None] - t_nodes) * (N * self._fastest) < np.abs(level[:, None] - level_nodes)
+        cost[is_late] += LATE
         return cost.argmin(axis=1)
 
     def _begin(self, draw: _Draw) -> tuple[Start, Pace]:
