@@ -1,4 +1,4 @@
-"""Figures of planning: motions without a gap, beside Pinocchio with coal; searches, beside VAMP and OMPL: in one run.
+"""Figures of planning: motions without a gap, beside Pinocchio with coal; searches, beside VAMP and OMPL; tasks.
 
 python benchmark/planning.py [--vamp FOLDER] [--json FILE] [--quick]
 
@@ -18,6 +18,7 @@ from measure import processor, versions
 # isort: split
 import false_free
 import searches
+import task_scenes
 import validity
 
 from arm_control import RobotModel, urdf_path
@@ -32,7 +33,7 @@ def main() -> None:
     options = parser.parse_args()
     print(f"{processor()}, {versions('numpy', 'llvmlite', 'pin', 'coal', 'ompl')}")
     figures: dict[str, float] = {}
-    for group in (measure_validity, searches.measure_searches):
+    for group in (measure_validity, searches.measure_searches, task_scenes.measure_tasks):
         figures |= group(options)
     for name, value in figures.items():
         print(f"{name:28} {value:10.3f}")

@@ -203,6 +203,7 @@ def test_coal_finds_no_contact_in_motions_that_are_called_free(tmp_path: Path):
     assert (figures["validity.false_free"], figures["validity.motions"]) == (0, 20)
     assert_positive(figures, *(f"validity.{key}" for key in ("edge_us", "state_ns", "coal_state_us", "coal_edge_us")))
     assert_positive(figures, "moving.problems", "moving.solved_share", "moving.median_ms", "moving.p95_ms")
+    assert_positive(figures, "tcmp.solved_share", "tcmp.median_ms", "ellipse.mean_error_mm", "ellipse.max_error_mm")
 
 
 # -- mutants -------------------------------------------------------------------------------------------
