@@ -102,7 +102,7 @@ class Edges:
     """
 
     def __init__(self, problem: TaskConstrainedProblem, parameters: TaskParameters) -> None:
-        model, self._n, self._parameters = problem.model, problem.model.nq, parameters
+        model, self._parameters = problem.model, parameters
         self._problem, self.is_dynamic = problem, problem.is_dynamic
         L, M = parameters.chain, parameters.steps
         loop_of = dynamic_loop if self.is_dynamic else kinematic_loop
@@ -112,7 +112,7 @@ class Edges:
         shared = self._shared()
         kernel = model.compile_law(loop, _samples(problem, self.pieces, shared))
         self.width = parameters.lanes + -parameters.lanes % kernel.width
-        W, n = self.width, self._n
+        W, n = self.width, model.nq
         self._memory = {name: np.zeros((L, M + 1, n, W)) for name in ("q", "q_r", "q_rr")}
         self._memory |= {name: np.zeros((L, M + 1, 1, W)) for name in ("u", "rate", "t")}
         self._memory |= {name: np.zeros((L, M, 1, W)) for name in ("error", "speed", "torque", "cap")}
