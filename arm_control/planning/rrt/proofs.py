@@ -41,29 +41,12 @@ def prove(s: Search, in_first: int, in_second: int, is_proved: bool) -> bool:
             _write_path(s, in_first, in_second)
             return True
         pieces = PIECES if m <= FEW else 1
-        for k in range(m):
-            if s.lists.side[k] == BETWEEN:
-                _write_pieces(s, k * pieces, pieces, s.first, in_first, s.second, in_second)
-            else:
-                tree = _tree_of(s, k)
-                node = s.lists.target[k]
-                _write_pieces(s, k * pieces, pieces, tree, tree.parent[node], tree, node)
+        _write_motions(s, m, pieces, in_first, in_second)
         check_motions(s.motions, m * pieces, PROOF_LOOKS)
         s.counters[N_MOTIONS] += m * pieces
-        is_well = True
-        for k in range(m):
-            share = _free_share(s, k * pieces, pieces)
-            is_between = s.lists.side[k] == BETWEEN
-            if share == 1.0 and is_between:
-                is_open = False
-            elif share == 1.0:
-                tree = _tree_of(s, k)
-                tree.is_proved[s.lists.target[k]] = 1
-            elif pieces > 1 or is_contact(s.motions, k):
-                is_well = False
-                if not is_between:
-                    _shorten(s, _tree_of(s, k), s.lists.target[k], share)
-        if not is_well:
+        if s.lists.side[m - 1] == BETWEEN and _free_share(s, (m - 1) * pieces, pieces) == 1.0:
+            is_open = False
+        if not _settle(s, m, pieces):
             return False
         most = FEW
 
@@ -79,6 +62,35 @@ def _list_motions(s: Search, node: int, side: int, m: int, most: int) -> int:
             m += 1
         node = tree.parent[node]
     return m
+
+
+@procedure
+def _write_motions(s: Search, m: int, pieces: int, in_first: int, in_second: int) -> None:
+    """Write the motions of the list, in pieces."""
+    for k in range(m):
+        if s.lists.side[k] == BETWEEN:
+            _write_pieces(s, k * pieces, pieces, s.first, in_first, s.second, in_second)
+        else:
+            tree = _tree_of(s, k)
+            node = s.lists.target[k]
+            _write_pieces(s, k * pieces, pieces, tree, tree.parent[node], tree, node)
+
+
+@procedure
+def _settle(s: Search, m: int, pieces: int) -> bool:
+    """Note what is proved, and cut what is not free; returns whether all may be free."""
+    is_well = True
+    for k in range(m):
+        share = _free_share(s, k * pieces, pieces)
+        is_in_tree = s.lists.side[k] != BETWEEN
+        if share < 1.0 and (pieces > 1 or is_contact(s.motions, k)):
+            is_well = False
+            if is_in_tree:
+                _shorten(s, _tree_of(s, k), s.lists.target[k], share)
+        elif share == 1.0 and is_in_tree:
+            tree = _tree_of(s, k)
+            tree.is_proved[s.lists.target[k]] = 1
+    return is_well
 
 
 @procedure
@@ -137,7 +149,7 @@ def motion_length(s: Search, k: int) -> float:
 
 @procedure
 def _write_path(s: Search, in_first: int, in_second: int) -> None:
-    """Write down the path through two nodes; what does not fit is left out, which its length shows."""
+    """Write down the path through two nodes."""
     length = 0
     node = in_first
     while node != NOBODY:

@@ -22,7 +22,7 @@ from arm_control.planning.rrt.plans import Outcome, path_length
 from arm_control.planning.rrt.rounds import search
 from arm_control.planning.rrt.search_tree import SearchTree
 from arm_control.planning.rrt.shortcuts import improve, shorten
-from arm_control.planning.rrt.trees import ROOM
+from arm_control.planning.rrt.trees import ROOM, cut, nearest_node, set_roots
 from arm_control.planning.validity.allowed_pairs import AllowedPairs
 from arm_control.planning.validity.validity import Validity
 
@@ -212,6 +212,23 @@ def test_the_nearest_node_is_that_of_all_distances():
     distances = np.linalg.norm((q[:, None] - tree.q[None]) * weights, axis=2)
     assert np.array_equal(tree.nearest(q), distances.argmin(axis=1))
     assert tree.branch(7)[-1] in (0, 1)
+
+
+def test_nodes_of_procedures_are_near_and_cut_as_those_of_all_distances(validity: Validity):
+    memory = RrtConnect(validity)._memory._search
+    rng, tree = np.random.default_rng(0), memory.first
+    set_roots(tree, rng.normal(size=(300, 2)), np.zeros(300))
+    tree.parent[1:300] = rng.integers(0, np.arange(1, 300))
+    for q in rng.normal(size=(20, 2)):
+        assert nearest_node(memory, tree, q) == np.linalg.norm(tree.q[:, :300].T - q, axis=1).argmin()
+    cut(tree, 2)
+    for node in range(300):
+        above = [node]
+        while above[-1] > 0:
+            above.append(int(tree.parent[above[-1]]))
+        assert (tree.penalty[node] == np.inf) == (2 in above)
+    near = nearest_node(memory, tree, np.array(tree.q[:, 2]))
+    assert tree.penalty[near] == 0.0
 
 
 def test_what_is_cut_off_is_never_the_nearest():
