@@ -2,8 +2,8 @@
 
     a goal is due     once the arm is at rest, a motion from its posture among the obstacles of then is requested
     the answer        the motion is sent, to begin now; among moving obstacles at the moment that it was planned for
-    moving            the planner looks ahead: where something has come into the way, the arm stops and plans anew;
-                      an arm that leaves its plan is stopped, and the goal given up
+    moving            the planner looks ahead, and changes the motion where something has come into the way; an arm that
+                      leaves its plan is stopped, and the goal given up
     another goal      the arm stops along its path, then the motion to the new goal is planned
     cancel            the arm stops along its path
 
@@ -26,9 +26,10 @@ from arm_control.maths.poses import Array, Pose, wrap_angle
 from arm_control.messages.motion_steps import Command, ExecutionParameters, Phase, Status, Step
 from arm_control.model import RobotModel
 from arm_control.motion.goals import GoalQueue, JointGoal, Target
-from arm_control.motion.joint_trajectory import JointTrajectory, Waypoints
+from arm_control.motion.joint_trajectory import Waypoints
 from arm_control.planning.execution.braking import stop
 from arm_control.planning.execution.motion_checks import LimitCheck
+from arm_control.planning.execution.motion_monitor import Action
 from arm_control.planning.execution.planner_in_time import points_of
 from arm_control.planning.motion_plan import MotionPlan, are_moving, foretold
 from arm_control.planning.motion_planner import (
@@ -44,8 +45,17 @@ from arm_control.planning.worker import Server
 
 STOP_LEAD = 0.05
 """Time from the newest state to the begin of a stop, for messages on their way [s]."""
+FIRST_POINT = 0.05
+"""Time from the begin of a command to an arm in motion to its first point [s]."""
 MORE_TIME = 2.0
 """Factor of the time for planning after a plan that came too late."""
+REASONS = {
+    Action.PLANNED: "something came into the way: planned anew",
+    Action.STOPPED: "something came into the way: stopped",
+    Action.EVADED: "something comes at the arm: it gives way",
+    Action.EXPOSED: "something comes at the arm, which cannot get away in time: stopped",
+}
+"""What is said of a motion that was changed."""
 DIED = "the planner's process has ended"
 MOVES = "the arm moves; a plan begins at rest"
 
@@ -111,7 +121,9 @@ class MotionProcess:
         self._requested: MotionPlan | None = None
         self._answer: MotionAnswer | None = None
         self._number += 1  # an answer on its way is out of date
-        self._since_ns = self._stop_end_ns = self._next_look_ns = 0
+        self._next, self._change = None, None  # type: MotionPlan | None, WatchAnswer | None
+        self._reason, self._leads_to_goal = "", True
+        self._since_ns = self._stop_end_ns = self._next_look_ns = self._epoch_ns = self._asked_ns = 0
         self._attempts, self._lead, self._may_execute = 0, self.parameters.lead, False
 
     def add(self, goal: PlannerGoal, is_single: bool = False) -> None:
@@ -167,8 +179,10 @@ class MotionProcess:
             case Phase.PLANNED:
                 return self._execute(state)
             case Phase.MOVING:
+                step = self._change_motion(state)
                 self._look(state, obstacles)
-                self._watch(state)
+                self._compare(state)
+                return step
         return NOTHING
 
     # -- begin and end of a goal ------------------------------------------------------------------
@@ -199,10 +213,12 @@ class MotionProcess:
         assert self.plan is not None
         t = self.plan.time(state.stamp_ns) + STOP_LEAD
         begin_ns = state.stamp_ns + round(STOP_LEAD * NANOSECONDS)
-        points = later_points(stop(self._check, self.plan.motion, t))
+        points = behind_begin(points_of(stop(self._check, self.plan.motion, t)))
         self._stop_end_ns = begin_ns + round(float(points.times[-1]) * NANOSECONDS)
         self.status = Status(Phase.STOPPING, ending.reason)
-        return Step(command=Command(points, begin_ns if t > 0.0 else 0))
+        begins_later = t > 0.0 and self._next is None  # a command that begins at once replaces those that wait
+        self._next = self._change = None
+        return Step(command=Command(points, begin_ns if begins_later else 0))
 
     # -- planning ---------------------------------------------------------------------------------
 
@@ -220,11 +236,14 @@ class MotionProcess:
             self._is_busy = False
 
     def _heed(self, answer: WatchAnswer) -> None:
-        """Stop, and plan anew, where something has come into the way of the motion."""
+        """Keep what the planner has decided about the motion."""
         is_of_motion = answer.number == self._number and self.status.phase is Phase.MOVING
-        if is_of_motion and answer.contact < np.inf and self._ending is None:
-            self._attempts, self._lead = 0, self.parameters.lead
-            self._ending = Status(Phase.PLANNING, f"something comes into the way in {answer.contact:.2f} s")
+        if not is_of_motion or self._ending is not None:
+            return
+        if answer.action is Action.EXPOSED:
+            self._ending = Status(Phase.PLANNING, REASONS[answer.action])
+        elif answer.plan is not None:
+            self._change = answer
 
     def _go_on_planning(self, state: Measurement, obstacles: Sequence[Obstacle]) -> Step:
         answer, requested = self._answer, self._requested
@@ -284,7 +303,8 @@ class MotionProcess:
     # -- moving -----------------------------------------------------------------------------------
 
     def _start(self, plan: MotionPlan) -> Step:
-        self.plan, self.status = plan, Status(Phase.MOVING)
+        self.plan, self.status, self._epoch_ns = plan, Status(Phase.MOVING), plan.begin_ns
+        self._next, self._change, self._reason, self._leads_to_goal = None, None, "", True
         return Step(plan, Command(plan.points, plan.begin_ns if plan.has_moving_obstacles else 0))
 
     def _execute(self, state: Measurement) -> Step:
@@ -301,13 +321,34 @@ class MotionProcess:
     def _look(self, state: Measurement, obstacles: Sequence[Obstacle]) -> None:
         """Have the planner look ahead among the present obstacles, now and then."""
         assert self.plan is not None
-        if self._is_busy or self.plan.time(state.stamp_ns) < 0.0 or state.stamp_ns < self._next_look_ns:
+        if not self._planner.alive:
+            self._ending = self._ending or Status(Phase.NO_PLAN, DIED)
+        t = (state.stamp_ns - self._epoch_ns) / NANOSECONDS
+        waits = (state.stamp_ns - self._asked_ns) / NANOSECONDS if self._is_busy else 0.0
+        if waits > self.parameters.answer_time:
+            self._ending = self._ending or Status(Phase.PLANNING, f"the planner has not answered for {waits:.1f} s")
+        if self._is_busy or self._change is not None or t < 0.0 or state.stamp_ns < self._next_look_ns:
             return
         self._next_look_ns = state.stamp_ns + round(self.parameters.watch_period * NANOSECONDS)
-        self._planner.request(WatchRequest(self._number, self.plan.time(state.stamp_ns), tuple(obstacles)))
-        self._is_busy = True
+        self._planner.request(WatchRequest(self._number, t, tuple(obstacles)))
+        self._is_busy, self._asked_ns = True, state.stamp_ns
 
-    def _watch(self, state: Measurement) -> None:
+    def _change_motion(self, state: Measurement) -> Step:
+        """Go over to the motion that the planner has decided on, at its time."""
+        if self._next is not None and state.stamp_ns >= self._next.begin_ns:
+            self.plan, self._next = self._next, None
+        change, self._change = self._change, None
+        if change is None or change.plan is None:
+            return NOTHING
+        begin_ns = self._epoch_ns + round(change.begin * NANOSECONDS)
+        if state.stamp_ns - begin_ns > round(STOP_LEAD * NANOSECONDS):
+            self._ending = Status(Phase.PLANNING, f"{REASONS[change.action]}, but too late")
+            return NOTHING
+        self._next, self._reason = replace(change.plan, begin_ns=begin_ns), REASONS[change.action]
+        self._leads_to_goal = change.action is Action.PLANNED
+        return Step(self._next, Command(behind_begin(change.plan.points), begin_ns))
+
+    def _compare(self, state: Measurement) -> None:
         """Compare the arm with its plan."""
         plan, p = self.plan, self.parameters
         assert plan is not None
@@ -317,12 +358,14 @@ class MotionProcess:
         where = f"{self._model.joint_names[worst]} is {errors[worst]:.3f} away"
         if 0.0 < p.path_tolerance < errors[worst]:
             self._ending = Status(Phase.OFF_PATH, where)
-        elif t >= plan.duration and errors[worst] <= p.goal_tolerance:
+        elif self._next is None and self._leads_to_goal and t >= plan.duration and errors[worst] <= p.goal_tolerance:
             self.status = Status(Phase.REACHED, "", 1.0)
-        elif t > plan.duration + p.goal_time:
+        elif self._next is None and self._leads_to_goal and t > plan.duration + p.goal_time:
             self._ending = Status(Phase.MISSED, where)
+        elif self._next is None and not self._leads_to_goal and t > plan.duration + p.patience:
+            self._ending = Status(Phase.NO_PLAN, f"{self._reason}; since then there is no way")
         else:
-            self.status = Status(Phase.MOVING, "", float(np.clip(t / plan.duration, 0.0, 1.0)))
+            self.status = Status(Phase.MOVING, self._reason, float(np.clip(t / plan.duration, 0.0, 1.0)))
 
     def _error(self, q_des: Array, q: Array) -> Array:
         """Joint errors, shape (nq,); of continuous joints the short way [rad or m]."""
@@ -330,11 +373,11 @@ class MotionProcess:
         return np.where(self._is_continuous, wrap_angle(e), e)
 
 
-def later_points(trajectory: JointTrajectory) -> Waypoints:
-    """Points of a trajectory behind its begin, where the arm may be a little ahead or behind."""
-    points = points_of(trajectory)
-    vs, as_ = (None if x is None else x[1:] for x in (points.vs, points.as_))
-    return Waypoints(points.times[1:], points.qs[1:], vs, as_)
+def behind_begin(points: Waypoints) -> Waypoints:
+    """Points a little behind the first one, to which the arm goes from where it is then, ahead or behind a little."""
+    first = min(int(np.searchsorted(points.times, FIRST_POINT)), len(points.times) - 1)
+    vs, as_ = (None if x is None else x[first:] for x in (points.vs, points.as_))
+    return Waypoints(np.maximum(points.times[first:], FIRST_POINT), points.qs[first:], vs, as_)
 
 
 def _destination(model: RobotModel, goal: PlannerGoal, q: Array) -> Pose | Array:

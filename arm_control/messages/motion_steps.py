@@ -50,6 +50,9 @@ class ExecutionParameters(Parameters):
     watch_period: float = parameter(
         0.05, "time between two looks at what has come into the way of a motion", unit="s", lower=0.0, live=True
     )
+    answer_time: float = parameter(
+        1.0, "time without an answer of the planner after which a motion is stopped", unit="s", lower=0.1, live=True
+    )
     path_tolerance: float = parameter(
         0.1, "joint error at which a motion is given up; 0: no limit", unit="rad or m", lower=0.0, live=True
     )

@@ -289,8 +289,7 @@ class ViewerNode(ArmNode[ViewerParameters]):
         if self._figures or self._terms:
             page.plot(self.now_ns / NANOSECONDS, self._figures, self._terms)
         if self._round % PLOT_ROUNDS == 0:
-            page.plots.draw()
-            page.neurons.draw()
+            page.draw_plots()
         if self._round % SLOW_ROUNDS == 0:
             page.panel.set_status(self.status())
             page.panel.set_braked(self._is_braked())
@@ -341,7 +340,8 @@ class ViewerNode(ArmNode[ViewerParameters]):
             source = "sliders" if self.parameters.control else "sliders, in this picture only"
             return {"robot": Line(str(self.model.urdf.robot.name)), "moved by": Line(source)}
         lines = {"time": Line("", figure=f"{self.now_ns / NANOSECONDS:.2f} s")}
-        names = self.service_clients.controller, self.service_clients.simulator, *self.service_clients.gates
+        clients, planner = self.service_clients, "planner" if "planner" in self._diagnostics else ""
+        names = clients.controller, planner, clients.simulator, *clients.gates
         for name in filter(None, dict.fromkeys(names)):
             status = self._diagnostics.get(name, DiagnosticStatus(message="-"))
             lines[name] = Line(*status_line(name, status, self.parameters.control))

@@ -23,12 +23,12 @@ def no_tree() -> Array:
 
 @dataclass(frozen=True)
 class MotionPlan:
-    """A motion from rest to rest, among obstacles.
+    """A motion to rest, among obstacles.
 
     Attributes
     ----------
     points : Waypoints
-        From the start at time 0 to the end at rest; a single point where the arm is at its goal already.
+        From the start at time 0 to the end; a single point where the arm is at its goal already.
     begin_ns : int
         Stamp of the begin [ns].
     obstacles : tuple of Obstacle
@@ -67,10 +67,13 @@ class MotionPlan:
 
 
 def trajectory_of(points: Waypoints) -> JointTrajectory:
-    """Return the motion through points of which the first is the start at rest, at time 0."""
+    """Return the motion through points of which the first is the start, at time 0; at rest where it has no velocity."""
+    start = JointReference.at_rest(points.qs[0])
+    if points.vs is not None:
+        start = JointReference(points.qs[0], points.vs[0], start.a_des if points.as_ is None else points.as_[0])
     if len(points.times) == 1:
         points = Waypoints(np.ones(1), points.qs)
-    return JointTrajectory.through(JointReference.at_rest(points.qs[0]), points)
+    return JointTrajectory.through(start, points)
 
 
 def foretold(obstacles: Sequence[Obstacle], t: float) -> tuple[Obstacle, ...]:

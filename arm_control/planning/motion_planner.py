@@ -20,13 +20,13 @@ from arm_control.exceptions import ArmControlError
 from arm_control.kinematics.inverse import InverseKinematics
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array, Pose
+from arm_control.maths.shapes import Sphere
 from arm_control.model import RobotModel
 from arm_control.motion.joint_trajectory import Waypoints
 from arm_control.motion.references import JointReference
-from arm_control.planning.execution.motion_checks import contact_time
+from arm_control.planning.execution.motion_monitor import Action, MonitorParameters, MotionMonitor
 from arm_control.planning.execution.planner_in_time import PlannerInTime, points_of
-from arm_control.planning.execution.rounded_in_time import rest_of
-from arm_control.planning.motion_plan import MotionPlan, are_moving, trajectory_of
+from arm_control.planning.motion_plan import MotionPlan, are_moving, foretold, trajectory_of
 from arm_control.planning.rrt.blended_path import PlannedMotion, fastest_motion
 from arm_control.planning.rrt.connect import RrtConnect, SearchParameters
 from arm_control.planning.rrt.goals import goals_of_pose
@@ -39,8 +39,8 @@ PERIOD = 0.05
 """Time between two points of a motion [s]."""
 TORQUE_SHARE = 0.9
 """Share of the torque limits that a motion takes; feedback needs the rest."""
-STEP = 0.2
-"""Motion of the joints for which a planner compiles beforehand [rad or m]."""
+STEP, BALL = 0.2, Obstacle(Sphere(0.1), Pose.at([100.0, 0.0, 0.0]))
+"""Motion of the joints [rad or m] and obstacle for which a planner compiles beforehand."""
 SHARES = (1.0, 0.5, 0.2, 0.1)
 """Shares of the margins: the largest at which the start is free is kept, the next one while the motion goes on, since
 obstacles are not measured exactly."""
@@ -58,7 +58,13 @@ class MotionPlannerParameters(Parameters):
     acceleration: float = parameter(4.0, "acceleration of the joints", unit="rad/s^2", lower=1e-3)
     horizon: float = parameter(20.0, "latest arrival where obstacles move", unit="s", lower=0.1, upper=1000.0)
     look_ahead: float = parameter(
-        2.0, "time for which a motion that goes on must stay free", unit="s", lower=0.0, upper=60.0
+        2.0, "time for which a motion that goes on must stay free", unit="s", lower=0.1, upper=60.0
+    )
+    planning_time: float = parameter(
+        0.3, "time until another motion takes over where something comes into the way", unit="s", lower=0.0, upper=10.0
+    )
+    reaction_time: float = parameter(
+        0.1, "time until a stop begins where there is no time for another motion", unit="s", lower=0.0, upper=10.0
     )
     rounds: int = parameter(500, "rounds of random samples before the search is given up", lower=1)
     seed: int = parameter(0, "of the random samples; equal seeds, equal plans", lower=0)
@@ -128,18 +134,27 @@ class WatchRequest(NamedTuple):
 
 
 class WatchAnswer(NamedTuple):
-    """What the rest of a motion meets.
+    """What a look at the motion that goes on brings about.
 
     Attributes
     ----------
     number : int
         Of the request for the motion.
+    action : Action
+        What is done.
+    plan : MotionPlan or None
+        Motion from a moment on; None: as before.
+    begin : float
+        That moment, as time since the begin of the first motion [s].
     contact : float
-        Time from then on until which the motion is free; infinite for as long as is looked ahead [s].
+        The same of the first contact; infinite where none is foreseen [s].
     """
 
     number: int
-    contact: float
+    action: Action
+    plan: MotionPlan | None = None
+    begin: float = 0.0
+    contact: float = math.inf
 
 
 PlannerRequest: TypeAlias = MotionRequest | WatchRequest
@@ -176,8 +191,8 @@ class MotionPlanner:
         self._scaler = TimeScaler(model, limits)
         self._in_time = [PlannerInTime(validity, limits, p.horizon) for validity in self._validities]
         self._inverse = InverseKinematics(model)
-        self._last: tuple[int, MotionPlan] | None = None
-        self._level = 0
+        self._monitor: MotionMonitor | None = None
+        self._number, self._level = -1, 0
         self._answer: PlannerAnswer | None = None
 
     def request(self, request: PlannerRequest) -> None:
@@ -187,27 +202,39 @@ class MotionPlanner:
     def _respond(self, request: MotionRequest) -> MotionAnswer:
         """Plan, whatever happens."""
         begin = time.perf_counter()
-        plan, reason = None, ""
+        plan, reason, self._monitor = None, "", None
         try:
-            plan = self.plan(request)
+            goals = self._goals(request)
+            plan = self._plan(request, goals)
+            self._monitor = self._watch(plan, goals)
         except ArmControlError as error:
             reason = str(error)
         except Exception as error:  # any error: if the planner's process ended, no goal would be planned any more
             reason = f"{type(error).__name__}: {error}"
-        self._last = None if plan is None else (request.number, plan)
+        self._number = request.number
         return MotionAnswer(request.number, plan, reason, time.perf_counter() - begin)
 
     def _look(self, request: WatchRequest) -> WatchAnswer:
-        """Look ahead along the motion that goes on, and at the rest at its end."""
-        if self._last is None or self._last[0] != request.number:
-            return WatchAnswer(request.number, math.inf)
-        validity, rest = self._validities[self._level + 1], rest_of(self._last[1].motion, max(request.t, 0.0))
+        """Look at the motion that goes on, and change it where something comes into the way."""
+        if self._monitor is None or self._number != request.number:
+            return WatchAnswer(request.number, Action.KEPT)
         try:
-            validity.place(request.obstacles)
-            contact = contact_time(validity, rest, 0.0, self._parameters.look_ahead)
+            decision = self._monitor.look(max(request.t, 0.0), request.obstacles)
         except Exception:  # any error: the arm stops, and the next plan says what is wrong
-            contact = 0.0
-        return WatchAnswer(request.number, contact)
+            return WatchAnswer(request.number, Action.EXPOSED, contact=request.t)
+        if decision.trajectory is None:
+            return WatchAnswer(request.number, decision.action, contact=decision.contact)
+        obstacles = foretold(request.obstacles, decision.begin - request.t)
+        plan = MotionPlan(points_of(decision.trajectory), 0, obstacles)
+        return WatchAnswer(request.number, decision.action, plan, decision.begin, decision.contact)
+
+    def _watch(self, plan: MotionPlan, goals: Array) -> MotionMonitor:
+        """A monitor of a motion, with the next smaller margin: obstacles are not measured exactly."""
+        p = self._parameters
+        parameters = MonitorParameters(p.planning_time, p.reaction_time, p.look_ahead)
+        monitor = MotionMonitor(self._in_time[self._level + 1], goals, parameters)
+        monitor.start(plan.motion, 0.0, plan.obstacles)
+        return monitor
 
     def poll(self, wait: bool = False) -> PlannerAnswer | None:
         """See :class:`~arm_control.planning.worker.Server`."""
@@ -222,7 +249,9 @@ class MotionPlanner:
         ArmControlError
             When there is none; its sentence says why.
         """
-        goals = self._goals(request)
+        return self._plan(request, self._goals(request))
+
+    def _plan(self, request: MotionRequest, goals: Array) -> MotionPlan:
         self._level = self._level_of(request)
         if are_moving(request.obstacles):
             return self._plan_in_time(request, goals)
@@ -283,7 +312,7 @@ def _prove(validity: Validity, points: Waypoints) -> None:
 
 
 def prepared_planner(parameters: MotionPlannerParameters, model: RobotModel) -> MotionPlanner:
-    """Return a planner that has compiled what every request needs; what depends on shapes is compiled with the first.
+    """Return a planner that has compiled what most requests need; for other shapes than balls the first one compiles.
 
     Parameters
     ----------
@@ -294,8 +323,11 @@ def prepared_planner(parameters: MotionPlannerParameters, model: RobotModel) -> 
     """
     planner = MotionPlanner(parameters, model)
     q = np.clip(np.zeros(model.nq), model.q_min, model.q_max)
-    for goal in (model.pose(q), np.clip(q + STEP, model.q_min, model.q_max)):
-        planner.request(MotionRequest(0, q, goal, ()))
+    there = np.clip(q + STEP, model.q_min, model.q_max)
+    planner.request(MotionRequest(0, q, model.pose(q), ()))
+    for obstacles in ((), (BALL,)):
+        planner.request(MotionRequest(0, q, there, obstacles))
+        planner.request(WatchRequest(0, 0.0, obstacles))
     planner.poll()
     return planner
 

@@ -25,7 +25,7 @@ AnswerT = TypeVar("AnswerT")
 RequestT_contra = TypeVar("RequestT_contra", contravariant=True)
 AnswerT_co = TypeVar("AnswerT_co", covariant=True)
 
-START_TIME = 60.0
+START_TIME = 180.0
 """Time within which the planner must have compiled [s]."""
 NICENESS = 5
 """Nice level of the planner's process."""

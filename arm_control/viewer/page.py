@@ -106,6 +106,11 @@ class Page:
         if not self._side_panel.visible:
             self._side_panel.visible = True
 
+    def draw_plots(self) -> None:
+        """Send what the plots have got."""
+        self.plots.draw()
+        self.neurons.draw()
+
     def close(self) -> None:
         """Stop the server."""
         close_server(self.server)

@@ -12,16 +12,19 @@ from arm_control.control.controllers import Measurement
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array
 from arm_control.maths.shapes import Sphere
-from arm_control.messages.motion_process import DIED, MOVES, MotionProcess
+from arm_control.messages.motion_process import DIED, MOVES, MotionProcess, behind_begin
 from arm_control.messages.motion_steps import Command, ExecutionParameters, Phase
 from arm_control.motion.goals import JointGoal, Target
 from arm_control.motion.joint_follower import FollowingParameters, JointFollower
+from arm_control.motion.joint_trajectory import Waypoints
+from arm_control.planning.execution.motion_monitor import Action
 from arm_control.planning.motion_planner import (
     MotionPlanner,
     MotionPlannerParameters,
     MotionRequest,
     PlannerAnswer,
     PlannerRequest,
+    WatchAnswer,
 )
 from arm_control.planning.validity.validity import Validity
 
@@ -45,16 +48,19 @@ class SlowPlanner:
     """A planner whose answers come after some polls, or never."""
 
     def __init__(self, planner: MotionPlanner) -> None:
-        self.planner, self.polls, self.alive = planner, 0, True
+        self.planner, self.polls, self.look_polls, self.alive = planner, 0, 0, True
+        self.is_exposed = False
         self._left = 0
 
     def request(self, request: PlannerRequest) -> None:
-        self._left = self.polls if isinstance(request, MotionRequest) else 0
+        self._left = self.polls if isinstance(request, MotionRequest) else self.look_polls
         self.planner.request(request)
 
     def poll(self, wait: bool = False) -> PlannerAnswer | None:
         self._left -= 1
-        return self.planner.poll() if self._left < 0 and self.alive else None
+        answer = self.planner.poll() if self._left < 0 and self.alive else None
+        is_overruled = isinstance(answer, WatchAnswer) and self.is_exposed
+        return answer._replace(action=Action.EXPOSED) if is_overruled else answer
 
 
 class Bench:
@@ -191,6 +197,17 @@ def test_cancel_stops_and_nothing_moves_any_more(model, planner):
     assert str(bench.process.status) == "canceled", "the answer that comes later is dropped"
 
 
+def test_a_command_to_an_arm_in_motion_is_followed_from_a_little_ahead_or_behind():
+    times = np.array([0.0, 0.01, 0.04, 0.06, 0.1])
+    points = behind_begin(Waypoints(times, np.arange(10.0).reshape(5, 2), np.arange(10.0).reshape(5, 2)))
+    np.testing.assert_array_equal(points.times, [0.06, 0.1])
+    np.testing.assert_array_equal(points.qs, [[6.0, 7.0], [8.0, 9.0]])
+    assert points.vs is not None
+    assert points.as_ is None
+    at_once = behind_begin(Waypoints(np.array([0.0, 0.001]), np.ones((2, 2))))
+    np.testing.assert_array_equal(at_once.times, [0.05])
+
+
 def test_an_arm_that_is_held_back_gives_up_and_one_that_moves_is_waited_for(model, planner):
     bench = Bench(model, planner)
     bench.process.add(joint_goal(GOAL))
@@ -210,18 +227,67 @@ def test_an_arm_that_is_held_back_gives_up_and_one_that_moves_is_waited_for(mode
     assert near.process.status.reason == MOVES
 
 
-def test_what_comes_into_the_way_stops_the_arm_and_another_way_is_planned(model, planner):
-    bench = Bench(model, planner, stop_acceleration=50.0)
-    bench.process.add(joint_goal(GOAL))
-    bench.run(lambda: bench.process.status.progress > 0.15)
-    bench.obstacles = [BALL]
-    assert bench.run(Phase.STOPPING).startswith("stopping: something comes into the way in 0.")
+def test_past_what_comes_into_the_way_another_motion_is_planned_on_the_way(model, planner):
+    bench = Bench(model, planner)
+    ball, far = Obstacle(Sphere(0.06), Pose.at([0.1, 0.5, 0.0])), np.array([2.4, 0.0])
+    bench.process.add(joint_goal(far))
+    bench.run(lambda: bench.process.status.progress > 0.05)
+    bench.obstacles = [ball]
     bench.run(Phase.REACHED)
-    assert bench.words[-3:] == ["planning", "moving", "reached"]
-    np.testing.assert_allclose(bench.qs[-1], GOAL, atol=2e-3)
+    assert "moving: something came into the way: planned anew" in bench.words
+    assert "stopping" not in bench.words
+    np.testing.assert_allclose(bench.qs[-1], far, atol=2e-3)
     validity = Validity(model)
-    validity.place([BALL])
+    validity.place([ball])
     assert validity.first_contact(np.array(bench.qs)) is None, "the way that was gone"
+
+
+def test_a_decision_that_comes_too_late_stops_the_arm(model, planner):
+    bench = Bench(model, planner, stop_acceleration=40.0)
+    bench.process.add(joint_goal(np.array([2.4, 0.0])))
+    bench.planner.look_polls = 40
+    bench.run(Phase.MOVING)
+    bench.obstacles = [Obstacle(Sphere(0.06), Pose.at([0.1, 0.5, 0.0]))]
+    bench.run(Phase.STOPPING)
+    assert bench.words[-1].startswith("stopping: something came into the way: ")
+    assert bench.words[-1].endswith(", but too late")
+    bench.run(Phase.REACHED)
+
+
+def test_a_planner_that_does_not_answer_stops_the_arm(model, planner):
+    bench = Bench(model, planner, answer_time=0.3, stop_acceleration=40.0)
+    bench.process.add(joint_goal(GOAL))
+    bench.planner.look_polls = 1000
+    bench.run(Phase.STOPPING)
+    assert bench.words[-1] == "stopping: the planner has not answered for 0.3 s"
+
+
+def test_an_arm_that_cannot_get_away_is_stopped(model, planner):
+    bench = Bench(model, planner, stop_acceleration=40.0)
+    bench.process.add(joint_goal(GOAL))
+    bench.run(lambda: bench.process.status.progress > 0.3)
+    bench.planner.is_exposed = True
+    bench.run(Phase.STOPPING)
+    assert bench.words[-1] == "stopping: something comes at the arm, which cannot get away in time: stopped"
+
+
+def test_a_motion_is_not_watched_by_a_dead_planner(model, planner):
+    bench = Bench(model, planner)
+    bench.process.add(joint_goal(GOAL))
+    bench.run(Phase.MOVING)
+    bench.planner.alive = False
+    assert bench.run(Phase.NO_PLAN) == f"no plan: {DIED}"
+    assert bench.qs[-1][0] < 0.9 * GOAL[0]
+
+
+def test_where_there_is_no_way_any_more_the_arm_stops_and_the_goal_is_given_up(model, planner):
+    bench = Bench(model, planner, patience=0.5)
+    bench.process.add(joint_goal(np.array([2.4, 0.0])))
+    bench.run(lambda: bench.process.status.progress > 0.05)
+    bench.obstacles = [Obstacle(Sphere(0.12), Pose.at([-0.1, 0.2, 0.0]))]
+    assert bench.run(Phase.NO_PLAN) == "no plan: something came into the way: stopped; since then there is no way"
+    assert np.abs(np.diff(bench.qs[-5:], axis=0)).max() == 0.0
+    assert bench.qs[-1][0] < 2.0
 
 
 def test_an_obstacle_that_leaves_what_was_foretold_is_noticed(model, planner):
@@ -232,8 +298,8 @@ def test_an_obstacle_that_leaves_what_was_foretold_is_noticed(model, planner):
     bench.run(lambda: bench.process.status.progress > 0.0)
     here = bench.now()[0].X_WO.p
     bench.obstacles = [Obstacle(Sphere(0.06), Pose.at(here + [0.0, -0.3, 0.0]))]
-    bench.run(Phase.STOPPING)
     bench.run(Phase.REACHED)
+    assert any(word.startswith("moving: something came") for word in bench.words)
 
 
 def test_a_plan_waits_for_its_execution(model, planner):
