@@ -205,8 +205,8 @@ class MotionPlanner:
         plan, reason, self._monitor = None, "", None
         try:
             goals = self._goals(request)
-            plan = self._plan(request, goals)
-            self._monitor = self._watch(plan, goals)
+            planned = self._plan(request, goals)
+            self._monitor, plan = self._watch(planned, goals), planned
         except ArmControlError as error:
             reason = str(error)
         except Exception as error:  # any error: if the planner's process ended, no goal would be planned any more
