@@ -51,6 +51,7 @@ FOREIGN = {
     "zmq": ("simulation.coppeliasim.coppeliasim_client",),
     "mujoco": (
         *("simulation.mujoco_simulator", "simulation.mujoco_changes", "simulation.tip_contact"),
+        "simulation.moving_geoms",
         "simulation.mujoco_dynamics",
         "simulation.plant_file",
         "report.pictures.*",

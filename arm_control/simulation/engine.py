@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from arm_control.core.parameters import Parameters, group, parameter
 from arm_control.exceptions import ParameterError
+from arm_control.maths.obstacle_motion import Mover
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
@@ -34,6 +35,7 @@ class SimulatedArm(Protocol):
     """What every simulated arm can do; see :class:`~arm_control.simulation.rigid_body.RigidBodySimulator`."""
 
     steps: int
+    touching_steps: int
     timestep: float
     differences: tuple[str, ...]
 
@@ -107,6 +109,7 @@ def make_arm(
         When the links of an arm in another engine than MuJoCo are to touch anything.
     """
     if engine.engine == "rigid_body":
+        options.pop("movers", None)
         if options.pop("has_links", False):
             raise ParameterError("plant.contacts = 'arm' needs the engine mujoco")
         return RigidBodySimulator(model, q_initial, **options, parameters=engine.rigid_body)
@@ -115,7 +118,9 @@ def make_arm(
     return MujocoSimulator(model, q_initial, **options)
 
 
-def contact_options(properties: PlantProperties, solids: Sequence[Obstacle]) -> dict[str, Any]:
+def contact_options(
+    properties: PlantProperties, solids: Sequence[Obstacle], movers: Sequence[Mover] = ()
+) -> dict[str, Any]:
     """Return which parts of an arm touch what, as options of :func:`make_arm`.
 
     Parameters
@@ -124,8 +129,15 @@ def contact_options(properties: PlantProperties, solids: Sequence[Obstacle]) -> 
         The arm's own.
     solids : sequence of Obstacle
         What is solid.
+    movers : sequence of Mover
+        What moves, or stands in the way: all links of the arm touch it, or nothing does.
     """
-    return {"solids": () if properties.contacts == "none" else solids, "has_links": properties.contacts == "arm"}
+    has_links = properties.contacts == "arm"
+    return {
+        "solids": () if properties.contacts == "none" else solids,
+        "has_links": has_links,
+        "movers": [mover for mover in movers if has_links and not mover.is_solid],
+    }
 
 
 def make_changed_arm(
@@ -161,7 +173,7 @@ def make_changed_arm(
 
         given = properties.file, model, options["timestep"], properties.file_joints, options["solids"]
         read = read_plant_file(*given, has_links=options["has_links"])
-        options |= {"mujoco_model": read.mujoco_model, "differences": read.differences}
+        options |= {"mujoco_model": read.mujoco_model, "differences": read.differences, "movers": ()}
     arm = MujocoSimulator(model, q_initial, **options)
     change_bodies(arm, model, properties)
     return arm

@@ -15,10 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import MissingExtra, ModelError, SimulationDiverged
+from arm_control.maths.obstacle_motion import Mover
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.simulation.identified_inertia import possible_inertias, set_inertias
+from arm_control.simulation.moving_geoms import MovingGeoms, add_movers
 from arm_control.simulation.tip_contact import TipContact, add_contacts
 
 try:
@@ -33,7 +35,8 @@ MASS_TOLERANCE = 1e-6
 class MujocoSimulator:
     """A torque-controlled arm: motors without friction or delay, saturated at their effort limits.
 
-    Of the arm only the end effector touches anything, a ball about its origin, and solid obstacles; or all links do.
+    Of the arm only the end effector touches anything, a ball about its origin, and solid obstacles; or all links do,
+    and obstacles that move.
 
     Parameters
     ----------
@@ -51,6 +54,8 @@ class MujocoSimulator:
         What the end effector touches; by default nothing.
     has_links : bool
         Whether all links touch solids and each other.
+    movers : sequence of Mover
+        Obstacles that move as they are told, at the time of the simulation, and touch the links; by default none.
     mujoco_model : mujoco.MjModel, optional
         Another arm with the model's joints, such as one from a file; damping and friction are added to its own. By
         default one is built from the model.
@@ -61,6 +66,8 @@ class MujocoSimulator:
     ----------
     steps : int
         Steps since the start or the last :meth:`reset`.
+    touching_steps : int
+        Number of these in which anything touched.
 
     Raises
     ------
@@ -78,6 +85,7 @@ class MujocoSimulator:
         friction: Array | None = None,
         solids: Sequence[Obstacle] = (),
         has_links: bool = False,
+        movers: Sequence[Mover] = (),
         mujoco_model: mujoco.MjModel | None = None,
         differences: tuple[str, ...] = (),
     ) -> None:
@@ -88,10 +96,11 @@ class MujocoSimulator:
             raise ModelError(f"{self._q_initial.size} initial positions for {model.nq} joints")
         own = mujoco_model
         if own is None:
-            own = build_mujoco_model(model, timestep, damping, friction, solids, has_links=has_links)
+            own = build_mujoco_model(model, timestep, damping, friction, solids, has_links=has_links, movers=movers)
         self.mujoco_model = own
         self.mujoco_data = mujoco.MjData(self.mujoco_model)
         self._contact = TipContact(self.mujoco_model, self.mujoco_data) if solids else None
+        self._moving = MovingGeoms(self.mujoco_model, self.mujoco_data, movers) if movers else None
         joints = [self.mujoco_model.joint(name) for name in model.joint_names]
         self._qpos = _index([joint.qposadr[0] for joint in joints])
         self._dof = _index([joint.dofadr[0] for joint in joints])
@@ -133,7 +142,10 @@ class MujocoSimulator:
         self._ctrl[self._motor] = tau
         if self._contact is not None:
             self._contact.rub()
+        if self._moving is not None:
+            self._moving.place(self.steps * self.timestep)
         self._step()
+        self.touching_steps += self.mujoco_data.ncon > 0
         self.steps += 1
         if any(self._warnings.tolist()):
             raise SimulationDiverged((self.steps - 1) * self.timestep, q, v)
@@ -151,7 +163,7 @@ class MujocoSimulator:
         mujoco.mj_resetData(self.mujoco_model, self.mujoco_data)
         self.mujoco_data.qpos[self._qpos] = self._q_initial if q is None else q
         mujoco.mj_forward(self.mujoco_model, self.mujoco_data)
-        self.steps = 0
+        self.steps = self.touching_steps = 0
 
     @property
     def contact_wrench(self) -> Array:
@@ -219,6 +231,7 @@ def build_mujoco_model(
     solids: Sequence[Obstacle] = (),
     *,
     has_links: bool = False,
+    movers: Sequence[Mover] = (),
 ) -> mujoco.MjModel:
     """Return MuJoCo's model of the arm: one motor for each joint, contacts of the end effector only.
 
@@ -236,6 +249,8 @@ def build_mujoco_model(
         What the end effector touches; by default nothing.
     has_links : bool
         Whether all links touch solids and each other.
+    movers : sequence of Mover
+        Obstacles that move, and touch the links.
 
     Raises
     ------
@@ -248,10 +263,10 @@ def build_mujoco_model(
         raise ModelError(
             f"MuJoCo cannot simulate the mimic joints {', '.join(mimic_joints)} as rigid: leave them locked"
         )
-    has_contacts = bool(solids) or has_links
+    has_contacts = bool(solids or movers) or has_links
     needs_solver = friction is not None or has_contacts
     features = ("LIMIT", *(() if has_contacts else ("CONTACT",)), *(() if needs_solver else ("CONSTRAINT",)))
-    compiled = _compiled(model, partial(_spec, model, timestep, features, solids, has_links))
+    compiled = _compiled(model, partial(_spec, model, timestep, features, solids, movers, has_links or bool(movers)))
     dof = [compiled.joint(name).dofadr[0] for name in model.joint_names]
     compiled.dof_armature[dof] = model.armature
     compiled.dof_damping[dof] = damping
@@ -286,6 +301,7 @@ def _spec(
     timestep: float,
     disabled: Sequence[str],
     solids: Sequence[Obstacle],
+    movers: Sequence[Mover],
     has_links: bool,
     text: str,
 ) -> mujoco.MjSpec:
@@ -301,6 +317,7 @@ def _spec(
         spec.add_actuator(name=name, target=name, trntype=mujoco.mjtTrn.mjTRN_JOINT).set_to_motor()
     if solids or has_links:
         add_contacts(spec, model, solids, has_links=has_links)
+    add_movers(spec, movers)
     return spec
 
 

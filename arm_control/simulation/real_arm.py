@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from arm_control.maths.obstacle_motion import Mover
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
@@ -37,6 +38,8 @@ class RealArm:
         The differences.
     solids : sequence of Obstacle
         What the end effector touches.
+    movers : sequence of Mover
+        What all links touch, where the properties say that they touch anything.
     engine : EngineParameters
         What computes the motion; by default MuJoCo.
 
@@ -65,6 +68,7 @@ class RealArm:
         damping: float = 0.0,
         properties: PlantProperties,
         solids: Sequence[Obstacle] = (),
+        movers: Sequence[Mover] = (),
         engine: EngineParameters | None = None,
     ) -> None:
         self.properties = p = properties.of(model)
@@ -73,7 +77,7 @@ class RealArm:
         friction = self._coulomb + self._stribeck if has_friction else None
         viscous = np.array(p.viscous) + damping
         options: dict[str, Any] = {"timestep": timestep, "damping": viscous, "friction": friction}
-        options |= contact_options(p, solids)
+        options |= contact_options(p, solids, movers)
         self.arm: SimulatedArm = make_changed_arm(model, q_initial, engine or EngineParameters(), p, **options)
         self._has_stribeck = bool(self._stribeck.any())
         self._resolution, self._ripple = np.array(p.torque_resolution), np.array(p.torque_ripple)
@@ -101,6 +105,11 @@ class RealArm:
     def contact_wrench(self) -> Array:
         """Wrench on the end effector; see :class:`~arm_control.simulation.engine.SimulatedArm`."""
         return self.arm.contact_wrench
+
+    @property
+    def touching_steps(self) -> int:
+        """Number of these in which anything touched."""
+        return self.arm.touching_steps
 
     @property
     def differences(self) -> tuple[str, ...]:
@@ -165,6 +174,7 @@ def make_simulator(
     timestep: float = 1e-3,
     damping: float = 0.0,
     solids: Sequence[Obstacle] = (),
+    movers: Sequence[Mover] = (),
     engine: EngineParameters | None = None,
 ) -> SimulatedArm | RealArm:
     """Return a simulated arm with properties: its model where nothing differs.
@@ -181,14 +191,17 @@ def make_simulator(
         Duration of one step [s]; viscous damping of every joint [N m s/rad].
     solids : sequence of Obstacle
         What the end effector touches; by default nothing.
+    movers : sequence of Mover
+        Obstacles; with ``contacts = arm`` they are bodies, which all links touch.
     engine : EngineParameters, optional
         What computes the motion; by default MuJoCo.
     """
     engine = engine or EngineParameters()
     if properties.is_ideal:
-        contacts = contact_options(properties, solids)
+        contacts = contact_options(properties, solids, movers)
         return make_arm(model, q_initial, engine, timestep=timestep, damping=damping, **contacts)
-    options: dict[str, Any] = {"timestep": timestep, "damping": damping, "solids": solids, "engine": engine}
+    options: dict[str, Any] = {"timestep": timestep, "damping": damping, "solids": solids, "movers": movers}
+    options["engine"] = engine
     return RealArm(model, q_initial, properties=properties, **options)
 
 

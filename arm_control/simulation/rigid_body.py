@@ -81,6 +81,8 @@ class RigidBodySimulator:
         Steps since the start or the last :meth:`reset`.
     differences : tuple of str
         Differences to the model, of an arm from a file: none here.
+    touching_steps : int
+        Number of steps in which anything touched: none here.
 
     Raises
     ------
@@ -92,6 +94,7 @@ class RigidBodySimulator:
     """
 
     differences: tuple[str, ...] = ()
+    touching_steps = 0
 
     def __init__(
         self,

@@ -4,7 +4,7 @@ MuJoCo computes the normal forces. Its own friction lifts a ball that slides, by
 bounces on a stiff surface; here Coulomb friction is applied from the normal force F_n of the step before,
 
 The other links are their capsules, without friction: they touch solid obstacles, and those pairs of links each other
-that avoidance keeps apart. Those of the last moving body touch links only, since the ball stands for it.
+that avoidance keeps apart. Those of the last moving body do not touch solid obstacles, since the ball stands for it.
 
     (1)  F_t = -mu F_n v_t / max(|v_t|, v_s)       v_t: velocity along the surface; v_s: speed at which it is whole
 """
@@ -35,6 +35,8 @@ SURFACE = {"solref": HARDNESS, "condim": 1, "mass": 0.0}
 """Of the ball and of what it touches."""
 FRICTION, FULL_FRICTION_SPEED = 0.3, 0.01
 """mu [-] and v_s [m/s] of (1)."""
+STILL, MOVING = 1, 2
+"""Bits of what links touch: solid obstacles, and obstacles that move."""
 
 
 class TipContact:
@@ -138,8 +140,8 @@ def add_ball(spec: mujoco.MjSpec, body: mujoco.MjsBody, p_B: Array) -> None:
     p_B : ndarray, shape (3,)
         Its place in the body's frame [m].
     """
-    sphere, size = _geom_of(Sphere(TIP_RADIUS))
-    body.add_geom(name=TIP, type=sphere, pos=p_B, size=size, contype=1, conaffinity=0, **SURFACE)
+    sphere, size = geom_of(Sphere(TIP_RADIUS))
+    body.add_geom(name=TIP, type=sphere, pos=p_B, size=size, contype=STILL, conaffinity=0, **SURFACE)
 
 
 def add_solids(spec: mujoco.MjSpec, solids: Sequence[Obstacle]) -> None:
@@ -158,11 +160,11 @@ def add_solids(spec: mujoco.MjSpec, solids: Sequence[Obstacle]) -> None:
         For a shape that MuJoCo does not have.
     """
     for solid in solids:
-        kind, size = _geom_of(solid.shape)
+        kind, size = geom_of(solid.shape)
         quat = np.zeros(4)
         mujoco.mju_mat2Quat(quat, solid.X_WO.R.ravel())
         place = {"pos": solid.X_WO.p, "quat": quat}
-        spec.worldbody.add_geom(type=kind, size=size, contype=0, conaffinity=1, **place, **SURFACE)
+        spec.worldbody.add_geom(type=kind, size=size, contype=0, conaffinity=STILL, **place, **SURFACE)
 
 
 def add_links(spec: mujoco.MjSpec, model: RobotModel) -> None:
@@ -184,15 +186,21 @@ def add_links(spec: mujoco.MjSpec, model: RobotModel) -> None:
         is_ball = np.allclose(a, b)
         kind = mujoco.mjtGeom.mjGEOM_SPHERE if is_ball else mujoco.mjtGeom.mjGEOM_CAPSULE
         place = {"pos": a} if is_ball else {"fromto": np.concatenate([a, b])}
-        touches_solids = int(frame.body != model.tree.tip.body)
+        touched = MOVING if frame.body == model.tree.tip.body else STILL | MOVING
         shape = {"type": kind, "size": [capsule.radius, 0.0, 0.0], **place}
-        body.add_geom(name=f"capsule {i}", contype=touches_solids, conaffinity=0, **shape, **SURFACE)
+        body.add_geom(name=f"capsule {i}", contype=touched, conaffinity=0, **shape, **SURFACE)
     for i, j in proximity.capsule_pairs.tolist():
         spec.add_pair(geomname1=f"capsule {i}", geomname2=f"capsule {j}", condim=1, solref=HARDNESS)
 
 
-def _geom_of(shape: Shape) -> tuple[mujoco.mjtGeom, list[float]]:
-    """Type and size of a shape in MuJoCo."""
+def geom_of(shape: Shape) -> tuple[mujoco.mjtGeom, list[float]]:
+    """Return type and size of a shape in MuJoCo.
+
+    Raises
+    ------
+    ModelError
+        For a shape that MuJoCo does not have.
+    """
     match shape:
         case Sphere():
             return mujoco.mjtGeom.mjGEOM_SPHERE, [shape.radius, 0.0, 0.0]
@@ -202,4 +210,6 @@ def _geom_of(shape: Shape) -> tuple[mujoco.mjtGeom, list[float]]:
             return mujoco.mjtGeom.mjGEOM_CYLINDER, [shape.radius, 0.5 * shape.length, 0.0]
         case Capsule():
             return mujoco.mjtGeom.mjGEOM_CAPSULE, [shape.radius, 0.5 * shape.length, 0.0]
-    raise ModelError(f"a solid {type(shape).__name__.lower()} cannot be simulated: box, sphere, cylinder or capsule")
+    raise ModelError(
+        f"a {type(shape).__name__.lower()} that is touched cannot be simulated: box, sphere, cylinder or capsule"
+    )
