@@ -106,6 +106,7 @@ PAGES_TO_RUN = (
     "learning",
     "neural",
     "planning",
+    "execution",
     "planner_node",
     "plan_scenes",
     "primitives",

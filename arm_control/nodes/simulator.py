@@ -47,13 +47,19 @@ class SimulatorNode(PlantNode[SimulatorParameters]):
         """Build the arm in its engine."""
         p = self.parameters
         q = p.initial_position or None
-        solids = World.load(p.world).solids
+        world = World.load(p.world)
+        solids = world.solids
         if solids and self._contact is None:
             self._contact = self.create_publisher(WrenchStamped, "measured_wrench", self.state_qos())
         self._add_sensors()
         timestep, damping = p.timestep, p.damping
         simulator = make_simulator(
-            self.model, q, p.plant, timestep=timestep, damping=damping, solids=solids, engine=p.physics
+            *(self.model, q, p.plant),
+            timestep=timestep,
+            damping=damping,
+            solids=solids,
+            movers=world.movers,
+            engine=p.physics,
         )
         for line in simulator.differences:
             self.get_logger().info(f"plant file: {line}")

@@ -26,6 +26,7 @@ from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.obstacle_publisher import ObstaclePublisher
 from arm_control.nodes.support.qos import EVENTS, LATCHED_EVENTS
 from arm_control.simulation.obstacle_schedule import LEAD
+from arm_control.simulation.planned_motion import planned_motion_in
 from arm_control.simulation.world import World
 
 
@@ -68,9 +69,16 @@ class TargetsNode(ArmNode[TargetsParameters]):
             self.find_model()
 
     def on_model(self, first: bool) -> None:
-        """Publish the obstacles in the robot's world, once the first robot is known."""
+        """Publish the planned motion and the obstacles of the robot's world, once the first robot is known."""
         if first:
+            self._publish_plan()
             self._obstacles = ObstaclePublisher(self, World.load(self.parameters.world), self.parameters.lead)
+
+    def _publish_plan(self) -> None:
+        planned = planned_motion_in(self.parameters.world, self.model)
+        if planned is not None:
+            self._trajectory = self.create_publisher(JointTrajectory, "joint_trajectory", LATCHED_EVENTS)
+            self._trajectory.publish(ros.joint_trajectory(self.model.joint_names, planned.points, 0))
 
     def _publish_motion(self) -> None:
         motion = Motion.load(self.parameters.motion)

@@ -51,6 +51,7 @@ MEANING = {
         "smallest distance from an obstacle to the arm's capsules, which are a little thicker than it",
     ),
     "touches": ("", "whether that is below 0"),
+    "touching_steps": ("", "steps of the simulation in which links touched obstacles or each other"),
     "excursion": ("rad", "largest way of a joint from where it started"),
     "last_excursion": ("rad", "the same at the end"),
     "condition_number": ("", "largest one of the Jacobian"),
@@ -110,6 +111,8 @@ def figures_of(trace: Trace, model: RobotModel, targets: TargetList | None, moti
         figures["following_error"] = float(distance[is_late].max())
     if np.isfinite(nearest):
         figures |= {"clearance": nearest, "touches": float(nearest < 0.0)}
+    if trace.touching is not None:
+        figures["touching_steps"] = float(trace.touching)
     if targets is not None:
         figures |= _of_targets(trace, targets)
     elif motion is not None:

@@ -142,13 +142,17 @@ class MujocoSimulator:
         self._ctrl[self._motor] = tau
         if self._contact is not None:
             self._contact.rub()
-        if self._moving is not None:
-            self._moving.place(self.steps * self.timestep)
+        self.place_movers(self.steps * self.timestep)
         self._step()
         self.touching_steps += self.mujoco_data.ncon > 0
         self.steps += 1
         if any(self._warnings.tolist()):
             raise SimulationDiverged((self.steps - 1) * self.timestep, q, v)
+
+    def place_movers(self, t: float) -> None:
+        """Put the obstacles that move where they are at a time [s]; each step does so with its own."""
+        if self._moving is not None:
+            self._moving.place(t)
 
     def load(self, tau: Array) -> None:
         """Set a torque on the joints beside that of the motors, shape (nv,) [N m or N], until the next call."""

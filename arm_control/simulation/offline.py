@@ -20,7 +20,7 @@ from arm_control.control.osc.task_inertia import condition_number
 from arm_control.control.osc.wrench_estimate import SensorReading
 from arm_control.control.stall_watch import StallWatch
 from arm_control.core.progress import progress_bar
-from arm_control.exceptions import SimulationDiverged
+from arm_control.exceptions import ParameterError, SimulationDiverged
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel
@@ -29,6 +29,7 @@ from arm_control.motion.goals import Goal, JointGoal, PoseMotion, Target
 from arm_control.motion.joint_trajectory import Waypoints
 from arm_control.motion.target_files import load_trajectory
 from arm_control.simulation.engine import SimulatedArm, engine_of
+from arm_control.simulation.planned_motion import PlannedScenarioMotion
 from arm_control.simulation.plant_properties import properties_of
 from arm_control.simulation.real_arm import RealArm, make_simulator, true_arm
 from arm_control.simulation.recording import Trace
@@ -82,6 +83,8 @@ class Simulation:
         Sensors of distance.
     wrench_rate : float
         Measurements per second of the wrench at the end effector [Hz]; 0: none.
+    planned : PlannedScenarioMotion or None
+        The motion that was planned before the run.
     plant : tuple of str
         How the arm of a plant file differs from the model, in the last run.
 
@@ -101,6 +104,7 @@ class Simulation:
         self._properties = properties_of(simulator, f"{chosen.name}: simulator")
         self.range_sensors, self.wrench_rate = chosen.range_sensors, float(simulator.get("wrench_rate", 0.0))
         self.targets, self.motion = chosen.targets(), chosen.motion()
+        self.planned = self._plan()
         self.duration = chosen.duration or self._own_duration()
         self.queue: list[Goal] = self._goals()
         self.stall = ""
@@ -118,8 +122,8 @@ class Simulation:
         recorder : SimulationRecorder, optional
             Who sees every tick, and says what the controller knows of obstacles; without one it knows everything.
         """
-        solids = self._scenario.world.solids
-        simulator = make_simulator(self.model, self._q0, self._properties, solids=solids, **self._options)
+        around = {"solids": self.world.solids, "movers": self.world.movers}
+        simulator = make_simulator(self.model, self._q0, self._properties, **around, **self._options)
         self.plant = simulator.differences
         n = max(2, round((duration or self.duration) / simulator.timestep))
         log, trouble = _Log(self.model, n, round(simulator.timestep * 1e9)), ""
@@ -131,7 +135,8 @@ class Simulation:
         except SimulationDiverged as error:
             trouble = str(error)
         self.stall = loop.stall_watch.last
-        return log.trace(tuple(t for t in self.queue if isinstance(t, Target)), trouble)
+        touching = simulator.touching_steps if self._properties.contacts == "arm" else None
+        return log.trace(tuple(t for t in self.queue if isinstance(t, Target)), trouble, touching)
 
     def sensors(self) -> SimulatedSensors | None:
         """Return the sensors of the arm beside those of its joints; None without any."""
@@ -152,8 +157,19 @@ class Simulation:
         """What is around."""
         return self._scenario.world
 
+    def _plan(self) -> PlannedScenarioMotion | None:
+        """The motion that is planned before the run, where the scenario has one."""
+        chosen = self._scenario
+        if not chosen.plan:
+            return None
+        if not isinstance(self.parameters, JointLoopParameters):
+            raise ParameterError(f"{chosen.name}: plan: its motion is of the joints, and needs the controller joint")
+        return PlannedScenarioMotion(self.model, chosen.plan, chosen.world, self._q0, f"{chosen.name}: plan")
+
     def _own_duration(self) -> float:
         name = self._scenario.nodes.get("targets", {}).get("trajectory", "")
+        if self.planned is not None:
+            return float(self.planned.points.times[-1]) + 1.0
         if self.targets is not None:
             return self.targets.period * len(self.targets.targets)
         if self.motion is not None:
@@ -162,6 +178,8 @@ class Simulation:
 
     def _goals(self) -> list[Goal]:
         """The trajectory, the motion, or targets of the list, round and round."""
+        if self.planned is not None:
+            return [self.planned.goal()]
         if isinstance(self.parameters, JointLoopParameters):
             name = self._scenario.nodes.get("targets", {}).get("trajectory", "")
             return [self._joint_goal(name)] if name else []
@@ -194,6 +212,9 @@ class _Loop:
         self._control, self._dt, self._recorder = simulation.loop(), simulator.timestep, recorder
         self._proximity = Proximity(self._model) if simulation.world.movers else None
         self._sensors = simulation.sensors() if recorder is not None else None
+        self._planned = simulation.planned
+        if self._planned is not None:
+            self._planned.begin()
         parameters = simulation.parameters
         self.stall_watch = StallWatch(self._model, compensated_share(parameters.observer, parameters.adaptation))
 
@@ -201,6 +222,8 @@ class _Loop:
         q, v, t = self._simulator.q, self._simulator.v, k * self._dt
         stamp_ns, there = round(t * 1e9), self._world.obstacles(t)
         known = there if self._recorder is None else self._recorder.obstacles(stamp_ns, q)
+        if self._planned is not None:
+            self._planned.look(t, there, self._control.controller)
         if self._world.solids:
             self._measure(stamp_ns, q)
         if self._sensors is not None and self._recorder is not None:
@@ -264,7 +287,7 @@ class _Log:
     def record_conditioning(self, condition: float, distance: float) -> None:
         self._conditioning.append((condition, distance))
 
-    def trace(self, targets: tuple[Target, ...], trouble: str) -> Trace:
+    def trace(self, targets: tuple[Target, ...], trouble: str, touching: int | None) -> Trace:
         n, stamps = self._done, np.arange(self._done, dtype=np.int64) * self._step_ns
         shown = tuple(target for target in targets if target.stamp_ns <= stamps[-1])
         starts = np.searchsorted(stamps, [target.stamp_ns for target in shown])
@@ -276,8 +299,10 @@ class _Log:
         motion = p, p_des, pose_errors(self._X_WE, self._X_WT), {name: x[:n] for name, x in self._terms.items()}
         looks = stamps[::COARSE], condition, distance
         gate = self._asked[:n], self._braking[:n]
-        wrenches = (np.array(rows[:n]).reshape(-1, 6) for rows in (self.contact, self._wanted))
+        contact, wanted = (np.array(rows[:n]).reshape(-1, 6) for rows in (self.contact, self._wanted))
         return Trace(
             *(stamps, self._q[:n], self._v[:n], stamps, self._tau[:n], shown, *motion, *looks, goals, *gate, trouble),
-            *wrenches,
+            contact=contact,
+            wanted=wanted,
+            touching=touching,
         )

@@ -143,6 +143,8 @@ class Trace(Recording):
         Wrench of solid obstacles on the end effector, world axes [N, N m]; empty without any.
     wanted : ndarray, shape (n, 6), or (0, 6)
         Wrench that the end effector is to exert, world axes [N, N m]; empty where the law has no contact.
+    touching : int or None
+        Number of steps in which anything touched; None where the links touch nothing.
     """
 
     p: Array
@@ -158,6 +160,7 @@ class Trace(Recording):
     end_reason: str = ""
     contact: Array = field(default_factory=lambda: np.zeros((0, 6)))
     wanted: Array = field(default_factory=lambda: np.zeros((0, 6)))
+    touching: int | None = None
 
     @property
     def t(self) -> Array:

@@ -47,7 +47,7 @@ NODES = (
 )
 """The package's executables; each is also the name of its node."""
 
-KEYS = ("description", "robot", "nodes", "variants", "world", "duration", "checks", "range_sensors")
+KEYS = ("description", "robot", "nodes", "variants", "world", "duration", "checks", "range_sensors", "plan")
 """Entries of a file."""
 REAL = "real"
 """Variant of every scenario: the arm is not its model."""
@@ -80,6 +80,8 @@ class Scenario:
         Bounds on figures, by the name of a variant or ``all``.
     range_sensors : tuple of RangeSensor
         Sensors of distance on the simulated arm.
+    plan : dict of str to value
+        Motion to plan before the run (:mod:`arm_control.simulation.planned_motion`); empty: none.
     source : str
         Path of its file; nodes read the world from there.
     """
@@ -93,6 +95,7 @@ class Scenario:
     duration: float = 0.0
     checks: dict[str, dict[str, Any]] = field(default_factory=dict)
     range_sensors: tuple[RangeSensor, ...] = ()
+    plan: dict[str, Any] = field(default_factory=dict)
     source: str = field(default="", compare=False)
 
     @classmethod
@@ -113,7 +116,7 @@ class Scenario:
         refuse_unknown(nodes, NODES, f"{path}: nodes")
         for variant, changes in variants.items():
             refuse_unknown(changes, nodes, f"{path}: {variant}")
-        refuse_unknown(checks, (*variants, "all"), f"{path}: checks")
+        refuse_unknown(checks, (*variants, "all", REAL), f"{path}: checks")
         return cls(
             path.stem,
             str(content.get("description", "")),
@@ -124,6 +127,7 @@ class Scenario:
             _duration(content.get("duration", 0.0), path),
             checks,
             range_sensors_of(content.get("range_sensors"), f"{path}: range_sensors"),
+            as_mapping(content.get("plan"), f"{path}: plan"),
             str(path.absolute()),
         )
 
@@ -136,8 +140,8 @@ class Scenario:
             When there is no such variant, or its plant is not allowed.
         """
         chosen = self._variant(name)
-        is_needed_here = is_needed("mujoco", chosen.nodes.get("simulator", {}), f"{self.name}: simulator")
-        return replace(chosen, nodes=with_compensation(chosen.nodes, "auto", is_needed=is_needed_here))
+        needed = is_needed("mujoco", chosen.nodes.get("simulator", {}), f"{self.name}: simulator")
+        return replace(chosen, nodes=with_compensation(chosen.nodes, "auto", is_needed=needed))
 
     def _variant(self, name: str) -> Scenario:
         """The variant as its file has it."""
@@ -262,11 +266,11 @@ class Scenario:
         return {"targets": targets, **({"obstacles": obstacles} if avoids and obstacles else {})}
 
     def _add_world(self, nodes: dict[str, dict[str, Any]], chosen: Scenario, lock_step: bool) -> None:
-        """Let the node ``targets`` publish the obstacles; the simulator has pushes, solids and range sensors."""
-        if self.world.movers:
+        """Let the node ``targets`` publish obstacles and a plan; the simulator has what touches, and range sensors."""
+        if self.world.movers or self.plan:
             nodes["targets"] = {**chosen.arm(), **nodes.get("targets", {}), "world": self.source}
             nodes["targets"] |= {"lead": 1.0} if lock_step else {}  # simulated time may be faster than the clock
-        if (self.world.pushes or self.world.solids or self.range_sensors) and "simulator" in nodes:
+        if (self.world.pushes or self.world.solids or self.range_sensors or self.plan) and "simulator" in nodes:
             nodes["simulator"]["world"] = self.source
 
     @property
@@ -346,7 +350,7 @@ def merged(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
 
 
 def scenario_names() -> tuple[str, ...]:
-    """Return the names of the scenarios that come with the package."""
+    """Return the names of the package's scenarios."""
     return file_names("config/scenarios", ".yaml")
 
 
@@ -390,7 +394,7 @@ def _duration(value: Any, path: Path) -> float:
     try:
         seconds = float(value)
     except (TypeError, ValueError):
-        raise ParameterError(f"{path}: duration = {value!r}: a time [s] is needed") from None
+        seconds = float("nan")
     if not 0.0 <= seconds < float("inf"):
         raise ParameterError(f"{path}: duration = {value!r}: 0 or a positive time [s] is needed")
     return seconds

@@ -210,6 +210,4 @@ def geom_of(shape: Shape) -> tuple[mujoco.mjtGeom, list[float]]:
             return mujoco.mjtGeom.mjGEOM_CYLINDER, [shape.radius, 0.5 * shape.length, 0.0]
         case Capsule():
             return mujoco.mjtGeom.mjGEOM_CAPSULE, [shape.radius, 0.5 * shape.length, 0.0]
-    raise ModelError(
-        f"a {type(shape).__name__.lower()} that is touched cannot be simulated: box, sphere, cylinder or capsule"
-    )
+    raise ModelError(f"a solid {type(shape).__name__.lower()} cannot be simulated: box, sphere, cylinder or capsule")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,8 @@ SHAPES: dict[str, Callable[..., Shape]] = {
     "capsule": Capsule,
 }
 """Shapes by name; their arguments are ``size`` in a file: radius; three edges; radius and length [m]."""
+ENTRIES = ("shape", "size", "position", "quat_xyzw", "velocity", "from", "until", "solid", "change")
+"""Entries of an obstacle; ``change``: ``at`` a time it has another ``velocity``, of which nothing is told."""
 
 
 @dataclass(frozen=True)
@@ -55,11 +57,14 @@ class World:
         Forces on the end effector.
     floor : float
         Height of the floor, which range sensors see and nothing touches [m]; ``-inf`` for none.
+    told : tuple of Mover
+        Obstacles as they are told: without the changes of their motion that a file has.
     """
 
     movers: tuple[Mover, ...] = ()
     pushes: tuple[Push, ...] = ()
     floor: float = 0.0
+    told: tuple[Mover, ...] = ()
 
     @classmethod
     def from_mapping(cls, content: Mapping[str, Any], where: str) -> World:
@@ -79,8 +84,10 @@ class World:
         """
         refuse_unknown(content, ("obstacles", "pushes", "floor"), where)
         try:
-            movers = tuple(map(_mover, content.get("obstacles") or ()))
-            return cls(movers, tuple(map(_push, content.get("pushes") or ())), _floor(content.get("floor", 0.0)))
+            told = tuple(map(_mover, entries := content.get("obstacles") or ()))
+            movers = tuple(part for mover, entry in zip(told, entries, strict=True) for part in _parts(mover, entry))
+            pushes = tuple(map(_push, content.get("pushes") or ()))
+            return cls(movers, pushes, _floor(content.get("floor", 0.0)), told)
         except (KeyError, TypeError, ValueError) as error:
             raise ParameterError(f"{where}: {type(error).__name__}: {error}") from error
 
@@ -120,13 +127,32 @@ class World:
         return sum((push.wrench for push in self.pushes if push.span.holds(t)), np.zeros(6))
 
 
+def _parts(told: Mover, entry: Mapping[str, Any]) -> Iterator[Mover]:
+    """An obstacle before and after the change of its motion, where it has one."""
+    change = entry.get("change")
+    if change is None:
+        yield told
+        return
+    refuse_unknown(change, ("at", "velocity"), "change")
+    t, V = float(change["at"]), _twist(change["velocity"])
+    if not told.span.holds(t) or told.is_solid:
+        raise ParameterError(f"change at {t}: a time from {told.span.begin} until {told.span.end} is needed")
+    yield replace(told, span=Span(told.span.begin, t))
+    yield Mover(replace(told.at(t), V_WO=V), Span(t, told.span.end))
+
+
+def _twist(velocity: Sequence[float]) -> Array:
+    """A twist, shape (6,), from its linear part or all of it."""
+    return _numbers([*velocity, *[0.0] * (6 - len(velocity))], 6)
+
+
 def _mover(entry: Mapping[str, Any]) -> Mover:
-    refuse_unknown(entry, ("shape", "size", "position", "quat_xyzw", "velocity", "from", "until", "solid"), "obstacle")
+    refuse_unknown(entry, ENTRIES, "obstacle")
     if entry["shape"] not in SHAPES:
         raise ParameterError(f"shape = {entry['shape']!r}; there are: {', '.join(SHAPES)}")
     shape = SHAPES[entry["shape"]](*map(float, np.atleast_1d(entry["size"])))
     X = Pose(rotation_from_quaternion(entry.get("quat_xyzw", [0, 0, 0, 1])), _numbers(entry["position"], 3))
-    V = _numbers([*entry.get("velocity", ()), *[0.0] * (6 - len(entry.get("velocity", ())))], 6)
+    V = _twist(entry.get("velocity", ()))
     is_solid = entry.get("solid", False)
     if not isinstance(is_solid, bool):
         raise ParameterError(f"solid = {is_solid!r}: true or false is needed")

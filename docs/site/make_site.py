@@ -33,6 +33,7 @@ CONTENTS = {
             "planning",
             "task_constrained",
             "plan_scenes",
+            "execution",
             "planner_node",
             "ompl",
             "identification",

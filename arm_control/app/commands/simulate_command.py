@@ -93,6 +93,8 @@ def _compare(scenario: Scenario, options: argparse.Namespace) -> int:
         stalls += [f"{name}: {simulation.stall}".lstrip(": ")] if simulation.stall else []
         failed += [trace.end_reason] if trace.end_reason and "diverged" not in scenario.required(name) else []
     print(f"{scenario.description}\n\n{table(figures)}\n")
+    if simulation.planned is not None:
+        print(f"motion: {simulation.planned.history}\n")
     for line in plants:
         print(printable(f"plant file: {line}"))
     for warning in [*simulation.model.warnings, *stalls]:

@@ -18,8 +18,8 @@ from arm_control.motion.joint_trajectory import JointTrajectory, quintic
 from arm_control.planning.execution.motion_checks import LimitCheck
 from arm_control.planning.execution.rounded_in_time import stay
 
-DURATIONS = 0.03 * 1.15 ** np.arange(32)
-"""Durations T that are tried [s]."""
+DURATIONS = 0.1 * 1.12 ** np.arange(27)
+"""Durations T that are tried [s]; shorter ones ask for steps of torque that a gate limits."""
 SAMPLES = 25
 """Moments of a stop at which limits are looked at; the knots of its trajectory."""
 FULL = 0.97

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.exceptions import InputError
+from arm_control.maths.poses import Array
 from arm_control.motion.joint_trajectory import JointTrajectory, Waypoints
 from arm_control.motion.references import JointReference
 from arm_control.planning.execution.motion_checks import LimitCheck, contact_time
@@ -38,8 +39,10 @@ SPEEDS = (0.9, 0.9, 0.6, 0.6, 0.4)
 """Share of the largest joint speeds in one search after the other."""
 WIDER = (1.0, 1.3, 1.7, 2.2)
 """Factors of the least times over which corners are rounded, one after the other."""
-SLOWEST_CORNER = 0.01
-"""Least time over which a step of the velocity is spread, to each side [s]."""
+GRID = 0.05
+"""Times at which it is looked at whether a goal stays free; what is between them is proved afterwards [s]."""
+SHORTEST_CORNER = 0.04
+"""Least time over which a step of the velocity is spread, to each side: a gate limits steps of torque [s]."""
 
 
 class TimedPlan(NamedTuple):
@@ -93,7 +96,7 @@ class PlannerInTime:
         self.validity, self.limits, self.parameters = validity, limits, parameters
         self.check = LimitCheck(validity.shape.model, limits)
         self._a_max = limits.a_max
-        self.lead = max(SLOWEST_CORNER, float((SPEEDS[0] * limits.v_max / limits.a_max).max()))
+        self.lead = max(SHORTEST_CORNER, float((SPEEDS[0] * limits.v_max / limits.a_max).max()))
         self.horizon = horizon
         if not horizon > 2.0 * self.lead:
             raise InputError(f"horizon = {horizon} s; more than {2.0 * self.lead:.2g} s are needed for the corners")
@@ -126,12 +129,13 @@ class PlannerInTime:
         """
         q_0 = start.q_des + self.lead * start.v_des
         reason, plan = "", None
+        goals, arrival = self._arrival(q_0, np.atleast_2d(np.asarray(goals, dtype=float)), obstacles, hold)
         for k, share in enumerate(speeds):
             self.validity.place(from_time(obstacles, self.lead))
             travel = Travel(share * self.limits.v_max, self.horizon - 2.0 * self.lead)
             search = SpaceTimeRrt(self.validity, travel, replace(self.parameters, seed=self.parameters.seed + k))
             try:
-                plan = shorten(self.validity, search.plan(q_0, goals, title=title), seed=k)
+                plan = shorten(self.validity, search.plan(q_0, goals, arrival, title), seed=k)
             except InputError as error:  # the arm would go beyond a limit while it goes on
                 return TimedPlan(None, str(error), None)
             if not plan.is_found:
@@ -142,10 +146,27 @@ class PlannerInTime:
                 return TimedPlan(trajectory, "", plan)
         return TimedPlan(None, reason, plan)
 
+    def _arrival(self, q_0: Array, goals: Array, obstacles: Sequence[Told], hold: float) -> tuple[Array, float | None]:
+        """The goals that are free up to ``hold``; or the one that is free soonest, and when to arrive there."""
+        if hold <= self.lead:
+            return goals, None
+        self.validity.place(from_time(obstacles, self.lead))
+        times = np.arange(0.0, hold - self.lead, GRID)
+        is_free = self.validity.free_states(np.repeat(goals, len(times), axis=0), np.tile(times, len(goals)))
+        blocked = ~is_free.reshape(len(goals), len(times))
+        free_from = np.where(blocked, times + GRID, 0.0).max(axis=1)
+        if (free_from == 0.0).any():
+            return goals[free_from == 0.0], None
+        need = Travel(SPEEDS[-1] * self.limits.v_max, self.horizon).need(goals - q_0)
+        arrival = np.maximum(free_from + self.lead, need)
+        k = int(arrival.argmin())
+        can_wait = arrival[k] <= self.horizon - 2.0 * self.lead
+        return goals[[k]], float(arrival[k]) if can_wait else None
+
     def _rounded(self, plan: Plan, start: JointReference, hold: float) -> tuple[JointTrajectory | None, str]:
         """The rounded plan, proved free among the obstacles that have been placed; or why there is none."""
         line, reason = polyline_of(plan, start), ""
-        least = np.maximum(spreads(line, self._a_max), SLOWEST_CORNER)
+        least = np.maximum(spreads(line, self._a_max), SHORTEST_CORNER)
         room = np.minimum(line.times - line.times[0], line.times[-1] - line.times) + self.lead
         if (least > room + TINY).any():
             t = float(line.times[int((least - room).argmax())])
@@ -177,7 +198,7 @@ def polyline_of(plan: Plan, start: JointReference) -> Polyline:
     """
     qs, times = plan.path, plan.times
     if len(qs) < 2:
-        qs, times = np.repeat(qs, 2, axis=0), np.array([0.0, SLOWEST_CORNER])
+        qs, times = np.repeat(qs, 2, axis=0), np.array([0.0, SHORTEST_CORNER])
     line = Polyline(qs, times, start.v_des)
     is_corner = np.abs(line.steps).max(axis=1) > TINY
     is_corner[[0, -1]] = True

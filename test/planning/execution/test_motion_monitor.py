@@ -20,7 +20,8 @@ from arm_control.planning.rrt.connect import SearchParameters
 from arm_control.planning.time_scaling import PathLimits
 from arm_control.planning.validity.validity import Validity
 
-sys.path[:0] = [str(Path(__file__).parents[1] / "rrt"), str(Path(__file__).parents[1] / "validity")]
+sys.path.insert(0, str(Path(__file__).parents[1] / "rrt"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "validity"))
 from coal_scene import CoalScene
 from planar_arm import planar_validity
 

@@ -1,0 +1,212 @@
+"""The motion that a scenario's entry ``plan`` asks for: planned before the run, and watched during it.
+
+    plan:
+      goal: [0.8, -1.2, 1.5, -1.9, -1.57, 0.0]     joint positions [rad or m]; or a pose of the end effector:
+      pose: {position: [0.4, 0.3, 0.4], quat_xyzw: [1.0, 0.0, 0.0, 0.0]}
+      margin: 0.02                                 and other parameters of the planner
+      watch: true                                  obstacles that leave what is told are planned around, or stopped for
+
+The obstacles are those of the scenario's world, as they are told: a change of their motion is not known to the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from arm_control.control.controllers import Controller
+from arm_control.core.files import read_yaml, yaml_path
+from arm_control.core.parameters import group, parameter
+from arm_control.core.time import NANOSECONDS
+from arm_control.exceptions import ArmControlError, ParameterError
+from arm_control.kinematics.inverse import InverseKinematics
+from arm_control.maths.obstacles import Obstacle
+from arm_control.maths.poses import Array, Pose, rotation_from_quaternion
+from arm_control.model import RobotModel
+from arm_control.motion.goals import JointGoal
+from arm_control.motion.joint_trajectory import JointTrajectory, Waypoints
+from arm_control.motion.references import JointReference
+from arm_control.planning.execution.motion_monitor import Action, MonitorParameters, MotionMonitor
+from arm_control.planning.execution.planner_in_time import PlannerInTime, points_of
+from arm_control.planning.motion_plan import trajectory_of
+from arm_control.planning.motion_planner import (
+    TORQUE_SHARE,
+    MotionPlanner,
+    MotionPlannerParameters,
+    MotionRequest,
+    NoMotion,
+)
+from arm_control.planning.rrt.space_time import TIMED
+from arm_control.planning.time_scaling import PathLimits
+from arm_control.planning.validity.validity import Validity
+from arm_control.simulation.scenario import Scenario
+from arm_control.simulation.world import World
+
+LOOK = 0.01
+"""Time between two looks at the obstacles [s]."""
+OWN = ("goal", "pose")
+"""Entries that are not parameters."""
+
+
+@dataclass(frozen=True)
+class PlanParameters(MotionPlannerParameters):
+    """How a scenario's motion is planned and watched."""
+
+    hold: float = parameter(
+        0.0,
+        "time from the begin up to which the rest at the goal must be free, where obstacles move",
+        unit="s",
+        lower=0.0,
+    )
+    watch: bool = parameter(False, "whether the motion is changed where obstacles leave what was told")
+    monitor: MonitorParameters = group(MonitorParameters)
+
+
+class PlannedScenarioMotion:
+    """The motion of one scenario.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    content : mapping
+        The entry ``plan``.
+    world : World
+        What is around.
+    q_start : ndarray, shape (nq,)
+        Joint positions at the start [rad or m].
+    where : str
+        The scenario and the entry, for messages.
+
+    Attributes
+    ----------
+    points : Waypoints
+        The motion that was planned before the run.
+    counts : dict of str to int
+        How often the motion was changed in the run, by the name of the :class:`Action`.
+
+    Raises
+    ------
+    ParameterError
+        When the entry has an unknown key or a value that is not allowed.
+    NoMotion
+        When there is no motion; the message says why.
+    """
+
+    def __init__(self, model: RobotModel, content: Mapping[str, Any], world: World, q_start: Array, where: str) -> None:
+        values = {name: value for name, value in content.items() if name not in OWN}
+        self._parameters = p = PlanParameters.from_mapping(values, where=where)
+        self._model, self._told, self._start = model, world.told, q_start
+        goal = _goal(content, where)
+        self._moves = any(np.any(mover.obstacle.V_WO) or mover.span.begin > 0.0 for mover in world.told) or p.watch
+        if self._moves:
+            self._planner = self._in_time()
+            self._goals = _postures(model, goal, q_start)
+            self.points = points_of(self._trajectory())
+        else:
+            request = MotionRequest(0, q_start, goal, tuple(mover.obstacle for mover in world.told))
+            self.points = MotionPlanner(p, model).plan(request)
+        self._monitor: MotionMonitor | None = None
+        self.counts: dict[str, int] = {}
+
+    def _in_time(self) -> PlannerInTime:
+        p, model = self._parameters, self._model
+        a_max = np.full(model.nv, p.acceleration)
+        limits = PathLimits(p.speed * model.v_max, TORQUE_SHARE * model.tau_max, a_max)
+        search = replace(TIMED, rounds=p.rounds, seed=p.seed)
+        return PlannerInTime(Validity(model, margin=p.margin, link_margin=p.link_margin), limits, p.horizon, search)
+
+    def _trajectory(self) -> JointTrajectory:
+        start = JointReference.at_rest(self._start)
+        timed = self._planner.plan(start, self._goals, self._told, self._parameters.hold)
+        if timed.trajectory is None:
+            raise NoMotion(timed.reason)
+        return timed.trajectory
+
+    @property
+    def history(self) -> str:
+        """What became of the motion in the last run, in words."""
+        changes = ", ".join(f"{name} {count} times" for name, count in self.counts.items())
+        return f"planned for {self.points.times[-1]:.2f} s{', ' if changes else ''}{changes}"
+
+    def goal(self) -> JointGoal:
+        """Return the goal of the controller: the motion from time 0 on."""
+        return JointGoal(0, Waypoints.checked(self._model, self._model.joint_names, *vars(self.points).values()))
+
+    def begin(self) -> None:
+        """Begin to watch; at the start of each run."""
+        self.counts = {}
+        self._next_look = 0.0
+        if self._parameters.watch:
+            self._monitor = MotionMonitor(self._planner, self._goals, self._parameters.monitor)
+            self._monitor.start(trajectory_of(self.points), 0.0, self._told)
+
+    def look(self, t: float, obstacles: Sequence[Obstacle], controller: Controller) -> None:
+        """Look at the obstacles, if it is time, and give the controller another motion where one is needed.
+
+        Parameters
+        ----------
+        t : float
+            Time since the start [s].
+        obstacles : sequence of Obstacle
+            Obstacles now.
+        controller : Controller
+            Of the joints.
+        """
+        if self._monitor is None or t < self._next_look:
+            return
+        self._next_look = t + 0.999 * LOOK
+        decision = self._monitor.look(t, obstacles)
+        if decision.action is not Action.KEPT:
+            self.counts[decision.action.value] = self.counts.get(decision.action.value, 0) + 1
+        if decision.trajectory is not None:
+            stamp_ns = round(decision.begin * NANOSECONDS)
+            controller.add(JointGoal(stamp_ns, points_of(decision.trajectory), is_immediate=True))
+
+
+def planned_motion_in(name: str, model: RobotModel) -> PlannedScenarioMotion | None:
+    """Return the planned motion of a scenario for an arm; None where it has none, or is a file with a world only.
+
+    Parameters
+    ----------
+    name : str
+        Name or path of the scenario's file.
+    model : RobotModel
+        The arm.
+
+    Raises
+    ------
+    ArmControlError
+        When there is no such file or no motion, or the entry is not valid.
+    """
+    if "plan" not in read_yaml(yaml_path("scenarios", name)):
+        return None
+    scenario = Scenario.load(name)
+    q_start = np.array(scenario.nodes["simulator"]["initial_position"], dtype=float)
+    return PlannedScenarioMotion(model, scenario.plan, scenario.world, q_start, f"{scenario.name}: plan")
+
+
+def _goal(content: Mapping[str, Any], where: str) -> Pose | Array:
+    """The goal of an entry: a pose, or joint positions."""
+    if len(content.keys() & set(OWN)) != 1:
+        raise ParameterError(f"{where}: one of {' and '.join(OWN)} is needed")
+    try:
+        if "goal" in content:
+            return np.array(content["goal"], dtype=float)
+        pose = content["pose"]
+        return Pose(rotation_from_quaternion(pose["quat_xyzw"]), np.array(pose["position"], dtype=float))
+    except (ArmControlError, KeyError, TypeError, ValueError) as error:
+        raise ParameterError(f"{where}: {type(error).__name__}: {error}") from error
+
+
+def _postures(model: RobotModel, goal: Pose | Array, q_start: Array) -> Array:
+    """Joint positions of a goal, shape (k, n); of a pose those that are found from the start."""
+    if not isinstance(goal, Pose):
+        return goal[None]
+    found = InverseKinematics(model).solve(goal, q_start)
+    if not found.converged:
+        raise NoMotion(f"the goal cannot be reached: {found.why}")
+    return found.q[None]

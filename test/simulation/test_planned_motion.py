@@ -1,0 +1,92 @@
+"""Scenarios with a plan: planned before the run, executed without contact; contacts are seen where there are some."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from arm_control.exceptions import ParameterError
+from arm_control.maths.obstacle_motion import Mover, Span
+from arm_control.maths.obstacles import Obstacle
+from arm_control.maths.poses import Pose
+from arm_control.maths.shapes import Box, Sphere
+from arm_control.model import RobotModel
+from arm_control.planning.motion_planner import NoMotion
+from arm_control.simulation.offline import Simulation
+from arm_control.simulation.planned_motion import planned_motion_in
+from arm_control.simulation.plant_properties import PlantProperties
+from arm_control.simulation.real_arm import make_simulator
+from arm_control.simulation.scenario import Scenario
+from arm_control.simulation.world import World
+
+HOME = np.array([0.0, -0.6, 1.2, -2.17, -1.5708, 0.0])
+
+
+def test_an_obstacle_that_flies_through_a_link_is_felt_and_counted(ur5: RobotModel):
+    elbow = ur5.pose(HOME, "forearm_link").p
+    ball = Obstacle(Sphere(0.05), Pose(np.eye(3), elbow + [0.0, 0.0, 0.4]), (0.0, 0.0, -2.0, 0.0, 0.0, 0.0))
+    movers = [Mover(ball, Span(0.05, 0.45))]
+    touching = {}
+    for contacts in ("arm", "hand"):
+        simulator = make_simulator(ur5, HOME, PlantProperties(contacts=contacts), movers=movers)
+        for _ in range(600):
+            simulator.step(ur5.gravity(simulator.q))
+        touching[contacts] = simulator.touching_steps
+        assert (np.abs(simulator.v).max() > 0.05) == (contacts == "arm")
+    assert touching["arm"] > 10
+    assert touching["hand"] == 0
+    simulator.reset()
+    assert simulator.touching_steps == 0
+
+
+def test_a_watched_motion_avoids_what_was_not_told():
+    scenario = Scenario.load("panda_moving_plan")
+    *others, _ = scenario.world.told
+    ball = Obstacle(Sphere(0.08), Pose(np.eye(3), np.array([0.9, 0.6, 0.45])), (0.0, -0.3, 0.0, 0.0, 0.0, 0.0))
+    told = (*others, Mover(ball, Span()))
+    turned = Obstacle(Sphere(0.08), told[-1].at(0.7).X_WO, (-0.3, 0.0, 0.1, 0.0, 0.0, 0.0))
+    movers = (*others, Mover(ball, Span(0.0, 0.7)), Mover(turned, Span(0.7)))
+    world = World(movers, told=told)
+    watched = Simulation(replace(scenario, world=world, plan=scenario.plan | {"watch": True}))
+    trace = watched.run(5.0)
+    assert trace.touching == 0
+    assert np.allclose(trace.q[-1], scenario.plan["goal"], atol=1e-3)
+    assert "planned anew 1 times" in watched.planned.history
+
+
+def test_the_motion_of_a_scenario_for_a_node(ur5: RobotModel):
+    planned = planned_motion_in("ur5_plan", ur5)
+    assert planned.points.times[0] == 0.0
+    assert np.allclose(planned.points.qs[0], Scenario.load("ur5_plan").nodes["simulator"]["initial_position"])
+    assert planned_motion_in("ur5_obstacle", ur5) is None
+    nodes = Scenario.load("ur5_plan").with_options().nodes
+    assert nodes["targets"]["world"] == nodes["simulator"]["world"] == Scenario.load("ur5_plan").source
+
+
+def test_a_change_of_an_obstacle_is_not_told():
+    entry = {"shape": "sphere", "size": 0.1, "position": [1.0, 0.0, 0.0], "velocity": [0.0, 1.0, 0.0]}
+    changed = entry | {"change": {"at": 0.5, "velocity": [2.0, 0.0, 0.0]}}
+    world = World.from_mapping({"obstacles": [changed]}, "here")
+    (plain,) = World.from_mapping({"obstacles": [entry]}, "here").told
+    assert repr(world.told) == repr((plain,))
+    assert [o.X_WO.p.tolist() for o in world.obstacles(0.4)] == [[1.0, 0.4, 0.0]]
+    assert np.allclose([o.X_WO.p for o in world.obstacles(1.0)], [[2.0, 0.5, 0.0]])
+    with pytest.raises(ParameterError, match=r"change at 3.0: a time from 0.0 until 2.0 is needed"):
+        World.from_mapping({"obstacles": [changed | {"until": 2.0, "change": {"at": 3, "velocity": []}}]}, "here")
+
+
+def test_what_is_wrong_with_a_plan_is_a_sentence():
+    scenario = Scenario.load("ur5_plan")
+    no_goal = {key: value for key, value in scenario.plan.items() if key != "pose"}
+    with pytest.raises(ParameterError, match="ur5_plan: plan: one of goal and pose is needed"):
+        Simulation(replace(scenario, plan=no_goal))
+    with pytest.raises(ParameterError, match="ur5_plan: plan: unknown"):
+        Simulation(replace(scenario, plan=scenario.plan | {"speeed": 1.0}))
+    osc = replace(scenario, nodes={"simulator": scenario.nodes["simulator"], "osc": {}})
+    with pytest.raises(ParameterError, match="needs the controller joint"):
+        Simulation(osc)
+    block = Obstacle(Box((0.6, 0.6, 0.6)), Pose(np.eye(3), np.array([0.3, -0.3, 0.3])))
+    with pytest.raises(NoMotion, match="the start is in contact"):
+        Simulation(replace(scenario, world=World((), told=(Mover(block, Span()),))))
