@@ -108,7 +108,7 @@ class PlannedScenarioMotion:
             self.points = points_of(self._trajectory())
         else:
             request = MotionRequest(0, q_start, goal, tuple(mover.obstacle for mover in world.told))
-            self.points = MotionPlanner(p, model).plan(request)
+            self.points = MotionPlanner(p, model).plan(request).points
         self._monitor: MotionMonitor | None = None
         self.counts: dict[str, int] = {}
 
