@@ -62,7 +62,7 @@ class PlanParameters(MotionPlannerParameters):
         lower=0.0,
     )
     watch: bool = parameter(False, "whether the motion is changed where obstacles leave what was told")
-    monitor: MonitorParameters = group(MonitorParameters)
+    monitor: MonitorParameters = group(MonitorParameters, "monitor.")
 
 
 class PlannedScenarioMotion:
