@@ -173,7 +173,7 @@ def planned_motion_in(name: str, model: RobotModel) -> PlannedScenarioMotion | N
     Parameters
     ----------
     name : str
-        Name or path of the scenario's file.
+        Name or path of the scenario's file; empty for none.
     model : RobotModel
         The arm.
 
@@ -182,7 +182,7 @@ def planned_motion_in(name: str, model: RobotModel) -> PlannedScenarioMotion | N
     ArmControlError
         When there is no such file or no motion, or the entry is not valid.
     """
-    if "plan" not in read_yaml(yaml_path("scenarios", name)):
+    if not name or "plan" not in read_yaml(yaml_path("scenarios", name)):
         return None
     scenario = Scenario.load(name)
     q_start = np.array(scenario.nodes["simulator"]["initial_position"], dtype=float)

@@ -61,6 +61,7 @@ def test_the_motion_of_a_scenario_for_a_node(ur5: RobotModel):
     assert planned.points.times[0] == 0.0
     assert np.allclose(planned.points.qs[0], Scenario.load("ur5_plan").nodes["simulator"]["initial_position"])
     assert planned_motion_in("ur5_obstacle", ur5) is None
+    assert planned_motion_in("", ur5) is None
     nodes = Scenario.load("ur5_plan").with_options().nodes
     assert nodes["targets"]["world"] == nodes["simulator"]["world"] == Scenario.load("ur5_plan").source
 
