@@ -190,8 +190,8 @@ class Validity:
         memory["a"][:, :n] = a.T
         memory["b"][:, :n] = b.T
         times = memory["times"][:, :n]
-        times[0] = t_a
-        times[1] = t_a if t_b is None else t_b
+        times[0] = t_a = _times(t_a, n)
+        times[1] = t_a if t_b is None else _times(t_b, n)
         if not (times.min() >= 0.0 and times.max() < np.inf):
             raise InputError("times of motions must be finite, and 0 s or later")
         if deviation is not None:
@@ -282,7 +282,8 @@ class Validity:
         reach : float
             Distances beyond it are not measured [m].
         """
-        return self._distances.measure(self._tables, self._states(qs, "qs"), t, reach)
+        q = self._states(qs, "qs")
+        return self._distances.measure(self._tables, q, _times(t, len(q)), reach)
 
     def pairs(self, q: npt.ArrayLike, t: float = 0.0, reach: float = 0.0) -> tuple[Pair, ...]:
         """All pairs nearer than the reach in one state, the nearest first: links and obstacles, links and links.
@@ -335,3 +336,11 @@ class Validity:
                 f"deviation has shape {given.shape}; needed are {self._model.nq} numbers >= 0 for each motion"
             )
         return np.broadcast_to(given, (n, self._model.nq))
+
+
+def _times(t: npt.ArrayLike, n: int) -> Array:
+    """One time, or one for each of n states [s]."""
+    times = np.asarray(t, dtype=float)
+    if times.shape not in ((), (n,)):
+        raise InputError(f"times have shape {times.shape}; needed is one time, or {n}")
+    return times

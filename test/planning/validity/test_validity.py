@@ -349,6 +349,9 @@ def test_bad_input_is_refused_with_a_sentence(validity: Validity):
         (lambda: validity.free_motions(q, q[:1]), "2 motions begin, 1 end"),
         (lambda: validity.free_motions(q, q, -1.0), "0 s or later"),
         (lambda: validity.free_motions(q, q, 0.0, np.inf), "0 s or later"),
+        (lambda: validity.free_motions(q, q, [0.0, 0.0, 0.0]), r"times have shape \(3,\); needed is one time, or 2"),
+        (lambda: validity.free_motions(q, q, 0.0, [0.0]), r"times have shape \(1,\); needed is one time, or 2"),
+        (lambda: validity.distances(q, [0.0]), r"times have shape \(1,\); needed is one time, or 2"),
         (lambda: validity.free_states(q + [0.0, 0.0, 0.300002]), "'slide' slides beyond 0.0 to 0.3 m"),
         (
             lambda: validity.motions(q, q, deviation=[0.0, 0.0, 0.1]),
