@@ -28,6 +28,9 @@ SHAPES: dict[str, Callable[..., Shape]] = {
 ENTRIES = ("shape", "size", "position", "quat_xyzw", "velocity", "from", "until", "solid", "change")
 """Entries of an obstacle; ``change``: ``at`` a time it has another ``velocity``, of which nothing is told."""
 
+OF_SCENARIOS = ("world", "nodes", "range_sensors")
+"""Entries of a scenario; a file without them is read as the entries of a world."""
+
 
 @dataclass(frozen=True)
 class Push:
@@ -106,7 +109,7 @@ class World:
             return cls()
         path = yaml_path("scenarios", name)
         content = read_yaml(path)
-        if "world" in content or "nodes" in content:
+        if any(key in content for key in OF_SCENARIOS):
             return cls.from_mapping(as_mapping(content.get("world"), f"{path}: world"), f"{path}: world")
         return cls.from_mapping(content, str(path))
 
