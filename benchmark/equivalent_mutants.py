@@ -27,8 +27,6 @@ EQUIVALENT: dict[str, str] = {
     " -> if not -self.period + ROUNDING <= age <= self": COMPARED_TWICE,
     "control/effort_gate.py EffortGate.offer: if not -self.period - ROUNDING <"
     " -> if not self.period - ROUNDING <": COMPARED_TWICE,
-    "control/effort_gate.py EffortGate.offer_in_order: ED or not (np.abs(tau) <= self._largest).all():"
-    " -> ED or not (np.abs(tau) < self._largest).all():": COMPARED_TWICE,
     "control/effort_gate.py EffortGate._refuse_out_of_time: f allowed and (not age <= allowed):"
     " -> f allowed and (not age < allowed):": COMPARED_TWICE,
     "control/effort_gate.py EffortGate._refuse_out_of_time: if not age >= -self.period - ROUNDING"

@@ -38,6 +38,7 @@ MOTIONS = sorted((CONFIG / "motions").glob("*.yaml"))
 TRAJECTORIES = sorted((CONFIG / "trajectories").glob("*.yaml"))
 PRIMITIVES = sorted((CONFIG / "primitives").glob("*.yaml"))
 DEMONSTRATIONS = sorted((CONFIG / "demonstrations").glob("*.yaml"))
+PLANS = sorted((CONFIG / "plans").glob("*.yaml"))  # read in test_plan_scene.py
 PARAMETER_FILES = sorted(CONFIG.glob("*.yaml"))
 LEFT_EARLY = {"planar2_draw", "ur5_primitive"}
 """Targets that move before they are reached: goals of a primitive on its way."""
@@ -57,8 +58,9 @@ def write(path: Path, content: Any) -> Path:
 
 
 def test_no_file_is_forgotten():
-    assert all((SCENARIOS, TARGETS, MOTIONS, TRAJECTORIES, PRIMITIVES, DEMONSTRATIONS, PARAMETER_FILES))
-    known = {*SCENARIOS, *TARGETS, *MOTIONS, *TRAJECTORIES, *PRIMITIVES, *DEMONSTRATIONS, *PARAMETER_FILES}
+    groups = SCENARIOS, TARGETS, MOTIONS, TRAJECTORIES, PRIMITIVES, DEMONSTRATIONS, PLANS, PARAMETER_FILES
+    assert all(groups)
+    known = {path for group in groups for path in group}
     assert {path for path in CONFIG.rglob("*") if path.suffix in (".yaml", ".yml")} == known
     assert scenario_names() == tuple(map(name, SCENARIOS))
 
@@ -369,7 +371,7 @@ def test_a_list_of_targets_that_lacks_something_is_refused(missing: str, tmp_pat
         ("a: [", "while parsing"),
         ({"nodes": {"osc": {}}, "variants": {"a": {"gate": {}}}}, "a: unknown gate; allowed: osc"),
         ({"variants": {"a": {}}, "checks": {"b": {}}}, "checks: unknown b; allowed: a, all"),
-        ({"duration": "long"}, "duration = 'long': a time"),
+        ({"duration": "long"}, "duration = 'long': 0 or a positive time"),
         ({"duration": -1}, "duration = -1: 0 or a positive time"),
         ({"world": {"walls": []}}, "world: unknown walls"),
     ],
