@@ -20,8 +20,8 @@ from arm_control.simulation.engine import EngineParameters, SimulatedArm
 from arm_control.simulation.plant_properties import PREFIX, PlantProperties
 from arm_control.simulation.real_arm import RealArm, make_simulator, true_arm
 from arm_control.simulation.scenario import range_sensors_in
+from arm_control.simulation.scenario_world import load_world
 from arm_control.simulation.sensors import SimulatedSensors
-from arm_control.simulation.world import World
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class SimulatorNode(PlantNode[SimulatorParameters]):
         """Build the arm in its engine."""
         p = self.parameters
         q = p.initial_position or None
-        world = World.load(p.world)
+        world = load_world(p.world)
         solids = world.solids
         if solids and self._contact is None:
             self._contact = self.create_publisher(WrenchStamped, "measured_wrench", self.state_qos())
@@ -68,7 +68,7 @@ class SimulatorNode(PlantNode[SimulatorParameters]):
     def _add_sensors(self) -> None:
         p, ranges = self.parameters, range_sensors_in(self.parameters.world)
         if ranges or p.wrench_rate:
-            self._sensors = SimulatedSensors(self.model, World.load(p.world), ranges, p.arm, p.plant)
+            self._sensors = SimulatedSensors(self.model, load_world(p.world), ranges, p.arm, p.plant)
             self._topics = self._topics or SensorTopics(self, ranges, p.wrench_rate)
 
     def publish_state(self) -> None:

@@ -27,7 +27,7 @@ from arm_control.nodes.support.obstacle_publisher import ObstaclePublisher
 from arm_control.nodes.support.qos import EVENTS, LATCHED_EVENTS
 from arm_control.simulation.obstacle_schedule import LEAD
 from arm_control.simulation.planned_motion import planned_motion_in
-from arm_control.simulation.world import World
+from arm_control.simulation.scenario_world import load_world
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class TargetsNode(ArmNode[TargetsParameters]):
         """Publish the planned motion and the obstacles of the robot's world, once the first robot is known."""
         if first:
             self._publish_plan()
-            self._obstacles = ObstaclePublisher(self, World.load(self.parameters.world), self.parameters.lead)
+            self._obstacles = ObstaclePublisher(self, load_world(self.parameters.world), self.parameters.lead)
 
     def _publish_plan(self) -> None:
         planned = planned_motion_in(self.parameters.world, self.model)

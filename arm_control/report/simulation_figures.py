@@ -16,8 +16,10 @@ from arm_control.exceptions import ParameterError
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.motion.target_files import Motion, TargetList
+from arm_control.planning.task_constrained.task_path import TaskPath
 from arm_control.report.figures import linear_angular_norms, straightness, text_table, torque_shares
 from arm_control.simulation.free_motion import FreeTrace
+from arm_control.simulation.plan_check import nearest_distances
 from arm_control.simulation.recording import Trace
 
 Figures = dict[str, float]
@@ -32,6 +34,7 @@ MEANING = {
     "rms_error": ("m", "root of the mean square of the distance to where the end effector should be"),
     "largest_error": ("m", "largest of these distances"),
     "following_error": ("m", f"the same from {SETTLED:g} s after the start of a motion on"),
+    "task_error": ("m", "largest distance of the end effector from the task path that its motion was planned for"),
     "final_error": ("m", "the distance at the end"),
     "time_to_reach": ("s", "until it is within the tolerances for good, the slowest target"),
     "straightness": ("", "largest distance from the straight way, as a share of its length"),
@@ -70,7 +73,13 @@ MEANING = {
 """Unit and definition of each figure. Yes is 1, no is 0; NaN where a figure has no meaning."""
 
 
-def figures_of(trace: Trace, model: RobotModel, targets: TargetList | None, motion: Motion | None) -> Figures:
+def figures_of(
+    trace: Trace,
+    model: RobotModel,
+    targets: TargetList | None,
+    motion: Motion | None,
+    task: TaskPath | None = None,
+) -> Figures:
     """Compute the figures of a run.
 
     Parameters
@@ -83,6 +92,8 @@ def figures_of(trace: Trace, model: RobotModel, targets: TargetList | None, moti
         Its targets.
     motion : Motion or None
         Its motion of the end effector.
+    task : TaskPath, optional
+        Path that the end effector was planned to follow.
 
     Returns
     -------
@@ -113,6 +124,8 @@ def figures_of(trace: Trace, model: RobotModel, targets: TargetList | None, moti
         figures |= {"clearance": nearest, "touches": float(nearest < 0.0)}
     if trace.touching is not None:
         figures["touching_steps"] = float(trace.touching)
+    if task is not None:
+        figures["task_error"] = float(nearest_distances(task, trace.p).max())
     if targets is not None:
         figures |= _of_targets(trace, targets)
     elif motion is not None:

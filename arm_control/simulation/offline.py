@@ -28,6 +28,7 @@ from arm_control.model.arm_parameters import ArmParameters
 from arm_control.motion.goals import Goal, JointGoal, PoseMotion, Target
 from arm_control.motion.joint_trajectory import Waypoints
 from arm_control.motion.target_files import load_trajectory
+from arm_control.planning.task_constrained.task_path import TaskPath
 from arm_control.simulation.engine import SimulatedArm, engine_of
 from arm_control.simulation.planned_motion import PlannedScenarioMotion
 from arm_control.simulation.plant_properties import properties_of
@@ -156,6 +157,11 @@ class Simulation:
     def world(self) -> Any:
         """What is around."""
         return self._scenario.world
+
+    @property
+    def task(self) -> TaskPath | None:
+        """Path that the end effector follows in a motion that was planned for it."""
+        return None if self.planned is None else self.planned.task
 
     def _plan(self) -> PlannedScenarioMotion | None:
         """The motion that is planned before the run, where the scenario has one."""

@@ -26,6 +26,8 @@ REST = 0.002
 """Largest share of a speed limit at which a motion counts as at rest."""
 WITHIN = 1.0 + 1e-6
 """Largest ratio, with rounding."""
+SAMPLES = 400
+"""Samples of a path, from which the search for the nearest place begins."""
 NEWTON_STEPS = 3
 """To the nearest place of a path."""
 MILLI = 1e3
@@ -182,6 +184,23 @@ def distances_from(task: TaskPath, p: Array, s: Array) -> Array:
         along = np.einsum("ki,ki->k", point.y_s, y - point.y) / np.einsum("ki,ki->k", point.y_s, point.y_s)
         near = np.clip(near + along, 0.0, 1.0)
     return np.linalg.norm(task.at(near).y - y, axis=1)
+
+
+def nearest_distances(task: TaskPath, p: Array) -> Array:
+    """Distances from a task path, wherever it is nearest, shape (k,) [m].
+
+    The search begins at the two nearest samples: where a closed path begins, one of them is its end.
+
+    Parameters
+    ----------
+    task : TaskPath
+    p : ndarray, shape (k, 3)
+        Positions of the end effector [m].
+    """
+    s, y = np.linspace(0.0, 1.0, SAMPLES), p[:, task.numbers]
+    samples = task.at(s).y
+    nearest = np.array([np.argsort(np.square(samples - place).sum(axis=1))[:2] for place in y])
+    return np.minimum(*(distances_from(task, p, s[k]) for k in nearest.T))
 
 
 def _problems(found: PlanCheck, scene: PlanScene) -> Iterator[str]:

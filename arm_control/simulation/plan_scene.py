@@ -152,11 +152,26 @@ class PlanFile(NamedTuple):
         ParameterError
             When there is no such variant, or an entry is missing or not valid.
         """
+        name, entries, where = self._chosen(variant)
+        return scene_of(entries, f"{self.name} {name}".strip(), where)
+
+    def obstacles(self, variant: str = "") -> tuple[Placed, ...]:
+        """Return the obstacles of a variant, or of the first one for an empty name, without a model of its arm.
+
+        Raises
+        ------
+        ParameterError
+            When there is no such variant, or an obstacle is not valid.
+        """
+        _, entries, where = self._chosen(variant)
+        return _obstacles(entries.get("obstacles"), f"{where}: obstacles")
+
+    def _chosen(self, variant: str) -> tuple[str, dict[str, Any], str]:
+        """The name of a variant, its entries, and their place for messages."""
         name = variant or next(iter(self.variants), "")
         if name and name not in self.variants:
             raise ParameterError(f"no variant '{name}' of {self.name}; there are: {', '.join(self.variants)}")
-        entries = self.entries | self.variants.get(name, {})
-        return scene_of(entries, f"{self.name} {name}".strip(), f"{self.where}: {name}".removesuffix(": "))
+        return name, self.entries | self.variants.get(name, {}), f"{self.where}: {name}".removesuffix(": ")
 
 
 def plan_names() -> tuple[str, ...]:

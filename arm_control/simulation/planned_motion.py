@@ -3,6 +3,7 @@
     plan:
       goal: [0.8, -1.2, 1.5, -1.9, -1.57, 0.0]     joint positions [rad or m]; or a pose of the end effector:
       pose: {position: [0.4, 0.3, 0.4], quat_xyzw: [1.0, 0.0, 0.0, 0.0]}
+      scene: lwr_circle_dynamic                    or the task of a scene (:mod:`arm_control.simulation.planned_scene`)
       margin: 0.02                                 and other parameters of the planner
       watch: true                                  obstacles that leave what is told are planned around, or stopped for
 
@@ -40,14 +41,18 @@ from arm_control.planning.motion_planner import (
     NoMotion,
 )
 from arm_control.planning.rrt.space_time import TIMED
+from arm_control.planning.task_constrained.task_path import TaskPath
 from arm_control.planning.time_scaling import PathLimits
 from arm_control.planning.validity.validity import Validity
+from arm_control.simulation.planned_scene import plan_scene_motion
 from arm_control.simulation.scenario import Scenario
 from arm_control.simulation.world import World
 
 LOOK = 0.01
 """Time between two looks at the obstacles [s]."""
-OWN = ("goal", "pose")
+GOALS = ("goal", "pose", "scene")
+"""Entries of which one is needed."""
+OWN = (*GOALS, "variant")
 """Entries that are not parameters."""
 
 
@@ -85,6 +90,8 @@ class PlannedScenarioMotion:
     ----------
     points : Waypoints
         The motion that was planned before the run.
+    task : TaskPath or None
+        Path that the end effector follows.
     counts : dict of str to int
         How often the motion was changed in the run, by the name of the :class:`Action`.
 
@@ -100,6 +107,15 @@ class PlannedScenarioMotion:
         values = {name: value for name, value in content.items() if name not in OWN}
         self._parameters = p = PlanParameters.from_mapping(values, where=where)
         self._model, self._told, self._start = model, world.told, q_start
+        self._monitor: MotionMonitor | None = None
+        self.counts: dict[str, int] = {}
+        self.task: TaskPath | None = None
+        if _target(content, where) == "scene":
+            if p.watch:
+                raise ParameterError(f"{where}: watch: a motion along a task path is not changed on its way")
+            motion = plan_scene_motion(content, model, world.told, q_start, p, where)
+            self.points, self.task = points_of(motion.trajectory), motion.task
+            return
         goal = _goal(content, where)
         self._moves = any(np.any(mover.obstacle.V_WO) or mover.span.begin > 0.0 for mover in world.told) or p.watch
         if self._moves:
@@ -109,8 +125,6 @@ class PlannedScenarioMotion:
         else:
             request = MotionRequest(0, q_start, goal, tuple(mover.obstacle for mover in world.told))
             self.points = MotionPlanner(p, model).plan(request).points
-        self._monitor: MotionMonitor | None = None
-        self.counts: dict[str, int] = {}
 
     def _in_time(self) -> PlannerInTime:
         p, model = self._parameters, self._model
@@ -189,10 +203,18 @@ def planned_motion_in(name: str, model: RobotModel) -> PlannedScenarioMotion | N
     return PlannedScenarioMotion(model, scenario.plan, scenario.world, q_start, f"{scenario.name}: plan")
 
 
+def _target(content: Mapping[str, Any], where: str) -> str:
+    """Name of the entry that says where to go."""
+    targets = [name for name in GOALS if name in content]
+    if len(targets) != 1:
+        raise ParameterError(f"{where}: one of {', '.join(GOALS)} is needed")
+    if "variant" in content and targets != ["scene"]:
+        raise ParameterError(f"{where}: variant: of a scene only")
+    return targets[0]
+
+
 def _goal(content: Mapping[str, Any], where: str) -> Pose | Array:
     """The goal of an entry: a pose, or joint positions."""
-    if len(content.keys() & set(OWN)) != 1:
-        raise ParameterError(f"{where}: one of {' and '.join(OWN)} is needed")
     try:
         if "goal" in content:
             return np.array(content["goal"], dtype=float)

@@ -30,6 +30,7 @@ from arm_control.simulation.compensation import is_needed, with_compensation
 from arm_control.simulation.plant_properties import PREFIX
 from arm_control.simulation.range_sensor import RangeSensor, range_sensors_of
 from arm_control.simulation.rigid_body import PREFIX as RIGID_BODY
+from arm_control.simulation.scenario_world import world_of
 from arm_control.simulation.world import World
 
 NODES = (
@@ -46,7 +47,6 @@ NODES = (
     "viewer",
 )
 """The package's executables; each is also the name of its node."""
-
 KEYS = ("description", "robot", "nodes", "variants", "world", "duration", "checks", "range_sensors", "plan")
 """Entries of a file."""
 REAL = "real"
@@ -123,7 +123,7 @@ class Scenario:
             str(content.get("robot", "")),
             nodes,
             variants,
-            World.from_mapping(as_mapping(content.get("world"), f"{path}: world"), f"{path}: world"),
+            world_of(content, str(path)),
             _duration(content.get("duration", 0.0), path),
             checks,
             range_sensors_of(content.get("range_sensors"), f"{path}: range_sensors"),

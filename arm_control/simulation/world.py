@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.core.files import as_mapping, read_yaml, yaml_path
 from arm_control.core.parameters import refuse_unknown
 from arm_control.exceptions import ParameterError
 from arm_control.maths.obstacle_motion import Mover, Span
@@ -27,9 +26,6 @@ SHAPES: dict[str, Callable[..., Shape]] = {
 """Shapes by name; their arguments are ``size`` in a file: radius; three edges; radius and length [m]."""
 ENTRIES = ("shape", "size", "position", "quat_xyzw", "velocity", "from", "until", "solid", "change")
 """Entries of an obstacle; ``change``: ``at`` a time it has another ``velocity``, of which nothing is told."""
-
-OF_SCENARIOS = ("world", "nodes", "range_sensors")
-"""Entries of a scenario; a file without them is read as the entries of a world."""
 
 
 @dataclass(frozen=True)
@@ -93,25 +89,6 @@ class World:
             return cls(movers, pushes, _floor(content.get("floor", 0.0)), told)
         except (KeyError, TypeError, ValueError) as error:
             raise ParameterError(f"{where}: {type(error).__name__}: {error}") from error
-
-    @classmethod
-    def load(cls, name: str) -> World:
-        """Read the surroundings of a scenario, by its name or path, or a file that has their entries by itself.
-
-        Those of an empty name are empty.
-
-        Raises
-        ------
-        ParameterError
-            When there is no such file, or it has an unknown key or an invalid value.
-        """
-        if not name:
-            return cls()
-        path = yaml_path("scenarios", name)
-        content = read_yaml(path)
-        if any(key in content for key in OF_SCENARIOS):
-            return cls.from_mapping(as_mapping(content.get("world"), f"{path}: world"), f"{path}: world")
-        return cls.from_mapping(content, str(path))
 
     def __bool__(self) -> bool:
         return bool(self.movers or self.pushes)

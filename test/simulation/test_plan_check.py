@@ -15,9 +15,9 @@ from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array, Pose
 from arm_control.maths.shapes import Box, Cylinder, Sphere
 from arm_control.model import RobotModel
-from arm_control.planning.task_constrained.task_path import TaskPath
+from arm_control.planning.task_constrained.task_path import TaskPath, circle
 from arm_control.simulation.independent_arm import FAR, IndependentArm
-from arm_control.simulation.plan_check import PlanCheck, check_plan, distances_from
+from arm_control.simulation.plan_check import PlanCheck, check_plan, distances_from, nearest_distances
 from arm_control.simulation.plan_scene import PlanScene, scene_of
 
 BALL = {"shape": "sphere", "size": 0.1, "position": [0.0, 1.2, 0.0]}
@@ -184,3 +184,10 @@ def test_distances_are_those_of_the_shapes():
     assert arm.distances(q, 2.5)[0] == pytest.approx(0.2 - 0.05 - 0.015, abs=1e-6)
     far = IndependentArm(model, told[2:])
     assert far.distances(q, 0.0)[0] == pytest.approx(2.0 - 0.05 - 0.58, abs=1e-6)
+
+
+def test_the_nearest_place_of_a_closed_path_is_found_across_its_begin():
+    ring = circle(center=[0.0, 0.0, 0.0], radius=1.0, normal=[0.0, 0.0, 1.0])
+    angles = np.array([-1e-3, 0.0, 1e-3, 2.0])
+    p = 0.9 * np.column_stack([np.cos(angles), np.sin(angles), 0.0 * angles])
+    np.testing.assert_allclose(nearest_distances(ring, p), 0.1, atol=1e-9)

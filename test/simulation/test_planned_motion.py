@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,8 +20,10 @@ from arm_control.simulation.planned_motion import planned_motion_in
 from arm_control.simulation.plant_properties import PlantProperties
 from arm_control.simulation.real_arm import make_simulator
 from arm_control.simulation.scenario import Scenario
+from arm_control.simulation.scenario_world import load_world, world_of
 from arm_control.simulation.world import World
 
+TABLE = {"shape": "box", "size": [1.0, 1.0, 0.1], "position": [0.0, 0.0, -0.2]}
 HOME = np.array([0.0, -0.6, 1.2, -2.17, -1.5708, 0.0])
 
 
@@ -81,7 +84,7 @@ def test_a_change_of_an_obstacle_is_not_told():
 def test_what_is_wrong_with_a_plan_is_a_sentence():
     scenario = Scenario.load("ur5_plan")
     no_goal = {key: value for key, value in scenario.plan.items() if key != "pose"}
-    with pytest.raises(ParameterError, match="ur5_plan: plan: one of goal and pose is needed"):
+    with pytest.raises(ParameterError, match="ur5_plan: plan: one of goal, pose, scene is needed"):
         Simulation(replace(scenario, plan=no_goal))
     with pytest.raises(ParameterError, match="ur5_plan: plan: unknown"):
         Simulation(replace(scenario, plan=scenario.plan | {"speeed": 1.0}))
@@ -91,3 +94,34 @@ def test_what_is_wrong_with_a_plan_is_a_sentence():
     block = Obstacle(Box((0.6, 0.6, 0.6)), Pose(np.eye(3), np.array([0.3, -0.3, 0.3])))
     with pytest.raises(NoMotion, match="the start is in contact"):
         Simulation(replace(scenario, world=World((), told=(Mover(block, Span()),))))
+
+
+def test_a_scenario_has_the_obstacles_of_its_scene():
+    world = load_world("lwr_circle_dynamic")
+    assert repr(world.told) == repr(world.movers) == repr(Scenario.load("lwr_circle_dynamic").world.told)
+    ball = {t: [o.X_WO.p.tolist() for o in world.obstacles(t)][-1] for t in (1.0, 5.5, 9.0)}
+    assert np.allclose(list(ball.values()), [[0.35, -0.17, 0.62], [0.35, -0.535, 0.62], [0.35, -0.9, 0.62]])
+    beside = {"plan": {"scene": "lwr_circle_dynamic"}, "world": {"floor": -1.0, "obstacles": [TABLE]}}
+    both = world_of(beside, "here")
+    assert (len(both.movers), both.floor) == (len(world.movers) + 1, -1.0)
+
+
+@pytest.mark.parametrize(
+    ("plan", "sentence"),
+    [
+        ({"scene": "lwr_circle"}, "lwr_circle is kinematic: its speeds may jump"),
+        ({"scene": "planar4_disc", "variant": "none"}, "no variant 'none' of planar4_disc"),
+        ({"scene": "lwr_circle_dynamic", "goal": [0.0] * 7}, "one of goal, pose, scene is needed"),
+        ({"scene": "lwr_circle_dynamic", "watch": True}, "a motion along a task path is not changed"),
+        ({"goal": [0.0] * 7, "variant": "through"}, "variant: of a scene only"),
+    ],
+)
+def test_what_is_wrong_with_the_scene_of_a_plan_is_a_sentence(plan: dict[str, Any], sentence: str):
+    with pytest.raises(ParameterError, match=sentence):
+        Simulation(replace(Scenario.load("lwr_circle_dynamic"), plan=plan))
+
+
+def test_a_scene_of_another_arm_is_refused():
+    scenario = replace(Scenario.load("ur5_plan"), plan={"scene": "lwr_circle_dynamic"})
+    with pytest.raises(ParameterError, match="lwr_circle_dynamic is for another arm"):
+        Simulation(scenario)

@@ -29,6 +29,7 @@ from arm_control.simulation.scenario import (
     merged,
     scenario_names,
 )
+from arm_control.simulation.scenario_world import load_world
 from arm_control.simulation.world import World
 
 CONFIG = Path(__file__).parents[2] / "config"
@@ -448,7 +449,7 @@ def test_coppeliasim_takes_the_simulator_s_place_in_lock_step():
 
 def test_coppeliasim_pushes_too():
     pushed = Scenario.load("ur5_push").with_options(simulator="coppeliasim")
-    assert World.load(pushed.nodes["coppeliasim_bridge"]["world"]).pushes
+    assert load_world(pushed.nodes["coppeliasim_bridge"]["world"]).pushes
 
 
 def test_joint_gains_are_proposed_for_the_rate_of_coppeliasim():
@@ -506,7 +507,7 @@ def test_the_world_of_a_scenario_goes_to_the_nodes_that_make_it():
     assert nodes["simulator"]["world"] == Scenario.load("ur5_push").source
     assert "world" not in nodes["targets"]
     assert "simulator" not in Scenario.load("ur5_push").with_options(simulator="none").nodes
-    assert World.load("") == World()
+    assert load_world("") == World()
 
 
 def test_every_node_is_told_of_the_controller_s_arm(tmp_path: Path):

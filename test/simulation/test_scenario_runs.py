@@ -43,7 +43,7 @@ def run(name: str, variant: str) -> tuple[Figures, tuple[str, ...], str]:
     """Figures of a whole run, its row in the table, and what went wrong in it."""
     simulation = Simulation(Scenario.load(name), variant)
     trace = simulation.run()
-    figures = figures_of(trace, simulation.model, simulation.targets, simulation.motion)
+    figures = figures_of(trace, simulation.model, simulation.targets, simulation.motion, simulation.task)
     assert trace.t[-1] == pytest.approx(simulation.duration, abs=2e-3) or trace.end_reason
     is_held = simulation.motion is None and len(trace.targets) <= 1 and np.linalg.norm(trace.error[0, :3]) < 0.005
     return figures, row(figures, is_held), trace.end_reason

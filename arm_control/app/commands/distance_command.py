@@ -132,9 +132,9 @@ def _allowed(file: str) -> AllowedPairs | None:
 
 
 def _states(options: argparse.Namespace, model: RobotModel) -> list[ObservedState]:
-    from arm_control.simulation.world import World
+    from arm_control.simulation.scenario_world import load_world
 
-    world = World.load(options.obstacles) if options.obstacles else None
+    world = load_world(options.obstacles) if options.obstacles else None
     if options.bag:
         return _recorded_states(options.bag, model, world)
     low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)

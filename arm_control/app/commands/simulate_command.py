@@ -87,7 +87,7 @@ def _compare(scenario: Scenario, options: argparse.Namespace) -> int:
     for name in variants:
         simulation = Simulation(scenario, name)
         trace = traces[name] = _run(simulation, scenario, name, options)
-        figures[name] = figures_of(trace, simulation.model, simulation.targets, simulation.motion)
+        figures[name] = figures_of(trace, simulation.model, simulation.targets, simulation.motion, simulation.task)
         plants |= dict.fromkeys(simulation.plant)
         failed += [f"{name}: {text}".lstrip(": ") for text in failures(figures[name], scenario.required(name))]
         stalls += [f"{name}: {simulation.stall}".lstrip(": ")] if simulation.stall else []

@@ -35,7 +35,7 @@ from arm_control.nodes.support.diagnostics import ERROR, OK, WARN, AnswerLatency
 from arm_control.nodes.support.polling import StepPacer
 from arm_control.nodes.support.qos import COMMANDS, LATCHED
 from arm_control.nodes.support.start_condition import AwaitedCounts
-from arm_control.simulation.world import World
+from arm_control.simulation.scenario_world import load_world
 
 COMMAND_TOPICS = ("joint_commands", "effort_controller/commands")
 """Topics with commands, with stamps and without."""
@@ -155,7 +155,7 @@ class PlantNode(ArmNode[P_co]):
     def on_model(self, first: bool) -> None:
         """Build the simulation and start."""
         p = self.parameters
-        self._world = World.load(p.world)
+        self._world = load_world(p.world)
         self.simulator = self.make_simulator()
         before = None if first else self.gate
         self.gate = EffortGate(self.model, p.gate)
