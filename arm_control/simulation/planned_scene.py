@@ -5,7 +5,8 @@
       variant: ""                                  of that file; the first one by default
 
 Arm, task path, limits and horizon are those of the scene. The arm starts where the simulator has it, and obstacles are
-those of the scenario's world, which has the ones of the scene (:mod:`arm_control.simulation.scenario_world`).
+those of the scenario's world, which has the ones of the scene (:mod:`arm_control.simulation.scenario_world`). The plan
+is a dynamic one, from rest to rest, for kinematic scenes too: speeds of a kinematic plan jump.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def plan_scene_motion(
     Raises
     ------
     ParameterError
-        When there is no such scene, or it has another arm, no task, or no motion from rest to rest.
+        When there is no such scene, or it has another arm, no task.
     InputError
         When the start is not at the begin of the task path.
     NoMotion
@@ -90,8 +91,6 @@ def _task(scene: PlanScene, model: RobotModel, where: str) -> TaskPath:
     """The task path of a scene that an arm can execute."""
     if scene.task is None:
         raise ParameterError(f"{where}: {scene.name} has no task: use goal or pose")
-    if scene.kind != "dynamic":
-        raise ParameterError(f"{where}: {scene.name} is kinematic: its speeds may jump; kind dynamic can be executed")
     if (scene.model.joint_names, scene.model.tip) != (model.joint_names, model.tip):
         raise ParameterError(f"{where}: {scene.name} is for another arm, which ends at '{scene.model.tip}'")
     return scene.task

@@ -109,7 +109,6 @@ def test_a_scenario_has_the_obstacles_of_its_scene():
 @pytest.mark.parametrize(
     ("plan", "sentence"),
     [
-        ({"scene": "lwr_circle"}, "lwr_circle is kinematic: its speeds may jump"),
         ({"scene": "planar4_disc", "variant": "none"}, "no variant 'none' of planar4_disc"),
         ({"scene": "lwr_circle_dynamic", "goal": [0.0] * 7}, "one of goal, pose, scene is needed"),
         ({"scene": "lwr_circle_dynamic", "watch": True}, "a motion along a task path is not changed"),
