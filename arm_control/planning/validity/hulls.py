@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +19,6 @@ import numpy.typing as npt
 from arm_control.exceptions import InputError
 from arm_control.maths.obstacle_motion import Span
 from arm_control.maths.poses import Array, Pose
-
-try:
-    import coal
-except ImportError:
-    coal = None
 
 MOST_TRIANGLES = 1000
 """Of a hull: each is a row that each check goes through."""
@@ -86,7 +83,7 @@ class Hull:
         InputError
             When it cannot be read or has no corners, and as for :meth:`of_points`.
         """
-        _require_coal(f"the mesh {path.name}")
+        coal = _coal(f"the mesh {path.name}")
         if not path.is_file():
             raise InputError(f"the mesh {path} does not exist")
         try:
@@ -145,14 +142,17 @@ class HullObstacle:
                 raise InputError(f"hull: {name} is {values}; {shape} finite numbers are needed")
 
 
-def _require_coal(what: str) -> None:
-    if coal is None:
-        raise InputError(f"the hull of {what} needs coal, which is not installed: pip install coal")
+def _coal(what: str) -> ModuleType:
+    """The library of collision geometry, which few plans need and which is slow to load."""
+    try:
+        return import_module("coal")
+    except ImportError as error:
+        raise InputError(f"the hull of {what} needs coal, which is not installed: pip install coal") from error
 
 
 def _hull_triangles(points: Array, name: str) -> Array:
     """Triangles of the hull of points, shape (k, 3, 3), after checks."""
-    _require_coal(name)
+    coal = _coal(name)
     if points.ndim != 2 or points.shape[1] != 3 or len(points) < 4:
         raise InputError(f"the hull of {name} needs four corners or more; their shape is {points.shape}")
     if not np.isfinite(points).all():

@@ -14,7 +14,6 @@ from arm_control.maths.obstacle_motion import Span
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array, Pose, rotation_from_vector
 from arm_control.maths.shapes import Box
-from arm_control.planning.validity import hulls
 from arm_control.planning.validity.allowed_pairs import AllowedPairs
 from arm_control.planning.validity.facets import squared_segment_to_facet
 from arm_control.planning.validity.hulls import Hull, HullObstacle
@@ -178,6 +177,6 @@ def test_meshes_without_a_hull_are_refused_with_a_sentence(tmp_path: Path, monke
     ):
         with pytest.raises(InputError, match=message):
             call()
-    monkeypatch.setattr(hulls, "coal", None)
+    monkeypatch.setitem(sys.modules, "coal", None)
     with pytest.raises(InputError, match="needs coal, which is not installed"):
         Hull.of_points(CORNERS)
