@@ -26,16 +26,18 @@ from arm_control.nodes.support.arm_node import ROS_OWN
 from arm_control.nodes.support.environment import check_environment
 from arm_control.nodes.support.sole_publisher import full_names
 
-SETTLED = 1.5
+SETTLED = 3.5
 """Discovery ends when every node has services, one of them is wanted, and nothing new appears for so long [s].
 
-So much on a machine with an idle core; one whose processes wait for each other needs more."""
+Fast DDS repeats its announcements every 3 s: a node whose first ones were lost is found then. So much on a machine with
+an idle core; one whose processes wait for each other needs more."""
 DISCOVERY_TIME = 20.0
 """Longest discovery, while nodes appear [s]."""
 ANSWER_TIME = 10.0
 """Longest time for an answer [s]; a busy machine is slow."""
 GATE_PARAMETERS = ["rate_limit", "max_missed", "brake_damping"]
 """Parameters that only nodes with a gate have; other nodes may have a service ``enable``, too."""
+SILENT = "no answer"
 PARAMETER_SERVICE = ("get_parameters", "rcl_interfaces/srv/GetParameters")
 """Name and type of a service of every node with parameters."""
 
@@ -262,24 +264,30 @@ def enable_gates(namespace: str = "", seconds: float = 4.0) -> list[tuple[str, b
     """
     with CommandLineNode("arm_control_enable") as client:
         names = client.find_nodes("enable", "std_srvs/srv/SetBool", namespace, seconds)
-        gates = [name for name in names if _is_gate(client, name, seconds / 2.0)]
+        are_gates = {name: _is_gate(client, name, seconds / 2.0) for name in names}
+        gates = [name for name, is_gate in are_gates.items() if is_gate is not False]
         if not gates:
             raise InputError(f"no gate is running{' in ' + namespace if namespace else ''}: nothing to enable")
-        return [(gate, *_enable(client, gate)) for gate in gates]
+        return [(gate, *(_enable(client, gate) if are_gates[gate] else (False, SILENT))) for gate in gates]
 
 
-def _is_gate(client: CommandLineNode, name: str, seconds: float) -> bool:
-    """Whether a node has the parameters of a gate; ``seconds`` to discover its parameter services [s]."""
+def _is_gate(client: CommandLineNode, name: str, seconds: float) -> bool | None:
+    """Whether a node has the parameters of a gate; None where it does not answer.
+
+    Its parameter services may take so many ``seconds`` to be discovered.
+    """
     if not client.spin_until(lambda: name in client.owners(*PARAMETER_SERVICE), seconds):
         return False
     response = client.call(GetParameters, f"{name}/get_parameters", GetParameters.Request(names=GATE_PARAMETERS))
-    types = [] if response is None else [value.type for value in response.values]
+    if response is None:
+        return None
+    types = [value.type for value in response.values]
     return len(types) == len(GATE_PARAMETERS) and ParameterType.PARAMETER_NOT_SET not in types
 
 
 def _enable(client: CommandLineNode, gate: str) -> tuple[bool, str]:
     response = client.call(SetBool, f"{gate}/enable", SetBool.Request(data=True))
-    return (False, "no answer") if response is None else (bool(response.success), str(response.message))
+    return (False, SILENT) if response is None else (bool(response.success), str(response.message))
 
 
 # -- live parameters -----------------------------------------------------------------------------------
