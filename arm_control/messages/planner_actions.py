@@ -15,11 +15,11 @@ from arm_control.messages.motion_steps import Phase
 from arm_control.messages.trajectory_actions import (
     GOAL_TOLERANCE_VIOLATED,
     INVALID_GOAL,
-    INVALID_JOINTS,
     PATH_TOLERANCE_VIOLATED,
     SUCCESSFUL,
     ActionResult,
     GoalRefused,
+    refuse_other_joints,
 )
 from arm_control.model import RobotModel
 from arm_control.motion.goals import JointGoal, Target
@@ -60,9 +60,7 @@ def planner_goal_of(message: Any, model: RobotModel, now_ns: int) -> PlannerGoal
         raise GoalRefused(INVALID_GOAL, "tolerances in a goal: those of the planner's parameters hold; leave them out")
     if len(hand.points):
         return _pose_goal(hand, model, now_ns)
-    if sorted(joints.joint_names) != sorted(model.joint_names):
-        names, own = (", ".join(part) or "none" for part in (joints.joint_names, model.joint_names))
-        raise GoalRefused(INVALID_JOINTS, f"joints of the goal: {names}; of the arm: {own}")
+    refuse_other_joints(joints.joint_names, model, "goal")
     try:
         q = model.in_joint_order(joints.joint_names, joints.points[-1].positions)
     except InputError as error:

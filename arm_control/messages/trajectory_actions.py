@@ -62,6 +62,28 @@ class GoalRefused(InputError):
         super().__init__(text)
 
 
+def refuse_other_joints(names: Sequence[str], model: RobotModel, what: str) -> None:
+    """Refuse a goal whose joints are not those of the arm, in any order.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Joints of the goal.
+    model : RobotModel
+        The arm.
+    what : str
+        What has them, for the message.
+
+    Raises
+    ------
+    GoalRefused
+        When a joint is missing, or is none of the arm.
+    """
+    if sorted(names) != sorted(model.joint_names):
+        given, own = (", ".join(part) or "none" for part in (names, model.joint_names))
+        raise GoalRefused(INVALID_JOINTS, f"joints of the {what}: {given}; of the arm: {own}")
+
+
 def action_goal_of(message: Any, model: RobotModel, now_ns: int) -> JointGoal:
     """Return the goal of a ``FollowJointTrajectory.Goal``.
 
@@ -80,9 +102,7 @@ def action_goal_of(message: Any, model: RobotModel, now_ns: int) -> JointGoal:
         When it is not a trajectory of this arm, or has begun and ended in the past.
     """
     trajectory = message.trajectory
-    if sorted(trajectory.joint_names) != sorted(model.joint_names):
-        names, joints = (", ".join(part) or "none" for part in (trajectory.joint_names, model.joint_names))
-        raise GoalRefused(INVALID_JOINTS, f"joints of the trajectory: {names}; of the arm: {joints}")
+    refuse_other_joints(trajectory.joint_names, model, "trajectory")
     if len(message.multi_dof_trajectory.points) or message.component_path_tolerance or message.component_goal_tolerance:
         raise GoalRefused(INVALID_GOAL, "joints with several degrees of freedom: this arm has none")
     stamp_ns = nanoseconds(trajectory.header.stamp)
