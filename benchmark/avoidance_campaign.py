@@ -30,8 +30,9 @@ from arm_control.control.osc.compiled_osc import CompiledOsc
 from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array, Pose, rotation_from_rpy, rotation_from_vector
-from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Sphere
+from arm_control.maths.shapes import Box, Cone, Cylinder, Sphere
 from arm_control.motion.references import Reference
+from arm_control.simulation.coal_shapes import coal_shape
 from arm_control.simulation.mujoco_simulator import MujocoSimulator
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
@@ -93,21 +94,6 @@ class Contact:
             place = coal.Transform3s(X.R, X.p)
             nearest = min(nearest, coal.distance(shape, place, other, X_WO, request, coal.DistanceResult()))
         return nearest
-
-
-def coal_shape(shape: Sphere | Box | Cylinder | Cone | Capsule) -> coal.ShapeBase:
-    """Return the same shape in coal."""
-    match shape:
-        case Sphere(radius):
-            return coal.Sphere(radius)
-        case Box(size):
-            return coal.Box(*size)
-        case Cylinder(radius, length):
-            return coal.Cylinder(radius, length)
-        case Cone(radius, length):
-            return coal.Cone(radius, length)
-        case Capsule(radius, length):
-            return coal.Capsule(radius, length)
 
 
 def scene(model: RobotModel, seed: int, moving: bool, kinds: str = "SBYC") -> Scene:

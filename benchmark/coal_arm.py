@@ -5,34 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-import coal
 import numpy as np
 import pinocchio as pin
 
 from arm_control.maths.obstacle_motion import Mover, Span
 from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, rotation_with_z
-from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
-from arm_control.planning.validity.hulls import Hull, HullObstacle
+from arm_control.maths.poses import Array
+from arm_control.maths.shapes import Shape
+from arm_control.planning.validity.hulls import HullObstacle
 from arm_control.planning.validity.validity import Validity
-
-
-def _coal_shape(shape: Shape | Hull) -> coal.ShapeBase:
-    match shape:
-        case Hull(triangles):
-            corners = coal.StdVec_Vec3s()
-            corners.extend(list(triangles.reshape(-1, 3)))
-            return coal.Convex.convexHull(corners, True, "Qt")
-        case Sphere(radius):
-            return coal.Sphere(radius)
-        case Box(size):
-            return coal.Box(*size)
-        case Capsule(radius, length):
-            return coal.Capsule(radius, length)
-        case Cylinder(radius, length):
-            return coal.Cylinder(radius, length)
-        case Cone(radius, length):
-            return coal.Cone(radius, length)
+from arm_control.simulation.coal_shapes import coal_capsule, coal_shape
 
 
 def _mover(told: Obstacle | HullObstacle | Mover) -> Mover:
@@ -67,7 +49,7 @@ class CoalArm:
         self.first = self.shapes.ngeoms
         for i, obstacle in enumerate(mover.obstacle for mover in self.movers):
             X = pin.SE3(np.array(obstacle.X_WO.R), np.array(obstacle.X_WO.p))
-            self.shapes.addGeometryObject(pin.GeometryObject(f"obstacle {i}", 0, 0, X, _coal_shape(obstacle.shape)))
+            self.shapes.addGeometryObject(pin.GeometryObject(f"obstacle {i}", 0, 0, X, coal_shape(obstacle.shape)))
         moving = [validity.shape.links[k].link for k in validity.shape.moving]
         pairs = [(g, h) for one, other in validity.link_pairs for g in links[one] for h in links[other]]
         pairs += [(g, self.first + k) for link in moving for g in links[link] for k in range(len(obstacles))]
@@ -79,14 +61,10 @@ class CoalArm:
     def _add_link(self, name: str, arm: object, whole: object) -> list[int]:
         """Add the capsules of a link; returns their numbers."""
         frame = self.model.frames[self.model.getFrameId(name)]
-        X_FB = arm.tree.frames[name].X_BF.inverse()
         numbers = []
         for capsule in whole.capsules:
-            a, b = (X_FB.R @ end + X_FB.p for end in (capsule.a, capsule.b))
-            length = float(np.linalg.norm(b - a))
-            shape = coal.Capsule(capsule.radius, length) if length > 1e-12 else coal.Sphere(capsule.radius)
-            R = rotation_with_z((b - a) / length) if length > 1e-12 else np.eye(3)
-            X = frame.placement * pin.SE3(R, (a + b) / 2)
+            shape, X_FC = coal_capsule(capsule, arm.tree.frames[name].X_BF.inverse())
+            X = frame.placement * pin.SE3(X_FC.R, X_FC.p)
             piece = pin.GeometryObject(
                 f"{name} {len(numbers)}", frame.parentJoint, self.model.getFrameId(name), X, shape
             )

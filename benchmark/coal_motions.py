@@ -19,6 +19,7 @@ import pinocchio as pin
 from coal_arm import CoalArm
 
 from arm_control.maths.poses import Array, Pose
+from arm_control.simulation.coal_shapes import CoalDistance
 
 PER_UNIT = 3200
 """Places of a motion per rad or m of the arm, and per m of the fastest obstacle: a hundred times those of a check."""
@@ -26,8 +27,6 @@ SAMPLES = 17
 """Places of a motion between which speeds are measured."""
 SAFETY = 2.0
 """Multiple of the measured speeds that counts."""
-TOLERANCES, NOT_FOUND = (1e-10, 1e-6), -1e6
-"""Of the search for nearest points in coal; where that fails, which gives a distance below NOT_FOUND [m], the next."""
 ALWAYS = (-inf, inf)
 """Begin and end of the time in which links are present [s]."""
 NEVER = 2.0
@@ -75,7 +74,7 @@ class CoalMotions:
         self._pairs = [(pair.first, pair.second) for pair in shapes.collisionPairs]
         self._shapes = [g.geometry for g in shapes.geometryObjects]
         self._resting = [coal.Transform3s(np.array(X.R), np.array(X.p)) for X in _poses(coal_arm)]
-        self._requests, self._result = [_request(tolerance) for tolerance in TOLERANCES], coal.DistanceResult()
+        self._measure = CoalDistance()
         self._V = np.array([mover.obstacle.V_WO for mover in coal_arm.movers]).reshape(-1, 6)
         self._is_moving = self._V.any(axis=1).tolist()
         extents = self._balls[self._first :]
@@ -178,10 +177,7 @@ class CoalMotions:
         return [self._distance(pair, t) for pair, (begin, end) in enumerate(spans) if begin <= t <= end]
 
     def _distance(self, pair: int, t: float) -> float:
-        """Distance of a pair by coal at a time, the arm where it is placed [m].
-
-        Pinocchio's own function keeps what coal knows of a pair for the next call, which makes some results wrong.
-        """
+        """Distance of a pair by coal at a time, the arm where it is placed [m]."""
         (g, h), k = self._pairs[pair], self._pairs[pair][1] - self._first
         X = self._arm.placed.oMg[g]
         if k < 0:
@@ -193,12 +189,7 @@ class CoalMotions:
         else:
             other = self._resting[k]
         here = coal.Transform3s(X.rotation, X.translation)
-        for request in self._requests:
-            self._result.clear()
-            distance = coal.distance(self._shapes[g], here, self._shapes[h], other, request, self._result)
-            if distance > NOT_FOUND:
-                break
-        return float(distance)
+        return self._measure(self._shapes[g], here, self._shapes[h], other)
 
     def _bounds(self, a: Array, b: Array, times: Array) -> tuple[Array, Array]:
         """Bounds of the pairs of N motions.
@@ -251,12 +242,6 @@ class CoalMotions:
             p.append(p_here + R_here @ S[:3] * position[..., None])
             R.append(R_here @ _turns(S[3:], position))
         return Frames(R, p)
-
-
-def _request(tolerance: float) -> coal.DistanceRequest:
-    request = coal.DistanceRequest()
-    request.gjk_tolerance, request.gjk_max_iterations = tolerance, 1000
-    return request
 
 
 def _number(s: float, n: int) -> int:

@@ -34,7 +34,13 @@ FOREIGN = {
     "pinocchio": (
         *("model.backends.pinocchio_backend", "simulation.pinocchio_dynamics", "simulation.independent_arm"),
     ),
-    "coal": ("model.urdf.capsules", "planning.validity.hulls", "viewer.arm_shapes", "simulation.independent_arm"),
+    "coal": (
+        "model.urdf.capsules",
+        "planning.validity.hulls",
+        "viewer.arm_shapes",
+        "simulation.coal_shapes",
+        "simulation.independent_arm",
+    ),
     "viser": ("viewer.server",),
     "msgspec": ("viewer.server",),
     "websockets": ("viewer.server",),

@@ -14,16 +14,18 @@ import numpy as np
 from arm_control.exceptions import ModelError
 from arm_control.maths.obstacle_motion import Mover, Span
 from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, Pose, rotation_from_rpy, rotation_with_z
-from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
+from arm_control.maths.poses import Array, Pose, rotation_from_rpy
+from arm_control.maths.shapes import Sphere
 from arm_control.model import RobotModel
-from arm_control.model.urdf.capsules import LinkCapsule, link_capsules
+from arm_control.model.urdf.capsules import link_capsules
 from arm_control.planning.validity.hulls import HullObstacle
 from arm_control.planning.validity.obstacle_tables import Placed
 
 try:
     import coal
     import pinocchio as pin
+
+    from arm_control.simulation.coal_shapes import CoalDistance, coal_capsule, coal_shape
 except ImportError as error:
     raise ModelError(f"Pinocchio and coal are not installed: {sys.executable} -m pip install pin") from error
 
@@ -57,8 +59,10 @@ class IndependentArm:
         self._tip = self._arm.getFrameId(model.tip, pin.FrameType.BODY)
         self._spans = [_stretches(told) for told in obstacles]
         links = self._add_links(model, obstacles)
-        self._n_link_pairs = self._add_pairs(links, link_pairs)
-        self._placed = pin.GeometryData(self._shapes)
+        pairs = [(g, h) for one, other in link_pairs for g in links[one] for h in links[other]]
+        self._pairs, self._n_link_pairs = pairs + self._obstacle_pairs(links), len(pairs)
+        self._placed, self._measure = pin.GeometryData(self._shapes), CoalDistance()
+        self._geometries = [shape.geometry for shape in self._shapes.geometryObjects]
 
     def torque(self, q: Array, v: Array, a: Array) -> Array:
         """Torque of a motion, shape (n,) [N m or N].
@@ -96,8 +100,10 @@ class IndependentArm:
             obstacle = self._shapes.geometryObjects[self._first + number]
             X = present[0].at(t).X_WO if present else Pose(np.eye(3), np.array([0.0, 0.0, -1e3]))
             obstacle.placement = pin.SE3(np.array(X.R), np.array(X.p))
-        pin.computeDistances(self._arm, self._data, self._shapes, self._placed, self._state(q))
-        found = [result.min_distance for result in self._placed.distanceResults]
+        pin.updateGeometryPlacements(self._arm, self._data, self._shapes, self._placed, self._state(q))
+        poses = [coal.Transform3s(X.rotation, X.translation) for X in self._placed.oMg]
+        shapes = self._geometries
+        found = [self._measure(shapes[g], poses[g], shapes[h], poses[h]) for g, h in self._pairs]
         links, obstacles = found[: self._n_link_pairs], found[self._n_link_pairs :]
         return min(obstacles, default=FAR), min(links, default=FAR)
 
@@ -117,12 +123,12 @@ class IndependentArm:
         for link in model.urdf.robot.links:
             pieces = [piece for collision in link.collisions for piece in _pieces(collision)]
             if len(pieces) < len(link.collisions):
-                pieces = [_capsule(capsule) for capsule in capsules if capsule.link == link.name]
-            links[link.name] = [self._add_shape(link.name, X, shape) for X, shape in pieces]
+                pieces = [coal_capsule(capsule, Pose.identity()) for capsule in capsules if capsule.link == link.name]
+            links[link.name] = [self._add_shape(link.name, X, shape) for shape, X in pieces]
         self._first = self._shapes.ngeoms
         for number, told in enumerate(obstacles):
             first = self._spans[number][0].obstacle.shape
-            shape = _hull(told) if isinstance(told, HullObstacle) else _coal_shape(first)
+            shape = coal_shape(told.hull if isinstance(told, HullObstacle) else first)
             self._shapes.addGeometryObject(pin.GeometryObject(f"obstacle {number}", 0, 0, pin.SE3.Identity(), shape))
         return links
 
@@ -132,14 +138,10 @@ class IndependentArm:
         name = f"{link} {self._shapes.ngeoms}"
         return self._shapes.addGeometryObject(pin.GeometryObject(name, frame.parentJoint, 0, placement, shape))
 
-    def _add_pairs(self, links: dict[str, list[int]], link_pairs: Sequence[tuple[str, str]]) -> int:
-        """Add pairs of links, and of what moves with each obstacle; returns how many of links there are."""
-        pairs = [(g, h) for one, other in link_pairs for g in links[one] for h in links[other]]
+    def _obstacle_pairs(self, links: dict[str, list[int]]) -> list[tuple[int, int]]:
+        """Numbers of the shapes of what moves, each with those of all obstacles."""
         moving = [g for numbers in links.values() for g in numbers if self._shapes.geometryObjects[g].parentJoint > 0]
-        among = [(g, self._first + k) for g in moving for k in range(len(self._spans))]
-        for g, h in (*pairs, *among):
-            self._shapes.addCollisionPair(pin.CollisionPair(g, h))
-        return len(pairs)
+        return [(g, self._first + k) for g in moving for k in range(len(self._spans))]
 
 
 def _stretches(told: Placed) -> tuple[Mover, ...]:
@@ -151,45 +153,16 @@ def _stretches(told: Placed) -> tuple[Mover, ...]:
     return (told,) if isinstance(told, Mover) else tuple(told)
 
 
-def _pieces(collision: Any) -> list[tuple[Pose, Any]]:
+def _pieces(collision: Any) -> list[tuple[Any, Pose]]:
     """Shape of a URDF and its pose; none for a mesh."""
     geometry, origin = collision.geometry, collision.origin
     R = rotation_from_rpy(np.zeros(3) if origin is None or origin.rpy is None else np.array(origin.rpy))
     p = np.zeros(3) if origin is None or origin.xyz is None else np.array(origin.xyz, dtype=float)
     match type(geometry).__name__:
         case "Box":
-            return [(Pose(R, p), coal.Box(*geometry.size))]
+            return [(coal.Box(*geometry.size), Pose(R, p))]
         case "Cylinder":
-            return [(Pose(R, p), coal.Cylinder(geometry.radius, geometry.length))]
+            return [(coal.Cylinder(geometry.radius, geometry.length), Pose(R, p))]
         case "Sphere":
-            return [(Pose(R, p), coal.Sphere(geometry.radius))]
+            return [(coal.Sphere(geometry.radius), Pose(R, p))]
     return []
-
-
-def _capsule(capsule: LinkCapsule) -> tuple[Pose, Any]:
-    axis = capsule.b - capsule.a
-    length, middle = float(np.linalg.norm(axis)), (capsule.a + capsule.b) / 2
-    if length == 0.0:
-        return Pose(np.eye(3), middle), coal.Sphere(capsule.radius)
-    return Pose(rotation_with_z(axis / length), middle), coal.Capsule(capsule.radius, length)
-
-
-def _hull(obstacle: HullObstacle) -> Any:
-    corners = coal.StdVec_Vec3s()
-    corners.extend(list(obstacle.hull.triangles.reshape(-1, 3)))
-    return coal.Convex.convexHull(corners, True, "Qt")
-
-
-def _coal_shape(shape: Shape) -> Any:
-    match shape:
-        case Sphere(radius):
-            return coal.Sphere(radius)
-        case Box(size):
-            return coal.Box(*size)
-        case Cylinder(radius, length):
-            return coal.Cylinder(radius, length)
-        case Cone(radius, length):
-            return coal.Cone(radius, length)
-        case Capsule(radius, length):
-            return coal.Capsule(radius, length)
-    raise ModelError(f"{shape}: no shape of coal")

@@ -8,32 +8,15 @@ import coal
 import numpy as np
 
 from arm_control.maths.obstacles import Obstacle
-from arm_control.maths.poses import Array, Pose, rotation_with_z
-from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
+from arm_control.maths.poses import Array, Pose
 from arm_control.model.urdf.capsules import LinkCapsule
 from arm_control.planning.validity.arm_shape import ArmShape
+from arm_control.simulation.coal_shapes import coal_capsule, coal_shape
 
 
-def coal_shape(shape: Shape) -> coal.ShapeBase:
-    match shape:
-        case Sphere(radius):
-            return coal.Sphere(radius)
-        case Box(size):
-            return coal.Box(*size)
-        case Capsule(radius, length):
-            return coal.Capsule(radius, length)
-        case Cylinder(radius, length):
-            return coal.Cylinder(radius, length)
-        case Cone(radius, length):
-            return coal.Cone(radius, length)
-
-
-def coal_capsule(capsule: LinkCapsule, X_WB: Pose) -> tuple[coal.ShapeBase, coal.Transform3s]:
-    a, b = (X_WB.R @ end + X_WB.p for end in (capsule.a, capsule.b))
-    length = float(np.linalg.norm(b - a))
-    if length < 1e-12:
-        return coal.Sphere(capsule.radius), coal.Transform3s(np.eye(3), a)
-    return coal.Capsule(capsule.radius, length), coal.Transform3s(rotation_with_z((b - a) / length), (a + b) / 2)
+def placed_capsule(capsule: LinkCapsule, X_WB: Pose) -> tuple[coal.ShapeBase, coal.Transform3s]:
+    shape, X = coal_capsule(capsule, X_WB)
+    return shape, coal.Transform3s(X.R, X.p)
 
 
 def distance(a: tuple[coal.ShapeBase, coal.Transform3s], b: tuple[coal.ShapeBase, coal.Transform3s]) -> float:
@@ -54,7 +37,7 @@ class CoalScene:
         for link in self.shape.links:
             frame = self.model.tree.frames[link.link]
             poses[link.link] = self.model.pose(q, link.link) @ frame.X_BF.inverse()
-        return [[coal_capsule(c, poses[link.link]) for c in link.whole.capsules] for link in self.shape.links]
+        return [[placed_capsule(c, poses[link.link]) for c in link.whole.capsules] for link in self.shape.links]
 
     def to_obstacles(self, q: Array) -> Array:
         """Distances of the moving links, shape (L, number of obstacles) [m]."""

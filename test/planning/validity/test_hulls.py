@@ -21,7 +21,7 @@ from arm_control.planning.validity.obstacle_tables import NUMBER, SPEED, obstacl
 from arm_control.planning.validity.validity import Validity
 
 sys.path.insert(0, str(Path(__file__).parent))
-from coal_scene import coal_capsule, distance
+from coal_scene import distance, placed_capsule
 from small_arm import random_pose, random_states, small_arm
 
 TURN = np.array([0.1, -0.2, 0.1, 1.0, 0.5, -0.7])
@@ -64,7 +64,7 @@ def coal_distances(validity: Validity, told: list[HullObstacle], q: Array, t: fl
         X = coal.Transform3s(rotation_from_vector(t * V[3:]) @ obstacle.X_WO.R, obstacle.X_WO.p + t * V[:3])
         placed.append((coal_hull(obstacle), X))
     return np.array(
-        [[min(distance(coal_capsule(c, X), o) for c in link.whole.capsules) for o in placed]
+        [[min(distance(placed_capsule(c, X), o) for c in link.whole.capsules) for o in placed]
          for link, X in zip(links, poses, strict=True)]
     )  # fmt: skip
 
