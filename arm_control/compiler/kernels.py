@@ -61,6 +61,9 @@ class Kernel:
         Whether it is machine code.
     calls : mapping of str to CallMaker
         Built-in functions around it, by name; none where they cannot be made.
+    address : int
+        Of ``double compute(double *work)``, which works on a block of all inputs, then all outputs, and returns 0 where
+        every input is finite, else not a number; 0 where there is no machine code. It is there as long as the kernel.
 
     Attributes
     ----------
@@ -72,6 +75,8 @@ class Kernel:
         Whether it is machine code.
     calls : mapping of str to CallMaker
         Built-in functions around it: they work on the stack, and leave the work space alone.
+    address : int
+        Of the machine code; see the parameter.
     lock : RLock
         For threads that share the work space.
     """
@@ -83,8 +88,9 @@ class Kernel:
         bind: Callable[[Array, Array], Callable[[], bool]],
         is_compiled: bool = False,
         calls: Mapping[str, CallMaker] | None = None,
+        address: int = 0,
     ) -> None:
-        self.is_compiled, self.calls = is_compiled, calls or {}
+        self.is_compiled, self.calls, self.address = is_compiled, calls or {}, address
         self.lock = RLock()
         n_inputs = sum(inputs.values())
         work = np.zeros(n_inputs + sum(math.prod(shape) for shape in outputs.values()))

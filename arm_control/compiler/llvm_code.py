@@ -28,6 +28,7 @@ WORK = "arm_control_work"
 _SINES = ("sin", "cos")
 _PACKED = (*_SINES, "exp")
 """Functions of which one state computes up to LANES at once."""
+_INTRINSICS = ("sqrt", "roundeven", "arithmetic.fence")
 _ARITHMETIC = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 
 
@@ -55,7 +56,7 @@ def scalar_code(program: Program, name: str, forms: Sequence[CallForm] = ()) -> 
     for place, result in enumerate(results):
         code.line(f"store double {result}, ptr {code.address('%w', str(n_inputs + place))}, align 8")
     code.line(f"ret double {_finite(code, inputs)}")
-    compute = [f"define internal double @{COMPUTE}(ptr %w) {{", *code.lines, "}"]
+    compute = [f"define double @{COMPUTE}(ptr %w) {{", *code.lines, "}"]
     head = [f"@{WORK} = global ptr null", "declare ptr @PyBool_FromLong(i64)", *declarations(1), *functions(program, 1)]
     return "\n".join([*head, *compute, *_function_without_arguments(name), *call_functions(program, forms)])
 
@@ -174,6 +175,8 @@ def _line(code: Writer, line: Operation, values: list[str], inputs: Entries) -> 
         return code.op(f"call {code.type} @llvm.sqrt.{code.suffix}({code.type} {x[0]})")
     if name == "round":
         return code.op(f"call {code.type} @llvm.roundeven.{code.suffix}({code.type} {x[0]})")
+    if name == "stored":
+        return code.op(f"call {code.type} @llvm.arithmetic.fence.{code.suffix}({code.type} {x[0]})")
     if name == "exp":
         return code.op(f"call {code.type} @exponential({code.type} {x[0]})")
     if name == "atan2":
@@ -296,11 +299,11 @@ def _shuffle(code: Writer, a: str, b: str, lanes: list[int]) -> str:
 
 def declarations(width: int) -> list[str]:
     """The intrinsic functions the code may call."""
-    lines = [f"declare double @llvm.{name}.f64(double)" for name in ("sin", "cos", "sqrt", "roundeven")]
+    lines = [f"declare double @llvm.{name}.f64(double)" for name in ("sin", "cos", *_INTRINSICS)]
     lines.append("declare double @atan2(double, double)")
     for w in {width, LANES if width == 1 else width}:
         T, s = f"<{w} x double>", f"v{w}f64"
-        lines += [f"declare {T} @llvm.{name}.{s}({T})" for name in ("sqrt", "fabs", "roundeven") if w > 1]
+        lines += [f"declare {T} @llvm.{name}.{s}({T})" for name in ("fabs", *_INTRINSICS) if w > 1]
         lines += [f"declare {T} @llvm.fma.{s}({T}, {T}, {T})"] if w > 1 else []
         lines += [f"declare i1 @llvm.vector.reduce.and.v{w}i1(<{w} x i1>)"] if w > 1 else []
     return lines

@@ -14,6 +14,7 @@ from arm_control.compiler import llvm_compiler as llvm
 from arm_control.compiler.builtin_calls import builtin_calls
 from arm_control.compiler.kernels import Batch, BoundRepeat, Kernel, LoopKernel, RepeatKernel, checked_count
 from arm_control.compiler.law import Law, Loop, check_table
+from arm_control.compiler.llvm_calls import COMPUTE
 from arm_control.compiler.llvm_code import WORK, batch_code, scalar_code
 from arm_control.compiler.llvm_loops import loop_code
 from arm_control.compiler.llvm_repeat import HEAD, array_names, repeat_code
@@ -69,7 +70,8 @@ class LlvmCompiler:
             return function.library.builtin("kernel", WORK, inputs.ctypes.data)  # the outputs lie behind the inputs
 
         calls = builtin_calls(function.library, forms, function.inputs)
-        kernel = Kernel(function.inputs, function.outputs, bind, is_compiled=True, calls=calls)
+        address = function.library.address(COMPUTE)
+        kernel = Kernel(function.inputs, function.outputs, bind, is_compiled=True, calls=calls, address=address)
         _check_and_keep(function, partial(check, kernel))
         return kernel
 

@@ -32,7 +32,7 @@ class Operation(NamedTuple):
     """One line: its ``name`` and the numbers of the lines it works on.
 
     ``constant`` holds its value, ``input`` its place among all entries of the inputs; add, sub, mul, div, max
-    and atan2 (of y and x) have two operands; neg, sin, cos, exp, sqrt and round (to a whole number) have one;
+    and atan2 (of y and x) have two operands; neg, sin, cos, exp, sqrt, round (to a whole number) and stored have one;
     select has three: b where a > 0, else c.
     """
 
@@ -156,8 +156,8 @@ def run(program: Program, inputs: Mapping[str, Any], functions: Mapping[str, Any
     inputs : mapping of str to array_like
         Entries of every input.
     functions : mapping, optional
-        ``sin``, ``cos``, ``exp``, ``sqrt``, ``max``, ``select``, ``atan2`` and ``round`` for these scalars; those for
-        numbers by default.
+        ``sin``, ``cos``, ``exp``, ``sqrt``, ``max``, ``select``, ``atan2``, ``round`` and ``stored`` for these scalars;
+        those for numbers by default.
 
     Returns
     -------
@@ -193,6 +193,7 @@ FUNCTIONS: dict[str, Any] = {
     "select": select,
     "atan2": math.atan2,
     "round": nearest,
+    "stored": float,
 }
 _NAMES = {"add": "add", "sub": "sub", "mul": "mul", "div": "truediv"}
 

@@ -55,6 +55,8 @@ def _expression(line: Operation) -> str:  # noqa: PLR0911 - a table
             return f"x[{a}]"
         case "neg":
             return f"-t{a}"
+        case "stored":
+            return f"t{a}"
         case "sin" | "cos" | "exp" | "sqrt" | "round":
             return f"{name}(t{a})"
         case "max" | "atan2":

@@ -77,6 +77,10 @@ class Node:
         """Nearest whole number."""
         return self.tape.write("round", self.index)
 
+    def stored(self, x: Any) -> Any:
+        """Another scalar, of which nothing is known any more."""
+        return self.tape.write("stored", self.tape.line(x))
+
 
 _SCALAR = (Node, int, float)
 

@@ -44,9 +44,9 @@ def compile_limits(model: RobotModel, limits: JointLimits) -> LimitFunction:
     """
     n = model.nv
     sizes = {**dict.fromkeys(("q", "v", "g", "h", "tau", "tau_0"), n), "M": n * n, "dt": 1, "is_on": 1}
-    function, structure = partial(_limit_by_name, limits.is_unlimited), limits.is_unlimited.tolist()
+    function, structure = partial(limit_by_name, limits.is_unlimited), limits.is_unlimited.tolist()
     law = Law("limits of the torque", function, {**sizes, "numbers": 2 + 6 * n}, structure, calls=(_form(n),))
-    kernel = model.compile_law(law, _samples(n))
+    kernel = model.compile_law(law, limit_samples(n))
     if not kernel.is_compiled:
         return limits.limit_torque
     slow, maker = _bind(kernel, limits), kernel.calls.get("limit")
@@ -64,7 +64,7 @@ def _form(n: int) -> CallForm:
     return CallForm("limit", arguments, result, bound=("numbers",))
 
 
-def _limit_by_name(is_unlimited: Array, x: Mapping[str, Array]) -> dict[str, Any]:
+def limit_by_name(is_unlimited: Array, x: Mapping[str, Array]) -> dict[str, Any]:
     """:func:`limit_torque` as a law: from inputs by name to outputs by name."""
     n, none = len(is_unlimited), np.zeros(0)
     M = mirrored(x["M"].reshape(n, n))
@@ -128,7 +128,7 @@ _SPREADS = (5.0, 100.0, 0.5, 5.0, 0.5, 0.5)
 """Of ``k_p k_velocity v_max tau_max`` and the two soft limits in the samples."""
 
 
-def _samples(n: int) -> dict[str, Array]:
+def limit_samples(n: int) -> dict[str, Array]:
     """Inputs to compare a kernel on, one sample a row; joint limits count in all but one."""
     rng, k = np.random.default_rng(0), 5
     vectors = {

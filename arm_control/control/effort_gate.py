@@ -29,7 +29,7 @@ import numpy as np
 
 from arm_control.control.compiled_limits import compile_limits, compile_size_check
 from arm_control.control.inertia_floor import InertiaFloor
-from arm_control.control.joint_limits import JointLimits, LimitParameters
+from arm_control.control.joint_limits import LARGEST_SHARE, JointLimits, LimitParameters
 from arm_control.control.state_prediction import AT_REST
 from arm_control.core.parameters import parameter
 from arm_control.exceptions import InputError
@@ -40,8 +40,6 @@ ROUNDING = 1e-9
 """Resolution of stamps [s]."""
 COUNTED = 100
 """Commands over which the success rate is taken."""
-LARGEST = 1e3
-"""A command of more than so many times the effort limit is absurd, and refused."""
 LONGEST_DT = 0.1
 """Longest time between two ticks that is believed at first [s]."""
 GROWTH = 1.25
@@ -148,7 +146,7 @@ class EffortGate:
         self._pass = compile_limits(model, JointLimits(model, parameters, parameters.rate_limit))
         self._are_joint_limits_on = float(parameters.joint_limits)
         self._max_age = parameters.max_age or np.inf
-        self._largest = LARGEST * model.tau_max
+        self._largest = LARGEST_SHARE * model.tau_max
         self._is_believable = compile_size_check(model, self._largest)
         self._floor = InertiaFloor(model, parameters.inertia_floor) if parameters.inertia_floor else None
         self._command: Array | None = None

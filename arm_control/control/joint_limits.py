@@ -59,6 +59,8 @@ BACK = 0.1
 """Share of the speed limit at which a joint outside its soft range is led back, equation (3)."""
 STEPS = 2.0
 """``k_v`` is at most 1 in so many ticks: a sampled loop with a higher gain would ring."""
+LARGEST_SHARE = 1e3
+"""A command of more than so many times the effort limit is absurd, and refused."""
 HUGE = 1e300
 """Accelerations and torques that are larger, or NaN, come from an absurd state."""
 

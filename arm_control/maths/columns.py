@@ -68,6 +68,10 @@ class Column:
         """The nearest integer; halfway between two the even one."""
         return Column(np.rint(self.values))
 
+    def stored(self, x: Any) -> Any:
+        """Another scalar as it is: every operation rounds by itself."""
+        return x
+
 
 _SCALAR = (Column, int, float)
 

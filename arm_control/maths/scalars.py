@@ -3,7 +3,7 @@
 Text written with ``+ - * /`` and these functions runs on floats as it stands, on many cases at once
 (:mod:`arm_control.maths.columns`), and on the nodes of a tape that compiles it
 (:mod:`arm_control.compiler.tape`). A scalar type of its own registers sine, cosine, exponential and square root, and
-has the methods ``maximum``, ``select``, ``atan2`` and ``nearest``.
+has the methods ``maximum``, ``select``, ``atan2``, ``nearest`` and ``stored``.
 
 :func:`exp`, :func:`maximum`, :func:`minimum`, :func:`select` and :func:`clamp` also take arrays of scalars, whose
 shapes broadcast. ``numpy.abs``, ``numpy.sqrt``, sums and products work on arrays of any scalar by themselves.
@@ -71,6 +71,25 @@ def atan2(y: Scalar, x: Scalar) -> Scalar:
 def nearest(x: Scalar) -> Scalar:
     """Return the nearest integer; halfway between two the even one."""
     return float(round(x)) if isinstance(x, _NUMBER) else x.nearest()
+
+
+def stored(x: Scalar, like: Scalar) -> Scalar:
+    """Return a scalar, or an array of them, as if it had been written to memory and read again.
+
+    The value is the same. But what is computed from it is computed as from an input: a tape folds no constant into it,
+    and machine code makes no single operation of a product before it and a sum behind it. So two laws, one behind the
+    other in one kernel, give the same bits as in two kernels.
+
+    Parameters
+    ----------
+    x : scalar or array of scalars
+        The value; among the scalars of a tape it may be a number, too.
+    like : scalar
+        Any scalar of the kind that the law runs on.
+    """
+    if isinstance(like, _NUMBER):
+        return x
+    return _STORED(x, like) if _is_array(x) else like.stored(x)
 
 
 def maximum(x: Scalar, y: Scalar) -> Scalar:
@@ -147,6 +166,7 @@ _EXP = np.frompyfunc(exp, 1, 1)
 _MAXIMUM = np.frompyfunc(maximum, 2, 1)
 _MINIMUM = np.frompyfunc(minimum, 2, 1)
 _SELECT = np.frompyfunc(select, 3, 1)
+_STORED = np.frompyfunc(stored, 2, 1)
 
 
 def _is_array(x: Scalar) -> bool:

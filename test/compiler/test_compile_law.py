@@ -17,7 +17,7 @@ from arm_control.compiler.llvm_kernels import LlvmCompiler
 from arm_control.core.cache import Cache
 from arm_control.exceptions import ModelError
 from arm_control.maths.poses import Array
-from arm_control.maths.scalars import sqrt
+from arm_control.maths.scalars import sqrt, stored
 
 SAMPLES = {"a": np.array([[1.0, 2.0, 2.0], [0.5, -1.0, 3.0]]), "s": np.array([[2.0], [-1.0]])}
 Inputs = Mapping[str, Array]
@@ -198,3 +198,20 @@ def test_a_structure_without_a_lasting_text_is_refused(structure: object, compil
 def test_a_loop_that_cannot_be_is_refused(layout: Any, choices: dict[str, Any], message: str):
     with pytest.raises(ValueError, match=message):
         Loop(variant(), layout, **choices)
+
+
+def stored_product(x: Inputs) -> dict[str, Any]:
+    a, b = x["a"][0], x["a"][1]
+    return {"y": stored(a * a, a) - b, "one": b / stored(3.0, a)}
+
+
+def test_what_is_stored_is_rounded_before_it_is_used(some_compiler: LlvmCompiler | None):
+    """A product and a difference would be one operation otherwise, and a division by a constant a product."""
+    kernel = compile_law(some_compiler, Law("of a test", stored_product, {"a": 2}), {"a": np.array([[1.0, 2.0]])})
+    a, b = 1.0 + 2.0**-30, 5.0
+    kernel.inputs["a"][:] = a, b
+    kernel.call()
+    assert (kernel.outputs["y"], kernel.outputs["one"]) == (a * a - b, b / 3.0)
+    kernel.inputs["a"][:] = a, 1.0
+    kernel.call()
+    assert kernel.outputs["y"] == a * a - 1.0

@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceParameters
-from arm_control.control.effort_gate import LARGEST, EffortGate, GateParameters
+from arm_control.control.effort_gate import EffortGate, GateParameters
+from arm_control.control.joint_limits import LARGEST_SHARE
 from arm_control.control.osc.compiled_osc import CompiledOsc
 from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.exceptions import InputError
@@ -103,7 +104,7 @@ def check_torque(
         with np.errstate(all="ignore"):
             output = osc.tick(q, v, reference, disturbance * rng.normal(size=model.nv))
             asked = avoid.tick(output.state, scene(rng, X)).combined(output.tau)
-        if (np.abs(asked) <= LARGEST * model.tau_max).all():
+        if (np.abs(asked) <= LARGEST_SHARE * model.tau_max).all():
             gate.offer(model.joint_names, asked)
         else:
             with pytest.raises(InputError, match=r"finite|absurd"):

@@ -7,7 +7,7 @@ counts, which computes eigenvalues, too. Where nothing can be compiled the law r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,33 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.compiler.builtin_methods import place_builtin
-from arm_control.compiler.call_forms import (
-    ArrayArgument,
-    ArrayResult,
-    BoundResult,
-    CallForm,
-    ObjectArgument,
-    TupleArgument,
-    TupleResult,
-)
 from arm_control.compiler.kernels import Kernel
-from arm_control.compiler.law import Law
 from arm_control.control.osc.contact_parameters import ContactParameters
-from arm_control.control.osc.null_space import smallest_regularity
+from arm_control.control.osc.law_kernels import cases, osc_law, osc_samples
 from arm_control.control.osc.osc_controller import WITHOUT_CONTACT, OperationalSpaceController, OscOutput
-from arm_control.control.osc.osc_law import LawStructure
 from arm_control.control.osc.osc_parameters import OscParameters
-from arm_control.control.osc.task_inertia import fading_inertia
 from arm_control.exceptions import InputError
-from arm_control.maths.poses import Array, Pose, rotation_from_vector
+from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel, Terms
-from arm_control.model.methods import TERMS, TERMS_RESULT
-from arm_control.model.quantities import State, input_sizes, tool_numbers
-from arm_control.model.tree import Tree
 from arm_control.motion.references import Reference
-
-REFERENCE = 24
-"""Numbers of a reference: R_WT (9), p_WT (3), V_des (6), A_des (6)."""
 
 
 class CompiledOsc:
@@ -84,12 +66,14 @@ class CompiledOsc:
         self._page = OperationalSpaceController(model, parameters, contact)
         self.exert = self._page.exert
         self.parameters, self.structure, self._model = parameters, self._page.structure, model
-        samples = _samples(model.tree, self._page.numbers)
-        laws = [_law(model.tree, self._page, is_regular) for is_regular in _cases(self.structure, model.nv)]
+        samples = osc_samples(model.tree, self._page.numbers)
+        kinds = cases(self.structure, model.nv)
+        laws = [osc_law(model.tree, self._page, is_regular) for is_regular in kinds]
         kernels = [model.compile_law(law, samples) for law in laws]
         self.is_compiled = all(kernel.is_compiled for kernel in kernels)
         length = parameters.characteristic_length
-        self._runs = [_bind(kernel, self._page.numbers, length) for kernel in kernels if kernel.is_compiled]
+        kept = [pair for pair in zip(kernels, kinds, strict=True) if pair[0].is_compiled]
+        self._runs = [_bind(kernel, self._page.numbers, length, is_regular) for kernel, is_regular in kept]
         place_builtin(self, CompiledOsc, "tick", partial(_builtin_tick, kernels, self._page.numbers, length))
 
     def tick(
@@ -119,78 +103,11 @@ class CompiledOsc:
         return self._page.tick(t, reference, None if tau_dist is None else _disturbance(tau_dist, self._model.nv))
 
 
-def _cases(structure: LawStructure, n: int) -> tuple[bool, ...]:
-    """Whether each kernel is for regular states: the quick one first, if there are such states at all."""
-    if structure.inertia is not fading_inertia:
-        return (False,)
-    return (True, False) if len(structure.rows) <= n else (False,)
-
-
 def _disturbance(tau_dist: npt.ArrayLike, n: int) -> Array:
     tau = np.array(tau_dist, dtype=float)
     if tau.shape != (n,) or not np.isfinite(tau).all():
         raise InputError(f"tau_dist is {tau.tolist()}; {n} finite numbers are needed")
     return tau
-
-
-def _law(tree: Tree, page: OperationalSpaceController, is_regular: bool) -> Law:
-    """The model's terms and the torque as one law."""
-    structure = page.structure.regular if is_regular else page.structure
-
-    def compute(x: Mapping[str, Array]) -> dict[str, Any]:
-        state = State(tree, {name: x[name] for name in ("q", "v", "tool")})
-        s = {name: getattr(state, name) for name in TERMS}
-        t = Terms(x["q"], x["v"], Pose(s["R_WE"], s["p_WE"]), *(s[name] for name in TERMS[2:]))
-        r = x["reference"]
-        reference = Reference(Pose(r[:9].reshape(3, 3), r[9:12]), r[12:18], r[18:])
-        gains = page.gains(x["numbers"])
-        result = page.torque(t, reference, x["tau_dist"], x["numbers"], structure)
-        parts = np.array([result.task, result.posture, result.disturbance, t.h])
-        certificate = {"regularity": smallest_regularity(result.J_sharp.levels, gains)} if is_regular else {}
-        return {**s, "tau": result.tau, "parts": parts, "error": result.error, **certificate}
-
-    sizes = {name: input_sizes(tree.n)[name] for name in ("q", "v", "tool")}
-    sizes |= {"reference": REFERENCE, "tau_dist": tree.n, "numbers": len(page.numbers)}
-    name = f"operational space control{', regular' if is_regular else ''}"
-    made_from = [page.law.__name__, [x.tolist() for x in page.limits], structure]
-    agreement, form = _agreement(structure, tree.n), _form(tree.n, is_regular)
-    return Law(name, compute, sizes, made_from, agreement=agreement, calls=(form,))
-
-
-def _form(n: int, is_regular: bool) -> CallForm:
-    """Form of :meth:`CompiledOsc.tick` as a built-in call."""
-    X_WT = TupleArgument(Pose, (ArrayArgument("reference", (3, 3)), ArrayArgument("reference", (3,), 9)))
-    V_des, A_des = ArrayArgument("reference", (6,), 12), ArrayArgument("reference", (6,), 18)
-    reference = ObjectArgument(Reference, (("X_WT", X_WT), ("V_des", V_des), ("A_des", A_des)))
-    q, v, tau_dist = (ArrayArgument(name, (n,)) for name in ("q", "v", "tau_dist"))
-    output = (ArrayResult("tau"), ArrayResult("parts"), ArrayResult("error"), TERMS_RESULT, BoundResult("length"))
-    return CallForm(
-        "tick",
-        (q, v, reference, tau_dist),
-        TupleResult(OscOutput, output),
-        n_required=3,
-        bound=("tool", "numbers"),
-        certificate="regularity" if is_regular else "",
-        takes_none=True,
-    )
-
-
-def _agreement(structure: LawStructure, n: int) -> float:
-    """Largest relative difference of a kernel from the page.
-
-    With more rows than joints the task is singular in every state: eigenvalues that are zero but for rounding count
-    with their square roots.
-    """
-    return 1e-6 if len(structure.rows) > n else Law.agreement
-
-
-def _samples(tree: Tree, numbers: Array) -> dict[str, Array]:
-    """One state and reference to compare a kernel on, with these gains."""
-    rng = np.random.default_rng(0)
-    samples = {name: rng.uniform(-1.0, 1.0, (1, tree.n)) for name in ("q", "v", "tau_dist")}
-    R_WT = rotation_from_vector(rng.uniform(-1.0, 1.0, 3))
-    reference = np.concatenate([R_WT.ravel(), rng.uniform(-0.5, 0.5, REFERENCE - 9)])
-    return samples | {"reference": reference[None], "tool": tool_numbers(tree)[None], "numbers": numbers[None]}
 
 
 def _builtin_tick(
@@ -205,7 +122,7 @@ def _builtin_tick(
     return slow
 
 
-def _bind(kernel: Kernel, numbers: Array, length: float) -> Callable[..., OscOutput | None]:
+def _bind(kernel: Kernel, numbers: Array, length: float, is_regular: bool) -> Callable[..., OscOutput | None]:
     """Return a function of q, v and a reference; it returns None in a state that the kernel is not for."""
     call, inputs, outputs = kernel.call, kernel.inputs, kernel.outputs
     q_in, v_in, tau_dist_in, n = inputs["q"], inputs["v"], inputs["tau_dist"], len(inputs["q"])
@@ -213,7 +130,8 @@ def _bind(kernel: Kernel, numbers: Array, length: float) -> Callable[..., OscOut
     V_in, A_in = inputs["reference"][12:18], inputs["reference"][18:]
     new: Any = tuple.__new__  # a named tuple's own costs half a microsecond for each
     numbers_in = inputs["numbers"]  # another controller of this arm may use the kernel, too
-    regularity, copy_q, copy_v = outputs.get("regularity", np.ones(())).item, q_in.copy, v_in.copy
+    regularity = outputs["regularity"] if is_regular else np.ones(())
+    is_for, copy_q, copy_v = regularity.item, q_in.copy, v_in.copy
     R, p, V, J, Jdot_v, M, g, h, tau, parts, error = (x.copy for x in list(outputs.values())[:11])
 
     def run(q: Any, v: Any, reference: Reference, tau_dist: Any = None) -> OscOutput | None:
@@ -224,7 +142,7 @@ def _bind(kernel: Kernel, numbers: Array, length: float) -> Callable[..., OscOut
             q_in[...], v_in[...], numbers_in[...] = q, v, numbers
             tau_dist_in[...] = 0.0 if tau_dist is None else tau_dist
             R_in[...], p_in[...], V_in[...], A_in[...] = X_WT.R, X_WT.p, V_des, A_des
-            if call() or not regularity() > 0.0:
+            if call() or not is_for() > 0.0:
                 return None
             X_WE = new(Pose, (R(), p()))
             state = new(Terms, (copy_q(), copy_v(), X_WE, V(), J(), Jdot_v(), M(), g(), h()))

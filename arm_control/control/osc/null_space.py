@@ -37,7 +37,7 @@ from arm_control.control.osc.task import Tasks
 from arm_control.control.osc.task_inertia import TaskInertia, fading_inertia, regularity, task_inertia
 from arm_control.maths.linalg import inverse
 from arm_control.maths.poses import Array
-from arm_control.maths.scalars import Scalar, select
+from arm_control.maths.scalars import Scalar, select, stored
 
 FIRM = 0.05
 """Threshold of J_firm#, as a share of s."""
@@ -150,7 +150,8 @@ def smallest_regularity(levels: Sequence[Level], gains: Gains) -> Scalar:
     gains : Gains
         Its ``length`` and ``singular_value`` count.
     """
-    values = [regularity(level.J_free, gains.length, gains.singular_value, level.rows) for level in levels]
+    length, s = gains.length, gains.singular_value
+    values = [regularity(stored(level.J_free, s), length, s, level.rows) for level in levels]
     smallest = values[0]
     for value in values[1:]:
         smallest = select(smallest - value, value, smallest)

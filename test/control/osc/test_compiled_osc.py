@@ -15,6 +15,7 @@ from arm_control.compiler.law import Law
 from arm_control.compiler.program import Program
 from arm_control.control.osc.compiled_osc import CompiledOsc
 from arm_control.control.osc.contact_parameters import ContactParameters
+from arm_control.control.osc.law_kernels import osc_law, osc_samples
 from arm_control.control.osc.osc_controller import OperationalSpaceController
 from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.control.osc.task_inertia import regularity, scaled_jacobian
@@ -237,3 +238,28 @@ def test_a_tool_and_the_wrench_reach_the_builtin_function(load_robot: Load):
     assert np.abs(loaded.state.g - pressed.state.g).max() > 1.0
     for tick in (osc.tick, partial(CompiledOsc.tick, osc)):
         np.testing.assert_array_equal(tick(home, np.zeros(6), r).tau, loaded.tau)
+
+
+@pytest.mark.parametrize(("name", "tasks"), [("ur5", ()), ("panda", ("x y z", "rx ry rz"))])
+def test_both_kernels_find_the_same_states_regular_and_give_the_same_torque_there(
+    name: str, tasks: tuple[str, ...], load_robot: Load
+):
+    """So the state alone decides which of them answers, whichever is asked first."""
+    model, rng = load_robot(name), np.random.default_rng(0)
+    parameters = OscParameters(posture=(0.3,) * model.nv, tasks=tasks)
+    page = OperationalSpaceController(model, parameters)
+    samples = osc_samples(model.tree, page.numbers)
+    kernels = [model.compile_law(osc_law(model.tree, page, is_regular), samples) for is_regular in (True, False)]
+    regular = []
+    for q, v in rng.uniform(-1.5, 1.5, (300, 2, model.nv)):
+        for kernel in kernels:
+            for name in ("reference", "tau_dist", "numbers"):
+                kernel.inputs[name][:] = samples[name][0]
+            kernel.inputs["q"][:], kernel.inputs["v"][:] = q, v
+            kernel.call()
+        quick, whole = (kernel.outputs for kernel in kernels)
+        assert quick["regularity"].tobytes() == whole["regularity"].tobytes()
+        regular.append(quick["regularity"] > 0.0)
+        if regular[-1]:
+            np.testing.assert_allclose(quick["tau"], whole["tau"], rtol=0, atol=1e-11 * np.abs(quick["tau"]).max())
+    assert 0.1 < np.mean(regular) < 0.9, "both kinds of states"

@@ -1,0 +1,145 @@
+"""Operational space control and the limits of the gate as one law, ``control step``: from a state to safe torque.
+
+It is the law's own text, then the text of the limits on what comes of it. Between the two every number is as one that
+was written to memory and read again (:func:`~arm_control.maths.scalars.stored`), so the bits are those of the separate
+calls. For one arm there are one or two such laws, see :mod:`arm_control.control.osc.law_kernels`.
+
+Inputs, in this order (``step_law(...).inputs`` has their sizes):
+
+    q, v             joint positions, velocities                       (n,)
+    tool             what is at the tip; see quantities.tool_numbers   (22,)
+    reference        R_WT row by row, p_WT, V_des, A_des               (24,)
+    tau_dist         known torque of a disturbance                     (n,)
+    numbers          gains: OperationalSpaceController.numbers         (16 + 2 n,); with contact (37 + 2 n,)
+    tau_0            last torque that passed                           (n,)
+    dt               time since then, bounded as the gate bounds it    (1,)
+    is_on            1: limits of position and speed count; 0: not     (1,)
+    limits           JointLimits.numbers                               (2 + 6 n,)
+
+Outputs, in this order:
+
+    R_WE ... h       the model's terms: names are model.methods.TERMS
+    tau              torque of the law                                 (n,)
+    parts, error     its terms, the pose error                         (4, n), (6,)
+    regularity       of two laws: above zero, and only there, the first counts, else the second   ()
+    tau_1            torque that may pass                              (n,)
+    cut              above zero: limited, saturated, rate limited      (3,)
+    believable       above zero: ``tau`` is a torque that the gate believes; else ``tau_1`` does not count   ()
+
+The machine code of one is ``double compute(double *work)`` at ``kernel.address``: ``work`` holds all inputs, then all
+outputs; it returns 0 where every input is finite, else not a number. :func:`step_kernels` makes the kernels,
+``scalar_code(law.program(), name)`` of :mod:`arm_control.compiler.llvm_code` is their text for LLVM.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from arm_control.compiler.kernels import Kernel
+from arm_control.compiler.law import Law
+from arm_control.compiler.program import Function
+from arm_control.control.compiled_limits import limit_by_name, limit_samples
+from arm_control.control.joint_limits import LARGEST_SHARE, JointLimits, LimitNumbers
+from arm_control.control.osc.law_kernels import (
+    agreement_of,
+    cases,
+    osc_function,
+    osc_inputs,
+    osc_samples,
+    osc_structure,
+)
+from arm_control.control.osc.osc_controller import OperationalSpaceController
+from arm_control.maths.poses import Array
+from arm_control.maths.scalars import Scalar, select, stored
+from arm_control.model import RobotModel
+from arm_control.model.tree import Tree
+
+SAMPLES = 2
+"""Samples on which a new kernel is compared: one that is not limited, one that is."""
+
+
+def step_kernels(model: RobotModel, page: OperationalSpaceController, limits: JointLimits) -> list[Kernel]:
+    """Return the kernels of the laws of :func:`step_laws`, in their order.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    page : OperationalSpaceController
+        The law on floats.
+    limits : JointLimits
+        The limits of the gate.
+    """
+    samples = _samples(model.tree, page.numbers)
+    return [model.compile_law(law, samples) for law in step_laws(model.tree, page, limits)]
+
+
+def step_laws(tree: Tree, page: OperationalSpaceController, limits: JointLimits) -> list[Law]:
+    """Return the laws: the one for regular states first, where there are such states; the last one is for all.
+
+    Parameters
+    ----------
+    tree : Tree
+        The arm.
+    page : OperationalSpaceController
+        The law on floats.
+    limits : JointLimits
+        The limits of the gate: which joints have none of position is part of the law, their numbers are inputs.
+    """
+    return [step_law(tree, page, limits.is_unlimited, is_regular) for is_regular in cases(page.structure, tree.n)]
+
+
+def step_law(tree: Tree, page: OperationalSpaceController, is_unlimited: Array, is_regular: bool) -> Law:
+    """Return the law of this module for one kind of states.
+
+    Parameters
+    ----------
+    tree : Tree
+        The arm.
+    page : OperationalSpaceController
+        The law on floats.
+    is_unlimited : ndarray of bool, shape (n,)
+        Joints without limits of position.
+    is_regular : bool
+        Whether it is for states in which no direction fades.
+    """
+    n = tree.n
+    sizes = {**osc_inputs(tree, page), "tau_0": n, "dt": 1, "is_on": 1, "limits": 2 + 6 * n}
+    return Law(
+        f"control step{', regular' if is_regular else ''}",
+        _function(osc_function(tree, page, is_regular), is_unlimited),
+        sizes,
+        [*osc_structure(page, is_regular), is_unlimited.tolist()],
+        agreement=agreement_of(page.structure, n),
+    )
+
+
+def _function(law: Function, is_unlimited: Array) -> Function:
+    """The text: the law, then the limits."""
+
+    def compute(x: Mapping[str, Array]) -> dict[str, Any]:
+        answer, like = law(x), x["q"][0]
+        seen = {**x, **answer}
+        given = {name: stored(seen[name], like) for name in ("q", "v", "M", "g", "h", "tau")}
+        given |= {"M": given["M"].ravel(), "numbers": x["limits"]}
+        limited = limit_by_name(is_unlimited, {**x, **given})
+        tau_max = LimitNumbers.of(x["limits"], is_unlimited).tau_max
+        return {**answer, **limited, "believable": _believable(given["tau"], tau_max)}
+
+    return compute
+
+
+def _believable(tau: Array, tau_max: Array) -> Scalar:
+    """Above zero where every joint's torque is a number, and below the largest one that the gate believes."""
+    return 0.5 - select(LARGEST_SHARE * tau_max - np.abs(tau), 0.0, 1.0).sum()
+
+
+def _samples(tree: Tree, numbers: Array) -> dict[str, Array]:
+    """Inputs to compare a kernel on, one sample a row."""
+    limits = limit_samples(tree.n)
+    samples = {name: rows.repeat(SAMPLES, axis=0) for name, rows in osc_samples(tree, numbers).items()}
+    samples |= {name: limits[name][:SAMPLES] for name in ("tau_0", "dt")}
+    return samples | {"is_on": np.array([[0.0], [1.0]]), "limits": limits["numbers"][:SAMPLES]}
