@@ -18,6 +18,7 @@ import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import rclpy
+from rclpy.serialization import serialize_message
 
 from arm_control import urdf_path
 from arm_control.nodes.osc import OscNode
@@ -84,7 +85,7 @@ def path_of_a_state() -> list[Hop]:
         )
         for k in range(1, 4):  # the first states make the law, and send telemetry
             message = ros.joint_state(names, k * 1_000_000, position=q, velocity=np.zeros(6))
-            hops = _traced(on_joint_state, message, {"source_timestamp": 0, "received_timestamp": 0})
+            hops = _traced(on_joint_state, serialize_message(message), {"source_timestamp": 0, "received_timestamp": 0})
     finally:
         node.destroy_node()
         rclpy.try_shutdown()

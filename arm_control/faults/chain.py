@@ -22,7 +22,7 @@ from arm_control.control.loop import ControlLoop
 from arm_control.control.loop_parameters import control_loop
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import ArmControlError, InputError
-from arm_control.faults.chain_setup import STEP, Delivery, Interference, Moment, Record, Setup, copied
+from arm_control.faults.chain_setup import STEP, Delivery, Interference, Moment, Record, Setup
 from arm_control.messages.bags.message_definitions import plain
 from arm_control.messages.controller_process import ControllerProcess
 from arm_control.messages.fields import brake_reason, nanoseconds
@@ -57,6 +57,7 @@ class Chain:
         self.model = setup.model
         self.said: dict[str, int] = {}
         self.loop = self._loop(setup.model)
+        self._controlled_joints = setup.model.joint_names
         self.controller = self._controller_process(setup.model)
         self.is_controller_running = True
         self.process = self._gate_process(setup.model)
@@ -98,6 +99,7 @@ class Chain:
             gate, self.loop = self.loop.gate, self._loop(model)
             self.loop.gate.succeed(gate)
             self.controller = self._controller_process(model)
+            self._controlled_joints = model.joint_names
 
     def enable(self) -> None:
         """Enable every gate."""
@@ -210,7 +212,7 @@ class Chain:
 
     def _controller_process(self, model: RobotModel) -> ControllerProcess:
         max_age = self.setup.parameters.gate.max_age
-        return ControllerProcess(model, self.loop, plain, max_age, clock_ns=self._now_ns)
+        return ControllerProcess(model, self.loop, max_age, clock_ns=self._now_ns)
 
     def _now_ns(self) -> int:
         return round(self.t * NANOSECONDS)
@@ -247,7 +249,10 @@ class Chain:
         if answer.refused is not None:
             self.refuse("controller's joint_states", answer.refused)
         if answer.command is not None:
-            self._interfere(self.setup.commands, "_n_commands", copied(answer.command), self.send_command)
+            stamp_ns, tau, frame_id = answer.command
+            command = plain.joint_state(self._controlled_joints, stamp_ns, effort=tau.copy())
+            command.header.frame_id = frame_id
+            self._interfere(self.setup.commands, "_n_commands", command, self.send_command)
 
     def _on_state_at_gate(self, message: Any, info: dict[str, Any]) -> None:
         self._drive(self.process.on_state(message, info))

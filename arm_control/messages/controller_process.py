@@ -15,14 +15,30 @@ from arm_control.control.controllers import Measurement
 from arm_control.control.effort_gate import GateState
 from arm_control.control.loop import ControlLoop, TickResult
 from arm_control.control.state_prediction import is_at_rest
-from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array
-from arm_control.messages.build import MessageBuilder
-from arm_control.messages.fields import braked_frame
+from arm_control.messages.fields import braked_frame, nanoseconds
 from arm_control.messages.joint_states import JointStateReader, Refused, Repeated
 from arm_control.model import RobotModel
+
+
+class Command(NamedTuple):
+    """What a command says.
+
+    Attributes
+    ----------
+    stamp_ns : int
+        Stamp of the state that it answers [ns].
+    tau : ndarray, shape (nv,)
+        Torque [N m or N].
+    frame_id : str
+        Why the controller brakes, as :func:`arm_control.messages.fields.braked_frame` writes it; empty: it does not.
+    """
+
+    stamp_ns: int
+    tau: Array
+    frame_id: str
 
 
 class ControllerAnswer(NamedTuple):
@@ -30,15 +46,15 @@ class ControllerAnswer(NamedTuple):
 
     Attributes
     ----------
-    command : JointState or None
-        The command to publish; one object, whose contents the next state changes.
+    command : Command or None
+        The command to publish.
     result : TickResult or None
         What the loop has decided; None where it has not run.
     refused : InputError or None
         Why the state is refused.
     """
 
-    command: Any = None
+    command: Command | None = None
     result: TickResult | None = None
     refused: InputError | None = None
 
@@ -52,12 +68,8 @@ class ControllerProcess:
         The arm.
     loop : ControlLoop
         The control loop.
-    builder : MessageBuilder
-        Builds the commands.
     max_age : float
         Age above which a state is refused [s]; 0: never.
-    doubles : callable
-        Converts an array, shape (nv,), to the value of a ``float64[]`` field.
     clock_ns : callable
         Returns the time of the middleware's clock [ns].
 
@@ -71,17 +83,13 @@ class ControllerProcess:
         self,
         model: RobotModel,
         loop: ControlLoop,
-        builder: MessageBuilder,
         max_age: float,
-        doubles: Callable[[Array], Any] | None = None,
         clock_ns: Callable[[], int] = time.time_ns,
     ) -> None:
         self.loop = loop
         self._reader = JointStateReader(model, max_age, drives_arm=True, clock_ns=clock_ns)
-        self._builder = builder
-        self._doubles = builder.doubles if doubles is None else doubles
         self._is_waited_for = max_age == 0.0
-        self._command = builder.joint_state(model.joint_names, 0)
+        self._command: Command | None = None
         self._last: TickResult | None = None
 
     @property
@@ -112,15 +120,10 @@ class ControllerProcess:
         if isinstance(reading, Refused):
             return self._refused(message, reading)
         if isinstance(reading, Repeated):
-            return ControllerAnswer(None if self._last is None else self._command)
+            return ControllerAnswer(self._command)
         result = self.loop.tick(reading, () if obstacles is None else obstacles(reading))
-        header = self._command.header
-        header.stamp.sec, header.stamp.nanosec = divmod(reading.stamp_ns, NANOSECONDS)
-        if result.gate.state is GateState.BRAKED:
-            header.frame_id = braked_frame(result.gate.reason)
-        elif header.frame_id:
-            header.frame_id = ""
-        self._command.effort = self._doubles(result.gate.tau)
+        frame_id = braked_frame(result.gate.reason) if result.gate.state is GateState.BRAKED else ""
+        self._command = Command(reading.stamp_ns, result.gate.tau, frame_id)
         self._last = result
         return ControllerAnswer(self._command, result)
 
@@ -132,7 +135,5 @@ class ControllerProcess:
             self.loop.gate.brake(str(reading.error))
         elif not self._is_waited_for:
             return ControllerAnswer(refused=reading.error)
-        command = self._builder.joint_state(self._command.name, 0, effort=self._last.gate.tau)
-        command.header.stamp = message.header.stamp
-        command.header.frame_id = braked_frame(str(reading.error))
+        command = Command(nanoseconds(message.header.stamp), self._last.gate.tau, braked_frame(str(reading.error)))
         return ControllerAnswer(command, refused=reading.error)

@@ -74,7 +74,7 @@ def link_of(frame_id: str, model: RobotModel) -> str:
 
 def braked_frame(reason: str) -> str:
     """Return the ``frame_id`` of a command that brakes, so that no gate takes it for the torque of a law."""
-    return f"{BRAKED}{reason}"
+    return f"{BRAKED}{reason}"[:LONGEST_REASON]
 
 
 def brake_reason(message: Any) -> str:

@@ -18,9 +18,10 @@ from arm_control.control.effort_gate import GateParameters, GateState
 from arm_control.core.parameters import group, parameter
 from arm_control.messages.fields import braked_frame
 from arm_control.messages.gate_process import Answers, GateProcess
+from arm_control.messages.joint_state_bytes import JointStateFields, JointStateWriter, effort_array_head
 from arm_control.nodes.support.arm_node import IN_USE, ArmNode, ArmNodeParameters, run
-from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.diagnostics import OK, WARN, Diagnostics, GateStatePublisher, Rate
+from arm_control.nodes.support.joint_state_subscription import subscribe_to_joint_states
 from arm_control.nodes.support.qos import STATE
 from arm_control.nodes.support.sole_publisher import LOOKING_PERIOD, SolePublisher
 
@@ -73,18 +74,19 @@ class GateNode(ArmNode[GateNodeParameters]):
         """Make the gate for this robot and listen."""
         p, before = self.parameters, self._process
         self._process = GateProcess(self.model, p.gate, self.rejections.add, lock_step=p.lock_step)
+        self._writer, self._array_head = JointStateWriter(self.model.joint_names), effort_array_head(self.model.nv)
         if before is not None:
             self._process.gate.succeed(before.gate)
         if first:
-            self.control_path.subscribe(JointState, "joint_states", self._on_state, STATE)
-            self.control_path.subscribe(JointState, "effort_in", self._on_effort, STATE)
+            subscribe_to_joint_states(self, "joint_states", self._on_state)
+            subscribe_to_joint_states(self, "effort_in", self._on_effort)
             self.control_path.every(self._process.looking_period, self._look)
 
-    def _on_state(self, message: JointState, info: dict[str, Any]) -> None:
+    def _on_state(self, message: JointStateFields, info: dict[str, Any]) -> None:
         assert self._process is not None
         self._publish(self._process.on_state(message, info))
 
-    def _on_effort(self, message: JointState, info: dict[str, Any]) -> None:
+    def _on_effort(self, message: JointStateFields, info: dict[str, Any]) -> None:
         assert self._process is not None
         self._publish(self._process.on_effort(message, info))
 
@@ -109,12 +111,10 @@ class GateNode(ArmNode[GateNodeParameters]):
     def _publish(self, answers: Answers) -> None:
         for output, stamp_ns, g in answers:
             effort = output.tau - g if self.parameters.driver_adds_gravity else output.tau
-            message = ros.joint_state(self.model.joint_names, stamp_ns, effort=effort)
-            if output.state is GateState.BRAKED:
-                message.header.frame_id = braked_frame(output.reason)
-            self._commands.publish(message)
+            frame_id = braked_frame(output.reason) if output.state is GateState.BRAKED else ""
+            self._commands.publish(self._writer.message(stamp_ns, effort, frame_id=frame_id))
             if self._array is not None:
-                self._array.publish(Float64MultiArray(data=message.effort))
+                self._array.publish(self._array_head + effort.tobytes())
             self._rate.tick()
             self._state.publish(output)
 

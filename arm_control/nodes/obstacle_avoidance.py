@@ -21,11 +21,13 @@ from arm_control.core.parameters import group, parameter
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import ArmControlError, InputError
 from arm_control.messages.fields import nanoseconds
+from arm_control.messages.joint_state_bytes import JointStateFields, JointStateWriter
 from arm_control.messages.joint_states import JointStateReader, Refused
 from arm_control.model import Terms
 from arm_control.nodes.support.arm_node import IN_USE, ArmNode, ArmNodeParameters, run
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.diagnostics import OK, WARN, Diagnostics, Rate
+from arm_control.nodes.support.joint_state_subscription import subscribe_to_joint_states
 from arm_control.nodes.support.obstacle_subscription import CountedObstacles, warn_about_capsules
 from arm_control.nodes.support.qos import STATE
 
@@ -50,7 +52,7 @@ class ObstacleAvoidanceNode(ArmNode[AvoidanceNodeParameters]):
         super().__init__("obstacle_avoidance", AvoidanceNodeParameters)
         self._measurement: Measurement | None = None
         self._terms: Terms | None = None
-        self._early: tuple[JointState, dict[str, Any]] | None = None
+        self._early: tuple[JointStateFields, dict[str, Any]] | None = None
         self._output: AvoidanceOutput | None = None
         self._rate, self._count = Rate(), 0
         self._obstacles: CountedObstacles | None = None
@@ -71,6 +73,7 @@ class ObstacleAvoidanceNode(ArmNode[AvoidanceNodeParameters]):
         """Make the law for this robot and listen."""
         self._max_age = 0.0 if self.parameters.lock_step else self.parameters.max_age
         self._reader = JointStateReader(self.model, self._max_age, drives_arm=True)
+        self._writer = JointStateWriter(self.model.joint_names)
         self._measurement = self._terms = None
         if self._obstacles is None:
             self._obstacles = CountedObstacles(self)
@@ -78,8 +81,8 @@ class ObstacleAvoidanceNode(ArmNode[AvoidanceNodeParameters]):
         self._avoidance = Avoidance(self.model, self.parameters.avoidance)
         warn_about_capsules(self, self._avoidance)
         if first:
-            self.control_path.subscribe(JointState, "joint_states", self._on_state, STATE)
-            self.control_path.subscribe(JointState, "effort_in", self._on_effort, STATE)
+            subscribe_to_joint_states(self, "joint_states", self._on_state)
+            subscribe_to_joint_states(self, "effort_in", self._on_effort)
 
     def on_parameters(self) -> None:
         """New parameters act from the next command on; the gate smooths the step."""
@@ -88,7 +91,7 @@ class ObstacleAvoidanceNode(ArmNode[AvoidanceNodeParameters]):
 
     # -- one tick --------------------------------------------------------------------------------
 
-    def _on_state(self, message: JointState, info: dict[str, Any]) -> None:
+    def _on_state(self, message: JointStateFields, info: dict[str, Any]) -> None:
         assert self._obstacles is not None
         reading = self._reader.read(message, info)
         if isinstance(reading, Refused):
@@ -101,7 +104,7 @@ class ObstacleAvoidanceNode(ArmNode[AvoidanceNodeParameters]):
         if self._early is not None:
             self._on_effort(*self._early)
 
-    def _on_effort(self, message: JointState, info: dict[str, Any]) -> None:
+    def _on_effort(self, message: JointStateFields, info: dict[str, Any]) -> None:
         """Add avoidance to a command; one that comes before its state waits for it."""
         stamp_ns, measurement = nanoseconds(message.header.stamp), self._measurement
         self._early = (message, info) if measurement is None or stamp_ns > measurement.stamp_ns else None
@@ -117,9 +120,8 @@ class ObstacleAvoidanceNode(ArmNode[AvoidanceNodeParameters]):
             return
         self._output = self._avoidance.tick(self._terms, self._obstacles.newest(measurement))
         names = self.model.joint_names
-        passed = ros.joint_state(names, stamp_ns, effort=self._output.combined(tau))
-        passed.header.frame_id = message.header.frame_id  # says whether the controller brakes
-        self._efforts.publish(passed)
+        frame_id = message.header.frame_id  # says whether the controller brakes
+        self._efforts.publish(self._writer.message(stamp_ns, self._output.combined(tau), frame_id=frame_id))
         self._passed_at = time.monotonic()
         self._rate.tick()
         if self._count % self.parameters.telemetry_every == 0:

@@ -185,6 +185,8 @@ def test_bad_joint_states(rig, ur5):
     rig.driver = driver
     show_state(rig, ur5, MS)
     rig.spin(lambda: rig.commands)
+    driver.publish(bytes([0, 1, 0, 0]))
+    rig.spin(lambda: "joint_states refused: not a JointState: it ends after 4 bytes" in rig.log("osc"))
     for step, kind in enumerate([*BAD], start=2):
         message = ros.joint_state(ur5.joint_names, step * MS, position=np.array(HOME), velocity=np.zeros(6))
         BAD[kind](message)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -17,9 +18,10 @@ from rosbags.interfaces import Connection, ConnectionExtRosbag1, MessageDefiniti
 from rosbags.typesys import Stores, get_types_from_idl, get_types_from_msg, get_typestore
 from rosbags.typesys.store import Typestore
 
-from arm_control.exceptions import BagError
+from arm_control.exceptions import BagError, InputError
 from arm_control.maths.poses import Array
-from arm_control.messages.build import MessageBuilder
+from arm_control.messages.build import JOINT_STATE, MessageBuilder
+from arm_control.messages.joint_state_bytes import JointStateBytes
 
 NEWEST = "kilted"
 """The ROS release of types without a definition."""
@@ -55,6 +57,8 @@ class Decoder:
         self._store = store
         self._type_name = type_name
         self._is_ros1 = is_ros1
+        is_state = type_name == JOINT_STATE and not is_ros1
+        self._joint_states = JointStateBytes() if is_state else None
 
     def content(self, raw: bytes) -> Any:
         """Return the message with the fields of its type.
@@ -64,6 +68,9 @@ class Decoder:
         BagError
             When the bytes are not a message of the type.
         """
+        if self._joint_states is not None:
+            with suppress(InputError):
+                return self._joint_states.read(raw)
         try:
             if self._is_ros1:
                 return self._store.deserialize_ros1(raw, self._type_name)

@@ -25,13 +25,14 @@ from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import ArmControlError, InputError, SimulationDiverged
 from arm_control.maths.poses import Array
 from arm_control.messages.fields import brake_reason, nanoseconds
+from arm_control.messages.joint_state_bytes import FIELDS, JointStateFields, JointStateWriter
 from arm_control.messages.publisher_lock import PublisherLock
 from arm_control.model import Terms
 from arm_control.model.urdf.description import read_description
 from arm_control.nodes.support.arm_node import IN_USE, ArmNode, ArmNodeParameters
 from arm_control.nodes.support.clock_publisher import ClockPublisher
-from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.diagnostics import ERROR, OK, WARN, AnswerLatency, Diagnostics, Rate
+from arm_control.nodes.support.joint_state_subscription import subscribe_to_joint_states
 from arm_control.nodes.support.polling import StepPacer
 from arm_control.nodes.support.qos import COMMANDS, LATCHED
 from arm_control.nodes.support.start_condition import AwaitedCounts
@@ -161,13 +162,12 @@ class PlantNode(ArmNode[P_co]):
         self.gate = EffortGate(self.model, p.gate)
         if before is not None:
             self.gate.succeed(before)
-        self._tick_ns = round(p.timestep * NANOSECONDS)
-        self.paused, self._published_ns = p.start_paused, -1
+        self._writers = {n: JointStateWriter(self.model.joint_names, FIELDS[:n]) for n in (2, 3)}
+        self.paused, self._published_ns, self._tick_ns = p.start_paused, -1, round(p.timestep * NANOSECONDS)
         if not first:
             return
-        stamped, unstamped = COMMAND_TOPICS
-        self.control_path.subscribe(JointState, stamped, self._on_command, COMMANDS)
-        self.control_path.subscribe(Float64MultiArray, unstamped, self._on_array, COMMANDS)
+        subscribe_to_joint_states(self, COMMAND_TOPICS[0], self._on_command, COMMANDS)
+        self.control_path.subscribe(Float64MultiArray, COMMAND_TOPICS[1], self._on_array, COMMANDS)
         self.control_path.every(p.timestep / max(1.0, p.real_time_factor), self.on_pace)
         self._pacer.restart()
 
@@ -178,7 +178,7 @@ class PlantNode(ArmNode[P_co]):
         """Simulated time [ns]."""
         return self.simulator.steps * self._tick_ns
 
-    def _on_command(self, message: JointState, info: dict[str, Any]) -> None:
+    def _on_command(self, message: JointStateFields, info: dict[str, Any]) -> None:
         stamp_ns = nanoseconds(message.header.stamp)
         if self.parameters.lock_step and stamp_ns != self.stamp_ns:
             return
@@ -320,9 +320,9 @@ class PlantNode(ArmNode[P_co]):
 
     def _send_state(self) -> None:
         self._sent_at = time.perf_counter()
-        q, v = self.simulator.q, self.simulator.v
-        names, tau = self.model.joint_names, self.effort()
-        self._states.publish(ros.joint_state(names, self.stamp_ns, position=q, velocity=v, effort=tau))
+        measured = (self.simulator.q, self.simulator.v, self.effort())
+        values = [array for array in measured if array is not None]
+        self._states.publish(self._writers[len(values)].message(self.stamp_ns, *values))
         self._time.publish(self.stamp_ns)
 
     def _listen_to_anyone(self) -> None:

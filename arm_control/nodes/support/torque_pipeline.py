@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import time
-from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,9 +20,11 @@ from arm_control.control.loop import ControlLoop, TickResult
 from arm_control.control.stall_watch import FAULT, StallWatch
 from arm_control.control.state_bounds import describe_outside
 from arm_control.core.parameters import group, parameter
+from arm_control.exceptions import InputError
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array
 from arm_control.messages.controller_process import ControllerProcess
+from arm_control.messages.joint_state_bytes import JointStateBytes, JointStateWriter, effort_array_head
 from arm_control.nodes.support.arm_node import IN_USE, ArmNode, ArmNodeParameters
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.diagnostics import OK, WARN, Durations
@@ -101,6 +101,7 @@ class TorquePipeline:
         self._now_ns: int | None = None
         self._telemetry: Telemetry = []
         self._duration = Durations()
+        self._reader = JointStateBytes()
         self._states = 0
         self._commands = node.create_publisher(JointState, "joint_commands", node.state_qos())
         is_last = not self._commands.topic_name.endswith("/effort_in")  # else a gate stands before the driver
@@ -139,9 +140,10 @@ class TorquePipeline:
             self._node.get_logger().info("friction and payloads are compensated: the arm is stiff where it is pushed")
         self._stall = StallWatch(model, compensated_share(p.observer, p.adaptation))
         max_age = 0.0 if p.lock_step else p.gate.max_age
-        self._process = ControllerProcess(model, loop, ros, max_age, partial(array, "d"))
+        self._process = ControllerProcess(model, loop, max_age)
+        self._writer, self._array_head = JointStateWriter(model.joint_names), effort_array_head(model.nv)
         if before is None:
-            self._node.control_path.subscribe(JointState, "joint_states", self._on_joint_state, STATE)
+            self._node.control_path.subscribe(JointState, "joint_states", self._on_joint_state, STATE, raw=True)
         else:
             loop.gate.succeed(before.gate)
         self.publish_goal_count()
@@ -171,12 +173,17 @@ class TorquePipeline:
 
     # -- one tick --------------------------------------------------------------------------------
 
-    def _on_joint_state(self, message: JointState, info: dict[str, Any]) -> None:
+    def _on_joint_state(self, data: bytes, info: dict[str, Any]) -> None:
         """Publish the torque; the rest may wait."""
         start = time.perf_counter()
+        try:
+            message = self._reader.read(data)
+        except InputError as error:
+            self._node.rejections.add("joint_states", error)
+            return
         command, result, refused = self._process.on_state(message, info, self._hooks.obstacles)
         if command is not None:
-            self._commands.publish(command)
+            self._commands.publish(self._writer.message(command.stamp_ns, command.tau, frame_id=command.frame_id))
         if refused is not None:
             self._node.rejections.add("joint_states", refused)
         if result is not None:
@@ -184,7 +191,7 @@ class TorquePipeline:
             if result.measurement.is_restart:
                 self._warn_of_limits(result.measurement.q)
             if self._array is not None:
-                self._array.publish(Float64MultiArray(data=command.effort))
+                self._array.publish(self._array_head + result.gate.tau.tobytes())
             if result.refused is not None:
                 self._node.rejections.add("torque", result.refused)
             if result.law.refused is not None:
