@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from arm_control.compiler.compile_law import STRICT
+from arm_control.compiler.machine_operations import CFunction
 from arm_control.compiler.procedure import Procedure
 from arm_control.compiler.program import is_from_this_package
 from arm_control.compiler.sources import source_digest
@@ -89,9 +90,10 @@ class _Bound:
 
 
 def _is_compiled(record: tuple[Any, ...]) -> bool:
-    """Whether the repeated laws in a record are machine code."""
+    """Whether the functions in a record are machine code."""
     inner = all(_is_compiled(value) for value in record if isinstance(value, tuple))
-    return inner and all(hasattr(value, "function_address") for value in record if callable(value))
+    functions = [value for value in record if callable(value) and not isinstance(value, CFunction)]
+    return inner and all(hasattr(value, "function_address") for value in functions)
 
 
 def _slots(record: tuple[Any, ...]) -> tuple[Array, list[Array]]:
@@ -109,6 +111,8 @@ def _slots(record: tuple[Any, ...]) -> tuple[Array, list[Array]]:
             slots.append(int(np.float64(value).view(np.int64)))
         elif isinstance(value, int):
             slots.append(value)
+        elif isinstance(value, CFunction):
+            slots.append(value.address)
         else:
             slots += [value.function_address, value.table_address]
     return np.array(slots, dtype=np.int64), keep

@@ -8,6 +8,7 @@ checked.
 
 from __future__ import annotations
 
+import ctypes
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from threading import RLock
@@ -97,6 +98,39 @@ class Kernel:
         self.inputs = split(work[:n_inputs], {name: (size,) for name, size in inputs.items()})
         self.outputs = split(work[n_inputs:], outputs)
         self.call = bind(work[:n_inputs], work[n_inputs:])
+
+
+class OwnWork:
+    """A kernel of machine code on a work space of its own, for procedures (:mod:`arm_control.compiler.procedure`).
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel; it has an address.
+
+    Attributes
+    ----------
+    work : ndarray
+        All inputs, then all outputs.
+    inputs, outputs : dict of str to ndarray
+        Views of them, by name and in their shapes.
+    function_address, table_address : int
+        Of the function, and of the work space.
+    """
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._kernel, self.function_address = kernel, kernel.address
+        n_inputs = sum(len(array) for array in kernel.inputs.values())
+        self.work = np.zeros(n_inputs + sum(array.size for array in kernel.outputs.values()))
+        self.inputs = split(self.work[:n_inputs], {name: array.shape for name, array in kernel.inputs.items()})
+        self.outputs = split(self.work[n_inputs:], {name: array.shape for name, array in kernel.outputs.items()})
+        self.table_address: int = self.work.ctypes.data
+        self._call = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_void_p)(kernel.address)
+
+    def __call__(self) -> float:
+        """Compute the outputs from the inputs; return 0 where every input is finite, else nan."""
+        result: float = self._call(self.table_address)
+        return result
 
 
 class LoopKernel(Protocol):

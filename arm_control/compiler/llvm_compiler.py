@@ -118,5 +118,5 @@ def _offer_symbols() -> None:
     """Tell LLVM where the functions are that the code calls: one that it cannot find ends the process."""
     llvm.add_symbol("PyBool_FromLong", ctypes.cast(ctypes.pythonapi.PyBool_FromLong, ctypes.c_void_p).value)
     mathematics = ctypes.CDLL(ctypes.util.find_library("m"))
-    for name in ("sin", "cos", "atan2"):
+    for name in ("sin", "cos", "atan2", "exp"):
         llvm.add_symbol(name, ctypes.cast(getattr(mathematics, name), ctypes.c_void_p).value)

@@ -1,7 +1,8 @@
 """Types and values of procedures in LLVM's intermediate language.
 
 A record is the address of slots of 64 bits: a number has one, an array its address, a table its address and the
-distance of its rows, a record its address, cases the addresses of their function and of its table.
+distance of its rows, a record its address, cases the addresses of their function and of its table, a kernel those of
+its function and of its work space, a C function its address.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ PARTS: dict[Type, tuple[str, ...]] = {
     "Ints": ("ptr",),
     "Rows": ("ptr", "i64"),
     "RunsCases": ("ptr", "ptr"),
+    "RunsKernel": ("ptr", "ptr"),
+    "CFunction": ("ptr",),
 }
 """What a value of each type is made of; a record is an address."""
 

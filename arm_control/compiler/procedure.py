@@ -17,12 +17,14 @@ Python, which also runs as it stands:
     statements    name = expression, array[i] = expression, += -= *=, if, while, for i in range(...), break, continue,
                   return, calls
     expressions   + - * / // %, comparisons, and, or, not, a if b else c, array[i], table[i, j], table[i] (a row),
-                  record.field, float, int, min, max, abs, sqrt, calls of other procedures and of repeated laws
+                  record.field, float, int, min, max, abs, sqrt, calls of other procedures, of operations
+                  (:mod:`arm_control.compiler.machine_operations`) and of functions that are fields of a record
 
 Parameters and fields of records are ``int``, ``float``, ``bool``, :data:`Floats` (k,), :data:`Ints` (k,), :data:`Rows`
-(m, k), :class:`RunsCases`, or records: named tuples of these. Numbers in a record stay as they are; what changes is in
-arrays. Indices count from zero, are not checked and must not be negative; // and % take no negative numbers. A name
-keeps its type. Names of the module are constants, or other procedures.
+(m, k), :class:`RunsCases`, :class:`RunsKernel`, :class:`~arm_control.compiler.machine_operations.CFunction`, or
+records: named tuples of these. Numbers in a record stay as they are; what changes is in arrays. Indices count from
+zero, are not checked and must not be negative; // and % take no negative numbers. A name keeps its type. Names of the
+module are constants, or other procedures.
 """
 
 from __future__ import annotations
@@ -52,6 +54,13 @@ class RunsCases(Protocol):
 
     def __call__(self, n: int, limit: int) -> float:
         """Work on the first n cases, at most so many times each."""
+
+
+class RunsKernel(Protocol):
+    """The kernel of a law for one case, on a work space of its own (:class:`arm_control.compiler.kernels.OwnWork`)."""
+
+    def __call__(self) -> float:
+        """Compute the outputs from the inputs; returns 0 where every input is finite, else nan."""
 
 
 class Procedure(Generic[P, R]):

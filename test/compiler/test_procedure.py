@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import logging
 from functools import partial
 from math import sqrt
@@ -11,8 +12,28 @@ import numpy as np
 import pytest
 
 from arm_control.compiler.compiled_procedure import compile_procedure
+from arm_control.compiler.kernels import OwnWork
+from arm_control.compiler.law import Law
 from arm_control.compiler.llvm_values import NotSupported
-from arm_control.compiler.procedure import Floats, Ints, Rows, procedure
+from arm_control.compiler.machine_operations import (
+    CFunction,
+    address_of,
+    exp,
+    fence_acquire,
+    fence_release,
+    float_at,
+    int32_at,
+    int_at,
+    load_acquire,
+    load_relaxed,
+    put_float,
+    put_int,
+    same_bits,
+    store_relaxed,
+    store_release,
+)
+from arm_control.compiler.procedure import Floats, Ints, Rows, RunsKernel, procedure
+from arm_control.model import RobotModel
 
 LARGE = 1e300
 LIMIT = 7
@@ -80,6 +101,37 @@ def powers(case: Case) -> float:
     return case.scale**2
 
 
+class Letters(NamedTuple):
+    words: Ints
+    count: CFunction
+    kernel: RunsKernel
+
+
+@procedure
+def move_letters(letters: Letters) -> float:
+    """Memory by its address, memory that threads share, a C function and a kernel."""
+    at = address_of(letters.words)
+    put_float(at + 4, float_at(at + 8) + exp(0.5))  # between two words
+    store_release(letters.words, 3, load_acquire(letters.words, 2) + int_at(at + 16))
+    fence_release()
+    store_relaxed(letters.words, 4, int32_at(at + 20))
+    fence_acquire()
+    put_int(at + 40, same_bits(load_relaxed(letters.words, 2), 12))
+    is_between = 0 < letters.count(at, 3) <= 8
+    return letters.kernel() + (1 if is_between else 0)
+
+
+def new_letters(kernel: RunsKernel) -> Letters:
+    words = np.array([1, 0, 2**40 + 7, 0, 0, 0])
+    words[1:2].view(np.float64)[0] = 2.5
+    count = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_int64)(
+        lambda at, n: sum((ctypes.c_int64 * n).from_address(at)[k] > 0 for k in range(n))
+    )
+    function = CFunction(ctypes.cast(count, ctypes.c_void_p).value or 0, 2)
+    function.kept = count  # type: ignore[attr-defined]
+    return Letters(words, function, kernel)
+
+
 def new_case() -> Case:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(3, 20))
@@ -95,6 +147,21 @@ def test_machine_code_does_what_the_text_does(monkeypatch: pytest.MonkeyPatch):
     assert cases[0].out.any()
     assert np.array_equal(cases[0].distances, cases[1].distances)
     assert np.array_equal(cases[0].points.x, cases[1].points.x)
+
+
+def test_operations_do_what_their_text_does(ur5: RobotModel):
+    law = Law("twice", lambda x: {"y": 2.0 * x["a"]}, {"a": 3}, has_masses=False)
+    kernel = OwnWork(ur5.compile_law(law, {"a": np.ones((1, 3))}))
+    kernel.inputs["a"][:] = 1.0, 2.0, 3.0
+    letters = new_letters(kernel), new_letters(kernel)
+    assert move_letters(letters[0]) == 1.0
+    np.testing.assert_array_equal(kernel.outputs["y"], [2.0, 4.0, 6.0])
+    kernel.outputs["y"][:] = 0.0
+    assert compile_procedure(move_letters)(letters[1])() == 1.0
+    np.testing.assert_array_equal(kernel.outputs["y"], [2.0, 4.0, 6.0])
+    assert letters[0].words.tolist() == letters[1].words.tolist() != new_letters(kernel).words.tolist()
+    kernel.inputs["a"][0] = np.inf
+    assert np.isnan(compile_procedure(move_letters)(letters[1])())
 
 
 def test_what_cannot_be_compiled_runs_as_it_stands(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture):
