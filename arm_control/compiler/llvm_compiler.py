@@ -42,15 +42,34 @@ def compile_code(code: str) -> bytes:
     No optimiser runs but for the inlining that the code asks for, and no scheduler: a tape has nothing to be
     found twice, its order is good, and longer compilation did not make it faster.
     """
-    machine = target_machine()
-    module = llvm.parse_assembly(code)
+    return _emit_laws(llvm.parse_assembly(code), target_machine())
+
+
+def compile_for(code: str, triple: str, cpu: str) -> bytes:
+    """The same for a linker, and for another processor: position independent, near to what it calls.
+
+    Parameters
+    ----------
+    code : str
+        Intermediate code of laws.
+    triple, cpu : str
+        LLVM's names of architecture and system, and of the processor.
+    """
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    target = llvm.Target.from_triple(triple)
+    machine = target.create_target_machine(cpu=cpu, opt=1, reloc="pic", codemodel="small")
+    return _emit_laws(llvm.parse_assembly(f'target triple = "{triple}"\n{code}'), machine)
+
+
+def _emit_laws(module: Any, machine: Any) -> bytes:
     module.verify()
     passes = llvm.create_new_module_pass_manager()
     passes.add_always_inliner_pass()
     passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))
     llvm.set_option("arm_control", "-enable-misched=false")  # for the whole process: put back at once
     try:
-        return machine.emit_object(module)
+        return bytes(machine.emit_object(module))
     finally:
         llvm.set_option("arm_control", "-enable-misched=true")
 
