@@ -68,7 +68,7 @@ setup(
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
         (f"share/{NAME}", ["package.xml"]),
         (f"lib/{NAME}", [f"scripts/{node}" for node in NODES]),  # where `ros2 run` and launch files look
-        *share("config", "coppeliasim", "launch", "rviz", "urdf"),
+        *share("config", "coppeliasim", "export", "launch", "rviz", "urdf"),
     ],
     install_requires=[
         "setuptools",

@@ -31,7 +31,7 @@ PAGE = ROOT / "docs" / "architecture.md"
 PICTURES = ROOT / "docs" / "pictures"
 ORDER = (
     *("core", "maths", "compiler", "neural", "model", "kinematics", "motion", "planning"),
-    *("control", "identification", "simulation", "messages", "faults", "report", "viewer", "nodes", "app"),
+    *("control", "identification", "simulation", "export", "messages", "faults", "report", "viewer", "nodes", "app"),
 )
 """The folders; each imports from those before it."""
 BEGIN, END = "<!-- path: begin -->", "<!-- path: end -->"

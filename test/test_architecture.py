@@ -22,7 +22,7 @@ MODULES = {
 
 ORDER = (
     *("exceptions", "core", "maths", "compiler", "neural", "model", "kinematics", "motion", "planning"),
-    *("control", "identification", "simulation", "messages", "faults", "report", "viewer", "nodes", "app"),
+    *("control", "identification", "simulation", "export", "messages", "faults", "report", "viewer", "nodes", "app"),
 )
 """A folder imports from itself and from those before it."""
 

@@ -107,6 +107,7 @@ PAGES_TO_RUN = (
     "neural",
     "planning",
     "execution",
+    "export",
     "planner_node",
     "plan_scenes",
     "primitives",

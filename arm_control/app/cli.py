@@ -32,6 +32,7 @@ COMMANDS = {
     "primitive": "show a movement primitive, or list them",
     "scenarios": "list the scenarios",
     "check": "print a URDF's content and problems",
+    "export": "write a controller as C, for programs without Python",
     "distance": "distances of an arm from obstacles and itself",
     "compare": "compare an arm's dynamics with Pinocchio's and MuJoCo's",
     "enable": "let gates pass commands again after a brake",

@@ -64,6 +64,11 @@ class StateBounds:
         self._e = [0.0] * model.nv
         self._unchanged = 0.0
 
+    @property
+    def limits(self) -> Array:
+        """Lowest position, highest position and largest speed of each joint, (1) and (2), shape (3, nv)."""
+        return np.array([self._low, self._high, self._fastest])
+
     def fault(self, q: Array, v: Array, dt: float) -> str:
         """Return why a state is not believed; empty when it is, and the next one is compared with it.
 

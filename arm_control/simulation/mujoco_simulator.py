@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
@@ -277,6 +278,21 @@ def build_mujoco_model(
     compiled.dof_frictionloss[dof] = 0.0 if friction is None else friction
     mujoco.mj_setConst(compiled, mujoco.MjData(compiled))
     return compiled
+
+
+def save_mujoco_model(path: Path, model: RobotModel, timestep: float) -> None:
+    """Write the arm for programs with this version of MuJoCo, which read it to the last bit.
+
+    Parameters
+    ----------
+    path : Path
+        The file; its name ends in ``.mjb``.
+    model : RobotModel
+        The arm.
+    timestep : float
+        Duration of one step [s].
+    """
+    mujoco.mj_saveModel(build_mujoco_model(model, timestep), str(path), None)
 
 
 def _compiled(model: RobotModel, spec_of: Callable[[str], mujoco.MjSpec]) -> mujoco.MjModel:

@@ -48,6 +48,7 @@ CONTENTS = {
         "model",
         "model_speed",
         "compiled_calls",
+        "export",
         "inverse_kinematics",
         "architecture",
         "contributing",

@@ -13,7 +13,7 @@ EXAMPLES = ("completion bash",)
 NAMES = {
     "run": "scenarios",
     "simulate": "scenarios",
-    **dict.fromkeys(("view", "check", "compare", "excite", "ik", "distance"), "robots"),
+    **dict.fromkeys(("view", "check", "compare", "excite", "ik", "distance", "export"), "robots"),
 }
 """What the first word after a command may be, beside a file."""
 SCRIPT = """\

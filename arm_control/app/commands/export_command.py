@@ -1,0 +1,112 @@
+"""``arm_control export``: a controller as C, for programs without Python."""
+
+from __future__ import annotations
+
+import argparse
+import platform
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from arm_control.app.commands.robot_options import (
+    add_arm_options,
+    add_robot_option,
+    add_xacro_options,
+    arm_of,
+    chosen_robot,
+)
+from arm_control.compiler.processors import PROCESSORS
+from arm_control.core.files import file_parameters
+from arm_control.exceptions import ArmControlError, InputError
+
+if TYPE_CHECKING:
+    from arm_control.export.exported_controller import ExportedController
+    from arm_control.simulation.scenario import Scenario
+
+EXAMPLES = (
+    "export ur5 --out ur5_osc",
+    "export my_arm.urdf --params-file gains.yaml --cpu x86-64-v3 aarch64 --out my_arm_osc",
+    "export --scenario ur5_osc --name left_arm --out left_arm",
+)
+"""For the help."""
+CONTROLLER = "osc"
+"""The controller that can be exported."""
+
+
+def add_command(commands: Any) -> None:
+    """Add the command to the subparsers of ``arm_control``."""
+    export = commands.add_parser("export", description=_export.__doc__)
+    add_robot_option(export)
+    export.add_argument(
+        "--controller", default=CONTROLLER, help=f"what to export; default, and all there is: {CONTROLLER}"
+    )
+    export.add_argument(
+        "--out", required=True, metavar="DIR", help="folder to write; files of the same names are replaced"
+    )
+    export.add_argument(
+        "--cpu",
+        nargs="+",
+        choices=PROCESSORS,
+        default=[_own_processor()],
+        help="processors; default: those of this machine's kind (%(default)s)",
+    )
+    export.add_argument("--name", default="", help="beginning of all names in C; default: robot and controller")
+    export.add_argument("--scenario", default="", help="robot, gains and limits of a scenario")
+    export.add_argument("--variant", default="", help="one of the scenario's variants; default: the first")
+    export.add_argument(
+        "--params-file", default="", metavar="FILE", help="a ROS parameter file; replaces the scenario's values"
+    )
+    add_arm_options(export)
+    add_xacro_options(export)
+    export.set_defaults(command=_export)
+
+
+def _export(options: argparse.Namespace) -> int:
+    """Write a controller and its gate as C: object files, header, source, CMake file and examples."""
+    from arm_control.export.c_folder import write_folder
+    from arm_control.export.exported_controller import exported_controller
+
+    if options.controller != CONTROLLER:
+        raise InputError(f"controller '{options.controller}' cannot be exported, only {CONTROLLER}")
+    controller = exported_controller(_scenario(options), options.name)
+    names = write_folder(options.out, controller, options.cpu)
+    print(f"wrote {', '.join(names)} to {options.out}")
+    _write_example(Path(options.out), controller)
+    print(f"next: cmake -S {options.out} -B build && cmake --build build && ctest --test-dir build")
+    return 0
+
+
+def _scenario(options: argparse.Namespace) -> Scenario:
+    """The scenario of the options, or one of a robot by itself."""
+    from arm_control.simulation.scenario import Scenario, check_parameter_file
+
+    if options.scenario:
+        if options.robot or options.file:
+            raise InputError("--scenario names the robot, too: leave the other one out")
+        scenario = Scenario.load(options.scenario).variant(options.variant)
+    else:
+        if options.variant:
+            raise InputError(f"'{options.variant}' is a variant of no scenario: name it with --scenario")
+        robot = chosen_robot(options)
+        scenario = Scenario(Path(robot.split()[0]).stem, "", robot, {CONTROLLER: {}, "simulator": {}})
+    if options.params_file:
+        check_parameter_file(options.params_file, scenario.nodes)
+    nodes = {node: {**values, **file_parameters(options.params_file, node)} for node, values in scenario.nodes.items()}
+    if scenario.controller:
+        nodes[scenario.controller] |= arm_of(options)
+    return replace(scenario, nodes=nodes)
+
+
+def _write_example(folder: Path, controller: ExportedController) -> None:
+    """Write the arm for the example with MuJoCo, where there is MuJoCo and it can simulate the arm."""
+    try:
+        from arm_control.simulation.mujoco_simulator import save_mujoco_model
+
+        save_mujoco_model(folder / "arm.mjb", controller.model, controller.period)
+        print(f"wrote arm.mjb to {folder}, for main.c")
+    except ArmControlError as error:
+        print(f"no arm.mjb for main.c: {error}")
+
+
+def _own_processor() -> str:
+    return "aarch64" if platform.machine() in ("aarch64", "arm64") else "x86-64-v3"

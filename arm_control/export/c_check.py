@@ -1,0 +1,172 @@
+"""Runs of an exported controller in Python: what the same calls in C must answer, on whatever processor.
+
+:class:`PythonController` is the law, the gate and what is in front of it in the control loop, as Python runs them: the
+bounds of a state and the gaps between states. Its runs pass the branches of the rules: waiting, passing, a state that
+is no number, a brake, a singular posture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import NamedTuple
+
+import numpy as np
+
+from arm_control.control.effort_gate import EffortGate, GateOutput, GateState
+from arm_control.control.loop import GapWatch
+from arm_control.control.osc.compiled_osc import CompiledOsc
+from arm_control.control.state_bounds import StateBounds
+from arm_control.exceptions import InputError
+from arm_control.export.c_text import numbers
+from arm_control.export.exported_controller import ExportedController
+from arm_control.maths.poses import Array, Pose, rotation_from_vector
+from arm_control.model import RobotModel
+from arm_control.motion.references import Reference
+
+TICKS = 60
+"""Ticks of a run."""
+NONE, SET_REFERENCE, BRAKE, ENABLE = range(4)
+"""What is called before a tick."""
+CALLS = {5: SET_REFERENCE, 30: BRAKE, 45: ENABLE, 50: SET_REFERENCE}
+"""Calls of a run, by the number of the tick."""
+UNMEASURED = 20
+"""Tick whose state could not be measured."""
+SWING, TURN = 0.05, 8.0
+"""Size and frequency of the motion of each joint [rad or m; rad/s]."""
+
+NEAR = 0.01
+"""Largest distance, angle, velocity and acceleration of a reference: the gains count, not only their limits."""
+
+
+class PythonController:
+    """The exported controller as Python runs it.
+
+    Parameters
+    ----------
+    controller : ExportedController
+        Arm, gains and limits.
+
+    Attributes
+    ----------
+    gate : EffortGate
+        The gate.
+    reference : Reference or None
+        Desired motion; None: the gate waits.
+    tau : ndarray, shape (nv,)
+        Last torque [N m or N].
+    """
+
+    def __init__(self, controller: ExportedController) -> None:
+        model, gate = controller.model, controller.gate
+        self.gate = EffortGate(model, gate)
+        self.reference: Reference | None = None
+        self.tau = np.zeros(model.nv)
+        self._law = CompiledOsc(model, controller.law)
+        self._bounds, self._gaps = StateBounds(model), GapWatch(gate.max_missed)
+        self._hold = Reference(Pose.identity())
+        self._since, self._missed, self._is_first = 0.0, 0, True
+
+    def tick(self, q: Array, v: Array, dt: float) -> GateOutput | None:
+        """Answer a state; None where it is refused, and the last torque goes on.
+
+        Parameters
+        ----------
+        q, v : ndarray, shape (nv,)
+            Joint positions [rad or m] and velocities [rad/s or m/s].
+        dt : float
+            Time since the last tick [s].
+        """
+        self._since += dt
+        if not (np.isfinite(q).all() and np.isfinite(v).all()):
+            self._missed += 1
+            if self._missed > self.gate.parameters.max_missed:
+                self.gate.brake("no state")
+            return None
+        if fault := self._bounds.fault(q, v, self._since):
+            self.gate.brake(fault)
+            return None
+        if not self._is_first and (gap := self._gaps.fault(self._since)):
+            self.gate.brake(gap)
+        output = self._law.tick(q, v, self.reference or self._hold)
+        if self.reference is not None:
+            with suppress(InputError):  # the gate misses a command
+                self.gate.offer_in_order(output.tau)
+        result = self.gate.tick(output.state, self._since)
+        self.tau = result.tau
+        self._is_first, self._since, self._missed = False, 0.0, 0
+        return result
+
+
+class CheckedTick(NamedTuple):
+    """A call of a run, and the answer of Python.
+
+    Attributes
+    ----------
+    call : int
+        What is called before the tick.
+    reference : ndarray, shape (24,)
+        Desired motion for :data:`SET_REFERENCE`.
+    q, v : ndarray, shape (nv,)
+        The state.
+    tau : ndarray, shape (nv,)
+        Torque [N m or N].
+    mode : int
+        State of the gate: its place in :class:`~arm_control.control.effort_gate.GateState`.
+    """
+
+    call: int
+    reference: Array
+    q: Array
+    v: Array
+    tau: Array
+    mode: int
+
+
+def checked_runs(controller: ExportedController) -> list[list[CheckedTick]]:
+    """Return two runs, one from the start of the example and one from a posture that is singular in many arms."""
+    model = controller.model
+    straight = np.clip(np.zeros(model.nq), np.maximum(model.q_min, -1e3), np.minimum(model.q_max, 1e3))
+    return [list(_run(controller, q)) for q in (controller.start, straight)]
+
+
+def _run(controller: ExportedController, start: Array) -> Iterator[CheckedTick]:
+    python, dt, model = PythonController(controller), controller.period, controller.model
+    phases = np.arange(model.nv)
+    for k in range(TICKS):
+        angle = TURN * k * dt + phases
+        q, v = start + SWING * (np.sin(angle) - np.sin(phases)), SWING * TURN * np.cos(angle)
+        if k == UNMEASURED:
+            q = np.full_like(q, np.nan)
+        call, reference = CALLS.get(k, NONE), _reference(model, start, k)
+        if call == SET_REFERENCE:
+            python.reference = reference
+        elif call == BRAKE:
+            python.gate.brake("asked to")
+        elif call == ENABLE:
+            python.gate.enable()
+        python.tick(q, v, dt)
+        X, twists = reference.X_WT, (reference.V_des, reference.A_des)
+        row, mode = np.concatenate([X.R.ravel(), X.p, *twists]), list(GateState).index(python.gate.state)
+        yield CheckedTick(call, row, q, v, python.tau, mode)
+
+
+def _reference(model: RobotModel, q: Array, k: int) -> Reference:
+    """A motion near the pose of a posture."""
+    X, rng = model.pose(q), np.random.default_rng(k)
+    turn, shift, V, A = rng.uniform(-NEAR, NEAR, (4, 3))
+    return Reference(Pose(rotation_from_vector(turn) @ X.R, X.p + shift), np.tile(V, 2), np.tile(A, 2))
+
+
+def check_pieces(runs: list[list[CheckedTick]]) -> dict[str, str]:
+    """Return the text of runs for the check in C."""
+    lines = [
+        f"    {{{int(k == 0)}, {tick.call}, {tick.mode},\n     {', '.join(map(_row, tick[1:-1]))}}},"
+        for run in runs
+        for k, tick in enumerate(run)
+    ]
+    return {"CHECKED": "\n".join(lines), "CHECK_TICKS": str(len(lines))}
+
+
+def _row(values: Array) -> str:
+    return f"{{{numbers(values)}}}"

@@ -1,0 +1,69 @@
+"""The folder of an exported controller: object files, header, source, CMake file, examples and a check.
+
+The laws are machine code, the rules around them are C: a page of text that whoever answers for a robot can read, and
+that a compiler for its processor checks once more. It is not made of the Python text of
+:class:`~arm_control.control.effort_gate.EffortGate`, whose exceptions, names and queues have no place in a controller;
+the check, which is part of the folder, holds both together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from arm_control.compiler.c_functions import object_file
+from arm_control.compiler.processors import PROCESSORS
+from arm_control.control.joint_limits import JointLimits
+from arm_control.core.files import require_writable_folder, write_text
+from arm_control.exceptions import InputError
+from arm_control.export.c_check import check_pieces, checked_runs
+from arm_control.export.c_pieces import pieces_of
+from arm_control.export.c_text import filled, number
+from arm_control.export.exported_controller import ExportedController
+from arm_control.export.step_programs import step_programs
+
+SOURCES = {
+    **{f"controller.{end}": f"{{}}.{end}" for end in ("h", "c")},
+    **{name: name for name in ("check.h", "check.c", "main.c", "CMakeLists.txt", "README.md", "package.xml")},
+    **{f"ros2_control/{name}": f"ros2_control/{name}" for name in ("controller.cpp", "plugin.xml", "controllers.yaml")},
+}
+"""Files of text below ``export/``, and their names in the folder; ``{}`` is the controller's name."""
+SHIFT = 0.05
+"""Way of the end effector in the example, along each axis [m]."""
+
+
+def write_folder(folder: str | Path, controller: ExportedController, processors: Sequence[str]) -> list[str]:
+    """Write an exported controller; return the names of the files.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Where to; files of an earlier export are replaced.
+    controller : ExportedController
+        The controller.
+    processors : sequence of str
+        Names of :data:`~arm_control.compiler.processors.PROCESSORS`.
+
+    Raises
+    ------
+    InputError
+        When the folder cannot be written, or a processor is unknown.
+    """
+    for name in processors:
+        if name not in PROCESSORS:
+            raise InputError(f"cpu '{name}' is unknown, allowed {', '.join(PROCESSORS)}")
+    require_writable_folder(folder)
+    model, prefix = controller.model, controller.name
+    limits = JointLimits(model, controller.gate, controller.gate.rate_limit)
+    programs = step_programs(model, controller.law, limits)
+    pieces = pieces_of(controller, limits, programs) | check_pieces(checked_runs(controller))
+    pieces |= {"CPUS": " ".join(processors), "FIRST_CPU": processors[0], "SHIFT": number(SHIFT)}
+    texts = {name.format(prefix): filled(template, pieces) for template, name in SOURCES.items()}
+    Path(folder, "ros2_control").mkdir(exist_ok=True)
+    for name, text in texts.items():
+        write_text(Path(folder, name), text)
+    functions = {f"{prefix}_step_{name}": program for name, program in programs.items()}
+    objects = {f"{prefix}_{name}.o": PROCESSORS[name] for name in processors}
+    for name, processor in objects.items():
+        Path(folder, name).write_bytes(object_file(functions, processor))
+    return [*texts, *objects]

@@ -1,0 +1,89 @@
+"""What of a controller is exported: its arm, gains, limits and posture; and what cannot be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from arm_control.control.effort_gate import GateParameters
+from arm_control.control.loop_parameters import LoopParameters, OscLoopParameters
+from arm_control.control.osc.osc_parameters import OscParameters
+from arm_control.exceptions import ParameterError
+from arm_control.export.c_text import identifier
+from arm_control.maths.poses import Array
+from arm_control.model import RobotModel
+from arm_control.simulation.own_arm import start_posture
+from arm_control.simulation.scenario import Scenario
+from arm_control.simulation.scenario_control import arm_and_parameters, node_of
+
+CONTROLLER = "osc"
+"""The controller that can be exported."""
+
+
+class ExportedController(NamedTuple):
+    """Operational space control behind a gate, for one arm.
+
+    Attributes
+    ----------
+    name : str
+        Beginning of all names in C.
+    model : RobotModel
+        The arm.
+    law : OscParameters
+        Gains, limits and structure of the law, with a posture.
+    gate : GateParameters
+        Limits of the gate.
+    start : ndarray, shape (nq,)
+        Posture in which an example begins [rad or m].
+    period : float
+        Time between two ticks for which gains are proposed [s].
+    """
+
+    name: str
+    model: RobotModel
+    law: OscParameters
+    gate: GateParameters
+    start: Array
+    period: float
+
+
+def exported_controller(scenario: Scenario, name: str = "") -> ExportedController:
+    """Return the controller of a scenario as it is exported.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Its robot, its controller and their parameters count.
+    name : str
+        Beginning of all names in C; by default made of robot and controller.
+
+    Raises
+    ------
+    ParameterError
+        When it is another controller, has parts that stay in Python, or a parameter is not allowed.
+    """
+    model, parameters = arm_and_parameters(scenario)
+    if type(parameters) is not OscLoopParameters:
+        raise ParameterError(f"{scenario.name}: {node_of(parameters)} cannot be exported, only {CONTROLLER}")
+    if parts := _parts_in_python(parameters):
+        raise ParameterError(f"{scenario.name}: {', '.join(parts)} cannot be exported: leave that out")
+    if model.backend != "llvm":
+        raise ParameterError(f"{scenario.name}: machine code is not made here ({'; '.join(model.backend_reasons)})")
+    position = scenario.nodes.get("simulator", {}).get("initial_position")
+    start = start_posture(model) if position is None else np.array(position, dtype=float)
+    law = parameters.control.law
+    if name and name != identifier(name):
+        raise ParameterError(f"'{name}' is no name in C; '{identifier(name)}' would be one")
+    if not law.posture:
+        law = law.replace(posture=tuple(start.tolist()))
+    name = name or identifier(f"{Path(scenario.robot.split()[0]).stem}_{CONTROLLER}")
+    return ExportedController(name, model, law, parameters.gate, start, 1.0 / parameters.control.rate)
+
+
+def _parts_in_python(parameters: LoopParameters) -> list[str]:
+    """Names of parameters whose part of the control loop has no machine code of its own."""
+    values = parameters.values()
+    names = ["impedance", "force_axes", "avoid_obstacles", "disturbance_observer", "adaptive_torque", "inertia_floor"]
+    return [name for name in names if values[name]]

@@ -1,0 +1,63 @@
+"""What ``arm_control export`` says to somebody who asks for what it cannot export, and texts that enter C."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from arm_control.app.cli import main
+from arm_control.export.c_text import comment, filled, identifier, text_of
+
+REFUSED = {
+    ("ur5", "--controller", "joint"): "controller 'joint' cannot be exported, only osc",
+    ("--scenario", "ur5_joint"): "ur5_joint: joint cannot be exported, only osc",
+    ("--scenario", "ur5_attractor"): "ur5_attractor: attractor cannot be exported, only osc",
+    ("--scenario", "ur5_obstacle"): "ur5_obstacle: avoid_obstacles cannot be exported: leave that out",
+    ("--scenario", "ur5_press"): "ur5_press: force_axes, disturbance_observer cannot be exported: leave that out",
+    ("--scenario", "ur5_osc", "--variant", "real"): (
+        "ur5_osc: disturbance_observer, inertia_floor cannot be exported: leave that out"
+    ),
+    ("--scenario", "ur5_osc", "ur5"): "--scenario names the robot, too: leave the other one out",
+    ("ur5", "--variant", "real"): "'real' is a variant of no scenario: name it with --scenario",
+    ("ur5", "--name", "left-arm"): "'left-arm' is no name in C; 'left_arm' would be one",
+    (): "name the robot, with --robot FILE: a URDF or xacro file, or a name below urdf/",
+}
+
+
+@pytest.mark.parametrize(("words", "sentence"), REFUSED.items(), ids=lambda x: " ".join(x) if type(x) is tuple else "")
+def test_what_cannot_be_exported_is_refused_in_a_sentence(
+    words: tuple[str, ...], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    assert main(["export", *words, "--out", str(tmp_path / "new")]) == 2
+    assert capsys.readouterr().err == f"arm_control: {sentence}\n"
+    assert not (tmp_path / "new").exists()
+
+
+def test_an_arm_without_machine_code_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys):
+    monkeypatch.setattr("arm_control.model.RobotModel.backend", "python")
+    assert main(["export", "planar1", "--out", str(tmp_path / "new")]) == 2
+    assert capsys.readouterr().err.startswith("arm_control: planar1: machine code is not made here (")
+
+
+def test_a_parameter_file_has_the_gains(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    gains = tmp_path / "gains.yaml"
+    gains.write_text("osc: {ros__parameters: {kp_linear: 77.0, rate_limit: 432.0, posture: [0.25]}}")
+    words = ["export", "planar1", "--out", str(tmp_path), "--params-file", str(gains)]
+    assert main([*words, "--cpu", "x86-64-v2"]) == 0
+    assert "planar1_osc_x86-64-v2.o" in capsys.readouterr().out
+    source = (tmp_path / "planar1_osc.c").read_text()
+    for line in (".kp_linear = 77.0,", ".rate_limit = 432.0,", ".posture = {0.25},"):
+        assert line in source
+
+
+def test_names_from_a_urdf_stay_in_their_places():
+    evil = 'a*/"b\\\n'
+    assert text_of(evil) == '"a\\052\\057\\042b\\134\\012"'
+    assert comment(evil) == "a___b__"
+    assert identifier("7-arm") == "arm_7_arm"
+
+
+def test_every_name_in_a_text_is_known():
+    with pytest.raises(KeyError, match="CHECK_TICKS"):
+        filled("check.c", {})

@@ -1,0 +1,364 @@
+"""Exported controllers: the C that is written is compiled, run, and compared with the same calls in Python."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from arm_control.control.effort_gate import GateState
+from arm_control.export.c_check import PythonController
+from arm_control.export.c_folder import SHIFT, write_folder
+from arm_control.export.exported_controller import ExportedController, exported_controller
+from arm_control.maths.poses import Array, Pose
+from arm_control.motion.references import Reference
+from arm_control.simulation.scenario import Scenario
+
+CC = shutil.which("cc") or shutil.which("gcc")
+NEEDS_CC = pytest.mark.skipif(CC is None, reason="there is no C compiler")
+CPU = "x86-64-v3"
+WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic")
+SANITIZERS = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+LIBM = {"sin", "cos", "sincos", "atan2", "fma", "rint"}
+MODES = list(GateState)
+WAITING, PASSING, BRAKED = range(3)
+NO_CAUSE, NO_COMMAND, NO_STATE, IMPOSSIBLE_STATE, ASKED = range(5)
+
+
+def scenario_of(robot: str, parameters: dict[str, object] | None = None) -> Scenario:
+    return Scenario(robot, "", robot, {"osc": parameters or {}})
+
+
+@pytest.fixture(scope="module")
+def controller() -> ExportedController:
+    """An arm whose law has both kernels."""
+    return exported_controller(scenario_of("planar3", {"max_missed": 4}))
+
+
+@pytest.fixture(scope="module")
+def folder(controller: ExportedController, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("export")
+    write_folder(path, controller, [CPU, "x86-64", "aarch64"])
+    return path
+
+
+def run(*words: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(words, check=False, cwd=cwd, capture_output=True, text=True)
+
+
+def compile_c(folder: Path, name: str, *arguments: str | Path) -> Path:
+    """Compile sources of a folder; return the program."""
+    assert CC is not None
+    done = run(CC, *WARNINGS, *arguments, "-lm", "-o", name, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return folder / name
+
+
+def symbols(path: Path, *options: str) -> set[str]:
+    done = run("nm", *options, path)
+    return {line.split()[-1] for line in done.stdout.splitlines() if line}
+
+
+# -- what is written
+
+
+@NEEDS_CC
+@pytest.mark.parametrize(("cpu", "options"), [(CPU, SANITIZERS), ("x86-64", ())], ids=[CPU, "x86-64"])
+def test_the_check_finds_the_torque_of_python(folder: Path, cpu: str, options: tuple[str, ...]):
+    sources = ["check.c", "planar3_osc.c", f"planar3_osc_{cpu}.o"]
+    check = compile_c(folder, f"check_{cpu}", *options, *sources)
+    done = run(check)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("120 ticks")
+
+
+@NEEDS_CC
+def test_the_check_notices_another_torque(folder: Path, tmp_path: Path):
+    for name in ("check.c", "check.h", "planar3_osc.c", "planar3_osc.h", f"planar3_osc_{CPU}.o"):
+        shutil.copy(folder / name, tmp_path)
+    source = tmp_path / "planar3_osc.c"
+    source.write_text(source.read_text().replace(".kp_linear = ", ".kp_linear = 1.0001 * "))
+    assert run(compile_c(tmp_path, "check", "check.c", source, f"planar3_osc_{CPU}.o")).returncode == 1
+
+
+@pytest.mark.skipif(shutil.which("nm") is None, reason="there is no nm")
+@pytest.mark.parametrize("cpu", [CPU, "x86-64", "aarch64"])
+def test_an_object_file_needs_libm_only_and_writes_no_globals(folder: Path, cpu: str):
+    path = folder / f"planar3_osc_{cpu}.o"
+    assert symbols(path, "-u") <= LIBM
+    assert symbols(path, "-g", "--defined-only") == {
+        f"planar3_osc_step_{name}" for name in ("regular", "all", "limits")
+    }
+    kinds = run("nm", path).stdout
+    assert not [line for line in kinds.splitlines() if line.split()[-2] in "bBdDcC"]
+
+
+def test_an_object_file_is_for_its_processor(folder: Path):
+    machines = {cpu: (folder / f"planar3_osc_{cpu}.o").read_bytes()[18] for cpu in (CPU, "aarch64")}
+    assert machines == {CPU: 62, "aarch64": 183}
+
+
+@NEEDS_CC
+def test_two_controllers_are_in_one_program(folder: Path):
+    other = folder / "other"
+    write_folder(other, exported_controller(scenario_of("planar2"), "left_arm"), [CPU])
+    (folder / "both.c").write_text(
+        '#include "planar3_osc.h"\n#include "other/left_arm.h"\n'
+        "int main(void) { planar3_osc_controller a; left_arm_controller b;"
+        " return planar3_osc_init(&a, 0) || left_arm_init(&b, 0); }\n"
+    )
+    parts = ["both.c", "planar3_osc.c", f"planar3_osc_{CPU}.o", other / "left_arm.c", other / f"left_arm_{CPU}.o"]
+    assert run(compile_c(folder, "both", *parts)).returncode == 0
+
+
+@NEEDS_CC
+def test_the_example_moves_the_arm_as_python_does(folder: Path, controller: ExportedController):
+    mujoco = pytest.importorskip("mujoco")
+    from arm_control.simulation.mujoco_simulator import MujocoSimulator, save_mujoco_model
+
+    home = Path(mujoco.__file__).parent
+    (library,) = home.glob("libmujoco.so*")
+    save_mujoco_model(folder / "arm.mjb", controller.model, controller.period)
+    sources = ["main.c", "planar3_osc.c", f"planar3_osc_{CPU}.o", f"-isystem{home / 'include'}", library]
+    example = compile_c(folder, "example", *sources, f"-Wl,-rpath,{home}")
+    done = run(example, "arm.mjb", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+
+    python = PythonController(controller)
+    simulator = MujocoSimulator(controller.model, controller.start, timestep=controller.period)
+    X = controller.model.pose(simulator.q)
+    for _ in range(2000):
+        python.tick(simulator.q, simulator.v, controller.period)
+        simulator.step(python.tau)
+        python.reference = Reference(Pose(X.R, X.p + SHIFT))
+    q = np.array(done.stdout.split("\n")[0].split()[2:], dtype=float)
+    assert np.abs(q - controller.start).max() > 0.01
+    assert np.abs(q - simulator.q).max() < 1e-9
+
+
+# -- the rules, tick by tick
+
+
+class Status(ctypes.Structure):
+    """The status of a tick."""
+
+    _fields_ = tuple(
+        (name, ctypes.c_int)
+        for name in ("mode", "cause", "state_refused", "refused", "saturated", "rate_limited", "limited", "singular")
+    )
+
+
+class CController:
+    """The exported controller, called from Python."""
+
+    def __init__(self, library: ctypes.CDLL, n: int) -> None:
+        self._library, self._tau = library, np.zeros(n)
+        self._memory = ctypes.create_string_buffer(library.size())
+        library.planar3_osc_tick.restype = Status
+        for name in ("init", "set_reference"):
+            getattr(library, f"planar3_osc_{name}").restype = ctypes.c_char_p
+        assert self.call("init", None) is None
+
+    def call(self, name: str, *arguments: object) -> bytes | None:
+        answer: bytes | None = getattr(self._library, f"planar3_osc_{name}")(self._memory, *arguments)
+        return answer
+
+    def set_reference(self, reference: Reference) -> bytes | None:
+        X = reference.X_WT
+        row = np.concatenate([X.R.ravel(), X.p, reference.V_des, reference.A_des])
+        return self.call("set_reference", row.ctypes.data_as(ctypes.c_void_p))
+
+    def tick(self, q: Array, v: Array, dt: float) -> tuple[Array, Status]:
+        addresses = [x.ctypes.data_as(ctypes.c_void_p) for x in (q, v)]
+        tick: Callable[..., Status] = self._library.planar3_osc_tick
+        status = tick(self._memory, *addresses, ctypes.c_double(dt), self._tau.ctypes.data_as(ctypes.c_void_p))
+        return self._tau.copy(), status
+
+
+@pytest.fixture(scope="module")
+def library(folder: Path) -> ctypes.CDLL:
+    if CC is None:
+        pytest.skip("there is no C compiler")
+    (folder / "size.c").write_text(
+        '#include "planar3_osc.h"\nint size(void);\nint size(void) { return sizeof(planar3_osc_controller); }\n'
+    )
+    sources = ["size.c", "planar3_osc.c", f"planar3_osc_{CPU}.o"]
+    return ctypes.CDLL(str(compile_c(folder, "rules.so", "-shared", "-fPIC", *sources)))
+
+
+@pytest.fixture
+def c(library: ctypes.CDLL, controller: ExportedController) -> CController:
+    return CController(library, controller.model.nv)
+
+
+class Walk:
+    """States of an arm that swings, as a measurement has them."""
+
+    def __init__(self, rng: np.random.Generator, n: int) -> None:
+        self._t, self._phase, self._size = 0.0, rng.uniform(0.0, 6.0, n), rng.uniform(0.02, 0.6, n)
+
+    def after(self, dt: float) -> tuple[Array, Array]:
+        self._t += dt
+        angle = 3.0 * self._t + self._phase
+        return self._size * np.sin(angle), 3.0 * self._size * np.cos(angle)
+
+
+def run_beside_python(c: CController, controller: ExportedController, seed: int) -> set[tuple[int, int, int]]:
+    """Compare random ticks; return what was seen: modes, singular states, refused torques."""
+    rng, python, model = np.random.default_rng(seed), PythonController(controller), controller.model
+    walk, seen = Walk(rng, model.nv), set()
+    for k in range(400):
+        dt = float(rng.uniform(0.8e-3, 1.6e-3)) * (30.0 if rng.random() < 0.005 else 1.0)
+        q, v = walk.after(dt)
+        if rng.random() < 0.05:
+            X = model.pose(q)
+            scale = 1e12 if rng.random() < 0.1 else 0.1  # an acceleration whose torque is absurd
+            reference = Reference(Pose(X.R, X.p + rng.uniform(-0.1, 0.1, 3)), A_des=scale * rng.uniform(-1.0, 1.0, 6))
+            assert c.set_reference(reference) is None
+            python.reference = reference
+        if rng.random() < 0.01:
+            c.call("brake")
+            python.gate.brake("asked to")
+        if rng.random() < 0.03:
+            c.call("enable")
+            python.gate.enable()
+        if rng.random() < 0.02 and python.gate.state is GateState.PASSING:
+            q = np.full(model.nv, np.nan)
+        answer = python.tick(q, v, dt)
+        tau, status = c.tick(q, v, dt)
+        assert MODES[status.mode] is python.gate.state, k
+        assert bool(status.state_refused) == (answer is None)
+        seen.add((status.mode, status.singular, status.refused))
+        if answer is not None:
+            assert np.abs(tau - answer.tau).max() <= 1e-9 * max(1.0, np.abs(answer.tau).max()), k
+            flags = answer.saturated, answer.rate_limited, answer.limited
+            assert tuple(map(bool, (status.saturated, status.rate_limited, status.limited))) == flags
+    return seen
+
+
+def test_the_rules_are_those_of_python(library: ctypes.CDLL, controller: ExportedController):
+    seen = set()
+    for seed in range(6):
+        seen |= run_beside_python(CController(library, controller.model.nv), controller, seed)
+    assert {mode for mode, _, _ in seen} == {WAITING, PASSING, BRAKED}
+    assert {singular for _, singular, _ in seen} == {refused for _, _, refused in seen} == {0, 1}
+
+
+@pytest.fixture
+def sent(c: CController, controller: ExportedController) -> CController:
+    """A controller that has sent its arm somewhere for ten ticks."""
+    X = controller.model.pose(controller.start)
+    c.set_reference(Reference(Pose(X.R, X.p + 0.05)))
+    for _ in range(10):
+        _, status = c.tick(controller.start, np.zeros(3), 1e-3)
+    assert (status.mode, status.cause) == (PASSING, NO_CAUSE)
+    return c
+
+
+def test_without_states_the_last_torque_goes_on_then_the_weight(sent: CController, controller: ExportedController):
+    nothing, rate = np.full(3, np.nan), controller.gate.rate_limit
+    before, _ = sent.tick(controller.start, np.zeros(3), 1e-3)
+    g = controller.model.gravity(controller.start)
+    for k in range(controller.gate.max_missed):
+        tau, status = sent.tick(nothing, np.zeros(3), 1e-3)
+        assert (tau == before).all(), k
+        assert (status.mode, status.state_refused) == (PASSING, 1)
+    for _ in range(200):
+        last = tau
+        tau, status = sent.tick(nothing, np.zeros(3), 1e-3)
+        assert (status.mode, status.cause) == (BRAKED, NO_STATE)
+        assert np.abs(tau - last).max() <= rate * 1e-3 * (1.0 + 1e-9)
+    assert np.abs(before - g).max() > 1.0
+    assert np.abs(tau - g).max() < 1e-9
+
+
+@pytest.mark.parametrize("change", [(1e9, 0.0), (0.5, 0.0), (0.0, 1e9), (0.0, 8.0)], ids=str)
+def test_an_impossible_state_brakes_at_once(
+    sent: CController, controller: ExportedController, change: tuple[float, float]
+):
+    q, v = (np.where(np.arange(3) == 1, x, 0.0) for x in change)
+    for _ in range(10):
+        _, status = sent.tick(controller.start + q, v, 1e-3)
+    assert (status.mode, status.cause) == (BRAKED, IMPOSSIBLE_STATE)
+
+
+def test_a_frozen_state_brakes(sent: CController, controller: ExportedController):
+    for _ in range(20):
+        _, status = sent.tick(controller.start, np.full(3, 0.5), 1e-3)
+    assert (status.mode, status.cause) == (BRAKED, IMPOSSIBLE_STATE)
+
+
+def test_a_gap_between_states_brakes(sent: CController, controller: ExportedController):
+    assert sent.tick(controller.start, np.zeros(3), 3.9e-3)[1].mode == PASSING
+    status = sent.tick(controller.start, np.zeros(3), 4.1e-3)[1]
+    assert (status.mode, status.cause) == (BRAKED, NO_STATE)
+
+
+@pytest.mark.parametrize("dt", [0.0, -1.0, np.nan, -np.inf])
+def test_a_time_that_is_none_changes_no_torque(sent: CController, controller: ExportedController, dt: float):
+    before, _ = sent.tick(controller.start, np.zeros(3), 1e-3)
+    tau, status = sent.tick(controller.start, np.zeros(3), dt)
+    assert (tau == before).all()
+    assert status.rate_limited
+
+
+@pytest.mark.parametrize("dt", [1e-2, 1e300, np.inf])
+def test_a_long_time_changes_the_torque_by_a_quarter_more(sent: CController, controller: ExportedController, dt: float):
+    before, _ = sent.tick(controller.start, np.zeros(3), 1e-3)
+    tau, _ = sent.tick(controller.start, np.zeros(3), dt)
+    assert np.abs(tau - before).max() <= 1.25e-3 * controller.gate.rate_limit * (1.0 + 1e-9)
+
+
+def test_a_brake_ends_when_it_is_enabled(sent: CController, controller: ExportedController):
+    sent.call("brake")
+    status = sent.tick(controller.start, np.zeros(3), 1e-3)[1]
+    assert (status.mode, status.cause) == (BRAKED, ASKED)
+    sent.call("enable")
+    status = sent.tick(controller.start, np.zeros(3), 1e-3)[1]
+    assert (status.mode, status.cause) == (PASSING, NO_CAUSE)
+
+
+@pytest.mark.parametrize(
+    ("reference", "sentence"),
+    [
+        (Reference(Pose(np.eye(3), np.array([np.nan, 0.0, 0.0]))), b"a number of the reference is not finite"),
+        (Reference(Pose(-np.eye(3), np.zeros(3))), b"R of the reference is no rotation matrix"),
+        (Reference(Pose(1.01 * np.eye(3), np.zeros(3))), b"R of the reference is no rotation matrix"),
+    ],
+    ids=["nan", "mirror", "scale"],
+)
+def test_a_wrong_reference_is_refused_and_the_one_before_remains(
+    sent: CController, controller: ExportedController, reference: Reference, sentence: bytes
+):
+    assert sent.set_reference(reference) == sentence
+    assert sent.tick(controller.start, np.zeros(3), 1e-3)[1].mode == PASSING
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "sentence"),
+    [
+        (0, np.nan, b"a gain of the law is not finite"),
+        (0, 0.0, b"a gain or limit of the task is not above zero"),
+        (11, -1.0, b"a gain of posture or joint limits is below zero"),
+        (22, 0.5, b"rate_limit is below 1"),
+        (23, np.nan, b"limit_damping is below 1"),
+        (24, np.inf, b"limit_stiffness is below 0.1"),
+        (27, -1.0, b"velocity_gain is below zero"),
+        (33, 0.0, b"a limit of speed or effort is not above zero"),
+        (38, np.inf, b"a soft limit is not finite"),
+        (43, np.nan, b"the tool is not finite"),
+        (64, 0.0, b"brake_damping is not within 1 and 200"),
+        (65, 0.0, b"max_missed is below 1"),
+    ],
+)
+def test_a_wrong_parameter_is_refused(c: CController, library: ctypes.CDLL, place: int, value: float, sentence: bytes):
+    numbers = np.ctypeslib.as_array((ctypes.c_double * 66).in_dll(library, "planar3_osc_defaults")).copy()
+    assert c.call("init", numbers.ctypes.data_as(ctypes.c_void_p)) is None
+    numbers[place] = value
+    assert c.call("init", numbers.ctypes.data_as(ctypes.c_void_p)) == sentence
