@@ -128,7 +128,7 @@ def rest_of(trajectory: JointTrajectory, t: float) -> JointTrajectory:
     t : float
         [s].
     """
-    if t >= trajectory.duration:
+    if t >= trajectory.duration - TINY:
         return stay(trajectory.end)
     knots = np.concatenate([[t], trajectory.knots[trajectory.knots > t + TINY]])
     return through_states([trajectory.sample(float(knot)) for knot in knots[:-1]] + [trajectory.end], knots - t)

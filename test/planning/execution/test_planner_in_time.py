@@ -157,6 +157,16 @@ def test_the_rest_of_a_trajectory_is_the_same_motion():
         assert np.allclose(rest.sample(t).a_des, trajectory.sample(1.23 + t).a_des)
 
 
+@pytest.mark.parametrize("offset", [-2e-9, -1e-9, -1e-10, -1e-16, 0.0, 1e-16, 1e-10, 2e-9])
+def test_the_rest_of_a_trajectory_from_beside_a_knot(offset: float):
+    trajectory, _ = rounded()
+    for knot in trajectory.knots[1:].tolist():
+        rest = rest_of(trajectory, knot + offset)
+        assert rest.duration > 0.0
+        assert np.allclose(rest.sample(0.0).q_des, trajectory.sample(knot + offset).q_des)
+        assert np.allclose(rest.end.q_des, trajectory.end.q_des)
+
+
 def test_the_time_of_contact_counts_the_rest_at_the_end(validity: Validity):
     trajectory, _ = rounded()
     end = validity.shape.model.pose(trajectory.end.q_des).p
