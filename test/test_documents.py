@@ -123,9 +123,9 @@ SNIPPETS = ("README.md", *(f"docs/{page}.md" for page in PAGES_TO_RUN))
 def test_the_library_s_snippet_runs_as_it_stands(
     page: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
-    (snippet,) = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
+    snippets = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
     monkeypatch.chdir(tmp_path)
-    exec(snippet, {})
+    exec("".join(snippets), {})
     assert capsys.readouterr().out.startswith("[")
 
 

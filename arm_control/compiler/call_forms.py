@@ -84,6 +84,14 @@ class NumberResult:
 
 
 @dataclass(frozen=True)
+class FlagResult:
+    """``True`` where an entry of an output is above zero, else ``False``."""
+
+    output: str
+    entry: int = 0
+
+
+@dataclass(frozen=True)
 class BoundResult:
     """An object that is bound to the function, the same in every call."""
 
@@ -98,7 +106,7 @@ class TupleResult:
     items: tuple[Result, ...]
 
 
-Result: TypeAlias = ArrayResult | InputResult | NumberResult | BoundResult | TupleResult
+Result: TypeAlias = ArrayResult | InputResult | NumberResult | FlagResult | BoundResult | TupleResult
 
 
 @dataclass(frozen=True)
@@ -119,8 +127,10 @@ class CallForm:
         Whether ``None`` counts as missing.
     bound : tuple of str
         Inputs that are read from an array bound to the function.
-    certificate : str
-        Output of size 1 that must be above zero for the result to count; empty: none.
+    certificates : tuple of str
+        Outputs of size 1 that must be above zero for the result to count.
+    objection : str
+        Output of size 1 that must not be above zero; empty: none.
     """
 
     name: str
@@ -128,7 +138,8 @@ class CallForm:
     result: Result
     n_required: int | None = None
     bound: tuple[str, ...] = ()
-    certificate: str = ""
+    certificates: tuple[str, ...] = ()
+    objection: str = ""
     takes_none: bool = False
 
     @property

@@ -24,6 +24,7 @@ from arm_control.compiler.call_forms import (
     ArrayResult,
     BoundResult,
     CallForm,
+    FlagResult,
     InputResult,
     NumberArgument,
     NumberResult,
@@ -162,8 +163,9 @@ class _CallWriter:
     def _compute(self) -> None:
         total = self._code.op(f"call double @{COMPUTE}(ptr %work)")
         flags = [self._code.op(f"fcmp oeq double {total}, 0.0")]
-        if self._form.certificate:
-            flags.append(self._code.op(f"fcmp ogt double {self._number(self._form.certificate, 0)}, 0.0"))
+        flags += [self._is_positive(name, 0) for name in self._form.certificates]
+        if self._form.objection:
+            flags.append(self._code.op(f"xor i1 {self._is_positive(self._form.objection, 0)}, true"))
         self._require(*flags, otherwise="ask")
 
     def _return_result(self) -> None:
@@ -260,6 +262,12 @@ class _CallWriter:
             made = self._call("ptr", "PyFloat_FromDouble", f"double {self._number(part.output, part.entry)}")
             self._require(self._hold(made), otherwise="failed")
             return made
+        if isinstance(part, FlagResult):
+            flag = self._is_positive(part.output, part.entry)
+            made = self._code.op(f"select i1 {flag}, ptr {self._entry(True)}, ptr {self._entry(False)}")
+            self._call("void", "Py_IncRef", f"ptr {made}")
+            self._hold(made)
+            return made
         return self._make_array(part)
 
     def _make_array(self, part: ArrayResult | InputResult) -> str:
@@ -316,6 +324,9 @@ class _CallWriter:
 
     def _number(self, output: str, entry: int) -> str:
         return self._code.op(f"load double, ptr {self._work(output, entry)}")
+
+    def _is_positive(self, output: str, entry: int) -> str:
+        return self._code.op(f"fcmp ogt double {self._number(output, entry)}, 0.0")
 
     def _copy(self, target: str, source: str, n: int) -> None:
         self._code.line(

@@ -108,7 +108,7 @@ def compile_size_check(model: RobotModel, largest: Array) -> Callable[[Array], b
 
     n = model.nv
     form = CallForm(
-        "is_small", (ArrayArgument("tau", (n,)),), BoundResult("answer"), bound=("largest",), certificate="room"
+        "is_small", (ArrayArgument("tau", (n,)),), BoundResult("answer"), bound=("largest",), certificates=("room",)
     )
     law = Law("size of a torque", _room, {"tau": n, "largest": n}, has_masses=False, calls=(form,))
     kernel = model.compile_law(law, {"tau": np.linspace(-2.0, 1.0, n)[None], "largest": np.ones((1, n))})

@@ -34,29 +34,54 @@ outputs; it returns 0 where every input is finite, else not a number. :func:`ste
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from arm_control.compiler.call_forms import (
+    ArrayArgument,
+    ArrayResult,
+    BoundResult,
+    CallForm,
+    FlagResult,
+    NumberArgument,
+    TupleResult,
+)
 from arm_control.compiler.kernels import Kernel
 from arm_control.compiler.law import Law
 from arm_control.compiler.program import Function
 from arm_control.control.compiled_limits import limit_by_name, limit_samples
+from arm_control.control.effort_gate import GateOutput, GateState
 from arm_control.control.joint_limits import LARGEST_SHARE, JointLimits, LimitNumbers
 from arm_control.control.osc.law_kernels import (
+    OSC_RESULT,
     agreement_of,
     cases,
+    forms_of_kind,
+    has_twin,
     osc_function,
     osc_inputs,
     osc_samples,
     osc_structure,
+    reference_argument,
+    tick_form,
 )
-from arm_control.control.osc.osc_controller import OperationalSpaceController
+from arm_control.control.osc.osc_controller import OperationalSpaceController, OscOutput
 from arm_control.maths.poses import Array
 from arm_control.maths.scalars import Scalar, select, stored
 from arm_control.model import RobotModel
 from arm_control.model.tree import Tree
 
+
+class StepOutput(NamedTuple):
+    """What law and gate make of a state."""
+
+    law: OscOutput
+    gate: GateOutput
+
+
+PASSES = {"state": GateState.PASSING, "reason": "", "success_rate": 1.0}
+"""What a gate says that passes its commands, and has passed all of late."""
 SAMPLES = 2
 """Samples on which a new kernel is compared: one that is not limited, one that is."""
 
@@ -114,6 +139,28 @@ def step_law(tree: Tree, page: OperationalSpaceController, is_unlimited: Array, 
         sizes,
         [*osc_structure(page, is_regular), is_unlimited.tolist()],
         agreement=agreement_of(page.structure, n),
+        calls=tuple(
+            kind
+            for form in (tick_form(n), step_form(n))
+            for kind in forms_of_kind(form, is_regular, has_twin(page.structure, n))
+        ),
+    )
+
+
+def step_form(n: int) -> CallForm:
+    """Return the form of :meth:`~arm_control.control.osc.compiled_osc.CompiledOsc.step` for n joints."""
+    q, v, tau_0, tau_dist = (ArrayArgument(name, (n,)) for name in ("q", "v", "tau_0", "tau_dist"))
+    limited, saturated, rate_limited = (FlagResult("cut", k) for k in range(3))
+    state, reason, success_rate = (BoundResult(name) for name in PASSES)
+    gate = (ArrayResult("tau_1"), state, reason, saturated, rate_limited, limited, success_rate)
+    return CallForm(
+        "step",
+        (q, v, reference_argument(), tau_0, NumberArgument("dt"), NumberArgument("is_on"), tau_dist),
+        TupleResult(StepOutput, (OSC_RESULT, TupleResult(GateOutput, gate))),
+        n_required=6,
+        bound=("tool", "numbers", "limits"),
+        certificates=("believable",),
+        takes_none=True,
     )
 
 

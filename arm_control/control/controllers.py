@@ -7,10 +7,13 @@ stands between their torque and an actuator is in :mod:`arm_control.control.loop
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from arm_control.control.effort_gate import GateOutput
+from arm_control.control.joint_limits import JointLimits, NextLimits
 from arm_control.control.osc.compiled_osc import CompiledOsc
 from arm_control.control.osc.force_follower import NO_FORCE, ForceFollower, HandWrench
 from arm_control.control.osc.osc_controller import OscOutput
@@ -79,6 +82,8 @@ class LawOutput(NamedTuple):
         How the hand yields to forces from outside; None where a law without contact holds it.
     friction : ndarray, shape (nv,), or None
         Part of the torque that overcomes known friction, and accelerates nothing [N m or N].
+    passed : GateOutput or None
+        What of the torque passes the gate, where that was computed with it.
     """
 
     terms: Terms
@@ -90,6 +95,7 @@ class LawOutput(NamedTuple):
     refused: ArmControlError | None = None
     hand: HandWrench | None = None
     friction: Array | None = None
+    passed: GateOutput | None = None
 
 
 class Controller(Protocol):
@@ -146,9 +152,13 @@ class OscController:
         The posture is that of the first restart where it gives none.
     follower : ReferenceSource, optional
         Makes references of the goals; by default a :class:`PoseFollower` without a goal.
+    limits : JointLimits, optional
+        Limits of the gate, to be compiled with the law; by default the gate computes them by itself.
 
     Attributes
     ----------
+    limits : JointLimits or None
+        Limits that are compiled with the law.
     force : ForceFollower or None
         The wrench of the hand; None without contact.
     """
@@ -156,8 +166,14 @@ class OscController:
     scales_with_inertia = True
     has_schedule = False
 
-    def __init__(self, model: RobotModel, parameters: OscTuning, follower: ReferenceSource | None = None) -> None:
-        self._model = model
+    def __init__(
+        self,
+        model: RobotModel,
+        parameters: OscTuning,
+        follower: ReferenceSource | None = None,
+        limits: JointLimits | None = None,
+    ) -> None:
+        self._model, self.limits = model, limits
         self._follower: ReferenceSource = PoseFollower(model) if follower is None else follower
         self._posture: tuple[float, ...] = ()
         contact = parameters.contact
@@ -168,7 +184,8 @@ class OscController:
         """Take other parameters; they act from the next tick on."""
         posture = parameters.law.posture or self._posture or (0.0,) * self._model.nv
         self._parameters = parameters
-        self._law = CompiledOsc(self._model, parameters.law.replace(posture=posture), parameters.contact)
+        law = parameters.law.replace(posture=posture)
+        self._law = CompiledOsc(self._model, law, parameters.contact, self.limits)
         if self.force is not None:
             self.force.configure(parameters.contact)
         law = parameters.law
@@ -194,18 +211,31 @@ class OscController:
             self._posture = tuple(q.tolist())
             self.configure(self._parameters)
 
-    def tick(self, measurement: Measurement, is_braked: bool, tau_dist: Array | None) -> LawOutput:
-        """See :class:`Controller`; the law depends on the present state only: a brake ends jogging and pressing."""
+    def tick(
+        self, measurement: Measurement, is_braked: bool, tau_dist: Array | None, limits: NextLimits | None = None
+    ) -> LawOutput:
+        """See :class:`Controller`; the law depends on the present state only: a brake ends jogging and pressing.
+
+        Parameters
+        ----------
+        measurement, is_braked, tau_dist
+            See :class:`Controller`.
+        limits : NextLimits, optional
+            With them the output says what passes the gate, if that can be computed at once.
+        """
         if is_braked:
             self._follower.brake(measurement.q)
         reference = self._follower.reference(measurement.stamp_ns, measurement.q)
         if self.force is not None:
             return self._tick_with_contact(self.force, measurement, reference, is_braked, tau_dist)
-        output = self._law.tick(measurement.q, measurement.v, reference, tau_dist)
+        q, v, step = measurement.q, measurement.v, None
+        if limits is not None:
+            step = self._law.step(q, v, reference, *limits, tau_dist)
+        output, passed = step or (self._law.tick(q, v, reference, tau_dist), None)
         X_WT, refused = self._follower.goal or reference.X_WT, self._follower.refused
-        return LawOutput(
-            output.state, output.tau, lambda: output.terms, X_WT, lambda: _osc_figures(output), refused=refused
-        )
+        figures = partial(_osc_figures, output)
+        parts = output.state, output.tau, lambda: output.terms, X_WT, figures, "", refused, None, None, passed
+        return tuple.__new__(LawOutput, parts)
 
     def _tick_with_contact(
         self, force: ForceFollower, state: Measurement, reference: Reference, is_braked: bool, tau_dist: Array | None

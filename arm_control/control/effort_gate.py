@@ -19,7 +19,6 @@ is negative or no number counts as none.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -29,8 +28,9 @@ import numpy as np
 
 from arm_control.control.compiled_limits import compile_limits, compile_size_check
 from arm_control.control.inertia_floor import InertiaFloor
-from arm_control.control.joint_limits import LARGEST_SHARE, JointLimits, LimitParameters
+from arm_control.control.joint_limits import LARGEST_SHARE, JointLimits, LimitParameters, NextLimits
 from arm_control.control.state_prediction import AT_REST
+from arm_control.control.success_rate import SuccessRate
 from arm_control.core.parameters import parameter
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
@@ -38,8 +38,6 @@ from arm_control.model import RobotModel, Terms
 
 ROUNDING = 1e-9
 """Resolution of stamps [s]."""
-COUNTED = 100
-"""Commands over which the success rate is taken."""
 LONGEST_DT = 0.1
 """Longest time between two ticks that is believed at first [s]."""
 GROWTH = 1.25
@@ -108,6 +106,9 @@ class GateOutput(NamedTuple):
         return self.state is GateState.PASSING
 
 
+PASSING, BRAKED = GateState.PASSING, GateState.BRAKED  # looking up a member takes as long as a kernel
+
+
 class EffortGate:
     """Checks, limits and, when nothing good comes, brakes. One for each path to an actuator.
 
@@ -120,6 +121,8 @@ class EffortGate:
 
     Attributes
     ----------
+    limits : JointLimits
+        Limits of a command.
     state : GateState
         What the gate does with commands.
     reason : str
@@ -143,7 +146,8 @@ class EffortGate:
     def __init__(self, model: RobotModel, parameters: GateParameters) -> None:
         self.parameters = parameters
         self._model = model
-        self._pass = compile_limits(model, JointLimits(model, parameters, parameters.rate_limit))
+        self.limits = JointLimits(model, parameters, parameters.rate_limit)
+        self._pass = compile_limits(model, self.limits)
         self._are_joint_limits_on = float(parameters.joint_limits)
         self._max_age = parameters.max_age or np.inf
         self._largest = LARGEST_SHARE * model.tau_max
@@ -153,8 +157,7 @@ class EffortGate:
         self._tau: Array | None = None
         self._hold: Array | None = None
         self._missed = 0
-        self._counted = 0
-        self._failures = deque[int](maxlen=COUNTED)
+        self._rate = SuccessRate()
         self._refused = False
         self.state = GateState.WAITING
         self.reason = self.WAITING_REASON
@@ -163,7 +166,7 @@ class EffortGate:
     @property
     def is_braked(self) -> bool:
         """Whether the gate stays braked until :meth:`enable`."""
-        return self.state is GateState.BRAKED
+        return self.state is BRAKED
 
     @property
     def inertia(self) -> Array:
@@ -172,18 +175,12 @@ class EffortGate:
 
     def describe_floor(self) -> str:
         """Return one line with the largest floor of each joint; empty without one."""
-        if self._floor is None:
-            return ""
-        joints = zip(self._model.joint_names, self._floor.proposed, strict=True)
-        return ", ".join(f"{name} {inertia:.3g}" for name, inertia in joints) + " kg m^2"
+        return "" if self._floor is None else self._floor.describe(self._model.joint_names)
 
     @property
     def success_rate(self) -> float:
         """Share of accepted commands among the last 100 that were offered or missed; 1 when there were none."""
-        n, failures = min(self._counted, COUNTED), self._failures
-        while failures and failures[0] <= self._counted - COUNTED:
-            failures.popleft()
-        return (n - len(failures)) / n if failures else 1.0
+        return self._rate.share
 
     def offer(self, names: Sequence[str], effort: Sequence[float] | Array, age: float = 0.0) -> None:
         """Offer a command for the next tick.
@@ -213,7 +210,7 @@ class EffortGate:
                 self._refuse_absurd(tau)
             self._command = tau
         except InputError:
-            self._fail()
+            self._rate.fail()
             self._refused = True
             raise
 
@@ -230,7 +227,7 @@ class EffortGate:
         InputError
             When the command must not pass: braked, not finite or absurdly large.
         """
-        if self.state is GateState.BRAKED or not self._is_believable(tau):
+        if self.state is BRAKED or not self._is_believable(tau):
             self.offer(self._model.joint_names, tau)  # raises the error
         self._command = tau
 
@@ -247,7 +244,7 @@ class EffortGate:
         InputError
             Always.
         """
-        if self.state is GateState.PASSING:
+        if self.state is PASSING:
             self.brake(f"the controller brakes: {reason}")
         raise InputError(f"the controller brakes: {reason}")
 
@@ -260,27 +257,23 @@ class EffortGate:
             The measured state.
         dt : float
             Time since the last tick [s], for the rate limit; bounded as the module says.
-
-        Returns
-        -------
-        GateOutput
         """
         command, self._command = self._command, None
         if self._tau is None:
             self._tau = np.clip(t.g, -self._model.tau_max, self._model.tau_max)
-        dt = min(dt, GROWTH * self.period or LONGEST_DT) if dt > 0.0 else 0.0
+        dt = self._believed(dt)
         self.period = dt or self.period
         if self._floor is not None:
             t = self._floor.add_to(t, self._tau, dt)
         if command is None:
             self._miss()
         else:
-            self._counted += 1
+            self._rate.n += 1
             self._missed = 0
             self._refused = False
-            if self.state is not GateState.PASSING:
-                self._set(GateState.PASSING, "")
-        if self.state is GateState.PASSING:
+            if self.state is not PASSING:
+                self._set(PASSING, "")
+        if self.state is PASSING:
             tau = self._tau if command is None else command
             are_limits_on = self._are_joint_limits_on
             self._hold = None
@@ -288,14 +281,46 @@ class EffortGate:
             tau = self._brake_torque(t)
             are_limits_on = 0.0
         self._tau, limited, saturated, rate_limited = self._pass(t, tau, self._tau, dt, are_limits_on)
-        rate = self.success_rate if self._failures else 1.0
+        rate = self._rate.share if self._rate.failures else 1.0
         cuts = saturated > 0.0, rate_limited > 0.0, limited > 0.0
         return tuple.__new__(GateOutput, (self._tau, self.state, self.reason, *cuts, rate))
+
+    def next_limits(self, dt: float) -> NextLimits | None:
+        """Return what the limits of a command offered now depend on, for a law that is compiled with them.
+
+        Its answer is for :meth:`take`, which stands for an offer and a tick. None where a tick does more than limit a
+        command: before the first one, after a brake, after commands that were missed or refused, with a floor of
+        inertia.
+
+        Parameters
+        ----------
+        dt : float
+            Time since the last tick [s].
+        """
+        if self.state is not PASSING or self._rate.failures or self._floor is not None or self._tau is None:
+            return None
+        return self._tau, dt if 0.0 < dt <= self.period else self._believed(dt), self._are_joint_limits_on
+
+    def take(self, output: GateOutput, dt: float) -> None:
+        """Take note of a command that has passed :attr:`limits` in a compiled law.
+
+        Parameters
+        ----------
+        output : GateOutput
+            What has passed.
+        dt : float
+            Time of this tick, from :meth:`next_limits` [s].
+        """
+        self._tau, self.period = output.tau, dt or self.period
+        self._rate.n += 1
+
+    def _believed(self, dt: float) -> float:
+        return min(dt, GROWTH * self.period or LONGEST_DT) if dt > 0.0 else 0.0
 
     def brake(self, reason: str) -> None:
         """Brake from the next tick on, until :meth:`enable`; a gate that brakes already keeps its reason."""
         if not self.is_braked:
-            self._set(GateState.BRAKED, reason)
+            self._set(BRAKED, reason)
             self._command = None
 
     def enable(self) -> None:
@@ -310,8 +335,7 @@ class EffortGate:
     def reset(self) -> None:
         """Start again from gravity compensation, as at time 0; a braked gate stays braked and keeps its torque."""
         self._command = self._hold = None
-        self._counted = 0
-        self._failures.clear()
+        self._rate.clear()
         if not self.is_braked:
             self._tau = None
             self.period = 0.0
@@ -328,7 +352,7 @@ class EffortGate:
             The gate that worked until now.
         """
         if other.is_braked:
-            self._set(GateState.BRAKED, other.reason)
+            self._set(BRAKED, other.reason)
         names = other._model.joint_names
         if other._tau is not None and set(names) == set(self._model.joint_names):
             self._tau = self._model.in_joint_order(names, other._tau)
@@ -357,16 +381,12 @@ class EffortGate:
         """Count a tick without a command; one whose command was refused is in the success rate already."""
         refused = self._refused
         self._refused = False
-        if self.state is GateState.PASSING:
+        if self.state is PASSING:
             if not refused:
-                self._fail()
+                self._rate.fail()
             self._missed += 1
             if self._missed >= self.parameters.max_missed:
                 self.brake(f"no command for {self._missed} states")
-
-    def _fail(self) -> None:
-        self._counted += 1
-        self._failures.append(self._counted)
 
     def _brake_torque(self, t: Terms) -> Array:
         d = self.parameters.brake_damping

@@ -40,7 +40,7 @@ The update is compiled where that is possible, one call a tick.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -152,6 +152,11 @@ class InertiaFloor:
     def inertia(self) -> Array:
         """The floor f, shape (nv,) [kg m^2 or kg]."""
         return self._floor.copy()
+
+    def describe(self, joint_names: Sequence[str]) -> str:
+        """Return one line with the largest floor of each joint."""
+        joints = zip(joint_names, self.proposed, strict=True)
+        return ", ".join(f"{name} {inertia:.3g}" for name, inertia in joints) + " kg m^2"
 
     def restart(self) -> None:
         """Start again with the first floor."""

@@ -41,7 +41,7 @@ The law is written over any scalar: it runs on floats as it stands, and compiled
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -127,6 +127,10 @@ class LimitedTorque(NamedTuple):
     limited: Scalar
     saturated: Scalar
     rate_limited: Scalar
+
+
+NextLimits: TypeAlias = tuple[Array, float, float]
+"""What limits depend on beside a command and the state: ``tau_0``, ``dt`` and ``is_on`` of :func:`limit_torque`."""
 
 
 def limit_torque(
@@ -283,6 +287,10 @@ class JointLimits:
         rows = [k_p, k_velocity, model.v_max, model.tau_max, *np.where(self.is_unlimited, 0.0, self.q_soft)]
         self.numbers = np.concatenate([[rate_limit, parameters.limit_damping], *rows])
         self._numbers = LimitNumbers.of(self.numbers, self.is_unlimited)
+
+    def are_those_of(self, other: JointLimits) -> bool:
+        """Whether other limits are the same."""
+        return np.array_equal(self.numbers, other.numbers) and np.array_equal(self.is_unlimited, other.is_unlimited)
 
     def limit_torque(self, terms: Terms, tau: Array, tau_0: Array, dt: float, is_on: float = 1.0) -> LimitedTorque:
         """Return the torque that may pass, equations (5) to (7); parameters of :func:`limit_torque`."""

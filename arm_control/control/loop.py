@@ -21,7 +21,7 @@ from arm_control.control.controllers import (
     OscController,
 )
 from arm_control.control.disturbance_observer import DisturbanceObserver, ObserverParameters
-from arm_control.control.effort_gate import EffortGate, GateOutput, GateParameters, GateState
+from arm_control.control.effort_gate import BRAKED, EffortGate, GateOutput, GateParameters
 from arm_control.control.osc.wrench_estimate import WrenchEstimate
 from arm_control.control.primitive_controllers import (
     PosePrimitiveController,
@@ -226,6 +226,7 @@ class ControlLoop:
             self.observer = DisturbanceObserver(model, observer, shortens=shortens, estimates=estimates)
         self.wrench = WrenchEstimate(model)
         self._none = np.zeros(model.nv)
+        self._limited = self._with_limits(controller)
         self._guided = controller if isinstance(controller, PosePrimitiveController) else None
         self.gaps = GapWatch(None if waits_for_commands else gate.max_missed)
 
@@ -248,7 +249,15 @@ class ControlLoop:
         tau_dist = None if self.disturbance.is_over else self.disturbance.at(measurement.stamp_ns)
         if self._guided is not None:
             self._guided.obstacles = obstacles
-        law = self.controller.tick(measurement, self.gate.state is GateState.BRAKED, tau_dist)
+        dt = measurement.dt or FIRST_DT
+        limits = None if self._limited is None else self.gate.next_limits(dt)
+        if self._limited is None or limits is None:
+            law = self.controller.tick(measurement, self.gate.state is BRAKED, tau_dist)
+        else:
+            law = self._limited.tick(measurement, False, tau_dist, limits)
+            if law.passed is not None:
+                self.gate.take(law.passed, limits[1])
+                return tuple.__new__(TickResult, (measurement, law, None, law.tau, law.passed, None, None, None))
         avoidance = None if self.avoidance is None else self.avoidance.tick(law.terms, obstacles)
         tau = law.tau if avoidance is None else avoidance.combined(law.tau)
         compensation = learnt = None
@@ -263,10 +272,17 @@ class ControlLoop:
             self.gate.offer_in_order(tau)
         except InputError as error:
             refused = error
-        output = self.gate.tick(law.terms, measurement.dt or FIRST_DT)
+        output = self.gate.tick(law.terms, dt)
         if self.observer is not None:
             self.observer.sent(output.tau, known, is_passing=output.is_passing)
         return TickResult(measurement, law, avoidance, tau, output, refused, compensation, learnt)
+
+    def _with_limits(self, controller: Controller) -> OscController | None:
+        """The controller, where its law is compiled with the limits of this gate and nothing comes between the two."""
+        if not isinstance(controller, OscController) or controller.limits is None:
+            return None
+        is_alone = self.avoidance is None and self.observer is None and controller.force is None
+        return controller if is_alone and controller.limits.are_those_of(self.gate.limits) else None
 
     def _compensation(
         self, observer: DisturbanceObserver, law: LawOutput, tau: Array, known: Array, state: Measurement

@@ -10,6 +10,7 @@ from arm_control.control.controllers import Controller, IlqrController, OscContr
 from arm_control.control.disturbance_observer import ObserverParameters
 from arm_control.control.effort_gate import GateParameters
 from arm_control.control.joint_controller import JointController, JointControlParameters
+from arm_control.control.joint_limits import JointLimits
 from arm_control.control.loop import ControlLoop
 from arm_control.control.osc.tuning import OscTuning
 from arm_control.control.primitive_controllers import (
@@ -89,7 +90,9 @@ def control_loop(model: RobotModel, parameters: LoopParameters, *, waits_for_com
     avoidance = None
     controller: Controller
     if isinstance(parameters, OscLoopParameters):
-        controller = OscController(model, parameters.control, _attractor(model, parameters))
+        p = parameters
+        limits = step_limits(model, p.control, p.gate, p.observer, p.adaptation)
+        controller = OscController(model, parameters.control, _attractor(model, parameters), limits)
         if parameters.control.avoid_obstacles:
             avoidance = Avoidance(model, parameters.control.avoidance)
     elif isinstance(parameters, IlqrLoopParameters):
@@ -112,6 +115,30 @@ def control_loop(model: RobotModel, parameters: LoopParameters, *, waits_for_com
         adaptation=parameters.adaptation,
         waits_for_commands=waits_for_commands,
     )
+
+
+def step_limits(
+    model: RobotModel,
+    control: OscTuning,
+    gate: GateParameters,
+    observer: ObserverParameters,
+    adaptation: AdaptationParameters,
+) -> JointLimits | None:
+    """Return the limits of the gate for a law that is compiled with them; None where something comes between the two.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    control : OscTuning
+        Operational space control.
+    gate, observer, adaptation : GateParameters, ObserverParameters, AdaptationParameters
+        What the loop has beside it.
+    """
+    is_compensated = observer.disturbance_observer or adaptation.adaptive_torque
+    if is_compensated or gate.inertia_floor or control.avoid_obstacles or control.contact.is_active:
+        return None
+    return JointLimits(model, gate, gate.rate_limit)
 
 
 def _attractor(model: RobotModel, parameters: OscLoopParameters) -> AttractorFollower | None:

@@ -15,6 +15,7 @@ from sensor_msgs.msg import JointState
 from arm_control.control.avoidance.avoidance_law import Avoidance
 from arm_control.control.controllers import OscController
 from arm_control.control.loop import ControlLoop, TickResult
+from arm_control.control.loop_parameters import step_limits
 from arm_control.control.osc.osc_controller import TERMS
 from arm_control.control.osc.tuning import OscTuning, describe_proposals, resolve_parameters
 from arm_control.core.parameters import group, parameter
@@ -73,7 +74,9 @@ class OscNode(ArmNode[OscNodeParameters]):
         p = self.parameters
         if proposals := describe_proposals(p.control, self.overrides):
             self.get_logger().info(f"proposed for this arm: {proposals}")
-        self._controller = OscController(self.model, p.control, self.reference_source(self._follow_goals().follower))
+        follower = self.reference_source(self._follow_goals().follower)
+        limits = step_limits(self.model, p.control, p.gate, p.observer, p.adaptation)
+        self._controller = OscController(self.model, p.control, follower, limits)
         self._avoidance = self._avoid_obstacles()
         loop = ControlLoop(
             self.model,

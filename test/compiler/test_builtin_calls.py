@@ -20,6 +20,7 @@ from arm_control.compiler.call_forms import (
     ArrayResult,
     BoundResult,
     CallForm,
+    FlagResult,
     InputResult,
     NumberArgument,
     NumberResult,
@@ -49,6 +50,7 @@ class Report(NamedTuple):
     x: np.ndarray
     pair: Pair
     number: float
+    flags: Pair
     label: str
 
 
@@ -79,12 +81,14 @@ FORM = CallForm(
             InputResult("x"),
             TupleResult(Pair, (ArrayResult("B"), ArrayResult("nothing"))),
             NumberResult("y", 2),
+            TupleResult(Pair, (FlagResult("y", 2), FlagResult("zero"))),
             BoundResult("label"),
         ),
     ),
     n_required=3,
     bound=("scale",),
-    certificate="sign",
+    certificates=("sign",),
+    objection="objection",
     takes_none=True,
 )
 
@@ -92,7 +96,8 @@ FORM = CallForm(
 def function(x: Mapping[str, np.ndarray]) -> dict[str, Any]:
     s, extra = x["scale"][0], x["extra"]
     y = s * x["x"] + x["t"][0] * x["A"][4] + extra[0] - extra[1]
-    return {"y": y, "B": s * x["A"][:4].reshape(2, 2), "nothing": x["A"][5], "sign": x["t"][0] + 100.0}
+    signs = {"sign": x["t"][0] + 100.0, "zero": 0.0 * s, "objection": x["t"][0] - 1e9}
+    return {"y": y, "B": s * x["A"][:4].reshape(2, 2), "nothing": x["A"][5], **signs}
 
 
 @pytest.fixture(scope="module")
@@ -130,6 +135,8 @@ def test_every_kind_of_argument_and_result(call: Callable[..., Any], handed_on: 
     np.testing.assert_array_equal(report.pair.matrix, [[2.0, 4.0], [6.0, 8.0]])
     assert report.pair.row.shape == ()
     assert (float(report.pair.row), type(report.number), report.number) == (20.0, float, 11.0)
+    assert report.flags == (True, False)
+    assert [type(flag) for flag in report.flags] == [bool, bool]
     for array in (report.y, report.x, *report.pair):
         assert array.flags.owndata
         assert array.flags.carray
@@ -209,7 +216,8 @@ BAD = {
     **{f"x {name}": (x, 0.5, WISH) for name, x in BAD_X.items()},
     **{f"wish {name}": (X, 0.5, wish) for name, wish in BAD_WISH.items()},
     **{f"t {t!r}": (X, t, WISH) for t in (1, True, None, np.float64(0.5), "0.5", np.array(0.5), float("nan"), 10**400)},
-    "certificate": (X, -100.0, WISH), "nothing": (), "one": (X,), "two": (X, 0.5), "five": (X, 0.5, WISH, None, None),
+    "certificate": (X, -100.0, WISH), "objection": (X, 2e9, WISH),
+    "nothing": (), "one": (X,), "two": (X, 0.5), "five": (X, 0.5, WISH, None, None),
     "extra list": (X, 0.5, WISH, [1.0, 2.0]), "extra nan": (X, 0.5, WISH, np.array([np.nan, 0.0])),
 }  # fmt: skip
 

@@ -8,13 +8,15 @@ import pytest
 from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceParameters
 from arm_control.control.controllers import LawOutput, Measurement, OscController
 from arm_control.control.effort_gate import GateParameters, GateState
-from arm_control.control.loop import ControlLoop, GapWatch, KnownDisturbance
+from arm_control.control.joint_limits import JointLimits
+from arm_control.control.loop import ControlLoop, GapWatch, KnownDisturbance, TickResult
+from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.control.osc.tuning import OscTuning
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array, Pose
 from arm_control.maths.shapes import Sphere
 from arm_control.model import RobotModel
-from arm_control.motion.goals import Goal, JointGoal
+from arm_control.motion.goals import Goal, JointGoal, Target
 
 Q = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
 PERIOD = 1_000_000
@@ -150,3 +152,55 @@ def test_the_posture_nobody_gives_is_that_of_the_first_restart(ur5: RobotModel):
 def test_a_controller_refuses_goals_of_the_other_sort(ur5: RobotModel):
     with pytest.raises(Exception, match="follows poses, not joints"):
         OscController(ur5, OscTuning()).add(JointGoal(0, Q))
+
+
+LIMITS = GateParameters(rate_limit=300.0, max_missed=3)
+
+
+def osc_loop(model: RobotModel, limits: GateParameters | None) -> ControlLoop:
+    tuning = OscTuning(law=OscParameters(posture=tuple(Q)))
+    own = None if limits is None else JointLimits(model, limits, limits.rate_limit)
+    return ControlLoop(model, OscController(model, tuning, limits=own), LIMITS)
+
+
+def bits(result: TickResult) -> list[object]:
+    """All that a tick has decided."""
+    law, gate = result.law, result.gate
+    arrays = [law.tau, law.terms.M, law.X_WT.R, *law.split().values(), *law.figures().values(), result.tau, gate.tau]
+    return [str(result.refused), law.fault, *gate[1:], *(np.asarray(x).tobytes() for x in arrays)]
+
+
+def test_law_and_limits_in_one_call_decide_what_the_separate_calls_decide(ur5: RobotModel):
+    """In regular states, singular ones, at limits; after brakes, gaps, faults and restarts; under a disturbance."""
+    together, apart = osc_loop(ur5, LIMITS), osc_loop(ur5, None)
+    rng, middle = np.random.default_rng(0), Q.copy()
+    target = Target(0, "base_link", ur5.pose(Q + 0.3))
+    faults, gaps, absurd = {150, 700}, {250, 800}, {500, 520}
+    n_together = 0
+    for k in range(1000):
+        middle = rng.choice([0.0, 1.0]) * Q if k % 50 == 0 else middle
+        q, v = middle + rng.uniform(-0.05, 0.05, 6), rng.choice([0.1, 3.0]) * rng.uniform(-1.0, 1.0, 6)
+        v = 1e6 * v if k in absurd else v
+        dt = 1e-2 if k in gaps else float(rng.choice([1e-3, 1e-3, 1e-3, 0.0, 2e-3]))
+        measurement = Measurement(k * PERIOD, q, v, dt, k % 900 == 0, "a fault" if k in faults else "")
+        results = []
+        for loop in (together, apart):
+            if k == 10:
+                loop.controller.add(target)
+            if k % 100 == 30:
+                loop.disturbance.set(k * PERIOD, np.full(6, 2.0))
+            if k % 20 == 0:
+                loop.gate.enable()
+            results.append(loop.tick(measurement))
+        assert bits(results[0]) == bits(results[1]), k
+        assert together.gate.period == apart.gate.period
+        n_together += results[0].law.passed is not None
+        assert results[1].law.passed is None
+    assert 500 < n_together < 900, "both ways"
+
+
+def test_only_limits_of_this_gate_are_computed_with_the_law(ur5: RobotModel):
+    for limits, is_together in ((LIMITS, True), (LIMITS.replace(rate_limit=301.0), False)):
+        loop = osc_loop(ur5, limits)
+        passed = [loop.tick(state(k)).law.passed is not None for k in range(3)]
+        assert passed == [False, is_together, is_together], "the first command finds the gate waiting"

@@ -1,23 +1,27 @@
 """Operational space control, compiled: the law's own text together with the model's terms, one call a tick.
 
-There are two kernels. The first is for states in which no direction fades, which its output ``regularity`` certifies
-by a number above zero (:func:`~arm_control.control.osc.task_inertia.regularity`). In all other states the second one
-counts, which computes eigenvalues, too. Where nothing can be compiled the law runs as it stands.
+There may be two kernels: a quick one for states in which no direction fades, and one that computes eigenvalues, too
+(:mod:`arm_control.control.osc.law_kernels`). The one that answered last is asked first, so near a singularity only one
+of them runs; which one answers depends on nothing but the state. Where nothing can be compiled the law runs as it
+stands.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
+from weakref import ref
 
 import numpy as np
 import numpy.typing as npt
 
 from arm_control.compiler.builtin_methods import place_builtin
 from arm_control.compiler.kernels import Kernel
+from arm_control.control.compiled_step import PASSES, StepOutput, step_kernels
+from arm_control.control.joint_limits import JointLimits
 from arm_control.control.osc.contact_parameters import ContactParameters
-from arm_control.control.osc.law_kernels import cases, osc_law, osc_samples
+from arm_control.control.osc.law_kernels import FADING, cases, osc_law, osc_samples
 from arm_control.control.osc.osc_controller import WITHOUT_CONTACT, OperationalSpaceController, OscOutput
 from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.exceptions import InputError
@@ -38,9 +42,14 @@ class CompiledOsc:
         compilation.
     contact : ContactParameters, optional
         Impedance and force of the hand; by default neither.
+    limits : JointLimits, optional
+        Limits of a gate, for :meth:`step`; by default there is none.
 
     Attributes
     ----------
+    kernels : list of Kernel
+        One or two, see :mod:`arm_control.control.osc.law_kernels`; with limits those of
+        :mod:`arm_control.control.compiled_step`.
     is_compiled : bool
         False where the law runs as it stands.
     structure : LawStructure
@@ -61,20 +70,26 @@ class CompiledOsc:
     """
 
     def __init__(
-        self, model: RobotModel, parameters: OscParameters, contact: ContactParameters = WITHOUT_CONTACT
+        self,
+        model: RobotModel,
+        parameters: OscParameters,
+        contact: ContactParameters = WITHOUT_CONTACT,
+        limits: JointLimits | None = None,
     ) -> None:
-        self._page = OperationalSpaceController(model, parameters, contact)
-        self.exert = self._page.exert
-        self.parameters, self.structure, self._model = parameters, self._page.structure, model
-        samples = osc_samples(model.tree, self._page.numbers)
-        kinds = cases(self.structure, model.nv)
-        laws = [osc_law(model.tree, self._page, is_regular) for is_regular in kinds]
-        kernels = [model.compile_law(law, samples) for law in laws]
-        self.is_compiled = all(kernel.is_compiled for kernel in kernels)
-        length = parameters.characteristic_length
-        kept = [pair for pair in zip(kernels, kinds, strict=True) if pair[0].is_compiled]
-        self._runs = [_bind(kernel, self._page.numbers, length, is_regular) for kernel, is_regular in kept]
-        place_builtin(self, CompiledOsc, "tick", partial(_builtin_tick, kernels, self._page.numbers, length))
+        self._page = page = OperationalSpaceController(model, parameters, contact)
+        self.exert = page.exert
+        self.parameters, self.structure, self._model = parameters, page.structure, model
+        self.kernels = _kernels(model, page) if limits is None else step_kernels(model, page, limits)
+        self.is_compiled = all(kernel.is_compiled for kernel in self.kernels)
+        length, kinds = parameters.characteristic_length, cases(self.structure, model.nv)
+        kept = [pair for pair in zip(self.kernels, kinds, strict=True) if pair[0].is_compiled]
+        self._runs = [_bind(kernel, page.numbers, length, is_regular) for kernel, is_regular in kept]
+        bound = {**PASSES, "numbers": page.numbers, "length": length}
+        bound |= {} if limits is None else {"limits": limits.numbers}
+        fading: dict[str, Callable[..., Any]] = {}
+        for name in ("tick", "step"):
+            place_builtin(self, CompiledOsc, name, partial(_builtin, ref(self), name, self.kernels, bound, fading))
+        self._fading = fading
 
     def tick(
         self, q: npt.ArrayLike, v: npt.ArrayLike, reference: Reference, tau_dist: npt.ArrayLike | None = None
@@ -102,6 +117,38 @@ class CompiledOsc:
         t = self._model.evaluate(q, v)
         return self._page.tick(t, reference, None if tau_dist is None else _disturbance(tau_dist, self._model.nv))
 
+    def step(
+        self,
+        q: Array,
+        v: Array,
+        reference: Reference,
+        tau_0: Array,
+        dt: float,
+        is_on: float,
+        tau_dist: Array | None = None,
+    ) -> StepOutput | None:
+        """Joint torque for one state, and what of it passes the gate: :meth:`tick` and the limits in one call.
+
+        Parameters
+        ----------
+        q, v : ndarray, shape (nv,)
+            Joint positions [rad or m] and velocities [rad/s or m/s].
+        reference : Reference
+            Desired motion of the end effector.
+        tau_0, dt, is_on
+            As :meth:`~arm_control.control.effort_gate.EffortGate.next_limits` returns them.
+        tau_dist : ndarray, shape (nv,), optional
+            Torque that a known disturbance exerts on the joints [N m or N]; none by default.
+
+        Returns
+        -------
+        StepOutput or None
+            To the last bit what :meth:`tick` and a gate that passes commands return; None where they must be asked:
+            without machine code or ``limits``, for arrays that are not of finite floats, and for a torque that the
+            gate does not believe.
+        """
+        return None
+
 
 def _disturbance(tau_dist: npt.ArrayLike, n: int) -> Array:
     tau = np.array(tau_dist, dtype=float)
@@ -110,16 +157,58 @@ def _disturbance(tau_dist: npt.ArrayLike, n: int) -> Array:
     return tau
 
 
-def _builtin_tick(
-    kernels: Sequence[Kernel], numbers: Array, length: float, slow: Callable[..., Any], doc: str
+def _kernels(model: RobotModel, page: OperationalSpaceController) -> list[Kernel]:
+    """Kernels of the law alone: the one for regular states first, if there are such states at all."""
+    samples = osc_samples(model.tree, page.numbers)
+    return [
+        model.compile_law(osc_law(model.tree, page, is_regular), samples)
+        for is_regular in cases(page.structure, model.nv)
+    ]
+
+
+def _builtin(
+    owner: ref[CompiledOsc],
+    name: str,
+    kernels: Sequence[Kernel],
+    bound: Mapping[str, object],
+    fading: dict[str, Callable[..., Any]],
+    slow: Callable[..., Any],
+    doc: str,
 ) -> Callable[..., Any] | None:
-    """A function of each kernel: the first one leaves a state that it is not for to the next, the last to ``slow``."""
-    if not all("tick" in kernel.calls for kernel in kernels):
+    """A method as a built-in function: of two kernels the one that answered last is asked first.
+
+    Each leaves a state that is not its own to the other one, and that takes its place as the owner's method. Both find
+    the same states regular, so the order does not matter to the answer. The function of fading states is kept in
+    ``fading``.
+    """
+    if not all(name in kernel.calls for kernel in kernels):
         return None
-    for kernel in reversed(kernels):
-        bound = {**kernel.inputs, "numbers": numbers, "length": length}
-        slow = kernel.calls["tick"].bind(slow, bound, doc)
-    return slow
+    makers = [partial(_made, kernel, {**kernel.inputs, **bound}, doc) for kernel in kernels]
+    for_all = makers[-1](name, slow)
+    if len(kernels) == 1:
+        return for_all
+
+    def turn_to_fading(*arguments: Any, **named: Any) -> Any:
+        if (osc := owner()) is not None:
+            vars(osc)[name] = osc._fading[name]
+        return for_all(*arguments, **named)
+
+    regular = makers[0](name, turn_to_fading)
+
+    def turn_to_regular(*arguments: Any, **named: Any) -> Any:
+        if (osc := owner()) is not None:
+            vars(osc)[name] = regular
+        return regular(*arguments, **named)
+
+    fading[name] = makers[1](name + FADING, turn_to_regular)
+    return regular
+
+
+def _made(
+    kernel: Kernel, bound: Mapping[str, object], doc: str, name: str, slow: Callable[..., Any]
+) -> Callable[..., Any]:
+    """A built-in function of a kernel."""
+    return kernel.calls[name].bind(slow, bound, doc)
 
 
 def _bind(kernel: Kernel, numbers: Array, length: float, is_regular: bool) -> Callable[..., OscOutput | None]:

@@ -10,6 +10,7 @@ law, and it counts in all.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,11 @@ from arm_control.motion.references import Reference
 
 REFERENCE = 24
 """Numbers of a reference: R_WT (9), p_WT (3), V_des (6), A_des (6)."""
+OSC_RESULT = TupleResult(
+    OscOutput, (ArrayResult("tau"), ArrayResult("parts"), ArrayResult("error"), TERMS_RESULT, BoundResult("length"))
+)
+FADING = "_fading"
+"""End of the name of a function that leaves regular states to others."""
 
 
 def cases(structure: LawStructure, n: int) -> tuple[bool, ...]:
@@ -55,6 +61,11 @@ def cases(structure: LawStructure, n: int) -> tuple[bool, ...]:
     return (True, False) if len(structure.rows) <= n else (False,)
 
 
+def has_twin(structure: LawStructure, n: int) -> bool:
+    """Whether there are two laws; parameters of :func:`cases`."""
+    return len(cases(structure, n)) > 1
+
+
 def osc_law(tree: Tree, page: OperationalSpaceController, is_regular: bool) -> Law:
     """Return the model's terms and the torque as one law.
 
@@ -68,9 +79,14 @@ def osc_law(tree: Tree, page: OperationalSpaceController, is_regular: bool) -> L
         Whether it is for states in which no direction fades.
     """
     name = f"operational space control{', regular' if is_regular else ''}"
-    agreement, form = agreement_of(page.structure, tree.n), _form(tree.n, is_regular)
-    function, sizes = osc_function(tree, page, is_regular), osc_inputs(tree, page)
-    return Law(name, function, sizes, osc_structure(page, is_regular), agreement=agreement, calls=(form,))
+    return Law(
+        name,
+        osc_function(tree, page, is_regular),
+        osc_inputs(tree, page),
+        osc_structure(page, is_regular),
+        agreement=agreement_of(page.structure, tree.n),
+        calls=forms_of_kind(tick_form(tree.n), is_regular, has_twin(page.structure, tree.n)),
+    )
 
 
 def osc_function(tree: Tree, page: OperationalSpaceController, is_regular: bool) -> Function:
@@ -81,7 +97,6 @@ def osc_function(tree: Tree, page: OperationalSpaceController, is_regular: bool)
     Parameters are those of :func:`osc_law`.
     """
     structure = page.structure.regular if is_regular else page.structure
-    has_twin = len(cases(page.structure, tree.n)) > 1
 
     def compute(x: Mapping[str, Array]) -> dict[str, Any]:
         state = State(tree, {name: x[name] for name in ("q", "v", "tool")})
@@ -92,7 +107,7 @@ def osc_function(tree: Tree, page: OperationalSpaceController, is_regular: bool)
         result = page.torque(t, reference, x["tau_dist"], x["numbers"], structure)
         parts = np.array([result.task, result.posture, result.disturbance, t.h])
         outputs = {**s, "tau": result.tau, "parts": parts, "error": result.error}
-        if not has_twin:
+        if not has_twin(page.structure, tree.n):
             return outputs
         levels = result.J_sharp.levels
         if not is_regular and len(levels) > 1:  # what a task leaves free depends on how it fades
@@ -163,19 +178,39 @@ def agreement_of(structure: LawStructure, n: int) -> float:
     return 1e-6 if len(structure.rows) > n else Law.agreement
 
 
-def _form(n: int, is_regular: bool) -> CallForm:
-    """Form of :meth:`CompiledOsc.tick` as a built-in call."""
+def reference_argument() -> ObjectArgument:
+    """Return the form of a reference as an argument."""
     X_WT = TupleArgument(Pose, (ArrayArgument("reference", (3, 3)), ArrayArgument("reference", (3,), 9)))
     V_des, A_des = ArrayArgument("reference", (6,), 12), ArrayArgument("reference", (6,), 18)
-    reference = ObjectArgument(Reference, (("X_WT", X_WT), ("V_des", V_des), ("A_des", A_des)))
+    return ObjectArgument(Reference, (("X_WT", X_WT), ("V_des", V_des), ("A_des", A_des)))
+
+
+def tick_form(n: int) -> CallForm:
+    """Return the form of :meth:`~arm_control.control.osc.compiled_osc.CompiledOsc.tick` for n joints."""
     q, v, tau_dist = (ArrayArgument(name, (n,)) for name in ("q", "v", "tau_dist"))
-    output = (ArrayResult("tau"), ArrayResult("parts"), ArrayResult("error"), TERMS_RESULT, BoundResult("length"))
     return CallForm(
         "tick",
-        (q, v, reference, tau_dist),
-        TupleResult(OscOutput, output),
+        (q, v, reference_argument(), tau_dist),
+        OSC_RESULT,
         n_required=3,
         bound=("tool", "numbers"),
-        certificate="regularity" if is_regular else "",
         takes_none=True,
     )
+
+
+def forms_of_kind(form: CallForm, is_regular: bool, has_twin: bool) -> tuple[CallForm, ...]:
+    """Return the built-in functions of one form that a kernel has.
+
+    That of the first law leaves a state that is not regular to others. The second law has one for all states and, where
+    there is a first one, another that leaves regular states to it (:data:`FADING`).
+
+    Parameters
+    ----------
+    form : CallForm
+        Form of the function for all states.
+    is_regular, has_twin : bool
+        Whether the kernel is of the first law, and whether there are two.
+    """
+    if is_regular:
+        return (replace(form, certificates=(*form.certificates, "regularity")),)
+    return (form, replace(form, name=form.name + FADING, objection="regularity")) if has_twin else (form,)

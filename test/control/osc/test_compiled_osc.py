@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from types import BuiltinFunctionType
+from weakref import ref
 
 import numpy as np
 import pytest
@@ -263,3 +264,26 @@ def test_both_kernels_find_the_same_states_regular_and_give_the_same_torque_ther
         if regular[-1]:
             np.testing.assert_allclose(quick["tau"], whole["tau"], rtol=0, atol=1e-11 * np.abs(quick["tau"]).max())
     assert 0.1 < np.mean(regular) < 0.9, "both kinds of states"
+
+
+def test_the_kernel_that_answered_last_is_asked_first(ur5: RobotModel):
+    """And a controller made anew gives the same bits, whatever happened before."""
+    p, v = OscParameters(posture=(0.3,) * 6), np.full(6, 0.1)
+    home, stretched = np.array([0.0, -1.4, 1.9, -2.07, -1.57, 0.0]), np.array([0.0, -1.5, 0.0, 0.0, 0.3, 0.0])
+    osc, r, functions = CompiledOsc(ur5, p), Reference(ur5.pose(home)), []
+    for q in (home, stretched, stretched, home, home):
+        found, alone = osc.tick(q, v, r), CompiledOsc(ur5, p).tick(q, v, r)
+        assert found.tau.tobytes() == alone.tau.tobytes()
+        functions.append(osc.tick)
+    regular, fading = functions[0], functions[1]
+    assert regular is not fading
+    assert functions == [regular, fading, fading, regular, regular]
+    gone, expected = ref(osc), osc.tick(home, v, r).tau.tobytes()
+    del osc
+    assert gone() is None, "the functions do not hold it"
+    assert regular(home, v, r).tau.tobytes() == fading(home, v, r).tau.tobytes() == expected
+
+
+def test_without_limits_there_is_no_step(ur5: RobotModel):
+    osc, q = CompiledOsc(ur5, OscParameters(posture=(0.3,) * 6)), np.zeros(6)
+    assert osc.step(q, q, Reference(ur5.pose(q)), q, 1e-3, 1.0) is None
