@@ -49,6 +49,13 @@ class Operation(NamedTuple):
             return ()
         return (int(a),) if b < 0 else (int(a), b) if c < 0 else (int(a), b, c)
 
+    def renumbered(self, new: Mapping[int, int]) -> Operation:
+        """The same with new numbers of the lines it works on."""
+        name, a, b, c = self
+        if name in LEAVES:
+            return self
+        return Operation(name, new[int(a)], new[b] if b >= 0 else b, new[c] if c >= 0 else c)
+
 
 @dataclass(frozen=True)
 class Program:
@@ -90,10 +97,7 @@ class Program:
                 order.append(number)
         order += [k for k in dict.fromkeys(self.results) if k not in seen and self.lines[k].name in LEAVES]
         new = {old: number for number, old in enumerate(order)}
-        lines = tuple(
-            line if line.name in LEAVES else Operation(line.name, *(new[k] for k in line.operands))
-            for line in map(self.lines.__getitem__, order)
-        )
+        lines = tuple(self.lines[number].renumbered(new) for number in order)
         return Program(self.inputs, self.outputs, lines, tuple(new[k] for k in self.results))
 
 
