@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from types import FunctionType
 from typing import Any
 
@@ -12,7 +10,7 @@ import numpy as np
 
 from arm_control.compiler.call_forms import CallForm
 from arm_control.compiler.call_table import HAS_VECTORCALL, TABLE, CallTable
-from arm_control.compiler.llvm_compiler import Library
+from arm_control.compiler.llvm_compiler import Library, make_builtin
 
 _METH_FASTCALL, _METH_KEYWORDS = 0x0080, 0x0002
 
@@ -43,10 +41,7 @@ class BuiltinCall:
         if not HAS_VECTORCALL and not isinstance(slow, FunctionType):
             slow = _as_python_function(slow)
         items = (slow, self._kept, *(bound[name] for name in self._form.bound_objects))
-        make = ctypes.pythonapi.PyCFunction_NewEx
-        make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
-        definition = _definition(self._form.name.encode(), self._address, None if doc is None else doc.encode())
-        return make(ctypes.addressof(definition), items, None)
+        return make_builtin(self._form.name, self._address, _METH_FASTCALL | _METH_KEYWORDS, items, doc)
 
 
 def builtin_calls(library: Library, forms: Sequence[CallForm], sizes: Mapping[str, int]) -> dict[str, BuiltinCall]:
@@ -80,20 +75,3 @@ def _as_python_function(slow: Callable[..., Any]) -> Callable[..., Any]:
         return slow(*arguments, **named)
 
     return function
-
-
-class _Definition(ctypes.Structure):
-    """Python's ``PyMethodDef``."""
-
-    _fields_ = (
-        ("name", ctypes.c_char_p),
-        ("function", ctypes.c_void_p),
-        ("flags", ctypes.c_int),
-        ("doc", ctypes.c_char_p),
-    )
-
-
-@cache
-def _definition(name: bytes, address: int, doc: bytes | None) -> _Definition:
-    """Return the definition of a function; Python reads it even while it clears the function away: all of them stay."""
-    return _Definition(name, address, _METH_FASTCALL | _METH_KEYWORDS, doc)

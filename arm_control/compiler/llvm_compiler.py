@@ -86,7 +86,7 @@ def compile_procedures(code: str) -> bytes:
     return bytes(machine.emit_object(module))
 
 
-class _Method(ctypes.Structure):
+class MethodDefinition(ctypes.Structure):
     """Python's ``PyMethodDef``."""
 
     _fields_ = (
@@ -98,6 +98,36 @@ class _Method(ctypes.Structure):
 
 
 _METH_NOARGS = 0x0004
+
+
+def make_builtin(name: str, address: int, flags: int, bound: object, doc: str | None = None) -> Callable[..., Any]:
+    """Return a function built into Python.
+
+    Parameters
+    ----------
+    name : str
+    address : int
+        Of the machine code.
+    flags : int
+        How it takes its arguments: Python's ``METH_...``.
+    bound : object
+        Its first argument; it must keep the machine code.
+    doc : str, optional
+        Documentation; it may begin with a signature.
+    """
+    definition = _definition(name.encode(), address, flags, None if doc is None else doc.encode())
+    make = ctypes.pythonapi.PyCFunction_NewEx
+    make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
+    function: Callable[..., Any] = make(ctypes.addressof(definition), bound, None)
+    return function
+
+
+@cache
+def _definition(name: bytes, address: int, flags: int, doc: bytes | None) -> MethodDefinition:
+    """Return a definition for ever: Python reads it even while it clears the function away when the process ends."""
+    definition = MethodDefinition(name, address, flags, doc)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(definition))
+    return definition
 
 
 class Library:
@@ -126,10 +156,7 @@ class Library:
     def builtin(self, name: str, variable: str, value: int) -> Callable[[], bool]:
         """Return a built-in function without arguments, and give the code's global variable its value."""
         ctypes.c_void_p.from_address(self.variable(variable)).value = value
-        self._method = _Method(name.encode(), self.address(name), _METH_NOARGS, None)  # Python refers to it
-        make = ctypes.pythonapi.PyCFunction_NewEx
-        make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
-        return make(ctypes.addressof(self._method), self, None)
+        return make_builtin(name, self.address(name), _METH_NOARGS, self)
 
 
 @cache

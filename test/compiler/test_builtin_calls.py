@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from arm_control.compiler import llvm_kernels, object_layouts
+from arm_control.compiler import llvm_compiler, llvm_kernels, object_layouts
 from arm_control.compiler.call_forms import (
     ArrayArgument,
     ArrayResult,
@@ -353,6 +353,16 @@ def test_a_function_outlives_its_kernel():
     del law
     gc.collect()
     assert call(X).tolist() == [2.0, 4.0, 6.0]
+
+
+def test_a_definition_outlives_all_modules():
+    """At the end of a process modules are cleared first, functions in cycles later."""
+    for k in range(3):
+        llvm_compiler._definition(b"outlives", k, 0, None)
+    llvm_compiler._definition.cache_clear()
+    gc.collect()
+    alive = [x for x in gc.get_objects() if type(x) is llvm_compiler.MethodDefinition]
+    assert sum(x.name == b"outlives" for x in alive) == 3
 
 
 def test_the_code_is_the_same_after_the_cache(tmp_path: Any):
