@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 for _library in ("OMP", "OPENBLAS", "MKL"):  # one thread; NumPy must not have been imported yet
     os.environ[f"{_library}_NUM_THREADS"] = "1"
+os.environ.setdefault("ARM_CONTROL_DRAFTS", "off")  # calls are timed of complete code
 
 
 class Contender(NamedTuple):

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
+from threading import Lock
 from typing import Any
 
 import llvmlite
 import llvmlite.binding as llvm
+
+_LOCK = Lock()
 
 
 def target_machine() -> Any:
@@ -36,13 +40,19 @@ def lanes() -> int:
     return 8 if features.get("avx512f") else 4 if features.get("avx2") else 2
 
 
-def compile_code(code: str) -> bytes:
+def compile_code(code: str, is_draft: bool = False) -> bytes:
     """Return the object file of the intermediate code of a law.
 
     No optimiser runs but for the inlining that the code asks for, and no scheduler: a tape has nothing to be
     found twice, its order is good, and longer compilation did not make it faster.
+
+    Parameters
+    ----------
+    code : str
+    is_draft : bool
+        Whether the quick way to choose registers is enough; see :mod:`arm_control.compiler.drafts`.
     """
-    return _emit_laws(llvm.parse_assembly(code), target_machine())
+    return _emit_laws(llvm.parse_assembly(code), target_machine(), is_draft)
 
 
 def compile_for(code: str, triple: str, cpu: str) -> bytes:
@@ -62,16 +72,26 @@ def compile_for(code: str, triple: str, cpu: str) -> bytes:
     return _emit_laws(llvm.parse_assembly(f'target triple = "{triple}"\n{code}'), machine)
 
 
-def _emit_laws(module: Any, machine: Any) -> bytes:
+def _emit_laws(module: Any, machine: Any, is_draft: bool = False) -> bytes:
     module.verify()
     passes = llvm.create_new_module_pass_manager()
     passes.add_always_inliner_pass()
     passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))
-    llvm.set_option("arm_control", "-enable-misched=false")  # for the whole process: put back at once
-    try:
+    with _options("enable-misched", *(["optimize-regalloc"] if is_draft else [])):
         return bytes(machine.emit_object(module))
-    finally:
-        llvm.set_option("arm_control", "-enable-misched=true")
+
+
+@contextmanager
+def _options(*switched_off: str) -> Iterator[None]:
+    """Switch options of LLVM off and on again: they are those of the whole process."""
+    with _LOCK:
+        for name in switched_off:
+            llvm.set_option("arm_control", f"-{name}=false")
+        try:
+            yield
+        finally:
+            for name in switched_off:
+                llvm.set_option("arm_control", f"-{name}=true")
 
 
 def compile_procedures(code: str) -> bytes:

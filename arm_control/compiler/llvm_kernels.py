@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from arm_control.compiler import drafts
 from arm_control.compiler import llvm_compiler as llvm
 from arm_control.compiler.builtin_calls import builtin_calls
+from arm_control.compiler.drafts import Draft
 from arm_control.compiler.kernels import Batch, BoundRepeat, Kernel, LoopKernel, RepeatKernel, checked_count
 from arm_control.compiler.law import Law, Loop, check_table
 from arm_control.compiler.llvm_calls import COMPUTE
@@ -30,7 +34,7 @@ P = TypeVar("P", Program, AnyProgram)
 
 
 class _Function(NamedTuple):
-    """A loaded function; ``keep`` stores it in the cache, None for one that is from there."""
+    """A loaded function; ``keep`` sees to its place in the cache, None for one that is from there."""
 
     inputs: dict[str, int]
     outputs: Shapes
@@ -63,7 +67,11 @@ class LlvmCompiler:
         forms = () if unsupported() else law.calls
         key = f"{law.key} {layout_text()}" if forms else law.key
         function = self._function(
-            key, f"{law.name} (one)", law.program, lambda program, name: scalar_code(program, name, forms)
+            key,
+            f"{law.name} (one)",
+            law.program,
+            lambda program, name: scalar_code(program, name, forms),
+            has_draft=True,
         )
 
         def bind(inputs: Array, _: Array) -> Callable[[], bool]:
@@ -114,18 +122,37 @@ class LlvmCompiler:
         _check_and_keep(function, partial(check, batch))
         return batch
 
-    def _function(self, key: str, title: str, write: Callable[[], P], generate: Callable[[P, str], str]) -> _Function:
-        key = f"{self._identity}\n{key}"
+    def _function(
+        self, key: str, title: str, write: Callable[[], P], generate: Callable[[P, str], str], has_draft: bool = False
+    ) -> _Function:
+        key, title = f"{self._identity}\n{key}", f"{self._title}: {title}"
         data, keep = self._cache.load(key), None
         if data is None:
-            program = write()
+            with without_collections():
+                program = write()
+                text = generate(program, "kernel")
             layout = json.dumps([program.inputs, program.outputs]).encode()
-            data = layout + b"\n" + llvm.compile_code(generate(program, "kernel"))
-            keep = partial(self._cache.store, key, data, title=f"{self._title}: {title}")
+            is_draft = has_draft and isinstance(program, Program) and drafts.is_wanted(program, self._cache)
+            data = layout + b"\n" + llvm.compile_code(text, is_draft)
+            keep = partial(self._cache.store, key, data, title)
+            if is_draft:
+                keep = partial(drafts.complete_later, Draft(str(self._cache.directory), key, title, data, text))
         layout, _, code = data.partition(b"\n")
         inputs, shapes = json.loads(layout)
         outputs = {name: tuple(shape) for name, shape in shapes.items()}
         return _Function(inputs, outputs, llvm.Library(code), keep)
+
+
+@contextmanager
+def without_collections() -> Iterator[None]:
+    """Stop Python's search for unused cycles: a tape's many tuples would have it run through all of them again."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _check_and_keep(function: _Function, check: Callable[[], None]) -> None:

@@ -1,0 +1,143 @@
+"""Drafts: the same numbers as complete code, which takes their place in the cache."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from arm_control.compiler import drafts, llvm_compiler, llvm_kernels
+from arm_control.compiler.compile_law import compile_law
+from arm_control.compiler.drafts import Draft
+from arm_control.compiler.kernels import Kernel
+from arm_control.compiler.law import Law
+from arm_control.compiler.llvm_kernels import LlvmCompiler
+from arm_control.core.cache import Cache
+from arm_control.maths.scalars import cos, exp, sin, sqrt
+
+N = 8
+
+
+def function(x: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """Sums of products of which many are needed again much later: registers do not suffice."""
+    entries = list(x["x"])
+    for k in range(N):
+        entries.append(sin(entries[k]) * entries[-1] + exp(entries[k]) / (2.0 + cos(entries[k + 1]) * entries[k]))
+    outer = [[a * b - c * a for a, c in zip(entries, reversed(entries), strict=True)] for b in entries]
+    total = sum(sum(row) for row in outer)
+    return {"y": np.array(outer), "z": sqrt(total * total + 1.0)}
+
+
+LAW = Law("long law", function, {"x": N})
+SAMPLES = {"x": np.random.default_rng(0).uniform(-1.0, 1.0, (2, N))}
+
+
+@pytest.fixture(autouse=True)
+def wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every law is long enough."""
+    monkeypatch.setattr(drafts, "LONG", 10)
+    monkeypatch.setenv(drafts.DRAFTS, "on")
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[Draft]:
+    """Drafts that a process would be started for."""
+    found: list[Draft] = []
+    monkeypatch.setattr(drafts, "complete_later", found.append)
+    return found
+
+
+def make(cache: Cache) -> Kernel:
+    """A kernel of the law."""
+    return compile_law(LlvmCompiler("test", "test", cache), LAW, SAMPLES)
+
+
+def numbers(kernel: Kernel) -> list[bytes]:
+    """All outputs in some cases, bit by bit."""
+    rng, found = np.random.default_rng(1), []
+    for _ in range(20):
+        kernel.inputs["x"][:] = rng.uniform(-3.0, 3.0, N)
+        assert not kernel.call()
+        found.append(b"".join(output.tobytes() for output in kernel.outputs.values()))
+    return found
+
+
+def test_a_draft_has_the_bits_of_complete_code_and_is_replaced(tmp_path: Path, started: list[Draft]):
+    cache = Cache(tmp_path / "cache")
+    expected = numbers(make(Cache(None)))
+    assert started == []
+    assert numbers(make(cache)) == expected
+    (draft,) = started
+    assert cache.entries() == []
+    drafts.complete(draft)
+    (entry,) = cache.entries()
+    assert entry.title == "test: long law (one)"
+    stored = cache.load(draft.key)
+    assert stored is not None
+    assert stored != draft.data
+    assert numbers(make(cache)) == expected
+    assert len(started) == 1
+
+
+def test_another_process_completes_a_draft(tmp_path: Path, started: list[Draft]):
+    cache = Cache(tmp_path / "cache")
+    make(cache)
+    drafts._run_process(started[0])
+    assert cache.load(started[0].key) is not None
+
+
+def test_a_draft_is_completed_once(tmp_path: Path, started: list[Draft], monkeypatch: pytest.MonkeyPatch):
+    cache = Cache(tmp_path / "cache")
+    make(cache)
+    drafts.complete(started[0])
+    monkeypatch.setattr(llvm_compiler, "compile_code", lambda code: pytest.fail("compiled again"))
+    drafts.complete(started[0])
+
+
+def test_code_that_differs_from_its_draft_is_not_stored(
+    tmp_path: Path, started: list[Draft], caplog: pytest.LogCaptureFixture
+):
+    cache = Cache(tmp_path / "cache")
+    make(cache)
+    wrong = started[0].code.replace("fadd contract", "fsub contract", 1)
+    with caplog.at_level(logging.WARNING):
+        drafts.complete(started[0]._replace(code=wrong))
+    assert "differs from its draft" in caplog.text
+    assert cache.entries() == []
+
+
+def test_a_wrong_draft_is_not_completed(tmp_path: Path, started: list[Draft], monkeypatch: pytest.MonkeyPatch):
+    """A kernel is compared with the law before anything is kept."""
+    code = llvm_kernels.scalar_code
+    monkeypatch.setattr(
+        llvm_kernels, "scalar_code", lambda *arguments: code(*arguments).replace("fadd contract", "fsub contract")
+    )
+    monkeypatch.setenv("ARM_CONTROL_STRICT", "0")
+    assert not make(Cache(tmp_path / "cache")).is_compiled
+    assert started == []
+
+
+@pytest.mark.parametrize("why", ["no cache", "off", "short", "no interpreter"])
+def test_complete_code_at_once(why: str, tmp_path: Path, started: list[Draft], monkeypatch: pytest.MonkeyPatch):
+    cache = Cache(None if why == "no cache" else tmp_path / "cache")
+    if why == "off":
+        monkeypatch.setenv(drafts.DRAFTS, "off")
+    if why == "short":
+        monkeypatch.setattr(drafts, "LONG", 10**6)
+    if why == "no interpreter":
+        monkeypatch.setattr(drafts.sys, "executable", None)
+    make(cache)
+    assert started == []
+    assert len(cache.entries()) == (why != "no cache")
+
+
+def test_options_of_the_compiler_are_put_back(tmp_path: Path, started: list[Draft]):
+    make(Cache(tmp_path / "cache"))
+    code = started[0].code
+    before = llvm_compiler.compile_code(code)
+    assert llvm_compiler.compile_code(code, is_draft=True) != before
+    assert llvm_compiler.compile_code(code) == before
