@@ -140,14 +140,16 @@ class MujocoSimulator:
             When the state or the torque is not finite, or too large for MuJoCo.
         """
         q, v = self._read_q(), self._read_v()
-        self._ctrl[self._motor] = tau
+        self._write_torque(tau)
         if self._contact is not None:
             self._contact.rub()
-        self.place_movers(self.steps * self.timestep)
+        if self._moving is not None:
+            self._moving.place(self.steps * self.timestep)
         self._step()
-        self.touching_steps += self.mujoco_data.ncon > 0
+        if self._may_touch:
+            self.touching_steps += self.mujoco_data.ncon > 0
         self.steps += 1
-        if any(self._warnings.tolist()):
+        if self._warnings.tolist() != NO_WARNINGS:
             raise SimulationDiverged((self.steps - 1) * self.timestep, q, v)
 
     def place_movers(self, t: float) -> None:
@@ -191,11 +193,12 @@ class MujocoSimulator:
     def _bind(self) -> None:
         """Keep views of MuJoCo's arrays, whose addresses stay: a lookup takes as long as the access itself."""
         data = self.mujoco_data
-        self._ctrl = data.ctrl
+        self._write_torque = _writer(data.ctrl, self._motor)
         self._load = data.qfrc_applied
         self._read_q = _reader(data.qpos, self._qpos)
         self._read_v = _reader(data.qvel, self._dof)
-        self._warnings = data.warning.number[_DIVERGENCE_WARNINGS]
+        self._warnings = memoryview(data.warning.number[_DIVERGENCE_WARNINGS])
+        self._may_touch = not self.mujoco_model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_CONTACT
         self._step = partial(mujoco.mj_step, self.mujoco_model, data)
 
     def _compare_mass_matrix(self) -> None:
@@ -224,8 +227,16 @@ def _reader(array: Array, index: Index) -> Callable[[], Array]:
     return array[index].copy if isinstance(index, slice) else partial(array.__getitem__, index)
 
 
+def _writer(array: Array, index: Index) -> Callable[[Array], None]:
+    """Return a function that sets these entries."""
+    if isinstance(index, slice):
+        return partial(array[index].__setitem__, ...)
+    return partial(array.__setitem__, index)
+
+
 _DIVERGENCE_WARNINGS = slice(int(mujoco.mjtWarning.mjWARN_BADQPOS), int(mujoco.mjtWarning.mjWARN_BADCTRL) + 1)
 """Warnings (QPOS, QVEL, QACC, CTRL) after which MuJoCo goes on with the initial state, or without torque."""
+NO_WARNINGS = [0] * (_DIVERGENCE_WARNINGS.stop - _DIVERGENCE_WARNINGS.start)
 
 
 def build_mujoco_model(
