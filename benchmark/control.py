@@ -8,7 +8,9 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 
 from measure import Contender, Times, agree, processor, take_turns, versions
 
@@ -18,7 +20,14 @@ from careful_limits import CarefulLimits
 from careful_osc import careful_osc
 
 from arm_control import CompiledOsc, OperationalSpaceController, OscParameters, Pose, Reference, RobotModel, urdf_path
+from arm_control.control.adaptive_torque import AdaptationParameters
+from arm_control.control.compiled_step import StepOutput
+from arm_control.control.controllers import Measurement, OscController
+from arm_control.control.disturbance_observer import ObserverParameters
 from arm_control.control.effort_gate import EffortGate, GateParameters
+from arm_control.control.loop import ControlLoop
+from arm_control.control.loop_parameters import step_limits
+from arm_control.control.osc.tuning import OscTuning
 from arm_control.maths.poses import rotation_from_vector
 from arm_control.model import Terms
 from arm_control.simulation.mujoco_simulator import MujocoSimulator
@@ -28,16 +37,17 @@ STATES = 50
 
 
 def contenders(name: str, model: RobotModel, seed: int = 0) -> dict[str, Contender]:
-    """The law from joint positions and velocities to torque, in three ways; the gate; both."""
+    """The law from joint positions and velocities to torque, in three ways; with the gate in one call and in two.
+
+    ``tick_fading`` is the law where a direction fades, ``loop`` a tick of the whole control loop.
+    """
     rng = np.random.default_rng(seed)
     home = np.array(HOME[name])
     q, v = home + rng.uniform(-0.3, 0.3, (STATES, model.nv)), rng.uniform(-0.5, 0.5, (STATES, model.nv))
     p = OscParameters(posture=tuple(home))
-    compiled, page, gate = (
-        CompiledOsc(model, p),
-        OperationalSpaceController(model, p),
-        EffortGate(model, GateParameters()),
-    )
+    gates = [EffortGate(model, GateParameters()) for _ in range(2)]
+    compiled, page = CompiledOsc(model, p), OperationalSpaceController(model, p)
+    with_limits = CompiledOsc(model, p, limits=gates[0].limits)
     X = model.pose(home)
     X_WT = Pose(rotation_from_vector([0.2, -0.3, 0.1]) @ X.R, X.p + [0.2, 0.1, 0.1])
     reference = Reference(X_WT, np.full(6, 0.05), np.full(6, 0.1))
@@ -45,19 +55,54 @@ def contenders(name: str, model: RobotModel, seed: int = 0) -> dict[str, Contend
     for state in zip(q, v, strict=True):
         agree(f"{name}: compiled", compiled.tick(*state, reference).tau, careful(*state))
 
-    def through_the_gate(q: np.ndarray, v: np.ndarray) -> object:
+    def in_one_call(q: np.ndarray, v: np.ndarray) -> StepOutput:
+        tau_0, dt, is_on = gates[0].next_limits(1e-3)
+        step = with_limits.step(q, v, reference, tau_0, dt, is_on)
+        gates[0].take(step.gate, dt)
+        return step
+
+    def in_two_calls(q: np.ndarray, v: np.ndarray) -> StepOutput:
         output = compiled.tick(q, v, reference)
-        gate.offer_in_order(output.tau)
-        return gate.tick(output.state, 1e-3)
+        gates[1].offer_in_order(output.tau)
+        return StepOutput(output, gates[1].tick(output.state, 1e-3))
 
     states = list(zip(q, v, strict=True))
+    for gate in gates:  # the first command finds it waiting
+        output = compiled.tick(*states[0], reference)
+        gate.offer_in_order(output.tau)
+        gate.tick(output.state, 1e-3)
+    for state in states:
+        one, two = in_one_call(*state), in_two_calls(*state)
+        agree(f"{name}: law and gate", np.append(one.gate.tau, one.law.tau), np.append(two.gate.tau, two.law.tau), 0.0)
     return {
         "tick": Contender(lambda q, v: compiled.tick(q, v, reference), states),
         "text": Contender(lambda q, v: page.tick(model.evaluate(q, v), reference), states),
         "numpy": Contender(careful, states),
-        "tick_and_gate": Contender(through_the_gate, states),
+        "tick_and_gate": Contender(in_one_call, states),
+        "tick_then_gate": Contender(in_two_calls, states),
+        "tick_fading": fading_contender(model, p, reference),
+        "loop": loop_contender(model, p, states),
         "evaluate": Contender(model.evaluate, states),
     }
+
+
+def fading_contender(model: RobotModel, parameters: OscParameters, reference: Reference) -> Contender:
+    """The law near a singularity, where one kernel runs tick after tick."""
+    osc, rng = CompiledOsc(model, parameters), np.random.default_rng(0)
+    states = [(0.05 * rng.uniform(-1.0, 1.0, model.nv), rng.uniform(-0.5, 0.5, model.nv)) for _ in range(STATES)]
+    for state in states:
+        osc.tick(*state, reference)
+    return Contender(lambda q, v: osc.tick(q, v, reference), states)
+
+
+def loop_contender(model: RobotModel, parameters: OscParameters, states: list[tuple[np.ndarray, ...]]) -> Contender:
+    """A tick of the control loop of nodes, simulations and replays."""
+    gate, tuning = GateParameters(), OscTuning(law=parameters)
+    limits = step_limits(model, tuning, gate, ObserverParameters(), AdaptationParameters())
+    loop = ControlLoop(model, OscController(model, tuning, limits=limits), gate)
+    measurements = [(Measurement(k * 1_000_000, *state, 1e-3),) for k, state in enumerate(states)]
+    loop.tick(measurements[0][0]._replace(is_restart=True))
+    return Contender(loop.tick, measurements)
 
 
 def measure(name: str, model: RobotModel, rounds: int) -> dict[str, Times]:
@@ -83,24 +128,49 @@ def gate_contenders(model: RobotModel, seed: int = 0) -> dict[str, Contender]:
     return {"tick": Contender(tick, commands), "numpy": Contender(lambda t, tau: careful.tick(t, tau, 1e-3), commands)}
 
 
-def realtime_factor(model: RobotModel, seconds: float, with_gate: bool) -> float:
-    """Simulated time over time, of MuJoCo and the law at 1 kHz; with the gate between them, or without."""
+def simulations(model: RobotModel) -> tuple[dict[str, Callable[[int], None]], Callable[[], None]]:
+    """MuJoCo and the law, without a gate and with one: functions of a number of steps; and a check of their end."""
     home = np.array(HOME["ur5"])
-    simulator = MujocoSimulator(model, home)
-    osc, gate = CompiledOsc(model, OscParameters(posture=tuple(home))), EffortGate(model, GateParameters())
     X = model.pose(home)
     reference = Reference(Pose(X.R, X.p + [0.1, 0.2, -0.1]))
-    begin = time.perf_counter()
-    for _ in range(round(seconds * 1e3)):
-        output = osc.tick(simulator.q, simulator.v, reference)
-        if with_gate:
-            gate.offer_in_order(output.tau)
-            simulator.step(gate.tick(output.state, 1e-3).tau)
-        else:
-            simulator.step(output.tau)
-    factor = seconds / (time.perf_counter() - begin)
-    agree("the loop's end", model.pose(simulator.q).p, reference.X_WT.p, 1e-3)
-    return factor
+    simulators = [MujocoSimulator(model, home) for _ in range(2)]
+    gate, p = EffortGate(model, GateParameters()), OscParameters(posture=tuple(home))
+    osc, with_limits = CompiledOsc(model, p), CompiledOsc(model, p, limits=gate.limits)
+    first = osc.tick(home, np.zeros(model.nv), reference)
+    gate.offer_in_order(first.tau)
+    gate.tick(first.state, 1e-3)
+
+    def without_gate(n: int) -> None:
+        simulator = simulators[0]
+        for _ in range(n):
+            simulator.step(osc.tick(simulator.q, simulator.v, reference).tau)
+
+    def with_gate(n: int) -> None:
+        simulator = simulators[1]
+        for _ in range(n):
+            tau_0, dt, is_on = gate.next_limits(1e-3)
+            passed = with_limits.step(simulator.q, simulator.v, reference, tau_0, dt, is_on).gate
+            gate.take(passed, dt)
+            simulator.step(passed.tau)
+
+    def check() -> None:
+        for simulator in simulators:
+            agree("the loop's end", model.pose(simulator.q).p, reference.X_WT.p, 1e-3)
+
+    return {"loop.realtime_factor": without_gate, "loop.with_gate_realtime_factor": with_gate}, check
+
+
+def realtime_factors(model: RobotModel, seconds: int) -> dict[str, float]:
+    """Simulated time over this process's time: medians of blocks of 0.1 s, in turns."""
+    factors: dict[str, list[float]] = {}
+    runs, check = simulations(model)
+    for _ in range(10 * seconds):
+        for name, run in runs.items():
+            begin = time.process_time()
+            run(100)
+            factors.setdefault(name, []).append(0.1 / (time.process_time() - begin))
+    check()
+    return {name: median(values) for name, values in factors.items()}
 
 
 def main() -> None:
@@ -124,10 +194,10 @@ def main() -> None:
     for part, times in take_turns(gate_contenders(ur5), 3 if options.quick else 200).items():
         figures |= {f"gate.{part}_us": times.median, f"gate.{part}_p99_us": times.p99}
         print(f"gate   {part:14} median {times.median:7.2f} us   p99 {times.p99:7.2f} us")
-    for name, with_gate in (("loop.realtime_factor", False), ("loop.with_gate_realtime_factor", True)):
-        figures[name] = realtime_factor(ur5, 3.0 if options.quick else 20.0, with_gate)
-        parts = "MuJoCo, law and gate" if with_gate else "MuJoCo and law"
-        print(f"{parts} at 1 kHz: {figures[name]:.0f} times real time")
+    for name, factor in realtime_factors(ur5, 3 if options.quick else 20).items():
+        figures[name] = factor
+        parts = "MuJoCo, law and gate" if "gate" in name else "MuJoCo and law"
+        print(f"{parts} at 1 kHz: {factor:.0f} times real time")
     if options.json:
         options.json.write_text(json.dumps(figures, indent=1))
 
