@@ -9,6 +9,7 @@ import argparse
 import json
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -39,7 +40,8 @@ STATES = 50
 def contenders(name: str, model: RobotModel, seed: int = 0) -> dict[str, Contender]:
     """The law from joint positions and velocities to torque, in three ways; with the gate in one call and in two.
 
-    ``tick_fading`` is the law where a direction fades, ``loop`` a tick of the whole control loop.
+    ``tick_fading`` is the law where a direction fades, ``loop`` a tick of the whole control loop, ``evaluate_into`` the
+    model's terms in an earlier result.
     """
     rng = np.random.default_rng(seed)
     home = np.array(HOME[name])
@@ -83,6 +85,7 @@ def contenders(name: str, model: RobotModel, seed: int = 0) -> dict[str, Contend
         "tick_fading": fading_contender(model, p, reference),
         "loop": loop_contender(model, p, states),
         "evaluate": Contender(model.evaluate, states),
+        "evaluate_into": Contender(partial(model.evaluate, into=model.evaluate(*states[0])), states),
     }
 
 

@@ -138,7 +138,7 @@ def test_the_benchmark_measures_every_part(monkeypatch):
     benchmark = load(ROOT / "benchmark" / "control.py")
     times = benchmark.measure("ur5", RobotModel.from_urdf(urdf_path("ur5")), 1)
     with_gate = ("tick_and_gate", "tick_then_gate", "tick_fading", "loop")
-    assert list(times) == ["tick", "text", "numpy", *with_gate, "evaluate"]
+    assert list(times) == ["tick", "text", "numpy", *with_gate, "evaluate", "evaluate_into"]
     assert all(microseconds.median > 0.0 for microseconds in times.values())
 
 

@@ -11,9 +11,12 @@ to the function (here the tool); all others are zero.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
+
+INTO = "into"
+"""Keyword of an earlier result."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,14 @@ class ArrayArgument:
     input: str
     shape: tuple[int, ...]
     first: int = 0
+
+
+@dataclass(frozen=True)
+class TargetArgument:
+    """An array that is filled with an output, or with an input, by its name."""
+
+    name: str
+    shape: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -58,7 +69,7 @@ class ObjectArgument:
     attributes: tuple[tuple[str, Argument], ...]
 
 
-Argument: TypeAlias = ArrayArgument | NumberArgument | TupleArgument | ObjectArgument
+Argument: TypeAlias = ArrayArgument | TargetArgument | NumberArgument | TupleArgument | ObjectArgument
 
 
 @dataclass(frozen=True)
@@ -125,6 +136,9 @@ class CallForm:
         Number of arguments that must be there; all by default. Inputs of those that are missing are zero.
     takes_none : bool
         Whether ``None`` counts as missing.
+    fills : bool
+        Whether an earlier result may be given by the keyword :data:`INTO`, which is filled and returned; the result
+        consists of arrays and tuples.
     bound : tuple of str
         Inputs that are read from an array bound to the function.
     certificates : tuple of str
@@ -141,6 +155,7 @@ class CallForm:
     certificates: tuple[str, ...] = ()
     objection: str = ""
     takes_none: bool = False
+    fills: bool = False
 
     @property
     def least(self) -> int:
@@ -160,3 +175,27 @@ def parts_of(result: Result) -> Iterator[Result]:
         for item in result.items:
             yield from parts_of(item)
     yield result
+
+
+def target_of(result: Result, shape_of: Callable[[ArrayResult | InputResult], tuple[int, ...]]) -> Argument:
+    """Return an earlier result as an argument that is filled.
+
+    Parameters
+    ----------
+    result : Result
+        Of arrays and tuples.
+    shape_of : callable
+        Shape of an array in it.
+    """
+    if isinstance(result, TupleResult):
+        return TupleArgument(result.type, tuple(target_of(item, shape_of) for item in result.items))
+    if isinstance(result, ArrayResult):
+        return TargetArgument(result.output, shape_of(result))
+    if isinstance(result, InputResult):
+        return TargetArgument(result.input, shape_of(result))
+    raise TypeError(f"{result} cannot be filled")
+
+
+def is_fillable(result: Result) -> bool:
+    """Whether a result consists of arrays and tuples."""
+    return all(isinstance(part, ArrayResult | InputResult | TupleResult) for part in parts_of(result))

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from arm_control.compiler.call_forms import (
+    INTO,
     Argument,
     CallForm,
     ObjectArgument,
@@ -52,7 +53,7 @@ class CallTable:
     """
 
     def __init__(self, forms: Sequence[CallForm]) -> None:
-        self.objects: list[object] = [np.ndarray, np.dtype(float), float, None, True, False]
+        self.objects: list[object] = [np.ndarray, np.dtype(float), float, None, True, False, sys.intern(INTO)]
         for form in forms:
             results = [part.type for part in parts_of(form.result) if isinstance(part, TupleResult)]
             for item in (*(x for argument in form.arguments for x in _objects_in(argument)), *results):

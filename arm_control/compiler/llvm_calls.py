@@ -19,6 +19,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from arm_control.compiler.call_forms import (
+    INTO,
     Argument,
     ArrayArgument,
     ArrayResult,
@@ -28,10 +29,13 @@ from arm_control.compiler.call_forms import (
     InputResult,
     NumberArgument,
     NumberResult,
+    ObjectArgument,
     Result,
+    TargetArgument,
     TupleArgument,
     TupleResult,
     parts_of,
+    target_of,
 )
 from arm_control.compiler.call_table import CALL, MAKE_ARRAY, TABLE, CallTable
 from arm_control.compiler.llvm_writer import Writer
@@ -48,6 +52,7 @@ from arm_control.compiler.object_layouts import (
     TUPLE_HASH,
     TUPLE_SIZE,
     TYPE,
+    WRITEABLE,
 )
 from arm_control.compiler.program import Program
 
@@ -100,6 +105,7 @@ class _CallWriter:
         self._code = Writer(1)
         self._references: list[str] = []
         self._items: list[tuple[str, str]] = []  # of tuples: where, and what
+        self._targets: list[TargetArgument] = []
         self._places: dict[str, int] = {}
         first = 0
         sizes = {**program.inputs, **{name: math.prod(shape) for name, shape in program.outputs.items()}}
@@ -127,7 +133,9 @@ class _CallWriter:
         self._return_result()
         self._leave(borrowed)
         head = [f"define ptr @{self._form.name}(ptr %self, ptr %arguments, i64 %n, ptr %names) {{", "entry:"]
-        slots = [line for x in self._references for line in (f"  {x} = alloca ptr", f"  store ptr null, ptr {x}")]
+        kept = [*self._references, *(["%target"] if self._form.fills else [])]
+        slots = [line for x in kept for line in (f"  {x} = alloca ptr", f"  store ptr null, ptr {x}")]
+        slots += [f"  %target_{k} = alloca ptr" for k in range(len(self._targets))]
         return [*head, f"  %work = alloca [{self._size} x double], align 64", *slots, *self._code.lines, "}"]
 
     # -- parts of the function
@@ -136,7 +144,11 @@ class _CallWriter:
         form = self._form
         enough = self._code.op(f"icmp uge i64 %n, {form.least}")
         few = self._code.op(f"icmp ule i64 %n, {len(form.arguments)}")
-        self._require(enough, few, self._code.op("icmp eq ptr %names, null"))
+        if form.fills:
+            self._take_target()
+            self._require(enough, few)
+        else:
+            self._require(enough, few, self._code.op("icmp eq ptr %names, null"))
         self._clear_inputs()
         for k, name in enumerate(form.bound):
             array = self._load("%self", ITEMS + WORD * (FIRST_BOUND + k))
@@ -146,6 +158,19 @@ class _CallWriter:
                 self._take(argument, self._load("%arguments", WORD * k))
             else:
                 self._take_optional(argument, k)
+
+    def _take_target(self) -> None:
+        """An earlier result, by its keyword: the address of each of its arrays is noted, and its own."""
+        code, given, ready = self._code, self._code.label("given"), self._code.label("ready")
+        code.line(f"br i1 {code.op('icmp eq ptr %names, null')}, label %{ready}, label %{given}")
+        code.begin(given)
+        self._require(code.op(f"icmp eq i64 {self._load('%names', TUPLE_SIZE, 'i64')}, 1"))
+        self._require(self._is_same(self._load("%names", ITEMS), self._entry(sys.intern(INTO))))
+        item = code.op(f"load ptr, ptr {code.op('getelementptr ptr, ptr %arguments, i64 %n')}")
+        self._take(target_of(self._form.result, self.shape), item)
+        code.line(f"store ptr {item}, ptr %target")
+        code.line(f"br label %{ready}")
+        code.begin(ready)
 
     def _take_optional(self, argument: Argument, k: int) -> None:
         code, there, absent = self._code, self._code.label("there"), self._code.label("absent")
@@ -169,11 +194,25 @@ class _CallWriter:
         self._require(*flags, otherwise="ask")
 
     def _return_result(self) -> None:
-        """Make all objects, then put them together: nothing can fail any more."""
+        """Make all objects, then put them together: nothing can fail any more; or fill an earlier result."""
+        if self._form.fills:
+            self._return_target()
         root = self._make(self._form.result)
         for place, item in self._items:
             self._code.line(f"store ptr {item}, ptr {place}")
         self._code.line(f"ret ptr {root}")
+
+    def _return_target(self) -> None:
+        """Where there is an earlier result, fill and return it."""
+        code, fill, make = self._code, self._code.label("fill"), self._code.label("make")
+        target = code.op("load ptr, ptr %target")
+        code.line(f"br i1 {code.op(f'icmp eq ptr {target}, null')}, label %{make}, label %{fill}")
+        code.begin(fill)
+        for k, part in enumerate(self._targets):
+            self._copy(code.op(f"load ptr, ptr %target_{k}"), self._work(part.name), math.prod(part.shape))
+        self._call("void", "Py_IncRef", f"ptr {target}")
+        code.line(f"ret ptr {target}")
+        code.begin(make)
 
     def _leave(self, borrowed: Sequence[str]) -> None:
         """The ways out: no memory, an attribute that is missing, and the slow function."""
@@ -198,6 +237,10 @@ class _CallWriter:
         if isinstance(argument, ArrayArgument):
             data = self._checked(item, argument.shape)
             self._copy(self._work(argument.input, argument.first), data, math.prod(argument.shape))
+        elif isinstance(argument, TargetArgument):
+            data = self._checked(item, argument.shape, WRITEABLE)
+            self._code.line(f"store ptr {data}, ptr %target_{len(self._targets)}")
+            self._targets.append(argument)
         elif isinstance(argument, NumberArgument):
             self._require_type(item, float)
             self._copy(self._work(argument.input), self._at(item, HEAD), 1)
@@ -215,9 +258,9 @@ class _CallWriter:
                 self._require(self._hold(found), otherwise="error")
                 self._take(part, found)
 
-    def _checked(self, item: str, shape: tuple[int, ...]) -> str:
+    def _checked(self, item: str, shape: tuple[int, ...], more_flags: int = 0) -> str:
         """Require an array of this shape; its data."""
-        code, flags = self._code, C_CONTIGUOUS | ALIGNED
+        code, flags = self._code, C_CONTIGUOUS | ALIGNED | more_flags
         self._require_type(item, np.ndarray)
         is_float = self._is_same(self._load(item, DESCR), self._entry(np.dtype(float)))
         has_axes = code.op(f"icmp eq i32 {self._load(item, NDIM, 'i32')}, {len(shape)}")
@@ -350,6 +393,6 @@ def _inputs_of(argument: Argument | None) -> Iterator[str]:
     elif isinstance(argument, TupleArgument):
         for item in argument.items:
             yield from _inputs_of(item)
-    elif argument is not None:
+    elif isinstance(argument, ObjectArgument):
         for _, item in argument.attributes:
             yield from _inputs_of(item)

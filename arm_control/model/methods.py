@@ -14,6 +14,7 @@ from arm_control.compiler.call_forms import (
     NumberResult,
     Result,
     TupleResult,
+    is_fillable,
 )
 from arm_control.maths.poses import Array, Pose
 from arm_control.model.derivatives import AccelerationDerivatives, TorqueDerivatives
@@ -74,7 +75,7 @@ class Method(Generic[Result_co]):
         sizes = input_sizes(n)
         arguments = tuple(ArrayArgument(name, (sizes[name],)) for name in self.arguments)
         bound = tuple(name for name in SHARED if any(name in INPUTS[quantity] for quantity in self.quantities))
-        return CallForm(self.name, arguments, self.result, self.n_required, bound)
+        return CallForm(self.name, arguments, self.result, self.n_required, bound, fills=is_fillable(self.result))
 
 
 def _arrays(names: Sequence[str]) -> tuple[ArrayResult, ...]:

@@ -16,10 +16,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from arm_control.compiler.builtin_methods import place_builtin
 from arm_control.compiler.compile_law import Samples
@@ -34,6 +34,7 @@ from arm_control.model.arm import Arm, describe
 from arm_control.model.calls import BatchFunction, Calls
 from arm_control.model.derivatives import AccelerationDerivatives, TorqueDerivatives
 from arm_control.model.engine import Engine
+from arm_control.model.filling import fill
 from arm_control.model.methods import KERNELS, Method
 from arm_control.model.quantities import tool_numbers
 from arm_control.model.terms import Terms
@@ -43,7 +44,8 @@ if TYPE_CHECKING:
     from arm_control.model.symbolic import Symbolic
 
 R = TypeVar("R")
-ORIGIN = (0.0, 0.0, 0.0)
+Into: TypeAlias = "Array | None"
+ORIGIN, NO_WRENCH = (0.0, 0.0, 0.0), (0.0,) * 6
 
 
 class RobotModel:
@@ -169,12 +171,12 @@ class RobotModel:
         own = {name: value for name, value in vars(self).items() if name not in left_out}
         return _restored, (type(self), own, *self._made_from, self._cache, self.tool)
 
-    def _run(self, method: Method[R], *values: npt.ArrayLike, frame: str | None = None) -> R:
+    def _run(self, method: Method[R], *values: ArrayLike, frame: str | None = None, into: R | None = None) -> R:
         """Call the kernel behind a method."""
         function = self._calls.function(method, frame)
         if method.name not in self._placed:
             self._place(method)
-        return function(*values)
+        return fill(into, function(*values))
 
     def _place(self, method: Method[object]) -> None:
         """Put a built-in function in the place of a method, where there is one."""
@@ -192,29 +194,33 @@ class RobotModel:
         """Why it is not one of those before it in that list."""
         return tuple(self._calls.engine.reasons)
 
-    def evaluate(self, q: npt.ArrayLike, v: npt.ArrayLike) -> Terms:
+    def evaluate(self, q: ArrayLike, v: ArrayLike, *, into: Terms | None = None) -> Terms:
         """Every term of one control tick, computed once.
 
         Parameters
         ----------
         q, v : array_like, shape (nv,)
             Joint positions [rad or m] and velocities [rad/s or m/s].
+        into : Terms, optional
+            An earlier result: its arrays are filled, and it is returned. Other methods take ``into``, too.
 
         Raises
         ------
         InputError
             When an array has a wrong length or an entry that is not finite; so do all methods.
         """
-        return self._run(methods.EVALUATE, q, v)
+        return self._run(methods.EVALUATE, q, v, into=into)
 
-    def pose(self, q: npt.ArrayLike, frame: str | None = None) -> Pose:
+    def pose(self, q: ArrayLike, frame: str | None = None, *, into: Pose | None = None) -> Pose:
         """Pose ``X_WF`` of a link in the world, the tip when none is named."""
         if frame is None:
-            return self._run(methods.POSE, q)
+            return self._run(methods.POSE, q, into=into)
         row = self._run(methods.FRAMES, q)[self._index(frame)]
-        return Pose(row[:9].reshape(3, 3), row[9:])
+        return fill(into, Pose(row[:9].reshape(3, 3), row[9:]))
 
-    def jacobian(self, q: npt.ArrayLike, frame: str | None = None, point: npt.ArrayLike = ORIGIN) -> Array:
+    def jacobian(
+        self, q: ArrayLike, frame: str | None = None, point: ArrayLike = ORIGIN, *, into: Into = None
+    ) -> Array:
         """Jacobian of a point on a link: ``V = J v``, linear then angular, world axes, shape (6, nv).
 
         Parameters
@@ -226,31 +232,31 @@ class RobotModel:
         """
         if frame is not None:
             self._index(frame)
-            return self._run(methods.POINT_JACOBIAN, q, point, frame=frame)
+            return self._run(methods.POINT_JACOBIAN, q, point, frame=frame, into=into)
         if point is ORIGIN:
-            return self._run(methods.JACOBIAN, q)
+            return self._run(methods.JACOBIAN, q, into=into)
         R_WE, _, J = self._run(methods.KINEMATICS, q)
         J[:3] += np.cross(J[3:].T, R_WE @ self._calls.checked(point, "point")).T
-        return J
+        return fill(into, J)
 
-    def mass_matrix(self, q: npt.ArrayLike) -> Array:
+    def mass_matrix(self, q: ArrayLike, *, into: Into = None) -> Array:
         """Mass matrix ``M(q)``, shape (nv, nv) [kg m^2 or kg], armature included."""
-        return self._run(methods.MASS_MATRIX, q)
+        return self._run(methods.MASS_MATRIX, q, into=into)
 
-    def gravity(self, q: npt.ArrayLike) -> Array:
+    def gravity(self, q: ArrayLike, *, into: Into = None) -> Array:
         """Gravity torque ``g(q)``, shape (nv,) [N m or N]: what holds the arm still."""
-        return self._run(methods.GRAVITY, q)
+        return self._run(methods.GRAVITY, q, into=into)
 
-    def bias(self, q: npt.ArrayLike, v: npt.ArrayLike) -> Array:
+    def bias(self, q: ArrayLike, v: ArrayLike, *, into: Into = None) -> Array:
         """Bias ``h(q, v) = C v + g``, shape (nv,) [N m or N]."""
-        return self._run(methods.BIAS, q, v)
+        return self._run(methods.BIAS, q, v, into=into)
 
-    def coriolis_matrix(self, q: npt.ArrayLike, v: npt.ArrayLike) -> Array:
+    def coriolis_matrix(self, q: ArrayLike, v: ArrayLike) -> Array:
         """Matrix ``C(q, v)`` of Christoffel's symbols, shape (nv, nv): ``Mdot - 2 C`` is skew."""
         return 0.5 * self._run(methods.TORQUE_DERIVATIVES, q, v, np.zeros(self.nv)).tau_v
 
     def inverse_dynamics(
-        self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, F_E: npt.ArrayLike = (0.0,) * 6
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, F_E: ArrayLike = NO_WRENCH, *, into: Into = None
     ) -> Array:
         """Torque ``M a + h + J^T F`` for an acceleration, shape (nv,) [N m or N].
 
@@ -261,33 +267,35 @@ class RobotModel:
         F_E : array_like, shape (6,)
             Force [N] and moment [N m] that the end effector exerts on its surroundings, in its own axes.
         """
-        return self._run(methods.INVERSE_DYNAMICS, q, v, a, F_E)
+        return self._run(methods.INVERSE_DYNAMICS, q, v, a, F_E, into=into)
 
-    def forward_dynamics(self, q: npt.ArrayLike, v: npt.ArrayLike, tau: npt.ArrayLike) -> Array:
+    def forward_dynamics(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, into: Into = None) -> Array:
         """Acceleration ``M^-1 (tau - h)`` that a torque causes, shape (nv,) [rad/s^2 or m/s^2]."""
-        return self._run(methods.FORWARD_DYNAMICS, q, v, tau)
+        return self._run(methods.FORWARD_DYNAMICS, q, v, tau, into=into)
 
-    def torque_derivatives(self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike) -> TorqueDerivatives:
+    def torque_derivatives(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, into: TorqueDerivatives | None = None
+    ) -> TorqueDerivatives:
         """Torque for an acceleration and its derivatives by q, v and a."""
-        return self._run(methods.TORQUE_DERIVATIVES, q, v, a)
+        return self._run(methods.TORQUE_DERIVATIVES, q, v, a, into=into)
 
     def acceleration_derivatives(
-        self, q: npt.ArrayLike, v: npt.ArrayLike, tau: npt.ArrayLike
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, into: AccelerationDerivatives | None = None
     ) -> AccelerationDerivatives:
         """Acceleration that a torque causes and its derivatives by q, v and tau."""
-        return self._run(methods.ACCELERATION_DERIVATIVES, q, v, tau)
+        return self._run(methods.ACCELERATION_DERIVATIVES, q, v, tau, into=into)
 
-    def kinetic_energy(self, q: npt.ArrayLike, v: npt.ArrayLike) -> float:
+    def kinetic_energy(self, q: ArrayLike, v: ArrayLike) -> float:
         """Kinetic energy [J], armature included."""
         return self._run(methods.KINETIC_ENERGY, q, v)
 
-    def potential_energy(self, q: npt.ArrayLike) -> float:
+    def potential_energy(self, q: ArrayLike) -> float:
         """Potential energy of what moves [J]; zero where its centre of mass is level with the world's origin."""
         return self._run(methods.POTENTIAL_ENERGY, q)
 
-    def centre_of_mass(self, q: npt.ArrayLike) -> Array:
+    def centre_of_mass(self, q: ArrayLike, *, into: Into = None) -> Array:
         """Centre of mass of what moves, in the world, shape (3,) [m]."""
-        return self._run(methods.CENTRE_OF_MASS, q)
+        return self._run(methods.CENTRE_OF_MASS, q, into=into)
 
     def batch(self, *quantities: str) -> BatchFunction:
         """Return a function of many states at once, of any of :data:`arm_control.model.quantities.INPUTS`.
@@ -376,10 +384,9 @@ class RobotModel:
         return self._calls.in_joint_order(names, values, what)
 
     def _index(self, frame: str) -> int:
-        try:
-            return self.frames.index(frame)
-        except ValueError:
-            raise FrameNotFound(frame, self.frames) from None
+        if frame not in self.frames:
+            raise FrameNotFound(frame, self.frames)
+        return self.frames.index(frame)
 
 
 def _restored(

@@ -244,6 +244,49 @@ def test_keywords_are_handed_on(call: Callable[..., Any], handed_on: list[tuple[
     assert [got[-1] for got in handed_on] == ["wish", "wish", "extra"]
 
 
+FILLING = CallForm(
+    "fill",
+    (ArrayArgument("x", (3,)),),
+    TupleResult(Pair, (ArrayResult("square"), InputResult("x"))),
+    fills=True,
+)
+
+
+def test_an_earlier_result_is_filled(handed_on: list[tuple[object, ...]]):
+    """Where all of it fits; else nothing is written, and the slow function gets it."""
+    law = Law("square", lambda x: {"square": np.outer(x["x"], x["x"])}, {"x": 3}, calls=(FILLING,))
+    maker = compile_law(LlvmCompiler("test", "test", Cache(None)), law, {"x": np.ones((1, 3))}).calls["fill"]
+    call = maker.bind(lambda *arguments, **named: handed_on.append((*arguments, named)), {})
+    into = Pair(np.zeros((3, 3)), np.zeros(3))
+    assert call(X, into=into) is into
+    np.testing.assert_array_equal(into.matrix, np.outer(X, X))
+    np.testing.assert_array_equal(into.row, X)
+    assert call(X) is not into
+    assert handed_on == []
+    locked = np.zeros(3)
+    locked.flags.writeable = False
+    unfit = [
+        Pair(into.matrix, row) for row in (np.zeros(2), np.zeros(3, np.float32), np.zeros(6)[::2], locked, None, "xyz")
+    ]
+    others = [tuple(into), (into,), into.matrix, Pair, 1.0, "xyz"]
+    np.asarray(into.matrix)[:] = 0.0
+    for item in (*unfit, *others):
+        before = sys.getrefcount(item)
+        call(X, into=item)
+        ((x, named),) = handed_on
+        assert x is X
+        assert named["into"] is item
+        del named
+        handed_on.clear()
+        assert sys.getrefcount(item) == before
+    call(X, into=None)
+    call(X, to=into)
+    call(X, into=into, to=into)
+    call(np.full(3, np.nan), into=into)
+    assert [list(named) for *_, named in handed_on] == [["into"], ["to"], ["into", "to"], ["into"]]
+    assert not np.any(into.matrix), "nothing is written"
+
+
 def test_the_slow_function_raises_what_it_likes(kernel: Kernel):
     def slow(*_: object) -> None:
         raise KeyError("on purpose")
