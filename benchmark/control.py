@@ -69,6 +69,7 @@ def contenders(name: str, model: RobotModel, seed: int = 0) -> dict[str, Contend
         return StepOutput(output, gates[1].tick(output.state, 1e-3))
 
     states = list(zip(q, v, strict=True))
+    model.prepare("terms", progress=False)  # from now on ``model.evaluate`` is a built-in function
     for gate in gates:  # the first command finds it waiting
         output = compiled.tick(*states[0], reference)
         gate.offer_in_order(output.tau)

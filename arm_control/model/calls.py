@@ -19,6 +19,7 @@ from arm_control.core.progress import progress_bar
 from arm_control.exceptions import InputError, ModelError
 from arm_control.maths.poses import Array
 from arm_control.model.engine import Engine
+from arm_control.model.filling import fill
 from arm_control.model.methods import KERNELS, Method
 from arm_control.model.quantities import INPUTS, SHARED, WITHOUT_MASSES
 
@@ -121,7 +122,7 @@ class Calls:
             for name, value in zip(names, values, strict=True):
                 self.checked(value, name)
 
-        def function(*values: Any) -> R:
+        def function(*values: Any, into: R | None = None) -> R:
             arrays = [np.empty(len(view)) for view in inputs]
             try:
                 for array, value in zip(arrays, values, strict=True):
@@ -139,7 +140,7 @@ class Calls:
                 is_bad, result = call(), build()
             if is_bad:
                 refuse(values)
-            return result
+            return fill(into, result)
 
         return function
 

@@ -176,7 +176,7 @@ class RobotModel:
         function = self._calls.function(method, frame)
         if method.name not in self._placed:
             self._place(method)
-        return fill(into, function(*values))
+        return function(*values) if into is None else function(*values, into=into)
 
     def _place(self, method: Method[object]) -> None:
         """Put a built-in function in the place of a method, where there is one."""
