@@ -1,0 +1,129 @@
+/* A driver that sends states at a fixed rate and times their answers, over ROS topics or UDP, and a controller over UDP.
+
+Compiled and called by loop.py: cc -O2 -shared -fPIC -o loop.so loop.c */
+#define _GNU_SOURCE
+#include <poll.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#define PATIENCE 50000000ll /* [ns] from the last state until answers are no longer waited for */
+
+static int64_t now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000000000ll + t.tv_nsec;
+}
+
+/* A driver does not wait: state k is sent at k periods, whatever has been answered. */
+typedef struct {
+    int64_t n, period, next_at, end_at, k;
+    int64_t *sent; /* [n] when each state was sent [ns] */
+    int64_t *took; /* [n] from each state to its answer [ns]; -1: none came */
+} Run;
+
+static void begin(Run *run) {
+    run->k = 0;
+    run->next_at = now() + run->period;
+    for (int64_t k = 0; k < run->n; k++) run->took[k] = -1;
+}
+
+static int is_due(Run *run) { return run->k < run->n && now() >= run->next_at; }
+
+static int64_t departure(Run *run) {
+    run->next_at += run->period;
+    run->sent[run->k] = now();
+    run->end_at = run->sent[run->k] + PATIENCE;
+    return run->k++;
+}
+
+static void arrival(Run *run, int64_t k) {
+    if (0 <= k && k < run->k && run->took[k] < 0) run->took[k] = now() - run->sent[k];
+}
+
+/* Time to wait for an answer [ns]; 0: the run is over. */
+static int64_t waiting_time(Run *run) {
+    int64_t left = (run->k < run->n ? run->next_at : run->end_at) - now();
+    if (run->k == run->n && left <= 0) return 0;
+    return left > 1 ? left : 1;
+}
+
+/* ---- UDP: a state is its number, q and v; an answer its number and tau -------------------------------------------- */
+
+void drive_udp(Run *run, int fd, const double *state, int64_t n_joints) {
+    char out[8 + 16 * 16], in[512];
+    begin(run);
+    for (int64_t wait; (wait = waiting_time(run));) {
+        if (is_due(run)) {
+            int64_t k = departure(run);
+            memcpy(out, &k, 8);
+            memcpy(out + 8, state, 16 * n_joints);
+            send(fd, out, 8 + 16 * n_joints, 0);
+            continue;
+        }
+        struct pollfd ready = {fd, POLLIN, 0};
+        struct timespec t = {wait / 1000000000, wait % 1000000000};
+        if (ppoll(&ready, 1, &t, 0) > 0 && recv(fd, in, sizeof in, MSG_DONTWAIT) == 8 + 8 * n_joints) {
+            int64_t k;
+            memcpy(&k, in, 8);
+            arrival(run, k);
+        }
+    }
+}
+
+/* The controller in C: law and gate in one kernel, whose inputs begin with q and v. Ends with an empty datagram. */
+void control_udp(int fd, double (*compute)(double *), double *work, double *tau_0, const double *tau_1, int64_t n_joints) {
+    char in[512], out[8 + 8 * 16];
+    ssize_t size;
+    while ((size = recv(fd, in, sizeof in, 0))) {
+        for (ssize_t newer; (newer = recv(fd, in, sizeof in, MSG_DONTWAIT)) > 0;) size = newer; /* the newest counts */
+        if (size != 8 + 16 * n_joints) continue;
+        memcpy(work, in + 8, 16 * n_joints);
+        if (compute(work) != 0.0) continue;
+        memcpy(tau_0, tau_1, 8 * n_joints);
+        memcpy(out, in, 8);
+        memcpy(out + 8, tau_1, 8 * n_joints);
+        send(fd, out, 8 + 8 * n_joints, 0);
+    }
+}
+
+/* ---- ROS topics: the number of a state is in its stamp ------------------------------------------------------------- */
+
+typedef struct {
+    uint8_t *data;
+    size_t size;
+} Message;
+
+typedef struct {
+    void *wait_set, *subscription, *publisher, *info;
+    Message *taken, *state;
+    int (*clear)(void *), (*add)(void *, void *, void *), (*wait)(void *, int64_t);
+    int (*take)(void *, void *, void *, void *), (*publish)(void *, void *, void *);
+} Ros;
+
+/* Stamps go on from `first_ns`, by `step_ns` for each state. */
+void drive_ros(Run *run, Ros *ros, int64_t first_ns, int64_t step_ns) {
+    begin(run);
+    for (int64_t wait; (wait = waiting_time(run));) {
+        if (is_due(run)) {
+            int64_t stamp = first_ns + step_ns * departure(run);
+            int32_t sec = stamp / 1000000000;
+            uint32_t nanosec = stamp % 1000000000;
+            memcpy(ros->state->data + 4, &sec, 4);
+            memcpy(ros->state->data + 8, &nanosec, 4);
+            ros->publish(ros->publisher, ros->state, 0);
+            continue;
+        }
+        ros->clear(ros->wait_set);
+        ros->add(ros->wait_set, ros->subscription, 0);
+        ros->wait(ros->wait_set, wait);
+        while (ros->take(ros->subscription, ros->taken, ros->info, 0) == 0) {
+            int32_t sec;
+            uint32_t nanosec;
+            memcpy(&sec, ros->taken->data + 4, 4);
+            memcpy(&nanosec, ros->taken->data + 8, 4);
+            arrival(run, (sec * 1000000000ll + nanosec - first_ns) / step_ns);
+        }
+    }
+}

@@ -1,0 +1,346 @@
+"""Latency of a control loop at 1, 2 and 4 kHz: from a state of a driver to its torque; all in one run, in turns.
+
+Each contender is a process with operational space control and gate of a UR5; a driver in C sends states at a fixed rate
+and times the answers. ``objects``, ``bytes`` and ``native`` answer over ROS topics: the node ``osc`` with message
+objects, as it is, and with ``loop: native`` where it has that. ``c`` answers over UDP: the same law and gate in a loop
+in C. Busy: a thread of the process needs Python's lock all the time. Fifo: SCHED_FIFO for all threads of the process.
+
+python benchmark/loop.py [--json FILE] [--states N] [--turns N] [--rates HZ ...] [--contenders NAME ...] [--quick]
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import itertools
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from measure import processor, versions
+
+# isort: split
+import numpy as np
+import rclpy
+from loop_controllers import HOME, PERIOD, namespace_of
+from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+from arm_control import RobotModel, urdf_path
+from arm_control.core.time import NANOSECONDS
+from arm_control.messages.joint_state_bytes import JointStateWriter
+from arm_control.nodes.osc import OscNodeParameters
+from arm_control.nodes.support.qos import LATCHED, STATE
+
+HERE = Path(__file__).parent
+CONTENDERS = ("objects", "bytes", "native", "c")
+RATES = (1000, 2000, 4000)
+WARM_UP = 100
+"""States before each turn that do not count."""
+PRIORITY = 60
+"""Of the driver: the controllers are measured, not it."""
+DOMAIN = 88
+NS, VOID = ctypes.c_int64, ctypes.c_void_p
+
+
+# -- what the driver's functions in C take -------------------------------------------------------------
+
+
+class Run(ctypes.Structure):
+    """``Run`` of loop.c."""
+
+    _fields_ = (*((name, NS) for name in ("n", "period", "next_at", "end_at", "k")), ("sent", VOID), ("took", VOID))
+
+
+class Message(ctypes.Structure):
+    """``rcutils_uint8_array_t``: data, length, capacity, and an allocator of five pointers."""
+
+    _fields_ = (("data", VOID), ("length", ctypes.c_size_t), ("capacity", ctypes.c_size_t), ("allocator", VOID * 5))
+
+
+class Ros(ctypes.Structure):
+    """``Ros`` of loop.c."""
+
+    _fields_ = tuple(
+        (name, VOID)
+        for name in (
+            *("wait_set", "subscription", "publisher", "info", "taken", "state"),
+            *("clear", "add", "wait", "take", "publish"),
+        )
+    )
+
+
+class Allocator(ctypes.Structure):
+    """``rcutils_allocator_t``."""
+
+    _fields_ = (("pointers", VOID * 5),)
+
+
+def message_of(content: bytes, capacity: int = 65536) -> Message:
+    """Return a message in memory of the middleware's allocator."""
+    rcutils, message = ctypes.CDLL("librcutils.so"), Message()
+    rcutils.rcutils_get_default_allocator.restype = Allocator
+    allocator = rcutils.rcutils_get_default_allocator()
+    rcutils.rcutils_uint8_array_init(ctypes.byref(message), ctypes.c_size_t(capacity), ctypes.byref(allocator))
+    ctypes.memmove(message.data, content, len(content))
+    message.length = len(content)
+    return message
+
+
+# -- one driver for each contender ---------------------------------------------------------------------
+
+
+class Driver(Protocol):
+    """Sends states to one controller."""
+
+    process: subprocess.Popen[str]
+
+    def drive(self, run: Run) -> None:
+        """Send the states of a run, and time the answers."""
+
+
+class RosDriver:
+    """States and commands over topics, for a controller in a namespace.
+
+    Parameters
+    ----------
+    node : Node
+        The driver's node.
+    library : CDLL
+        The compiled loop.c.
+    process : Popen
+        The controller.
+    namespace : str
+        Its namespace.
+    """
+
+    def __init__(self, node: Node, library: ctypes.CDLL, process: subprocess.Popen[str], namespace: str) -> None:
+        self.process, self._library, self._stamp_ns = process, library, NANOSECONDS
+        self._publisher = node.create_publisher(JointState, f"/{namespace}/joint_states", STATE)
+        topic = f"/{namespace}/joint_commands"
+        self._subscription = node.create_subscription(JointState, topic, lambda _: None, STATE, raw=True)
+        names = RobotModel.from_urdf(urdf_path("ur5")).joint_names
+        state = JointStateWriter(names, ("position", "velocity")).message(0, HOME, np.zeros(len(HOME)))
+        self._messages = message_of(b""), message_of(state)
+        self._info = ctypes.create_string_buffer(512)
+        handle = rclpy.get_default_context().handle
+        with handle:
+            self._wait_set = rclpy_implementation.WaitSet(1, 0, 0, 0, 0, 0, handle)
+        rcl = ctypes.CDLL("librcl.so")
+        functions = {
+            "clear": rcl.rcl_wait_set_clear,
+            "add": rcl.rcl_wait_set_add_subscription,
+            "wait": rcl.rcl_wait,
+            "take": rcl.rcl_take_serialized_message,
+            "publish": rcl.rcl_publish_serialized_message,
+        }
+        taken, sent = map(ctypes.addressof, self._messages)
+        self._ros = Ros(
+            wait_set=self._wait_set.pointer,
+            subscription=self._subscription.handle.pointer,
+            publisher=self._publisher.handle.pointer,
+            info=ctypes.addressof(self._info),
+            taken=taken,
+            state=sent,
+            **{name: ctypes.cast(function, VOID).value for name, function in functions.items()},
+        )
+
+    def is_connected(self) -> bool:
+        """Return whether the controller hears states, and is heard."""
+        return self._publisher.get_subscription_count() > 0 and self._subscription.get_publisher_count() > 0
+
+    def drive(self, run: Run) -> None:
+        """Send the states of a run, and time the answers."""
+        step = round(PERIOD * NANOSECONDS)
+        self._library.drive_ros(ctypes.byref(run), ctypes.byref(self._ros), NS(self._stamp_ns), NS(step))
+        self._stamp_ns += step * run.n
+
+
+class UdpDriver:
+    """States and torque in datagrams.
+
+    Parameters
+    ----------
+    library : CDLL
+        The compiled loop.c.
+    process : Popen
+        The controller, which prints its port.
+    datagrams : socket
+        The driver's own socket.
+    """
+
+    def __init__(self, library: ctypes.CDLL, process: subprocess.Popen[str], datagrams: socket.socket) -> None:
+        self.process, self._library, self._socket = process, library, datagrams
+        assert process.stdout is not None
+        datagrams.connect(("127.0.0.1", int(process.stdout.readline())))
+        self._state = np.concatenate([HOME, np.zeros(len(HOME))])
+
+    def drive(self, run: Run) -> None:
+        """Send the states of a run, and time the answers."""
+        state = VOID(self._state.ctypes.data)
+        self._library.drive_udp(ctypes.byref(run), self._socket.fileno(), state, NS(len(HOME)))
+
+
+def latencies(driver: Driver, rate: int, n: int) -> np.ndarray:
+    """Return the time from each of ``n`` states to its answer [ns]; -1 where none came."""
+    sent, took = np.zeros((2, WARM_UP + n), dtype=np.int64)
+    run = Run(n=WARM_UP + n, period=NANOSECONDS // rate, sent=sent.ctypes.data, took=took.ctypes.data)
+    driver.drive(run)
+    return took[WARM_UP:]
+
+
+# -- all of them ---------------------------------------------------------------------------------------
+
+
+class Case(NamedTuple):
+    """What is measured: a contender, beside a busy thread or not, with SCHED_FIFO or not, at a rate [Hz]."""
+
+    contender: str
+    is_fifo: bool
+    is_busy: bool
+    rate: int
+
+    def key(self) -> str:
+        """Return the key of its figures; the plain one is that of 1 kHz."""
+        parts = [self.contender, "busy" if self.is_busy else "alone", *(["fifo"] if self.is_fifo else [])]
+        return ".".join(parts + ([] if self.rate == RATES[0] else [f"{self.rate}hz"]))
+
+
+def available(names: list[str]) -> list[str]:
+    """Return the contenders that there are here."""
+    missing = set() if "loop" in OscNodeParameters.types() else {"native"}
+    return [name for name in names if name not in missing]
+
+
+def use_scheduler(policy: int, priority: int) -> bool:
+    """Take a scheduler for this thread, and those that it starts; return whether that is allowed."""
+    try:
+        os.sched_setscheduler(0, policy, os.sched_param(priority))
+    except PermissionError:
+        return False
+    return True
+
+
+Kind = tuple[str, bool]
+"""A contender, and whether it has SCHED_FIFO."""
+
+
+@contextmanager
+def drivers(kinds: list[Kind]) -> Iterator[dict[Kind, Driver]]:
+    """Start a controller for each contender, with SCHED_FIFO or without, and yield its driver."""
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as running:
+        library = Path(folder) / "loop.so"
+        subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", library, HERE / "loop.c"], check=True)
+        started = {kind: _start(kind, library, running) for kind in kinds}
+        use_scheduler(os.SCHED_FIFO, PRIORITY)  # the middleware's threads inherit it
+        rclpy.init()
+        node, compiled = rclpy.create_node("driver"), ctypes.CDLL(str(library))
+        description = node.create_publisher(String, "/robot_description", LATCHED)
+        description.publish(String(data=urdf_path("ur5").read_text()))
+        driver_of: dict[Kind, Driver] = {}
+        for kind, (process, datagrams) in started.items():
+            topics = namespace_of(*kind)
+            is_udp = kind[0] == "c"
+            driver_of[kind] = (
+                UdpDriver(compiled, process, datagrams) if is_udp else RosDriver(node, compiled, process, topics)
+            )
+        while not all(one.is_connected() for one in driver_of.values() if isinstance(one, RosDriver)):
+            time.sleep(0.1)
+        yield driver_of
+
+
+def _start(kind: Kind, library: Path, running: ExitStack) -> tuple[subprocess.Popen[str], socket.socket]:
+    """Start a controller, which ends with the context; return it and a socket for its answers."""
+    contender, is_fifo = kind
+    datagrams = running.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+    datagrams.bind(("127.0.0.1", 0))
+    fifo, port = "fifo" if is_fifo else "other", str(datagrams.getsockname()[1])
+    command = [sys.executable, str(HERE / "loop_controllers.py"), contender, fifo, str(library), port]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    running.callback(process.wait)
+    running.callback(process.kill)
+    return process, datagrams
+
+
+def order(driver: Driver, word: str) -> None:
+    """Tell a controller to be ``busy`` or ``idle``."""
+    assert driver.process.stdin is not None
+    print(word, file=driver.process.stdin, flush=True)
+
+
+def measure(cases: list[Case], states: int, turns: int) -> dict[Case, np.ndarray]:
+    """Return the latencies of each case [ns]; in each turn every case has its part of the states."""
+    kinds = list(dict.fromkeys((case.contender, case.is_fifo) for case in cases))
+    taken: dict[Case, list[np.ndarray]] = {case: [] for case in cases}
+    with drivers(kinds) as driver_of:
+        for _, case in itertools.product(range(turns), cases):
+            driver = driver_of[case.contender, case.is_fifo]
+            order(driver, "busy" if case.is_busy else "idle")
+            time.sleep(0.1)
+            taken[case].append(latencies(driver, case.rate, states))
+            order(driver, "idle")
+    return {case: np.concatenate(parts) for case, parts in taken.items()}
+
+
+def figures_of(took: np.ndarray) -> dict[str, float]:
+    """Return quantiles [us] of the answers, and the states without one."""
+    answered = took[took >= 0] * 1e-3
+    figures: dict[str, float] = {"lost": float(np.sum(took < 0)), "states": float(len(took))}
+    if len(answered):
+        shares = {"p50_us": 50.0, "p99_us": 99.0, "p999_us": 99.9, "max_us": 100.0}
+        figures |= {name: float(np.percentile(answered, share)) for name, share in shares.items()}
+    return figures
+
+
+def print_table(results: dict[Case, dict[str, float]], rate: int) -> None:
+    """Print the table of one rate."""
+    print(f"\n{rate} Hz: from a state to its answer [us]")
+    print(f"{'':28}{'p50':>9}{'p99':>9}{'p99.9':>9}{'largest':>9}{'lost':>7}")
+    for case, figures in results.items():
+        if case.rate == rate:
+            name = f"{case.contender:8}{'busy' if case.is_busy else 'alone':6}{'fifo' if case.is_fifo else ''}"
+            row = "".join(f"{figures.get(key, np.nan):9.0f}" for key in ("p50_us", "p99_us", "p999_us", "max_us"))
+            print(f"{name:28}{row}{figures['lost']:7.0f}")
+
+
+def main() -> None:
+    """Print the tables; with ``--json`` write the figures too."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--states", type=int, default=1000, help="states of a case in each turn")
+    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--rates", type=int, nargs="+", default=RATES)
+    parser.add_argument("--contenders", nargs="+", choices=CONTENDERS, default=CONTENDERS)
+    parser.add_argument("--quick", action="store_true", help="few states, one rate: to see that it works")
+    options = parser.parse_args()
+    if shutil.which("cc") is None:
+        raise SystemExit("cc is needed: the driver is written in C")
+    states, turns, rates = (200, 1, RATES[:1]) if options.quick else (options.states, options.turns, options.rates)
+    os.environ |= {"ROS_DOMAIN_ID": str(DOMAIN), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
+    schedulers = (False, True) if use_scheduler(os.SCHED_FIFO, PRIORITY) else (False,)
+    use_scheduler(os.SCHED_OTHER, 0)
+    print(f"{processor()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {versions('ros-rclpy', 'llvmlite')}")
+    contenders = available(options.contenders)
+    cases = [Case(*x) for x in itertools.product(contenders, schedulers, (False, True), rates)]
+    cases.sort(key=lambda case: (case.rate, case.is_fifo, case.is_busy))  # contenders take turns
+    results = {case: figures_of(took) for case, took in measure(cases, states, turns).items()}
+    for rate in rates:
+        print_table(results, rate)
+    if options.json:
+        named = {f"{case.key()}.{name}": value for case, found in results.items() for name, value in found.items()}
+        options.json.write_text(json.dumps(named, indent=1))
+
+
+if __name__ == "__main__":
+    main()
