@@ -5,7 +5,8 @@ and times the answers. ``objects``, ``bytes`` and ``native`` answer over ROS top
 objects, as it is, and with ``loop: native`` where it has that. ``c`` answers over UDP: the same law and gate in a loop
 in C. Busy: a thread of the process needs Python's lock all the time. Fifo: SCHED_FIFO for all threads of the process.
 
-python benchmark/loop.py [--json FILE] [--states N] [--turns N] [--rates HZ ...] [--contenders NAME ...] [--quick]
+python benchmark/loop.py [--json FILE] [--picture FILE] [--states N] [--turns N] [--rates HZ ...]
+    [--contenders NAME ...] [--quick]
 """
 
 from __future__ import annotations
@@ -314,10 +315,33 @@ def print_table(results: dict[Case, dict[str, float]], rate: int) -> None:
             print(f"{name:28}{row}{figures['lost']:7.0f}")
 
 
+def draw(results: dict[Case, np.ndarray], rate: int, path: Path) -> None:
+    """Draw the share of states that are not answered within a time, at one rate."""
+    import matplotlib.pyplot as plt
+
+    panels = sorted({case[1:3] for case in results})
+    figure, grid = plt.subplots(1, len(panels), figsize=(3.1 * len(panels), 3.2), sharey=True, layout="constrained")
+    for axes, panel in zip(np.atleast_1d(grid), panels, strict=True):
+        for case, took in results.items():
+            if case[1:] == (*panel, rate):
+                t = np.sort(np.where(took < 0, np.inf, took)) * 1e-3
+                axes.step(t, 1.0 - np.arange(len(t)) / len(t), where="post", label=case.contender)
+        is_fifo, is_busy = panel
+        axes.set_title(
+            f"{'SCHED_FIFO' if is_fifo else 'usual scheduler'},\n{'busy' if is_busy else 'idle'} thread beside it"
+        )
+        axes.set(xscale="log", yscale="log", xlim=(20.0, 3e4), xlabel="time [us]")
+        axes.grid(alpha=0.3)
+    np.atleast_1d(grid)[0].set_ylabel(f"states not answered by then, {rate} Hz")
+    np.atleast_1d(grid)[0].legend()
+    figure.savefig(path, dpi=90)
+
+
 def main() -> None:
-    """Print the tables; with ``--json`` write the figures too."""
+    """Print the tables; with ``--json`` write the figures too, with ``--picture`` draw them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--picture", type=Path)
     parser.add_argument("--states", type=int, default=1000, help="states of a case in each turn")
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--rates", type=int, nargs="+", default=RATES)
@@ -334,7 +358,10 @@ def main() -> None:
     contenders = available(options.contenders)
     cases = [Case(*x) for x in itertools.product(contenders, schedulers, (False, True), rates)]
     cases.sort(key=lambda case: (case.rate, case.is_fifo, case.is_busy))  # contenders take turns
-    results = {case: figures_of(took) for case, took in measure(cases, states, turns).items()}
+    taken = measure(cases, states, turns)
+    results = {case: figures_of(took) for case, took in taken.items()}
+    if options.picture:
+        draw(taken, rates[0], options.picture)
     for rate in rates:
         print_table(results, rate)
     if options.json:

@@ -363,3 +363,26 @@ def test_of_two_hundred_random_arms_none_fails_and_few_hunt(monkeypatch: pytest.
     assert figures["failed"] == 0
     assert figures["worst.change"] < 0.03
     assert figures["q100.error_mm"] < 5.0
+
+
+def test_the_benchmark_of_the_loop_counts_lost_states_apart(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.syspath_prepend(BENCHMARK)
+    loop = load("loop")
+    found = loop.figures_of(np.array([-1, *(1000 * np.arange(1, 1001)), -1]))
+    assert (found["lost"], found["states"], found["max_us"]) == (2.0, 1002.0, 1000.0)
+    assert found["p50_us"] == pytest.approx(500.5)
+    assert found["p99_us"] == pytest.approx(990.0, abs=0.1)
+    assert loop.figures_of(np.full(3, -1)) == {"lost": 3.0, "states": 3.0}
+    assert loop.Case("c", False, True, 1000).key() == "c.busy"
+    assert loop.Case("native", True, False, 4000).key() == "native.alone.fifo.4000hz"
+
+
+@pytest.mark.campaign
+def test_the_benchmark_of_the_loop_measures_what_it_promises(tmp_path: Path):
+    command = [sys.executable, str(BENCHMARK / "loop.py"), "--quick", "--json", str(tmp_path / "figures.json")]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    figures = json.loads((tmp_path / "figures.json").read_text())
+    for contender in ("objects", "bytes", "c"):
+        for side in ("alone", "busy"):
+            assert_positive(figures, *(f"{contender}.{side}.{part}_us" for part in ("p50", "p99", "p999", "max")))

@@ -23,6 +23,7 @@ from arm_control.nodes.support.arm_node import IN_USE, ArmNode, ArmNodeParameter
 from arm_control.nodes.support.diagnostics import OK, WARN, Diagnostics, GateStatePublisher, Rate
 from arm_control.nodes.support.joint_state_subscription import subscribe_to_joint_states
 from arm_control.nodes.support.qos import STATE
+from arm_control.nodes.support.real_time import RealTimeParameters
 from arm_control.nodes.support.sole_publisher import LOOKING_PERIOD, SolePublisher
 
 ENDING = "the node ends"
@@ -34,6 +35,7 @@ class GateNodeParameters(ArmNodeParameters):
     """Parameters of the node ``gate``."""
 
     gate: GateParameters = group(GateParameters)
+    real_time: RealTimeParameters = group(RealTimeParameters)
     publish_effort_array: bool = parameter(
         True, "also publish effort_controller/commands, for ros2_control's effort controllers"
     )

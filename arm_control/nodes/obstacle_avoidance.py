@@ -30,6 +30,7 @@ from arm_control.nodes.support.diagnostics import OK, WARN, Diagnostics, Rate
 from arm_control.nodes.support.joint_state_subscription import subscribe_to_joint_states
 from arm_control.nodes.support.obstacle_subscription import CountedObstacles, warn_about_capsules
 from arm_control.nodes.support.qos import STATE
+from arm_control.nodes.support.real_time import RealTimeParameters
 
 SILENCE = 1.0
 """Time without a command after which another robot may be taken [s]."""
@@ -40,6 +41,7 @@ class AvoidanceNodeParameters(ArmNodeParameters):
     """Parameters of the node ``obstacle_avoidance``."""
 
     avoidance: AvoidanceParameters = group(AvoidanceParameters)
+    real_time: RealTimeParameters = group(RealTimeParameters)
 
     max_age: float = parameter(0.02, "age above which a state or a command is stale; 0: never", unit="s", lower=0.0)
     telemetry_every: int = parameter(20, "commands between two sets of avoidance/*", lower=1)

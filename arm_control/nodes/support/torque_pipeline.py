@@ -29,6 +29,7 @@ from arm_control.nodes.support.arm_node import IN_USE, ArmNode, ArmNodeParameter
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.diagnostics import OK, WARN, Durations
 from arm_control.nodes.support.qos import LATCHED, STATE
+from arm_control.nodes.support.real_time import RealTimeParameters
 
 Telemetry = list[tuple[Publisher, Any]]
 """Messages beside the torque, each with its publisher."""
@@ -43,6 +44,7 @@ class ControllerNodeParameters(ArmNodeParameters):
     observer: ObserverParameters = group(ObserverParameters)
     adaptation: AdaptationParameters = group(AdaptationParameters)
     gate: GateParameters = group(GateParameters)
+    real_time: RealTimeParameters = group(RealTimeParameters)
     telemetry_every: int = parameter(20, "states between two sets of torque_terms and controller_state", lower=15)
     publish_effort_array: bool = parameter(
         True, "also publish effort_controller/commands, for ros2_control's effort controllers"

@@ -1,0 +1,69 @@
+"""Real-time priority of a node's process: SCHED_FIFO for the threads of the control path, and memory that stays."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from arm_control.core.parameters import Parameters, parameter
+from arm_control.exceptions import ParameterError
+
+NAME = "real_time_priority"
+THREADS = "/proc/self/task"
+"""Folder with an entry for each thread of this process."""
+CURRENT, FUTURE, ON_FAULT = 1, 2, 4
+"""Flags of ``mlockall``: what is mapped, what will be, and each page only once it has been touched."""
+
+
+@dataclass(frozen=True)
+class RealTimeParameters(Parameters):
+    """Scheduling of a node with a control loop."""
+
+    real_time_priority: int = parameter(
+        0, "SCHED_FIFO priority of the process, on Linux and with rights; 0: the usual scheduler", lower=0, upper=99
+    )
+
+
+def highest_priority(nodes: Iterable[Parameters]) -> int:
+    """Return the highest ``real_time_priority`` of some nodes' parameters; 0 where none has one."""
+    return max((int(parameters.values().get(NAME, 0)) for parameters in nodes), default=0)
+
+
+def take_real_time_priority(priority: int) -> str:
+    """Give all threads of this process, those of the middleware among them, SCHED_FIFO, and keep its memory.
+
+    Threads and processes that start later have the usual scheduler: nothing that plans or compiles holds up the control
+    path.
+
+    Parameters
+    ----------
+    priority : int
+        From 1 to 99; the kernel's own threads for interrupts have 50.
+
+    Returns
+    -------
+    str
+        What was done, for the log.
+
+    Raises
+    ------
+    ParameterError
+        When the process may not do that.
+    """
+    if sys.platform != "linux":
+        raise ParameterError(f"{NAME} = {priority}: only Linux has SCHED_FIFO; set 0")
+    scheduler = os.SCHED_FIFO | os.SCHED_RESET_ON_FORK
+    try:
+        for thread in os.listdir(THREADS):
+            os.sched_setscheduler(int(thread), scheduler, os.sched_param(priority))
+    except PermissionError:
+        raise ParameterError(
+            f"{NAME} = {priority}: this process may not use SCHED_FIFO; a line 'USER - rtprio {priority}' in"
+            " /etc/security/limits.conf (new login) or CAP_SYS_NICE allows it; 0 does without"
+        ) from None
+    is_locked = ctypes.CDLL(None).mlockall(CURRENT | FUTURE | ON_FAULT) == 0
+    memory = "its memory is locked" if is_locked else "its memory is not locked: a limit 'memlock unlimited' allows it"
+    return f"SCHED_FIFO with priority {priority} for all threads of this process; {memory}"
