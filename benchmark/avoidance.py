@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 from measure import Contender, Times, agree, processor, take_turns, versions
@@ -52,24 +53,26 @@ def measure(model: RobotModel, shape: Shape | None, rounds: int) -> tuple[dict[s
     """Times of a tick with both [us], and how many pairs are near on average."""
     rng, p = np.random.default_rng(1), AvoidanceParameters()
     obstacles = scene(shape, rng)
-    laws = {"": Avoidance(model, p), "_numpy": CarefulAvoidance(model, p)}
+    law, careful = Avoidance(model, p), CarefulAvoidance(model, p)
     drawn = [(HOME + rng.uniform(-0.3, 0.3, 6), rng.uniform(-0.5, 0.5, 6)) for _ in range(STATES)]
     terms = [model.evaluate(*state) for state in drawn]
     for t in terms:
-        found, expected = (law.tick(t, obstacles) for law in laws.values())
+        found, expected = law.tick(t, obstacles, t.h), careful.tick(t, obstacles)
         agree("distance", min(found.distance, 1.0), min(expected.distance, 1.0))
         agree("share", found.task_share, expected.task_share)
         if found.distance > 0.0:  # inside, where two faces are equally near, each takes its own
             agree("tau", found.tau, expected.tau)
-    near = float(np.mean([len(laws[""].tick(t, obstacles).pairs.rho) for t in terms]))
+            agree("total", found.tau_total, expected.combined(t.h), 1e-6)
+    near = float(np.mean([len(law.tick(t, obstacles).pairs.rho) for t in terms]))
 
-    def tick(law: Avoidance | CarefulAvoidance) -> Contender:
-        def whole(t: Terms) -> object:
-            return law.tick(t, obstacles).combined(t.h)
+    def ours(t: Terms) -> object:
+        return law.tick(t, obstacles, t.h).tau_total
 
-        return Contender(whole, [(t,) for t in terms])
+    def in_numpy(t: Terms) -> object:
+        return careful.tick(t, obstacles).combined(t.h)
 
-    return take_turns({name: tick(law) for name, law in laws.items()}, rounds), near
+    functions: dict[str, Callable[[Terms], object]] = {"": ours, "_numpy": in_numpy}
+    return take_turns({name: Contender(f, [(t,) for t in terms]) for name, f in functions.items()}, rounds), near
 
 
 def measure_crowds(model: RobotModel, rounds: int) -> dict[str, Times]:
@@ -83,7 +86,7 @@ def measure_crowds(model: RobotModel, rounds: int) -> dict[str, Times]:
         drawn = [(HOME + rng.uniform(-0.3, 0.3, 6), rng.uniform(-0.5, 0.5, 6)) for _ in range(STATES)]
 
         def whole(t: Terms, law: Avoidance = law, obstacles: list[Obstacle] = obstacles) -> object:
-            return law.tick(t, obstacles).combined(t.h)
+            return law.tick(t, obstacles, t.h).tau_total
 
         contenders[name] = Contender(whole, [(model.evaluate(*state),) for state in drawn])
     return take_turns(contenders, rounds)

@@ -151,14 +151,14 @@ def run(model: RobotModel, drawn: Scene, parameters: AvoidanceParameters | None,
         t, tau = output.state, output.tau
         if parameters is not None or step % 10 == 0:
             obstacle = drawn.at(step * 1e-3)
-            avoid = avoidance.tick(t, [obstacle])
+            avoid = avoidance.tick(t, [obstacle], tau)
             if avoid.distance < np.inf:
                 rho = avoid.pairs.rho[~avoid.pairs.is_self].min(initial=np.inf)
                 distance = min(distance, float(rho))
                 if contact is not None and step % 10 == 0 and rho < min(clearance, CLEAR):
                     clearance = min(clearance, contact(t.q, obstacle))
             if parameters is not None:
-                tau = avoid.combined(tau)
+                tau = avoid.tau_total
         gate.offer(model.joint_names, tau.tolist())
         tau = gate.tick(t, 1e-3).tau
         peak = max(peak, float(np.abs(tau / model.tau_max).max()))

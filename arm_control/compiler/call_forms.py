@@ -11,12 +11,24 @@ to the function (here the tool); all others are zero.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 INTO = "into"
 """Keyword of an earlier result."""
+
+
+class Block(Protocol):
+    """What a kernel computes in: a :class:`~arm_control.compiler.program.Program`, or sizes and shapes alone."""
+
+    @property
+    def inputs(self) -> Mapping[str, int]:
+        """Name and size of each input."""
+
+    @property
+    def outputs(self) -> Mapping[str, tuple[int, ...]]:
+        """Name and shape of each output."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +81,23 @@ class ObjectArgument:
     attributes: tuple[tuple[str, Argument], ...]
 
 
-Argument: TypeAlias = ArrayArgument | TargetArgument | NumberArgument | TupleArgument | ObjectArgument
+@dataclass(frozen=True)
+class ItemsArgument:
+    """A list or tuple of the very objects, in their order, that are in a tuple in a list bound to the function.
+
+    Attributes
+    ----------
+    name : str
+        Name of the list.
+    item : int
+        Place of the tuple in the list.
+    """
+
+    name: str
+    item: int = 0
+
+
+Argument: TypeAlias = ArrayArgument | TargetArgument | NumberArgument | TupleArgument | ObjectArgument | ItemsArgument
 
 
 @dataclass(frozen=True)
@@ -110,6 +138,14 @@ class BoundResult:
 
 
 @dataclass(frozen=True)
+class ItemResult:
+    """The object that is at a place of a list bound to the function."""
+
+    name: str
+    item: int
+
+
+@dataclass(frozen=True)
 class TupleResult:
     """A new tuple of this type, and what is in it."""
 
@@ -117,7 +153,7 @@ class TupleResult:
     items: tuple[Result, ...]
 
 
-Result: TypeAlias = ArrayResult | InputResult | NumberResult | FlagResult | BoundResult | TupleResult
+Result: TypeAlias = ArrayResult | InputResult | NumberResult | FlagResult | BoundResult | ItemResult | TupleResult
 
 
 @dataclass(frozen=True)
@@ -163,9 +199,16 @@ class CallForm:
         return len(self.arguments) if self.n_required is None else self.n_required
 
     @property
+    def filled_inputs(self) -> frozenset[str]:
+        """Inputs that have numbers in every call."""
+        needed = (name for argument in self.arguments[: self.least] for name in _inputs_of(argument))
+        return frozenset((*self.bound, *needed))
+
+    @property
     def bound_objects(self) -> tuple[str, ...]:
-        """Names of all that is bound to the function: arrays first, then objects that it returns."""
-        names = [part.name for part in parts_of(self.result) if isinstance(part, BoundResult)]
+        """Names of all that is bound to the function: arrays first, then lists and objects that it returns."""
+        names = [argument.name for argument in self.arguments if isinstance(argument, ItemsArgument)]
+        names += [part.name for part in parts_of(self.result) if isinstance(part, BoundResult | ItemResult)]
         return (*self.bound, *dict.fromkeys(names))
 
 
@@ -199,3 +242,14 @@ def target_of(result: Result, shape_of: Callable[[ArrayResult | InputResult], tu
 def is_fillable(result: Result) -> bool:
     """Whether a result consists of arrays and tuples."""
     return all(isinstance(part, ArrayResult | InputResult | TupleResult) for part in parts_of(result))
+
+
+def _inputs_of(argument: Argument | None) -> Iterator[str]:
+    if isinstance(argument, ArrayArgument | NumberArgument):
+        yield argument.input
+    elif isinstance(argument, TupleArgument):
+        for item in argument.items:
+            yield from _inputs_of(item)
+    elif isinstance(argument, ObjectArgument):
+        for _, item in argument.attributes:
+            yield from _inputs_of(item)

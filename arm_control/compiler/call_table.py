@@ -53,7 +53,8 @@ class CallTable:
     """
 
     def __init__(self, forms: Sequence[CallForm]) -> None:
-        self.objects: list[object] = [np.ndarray, np.dtype(float), float, None, True, False, sys.intern(INTO)]
+        known = [np.ndarray, np.dtype(float), float, None, True, False, sys.intern(INTO), list, tuple]
+        self.objects: list[object] = [*known]
         for form in forms:
             results = [part.type for part in parts_of(form.result) if isinstance(part, TupleResult)]
             for item in (*(x for argument in form.arguments for x in _objects_in(argument)), *results):

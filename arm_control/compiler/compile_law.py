@@ -24,6 +24,7 @@ import numpy as np
 
 from arm_control.compiler.kernels import (
     Batch,
+    BoundLoop,
     BoundRepeat,
     Compiler,
     Kernel,
@@ -122,10 +123,21 @@ class _FloatLoop:
         results = loop.law.run({name: loop.case(samples, name, 0) for name in loop.law.inputs})
         self.outputs: Mapping[str, int] = {name: values.size for name, values in results.items()}
 
-    def bind(self, arrays: Mapping[str, Array], n: int | None = None) -> Callable[[], float]:
+    def bind(self, arrays: Mapping[str, Array], n: int | None = None) -> BoundLoop:
         """See :class:`~arm_control.compiler.kernels.LoopKernel`."""
-        count = self._loop.count(arrays, self.outputs, self.width, n)
-        return lambda: self._loop.run(arrays, count)
+        return _BoundFloatLoop(self._loop, arrays, self._loop.count(arrays, self.outputs, self.width, n))
+
+
+class _BoundFloatLoop:
+    """A loop and its arrays; see :class:`~arm_control.compiler.kernels.BoundLoop`."""
+
+    def __init__(self, loop: Loop, arrays: Mapping[str, Array], n: int) -> None:
+        self._loop, self._arrays, self._n_bound, self._n = loop, arrays, n, n
+
+    def __call__(self, n: int | None = None, /) -> float:
+        if n is not None:
+            self._n = checked_count(n, self._n_bound)
+        return self._loop.run(self._arrays, self._n)
 
 
 class _FloatRepeat:

@@ -3,6 +3,12 @@
     run = compile_procedure(grow)(record)
     run()
 
+A procedure may have a built-in call (:mod:`arm_control.compiler.call_forms`): its record has arrays ``inputs`` and
+``outputs``, and a result of 0 says that the outputs count.
+
+    run = compile_call(follow, RecordCall(form, {"q": 6}, {"tau": (6,)}))(record)
+    tick = run.calls["tick"].bind(slow, bound)
+
 Where machine code cannot be made, the text runs as it stands: the same results, a hundred times slower.
 """
 
@@ -11,14 +17,18 @@ from __future__ import annotations
 import ctypes
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
+from arm_control.compiler.call_forms import CallForm
 from arm_control.compiler.compile_law import STRICT
+from arm_control.compiler.kernels import CallMaker
 from arm_control.compiler.machine_operations import CFunction
+from arm_control.compiler.object_layouts import layout_text, unsupported
 from arm_control.compiler.procedure import Procedure
 from arm_control.compiler.program import is_from_this_package
 from arm_control.compiler.sources import source_digest
@@ -26,11 +36,65 @@ from arm_control.core.cache import Cache, default_directory
 from arm_control.maths.poses import Array
 
 LOG = logging.getLogger("arm_control.compiler")
-NAME = "procedure"
-"""Name of the function in the machine code."""
+NAME, RECORD = "procedure", "record"
+"""Name of the function in the machine code, and of the last input of a built-in call: the address of the record."""
 Record = TypeVar("Record", bound=tuple[Any, ...])
 Binds = Callable[[Record], Callable[[], float]]
 """Takes a record, and returns the procedure of it."""
+
+
+class RecordCall(NamedTuple):
+    """A built-in call of a procedure.
+
+    Attributes
+    ----------
+    form : CallForm
+        What it takes and returns.
+    inputs : mapping of str to int
+        Name and size of each input: they lie in the record's array ``inputs``, one behind the other.
+    outputs : mapping of str to shape
+        Name and shape of each output; likewise in ``outputs``.
+    """
+
+    form: CallForm
+    inputs: Mapping[str, int]
+    outputs: Mapping[str, tuple[int, ...]]
+
+
+class BoundProcedure(Generic[Record]):
+    """A procedure of a record, as machine code or as it stands.
+
+    Parameters
+    ----------
+    bind : callable
+        Takes a record, and returns the procedure of it.
+    record : record
+        The first one.
+    makers : mapping of str to CallMaker
+        What makes its built-in call, by name; none where that cannot be made.
+
+    Attributes
+    ----------
+    calls : mapping of str to CallMaker
+        The same for this record.
+    """
+
+    def __init__(self, bind: Binds[Record], record: Record, makers: Mapping[str, CallMaker]) -> None:
+        self._bind, self._run = bind, bind(record)
+        self.calls: Mapping[str, CallMaker] = {}
+        if isinstance(self._run, _Bound):
+            self.calls = {name: _OfRecord(maker, self._run) for name, maker in makers.items()}
+
+    def __call__(self) -> float:
+        """Run it."""
+        return self._run()
+
+    def replace(self, record: Record) -> None:
+        """Let it work on another record from now on, built-in calls included."""
+        if isinstance(self._run, _Bound):
+            self._run.replace(record)
+        else:
+            self._run = self._bind(record)
 
 
 def compile_procedure(entry: Procedure[[Record], float]) -> Binds[Record]:
@@ -55,38 +119,105 @@ def compile_procedure(entry: Procedure[[Record], float]) -> Binds[Record]:
     return lambda record: partial(entry, record)
 
 
+def compile_call(entry: Procedure[[Record], float], call: RecordCall) -> Callable[[Record], BoundProcedure[Record]]:
+    """Return what binds a procedure with a built-in call to a record.
+
+    Parameters
+    ----------
+    entry : Procedure
+        As for :func:`compile_procedure`.
+    call : RecordCall
+        Its built-in call.
+    """
+    try:
+        return _compiled_call(entry, call)
+    except Exception as error:
+        if os.environ.get(STRICT) == "1":
+            raise
+        LOG.warning("%s is not compiled: %s: %s", entry.key, type(error).__name__, error)
+    return lambda record: BoundProcedure(lambda one: partial(entry, one), record, {})
+
+
 def _compiled(entry: Procedure[[Record], float]) -> Binds[Record]:
     from arm_control.compiler import llvm_compiler as llvm  # noqa: PLC0415  llvmlite may be missing
     from arm_control.compiler.llvm_procedure import procedure_code  # noqa: PLC0415
 
-    cache = Cache(default_directory())
     made_from = entry.key if is_from_this_package(entry.function) else procedure_code(entry, NAME)
+    code = _kept(entry, made_from, lambda: procedure_code(entry, NAME))
+    call = llvm.Library(code).function(NAME, ctypes.c_void_p)
+    return lambda record: _bind(entry, call, record)
+
+
+def _compiled_call(entry: Procedure[[Record], float], call: RecordCall) -> Callable[[Record], BoundProcedure[Record]]:
+    from arm_control.compiler import llvm_compiler as llvm  # noqa: PLC0415  llvmlite may be missing
+    from arm_control.compiler.builtin_calls import builtin_calls  # noqa: PLC0415
+    from arm_control.compiler.llvm_record_call import record_call_code  # noqa: PLC0415
+
+    if unsupported():
+        binds: Binds[Record] = _compiled(entry)
+        return lambda record: BoundProcedure(binds, record, {})
+    form = replace(call.form, bound=(*call.form.bound, RECORD))
+    inputs = {**call.inputs, RECORD: 1}
+
+    def write() -> str:
+        return record_call_code(entry, NAME, form, inputs, call.outputs)
+
+    made_from = f"{entry.key} {call} {layout_text()}" if is_from_this_package(entry.function) else write()
+    library = llvm.Library(_kept(entry, made_from, write))
+    run, makers = library.function(NAME, ctypes.c_void_p), builtin_calls(library, (form,), inputs)
+
+    return lambda record: BoundProcedure(lambda one: _bind(entry, run, one), record, makers)
+
+
+def _kept(entry: Procedure[..., float], made_from: str, write: Callable[[], str]) -> bytes:
+    """Machine code from the cache, or of the intermediate code that is written."""
+    from arm_control.compiler import llvm_compiler as llvm  # noqa: PLC0415
+
+    cache = Cache(default_directory())
     key = f"{source_digest()}\n{llvm.processor()}\n{made_from}"
     code = cache.load(key)
     if code is None:
-        code = llvm.compile_procedures(procedure_code(entry, NAME))
+        code = llvm.compile_procedures(write())
         cache.store(key, code, title=f"procedure {entry.key}")
-    call = llvm.Library(code).function(NAME, ctypes.c_void_p)
+    return code
 
-    def bind(record: Record) -> Callable[[], float]:
-        if not _is_compiled(record):
-            return partial(entry, record)
-        slots, keep = _slots(record)
-        return _Bound(call, slots, (record, keep))
 
-    return bind
+def _bind(entry: Procedure[[Record], float], call: Callable[[int], float], record: Record) -> Callable[[], float]:
+    if not _is_compiled(record):
+        return partial(entry, record)
+    return _Bound(call, record)
+
+
+class _OfRecord:
+    """Makes built-in calls of one record; see :class:`~arm_control.compiler.kernels.CallMaker`."""
+
+    def __init__(self, maker: CallMaker, procedure: _Bound) -> None:
+        self._maker, self._procedure = maker, procedure
+
+    def bind(self, slow: Callable[..., Any], bound: Mapping[str, object], doc: str | None = None) -> Callable[..., Any]:
+        """See :class:`~arm_control.compiler.kernels.CallMaker`."""
+        kept: Any = partial(slow)
+        kept.procedure = self._procedure  # its arrays must stay as long as the function
+        return self._maker.bind(kept, {**bound, RECORD: np.array([self._procedure.address]).view(float)}, doc)
 
 
 class _Bound:
     """Calls the function with its record; keeps the arrays that the record points to."""
 
-    __slots__ = ("_address", "_call", "_keep")
+    __slots__ = ("_call", "_keep", "_slots", "address")
 
-    def __init__(self, call: Callable[[int], float], slots: Array, keep: object) -> None:
-        self._call, self._address, self._keep = call, slots.ctypes.data, (slots, keep)
+    def __init__(self, call: Callable[[int], float], record: tuple[Any, ...]) -> None:
+        self._call = call
+        self._slots, inner = _slots(record)
+        self._keep, self.address = (record, inner), self._slots.ctypes.data
 
     def __call__(self) -> float:
-        return self._call(self._address)
+        return self._call(self.address)
+
+    def replace(self, record: tuple[Any, ...]) -> None:
+        """Write the slots of another record in the place of these."""
+        self._slots[:], inner = _slots(record)
+        self._keep = record, inner
 
 
 def _is_compiled(record: tuple[Any, ...]) -> bool:

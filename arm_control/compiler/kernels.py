@@ -1,9 +1,8 @@
 """Kernels: laws that are compiled, or run as they stand, with the same interface.
 
-A :class:`Kernel` is for one case: write inputs, call, read outputs, all in a work space of its own. A
-:class:`LoopKernel` is for many cases, a :class:`RepeatKernel` for iterations on many cases: bound once to arrays of the
-caller, then called. A :class:`Batch` is for many states: the arrays differ from call to call, and every input is
-checked.
+A :class:`Kernel` is for one case: write inputs, call, read outputs, all in a work space. A :class:`LoopKernel` is for
+many cases, a :class:`RepeatKernel` for iterations on many cases: bound once to arrays of the caller, then called. A
+:class:`Batch` is for many states: the arrays differ from call to call, and every input is checked.
 """
 
 from __future__ import annotations
@@ -70,14 +69,14 @@ class Kernel:
     ----------
     inputs, outputs : dict of str to ndarray
         Views of the work space.
+    bind, address
+        See the parameters.
     call : callable
         The function.
     is_compiled : bool
         Whether it is machine code.
     calls : mapping of str to CallMaker
         Built-in functions around it: they work on the stack, and leave the work space alone.
-    address : int
-        Of the machine code; see the parameter.
     lock : RLock
         For threads that share the work space.
     """
@@ -93,11 +92,25 @@ class Kernel:
     ) -> None:
         self.is_compiled, self.calls, self.address = is_compiled, calls or {}, address
         self.lock = RLock()
+        self.bind = bind
         n_inputs = sum(inputs.values())
         work = np.zeros(n_inputs + sum(math.prod(shape) for shape in outputs.values()))
         self.inputs = split(work[:n_inputs], {name: (size,) for name, size in inputs.items()})
         self.outputs = split(work[n_inputs:], outputs)
         self.call = bind(work[:n_inputs], work[n_inputs:])
+
+
+class BoundLoop(Protocol):
+    """A loop, bound to its arrays; may be a field of a procedure's record."""
+
+    def __call__(self, n: int | None = None, /) -> float:
+        """Compute the first n cases; return the number of cases before the run ended.
+
+        Parameters
+        ----------
+        n : int, optional
+            Number of cases, a multiple of the kernel's width; by default as many as before, at first all.
+        """
 
 
 class OwnWork:
@@ -133,6 +146,25 @@ class OwnWork:
         return result
 
 
+class FloatWork:
+    """The same of a kernel that is no machine code: inputs, outputs, call."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        inputs, outputs = (np.zeros(sum(x.size for x in part.values())) for part in (kernel.inputs, kernel.outputs))
+        self.inputs = split(inputs, {name: array.shape for name, array in kernel.inputs.items()})
+        self.outputs = split(outputs, {name: array.shape for name, array in kernel.outputs.items()})
+        self._call = kernel.bind(inputs, outputs)
+
+    def __call__(self) -> float:
+        """Compute the outputs from the inputs; return 0 where every input is finite, else nan."""
+        return math.nan if self._call() else 0.0
+
+
+def own_work(kernel: Kernel) -> OwnWork | FloatWork:
+    """Return a kernel on a work space of its own."""
+    return OwnWork(kernel) if kernel.address else FloatWork(kernel)
+
+
 class LoopKernel(Protocol):
     """Computes a law in many cases."""
 
@@ -143,7 +175,7 @@ class LoopKernel(Protocol):
     is_compiled: bool
     """Whether it is machine code."""
 
-    def bind(self, arrays: Mapping[str, Array], n: int | None = None) -> Callable[[], float]:
+    def bind(self, arrays: Mapping[str, Array], n: int | None = None) -> BoundLoop:
         """Return a function that computes the outputs among some arrays from the inputs among them.
 
         Parameters
@@ -154,11 +186,6 @@ class LoopKernel(Protocol):
             part of a larger one. The arrays are read and written in every call, and must stay.
         n : int, optional
             Number of cases; by default all there are.
-
-        Returns
-        -------
-        callable
-            Without arguments; returns the number of cases before the run ended.
 
         Raises
         ------

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -23,13 +23,15 @@ from arm_control.compiler.call_forms import (
     Argument,
     ArrayArgument,
     ArrayResult,
+    Block,
     BoundResult,
     CallForm,
     FlagResult,
     InputResult,
+    ItemResult,
+    ItemsArgument,
     NumberArgument,
     NumberResult,
-    ObjectArgument,
     Result,
     TargetArgument,
     TupleArgument,
@@ -38,7 +40,7 @@ from arm_control.compiler.call_forms import (
     target_of,
 )
 from arm_control.compiler.call_table import CALL, MAKE_ARRAY, TABLE, CallTable
-from arm_control.compiler.llvm_writer import Writer
+from arm_control.compiler.llvm_writer import Writer, compare_pointers
 from arm_control.compiler.object_layouts import (
     ALIGNED,
     C_CONTIGUOUS,
@@ -47,6 +49,8 @@ from arm_control.compiler.object_layouts import (
     FLAGS,
     HEAD,
     ITEMS,
+    LIST_ITEMS,
+    LIST_SIZE,
     NDIM,
     SHAPE,
     TUPLE_HASH,
@@ -54,7 +58,6 @@ from arm_control.compiler.object_layouts import (
     TYPE,
     WRITEABLE,
 )
-from arm_control.compiler.program import Program
 
 COMPUTE = "compute"
 """The kernel: takes a block of inputs and outputs; returns 0 where every input is finite, else nan."""
@@ -64,13 +67,13 @@ WORD = 8
 """Bytes of a number or a pointer."""
 
 
-def call_functions(program: Program, forms: Sequence[CallForm]) -> list[str]:
+def call_functions(program: Block, forms: Sequence[CallForm]) -> list[str]:
     """Code of the built-in functions around a kernel, and of their table.
 
     Parameters
     ----------
-    program : Program
-        What the kernel computes.
+    program : Program or other Block
+        What the kernel computes in.
     forms : sequence of CallForm
         What the functions take and return.
     """
@@ -100,7 +103,7 @@ def _entries(shape: tuple[int, ...]) -> str:
 class _CallWriter:
     """Writes one built-in function; `references` are slots on the stack, each for a reference that it holds."""
 
-    def __init__(self, program: Program, form: CallForm, table: CallTable) -> None:
+    def __init__(self, program: Block, form: CallForm, table: CallTable) -> None:
         self._program, self._form, self._table = program, form, table
         self._code = Writer(1)
         self._references: list[str] = []
@@ -137,8 +140,6 @@ class _CallWriter:
         slots = [line for x in kept for line in (f"  {x} = alloca ptr", f"  store ptr null, ptr {x}")]
         slots += [f"  %target_{k} = alloca ptr" for k in range(len(self._targets))]
         return [*head, f"  %work = alloca [{self._size} x double], align 64", *slots, *self._code.lines, "}"]
-
-    # -- parts of the function
 
     def _take_arguments(self) -> None:
         form = self._form
@@ -230,8 +231,6 @@ class _CallWriter:
         slow = self._load("%self", ITEMS + WORD * SLOW)
         code.line(f"ret ptr {self._call('ptr', CALL, f'ptr {slow}', 'ptr %arguments', 'i64 %n', 'ptr %names')}")
 
-    # -- arguments
-
     def _take(self, argument: Argument, item: str) -> None:
         """Check an object, and copy its numbers to the block."""
         if isinstance(argument, ArrayArgument):
@@ -251,6 +250,8 @@ class _CallWriter:
             for k, part in enumerate(argument.items):
                 if part is not None:
                     self._take(part, self._load(item, ITEMS + WORD * k))
+        elif isinstance(argument, ItemsArgument):
+            self._require_items(item, self._list_item(argument.name, argument.item))
         else:
             self._require_type(item, argument.type)
             for name, part in argument.attributes:
@@ -271,6 +272,16 @@ class _CallWriter:
         self._require(*(code.op(f"icmp eq i64 {self._load(sizes, WORD * k, 'i64')}, {n}") for k, n in enumerate(shape)))
         return self._load(item, DATA)
 
+    def _require_items(self, item: str, known: str) -> None:
+        """Require a list or tuple of the items of a known tuple."""
+        code = self._code
+        is_list, is_tuple = (self._is_same(self._load(item, TYPE), self._entry(kind)) for kind in (list, tuple))
+        self._require(code.op(f"or i1 {is_list}, {is_tuple}"))
+        n = self._load(known, TUPLE_SIZE, "i64")
+        self._require(code.op(f"icmp eq i64 {self._load(item, LIST_SIZE, 'i64')}, {n}"))
+        items = code.op(f"select i1 {is_list}, ptr {self._load(item, LIST_ITEMS)}, ptr {self._at(item, ITEMS)}")
+        compare_pointers(code, (items, self._at(known, ITEMS)), n, "slow")
+
     def _require_type(self, item: str, kind: type) -> None:
         self._require(self._is_same(self._load(item, TYPE), self._entry(kind)))
 
@@ -283,8 +294,6 @@ class _CallWriter:
         code.line(f"br i1 {everything}, label %{block}, label %{otherwise}, !prof !0")
         code.begin(block)
 
-    # -- results
-
     def _make(self, part: Result) -> str:
         """A new reference to a result, without a tuple's items: they are noted."""
         if isinstance(part, TupleResult):
@@ -295,9 +304,8 @@ class _CallWriter:
             if TUPLE_HASH is not None:
                 self._code.line(f"store i64 -1, ptr {self._at(made, TUPLE_HASH)}")
             return made
-        if isinstance(part, BoundResult):
-            place = FIRST_BOUND + self._form.bound_objects.index(part.name)
-            made = self._load("%self", ITEMS + WORD * place)
+        if isinstance(part, BoundResult | ItemResult):
+            made = self._bound(part.name) if isinstance(part, BoundResult) else self._list_item(part.name, part.item)
             self._call("void", "Py_IncRef", f"ptr {made}")
             self._hold(made)
             return made
@@ -326,8 +334,6 @@ class _CallWriter:
         self._copy(self._load(made, DATA), self._work(name), math.prod(shape))
         return made
 
-    # -- references
-
     def _hold(self, item: str) -> str:
         """Note a new reference; returns the flag that it is not null."""
         self._references.append(f"%reference_{len(self._references)}")
@@ -338,8 +344,6 @@ class _CallWriter:
         """Drop references; those that are null are none."""
         for slot in references:
             self._call("void", "Py_DecRef", f"ptr {self._code.op(f'load ptr, ptr {slot}')}")
-
-    # -- words
 
     def _call(self, kind: str, function: str, *arguments: str) -> str:
         call = f"call {kind} {self._entry(function)}({', '.join(arguments)})"
@@ -357,6 +361,14 @@ class _CallWriter:
     def _entry(self, item: object) -> str:
         """A function, by name, or an object of the table."""
         return self._load(f"@{TABLE}", WORD * self._table.place(item))
+
+    def _bound(self, name: str) -> str:
+        """An object that is bound to the function."""
+        return self._load("%self", ITEMS + WORD * (FIRST_BOUND + self._form.bound_objects.index(name)))
+
+    def _list_item(self, name: str, item: int) -> str:
+        """An item of a list that is bound to the function."""
+        return self._load(self._load(self._bound(name), LIST_ITEMS), WORD * item)
 
     def _is_same(self, a: str, b: str) -> str:
         return self._code.op(f"icmp eq ptr {a}, {b}")
@@ -378,21 +390,8 @@ class _CallWriter:
 
     def _clear_inputs(self) -> None:
         """Zeros in inputs that a call may leave out."""
-        needed = self._form.arguments[: self._form.least]
-        filled = {*self._form.bound, *(name for argument in needed for name in _inputs_of(argument))}
         for name, size in self._program.inputs.items():
-            if name not in filled:
+            if name not in self._form.filled_inputs:
                 self._code.line(
                     f"call void @llvm.memset.inline.p0.i64(ptr {self._work(name)}, i8 0, i64 {WORD * size}, i1 false)"
                 )
-
-
-def _inputs_of(argument: Argument | None) -> Iterator[str]:
-    if isinstance(argument, ArrayArgument | NumberArgument):
-        yield argument.input
-    elif isinstance(argument, TupleArgument):
-        for item in argument.items:
-            yield from _inputs_of(item)
-    elif isinstance(argument, ObjectArgument):
-        for _, item in argument.attributes:
-            yield from _inputs_of(item)

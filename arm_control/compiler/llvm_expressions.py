@@ -14,6 +14,7 @@ from arm_control.compiler.llvm_values import (
     number,
     parts_of,
     result_type,
+    slot_of,
     type_named,
 )
 from arm_control.compiler.llvm_writer import Writer
@@ -137,13 +138,14 @@ class ExpressionWriter:
 
     def _field(self, record: Value, field: str) -> Value:
         """A field of a record: its slots, which never change."""
-        fields = fields_of(record.type)  # type: ignore[arg-type]
-        slot = sum(len(parts_of(of_type)) for of_type in list(fields.values())[: list(fields).index(field)])
+        if isinstance(record.type, str):
+            raise NotSupported(f"{self._procedure.key}: field {field} of {record.type}")
+        of_type, slot = fields_of(record.type)[field], slot_of(record.type, field)
         parts = []
-        for i, part in enumerate(parts_of(fields[field])):
+        for i, part in enumerate(parts_of(of_type)):
             address = self.code.op(f"getelementptr i64, ptr {record.parts[0]}, i64 {slot + i}")
-            parts.append(self.code.op(f"load {part}, ptr {address}, align 8, !invariant.load !0"))
-        return Value(fields[field], tuple(parts))
+            parts.append(self.code.op(f"load {part}, ptr {address}, align 8, !invariant.load !9"))
+        return Value(of_type, tuple(parts))
 
     def _subscript(self, node: ast.Subscript) -> Value:
         address, of_type = self.entry(node)
@@ -270,13 +272,15 @@ class ExpressionWriter:
             return Value("int", (self.code.op(f"sext i32 {result} to i64"),))
         if function.type == "RunsKernel":
             return Value("float", (self.code.op(f"call double {function.parts[0]}(ptr {function.parts[1]})"),))
-        return self._run_cases(function, values)
+        return self._run_loop(function, values)
 
-    def _run_cases(self, cases: Value, values: Sequence[Value]) -> Value:
-        """Call a repeated law: the number of cases and the limit are the first entries of its table."""
-        code, (function, table) = self.code, cases.parts
-        limit_at = code.op(f"getelementptr i64, ptr {table}, i64 1")
-        for value, place in zip(values, (table, limit_at), strict=True):
+    def _run_loop(self, loop: Value, values: Sequence[Value]) -> Value:
+        """Call a loop: the number of cases, and the limit of a repeated law, are the first entries of its table."""
+        code, (function, table) = self.code, loop.parts
+        if len(values) != {"RunsColumns": 1, "RunsCases": 2}[str(loop.type)]:
+            raise NotSupported(f"{self._procedure.key}: {loop.type} with {len(values)} arguments")
+        for k, value in enumerate(values):
+            place = code.op(f"getelementptr i64, ptr {table}, i64 {k}")
             code.line(f"store i64 {value.parts[0]}, ptr {place}, align 8")
         return Value("float", (code.op(f"call double {function}(ptr {table})"),))
 

@@ -16,7 +16,7 @@ from arm_control.compiler import drafts
 from arm_control.compiler import llvm_compiler as llvm
 from arm_control.compiler.builtin_calls import builtin_calls
 from arm_control.compiler.drafts import Draft
-from arm_control.compiler.kernels import Batch, BoundRepeat, Kernel, LoopKernel, RepeatKernel, checked_count
+from arm_control.compiler.kernels import Batch, BoundLoop, BoundRepeat, Kernel, LoopKernel, RepeatKernel, checked_count
 from arm_control.compiler.law import Law, Loop, check_table
 from arm_control.compiler.llvm_calls import COMPUTE
 from arm_control.compiler.llvm_code import WORK, batch_code, scalar_code
@@ -172,7 +172,7 @@ class _CompiledLoop:
         self._loop, self.width = loop, width
         self.outputs: Mapping[str, int] = {name: shape[0] for name, shape in function.outputs.items()}
 
-    def bind(self, arrays: Mapping[str, Array], n: int | None = None) -> Callable[[], float]:
+    def bind(self, arrays: Mapping[str, Array], n: int | None = None) -> BoundLoop:
         """See :class:`~arm_control.compiler.kernels.LoopKernel`."""
         n = self._loop.count(arrays, self.outputs, self.width, n)
         table = [n]
@@ -180,7 +180,7 @@ class _CompiledLoop:
             array = arrays[name]
             step = 0 if name in self._loop.whole else array.strides[0] // 8
             table += [array.ctypes.data, len(array) if name in self._loop.law.tables else step]
-        return _Bound(self._call, np.array(table, dtype=np.int64), list(arrays.values()))
+        return _BoundLoop(self._call, np.array(table, dtype=np.int64), list(arrays.values()))
 
 
 class _CompiledRepeat:
@@ -221,16 +221,25 @@ class _CompiledRepeat:
         numbers[first : first + 3] = self._place(name, table)
 
 
-class _Bound:
-    """Calls the function with its table; keeps the arrays that the table points to."""
+class _BoundLoop:
+    """Calls the function with its table, which begins with the number of cases; keeps the arrays that it points to.
 
-    __slots__ = ("_address", "_call", "_keep")
+    Attributes
+    ----------
+    function_address, table_address : int
+        Of the function and of its table, for procedures (:mod:`arm_control.compiler.procedure`).
+    """
+
+    __slots__ = ("_arrays", "_call", "_n", "_table", "function_address", "table_address")
 
     def __init__(self, call: Callable[[int], float], table: Array, arrays: list[Array]) -> None:
-        self._call, self._address, self._keep = call, table.ctypes.data, (table, arrays)
+        self._call, self._table, self._arrays, self._n = call, table, arrays, int(table[0])
+        self.function_address, self.table_address = _address_of(call), table.ctypes.data
 
-    def __call__(self) -> float:
-        return self._call(self._address)
+    def __call__(self, n: int | None = None, /) -> float:
+        if n is not None:
+            self._table[0] = checked_count(n, self._n)
+        return self._call(self.table_address)
 
 
 class _BoundRepeat:
@@ -239,7 +248,7 @@ class _BoundRepeat:
     Attributes
     ----------
     function_address, table_address : int
-        Of the function and of its table, for procedures (:mod:`arm_control.compiler.procedure`).
+        As those of a :class:`_BoundLoop`.
     """
 
     __slots__ = ("_arrays", "_call", "_kernel", "_limit", "_n", "_table", "function_address", "table_address")
@@ -249,7 +258,7 @@ class _BoundRepeat:
     ) -> None:
         self._call, self._table, self._kernel, self._arrays = call, table, kernel, arrays
         self._n, self._limit = int(table[0]), int(table[1])
-        self.function_address, self.table_address = ctypes.cast(call, ctypes.c_void_p).value, table.ctypes.data  # type: ignore[arg-type]
+        self.function_address, self.table_address = _address_of(call), table.ctypes.data
 
     def __call__(self, n: int | None = None, limit: int | None = None) -> float:
         self._table[0] = self._n if n is None else checked_count(n, self._n)
@@ -260,6 +269,11 @@ class _BoundRepeat:
         """See :class:`~arm_control.compiler.kernels.BoundRepeat`."""
         self._kernel.replace_table(self._table, name, table)
         self._arrays[name] = table
+
+
+def _address_of(call: Callable[[int], float]) -> int:
+    """Address of a function of a library."""
+    return int(ctypes.cast(call, ctypes.c_void_p).value or 0)  # type: ignore[arg-type]
 
 
 STAGE = 3072

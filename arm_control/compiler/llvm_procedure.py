@@ -15,7 +15,7 @@ from arm_control.compiler.machine_operations import DECLARATIONS
 from arm_control.compiler.procedure import Procedure
 
 _HEAD = f"declare double @llvm.sqrt.f64(double)\ndeclare double @llvm.fabs.f64(double)\n{DECLARATIONS}"
-_TAIL = "!0 = !{}"
+_TAIL = "!9 = !{}"
 
 
 def procedure_code(entry: Procedure[..., Any], name: str) -> str:

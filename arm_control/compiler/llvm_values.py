@@ -1,7 +1,7 @@
 """Types and values of procedures in LLVM's intermediate language.
 
 A record is the address of slots of 64 bits: a number has one, an array its address, a table its address and the
-distance of its rows, a record its address, cases the addresses of their function and of its table, a kernel those of
+distance of its rows, a record its address, a loop the addresses of its function and of its table, a kernel those of
 its function and of its work space, a C function its address.
 """
 
@@ -24,6 +24,7 @@ PARTS: dict[Type, tuple[str, ...]] = {
     "Ints": ("ptr",),
     "Rows": ("ptr", "i64"),
     "RunsCases": ("ptr", "ptr"),
+    "RunsColumns": ("ptr", "ptr"),
     "RunsKernel": ("ptr", "ptr"),
     "CFunction": ("ptr",),
 }
@@ -50,6 +51,20 @@ def fields_of(record: type) -> dict[str, Type]:
     """Type of each field of a record."""
     names = vars(sys.modules[record.__module__])
     return {name: type_named(to.__forward_arg__, names.__getitem__) for name, to in record.__annotations__.items()}
+
+
+def slot_of(record: type, field: str) -> int:
+    """Number of the first slot of a field.
+
+    Parameters
+    ----------
+    record : type
+        A class of records.
+    field : str
+        Name of one of its fields.
+    """
+    fields = fields_of(record)
+    return sum(len(parts_of(of_type)) for of_type in list(fields.values())[: list(fields).index(field)])
 
 
 def type_named(name: str, look_up: Callable[[str], Any]) -> Type:

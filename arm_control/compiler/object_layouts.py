@@ -23,6 +23,8 @@ ITEMS = tuple.__basicsize__
 """Offset of a tuple's items."""
 TUPLE_SIZE = HEAD
 """Offset of a tuple's number of items."""
+LIST_SIZE, LIST_ITEMS = HEAD, HEAD + 8
+"""Offsets of a list's number of items, and of their address."""
 TUPLE_HASH = ITEMS - 8 if ITEMS > HEAD + 8 else None
 """Offset of a tuple's hash, which must be -1 in a new one; None where tuples keep none (before Python 3.14)."""
 DATA, NDIM, SHAPE, DESCR, FLAGS = HEAD, HEAD + 8, HEAD + 16, HEAD + 40, HEAD + 48
@@ -47,7 +49,8 @@ def unsupported() -> str:
         return "a free-threaded Python"
     if ctypes.sizeof(ctypes.c_void_p) != 8:
         return "not 64 bits"
-    return next(filter(None, (_array_difference(), _tuple_difference(), _float_difference(), _maker_difference())), "")
+    differences = _array_difference, _tuple_difference, _list_difference, _float_difference, _maker_difference
+    return next(filter(None, (difference() for difference in differences)), "")
 
 
 def word_at(address: int) -> int:
@@ -93,6 +96,14 @@ def _tuple_difference() -> str:
     found = [word_at(id(items) + ITEMS + 8 * k) for k in range(3)]
     is_same = found == [id(item) for item in items] and word_at(id(items) + TUPLE_SIZE) == 3
     return "" if is_same else "a tuple is laid out differently"
+
+
+def _list_difference() -> str:
+    items = ["x", 1.5, None]
+    items.append(2)  # more room than items
+    found = [word_at(word_at(id(items) + LIST_ITEMS) + 8 * k) for k in range(4)]
+    is_same = found == [id(item) for item in items] and word_at(id(items) + LIST_SIZE) == 4
+    return "" if is_same else "a list is laid out differently"
 
 
 def _float_difference() -> str:

@@ -21,10 +21,10 @@ Python, which also runs as it stands:
                   (:mod:`arm_control.compiler.machine_operations`) and of functions that are fields of a record
 
 Parameters and fields of records are ``int``, ``float``, ``bool``, :data:`Floats` (k,), :data:`Ints` (k,), :data:`Rows`
-(m, k), :class:`RunsCases`, :class:`RunsKernel`, :class:`~arm_control.compiler.machine_operations.CFunction`, or
-records: named tuples of these. Numbers in a record stay as they are; what changes is in arrays. Indices count from
-zero, are not checked and must not be negative; // and % take no negative numbers. A name keeps its type. Names of the
-module are constants, or other procedures.
+(m, k), :class:`RunsCases`, :class:`RunsColumns`, :class:`RunsKernel`,
+:class:`~arm_control.compiler.machine_operations.CFunction`, or records: named tuples of these. Numbers in a record stay
+as they are; what changes is in arrays. Indices count from zero, are not checked and must not be negative; // and % take
+no negative numbers. A name keeps its type. Names of the module are constants, or other procedures.
 """
 
 from __future__ import annotations
@@ -54,6 +54,13 @@ class RunsCases(Protocol):
 
     def __call__(self, n: int, limit: int) -> float:
         """Work on the first n cases, at most so many times each."""
+
+
+class RunsColumns(Protocol):
+    """A loop that is bound to arrays (:class:`arm_control.compiler.kernels.BoundLoop`)."""
+
+    def __call__(self, n: int, /) -> float:
+        """Work on the first n cases, a multiple of the kernel's width."""
 
 
 class RunsKernel(Protocol):

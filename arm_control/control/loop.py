@@ -258,8 +258,8 @@ class ControlLoop:
             if law.passed is not None:
                 self.gate.take(law.passed, limits[1])
                 return tuple.__new__(TickResult, (measurement, law, None, law.tau, law.passed, None, None, None))
-        avoidance = None if self.avoidance is None else self.avoidance.tick(law.terms, obstacles)
-        tau = law.tau if avoidance is None else avoidance.combined(law.tau)
+        avoidance = None if self.avoidance is None else self.avoidance.tick(law.terms, obstacles, law.tau)
+        tau = law.tau if avoidance is None else avoidance.tau_total
         compensation = learnt = None
         known = self._none if tau_dist is None else tau_dist
         if self.observer is not None:

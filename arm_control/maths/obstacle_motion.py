@@ -54,5 +54,4 @@ class Mover:
             return self.obstacle
         motion = (t - self.span.begin) * V
         X = self.obstacle.X_WO
-        R = rotation_from_vector(motion[3:]) @ X.R if V[3:].any() else X.R
-        return Obstacle(self.obstacle.shape, Pose(R, X.p + motion[:3]), V)
+        return Obstacle(self.obstacle.shape, Pose(rotation_from_vector(motion[3:]) @ X.R, X.p + motion[:3]), V)

@@ -120,10 +120,10 @@ class ObstacleAvoidanceNode(ArmNode[AvoidanceNodeParameters]):
         except ArmControlError as error:
             self.rejections.add("effort_in", error)
             return
-        self._output = self._avoidance.tick(self._terms, self._obstacles.newest(measurement))
+        self._output = self._avoidance.tick(self._terms, self._obstacles.newest(measurement), tau)
         names = self.model.joint_names
         frame_id = message.header.frame_id  # says whether the controller brakes
-        self._efforts.publish(self._writer.message(stamp_ns, self._output.combined(tau), frame_id=frame_id))
+        self._efforts.publish(self._writer.message(stamp_ns, self._output.tau_total, frame_id=frame_id))
         self._passed_at = time.monotonic()
         self._rate.tick()
         if self._count % self.parameters.telemetry_every == 0:
@@ -141,11 +141,8 @@ class ObstacleAvoidanceNode(ArmNode[AvoidanceNodeParameters]):
         if not self.ready or self._output is None:
             return WARN, "waiting for commands" if self.ready else "no robot_description yet", figures
         figures["nearest [m]"] = self._output.distance
-        near = (
-            " and ".join(self._output.pairs.names[int(self._output.pairs.rho.argmin())])
-            if self._output.pairs.names
-            else ""
-        )
+        pairs = self._output.pairs
+        near = " and ".join(pairs.names[int(pairs.rho.argmin())]) if pairs.names else ""
         if self._output.takeover:
             return WARN, f"avoidance alone: {near}", figures
         return OK, f"near: {near}" if near else "nothing near", figures

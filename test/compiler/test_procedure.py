@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import logging
+import sys
+from collections.abc import Callable
 from functools import partial
 from math import sqrt
 from typing import NamedTuple
@@ -11,9 +13,17 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from arm_control.compiler.compiled_procedure import compile_procedure
-from arm_control.compiler.kernels import OwnWork
-from arm_control.compiler.law import Law
+from arm_control.compiler.call_forms import (
+    ArrayArgument,
+    CallForm,
+    ItemResult,
+    ItemsArgument,
+    NumberResult,
+    TupleResult,
+)
+from arm_control.compiler.compiled_procedure import RecordCall, compile_call, compile_procedure
+from arm_control.compiler.kernels import LoopKernel, OwnWork
+from arm_control.compiler.law import Law, Loop
 from arm_control.compiler.llvm_values import NotSupported
 from arm_control.compiler.machine_operations import (
     CFunction,
@@ -32,7 +42,7 @@ from arm_control.compiler.machine_operations import (
     store_relaxed,
     store_release,
 )
-from arm_control.compiler.procedure import Floats, Ints, Rows, RunsKernel, procedure
+from arm_control.compiler.procedure import Floats, Ints, Rows, RunsColumns, RunsKernel, procedure
 from arm_control.model import RobotModel
 
 LARGE = 1e300
@@ -180,3 +190,84 @@ def test_arrays_that_do_not_fit_are_refused():
         run(new_case()._replace(q=np.zeros(3, np.float32)))
     with pytest.raises(ValueError, match="'distances' of shape"):
         run(new_case()._replace(distances=np.zeros(40)[::2]))
+
+
+class Sums(NamedTuple):
+    """Twice the entries of columns, summed up."""
+
+    inputs: Floats
+    outputs: Floats
+    twice: RunsColumns
+    x: Rows
+    y: Rows
+    n: int
+
+
+@procedure
+def sum_up(sums: Sums) -> float:
+    """The total; it does not count where it is below zero."""
+    for i in range(sums.n):
+        sums.x[0, i] = sums.inputs[i]
+    sums.twice(8)
+    sums.outputs[0] = 0.0
+    for i in range(sums.n):
+        sums.outputs[0] += sums.y[0, i]
+    return 1.0 if sums.outputs[0] < 0.0 else 0.0
+
+
+def new_sums(kernel: LoopKernel, n: int) -> Sums:
+    x, y = np.zeros((2, 1, 16))
+    return Sums(np.zeros(3), np.zeros(1), kernel.bind({"a": x, "y": y}), x, y, n)
+
+
+SUM = CallForm(
+    "sum_up",
+    (ArrayArgument("a", (3,)), ItemsArgument("known", 1)),
+    TupleResult(tuple, (NumberResult("total"), ItemResult("known", 0))),
+)
+CALL = RecordCall(SUM, {"a": 3}, {"total": ()})
+
+
+@pytest.fixture
+def twice(ur5: RobotModel) -> LoopKernel:
+    loop = Loop(Law("twice", lambda x: {"y": 2.0 * x["a"]}, {"a": 1}, has_masses=False), "columns")
+    return ur5.compile_law(loop, {"a": np.ones((1, 16))})
+
+
+def test_a_procedure_has_a_built_in_call(twice: LoopKernel):
+    items, slow = ("x", 1.5), []
+    known = [object(), items]
+    run = compile_call(sum_up, CALL)(new_sums(twice, 3))
+    call = run.calls["sum_up"].bind(lambda *arguments: slow.append(arguments), {"known": known})
+    a = np.array([1.0, 2.0, 3.0])
+    for same in (items, list(items)):
+        assert call(a, same) == (12.0, known[0])
+    before = [sys.getrefcount(x) for x in (known[0], *items, a)]
+    for _ in range(100):
+        call(a, items)
+    assert [sys.getrefcount(x) for x in (known[0], *items, a)] == before
+    assert not slow
+    for others in (("x",), ("x", 2.5), ("x", 1.5, 0), {}, None, "x1"):
+        assert call(a, others) is None
+    assert call(-a, items) is None  # the result says that outputs do not count
+    assert len(slow) == 7
+    known[:] = ["new", ()]
+    assert call(a, []) == (12.0, "new")
+    run.replace(new_sums(twice, 2))
+    assert call(a, ()) == (6.0, "new")
+
+
+def test_a_call_runs_as_it_stands_where_a_law_is_no_machine_code(load_robot: Callable[..., RobotModel]):
+    loop = Loop(Law("twice", lambda x: {"y": 2.0 * x["a"]}, {"a": 1}, has_masses=False), "columns")
+    kernel = load_robot("ur5", backend="python").compile_law(loop, {"a": np.ones((1, 16))})
+    sums = new_sums(kernel, 3)
+    run = compile_call(sum_up, CALL)(sums)
+    assert not run.calls
+    sums.inputs[:] = 1.0, 2.0, 3.0
+    assert run() == 0.0
+    assert sums.outputs[0] == 12.0
+    with pytest.raises(ValueError, match="17 cases; allowed: 1 to 16"):
+        sums.twice(17)
+    run.replace(new_sums(kernel, 3))
+    run()
+    assert sums.outputs[0] == 12.0, "the old record"

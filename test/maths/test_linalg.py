@@ -12,7 +12,16 @@ from arm_control.compiler.llvm_compiler import Library, compile_code
 from arm_control.compiler.program import run
 from arm_control.compiler.python_kernels import python_function
 from arm_control.compiler.tape import Tape
-from arm_control.maths.linalg import cholesky, eigen_symmetric, inverse, lower_triangle, mirrored, smallest_pivot, solve
+from arm_control.maths.linalg import (
+    cholesky,
+    eigen_symmetric,
+    inverse,
+    lower_triangle,
+    mirrored,
+    remove_range,
+    smallest_pivot,
+    solve,
+)
 from arm_control.maths.poses import Array
 from arm_control.maths.scalars import atan2, maximum, nearest, select, sqrt
 
@@ -106,6 +115,21 @@ def test_eigenvalues_that_are_equal_or_zero(S: Array):
     values, U = (x.astype(float) for x in eigen_symmetric(S.astype(object)))
     np.testing.assert_allclose(U @ np.diag(values) @ U.T, S, rtol=0, atol=1e-14)
     np.testing.assert_allclose(U.T @ U, np.eye(6), rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 6])
+def test_a_range_is_removed_as_by_eigenvectors(n: int):
+    rng = np.random.default_rng(n)
+    for rank in (0, 1, 2, n, 3 * n):
+        B, y = rng.normal(size=(n, rank)), rng.normal(size=n)
+        S = B @ B.T
+        values, U = np.linalg.eigh(S)
+        range_ = U[:, values > 1e-9 * values.max()]
+        expected = y - range_ @ (range_.T @ y)
+        for dtype in (float, object):
+            found = remove_range(y.astype(dtype), S.astype(dtype), 1e-9)
+            np.testing.assert_allclose(found.astype(float), expected, rtol=0, atol=1e-9)
+        np.testing.assert_array_equal(remove_range(y, 1e-20 * S, 1e-9, 1e-12), y)
 
 
 def test_smallest_pivot_tells_exactly_whether_a_matrix_is_positive_definite():

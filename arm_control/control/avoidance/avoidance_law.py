@@ -52,18 +52,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Any, Literal
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from arm_control.compiler.builtin_methods import place_builtin
 from arm_control.compiler.kernels import Kernel
 from arm_control.compiler.law import Law, Loop
-from arm_control.control.avoidance.near_pairs import Pairs, Proximity, Table
-from arm_control.control.avoidance.pair_table import NEAR, NORMAL, POINT, RHO
+from arm_control.control.avoidance.avoidance_call import AvoidanceLaws, AvoidanceTick
+from arm_control.control.avoidance.near_pairs import Pairs, Proximity
 from arm_control.core.parameters import Parameters, parameter
 from arm_control.exceptions import ParameterError
-from arm_control.maths.linalg import cholesky, eigen_symmetric, lower_triangle
+from arm_control.maths.linalg import cholesky, lower_triangle, remove_range
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array
 from arm_control.maths.scalars import clamp, maximum, minimum, select
@@ -71,6 +73,11 @@ from arm_control.maths.vectors import MIN_LENGTH, cross
 from arm_control.model import RobotModel, Terms
 
 __all__ = ["Avoidance", "AvoidanceOutput", "AvoidanceParameters", "pair_repulsion"]
+
+PARALLEL = 1e-9
+"""Share of the largest eigenvalue of E below which a direction of escape does not count."""
+N_NUMBERS = 7
+"""Size of the input ``numbers`` of :func:`pair_repulsion`."""
 
 
 @dataclass(frozen=True)
@@ -142,12 +149,9 @@ def pair_repulsion(x: Mapping[str, Array], joint_coupling: Array) -> dict[str, A
     c = clamp(2.0 * mu * m_max - 1.0, 0.0, 1.0)
     y = clamp((x["rho"][0] - rho_t) / maximum(rho_t, 1e-6), 0.0, 1.0)
     s = 1.0 - c * (1.0 - y * y * (3.0 - 2.0 * y))  # (6)
-    is_farther = x["key"][0] - x["best"][0]  # above zero: another capsule of the same link is nearer
-    tau = J_n * select(is_farther, 0.0, m * (f + d))  # (4)
-    escape = select(is_farther, 0.0, select(rho_dot, 1.0, 0.0)) * np.outer(B, B)[np.tril_indices(n_v)]  # (8)
-    share = np.array([select(is_farther, 1.0, s)])
-    nearest = np.array([select(is_farther, np.inf, x["rho"][0])])
-    return {"tau": tau, "escape": escape, "share": share, "nearest": nearest}
+    tau = J_n * (m * (f + d))  # (4)
+    escape = select(rho_dot, 1.0, 0.0) * np.outer(B, B)[np.tril_indices(n_v)]  # (8)
+    return {"tau": tau, "escape": escape, "share": np.array([s])}
 
 
 def shorten_torque(x: Mapping[str, Array]) -> dict[str, Any]:
@@ -162,54 +166,59 @@ def takeover_torque(x: Mapping[str, Array]) -> dict[str, Any]:
     """``h - P d_0 M v`` of (5), by (8), over any scalar."""
     n = len(x["v"])
     L = cholesky(x["M"].reshape(n, n)).L
-    y = L.T @ x["v"]
     E = lower_triangle(x["escape"], n)
     E = E + np.tril(E, -1).T
-    values, U = eigen_symmetric(E)
-    threshold = values[0]
-    for value in values[1:]:
-        threshold = maximum(threshold, value)
-    threshold = maximum(1e-9 * threshold, MIN_LENGTH**2)
-    for value, u in zip(values, U.T, strict=True):
-        y = y - u * select(value - threshold, u @ (L.T @ x["v"]), 0.0)  # (8)
-    return {"takeover": x["h"] - x["damping"][0] * (L @ y)}
+    y = remove_range(L.T @ x["v"], E, PARALLEL, MIN_LENGTH**2)
+    return {"takeover": x["h"] - x["damping"][0] * (L @ y)}  # (8)
 
 
-@dataclass(frozen=True)
-class AvoidanceOutput:
-    """Result of one tick.
+class AvoidanceOutput(NamedTuple):
+    """Result of one tick; what is not needed in every tick is computed when it is asked for, of that tick.
 
     Attributes
     ----------
     tau : ndarray, shape (nv,)
         ``tau_avoid`` of equation (4) [N m or N].
+    tau_total : ndarray, shape (nv,)
+        Torque for the gate, equation (5), with the torque of the task that the tick was given [N m or N].
     task_share : float
         s of equation (6).
     distance : float
         Distance of the nearest pair [m]; infinite when nothing is near.
-    takeover : bool
-        Whether the share of the task is 0.
+    state : ndarray, shape (3 nv + nv^2,)
+        q, v, h and M.
+    obstacles : tuple of Obstacle
+    parameters : AvoidanceParameters
+    reader : AvoidanceReader
+        Computes what is asked for.
     """
 
     tau: Array
+    tau_total: Array
     task_share: float
     distance: float
-    takeover: bool
-    _takeover_torque: Callable[[], Array]
-    _pairs: Callable[[], Pairs]
+    state: Array
+    obstacles: tuple[Obstacle, ...]
+    parameters: AvoidanceParameters
+    reader: AvoidanceReader
 
-    @cached_property
+    @property
+    def takeover(self) -> bool:
+        """Whether the share of the task is 0."""
+        return self.task_share == 0.0
+
+    @property
     def takeover_torque(self) -> Array:
         """``h - P d_0 M v``, which takes the place of the task's torque in (5), shape (nv,) [N m or N]."""
-        return self._takeover_torque()
+        return self.reader.takeover_torque(self)
 
-    @cached_property
+    @property
     def pairs(self) -> Pairs:
         """The near pairs."""
-        return self._pairs()
+        return self.reader.pairs(self)
 
     def combined(self, tau_task: Array) -> Array:
-        """Torque for the gate, equation (5), shape (nv,) [N m or N].
+        """``tau_total`` with another torque of the task, shape (nv,) [N m or N].
 
         Parameters
         ----------
@@ -219,6 +228,38 @@ class AvoidanceOutput:
         if self.task_share == 1.0:
             return tau_task + self.tau
         return self.task_share * tau_task + (1.0 - self.task_share) * self.takeover_torque + self.tau
+
+
+class AvoidanceReader:
+    """Computes on request what a tick leaves out.
+
+    Parameters
+    ----------
+    proximity : Proximity
+        The near pairs.
+    laws : AvoidanceLaws
+    tau_max : ndarray, shape (nv,)
+        Largest torques of the joints [N m or N].
+    """
+
+    def __init__(self, proximity: Proximity, laws: AvoidanceLaws, tau_max: Array) -> None:
+        self._proximity, self._laws, self._tau_max = proximity, laws, tau_max
+        self._tick: AvoidanceTick | None = None
+
+    def pairs(self, output: AvoidanceOutput) -> Pairs:
+        """The near pairs of a tick."""
+        q, p = output.state[: len(output.tau)], output.parameters
+        return self._proximity.near(q, output.obstacles, p.threshold, p.self_threshold)
+
+    def takeover_torque(self, output: AvoidanceOutput) -> Array:
+        """``h - P d_0 M v`` of a tick, shape (nv,) [N m or N]."""
+        if self._tick is None:
+            search = self._proximity.new_search()
+            self._tick = AvoidanceTick(search, self._laws, self._tau_max, replaces_always=True)
+        self._tick.search.place(output.obstacles)
+        self._tick.set_numbers(*_numbers(output.parameters))
+        n = len(output.tau)
+        return self._tick.run(output.state, np.zeros(n))[n : 2 * n]
 
 
 class Avoidance:
@@ -249,27 +290,28 @@ class Avoidance:
     """
 
     def __init__(self, model: RobotModel, parameters: AvoidanceParameters) -> None:
-        self.parameters = parameters
         self.proximity = Proximity(model)
-        n = model.nv
-        example = np.eye(n).ravel() + 0.1
-        self._factor = _kernel(model, _factors, M=example)
-        self._shorten = _kernel(model, shorten_torque, sum=np.linspace(1.0, 2.0, n), tau_max=np.ones(n))
-        triangle = np.ones(n * (n + 1) // 2)
-        state = {"M": example, "v": np.linspace(1.0, 2.0, n), "h": np.ones(n)}
-        self._takeover = _kernel(model, takeover_torque, **state, escape=triangle, damping=np.ones(1))
-        self._repulsion = model.compile_law(*_repulsion_loop(self.proximity.joint_coupling))
-        self._shorten.inputs["tau_max"][:] = model.tau_max
-        self._numbers = np.zeros(7)
-        self._parameters: AvoidanceParameters | None = None
-        self._table: Table | None = None
-        self._v = np.zeros(n)
-        self._escape = np.zeros(len(triangle))
-        self._share = np.zeros(1)
-        self._nearest = np.zeros(1)
-        self._M, self._tau = self._factor.inputs["M"].reshape(n, n), self._shorten.outputs["tau"]
+        laws = _laws(model, self.proximity.joint_coupling)
+        self._reader = AvoidanceReader(self.proximity, laws, model.tau_max)
+        self._tick = AvoidanceTick(self.proximity.new_search(), laws, model.tau_max)
+        self._current: list[Any] = [(), parameters]
+        self.parameters = parameters
+        place_builtin(self, Avoidance, "tick", partial(self._tick.builtin, current=self._current, reader=self._reader))
 
-    def tick(self, terms: Terms, obstacles: Sequence[Obstacle]) -> AvoidanceOutput:
+    @property
+    def parameters(self) -> AvoidanceParameters:
+        """Reach and strength, from the next tick on."""
+        parameters: AvoidanceParameters = self._current[1]
+        return parameters
+
+    @parameters.setter
+    def parameters(self, parameters: AvoidanceParameters) -> None:
+        self._current[1] = parameters
+        self._tick.set_numbers(*_numbers(parameters))
+
+    def tick(
+        self, terms: Terms, obstacles: Sequence[Obstacle], tau_task: npt.ArrayLike | None = None
+    ) -> AvoidanceOutput:
         """Avoidance in one state, equations (1) to (8).
 
         Parameters
@@ -278,69 +320,49 @@ class Avoidance:
             The arm in the measured state.
         obstacles : sequence of Obstacle
             Obstacles in this state.
+        tau_task : array_like, shape (nv,), optional
+            Torque of any controller, gravity compensation included; 0 by default [N m or N].
 
         Returns
         -------
         AvoidanceOutput
         """
-        p, proximity = self.parameters, self.proximity
-        if p is not self._parameters:
-            self._parameters = p
-            self._numbers[:] = _numbers(p)
-        table = proximity.measure(terms.q, obstacles, p.threshold, p.self_threshold)
-        if table is not self._table:
-            self._table = table
-            self._sum = self._bind(table)
-        self._M[...] = terms.M
-        self._v[...] = terms.v
-        self._factor.call()
-        self._sum()
-        self._shorten.call()
-        share = min(1.0, self._share.item())
-        escape = self._escape.copy()
-        snapshot = proximity.snapshot(table, obstacles)
-        return AvoidanceOutput(
-            self._tau.copy(),
-            share,
-            self._nearest.item(),
-            share == 0.0,
-            lambda: self._takeover_torque(terms, escape, p.takeover_damping),
-            lambda: proximity.pairs(snapshot),
-        )
-
-    def _bind(self, table: Table) -> Callable[[], object]:
-        """Return a function that sums up the repulsion of all pairs of a table."""
-        nearest = table.nearest
-        arm = {"v": self._v, "axes": self.proximity.axes.reshape(-1), "numbers": self._numbers}
-        pair = {"rho": nearest[RHO], "near": nearest[NEAR], "n": nearest[NORMAL], "p": nearest[POINT]}
-        pair |= {"sign": table.sign, "twist": table.twist, "is_self": table.is_self}
-        pair |= {"key": table.key, "best": table.best}
-        totals = {"tau": self._shorten.inputs["sum"], "escape": self._escape, "share": self._share}
-        L_inv = self._factor.outputs["L_inv"]
-        return self._repulsion.bind({**pair, **arm, **totals, "L_inv": L_inv, "nearest": self._nearest})
-
-    def _takeover_torque(self, terms: Terms, escape: Array, damping: float) -> Array:
-        """``h - P d_0 M v`` of (5), shape (nv,) [N m or N]."""
-        inputs = self._takeover.inputs
-        inputs["M"][:] = terms.M.ravel()
-        inputs["v"][:] = terms.v
-        inputs["h"][:] = terms.h
-        inputs["escape"][:] = escape
-        inputs["damping"][:] = damping
-        self._takeover.call()
-        return self._takeover.outputs["takeover"].copy()
+        search, n = self._tick.search, len(terms.v)
+        search.place(obstacles)
+        self._current[0] = search.obstacles
+        state = np.concatenate([terms.q, terms.v, terms.h, np.ravel(terms.M)])
+        outputs = self._tick.run(state, np.zeros(n) if tau_task is None else tau_task)
+        tau, _, tau_total = outputs[: 3 * n].reshape(3, n)
+        share, distance = outputs[3 * n :].tolist()
+        return AvoidanceOutput(tau, tau_total, share, distance, state, search.obstacles, self.parameters, self._reader)
 
 
-def _numbers(p: AvoidanceParameters) -> list[float]:
-    """Numbers of the law, in the order of :func:`pair_repulsion`."""
-    reach = [p.threshold, p.self_threshold, p.smallest_distance, p.takeover_distance]
-    return [p.eta, *reach, p.approach_damping, p.mass_limit]
+def _numbers(p: AvoidanceParameters) -> tuple[list[float], list[float], float]:
+    """Numbers of :func:`pair_repulsion` in their order, reaches, and the damping of the takeover."""
+    reach = [p.threshold, p.self_threshold]
+    numbers = [p.eta, *reach, p.smallest_distance, p.takeover_distance, p.approach_damping, p.mass_limit]
+    return numbers, reach, p.takeover_damping
 
 
 def _factors(x: Mapping[str, Array]) -> dict[str, Any]:
     """``L^-1`` of (8), its lower triangle row by row."""
     n = math.isqrt(len(x["M"]))
     return {"L_inv": cholesky(x["M"].reshape(n, n)).inverse()[np.tril_indices(n)]}
+
+
+def _laws(model: RobotModel, joint_coupling: Array) -> AvoidanceLaws:
+    """Compile the laws of an arm."""
+    n = model.nv
+    M, triangle = np.eye(n).ravel() + 0.1, np.ones(n * (n + 1) // 2)
+    state = {"M": M, "v": np.linspace(1.0, 2.0, n), "h": np.ones(n)}
+    return AvoidanceLaws(
+        _kernel(model, _factors, M=M),
+        model.compile_law(*_repulsion_loop(joint_coupling)),
+        _kernel(model, shorten_torque, sum=np.linspace(1.0, 2.0, n), tau_max=np.ones(n)),
+        _kernel(model, takeover_torque, **state, escape=triangle, damping=np.ones(1)),
+        N_NUMBERS,
+        AvoidanceOutput,
+    )
 
 
 def _kernel(model: RobotModel, function: Callable[[Mapping[str, Array]], dict[str, Any]], **sample: Array) -> Kernel:
@@ -351,9 +373,8 @@ def _kernel(model: RobotModel, function: Callable[[Mapping[str, Array]], dict[st
 def _repulsion_loop(joint_coupling: Array) -> tuple[Loop, dict[str, Array]]:
     """:func:`pair_repulsion` over all pairs, and random pairs to compare its kernel on."""
     n_bodies, n = joint_coupling.shape
-    pair = {"rho": 1, "near": 1, "n": 3, "p": 3, "key": 1, "best": 1, "sign": n_bodies, "twist": 6, "is_self": 1}
-    arm = {"axes": 6 * n_bodies, "L_inv": n * (n + 1) // 2, "v": n, "numbers": 7}
-    totals: dict[str, Literal["sum", "min"]] = {"tau": "sum", "escape": "sum", "share": "min", "nearest": "min"}
+    pair = {"rho": 1, "n": 3, "p": 3, "sign": n_bodies, "twist": 6, "is_self": 1}
+    arm = {"axes": 6 * n_bodies, "L_inv": n * (n + 1) // 2, "v": n, "numbers": N_NUMBERS}
     function = partial(pair_repulsion, joint_coupling=joint_coupling)
     law = Law("avoidance", function, {**pair, **arm}, joint_coupling.tolist())
     rng = np.random.default_rng(0)
@@ -362,4 +383,4 @@ def _repulsion_loop(joint_coupling: Array) -> tuple[Loop, dict[str, Array]]:
     samples["is_self"] = np.maximum(0.0, np.sign(samples["is_self"]))
     shared = {key: rng.uniform(0.1, 1.0, size) for key, size in arm.items()}
     numbers = np.array([5e-4, 0.1, 0.03, 0.015, 0.01, 30.0, 100.0])
-    return Loop(law, "columns", tuple(arm), totals=totals, where="near"), {**samples, **shared, "numbers": numbers}
+    return Loop(law, "columns", tuple(arm)), {**samples, **shared, "numbers": numbers}

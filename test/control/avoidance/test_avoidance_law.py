@@ -6,17 +6,17 @@ import importlib.util
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import BuiltinFunctionType
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arm_control.control.avoidance import near_pairs
-from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceParameters
+from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceOutput, AvoidanceParameters
 from arm_control.control.avoidance.near_pairs import Proximity
-from arm_control.control.avoidance.pair_selection import PairSelection
-from arm_control.control.avoidance.pair_table import PairTable
+from arm_control.control.avoidance.obstacle_table import ROOM
+from arm_control.control.avoidance.pair_distances import LAWS, PLACES
 from arm_control.exceptions import InputError, ParameterError
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array, Pose, rotation_from_vector, rotation_with_z
@@ -152,19 +152,25 @@ def test_points_lie_on_the_surfaces(ur5: RobotModel, around: list[Obstacle]):
 
 def test_of_each_link_and_what_it_is_near_the_nearest_capsule_counts(ur5: RobotModel, around: list[Obstacle]):
     proximity = Proximity(ur5)
-    for q in postures(10):
+    for q in postures(2):
         pairs = proximity.near(q, around, 1.0, 1.0)
         assert len(set(pairs.names)) == len(pairs.names) > 20
-        scene = proximity.measure(q, around, 1.0, 1.0)
-        for (link, other), rho in zip(pairs.names, pairs.rho, strict=True):
-            columns = [
-                column
-                for column, (i, k) in enumerate(zip(scene.i.tolist(), scene.other.tolist(), strict=True))
-                if k != len(around)
-                and proximity.capsules[i].link == link
-                and other == (f"obstacle {k}" if k >= 0 else proximity.capsules[-1 - k].link)
-            ]
-            assert rho == scene.nearest[0, columns].min()
+        links = [c.link for c in proximity.capsules]
+        poses = {link: ur5.pose(q, link) for link in links}
+        ends = [[poses[c.link].R @ end + poses[c.link].p for end in (c.a, c.b)] for c in proximity.capsules]
+        for (link, other), k, rho in zip(pairs.names, pairs.obstacle, pairs.rho, strict=True):
+            distances = []
+            numbers = around[max(k, 0)].numbers
+            shape = {**{name: numbers[rows] for name, rows in PLACES.items()}, "c": numbers[:3], "d": numbers[3:6]}
+            for i, (a, b) in enumerate(ends):
+                x = {"a": a, "b": b, "radius": np.array([proximity.capsules[i].radius])}
+                if links[i] == link and k >= 0:
+                    distances.append(LAWS[around[k].type][0]({**x, **shape})["rho"])
+                for j in proximity.capsule_pairs[proximity.capsule_pairs[:, 0] == i, 1]:
+                    if k < 0 and (links[i], links[j]) == (link, other):
+                        second = {"c": ends[j][0], "d": ends[j][1], "size": np.array([proximity.capsules[j].radius])}
+                        distances.append(LAWS["capsule"][0]({**x, **second})["rho"])
+            assert rho == pytest.approx(min(distances), abs=1e-9)
 
 
 # -- the law --------------------------------------------------------------------------------------------
@@ -487,50 +493,99 @@ def crowd(n: int, seed: int = 5) -> list[Obstacle]:
 
 
 @pytest.mark.parametrize("name", ["ur5", "panda"])
-def test_a_selection_of_pairs_gives_what_all_pairs_give(
-    name: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_short_reach_leaves_out_what_is_farther_and_nothing_else(name: str, request: pytest.FixtureRequest):
     model = request.getfixturevalue(name)
-    obstacles, rng = crowd(120), np.random.default_rng(6)
-    whole, selected = Avoidance(model, AvoidanceParameters()), Avoidance(model, AvoidanceParameters())
+    proximity, obstacles, rng = Proximity(model), crowd(60), np.random.default_rng(6)
     n_near = 0
-    for k in range(30):
+    for k in range(10):
         obstacles[k] = moved(obstacles[k], 0.3)
         q = rng.uniform(np.maximum(model.q_min, -2), np.minimum(model.q_max, 2))
-        t = model.evaluate(q, rng.uniform(-1, 1, model.nv))
-        monkeypatch.setattr(near_pairs, "FEW", 200)
-        expected = whole.tick(t, obstacles)
-        monkeypatch.setattr(near_pairs, "FEW", 0)
-        output = selected.tick(t, obstacles)
-        assert isinstance(whole.proximity.table, PairTable)
-        assert isinstance(selected.proximity.table, PairSelection)
-        scale = max(1.0, np.abs(expected.tau).max())
-        np.testing.assert_allclose(output.tau, expected.tau, rtol=0, atol=1e-9 * scale)
-        np.testing.assert_allclose(output.takeover_torque, expected.takeover_torque, rtol=0, atol=1e-6)
-        assert output.distance == pytest.approx(expected.distance, abs=1e-12)
-        assert output.task_share == pytest.approx(expected.task_share, abs=1e-9)
-        assert output.pairs.names == expected.pairs.names
-        np.testing.assert_allclose(output.pairs.J_n, expected.pairs.J_n, rtol=0, atol=1e-9)
-        n_near += len(output.pairs.names)
-    assert n_near > 40
+        pairs, every = proximity.near(q, obstacles, 0.1, 0.03), proximity.near(q, obstacles, 100.0, 100.0)
+        is_near = every.rho < np.where(every.is_self, 0.03, 0.1)
+        assert pairs.names == [pair for pair, near in zip(every.names, is_near, strict=True) if near]
+        for x, y in zip(pairs[1:], every[1:], strict=True):
+            np.testing.assert_allclose(x, y[is_near], rtol=0, atol=1e-12)
+        n_near += len(pairs.names)
+    assert n_near > 5
 
 
-def test_pairs_of_a_tick_stay_when_the_next_one_selects_others(ur5: RobotModel, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(near_pairs, "FEW", 0)
+def test_pairs_of_a_tick_stay_when_the_next_one_has_others(ur5: RobotModel):
     law, obstacles = Avoidance(ur5, AvoidanceParameters()), crowd(100)
     first = law.tick(ur5.evaluate(HOME, np.zeros(6)), obstacles)
-    law.tick(ur5.evaluate(-HOME, np.zeros(6)), obstacles)
+    names = first.pairs.names
+    law.tick(ur5.evaluate(-HOME, np.zeros(6)), obstacles[1:])
     again = law.tick(ur5.evaluate(HOME, np.zeros(6)), obstacles)
-    assert first.pairs.names == again.pairs.names
+    assert first.pairs.names == again.pairs.names == names
     np.testing.assert_array_equal(first.pairs.J_n, again.pairs.J_n)
 
 
-def test_of_a_thousand_obstacles_only_near_ones_are_measured(ur5: RobotModel):
-    proximity, obstacles = Proximity(ur5), crowd(1000)
-    pairs = len(proximity.capsules) * len(obstacles)
-    table = proximity.measure(HOME, obstacles, 0.1, 0.03)
-    assert isinstance(table, PairSelection)
-    assert table.nearest.shape[1] < 0.2 * pairs
-    assert len(proximity.near(HOME, obstacles, 0.1, 0.03).names) > 100
+def test_a_thousand_obstacles_and_more_are_measured(ur5: RobotModel):
+    proximity, obstacles = Proximity(ur5), crowd(ROOM + 50)
+    n_near = len(proximity.near(HOME, obstacles, 0.1, 0.03).names)
+    assert n_near > 100
     far = [replace(o, X_WO=Pose(o.X_WO.R, o.X_WO.p + 5.0)) for o in obstacles]
     assert not len(proximity.near(HOME, far, 0.1, 0.0).names)
+    assert len(proximity.near(HOME, [*far, *obstacles], 0.1, 0.03).names) == n_near
+
+
+# -- the compiled call ------------------------------------------------------------------------------------
+
+
+def is_equal(some: AvoidanceOutput, other: AvoidanceOutput) -> bool:
+    """Whether two results are the same to the last bit, what is computed on request included."""
+    pairs = zip(some.pairs[1:], other.pairs[1:], strict=True)
+    return (
+        some[2:4] == other[2:4]
+        and np.array_equal(some.tau, other.tau)
+        and np.array_equal(some.tau_total, other.tau_total)
+        and np.array_equal(some.takeover_torque, other.takeover_torque)
+        and all(np.array_equal(x, y) for x, y in pairs)
+    )
+
+
+def test_the_compiled_call_has_the_results_of_the_method(ur5: RobotModel, around: list[Obstacle]):
+    law = Avoidance(ur5, AvoidanceParameters(threshold=0.2, takeover_distance=0.05))
+    assert isinstance(law.tick, BuiltinFunctionType)
+    n_near, rng = 0, np.random.default_rng(1)
+    for q, v, _ in scenes(ur5, 6):
+        t = ur5.evaluate(q, v)
+        tau = rng.uniform(-9.0, 9.0, 6)
+        slow = law.tick(t._replace(q=q.tolist()), around, tau.tolist())
+        assert is_equal(law.tick(t, around, tau), slow)
+        assert is_equal(law.tick(t, tuple(around), tau), slow)
+        assert is_equal(law.tick(t, iter(around), tau), slow)
+        np.testing.assert_array_equal(slow.combined(tau), slow.tau_total)
+        np.testing.assert_array_equal(law.tick(t, around).tau_total, law.tick(t, around, None).combined(np.zeros(6)))
+        n_near += slow.distance < 0.2
+    assert n_near > 1
+    with pytest.raises(TypeError):
+        law.tick(t)
+    with pytest.raises(AttributeError):
+        law.tick(None, around)
+
+
+def test_a_list_that_changes_in_place_is_noticed(ur5: RobotModel):
+    law, t = Avoidance(ur5, AvoidanceParameters()), ur5.evaluate(HOME, np.ones(6))
+    obstacles, rows = crowd(60), law._tick.search.record.obstacles
+    for k in range(30):
+        if k % 3 == 0:
+            obstacles[k] = replace(obstacles[k], shape=SHAPES[k % len(SHAPES)])
+        elif k % 3 == 1:
+            del obstacles[k]
+        else:
+            obstacles.insert(k, moved(obstacles[0], 0.1))
+        expected = Avoidance(ur5, AvoidanceParameters()).tick(t, obstacles) if k % 5 == 0 else law.tick(t, [*obstacles])
+        assert is_equal(law.tick(t, obstacles), expected)
+        assert law.tick(t, obstacles).obstacles == tuple(obstacles)
+    assert law._tick.search.record.obstacles is rows, "another table"
+
+
+def test_results_hold_no_reference_too_many(ur5: RobotModel, around: list[Obstacle]):
+    law, t = Avoidance(ur5, AvoidanceParameters()), ur5.evaluate(HOME, np.ones(6))
+    held = law.tick(t, around)
+    objects = [t.q, t.M, around, held.obstacles, held.parameters, held.reader, *around]
+    before = list(map(sys.getrefcount, objects))
+    for _ in range(100):
+        law.tick(t, around)
+        law.tick(t, tuple(around))
+    assert list(map(sys.getrefcount, objects)) == before
