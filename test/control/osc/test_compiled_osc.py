@@ -11,6 +11,7 @@ from weakref import ref
 import numpy as np
 import pytest
 
+from arm_control import urdf_path
 from arm_control.compiler import llvm_compiler
 from arm_control.compiler.law import Law
 from arm_control.compiler.program import Program
@@ -241,22 +242,20 @@ def test_a_tool_and_the_wrench_reach_the_builtin_function(load_robot: Load):
         np.testing.assert_array_equal(tick(home, np.zeros(6), r).tau, loaded.tau)
 
 
-@pytest.mark.parametrize(("name", "tasks"), [("ur5", ()), ("panda", ("x y z", "rx ry rz"))])
-def test_both_kernels_find_the_same_states_regular_and_give_the_same_torque_there(
-    name: str, tasks: tuple[str, ...], load_robot: Load
-):
+@pytest.mark.parametrize(("name", "tasks"), [("ur5", ()), ("planar3", ("x", "z"))])
+def test_both_kernels_find_the_same_states_regular_and_give_the_same_torque_there(name: str, tasks: tuple[str, ...]):
     """So the state alone decides which of them answers, whichever is asked first."""
-    model, rng = load_robot(name), np.random.default_rng(0)
+    model, rng = RobotModel.from_urdf(urdf_path(name)), np.random.default_rng(0)
     parameters = OscParameters(posture=(0.3,) * model.nv, tasks=tasks)
     page = OperationalSpaceController(model, parameters)
     samples = osc_samples(model.tree, page.numbers)
     kernels = [model.compile_law(osc_law(model.tree, page, is_regular), samples) for is_regular in (True, False)]
     regular = []
-    for q, v in rng.uniform(-1.5, 1.5, (300, 2, model.nv)):
+    for k, (q, v) in enumerate(rng.uniform(-1.5, 1.5, (300, 2, model.nv))):
         for kernel in kernels:
             for name in ("reference", "tau_dist", "numbers"):
                 kernel.inputs[name][:] = samples[name][0]
-            kernel.inputs["q"][:], kernel.inputs["v"][:] = q, v
+            kernel.inputs["q"][:], kernel.inputs["v"][:] = (0.03 * q if k % 2 else q), v  # near 0 it is stretched
             kernel.call()
         quick, whole = (kernel.outputs for kernel in kernels)
         assert quick["regularity"].tobytes() == whole["regularity"].tobytes()
