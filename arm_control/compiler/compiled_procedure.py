@@ -164,7 +164,9 @@ def _compiled_call(entry: Procedure[[Record], float], call: RecordCall) -> Calla
 
     made_from = f"{entry.key} {call} {layout_text()}" if is_from_this_package(entry.function) else write()
     library = llvm.Library(_kept(entry, made_from, write))
-    run, makers = library.function(NAME, ctypes.c_void_p), builtin_calls(library, (form,), inputs)
+    run: Any = ctypes.PYFUNCTYPE(ctypes.c_double, ctypes.c_void_p)(library.address(NAME))  # Python's lock is held
+    run.library = library
+    makers = builtin_calls(library, (form,), inputs)
 
     return lambda record: BoundProcedure(lambda one: _bind(entry, run, one), record, makers)
 

@@ -64,7 +64,7 @@ from arm_control.compiler.law import Law, Loop
 from arm_control.control.avoidance.avoidance_call import AvoidanceLaws, AvoidanceTick
 from arm_control.control.avoidance.near_pairs import Pairs, Proximity
 from arm_control.core.parameters import Parameters, parameter
-from arm_control.exceptions import ParameterError
+from arm_control.exceptions import InputError, ParameterError
 from arm_control.maths.linalg import cholesky, lower_triangle, remove_range
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array
@@ -326,12 +326,20 @@ class Avoidance:
         Returns
         -------
         AvoidanceOutput
+
+        Raises
+        ------
+        InputError
+            When ``tau_task`` has another shape.
         """
         search, n = self._tick.search, len(terms.v)
+        tau_task = np.zeros(n) if tau_task is None else np.asarray(tau_task, dtype=float)
+        if tau_task.shape != (n,):
+            raise InputError(f"tau_task has shape {tau_task.shape}; {n} numbers are needed")
         search.place(obstacles)
         self._current[0] = search.obstacles
         state = np.concatenate([terms.q, terms.v, terms.h, np.ravel(terms.M)])
-        outputs = self._tick.run(state, np.zeros(n) if tau_task is None else tau_task)
+        outputs = self._tick.run(state, tau_task)
         tau, _, tau_total = outputs[: 3 * n].reshape(3, n)
         share, distance = outputs[3 * n :].tolist()
         return AvoidanceOutput(tau, tau_total, share, distance, state, search.obstacles, self.parameters, self._reader)

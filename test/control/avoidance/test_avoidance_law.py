@@ -558,6 +558,8 @@ def test_the_compiled_call_has_the_results_of_the_method(ur5: RobotModel, around
         np.testing.assert_array_equal(law.tick(t, around).tau_total, law.tick(t, around, None).combined(np.zeros(6)))
         n_near += slow.distance < 0.2
     assert n_near > 1
+    with pytest.raises(InputError, match=r"tau_task has shape \(5,\); 6 numbers are needed"):
+        law.tick(t, around, np.zeros(5))
     with pytest.raises(TypeError):
         law.tick(t)
     with pytest.raises(AttributeError):
