@@ -5,14 +5,16 @@ from __future__ import annotations
 import ctypes
 import gc
 import inspect
+import itertools
 import sys
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from memory_and_threads import resident, run_in_threads
 
 from arm_control.compiler import llvm_compiler, llvm_kernels, object_layouts
 from arm_control.compiler.call_forms import (
@@ -28,7 +30,7 @@ from arm_control.compiler.call_forms import (
     TupleArgument,
     TupleResult,
 )
-from arm_control.compiler.call_table import TABLE
+from arm_control.compiler.call_table import MAKE_ARRAY, TABLE
 from arm_control.compiler.compile_law import compile_law
 from arm_control.compiler.kernels import Kernel
 from arm_control.compiler.law import Law
@@ -151,6 +153,18 @@ def test_what_is_missing_or_none_is_zero(call: Callable[..., Any], handed_on: li
     np.testing.assert_array_equal(call(X, 0.5, WISH, extra).y, [11.0, 13.0, 15.0])
     np.testing.assert_array_equal(call(X, 0.5, WISH, None).y, [7.0, 9.0, 11.0])
     assert handed_on == []
+
+
+def test_what_is_left_out_is_zero_whatever_the_stack_holds():
+    """Call after call at one place on the stack: what the one before wrote there must not count."""
+    form = CallForm("total", (ArrayArgument("x", (1,)), ArrayArgument("many", (200,))), ArrayResult("y"), n_required=1)
+    law = Law("total", lambda x: {"y": x["x"] + sum(x["many"])}, {"x": 1, "many": 200}, calls=(form,))
+    samples = {name: np.ones((1, size)) for name, size in law.inputs.items()}
+    kernel = compile_law(LlvmCompiler("test", "test", Cache(None)), law, samples)
+    call = kernel.calls["total"].bind(lambda *_: "slow", {})
+    one, many = np.ones(1), np.full(200, 7.0)
+    results = [call(*arguments) for arguments in [(one, many), (one,)] * 5]
+    assert [result.tolist() for result in results] == [[1401.0], [1.0]] * 5
 
 
 def test_what_is_bound_is_read_in_every_call(kernel: Kernel):
@@ -309,24 +323,62 @@ def test_an_attribute_that_raises_is_left_to_the_slow_function(kernel: Kernel):
     assert call(Broken()) == "slow"
 
 
-def test_without_memory_it_is_an_error_and_nothing_is_kept(kernel: Kernel):
-    """The last of the objects cannot be made; no exception is set here, which Python notices."""
-    maker: Any = kernel.calls["report"]
-    call = maker.bind(lambda *_: "slow", {"scale": SCALE, "label": "another label"})
+PROTOTYPES: dict[str, tuple[Any, ...]] = {
+    MAKE_ARRAY: (
+        *[ctypes.c_void_p] * 2,
+        ctypes.c_int,
+        *[ctypes.c_void_p] * 3,
+        ctypes.c_int,
+        ctypes.c_void_p,
+    ),
+    "PyType_GenericAlloc": (ctypes.c_void_p, ctypes.c_ssize_t),
+    "PyFloat_FromDouble": (ctypes.c_double,),
+}
+"""What the functions take that make objects."""
+
+
+@contextmanager
+def without_memory(maker: Any, name: str, nth: int) -> Iterator[None]:
+    """Let a function that makes objects fail, the nth time in a call; no exception is set, which Python notices."""
     library, table = maker._kept
-    entry = ctypes.c_uint64.from_address(library.variable(TABLE) + 8 * table.place("PyType_GenericAlloc"))
-    nothing = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_ssize_t)(lambda kind, n: None)
-    own, entry.value = entry.value, ctypes.cast(nothing, ctypes.c_void_p).value
-    watched = [np.dtype(float), np.ndarray, X, WISH.pair, WISH.shift, SCALE]
+    entry = ctypes.c_uint64.from_address(library.variable(TABLE) + 8 * table.place(name))
+    kind, own, count = ctypes.PYFUNCTYPE(ctypes.c_void_p, *PROTOTYPES[name]), entry.value, itertools.count(1)
+
+    def make(*arguments: Any) -> int | None:
+        nonlocal count
+        if next(count) < nth:
+            return kind(own)(*arguments)
+        count = itertools.count(1)
+        if name == MAKE_ARRAY:  # it takes over a reference in any case
+            ctypes.pythonapi.Py_DecRef(ctypes.c_void_p(arguments[1]))
+        return None
+
+    replacement = kind(make)
+    entry.value = ctypes.cast(replacement, ctypes.c_void_p).value
     try:
-        before, size = [sys.getrefcount(x) for x in watched], resident()
-        for _ in range(3_000):
+        yield
+    finally:
+        entry.value = own
+
+
+@pytest.mark.parametrize(
+    ("name", "nth"),
+    [
+        *((MAKE_ARRAY, k) for k in (1, 2, 3, 4)),
+        ("PyFloat_FromDouble", 1),
+        *(("PyType_GenericAlloc", k) for k in (1, 2)),
+    ],
+)
+def test_without_memory_it_is_an_error_and_nothing_is_kept(kernel: Kernel, name: str, nth: int):
+    maker, label = kernel.calls["report"], f"the label of {name} {nth}"
+    call = maker.bind(lambda *_: "slow", {"scale": SCALE, "label": label})
+    watched = [np.dtype(float), np.ndarray, Report, Pair, X, WISH.pair, WISH.shift, SCALE, label]
+    with without_memory(maker, name, nth):
+        before = [sys.getrefcount(x) for x in watched]
+        for _ in range(100):
             with pytest.raises(SystemError, match="without"):
                 call(X, 0.5, WISH)
         assert [sys.getrefcount(x) for x in watched] == before
-        assert resident() - size < 2**20
-    finally:
-        entry.value = own
     assert type(call(X, 0.5, WISH)) is Report
 
 
@@ -349,12 +401,6 @@ def test_nothing_grows(call: Callable[..., Any], handed_on: list[object]):
     assert resident() - size < 2**20
 
 
-def resident() -> int:
-    """Memory of this process [bytes]."""
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * 4096
-
-
 def test_threads_share_a_function(call: Callable[..., Any]):
     wrong: list[float] = []
 
@@ -365,16 +411,7 @@ def test_threads_share_a_function(call: Callable[..., Any]):
             if report.y[0] != 2.0 + 10.0 * t:
                 wrong.append(t)
 
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        threads = [threading.Thread(target=beat, args=(seed,)) for seed in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    finally:
-        sys.setswitchinterval(interval)
+    run_in_threads(beat)
     assert wrong == []
 
 
