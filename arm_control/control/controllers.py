@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from arm_control.control.effort_gate import GateOutput
+from arm_control.control.adaptive_torque import AdaptationParameters
+from arm_control.control.disturbance_observer import ObserverParameters
+from arm_control.control.effort_gate import GateOutput, GateParameters
 from arm_control.control.joint_limits import JointLimits, NextLimits
 from arm_control.control.osc.compiled_osc import CompiledOsc
 from arm_control.control.osc.force_follower import NO_FORCE, ForceFollower, HandWrench
@@ -26,8 +28,10 @@ from arm_control.motion.goals import Goal, JointGoal, JointJog, Modulation, Pose
 from arm_control.motion.jogging import JogLimits
 from arm_control.motion.pose_follower import PoseFollower, ReferenceSource
 from arm_control.motion.references import Reference
-from arm_control.planning.receding import PlanFollower, RecedingParameters
-from arm_control.planning.worker import PlannerClient
+
+if TYPE_CHECKING:
+    from arm_control.planning.receding import RecedingParameters
+    from arm_control.planning.worker import PlannerClient
 
 PLANNER_DIED = "the planner has died"
 JOGGING_SHARE = 0.5
@@ -139,6 +143,30 @@ class Controller(Protocol):
         tau_dist : ndarray, shape (nv,), or None
             Known torque that something else exerts [N m or N].
         """
+
+
+def step_limits(
+    model: RobotModel,
+    control: OscTuning,
+    gate: GateParameters,
+    observer: ObserverParameters,
+    adaptation: AdaptationParameters,
+) -> JointLimits | None:
+    """Return the limits of the gate for a law that is compiled with them; None where something comes between the two.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    control : OscTuning
+        Operational space control.
+    gate, observer, adaptation : GateParameters, ObserverParameters, AdaptationParameters
+        What the loop has beside it.
+    """
+    is_compensated = observer.disturbance_observer or adaptation.adaptive_torque
+    if is_compensated or gate.inertia_floor or control.avoid_obstacles or control.contact.is_active:
+        return None
+    return JointLimits(model, gate, gate.rate_limit)
 
 
 class OscController:
@@ -288,6 +316,8 @@ class IlqrController:
         self._model = model
         self._planner = planner
         self._follower = PoseFollower(model) if follower is None else follower
+        from arm_control.planning.receding import PlanFollower  # noqa: PLC0415  no other controller needs to load it
+
         self.plans = PlanFollower(model, parameters, planner, waits)
 
     def configure(self, parameters: RecedingParameters) -> None:

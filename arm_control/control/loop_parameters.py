@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 from arm_control.control.adaptive_torque import AdaptationParameters
 from arm_control.control.avoidance.avoidance_law import Avoidance
-from arm_control.control.controllers import Controller, IlqrController, OscController
+from arm_control.control.controllers import Controller, IlqrController, OscController, step_limits
 from arm_control.control.disturbance_observer import ObserverParameters
 from arm_control.control.effort_gate import GateParameters
 from arm_control.control.joint_controller import JointController, JointControlParameters
-from arm_control.control.joint_limits import JointLimits
 from arm_control.control.loop import ControlLoop
 from arm_control.control.osc.tuning import OscTuning
 from arm_control.control.primitive_controllers import (
@@ -115,30 +114,6 @@ def control_loop(model: RobotModel, parameters: LoopParameters, *, waits_for_com
         adaptation=parameters.adaptation,
         waits_for_commands=waits_for_commands,
     )
-
-
-def step_limits(
-    model: RobotModel,
-    control: OscTuning,
-    gate: GateParameters,
-    observer: ObserverParameters,
-    adaptation: AdaptationParameters,
-) -> JointLimits | None:
-    """Return the limits of the gate for a law that is compiled with them; None where something comes between the two.
-
-    Parameters
-    ----------
-    model : RobotModel
-        The arm.
-    control : OscTuning
-        Operational space control.
-    gate, observer, adaptation : GateParameters, ObserverParameters, AdaptationParameters
-        What the loop has beside it.
-    """
-    is_compensated = observer.disturbance_observer or adaptation.adaptive_torque
-    if is_compensated or gate.inertia_floor or control.avoid_obstacles or control.contact.is_active:
-        return None
-    return JointLimits(model, gate, gate.rate_limit)
 
 
 def _attractor(model: RobotModel, parameters: OscLoopParameters) -> AttractorFollower | None:

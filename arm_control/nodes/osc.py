@@ -13,9 +13,8 @@ from typing import Any
 from sensor_msgs.msg import JointState
 
 from arm_control.control.avoidance.avoidance_law import Avoidance
-from arm_control.control.controllers import OscController
+from arm_control.control.controllers import OscController, step_limits
 from arm_control.control.loop import ControlLoop, TickResult
-from arm_control.control.loop_parameters import step_limits
 from arm_control.control.osc.osc_controller import TERMS
 from arm_control.control.osc.tuning import OscTuning, describe_proposals, resolve_parameters
 from arm_control.core.parameters import group, parameter
