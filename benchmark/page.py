@@ -1,6 +1,6 @@
-"""Write the page about speed from the figures of the two benchmarks.
+"""Write the page about speed from the figures of three benchmarks.
 
-python benchmark/page.py MODEL.json STUDY.json docs/model_speed.md
+python benchmark/page.py MODEL.json STUDY.json START.json docs/model_speed.md
 """
 
 from __future__ import annotations
@@ -53,6 +53,28 @@ def first_results(m: Figures, arms: Sequence[str]) -> list[str]:
         "process: with an empty cache (cold) and with a full one. Seconds; the last column is the whole process.",
         *table(["arm", "cache", "work", "with imports", "process"], rows),
         f"The other back ends keep nothing; for the UR5 they take: {others}.",
+        "",
+    ]
+
+
+def first_torque(t: Figures) -> list[str]:
+    """Section about the first torque, from the figures of ``benchmark/start.py``."""
+    rows = [
+        [arm, text, f"{t[f'{key}.{case}_cpu_s']:.2f}", f"{t[f'{key}.{case}_process_cpu_s']:.2f}"]
+        for key, arm in (("ur5", "UR5"), ("chain20", "chain of 20 joints"))
+        for case, text in (("complete", "empty, no drafts"), ("cold", "empty"), ("cached", "full"))
+    ]
+    return [
+        "## From a URDF to the first torque",
+        "",
+        "`from_urdf`, `CompiledOsc` and one `tick`, each time in a new process: CPU time [s]. Other work kept both",
+        "cores busy, which makes it 1.3 times as long. The last column is the whole process with its imports.",
+        *table(["arm", "cache", "URDF to torque", "process"], rows),
+        "With an empty cache long kernels are [drafts](model.md#the-cache) first. What is left is LLVM, and",
+        "tapes and their text in Python (a quarter).",
+        "",
+        f"The node `osc` with a full cache has taken {t['osc.start_cpu_s']:.2f} s of CPU time when it sends its first",
+        f"command, {t['osc.imports_cpu_s']:.2f} s of it for imports.",
         "",
     ]
 
@@ -221,7 +243,7 @@ def study(s: Figures) -> list[str]:
     ]
 
 
-def page(m: Figures, s: Figures) -> str:
+def page(m: Figures, s: Figures, t: Figures) -> str:
     """The whole page."""
     arms = [arm for arm in NAMES if f"{arm}.cold_s" in m]
     head = [
@@ -233,18 +255,19 @@ def page(m: Figures, s: Figures) -> str:
         "```sh",
         "python benchmark/model.py --json model.json --picture docs/pictures/model_growth.png",
         "python benchmark/timing_study.py --json study.json --picture docs/pictures/timing_study.png",
-        "python benchmark/page.py model.json study.json docs/model_speed.md",
+        "python benchmark/start.py --json start.json",
+        "python benchmark/page.py model.json study.json start.json docs/model_speed.md",
         "```",
         "",
     ]
-    parts = [first_results, one_tick, single_calls, batches]
-    lines = [*head, *(line for part in parts for line in part(m, arms)), *growth(m), *slower(m, arms), *study(s)]
+    parts = [*first_results(m, arms), *first_torque(t), *one_tick(m, arms), *single_calls(m, arms), *batches(m, arms)]
+    lines = [*head, *parts, *growth(m), *slower(m, arms), *study(s)]
     return "\n".join(lines).replace("\n\n\n", "\n\n").rstrip() + "\n"
 
 
-def main(model: str, timing_study: str, target: str) -> None:
-    """Read two files, write one."""
-    figures = [json.loads(Path(name).read_text()) for name in (model, timing_study)]
+def main(model: str, timing_study: str, start: str, target: str) -> None:
+    """Read three files, write one."""
+    figures = [json.loads(Path(name).read_text()) for name in (model, timing_study, start)]
     Path(target).write_text(page(*figures))
 
 

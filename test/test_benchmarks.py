@@ -110,9 +110,25 @@ def test_the_timing_study_measures_every_way(study: dict[str, object]):
     assert_positive(study, *build, "mass_matrix.operations")
 
 
+@pytest.fixture(scope="module")
+def start(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+    file = tmp_path_factory.mktemp("start") / "figures.json"
+    subprocess.run([sys.executable, str(BENCHMARK / "start.py"), "--quick", "--json", str(file)], check=True)
+    return json.loads(file.read_text())
+
+
 @pytest.mark.campaign
-def test_the_page_has_a_row_for_every_call(figures: dict[str, object], study: dict[str, object]):
-    text = load("page").page(figures, study)
+def test_the_first_torque_is_measured_with_and_without_drafts(start: dict[str, object]):
+    cases = [f"{arm}.{case}" for arm in ("ur5", "chain20") for case in ("cold", "complete", "cached")]
+    assert_positive(start, *(f"{case}_{key}" for case in cases for key in ("cpu_s", "s", "process_cpu_s")))
+    assert start["chain20.cold_cpu_s"] < 0.8 * start["chain20.complete_cpu_s"]
+
+
+@pytest.mark.campaign
+def test_the_page_has_a_row_for_every_call(
+    figures: dict[str, object], study: dict[str, object], start: dict[str, object]
+):
+    text = load("page").page(figures, study, {"osc.start_cpu_s": 1.0, "osc.imports_cpu_s": 0.5, **start})
     for call in (*CALLS, "torque_derivatives", "acceleration_derivatives"):
         assert f"| `{call}` |" in text
     assert f"{figures['ur5.cold_s']:.3f}" in text
