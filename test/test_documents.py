@@ -9,6 +9,9 @@ import pytest
 
 import arm_control.control.osc.osc_law as osc
 from arm_control import RobotModel, urdf_path
+from arm_control.compiler.call_forms import ArrayArgument, ArrayResult, CallForm
+from arm_control.compiler.law import Law
+from arm_control.compiler.llvm_code import scalar_code
 from arm_control.core.cache import Cache
 from arm_control.core.parameters import Parameters
 from arm_control.model import recursions
@@ -117,6 +120,17 @@ PAGES_TO_RUN = (
     "walking",
 )
 SNIPPETS = ("README.md", *(f"docs/{page}.md" for page in PAGES_TO_RUN))
+
+
+def test_the_page_of_built_in_calls_shows_the_text_that_the_compiler_gets():
+    form = CallForm("twice", (ArrayArgument("a", (2,)),), ArrayResult("y"))
+    law = Law("twice", lambda x: {"y": 2.0 * x["a"]}, {"a": 2}, calls=(form,))
+    lines = iter(scalar_code(law.program(), "kernel", law.calls).splitlines())
+    blocks = re.findall(r"```llvm\n(.*?)```", (ROOT / "docs/compiled_calls.md").read_text(), re.DOTALL)
+    shown = [line.partition(";")[0].rstrip() for block in blocks for line in block.splitlines()]
+    assert len(shown) > 40
+    for line in filter(None, shown):
+        assert line in lines, line  # behind the one before it
 
 
 @pytest.mark.parametrize("page", SNIPPETS)
