@@ -60,10 +60,9 @@ int main(int n_words, char **words) {
         send(fd, &state, sizeof state, 0);
         Answer answer;
         struct pollfd ready = {fd, POLLIN, 0};
-        while (poll(&ready, 1, 0) > 0) /* the answer to this state, or to one before */
+        while (poll(&ready, 1, 0) > 0) /* the answer to this state, or to one before; or nobody listens yet */
             if (recv(fd, &answer, sizeof answer, 0) == sizeof answer && !memcmp(answer.mark, "ACT1", 4))
                 answered++, write_torque(&answer);
-            else break;
     }
     return 0;
 }

@@ -60,6 +60,7 @@ def test_every_state_is_answered_with_its_number_and_the_weight_of_the_arm(ur5: 
     [
         (b"", "datagram: wrong size: 0 bytes, a state of 6 joints has 120"),
         (state(1, MS)[:-1], "datagram: wrong size: 119 bytes, a state of 6 joints has 120"),
+        (state(1, MS) + b"x", "datagram: wrong size: 121 bytes, a state of 6 joints has 120"),
         (state(1, MS, mark=b"ACT1"), "datagram: wrong head: it begins with 41435431 and 6 joints, not 41435331 and 6"),
         (state(1, MS, n=7), "datagram: wrong head: it begins with 41435331 and 7 joints, not 41435331 and 6"),
         (state(1, 2**62), f"datagram: wrong stamp: {2**62} ns, allowed below 2^31 s"),
