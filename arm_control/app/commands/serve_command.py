@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import socket
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,8 @@ EXAMPLES = (
 PORT = 7601
 LARGEST = 65_535
 """Bytes of the largest datagram."""
+MOST_WAITING = 100
+"""Waiting datagrams of which the newest is answered."""
 
 
 def add_command(commands: Any) -> None:
@@ -49,8 +52,9 @@ def _serve(options: argparse.Namespace) -> int:
 
     Their bytes: docs/real_robot.md, or the module arm_control.messages.datagrams.
     """
-    from arm_control.nodes.support.real_time import take_real_time_priority
+    from arm_control.nodes.support.real_time import RealTimeParameters, take_real_time_priority
 
+    real_time = RealTimeParameters.from_mapping({"real_time_priority": options.real_time_priority})
     process = _process(options)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
         try:
@@ -58,8 +62,8 @@ def _serve(options: argparse.Namespace) -> int:
         except (OSError, OverflowError) as error:
             raise InputError(f"{options.address} port {options.port}: {error}") from error
         print(f"listening on {options.address} port {datagrams.getsockname()[1]}", flush=True)
-        if options.real_time_priority:
-            print(take_real_time_priority(options.real_time_priority), flush=True)
+        if real_time.real_time_priority:
+            print(take_real_time_priority(real_time.real_time_priority), flush=True)
         while not options.states or process.answered < options.states:
             answer_newest(datagrams, process)
     return 0
@@ -78,7 +82,7 @@ def answer_newest(datagrams: socket.socket, process: DatagramProcess) -> None:
     from arm_control.messages.datagrams import ENABLE
 
     data, sender = datagrams.recvfrom(LARGEST)
-    while True:
+    for _ in range(MOST_WAITING):
         try:
             newer = datagrams.recvfrom(LARGEST, socket.MSG_DONTWAIT)
         except BlockingIOError:
@@ -88,7 +92,8 @@ def answer_newest(datagrams: socket.socket, process: DatagramProcess) -> None:
         data, sender = newer
     answer = process.on_datagram(data, _name(sender))
     if answer is not None:
-        datagrams.sendto(answer, sender)
+        with suppress(OSError):  # the driver is out of reach
+            datagrams.sendto(answer, sender)
 
 
 def _name(sender: tuple[str, int]) -> str:

@@ -6,6 +6,7 @@ import ctypes
 import os
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from arm_control.core.parameters import Parameters, parameter
@@ -30,6 +31,16 @@ class RealTimeParameters(Parameters):
 def highest_priority(nodes: Iterable[Parameters]) -> int:
     """Return the highest ``real_time_priority`` of some nodes' parameters; 0 where none has one."""
     return max((int(parameters.values().get(NAME, 0)) for parameters in nodes), default=0)
+
+
+def join_control_path(parameters: Parameters) -> None:
+    """Give this thread, of the control path, the ``real_time_priority`` of its node, whose other threads may have it.
+
+    Where the process may not use SCHED_FIFO, :func:`take_real_time_priority` says so.
+    """
+    if priority := highest_priority([parameters]):
+        with suppress(PermissionError):
+            os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(priority))
 
 
 def take_real_time_priority(priority: int) -> str:

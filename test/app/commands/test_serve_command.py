@@ -34,6 +34,7 @@ def test_the_driver_of_the_examples_is_answered(tmp_path: Path, capfd: pytest.Ca
     ("words", "why"),
     [
         (("ur5", "--port", "70000"), "127.0.0.1 port 70000: "),
+        (("ur5", "--real-time-priority", "100"), "real_time_priority = 100"),
         ((), "name a robot or, with --scenario, a scenario"),
         (("ur5", "--scenario", "ur5_osc"), "name a robot or, with --scenario, a scenario"),
         (("--scenario", "ur4_free_fall"), "ur4_free_fall"),
