@@ -67,8 +67,8 @@ def first_torque(t: Figures) -> list[str]:
     return [
         "## From a URDF to the first torque",
         "",
-        "`from_urdf`, `CompiledOsc` and one `tick`, each time in a new process: CPU time [s]. Other work kept both",
-        "cores busy, which makes it 1.3 times as long. The last column is the whole process with its imports.",
+        "`from_urdf`, `CompiledOsc` and one `tick`, each time in a new process: CPU time [s], since other work ran",
+        "beside it. The last column is the whole process with its imports.",
         *table(["arm", "cache", "URDF to torque", "process"], rows),
         "With an empty cache long kernels are [drafts](model.md#the-cache) first. What is left is LLVM, and",
         "tapes and their text in Python (a quarter).",
