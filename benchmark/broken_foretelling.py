@@ -54,8 +54,10 @@ AFTER = 3.5
 """Time after the change that counts [s]."""
 LOOK, STEP = 0.01, 1e-3
 """Time between two looks at the obstacles, and between two states [s]."""
-MARGIN = 0.02
-"""Distance that plans keep from obstacles [m]."""
+MARGIN, LIMIT_MARGIN = 0.02, 0.06
+"""Distance that plans keep from obstacles [m], and that starts and goals keep from joint limits [rad].
+
+The gate keeps 0.05 rad from joint limits, so an arm never gets to a goal that is nearer."""
 
 
 class Scene(NamedTuple):
@@ -98,7 +100,7 @@ def scenes(planner: PlannerInTime, rng: np.random.Generator) -> Iterator[Scene]:
             Obstacle(Sphere(RADIUS), Pose(np.eye(3), p), (*v, 0.0, 0.0, 0.0))
             for p, v in zip(places, velocities, strict=True)
         ]
-        start, goal = rng.uniform(model.q_min, model.q_max, (2, model.nq))
+        start, goal = rng.uniform(model.q_min + LIMIT_MARGIN, model.q_max - LIMIT_MARGIN, (2, model.nq))
         timed = planner.plan(JointReference.at_rest(start), goal, told, speeds=(0.9,))
         if timed.trajectory is None:
             continue

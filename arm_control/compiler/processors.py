@@ -31,6 +31,7 @@ class Processor(NamedTuple):
 
 
 PROCESSORS = {
+    "x86-64-v4": Processor("x86_64", "x86-64-v4", has_fma=True),
     "x86-64-v3": Processor("x86_64", "x86-64-v3", has_fma=True),
     "x86-64-v2": Processor("x86_64", "x86-64-v2", has_fma=False),
     "x86-64": Processor("x86_64", "x86-64", has_fma=False),

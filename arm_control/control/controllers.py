@@ -7,7 +7,7 @@ stands between their torque and an actuator is in :mod:`arm_control.control.loop
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
@@ -22,6 +22,7 @@ from arm_control.control.osc.osc_controller import OscOutput
 from arm_control.control.osc.task import pose_error
 from arm_control.control.osc.tuning import OscTuning
 from arm_control.exceptions import ArmControlError, InputError
+from arm_control.kinematics.served_rows import pose_rank
 from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel, Terms
 from arm_control.motion.goals import Goal, JointGoal, JointJog, Modulation, PoseGoal, TwistJog, WrenchGoal
@@ -261,7 +262,7 @@ class OscController:
             step = self._law.step(q, v, reference, *limits, tau_dist)
         output, passed = step or (self._law.tick(q, v, reference, tau_dist), None)
         X_WT, refused = self._follower.goal or reference.X_WT, self._follower.refused
-        figures = partial(_osc_figures, output)
+        figures = partial(self._figures, output)
         parts = output.state, output.tau, lambda: output.terms, X_WT, figures, "", refused, None, None, passed
         return tuple.__new__(LawOutput, parts)
 
@@ -275,8 +276,18 @@ class OscController:
         X_WT, refused = self._follower.goal or reference.X_WT, self._follower.refused
         hand = force.hand_wrench()
         return LawOutput(
-            output.state, output.tau, lambda: output.terms, X_WT, lambda: _osc_figures(output), "", refused, hand
+            output.state, output.tau, lambda: output.terms, X_WT, lambda: self._figures(output), "", refused, hand
         )
+
+    def _figures(self, output: OscOutput) -> dict[str, float]:
+        sigma = output.singular_values[: self._rank]
+        condition_number = float(sigma[0] / max(sigma[-1], 1e-12))
+        return {**_pose_figures(output.error), "condition_number": condition_number}
+
+    @cached_property
+    def _rank(self) -> int:
+        """Number of singular values that are zero in singular states only."""
+        return pose_rank(self._model)
 
 
 class IlqrController:
@@ -357,12 +368,6 @@ class IlqrController:
         if (newest := self.plans.last_answer) is not None:
             figures["plan_ms"] = 1e3 * newest.seconds
         return figures
-
-
-def _osc_figures(output: OscOutput) -> dict[str, float]:
-    sigma = output.singular_values
-    condition_number = float(sigma[0] / max(sigma[-1], 1e-12))
-    return {**_pose_figures(output.error), "condition_number": condition_number}
 
 
 def _pose_figures(error: Array) -> dict[str, float]:

@@ -20,6 +20,8 @@ from arm_control.simulation.scenario_control import arm_and_parameters, node_of
 
 CONTROLLER = "osc"
 """The controller that can be exported."""
+FILES = ("check", "main")
+"""Names of other files beside a controller's own."""
 
 
 class ExportedController(NamedTuple):
@@ -76,6 +78,8 @@ def exported_controller(scenario: Scenario, name: str = "") -> ExportedControlle
     law = parameters.control.law
     if name and name != identifier(name):
         raise ParameterError(f"'{name}' is no name in C; '{identifier(name)}' would be one")
+    if name in FILES:
+        raise ParameterError(f"'{name}' is the name of another file that is exported: choose another one")
     if not law.posture:
         law = law.replace(posture=tuple(start.tolist()))
     name = name or identifier(f"{Path(scenario.robot.split()[0]).stem}_{CONTROLLER}")

@@ -79,6 +79,12 @@ def _candidates(n_joints: int) -> Iterator[list[Rows]]:
         ]
 
 
+def pose_rank(model: RobotModel) -> int:
+    """Number of rows of a pose that an arm moves independently of each other in most postures, 6 at most."""
+    _, jacobians = sampled_jacobians(model, N_POSTURES)
+    return int(np.median(np.linalg.matrix_rank(jacobians, tol=SMALLEST_MOTION)))
+
+
 def chosen_rows(model: RobotModel, frame: str | None, rows: str, task_frame: str) -> Rows:
     """Rows that a user names, after checking that the arm can move each of them.
 

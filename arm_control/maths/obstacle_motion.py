@@ -54,4 +54,5 @@ class Mover:
             return self.obstacle
         motion = (t - self.span.begin) * V
         X = self.obstacle.X_WO
-        return Obstacle(self.obstacle.shape, Pose(rotation_from_vector(motion[3:]) @ X.R, X.p + motion[:3]), V)
+        R = rotation_from_vector(motion[3:]) @ X.R if V[3:].any() else X.R
+        return Obstacle(self.obstacle.shape, Pose(R, X.p + motion[:3]), V)

@@ -11,6 +11,7 @@ from arm_control.control.avoidance.near_pairs import Proximity, clearance
 from arm_control.control.osc.task import pose_errors
 from arm_control.control.osc.task_inertia import condition_number
 from arm_control.exceptions import ArmControlError, cause_of
+from arm_control.kinematics.served_rows import pose_rank
 from arm_control.maths.poses import Array
 from arm_control.messages.bags.bag import Bag, JointSeries, Topic, joint_series
 from arm_control.messages.bags.replay import Commands
@@ -170,7 +171,7 @@ def task(bag: Bag, series: JointSeries, model: RobotModel) -> Task:
     model : RobotModel
         The arm.
     """
-    q = series.of(model, "position")
+    q, rank = series.of(model, "position"), pose_rank(model)
     samples = _samples(len(series.stamps))
     goals = pose_goals(bag, series, model)
     follower = PoseFollower(model)
@@ -192,7 +193,7 @@ def task(bag: Bag, series: JointSeries, model: RobotModel) -> Task:
         p_des,
         position_error,
         orientation_error,
-        np.array([condition_number(model.jacobian(q[k])) for k in samples]),
+        np.array([condition_number(model.jacobian(q[k]), rank) for k in samples]),
         distance,
         _goal_times(goals, series),
     )

@@ -21,6 +21,7 @@ from arm_control.control.osc.wrench_estimate import SensorReading
 from arm_control.control.stall_watch import StallWatch
 from arm_control.core.progress import progress_bar
 from arm_control.exceptions import ParameterError, SimulationDiverged
+from arm_control.kinematics.served_rows import pose_rank
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel
@@ -218,6 +219,7 @@ class _Loop:
         self._control, self._dt, self._recorder = simulation.loop(), simulator.timestep, recorder
         self._proximity = Proximity(self._model) if simulation.world.movers else None
         self._sensors = simulation.sensors() if recorder is not None else None
+        self._rank = pose_rank(self._model)
         self._planned = simulation.planned
         if self._planned is not None:
             self._planned.begin()
@@ -241,7 +243,7 @@ class _Loop:
             self._recorder.record(result)
         if k % COARSE == 0:
             distance = np.inf if self._proximity is None else clearance(self._proximity, q, there)
-            self._log.record_conditioning(condition_number(result.law.terms.J), distance)
+            self._log.record_conditioning(condition_number(result.law.terms.J, self._rank), distance)
             self._look_for_stall(stamp_ns, result)
         if self._world.pushes:
             self._simulator.load(result.law.terms.J.T @ self._world.wrench(t))

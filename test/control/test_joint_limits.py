@@ -334,23 +334,22 @@ def test_without_the_limits_it_would_run_through():
 
 
 def test_ordinary_motion_is_the_same_to_the_last_bit():
-    from arm_control.control.osc.osc_controller import OperationalSpaceController
+    from arm_control.control.osc.compiled_osc import CompiledOsc
     from arm_control.control.osc.osc_parameters import OscParameters
     from arm_control.maths.poses import Pose
     from arm_control.motion.references import Reference
 
     model = RobotModel.from_urdf(urdf_path("ur5"))
     start = model.pose(HOME)
+    osc = CompiledOsc(model, OscParameters(posture=tuple(HOME)))
     runs = []
     for on in (True, False):
-        osc = OperationalSpaceController(model, OscParameters(posture=tuple(HOME)))
         gate, simulator = EffortGate(model, GateParameters(joint_limits=on)), MujocoSimulator(model, HOME)
         taus = []
         for _ in range(1500):
-            t = model.evaluate(simulator.q, simulator.v)
-            tau = osc.tick(t, Reference(Pose(start.R, start.p + [-0.1, -0.3, 0.15]))).tau
-            gate.offer(model.joint_names, tau.tolist())
-            taus.append(gate.tick(t, MS).tau)
+            output = osc.tick(simulator.q, simulator.v, Reference(Pose(start.R, start.p + [-0.1, -0.3, 0.15])))
+            gate.offer(model.joint_names, output.tau.tolist())
+            taus.append(gate.tick(output.state, MS).tau)
             simulator.step(taus[-1])
         runs.append(np.array(taus))
     np.testing.assert_array_equal(*runs)

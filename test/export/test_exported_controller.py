@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import runpy
 import shutil
 import subprocess
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -20,13 +22,19 @@ from arm_control.motion.references import Reference
 from arm_control.simulation.scenario import Scenario
 
 CC = shutil.which("cc") or shutil.which("gcc")
+ARM_CC = shutil.which("aarch64-linux-gnu-gcc") or ""
+QEMU = shutil.which("qemu-aarch64") or shutil.which("qemu-aarch64-static") or ""
 NEEDS_CC = pytest.mark.skipif(CC is None, reason="there is no C compiler")
 CPU = "x86-64-v3"
 WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic")
 SANITIZERS = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 LIBM = {"sin", "cos", "sincos", "atan2", "fma", "rint"}
+STAND_INS = Path(__file__).parent / "stand_ins"
 MODES = list(GateState)
 WAITING, PASSING, BRAKED = range(3)
+RATE_LIMIT = 22
+"""Place of the rate limit among the numbers of the parameters: behind 22 gains of three joints."""
+EFFORT_LIMITS = slice(33, 36)
 NO_CAUSE, NO_COMMAND, NO_STATE, IMPOSSIBLE_STATE, ASKED = range(5)
 
 
@@ -77,6 +85,13 @@ def test_the_check_finds_the_torque_of_python(folder: Path, cpu: str, options: t
     assert done.stdout.startswith("120 ticks")
 
 
+@pytest.mark.skipif(not (ARM_CC and QEMU), reason="there is no aarch64-linux-gnu-gcc, or no qemu-aarch64")
+def test_the_check_finds_it_on_another_processor(folder: Path):
+    done = run(ARM_CC, "-static", "check.c", "planar3_osc.c", "planar3_osc_aarch64.o", "-lm", "-o", "arm", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert run(QEMU, folder / "arm").returncode == 0
+
+
 @NEEDS_CC
 def test_the_check_notices_another_torque(folder: Path, tmp_path: Path):
     for name in ("check.c", "check.h", "planar3_osc.c", "planar3_osc.h", f"planar3_osc_{CPU}.o"):
@@ -101,6 +116,14 @@ def test_an_object_file_needs_libm_only_and_writes_no_globals(folder: Path, cpu:
 def test_an_object_file_is_for_its_processor(folder: Path):
     machines = {cpu: (folder / f"planar3_osc_{cpu}.o").read_bytes()[18] for cpu in (CPU, "aarch64")}
     assert machines == {CPU: 62, "aarch64": 183}
+
+
+@NEEDS_CC
+@pytest.mark.parametrize("option", ["-ffast-math", "-ffinite-math-only"])
+def test_arithmetic_without_nan_is_refused(folder: Path, option: str):
+    done = run(CC, option, "-fsyntax-only", "planar3_osc.c", cwd=folder)
+    assert done.returncode != 0
+    assert "states that are not numbers must be found" in done.stderr
 
 
 @NEEDS_CC
@@ -140,6 +163,51 @@ def test_the_example_moves_the_arm_as_python_does(folder: Path, controller: Expo
     q = np.array(done.stdout.split("\n")[0].split()[2:], dtype=float)
     assert np.abs(q - controller.start).max() > 0.01
     assert np.abs(q - simulator.q).max() < 1e-9
+
+
+@pytest.mark.skipif(shutil.which("c++") is None, reason="there is no C++ compiler")
+@pytest.mark.parametrize(
+    "options", [(), pytest.param(("-DOLD_INTERFACES",), marks=pytest.mark.campaign)], ids=["new", "old"]
+)
+def test_the_plugin_runs_with_stand_ins_for_ros(folder: Path, controller: ExportedController, options: tuple[str, ...]):
+    compile_c(folder, "rules.o", "-c", "planar3_osc.c")
+    flags = ["-std=c++17", "-Wall", "-Wextra", "-Werror", *options, f"-I{STAND_INS}", "-I."]
+    parts = [STAND_INS / "run_controller.cpp", "rules.o", f"planar3_osc_{CPU}.o", "-lm", "-o", "plugin"]
+    done = run("c++", *flags, *parts, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    lines = run(folder / "plugin").stdout.splitlines()
+    assert lines[0].split() == [f"{name}/effort" for name in controller.model.joint_names]
+    assert lines[1].split() == [
+        f"{name}/{x}" for name in controller.model.joint_names for x in ("position", "velocity")
+    ]
+    texts = [line for line in lines if line.startswith(("warning", "error"))]
+    assert texts == [
+        "warning: target_pose is in 'elsewhere', needed is 'base_link'",
+        "warning: target_pose is refused: it is no pose",
+        "error: the gate brakes: no state for too long; call ~/enable",
+    ]
+    torques = {line.partition(":")[0]: line.split()[1:] for line in lines[2:] if line not in texts}
+    assert torques["passing"] == plugin_torque(controller)
+    assert torques["waiting"] == torques["refused"]
+
+
+def plugin_torque(controller: ExportedController) -> list[str]:
+    """Torque of Python after the calls that lead to ``passing``."""
+    python = PythonController(controller)
+    for _ in range(11):
+        python.tick(controller.start, np.zeros(3), 1e-3)
+    python.reference = Reference.at([0.1, 0.2, 0.0], [0.0, 0.0, 0.6, 0.8])
+    for _ in range(10):
+        python.tick(controller.start, np.zeros(3), 1e-3)
+    return [f"{torque:.17g}" for torque in python.tau]
+
+
+@NEEDS_CC
+def test_the_benchmark_measures_every_way():
+    path = Path(__file__).parents[2] / "benchmark" / "exported_tick.py"
+    times = runpy.run_path(str(path))["measure"]("planar1", [CPU], 1)
+    assert list(times) == ["python", CPU]
+    assert all(microseconds > 0.0 for microseconds in times.values())
 
 
 # -- the rules, tick by tick
@@ -201,18 +269,19 @@ class Walk:
     """States of an arm that swings, as a measurement has them."""
 
     def __init__(self, rng: np.random.Generator, n: int) -> None:
-        self._t, self._phase, self._size = 0.0, rng.uniform(0.0, 6.0, n), rng.uniform(0.02, 0.6, n)
+        self._t, self._middle = 0.0, rng.uniform(-1.0, 1.0, n)
+        self._phase, self._size = rng.uniform(0.0, 6.0, n), rng.uniform(0.1, 0.8, n)
 
     def after(self, dt: float) -> tuple[Array, Array]:
         self._t += dt
-        angle = 3.0 * self._t + self._phase
-        return self._size * np.sin(angle), 3.0 * self._size * np.cos(angle)
+        angle = 8.0 * self._t + self._phase
+        return self._middle + self._size * np.sin(angle), 8.0 * self._size * np.cos(angle)
 
 
-def run_beside_python(c: CController, controller: ExportedController, seed: int) -> set[tuple[int, int, int]]:
-    """Compare random ticks; return what was seen: modes, singular states, refused torques."""
+def run_beside_python(c: CController, controller: ExportedController, seed: int) -> list[tuple[int, int, int]]:
+    """Compare random ticks; return mode, whether the state is singular, whether the torque is refused, of each."""
     rng, python, model = np.random.default_rng(seed), PythonController(controller), controller.model
-    walk, seen = Walk(rng, model.nv), set()
+    walk, seen = Walk(rng, model.nv), []
     for k in range(400):
         dt = float(rng.uniform(0.8e-3, 1.6e-3)) * (30.0 if rng.random() < 0.005 else 1.0)
         q, v = walk.after(dt)
@@ -234,20 +303,31 @@ def run_beside_python(c: CController, controller: ExportedController, seed: int)
         tau, status = c.tick(q, v, dt)
         assert MODES[status.mode] is python.gate.state, k
         assert bool(status.state_refused) == (answer is None)
-        seen.add((status.mode, status.singular, status.refused))
         if answer is not None:
+            seen.append((status.mode, status.singular, status.refused))
             assert np.abs(tau - answer.tau).max() <= 1e-9 * max(1.0, np.abs(answer.tau).max()), k
             flags = answer.saturated, answer.rate_limited, answer.limited
             assert tuple(map(bool, (status.saturated, status.rate_limited, status.limited))) == flags
     return seen
 
 
-def test_the_rules_are_those_of_python(library: ctypes.CDLL, controller: ExportedController):
-    seen = set()
-    for seed in range(6):
-        seen |= run_beside_python(CController(library, controller.model.nv), controller, seed)
+def default_numbers(library: ctypes.CDLL) -> Array:
+    """The parameters that were exported, as numbers; see RATE_LIMIT for one of them."""
+    return np.ctypeslib.as_array((ctypes.c_double * 66).in_dll(library, "planar3_osc_defaults")).copy()
+
+
+@pytest.mark.parametrize("rate_limit", [1e3, 1e6], ids=["cut", "whole"])
+def test_the_rules_are_those_of_python(library: ctypes.CDLL, controller: ExportedController, rate_limit: float):
+    numbers, seen = default_numbers(library), list[tuple[int, int, int]]()
+    numbers[RATE_LIMIT] = rate_limit
+    other = controller._replace(gate=controller.gate.replace(rate_limit=rate_limit))
+    for seed in range(4):
+        c = CController(library, controller.model.nv)
+        assert c.call("init", numbers.ctypes.data_as(ctypes.c_void_p)) is None
+        seen += run_beside_python(c, other, seed)
     assert {mode for mode, _, _ in seen} == {WAITING, PASSING, BRAKED}
-    assert {singular for _, singular, _ in seen} == {refused for _, _, refused in seen} == {0, 1}
+    assert {refused for _, _, refused in seen} == {0, 1}
+    assert ((PASSING, 0), (PASSING, 1)) in {(a[:2], b[:2]) for a, b in pairwise(seen)}
 
 
 @pytest.fixture
@@ -278,7 +358,7 @@ def test_without_states_the_last_torque_goes_on_then_the_weight(sent: CControlle
     assert np.abs(tau - g).max() < 1e-9
 
 
-@pytest.mark.parametrize("change", [(1e9, 0.0), (0.5, 0.0), (0.0, 1e9), (0.0, 8.0)], ids=str)
+@pytest.mark.parametrize("change", [(1e9, 0.0), (-1e9, 0.0), (0.5, 0.0), (0.0, 1e9), (0.0, 8.0)], ids=str)
 def test_an_impossible_state_brakes_at_once(
     sent: CController, controller: ExportedController, change: tuple[float, float]
 ):
@@ -286,6 +366,65 @@ def test_an_impossible_state_brakes_at_once(
     for _ in range(10):
         _, status = sent.tick(controller.start + q, v, 1e-3)
     assert (status.mode, status.cause) == (BRAKED, IMPOSSIBLE_STATE)
+
+
+def test_a_weight_beyond_the_effort_limit_is_cut(c: CController, library: ctypes.CDLL, controller: ExportedController):
+    numbers, largest = default_numbers(library), np.abs(controller.model.gravity(controller.start)) / 2.0
+    numbers[EFFORT_LIMITS] = largest
+    c.call("init", numbers.ctypes.data_as(ctypes.c_void_p))
+    for q in (controller.start, controller.start, np.full(3, np.nan)):
+        tau, _ = c.tick(q, np.zeros(3), 1e-3)
+        assert np.abs(np.abs(tau) - largest).max() < 1e-12
+
+
+@pytest.mark.parametrize(("q", "v"), [(1e5, 0.0), (-1e5, 0.0), (0.0, 1e3), (0.0, -1e3)])
+def test_an_impossible_first_state_has_no_torque(c: CController, q: float, v: float):
+    tau, status = c.tick(np.full(3, q), np.full(3, v), 1e-3)
+    assert (status.mode, status.cause, status.state_refused) == (BRAKED, IMPOSSIBLE_STATE, 1)
+    assert (tau == 0.0).all()
+
+
+def test_a_jump_brakes_that_suits_the_deviation_before(sent: CController, controller: ExportedController):
+    assert sent.tick(controller.start - 0.014, np.zeros(3), 1e-5)[1].mode == PASSING
+    status = sent.tick(controller.start + 0.011, np.zeros(3), 1e-5)[1]
+    assert (status.mode, status.cause) == (BRAKED, IMPOSSIBLE_STATE)
+
+
+def test_a_velocity_that_is_not_that_of_the_positions_brakes(sent: CController, controller: ExportedController):
+    for k in range(5):
+        _, status = sent.tick(controller.start + 1e-6 * k, np.full(3, 4.0), 1e-3)
+    assert (status.mode, status.cause) == (BRAKED, IMPOSSIBLE_STATE)
+
+
+def test_states_that_come_twice_are_believed(sent: CController, controller: ExportedController):
+    for k in range(40):
+        _, status = sent.tick(controller.start + 1e-3 * (k // 2), np.full(3, 0.5), 1e-3)
+    assert status.mode == PASSING
+
+
+def braked_at(c: CController, controller: ExportedController, q: Array) -> Array:
+    """How far the torque of a braked arm is from its weight, at rest, after as long as the rate limit needs."""
+    for _ in range(100):
+        tau, status = c.tick(q, np.zeros(3), 1e-3)
+    assert status.mode == BRAKED
+    return tau - controller.model.gravity(q)
+
+
+def test_an_arm_is_held_where_it_comes_to_rest(c: CController, controller: ExportedController):
+    X, q = controller.model.pose(controller.start), controller.start
+    for _ in range(3):
+        c.tick(q, np.zeros(3), 1e-3)  # it waits, and is held here
+    c.set_reference(Reference(Pose(X.R, X.p)))
+    for _ in range(20):
+        q = q + 1e-3
+        c.tick(q, np.ones(3), 1e-3)
+    c.call("brake")
+    assert np.abs(braked_at(c, controller, q)).max() < 1e-9
+    assert np.abs(braked_at(c, controller, q + 1e-3)).max() > 1e-3  # the spring
+
+    for _ in range(3):
+        c.tick(np.full(3, np.nan), np.zeros(3), 1e-3)
+    assert np.abs(braked_at(c, controller, q + 1e-3)).max() < 1e-9  # held there, after a time without states
 
 
 def test_a_frozen_state_brakes(sent: CController, controller: ExportedController):
@@ -308,11 +447,36 @@ def test_a_time_that_is_none_changes_no_torque(sent: CController, controller: Ex
     assert status.rate_limited
 
 
+def test_the_period_is_remembered_across_a_time_that_is_none(sent: CController, controller: ExportedController):
+    before, _ = sent.tick(controller.start, np.zeros(3), 0.0)
+    tau, _ = sent.tick(controller.start, np.zeros(3), 1.0)
+    assert np.abs(tau - before).max() <= 1.25e-3 * controller.gate.rate_limit * (1.0 + 1e-9)
+
+
 @pytest.mark.parametrize("dt", [1e-2, 1e300, np.inf])
 def test_a_long_time_changes_the_torque_by_a_quarter_more(sent: CController, controller: ExportedController, dt: float):
     before, _ = sent.tick(controller.start, np.zeros(3), 1e-3)
     tau, _ = sent.tick(controller.start, np.zeros(3), dt)
     assert np.abs(tau - before).max() <= 1.25e-3 * controller.gate.rate_limit * (1.0 + 1e-9)
+
+
+def test_velocities_are_compared_with_positions_after_an_endless_time(
+    sent: CController, controller: ExportedController
+):
+    sent.tick(controller.start, np.zeros(3), np.inf)
+    sent.call("enable")
+    test_a_velocity_that_is_not_that_of_the_positions_brakes(sent, controller)
+
+
+def test_an_enabled_arm_is_held_where_it_is_then(c: CController, controller: ExportedController):
+    for _ in range(3):
+        c.tick(controller.start, np.zeros(3), 1e-3)
+    c.call("brake")
+    c.call("enable")
+    for _ in range(100):
+        tau, status = c.tick(controller.start + 0.01, np.zeros(3), 1e-3)
+    assert status.mode == WAITING
+    assert np.abs(tau - controller.model.gravity(controller.start + 0.01)).max() < 1e-9
 
 
 def test_a_brake_ends_when_it_is_enabled(sent: CController, controller: ExportedController):
@@ -346,7 +510,7 @@ def test_a_wrong_reference_is_refused_and_the_one_before_remains(
         (0, np.nan, b"a gain of the law is not finite"),
         (0, 0.0, b"a gain or limit of the task is not above zero"),
         (11, -1.0, b"a gain of posture or joint limits is below zero"),
-        (22, 0.5, b"rate_limit is below 1"),
+        (RATE_LIMIT, 0.5, b"rate_limit is below 1"),
         (23, np.nan, b"limit_damping is below 1"),
         (24, np.inf, b"limit_stiffness is below 0.1"),
         (27, -1.0, b"velocity_gain is below zero"),
@@ -358,7 +522,7 @@ def test_a_wrong_reference_is_refused_and_the_one_before_remains(
     ],
 )
 def test_a_wrong_parameter_is_refused(c: CController, library: ctypes.CDLL, place: int, value: float, sentence: bytes):
-    numbers = np.ctypeslib.as_array((ctypes.c_double * 66).in_dll(library, "planar3_osc_defaults")).copy()
+    numbers = default_numbers(library)
     assert c.call("init", numbers.ctypes.data_as(ctypes.c_void_p)) is None
     numbers[place] = value
     assert c.call("init", numbers.ctypes.data_as(ctypes.c_void_p)) == sentence

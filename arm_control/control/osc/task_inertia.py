@@ -123,9 +123,17 @@ def row_scales(length: Scalar, rows: Sequence[int] = ALL) -> Array:
     return np.array([1.0 if row < 3 else length for row in rows])
 
 
-def condition_number(J: Array) -> float:
-    """Condition number of a Jacobian, shape (6, nv), with its angular rows in metres."""
-    sigma = np.linalg.svd(scaled_jacobian(J, CHARACTERISTIC_LENGTH), compute_uv=False)
+def condition_number(J: Array, rank: int) -> float:
+    """Condition number of a Jacobian with its angular rows in metres.
+
+    Parameters
+    ----------
+    J : ndarray, shape (6, nv)
+        The Jacobian.
+    rank : int
+        Singular values that count: a planar arm has 3, however many its joints are.
+    """
+    sigma = np.linalg.svd(scaled_jacobian(J, CHARACTERISTIC_LENGTH), compute_uv=False)[:rank]
     return float(sigma[0] / max(sigma[-1], 1e-12))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
@@ -281,7 +281,15 @@ class ArmShape:
 
 def _cluster(body: int, capsules: tuple[LinkCapsule, ...]) -> Cluster:
     ends = np.array([end for c in capsules for end in (c.a, c.b)])
-    return Cluster(body, capsules, *enclosing_ball(ends, np.repeat([c.radius for c in capsules], 2)))
+    centre, radius = _ball(ends.tobytes(), tuple(c.radius for c in capsules))
+    return Cluster(body, capsules, np.array(centre), radius)
+
+
+@lru_cache(maxsize=10_000)
+def _ball(ends: bytes, radii: tuple[float, ...]) -> tuple[tuple[float, ...], float]:
+    """The ball around capsules; links, clusters and every object of an arm ask for the same ones."""
+    centre, radius = enclosing_ball(np.frombuffer(ends).reshape(-1, 3), np.repeat(radii, 2))
+    return tuple(centre.tolist()), radius
 
 
 def _distance(X_one: Pose, capsule: LinkCapsule, X_other: Pose, others: Sequence[LinkCapsule]) -> float:
@@ -337,9 +345,10 @@ def enclosing_ball(points: Array, radii: Array) -> tuple[Array, float]:
     centre = (points.min(axis=0) + points.max(axis=0)) / 2.0
     best, radius = centre, np.inf
     for k in range(BALL_STEPS):
-        distances = np.linalg.norm(points - centre, axis=1) + radii
+        away = points - centre
+        distances = np.sqrt((away * away).sum(axis=1)) + radii
         farthest = int(distances.argmax())
         if distances[farthest] < radius:
             best, radius = centre, float(distances[farthest])
-        centre = centre + (points[farthest] - centre) / (k + 2.0)
+        centre = centre + away[farthest] / (k + 2.0)
     return best, radius

@@ -137,8 +137,7 @@ def test_a_golden_bag_replays_twice_to_the_same_bits(name: str):
     ("name", "n", "backend"),
     [
         *((name, n, backend) for name, n in OTHERS for backend in ("python", "pinocchio")),
-        ("ur5_ilqr", 45, "python"),
-        pytest.param("ur5_ilqr", 45, "pinocchio", marks=pytest.mark.campaign),
+        *(pytest.param("ur5_ilqr", 45, backend, marks=pytest.mark.campaign) for backend in ("python", "pinocchio")),
     ],
 )
 def test_another_back_end_gives_the_same_torque(name: str, n: int, backend: str):

@@ -143,7 +143,7 @@ def test_what_is_called_free_is_free_between_the_ends_too(validity: Validity, is
     """At 100 places of every motion by this package's own exact distances, and at 40 of some by coal."""
     told = everything(5) if is_moving else [*scene(5)]
     validity.place(told)
-    n = 600 if is_moving else 4000
+    n = 250 if is_moving else 2000
     a, b = (random_states(validity.shape.model, n, seed) for seed in (3, 4))
     t_a, t_b = np.random.default_rng(5).uniform(0.0, 0.9, (2, n)) * is_moving
     found = validity.motions(a, b, t_a, t_b)
