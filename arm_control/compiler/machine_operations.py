@@ -78,13 +78,19 @@ class CFunction:
         return result
 
 
-DECLARATIONS = "declare double @exp(double)"
+DECLARATIONS = "declare double @exp(double)\ndeclare double @llvm.roundeven.f64(double)"
 
 
 @operation("call double @exp(double {x})")
 def exp(x: float) -> float:
     """Exponential, that of the C library, as in Python."""
     return math.exp(x)
+
+
+@operation("call double @llvm.roundeven.f64(double {x})", "fptosi double {line_0} to i64")
+def nearest(x: float) -> int:
+    """Return the nearest whole number; halfway between two the even one."""
+    return round(x)
 
 
 # -- memory by its address, in any alignment

@@ -18,7 +18,7 @@ from arm_control.control.effort_gate import GateOutput, GateParameters
 from arm_control.control.joint_limits import JointLimits, NextLimits
 from arm_control.control.osc.compiled_osc import CompiledOsc
 from arm_control.control.osc.force_follower import NO_FORCE, ForceFollower, HandWrench
-from arm_control.control.osc.osc_controller import OscOutput
+from arm_control.control.osc.osc_controller import OperationalSpaceController, OscOutput
 from arm_control.control.osc.task import pose_error
 from arm_control.control.osc.tuning import OscTuning
 from arm_control.exceptions import ArmControlError, InputError
@@ -222,6 +222,16 @@ class OscController:
         acceleration = np.array([law.acceleration_limit_linear, law.acceleration_limit_angular])
         self._follower.jog_limits = JogLimits(speed, JOGGING_SHARE * acceleration, parameters.twist_timeout)
 
+    @property
+    def page(self) -> OperationalSpaceController:
+        """The law on floats, with its present gains."""
+        return self._law.page
+
+    def steady_reference(self, stamp_ns: int) -> tuple[Reference, int] | None:
+        """See :meth:`~arm_control.motion.pose_follower.PoseFollower.steady_reference`; None for other sources, too."""
+        follower = self._follower
+        return follower.steady_reference(stamp_ns) if isinstance(follower, PoseFollower) else None
+
     def add(self, goal: Goal) -> None:
         """See :class:`Controller`."""
         if not isinstance(goal, WrenchGoal):
@@ -265,6 +275,10 @@ class OscController:
         figures = partial(self._figures, output)
         parts = output.state, output.tau, lambda: output.terms, X_WT, figures, "", refused, None, None, passed
         return tuple.__new__(LawOutput, parts)
+
+    def figures_of(self, output: OscOutput) -> dict[str, float]:
+        """Return the figures of an output of the law."""
+        return self._figures(output)
 
     def _tick_with_contact(
         self, force: ForceFollower, state: Measurement, reference: Reference, is_braked: bool, tau_dist: Array | None

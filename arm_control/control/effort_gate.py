@@ -301,18 +301,20 @@ class EffortGate:
             return None
         return self._tau, dt if 0.0 < dt <= self.period else self._believed(dt), self._are_joint_limits_on
 
-    def take(self, output: GateOutput, dt: float) -> None:
-        """Take note of a command that has passed :attr:`limits` in a compiled law.
+    def take(self, output: GateOutput, dt: float, n: int = 1) -> None:
+        """Take note of commands that have passed :attr:`limits` in a compiled law.
 
         Parameters
         ----------
         output : GateOutput
-            What has passed.
+            What has passed, of the last one.
         dt : float
-            Time of this tick, from :meth:`next_limits` [s].
+            Time of its tick, as :meth:`next_limits` says [s].
+        n : int
+            Number of commands.
         """
         self._tau, self.period = output.tau, dt or self.period
-        self._rate.n += 1
+        self._rate.n += n
 
     def _believed(self, dt: float) -> float:
         return min(dt, GROWTH * self.period or LONGEST_DT) if dt > 0.0 else 0.0

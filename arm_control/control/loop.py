@@ -112,6 +112,11 @@ class KnownDisturbance:
         """Forget it: time has started over."""
         self.is_over = True
 
+    @property
+    def until_ns(self) -> int:
+        """First stamp at which it is over, unless it is set again [ns]."""
+        return self._since_ns + int(self.timeout * NANOSECONDS) + 1
+
     def at(self, stamp_ns: int) -> Array | None:
         """Return the torque that holds in the state with this stamp [ns]; None when there is none."""
         if not self.is_over and stamp_ns - self._since_ns > self.timeout * NANOSECONDS:
@@ -131,25 +136,29 @@ class GapWatch:
     ----------
     skipped : int
         States that were missing so far.
+    period : float
+        Smallest time between two states [s]; 0: unknown.
+    max_missed : int or None
+        See the parameter.
     """
 
     def __init__(self, max_missed: int | None) -> None:
-        self._max_missed = max_missed
-        self._period = 0.0
+        self.max_missed = max_missed
+        self.period = 0.0
         self.skipped = 0
 
     def restart(self) -> None:
         """Time has started over: the period is unknown."""
-        self._period = 0.0
+        self.period = 0.0
 
     def fault(self, dt: float) -> str:
         """Return why the gate must brake after ``dt`` seconds without a state; empty when it need not."""
         if dt > 0.0:
-            self._period = min(self._period, dt) if self._period > 0.0 else dt  # 0: unknown
-        if not self._period or dt <= GAP * self._period:
+            self.period = min(self.period, dt) if self.period > 0.0 else dt  # 0: unknown
+        if not self.period or dt <= GAP * self.period:
             return ""
-        self.skipped += round(dt / self._period) - 1
-        if self._max_missed is None or dt <= self._max_missed * self._period:
+        self.skipped += round(dt / self.period) - 1
+        if self.max_missed is None or dt <= self.max_missed * self.period:
             return ""
         return f"no state for {dt * 1e3:.0f} ms"
 

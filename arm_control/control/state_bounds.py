@@ -24,6 +24,7 @@ stay inside them.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -44,6 +45,23 @@ LARGEST_POSITION = 1e4
 """Largest position of a joint without limits [rad or m]."""
 
 
+class BoundsMemory(NamedTuple):
+    """What is known of the states before.
+
+    Attributes
+    ----------
+    q, v, e : list of float
+        Positions, velocities and their deviation in the last state, as the symbols of this module; empty before one.
+    unchanged : float
+        Time for which positions and velocities have not changed [s].
+    """
+
+    q: list[float]
+    v: list[float]
+    e: list[float]
+    unchanged: float
+
+
 class StateBounds:
     """The bounds of one arm.
 
@@ -51,6 +69,11 @@ class StateBounds:
     ----------
     model : RobotModel
         The arm.
+
+    Attributes
+    ----------
+    memory : BoundsMemory
+        The states before; it may be replaced by that of bounds elsewhere.
     """
 
     def __init__(self, model: RobotModel) -> None:
@@ -59,10 +82,7 @@ class StateBounds:
         self._low = np.where(np.isfinite(model.q_min), model.q_min - r, -LARGEST_POSITION).tolist()
         self._high = np.where(np.isfinite(model.q_max), model.q_max + r, LARGEST_POSITION).tolist()
         self._fastest = (SPEED * model.v_max).tolist()
-        self._q: list[float] = []
-        self._v: list[float] = []
-        self._e = [0.0] * model.nv
-        self._unchanged = 0.0
+        self.memory = BoundsMemory([], [], [0.0] * model.nv, 0.0)
 
     @property
     def limits(self) -> Array:
@@ -85,10 +105,10 @@ class StateBounds:
                 return self._reason(i, f"position {x:g} is far outside its limits")
             if not -fastest <= w <= fastest:  # (2)
                 return self._reason(i, f"velocity {w:g} is far above its limit")
-        e, unchanged = [0.0] * len(qs), 0.0
-        if self._q and dt > 0.0:
+        e, unchanged, last = [0.0] * len(qs), 0.0, self.memory
+        if last.q and dt > 0.0:
             decay, half, tolerance = math.exp(-dt / MEMORY), 0.5 * dt, DEVIATION + 0.5 * ACCELERATION * dt * dt
-            before = zip(qs, vs, self._q, self._v, self._e, self._fastest, strict=True)
+            before = zip(qs, vs, last.q, last.v, last.e, self._fastest, strict=True)
             for i, (x, w, x_0, w_0, e_0, fastest) in enumerate(before):
                 change = x - x_0
                 excess = abs(change) - fastest * dt - DEVIATION  # (3)
@@ -98,11 +118,11 @@ class StateBounds:
                 excess = abs(e[i]) - tolerance  # (4)
                 if excess > 0.0:
                     return self._reason(i, f"velocity is not that of the positions, by {excess:g} more than it may")
-            if qs == self._q and vs == self._v:
-                unchanged = self._unchanged + dt
+            if qs == last.q and vs == last.v:
+                unchanged = last.unchanged + dt
                 if max(map(abs, vs)) * unchanged > DEVIATION / 3.0:  # (5)
                     return f"not believed: positions and velocities have not changed for {1e3 * unchanged:.3g} ms"
-        self._q, self._v, self._e, self._unchanged = qs, vs, e, unchanged
+        self.memory = tuple.__new__(BoundsMemory, (qs, vs, e, unchanged))
         return ""
 
     def _reason(self, joint: int, what: str) -> str:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from arm_control.control.controllers import Measurement
 from arm_control.control.effort_gate import GateState
 from arm_control.control.loop import ControlLoop, TickResult
+from arm_control.control.state_bounds import BoundsMemory
 from arm_control.control.state_prediction import is_at_rest
 from arm_control.exceptions import InputError
 from arm_control.maths.obstacles import Obstacle
@@ -77,6 +78,8 @@ class ControllerProcess:
     ----------
     loop : ControlLoop
         The control loop.
+    reader : JointStateReader
+        The reader of states.
     """
 
     def __init__(
@@ -87,7 +90,7 @@ class ControllerProcess:
         clock_ns: Callable[[], int] = time.time_ns,
     ) -> None:
         self.loop = loop
-        self._reader = JointStateReader(model, max_age, drives_arm=True, clock_ns=clock_ns)
+        self.reader = JointStateReader(model, max_age, drives_arm=True, clock_ns=clock_ns)
         self._is_waited_for = max_age == 0.0
         self._command: Command | None = None
         self._last: TickResult | None = None
@@ -98,9 +101,30 @@ class ControllerProcess:
         last = self._last
         return last is None or (last.gate.state is GateState.BRAKED and is_at_rest(last.measurement.v))
 
+    @property
+    def last(self) -> TickResult | None:
+        """The last answer of the control loop; None before the first one."""
+        return self._last
+
+    def resume(self, result: TickResult, memory: BoundsMemory, heard_ns: int) -> None:
+        """Go on behind states that have been answered elsewhere; the control loop has been told.
+
+        Parameters
+        ----------
+        result : TickResult
+            The last answer.
+        memory : BoundsMemory
+            What the bounds know of these states.
+        heard_ns : int
+            When the last one was received [ns].
+        """
+        self.reader.resume(result.measurement, memory, heard_ns)
+        self._command = Command(result.measurement.stamp_ns, result.gate.tau, "")
+        self._last = result
+
     def release(self) -> None:
         """Listen to whoever publishes states next: the gate has been enabled."""
-        self._reader.release()
+        self.reader.release()
 
     def on_state(
         self, message: Any, info: dict[str, Any], obstacles: Callable[[Measurement], Sequence[Obstacle]] | None = None
@@ -116,7 +140,7 @@ class ControllerProcess:
         obstacles : callable, optional
             Returns the obstacles at a measurement.
         """
-        reading = self._reader.read(message, info)
+        reading = self.reader.read(message, info)
         if isinstance(reading, Refused):
             return self._refused(message, reading)
         if isinstance(reading, Repeated):

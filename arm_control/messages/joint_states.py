@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from arm_control.control.controllers import Measurement
-from arm_control.control.state_bounds import StateBounds
+from arm_control.control.state_bounds import BoundsMemory, StateBounds
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
@@ -148,6 +149,31 @@ class JointStateReader:
         self._older = 0
         self._last = Measurement(stamp_ns, q, v, dt, is_restart, fault)
         return self._last
+
+    @property
+    def bounds(self) -> StateBounds | None:
+        """Bounds of a state that drives an arm."""
+        return self._bounds
+
+    @property
+    def places(self) -> npt.NDArray[np.int64]:
+        """Place of each joint of the arm among the names of the last message, shape (nv,)."""
+        return self._index
+
+    def resume(self, last: Measurement, memory: BoundsMemory, heard_ns: int) -> None:
+        """Go on behind states that have been read elsewhere, of the same publisher and with the same names.
+
+        Parameters
+        ----------
+        last : Measurement
+            The last one.
+        memory : BoundsMemory
+            What the bounds know of them.
+        heard_ns : int
+            When it was received [ns].
+        """
+        assert self._bounds is not None
+        self._last, self._bounds.memory, self._heard_ns = last, memory, heard_ns
 
     def release(self) -> None:
         """Let the next publisher take over."""

@@ -11,6 +11,9 @@ from arm_control.maths.poses import Array, Pose
 from arm_control.motion.joint_trajectory import Waypoints
 from arm_control.motion.pose_trajectory import PosePoints, PoseTrajectory
 
+NEVER = 2**63 - 1
+"""A stamp that never comes [ns]."""
+
 
 @dataclass(frozen=True)
 class Target:
@@ -248,6 +251,11 @@ class GoalQueue(Generic[G]):
         """Remove the goals for which a function returns True."""
         self._goals = [goal for goal in self._goals if not is_out(goal)]
         self._stamps = [goal.stamp_ns for goal in self._goals]
+
+    def next_ns(self, now_ns: int) -> int:
+        """Return the stamp of the first goal after ``now_ns`` [ns]; :data:`NEVER` where there is none."""
+        i = bisect.bisect_right(self._stamps, now_ns)
+        return self._stamps[i] if i < len(self._stamps) else NEVER
 
     def active(self, now_ns: int) -> G | None:
         """Return the goal with the latest stamp that is not after ``now_ns``; None before the first."""

@@ -14,7 +14,7 @@ import numpy as np
 from arm_control.exceptions import ArmControlError
 from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel
-from arm_control.motion.goals import GoalQueue, PoseGoal, PoseMotion, Target, TwistJog
+from arm_control.motion.goals import NEVER, GoalQueue, PoseGoal, PoseMotion, Target, TwistJog
 from arm_control.motion.jogging import LEAD, JogLimits, PoseJogging, near
 from arm_control.motion.pose_trajectory import PosePoints, PoseTrajectory, transform_reference
 from arm_control.motion.references import Reference
@@ -138,6 +138,26 @@ class PoseFollower:
             self._jog(self._jogs.active(stamp_ns), stamp_ns, q)
         is_moving = self._jogging is not None or isinstance(self.active, PoseMotion)
         return self._active_reference(stamp_ns) if is_moving else self._held
+
+    def steady_reference(self, stamp_ns: int) -> tuple[Reference, int] | None:
+        """Return the reference that stands still after a state, and the stamp until which it does [ns].
+
+        None while it moves, and where the next state has a goal to take up.
+
+        Parameters
+        ----------
+        stamp_ns : int
+            Stamp of the state, whose reference is known [ns].
+        """
+        jog = None if self._jogs is None else self._jogs.active(stamp_ns)
+        is_jogged = jog is not None and (self.active is None or jog.stamp_ns > self.active.stamp_ns)
+        if self.queue.active(stamp_ns) is not self.active or self._jogging is not None or is_jogged:
+            return None
+        motion = self.active if isinstance(self.active, PoseMotion) else None
+        if motion is not None and (stamp_ns - motion.stamp_ns) * 1e-9 < motion.trajectory.duration:
+            return None
+        next_jog_ns = NEVER if self._jogs is None else self._jogs.next_ns(stamp_ns)
+        return self._active_reference(stamp_ns), min(self.queue.next_ns(stamp_ns), next_jog_ns)
 
     def brake(self, q: Array) -> None:
         """Hold the pose of the arm at ``q``, shape (nq,) [rad or m], if it is jogged; targets stay."""

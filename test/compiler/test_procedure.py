@@ -36,6 +36,7 @@ from arm_control.compiler.machine_operations import (
     int_at,
     load_acquire,
     load_relaxed,
+    nearest,
     put_float,
     put_int,
     same_bits,
@@ -127,7 +128,7 @@ def move_letters(letters: Letters) -> float:
     store_relaxed(letters.words, 4, int32_at(at + 20))
     fence_acquire()
     put_int(at + 40, same_bits(load_relaxed(letters.words, 2), 12))
-    is_between = 0 < letters.count(at, 3) <= 8
+    is_between = 0 < letters.count(at, 3) <= 8 and nearest(2.5) == 2 and nearest(-1.7) == -2
     return letters.kernel() + (1 if is_between else 0)
 
 

@@ -91,6 +91,11 @@ class CompiledOsc:
             place_builtin(self, CompiledOsc, name, partial(_builtin, ref(self), name, self.kernels, bound, fading))
         self._fading = fading
 
+    @property
+    def page(self) -> OperationalSpaceController:
+        """The law on floats."""
+        return self._page
+
     def tick(
         self, q: npt.ArrayLike, v: npt.ArrayLike, reference: Reference, tau_dist: npt.ArrayLike | None = None
     ) -> OscOutput:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from native_rig import MeddledWords
 
 from arm_control.compiler.compiled_procedure import Binds, compile_procedure
 from arm_control.compiler.procedure import Ints, procedure
@@ -53,6 +54,13 @@ def test_a_letter_that_is_being_written_is_nothing():
     mailbox.sequence[0] = 1
     assert copy_letter(mailbox, words) == NOTHING
     mailbox.sequence[0] = 2
+    assert copy_letter(mailbox, words) == 2
+
+
+def test_a_letter_that_has_changed_meanwhile_is_nothing():
+    mailbox = Mailbox.of_size(2)
+    words: Any = MeddledWords(mailbox)
+    assert copy_letter(mailbox, words) == NOTHING
     assert copy_letter(mailbox, words) == 2
 
 

@@ -1,0 +1,342 @@
+"""The control loop as one procedure: wait for a state, take it, compute law and gate, publish the torque.
+
+It needs nothing of Python and does not hold its lock. It answers the *ordinary* state: the next one of the same
+publisher, believed, in time, while the gate passes commands and the reference stands still. Whatever else comes, it
+returns a *reason*, before anything has changed; the state is still there, and Python answers it.
+
+    answer_states    until there is a reason: wait, take, answer
+    answer           one state: orders of Python, state, torque, messages, memory
+    compute          law and gate (:mod:`arm_control.control.compiled_step`), as one kernel
+
+Two mailboxes (:mod:`arm_control.control.native.mailbox`) connect it with Python: *orders* go in (whether it may
+answer, until when, and all inputs of the kernel: reference, gains, limits), *results* come out (the last state, and
+all inputs and outputs of the kernel).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from arm_control.compiler.machine_operations import (
+    CFunction,
+    address_of,
+    int_at,
+    load_acquire,
+    put_float,
+    put_int,
+    store_relaxed,
+)
+from arm_control.compiler.procedure import Floats, Ints, RunsKernel, procedure
+from arm_control.control.effort_gate import GROWTH
+from arm_control.control.native.mailbox import NOTHING, Mailbox, copy_letter, post_letter
+from arm_control.control.native.native_state import (
+    ACCEPTED,
+    COUNT,
+    DATA,
+    DT,
+    GATE_PERIOD,
+    MONOTONIC,
+    RECEIVED_NS,
+    STAMP,
+    STAMP_NS,
+    NewState,
+    StateMemory,
+    StateSource,
+    SystemClock,
+    clock_ns,
+    read_state,
+    remember,
+)
+
+CLOSED, EXPIRED, NO_TORQUE, NOT_BELIEVABLE, NOT_SENT, NOT_TAKEN, ENDED = 11, 12, 13, 14, 15, 16, 17
+"""More reasons; with the last two there is no state."""
+ANSWERED, NO_STATE, FIRST_REASON = -2, -1, 0
+"""No reasons: the loop goes on."""
+
+REASONS = {
+    1: "a message of another layout",
+    2: "a state of another publisher",
+    3: "a stale state",
+    4: "a stamp that is not later than the last",
+    5: "missing states",
+    6: "a state that is not finite",
+    7: "a state that is not believed",
+    CLOSED: "Python answers",
+    EXPIRED: "a goal or a disturbance begins or ends",
+    NO_TORQUE: "the law gives no torque",
+    NOT_BELIEVABLE: "a torque that the gate refuses",
+    NOT_SENT: "the middleware did not send",
+    NOT_TAKEN: "the middleware failed",
+    ENDED: "the end",
+}
+"""Reasons in words."""
+
+MODE, UNTIL_NS, N_HEAD = 0, 1, 2
+"""Words of an order: whether the loop may answer; first stamp that Python answers [ns]; then the kernel's inputs."""
+OPEN = 1
+"""Mode in which the loop answers."""
+CLOSING = 0
+"""Mode in which Python answers all states."""
+ENDING = 2
+"""Mode in which the loop returns."""
+
+RESULT_STAMP_NS, RESULT_DT_NS, RESULT_COUNT, RESULT_KERNEL, N_RESULT_HEAD = 0, 1, 2, 3, 4
+"""Words of a result: stamp and time since the state before [ns], number of states answered, kind
+of the kernel; then the kernel's work space."""
+REGULAR, GENERAL = 0, 1
+"""Kinds of kernels."""
+TAKE_FAILED = 401
+"""Result of ``rcl_take`` where no message waits."""
+TIMEOUT = 2
+"""Result of ``rcl_wait`` after its timeout."""
+
+
+class Middleware(NamedTuple):
+    """What waits for states, takes them and publishes commands: functions of librcl, and what they are called with.
+
+    Attributes
+    ----------
+    clear, add, wait, take, publish : CFunction
+        ``rcl_wait_set_clear``, ``rcl_wait_set_add_subscription``, ``rcl_wait``, ``rcl_take_serialized_message`` and
+        ``rcl_publish_serialized_message``.
+    clock : SystemClock
+        The system's clocks.
+    wait_set, subscription, publisher, array_publisher : int
+        Addresses; the last one is 0 where no array is published.
+    timeout_ns : int
+        Longest wait [ns].
+    message : ndarray of int64, shape (8,)
+        The message that was taken, ``rcutils_uint8_array_t``.
+    info : ndarray of int64
+        What the middleware says of it, ``rmw_message_info_t``.
+    command, array : ndarray of int64, shape (8,)
+        Messages to publish.
+    effort_at, array_at : int
+        Offset of the first torque in each.
+    """
+
+    clear: CFunction
+    add: CFunction
+    wait: CFunction
+    take: CFunction
+    publish: CFunction
+    clock: SystemClock
+    wait_set: int
+    subscription: int
+    publisher: int
+    array_publisher: int
+    timeout_ns: int
+    message: Ints
+    info: Ints
+    command: Ints
+    array: Ints
+    effort_at: int
+    array_at: int
+
+
+class StepKernel(NamedTuple):
+    """A kernel of law and gate.
+
+    Attributes
+    ----------
+    run : RunsKernel
+        Computes it.
+    work : ndarray of int64, shape (n_work,)
+        Its work space, all inputs and then all outputs; these are floats.
+    inputs : ndarray, shape (n_inputs,)
+        The inputs.
+    q, v, tau_0, dt, tau_1, regularity, believable : ndarray
+        Inputs and outputs by name. The last two are above zero in regular states, and where the gate accepts the
+        torque of the law.
+    n_work, n_inputs : int
+        Sizes.
+    kind : int
+        ``REGULAR`` or ``GENERAL``.
+    """
+
+    run: RunsKernel
+    work: Ints
+    inputs: Floats
+    q: Floats
+    v: Floats
+    tau_0: Floats
+    dt: Floats
+    tau_1: Floats
+    regularity: Floats
+    believable: Floats
+    n_work: int
+    n_inputs: int
+    kind: int
+
+
+class NativeLoop(NamedTuple):
+    """All that the loop works on.
+
+    Attributes
+    ----------
+    middleware : Middleware
+        Where states come from and commands go.
+    source : StateSource
+        What the next state must look like.
+    memory : StateMemory
+        The states before.
+    state : NewState
+        The state at hand.
+    tau_0 : ndarray, shape (nv,)
+        Last torque that has passed the gate [N m or N].
+    regular, general : StepKernel
+        The kernel for states in which no direction fades, and the one for all others; the same where there is only one.
+    orders, results : Mailbox
+        From Python, and to Python.
+    order, result : ndarray of int64
+        The last letter of each.
+    draft : ndarray of int64
+        A copy of an order, which may be incomplete.
+    order_inputs : ndarray, shape (n_inputs,)
+        The kernel's inputs in the order.
+    order_number : ndarray of int64, shape (1,)
+        Sequence number of the order.
+    durations : ndarray of int64, shape (n_durations,)
+        Time from taking a state to its command, of the last states [ns].
+    n_durations : int
+        Number of these.
+    """
+
+    middleware: Middleware
+    source: StateSource
+    memory: StateMemory
+    state: NewState
+    tau_0: Floats
+    regular: StepKernel
+    general: StepKernel
+    orders: Mailbox
+    order: Ints
+    draft: Ints
+    order_inputs: Floats
+    order_number: Ints
+    results: Mailbox
+    result: Ints
+    durations: Ints
+    n_durations: int
+
+
+@procedure
+def answer_states(loop: NativeLoop) -> float:
+    """Answer states until there is a reason not to; return it."""
+    while True:
+        read_orders(loop)
+        if loop.order[MODE] == ENDING:
+            return ENDED
+        reason = take_state(loop.middleware)
+        if reason == ANSWERED:
+            reason = answer(loop)
+        if reason < FIRST_REASON:
+            continue
+        return reason
+
+
+@procedure
+def answer(loop: NativeLoop) -> int:  # noqa: PLR0911
+    """Answer the state that was taken, or return the reason why Python must; then nothing has changed."""
+    begin_ns = clock_ns(loop.middleware.clock, MONOTONIC)
+    read_orders(loop)
+    if loop.order[MODE] != OPEN:
+        return CLOSED
+    reason = read_state(loop.source, loop.middleware.message, loop.middleware.info, loop.memory, loop.state)
+    if reason != ACCEPTED:
+        return reason
+    if loop.state.stamp_ns[0] >= loop.order[UNTIL_NS]:
+        return EXPIRED
+    dt = min(loop.state.times[DT], GROWTH * loop.memory.times[GATE_PERIOD])
+    was_regular = loop.result[RESULT_KERNEL] == REGULAR
+    kernel = loop.regular if was_regular else loop.general
+    if not compute(loop, kernel, dt):
+        kernel = loop.general if was_regular else loop.regular
+        if not compute(loop, kernel, dt):
+            return NO_TORQUE
+    if not kernel.believable[0] > 0.0:
+        return NOT_BELIEVABLE
+    if not publish_torque(loop.middleware, kernel, loop.memory.n):
+        return NOT_SENT
+    loop.result[RESULT_DT_NS] = loop.state.stamp_ns[0] - loop.memory.whole[STAMP_NS]
+    remember(loop.memory, loop.state, loop.middleware.info[RECEIVED_NS])
+    loop.memory.times[GATE_PERIOD] = dt
+    for i in range(loop.memory.n):
+        loop.tau_0[i] = kernel.tau_1[i]
+    report(loop, kernel, begin_ns)
+    return ANSWERED
+
+
+@procedure
+def take_state(m: Middleware) -> int:
+    """Wait for a message, and take it; return ANSWERED, NO_STATE or NOT_TAKEN."""
+    m.clear(m.wait_set)
+    m.add(m.wait_set, m.subscription, 0)
+    result = m.wait(m.wait_set, m.timeout_ns)
+    if result == TIMEOUT:
+        return NO_STATE
+    if result == 0:
+        result = m.take(m.subscription, address_of(m.message), address_of(m.info), 0)
+    if result == 0:
+        return ANSWERED
+    return NO_STATE if result == TAKE_FAILED else NOT_TAKEN
+
+
+@procedure
+def read_orders(loop: NativeLoop) -> None:
+    """Take the newest order; one that is just being written counts from the next state on."""
+    if load_acquire(loop.orders.sequence, 0) == loop.order_number[0]:
+        return
+    number = copy_letter(loop.orders, loop.draft)
+    if number == NOTHING:
+        return
+    loop.order_number[0] = number
+    for i in range(loop.orders.n):
+        loop.order[i] = loop.draft[i]
+    for i in range(loop.regular.n_inputs):
+        loop.regular.inputs[i] = loop.order_inputs[i]
+        loop.general.inputs[i] = loop.order_inputs[i]
+
+
+@procedure
+def compute(loop: NativeLoop, kernel: StepKernel, dt: float) -> bool:
+    """Law and gate in this state; return whether the kernel is the one for it."""
+    for i in range(loop.memory.n):
+        kernel.q[i] = loop.state.q[i]
+        kernel.v[i] = loop.state.v[i]
+        kernel.tau_0[i] = loop.tau_0[i]
+    kernel.dt[0] = dt
+    is_finite = kernel.run() == 0.0
+    is_regular = kernel.regularity[0] > 0.0
+    return is_finite and (is_regular if kernel.kind == REGULAR else not is_regular)
+
+
+@procedure
+def publish_torque(m: Middleware, kernel: StepKernel, n: int) -> bool:
+    """Publish the torque that has passed the gate, with the stamp of the state; return whether that was possible."""
+    command = m.command[DATA]
+    put_int(command + STAMP, int_at(m.message[DATA] + STAMP))
+    for i in range(n):
+        put_float(command + m.effort_at + 8 * i, kernel.tau_1[i])
+    if m.publish(m.publisher, address_of(m.command), 0) != 0:
+        return False
+    if m.array_publisher == 0:
+        return True
+    for i in range(n):
+        put_float(m.array[DATA] + m.array_at + 8 * i, kernel.tau_1[i])
+    return m.publish(m.array_publisher, address_of(m.array), 0) == 0
+
+
+@procedure
+def report(loop: NativeLoop, kernel: StepKernel, begin_ns: int) -> None:
+    """Write down what was done."""
+    count = loop.memory.whole[COUNT]
+    result = loop.result
+    result[RESULT_STAMP_NS] = loop.memory.whole[STAMP_NS]
+    result[RESULT_COUNT] = count
+    result[RESULT_KERNEL] = kernel.kind
+    for i in range(kernel.n_work):
+        result[N_RESULT_HEAD + i] = kernel.work[i]
+    end_ns = clock_ns(loop.middleware.clock, MONOTONIC)
+    store_relaxed(loop.durations, count % loop.n_durations, end_ns - begin_ns)
+    post_letter(loop.results, result)
