@@ -107,6 +107,7 @@ PAGES_TO_RUN = (
     "compiled_calls",
     "inverse_kinematics",
     "learning",
+    "native_loop",
     "neural",
     "planning",
     "execution",

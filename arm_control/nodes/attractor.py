@@ -37,6 +37,9 @@ class AttractorNodeParameters(OscNodeParameters):
 
     attractor: AttractorParameters = group(AttractorParameters, "attractor.")
 
+    def _why_not_native(self) -> str:
+        return "an attractor in front of it"
+
 
 class AttractorNode(OscNode):
     """Operational space control of references that a point attractor makes, as a node."""

@@ -18,7 +18,7 @@ from arm_control.control.loop import ControlLoop, TickResult
 from arm_control.control.osc.osc_controller import TERMS
 from arm_control.control.osc.tuning import OscTuning, describe_proposals, resolve_parameters
 from arm_control.core.parameters import group, parameter
-from arm_control.exceptions import InputError
+from arm_control.exceptions import InputError, ParameterError
 from arm_control.model import RobotModel
 from arm_control.motion.goals import WrenchGoal
 from arm_control.motion.pose_follower import PoseFollower, ReferenceSource
@@ -36,6 +36,8 @@ from arm_control.nodes.support.torque_pipeline import (
 )
 from arm_control.nodes.support.wrench_topics import WrenchTopics
 
+NATIVE = "native"
+"""Name of the loop that answers without Python."""
 FIGURES = ("position_error", "orientation_error", "condition_number", "nearest_distance", "task_share")
 
 
@@ -44,9 +46,31 @@ class OscNodeParameters(ControllerNodeParameters):
     """Parameters of the node ``osc``."""
 
     control: OscTuning = group(OscTuning)
+    loop: str = parameter(
+        "python",
+        "what answers ordinary states: Python, or a compiled loop that needs nothing of it",
+        choices=("python", NATIVE),
+    )
     disturbance_timeout: float = parameter(
         0.1, "a disturbance that is older, by the states' stamps, has ended", unit="s", lower=0.0, live=True
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.loop == NATIVE and (why := self._why_not_native()):
+            raise ParameterError(f"loop: native serves operational space control alone, not {why}")
+
+    def _why_not_native(self) -> str:
+        """What the native loop does not know; empty where it may run."""
+        in_use = {
+            "avoid_obstacles": self.control.avoid_obstacles,
+            "impedance": self.control.contact.impedance,
+            "force_axes": bool(self.control.contact.force_axes),
+            "disturbance_observer": self.observer.disturbance_observer,
+            "adaptive_torque": self.adaptation.adaptive_torque,
+            "inertia_floor": self.gate.inertia_floor > 0.0,
+        }
+        return ", ".join(name for name, is_in_use in in_use.items() if is_in_use)
 
 
 class OscNode(ArmNode[OscNodeParameters]):
@@ -87,7 +111,9 @@ class OscNode(ArmNode[OscNodeParameters]):
             waits_for_commands=p.lock_step,
         )
         loop.disturbance.timeout = p.disturbance_timeout
-        hooks = PipelineHooks() if self._obstacles is None else PipelineHooks(obstacles=self._obstacles.at)
+        hooks = PipelineHooks(native=self._controller if p.loop == NATIVE else None)
+        if self._obstacles is not None:
+            hooks = hooks._replace(obstacles=self._obstacles.at)
         if p.control.contact.is_active or loop.observer is not None:
             self._wrenches = self._wrenches or WrenchTopics(self, self._pipeline)
             hooks = hooks._replace(after=self._wrenches.publish)
@@ -110,6 +136,11 @@ class OscNode(ArmNode[OscNodeParameters]):
         self._pipeline.loop.disturbance.timeout = self.parameters.disturbance_timeout
         if self._avoidance is not None:
             self._avoidance.parameters = self.parameters.control.avoidance
+
+    def destroy_node(self) -> None:
+        """End the native loop, if there is one, and the node."""
+        self._pipeline.end()
+        super().destroy_node()
 
     def health(self) -> Health:
         """Level, sentence and figures for ``/diagnostics``."""

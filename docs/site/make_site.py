@@ -48,6 +48,7 @@ CONTENTS = {
         "model",
         "model_speed",
         "compiled_calls",
+        "native_loop",
         "export",
         "inverse_kinematics",
         "architecture",

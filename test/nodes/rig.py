@@ -161,13 +161,13 @@ class Rig:
         where.extend(message for message, _ in itertools.islice(poll(subscription), BATCH))
         return len(where) - before
 
-    def hear(self, kind: Any, topic: str, where: list[Any], qos: Any = LOSSLESS) -> None:
-        """Append every message of a topic to a list."""
+    def hear(self, kind: Any, topic: str, where: list[Any], qos: Any = LOSSLESS, *, raw: bool = False) -> None:
+        """Append every message of a topic to a list, as an object or raw, as bytes."""
 
         def unused(_: object) -> None:
             """Subscriptions apart call nobody: they are polled, which costs the other processes less."""
 
-        subscription = self.node.create_subscription(kind, topic, unused, qos, callback_group=PolledGroup())
+        subscription = self.node.create_subscription(kind, topic, unused, qos, callback_group=PolledGroup(), raw=raw)
         self._heard.append((subscription, where))
 
     def matched(self) -> list[bool]:

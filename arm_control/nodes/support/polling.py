@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ParamSpec
 
 import rclpy
 from rclpy.callback_groups import CallbackGroup
@@ -36,6 +36,7 @@ NO_EVENTS = SubscriptionEventCallbacks(use_default_callbacks=False)
 EXECUTOR_PERIOD = 0.05
 """Time between two turns of the executor [s]."""
 
+P = ParamSpec("P")
 Callback = Callable[[Any, dict[str, Any]], None]
 """Takes a message and its info: source and reception time stamps."""
 
@@ -185,11 +186,14 @@ class ControlPath:
         Each subscription with its callback.
     periodic_calls : list of PeriodicCall
         The periodic calls.
+    turn : context manager or None
+        The callbacks of the node run within it, those of the executor, too; None where no other thread runs any.
     """
 
     def __init__(self, node: Node) -> None:
         self._node = node
         self._group = PolledGroup()
+        self.turn: contextlib.AbstractContextManager[object] | None = None
         self.subscriptions: list[tuple[Any, Callback]] = []
         self.periodic_calls: list[PeriodicCall] = []
 
@@ -247,6 +251,22 @@ class ControlPath:
         for handler in handlers:
             self._node.add_waitable(handler)
 
+    def entries_in_turn(self) -> list[tuple[Any, Callback]]:
+        """Return the subscriptions, each with its callback, which runs within the node's turn."""
+        return [(subscription, self.in_turn(callback)) for subscription, callback in self.subscriptions]
+
+    def in_turn(self, callback: Callable[P, None]) -> Callable[P, None]:
+        """Return a callback that runs within the node's turn."""
+        turn = self.turn
+        if turn is None:
+            return callback
+
+        def within(*args: P.args, **kwargs: P.kwargs) -> None:
+            with turn:
+                callback(*args, **kwargs)
+
+        return within
+
     def every(self, period: float, callback: Callable[[], None]) -> None:
         """Call a function at a fixed period of the steady clock.
 
@@ -257,7 +277,7 @@ class ControlPath:
         callback : callable
             The function; missed calls are not made up for.
         """
-        self.periodic_calls.append(PeriodicCall(period, callback, time.perf_counter() + period))
+        self.periodic_calls.append(PeriodicCall(period, self.in_turn(callback), time.perf_counter() + period))
 
 
 class SpinLoop:
@@ -279,14 +299,17 @@ class SpinLoop:
         """Run until the context is shut down, or ``is_over`` returns True; it is asked every 50 ms."""
         while rclpy.ok() and not is_over():
             if any(path.subscriptions or path.periodic_calls for path in self._paths):
-                self._executor.spin_once(timeout_sec=0)
+                with contextlib.ExitStack() as turns:
+                    for path in self._paths:
+                        turns.enter_context(path.turn or contextlib.nullcontext())
+                    self._executor.spin_once(timeout_sec=0)
                 self._serve_paths(time.perf_counter() + EXECUTOR_PERIOD)
             else:
                 self._executor.spin_once(timeout_sec=EXECUTOR_PERIOD)
 
     def _serve_paths(self, end: float) -> None:
         """Serve the control paths until ``end``, on ``time.perf_counter`` [s]."""
-        subscriptions = [entry for path in self._paths for entry in path.subscriptions]
+        subscriptions = [entry for path in self._paths for entry in path.entries_in_turn()]
         periodic_calls = [call for path in self._paths for call in path.periodic_calls]
         with _WaitSet(subscriptions) as wait_set:
             while (now := time.perf_counter()) < end:

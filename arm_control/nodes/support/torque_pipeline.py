@@ -12,8 +12,9 @@ from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, Float64MultiArray
 
+from arm_control.compiler.kernels import Kernel
 from arm_control.control.adaptive_torque import AdaptationParameters, compensated_share
-from arm_control.control.controllers import Measurement
+from arm_control.control.controllers import Measurement, OscController
 from arm_control.control.disturbance_observer import ObserverParameters
 from arm_control.control.effort_gate import EffortGate, GateParameters
 from arm_control.control.loop import ControlLoop, TickResult
@@ -25,12 +26,16 @@ from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array
 from arm_control.messages.controller_process import ControllerProcess
 from arm_control.messages.joint_state_bytes import JointStateBytes, JointStateWriter, effort_array_head
+from arm_control.messages.native_controller import NativeController, step_kernels_of
 from arm_control.nodes.support.arm_node import IN_USE, ArmNode, ArmNodeParameters
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.diagnostics import OK, WARN, Durations
+from arm_control.nodes.support.native_thread import NativeThread
 from arm_control.nodes.support.qos import LATCHED, STATE
 from arm_control.nodes.support.real_time import RealTimeParameters
 
+REPORT_PERIOD = 0.02
+"""Time between two looks at what the native loop has done [s]."""
 Telemetry = list[tuple[Publisher, Any]]
 """Messages beside the torque, each with its publisher."""
 Health = tuple[bytes, str, dict[str, object]]
@@ -62,11 +67,14 @@ class PipelineHooks(NamedTuple):
         Called with the result of each tick, once its torque is published.
     telemetry : callable
         Returns more messages beside the torque.
+    native : OscController
+        The loop's controller, where the native loop is to answer ordinary states; only without the others.
     """
 
     obstacles: Callable[[Measurement], Sequence[Obstacle]] | None = None
     after: Callable[[TickResult], None] | None = None
     telemetry: Callable[[TickResult], Telemetry] | None = None
+    native: OscController | None = None
 
 
 class TorquePipeline:
@@ -105,6 +113,7 @@ class TorquePipeline:
         self._duration = Durations()
         self._reader = JointStateBytes()
         self._states = 0
+        self._thread: NativeThread | None = None
         self._commands = node.create_publisher(JointState, "joint_commands", node.state_qos())
         is_last = not self._commands.topic_name.endswith("/effort_in")  # else a gate stands before the driver
         has_array = is_last and node.parameters.publish_effort_array
@@ -144,27 +153,65 @@ class TorquePipeline:
         max_age = 0.0 if p.lock_step else p.gate.max_age
         self._process = ControllerProcess(model, loop, max_age)
         self._writer, self._array_head = JointStateWriter(model.joint_names), effort_array_head(model.nv)
+        kernels = [] if hooks.native is None else step_kernels_of(model, loop, hooks.native)
         if before is None:
-            self._node.control_path.subscribe(JointState, "joint_states", self._on_joint_state, STATE, raw=True)
+            self._listen(kernels)
         else:
             loop.gate.succeed(before.gate)
+        if self._thread is not None and hooks.native is not None:
+            process, controller = self._process, hooks.native
+            self._thread.start(lambda m: NativeController(model, process, controller, kernels, m, max_age))
         self.publish_goal_count()
+
+    def end(self) -> None:
+        """End the native loop, if there is one."""
+        if self._thread is not None:
+            self._thread.end()
+
+    def _listen(self, kernels: Sequence[Kernel]) -> None:
+        """Subscribe to states: by the native loop where there are kernels for it, and nothing is in its way."""
+        path = self._node.control_path
+        if kernels:
+            functions, reason = NativeThread.needed_functions(self._node, kernels)
+            if functions is not None:
+                publishers = self._commands, self._array
+                self._thread = path.turn = NativeThread(self._node, functions, publishers, self._on_joint_state)
+                path.every(REPORT_PERIOD, self._report)
+                return
+            self._node.get_logger().warning(f"loop: native is not possible, Python answers all states: {reason}")
+        path.subscribe(JointState, "joint_states", self._on_joint_state, STATE, raw=True)
 
     def configure(self) -> None:
         """Take live changes of what every controller has; they act from the next state on."""
         if self.loop is not None and self.loop.adaptation is not None:
             self.loop.adaptation.configure(self._node.parameters.adaptation)
+        self._refresh()
+
+    def _refresh(self) -> None:
+        """Let the native loop know at once what has changed, not only when this turn of the node ends."""
+        if self._thread is not None:
+            with self._thread:
+                pass
+
+    @property
+    def _native(self) -> NativeController | None:
+        return None if self._thread is None else self._thread.native
 
     @property
     def now_ns(self) -> int:
         """Stamp of the newest state [ns]; 0 before the first."""
-        return self._now_ns or 0
+        native = self._native
+        return (native.stamp_ns if native is not None else self._now_ns) or 0
 
     def publish_goal_count(self) -> None:
         """Publish the number of goals: a run waits for that before it starts."""
+        self._refresh()
         self._goal_count.publish(Float64(data=float(self._n_goals())))
 
     def _gate(self) -> EffortGate | None:
+        """The gate, for somebody who will make it brake, or enable it."""
+        if self._native is not None:
+            self._native.pause()
         return None if self.loop is None else self.loop.gate
 
     def _on_enabled(self) -> None:
@@ -208,6 +255,21 @@ class TorquePipeline:
             publisher, report = self._telemetry.pop()
             publisher.publish(report)
         self._duration.add(time.perf_counter() - start)
+
+    def _report(self) -> None:
+        """Publish what the native loop has done since the last report."""
+        assert self._thread is not None
+        self._thread.watch()
+        native = self._native
+        if native is None:
+            return
+        for seconds in native.durations():
+            self._duration.add(seconds)
+        if (result := native.newest(self._node.parameters.telemetry_every)) is not None:
+            self._telemetry = self._telemetry_of(result)
+        while self._telemetry:
+            publisher, message = self._telemetry.pop()
+            publisher.publish(message)
 
     def _warn_of_limits(self, q: Array) -> None:
         """Say that the arm starts outside its limits; the gate lets joints move towards them only."""
@@ -261,5 +323,6 @@ class TorquePipeline:
             "braked": loop is not None and loop.gate.is_braked,
             FAULT: "" if loop is None else self._stall.last.removeprefix(f"{FAULT}: "),
             **self._node.rejections.figures(),
+            **({} if self._native is None else self._native.figures()),
         }
         return (WARN, reason, figures) if reason else (OK, "passing commands", figures)

@@ -1,0 +1,248 @@
+"""librcl for the native loop: functions by their addresses, and the check that things lie in memory as expected.
+
+Everything is made by rclpy, nodes, topics, qualities of service, wait sets; only the addresses of its handles go to
+librcl. What C writes and reads is in two structures, whose layout belongs to a release of ROS:
+
+    rcutils_uint8_array_t   data, length, capacity, allocator (five words)
+    rmw_message_info_t      two times [ns], two sequence numbers, name of the middleware, 16 bytes of identity, ...
+
+So :func:`check_layouts` sends a message to itself before they are used, and compares what arrives with rclpy.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+
+from arm_control.compiler.machine_operations import CFunction
+from arm_control.control.native.native_loop import TAKE_FAILED, Middleware
+from arm_control.control.native.native_state import DATA, LENGTH, PUBLISHER, RECEIVED_NS, WRITTEN_NS, SystemClock
+from arm_control.messages.joint_state_bytes import JointStateWriter
+from arm_control.messages.native_controller import SerializedMessage
+from arm_control.nodes.support.polling import polled_subscription
+from arm_control.nodes.support.qos import COMMANDS
+
+Integers = npt.NDArray[np.int64]
+CAPACITY = 4096
+"""Bytes of a message for which memory is there from the beginning; the middleware makes more where it needs it."""
+MESSAGE_WORDS, INFO_WORDS, GUARD_WORDS = 8, 64, 8
+"""Words of 64 bits of the first structure; of a block that is large enough for the second; behind the first one."""
+GUARD = 0x5A5A5A5A5A5A5A5A
+"""Content of the words that nobody may write."""
+WAIT_NS = 50_000_000
+"""Longest wait of the loop before it looks for orders [ns]."""
+PATIENCE = 2.0
+"""Longest time that the check waits for its own message [s]."""
+
+
+class _Allocator(ctypes.Structure):
+    """``rcutils_allocator_t``."""
+
+    _fields_ = (("pointers", ctypes.c_void_p * 5),)
+
+
+class RclFunctions(NamedTuple):
+    """Functions of librcl that the loop calls, and a clock of the C library; see :class:`Middleware`."""
+
+    clear: CFunction
+    add: CFunction
+    wait: CFunction
+    take: CFunction
+    publish: CFunction
+    read_clock: CFunction
+
+    @classmethod
+    def load(cls) -> RclFunctions:
+        """Find the functions in the libraries that rclpy has loaded.
+
+        Raises
+        ------
+        OSError, AttributeError
+            When there is no such library or function.
+        """
+        rcl, c_library = ctypes.CDLL("librcl.so"), ctypes.CDLL(None)
+        return cls(
+            _function(rcl.rcl_wait_set_clear, 1),
+            _function(rcl.rcl_wait_set_add_subscription, 3),
+            _function(rcl.rcl_wait, 2),
+            _function(rcl.rcl_take_serialized_message, 4),
+            _function(rcl.rcl_publish_serialized_message, 3),
+            _function(c_library.clock_gettime, 2),
+        )
+
+
+def _function(function: Any, n_arguments: int) -> CFunction:
+    return CFunction(ctypes.cast(function, ctypes.c_void_p).value or 0, n_arguments)
+
+
+class TakenMessage:
+    """Memory for a message that the middleware fills, and for what it says of it.
+
+    Attributes
+    ----------
+    words : ndarray of int64, shape (8,)
+        ``rcutils_uint8_array_t``.
+    info : ndarray of int64, shape (64,)
+        ``rmw_message_info_t``, and room behind it.
+    """
+
+    def __init__(self) -> None:
+        rcutils = ctypes.CDLL("librcutils.so")
+        default = rcutils.rcutils_get_default_allocator
+        default.restype, default.argtypes = _Allocator, ()
+        self._allocator = default()
+        self._block = np.full(MESSAGE_WORDS + GUARD_WORDS, GUARD, dtype=np.int64)
+        self.words = self._block[:MESSAGE_WORDS]
+        self.words[:] = 0
+        self.info = np.zeros(INFO_WORDS, dtype=np.int64)
+        self._finish = rcutils.rcutils_uint8_array_fini
+        pointer = ctypes.c_void_p(self.words.ctypes.data)
+        result = rcutils.rcutils_uint8_array_init(pointer, ctypes.c_size_t(CAPACITY), ctypes.byref(self._allocator))
+        if result != 0:
+            raise OSError(f"rcutils_uint8_array_init returns {result}")
+
+    @property
+    def is_as_expected(self) -> bool:
+        """Whether the structure, which is new, is laid out as this module says."""
+        words = self.words.tolist()
+        return words[DATA] != 0 and words[1:3] == [0, CAPACITY] and bool((self._block[MESSAGE_WORDS:] == GUARD).all())
+
+    def close(self) -> None:
+        """Give the memory back."""
+        self._finish(ctypes.c_void_p(self.words.ctypes.data))
+
+
+class Endpoints(NamedTuple):
+    """Entities of rclpy between which the loop works.
+
+    Attributes
+    ----------
+    subscription : Subscription
+        States.
+    publisher : Publisher
+        Commands.
+    array_publisher : Publisher or None
+        Commands as an array.
+    """
+
+    subscription: Any
+    publisher: Any
+    array_publisher: Any
+
+
+@contextlib.contextmanager
+def held_middleware(node: Node, endpoints: Endpoints, functions: RclFunctions) -> Iterator[Middleware]:
+    """Keep entities, and give the loop what it needs of them; without messages to publish.
+
+    Parameters
+    ----------
+    node : Node
+        Their node.
+    endpoints : Endpoints
+        The entities.
+    functions : RclFunctions
+        What is called with them.
+
+    Yields
+    ------
+    Middleware
+    """
+    taken = TakenMessage()
+    with contextlib.ExitStack() as stack:
+        stack.callback(taken.close)
+        context = node.context.handle
+        handles = [entity.handle for entity in endpoints if entity is not None]
+        for handle in (context, *handles):
+            stack.enter_context(handle)
+        wait_set = rclpy_implementation.WaitSet(1, 0, 0, 0, 0, 0, context)
+        stack.enter_context(wait_set)
+        pointers = [handle.pointer for handle in handles]
+        array = pointers[2] if len(pointers) == 3 else 0
+        none = np.zeros(MESSAGE_WORDS, dtype=np.int64)
+        f = functions
+        calls = f.clear, f.add, f.wait, f.take, f.publish
+        clock = SystemClock(f.read_clock, np.zeros(2, dtype=np.int64))
+        addresses = wait_set.pointer, pointers[0], pointers[1], array
+        yield Middleware(*calls, clock, *addresses, WAIT_NS, taken.words, taken.info, none, none, 0, 0)
+
+
+def check_layouts(node: Node, functions: RclFunctions) -> str:
+    """Send a message to oneself, and return why the native loop cannot be used; empty where it can.
+
+    Parameters
+    ----------
+    node : Node
+        The node, which has a topic of its own for that, for a moment.
+    functions : RclFunctions
+        The functions.
+    """
+    if not _is_message_as_expected():
+        return "another release of ROS: rcutils_uint8_array_t is laid out differently"
+    topic = "~/_native_loop_check"
+    publisher = node.create_publisher(JointState, topic, COMMANDS)
+    subscriptions = [polled_subscription(node, JointState, topic, COMMANDS, raw=True) for _ in range(2)]
+    try:
+        with held_middleware(node, Endpoints(subscriptions[0], publisher, None), functions) as middleware:
+            return _differences(middleware, subscriptions[1])
+    finally:
+        for subscription in subscriptions:
+            node.destroy_subscription(subscription)
+        node.destroy_publisher(publisher)
+
+
+def _is_message_as_expected() -> bool:
+    message = TakenMessage()
+    try:
+        return message.is_as_expected
+    finally:
+        message.close()
+
+
+def _differences(m: Middleware, other: Any) -> str:
+    """Send a message, take it by the loop's functions and by rclpy, and compare."""
+    stamp_ns = int.from_bytes(os.urandom(4), "little")
+    sent = JointStateWriter(["a", "bcd"]).message(stamp_ns, np.array([1.5, -2.5]))
+    message = SerializedMessage.of(sent)
+    if m.publish(m.publisher, message.words.ctypes.data, 0) != 0:
+        return "librcl does not publish bytes"
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        m.clear(m.wait_set)
+        m.add(m.wait_set, m.subscription, 0)
+        m.wait(m.wait_set, WAIT_NS)
+        result = m.take(m.subscription, m.message.ctypes.data, m.info.ctypes.data, 0)
+        if result == 0 and m.message[LENGTH] == len(sent):
+            data = ctypes.string_at(int(m.message[DATA]), len(sent))
+            if data == sent:
+                return _differences_of_info(m, other, sent, end)
+        if result not in (0, TAKE_FAILED):
+            return f"librcl does not take bytes: {result}"
+    return "a message that this node sends to itself does not arrive"
+
+
+def _differences_of_info(m: Middleware, other: Any, sent: bytes, end: float) -> str:
+    """Compare what the middleware says of the message with what rclpy reads."""
+    with other.handle:
+        while time.monotonic() < end:
+            taken = other.handle.take_message(JointState, True)
+            if taken is not None and taken[0] == sent:
+                break
+        else:
+            return "a message that this node sends to itself does not arrive"
+    info = taken[1]
+    if "publisher_gid" not in info:
+        return "this release of ROS does not say who publishes a message"
+    times = m.info[[WRITTEN_NS, RECEIVED_NS]].tolist()
+    is_same = times[0] == info["source_timestamp"] and abs(times[1] - info["received_timestamp"]) < PATIENCE * 1e9
+    is_same = is_same and m.info[PUBLISHER : PUBLISHER + 2].tobytes() == info["publisher_gid"]["data"][:16]
+    return "" if is_same else "another release of ROS: rmw_message_info_t is laid out differently"

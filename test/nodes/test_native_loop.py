@@ -1,0 +1,133 @@
+"""The node ``osc`` with ``loop: native``: the commands of Python alone, to the last byte, and an end in time."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray
+from rig import HOME, Rig
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64
+from std_srvs.srv import SetBool
+
+from arm_control import RobotModel, urdf_path
+from arm_control.control.controllers import OscController
+from arm_control.control.effort_gate import GateParameters
+from arm_control.control.loop import ControlLoop
+from arm_control.control.osc.tuning import OscTuning, resolve_parameters
+from arm_control.exceptions import ParameterError
+from arm_control.messages.controller_process import ControllerProcess
+from arm_control.messages.joint_state_bytes import JointStateBytes, JointStateWriter
+from arm_control.messages.publisher_lock import ONLY_PUBLISHER
+from arm_control.nodes.attractor import AttractorNodeParameters
+from arm_control.nodes.osc import OscNodeParameters
+from arm_control.nodes.support import rcl_functions
+from arm_control.nodes.support.rcl_functions import RclFunctions, check_layouts
+
+MS = 1_000_000
+N_STATES = 60
+INFO = {"source_timestamp": 0, "received_timestamp": 0, "publisher_gid": ONLY_PUBLISHER}
+
+
+def state_bytes(model: RobotModel, k: int) -> bytes:
+    """The k-th state of an arm in motion, 1 ms after the one before."""
+    turns, writer = np.ones(6), JointStateWriter(model.joint_names, ("position", "velocity"))
+    t = 1e-3 * k
+    return writer.message(k * MS, HOME + 0.1 * np.sin(t) * turns, 0.1 * np.cos(t) * turns)
+
+
+def python_commands(model: RobotModel) -> list[bytes]:
+    """Commands of Python alone."""
+    controller = OscController(model, resolve_parameters(OscTuning, {}, model))
+    loop = ControlLoop(model, controller, GateParameters(), waits_for_commands=True)
+    process, reader, writer = (
+        ControllerProcess(model, loop, 0.0),
+        JointStateBytes(),
+        JointStateWriter(model.joint_names),
+    )
+    commands = []
+    for k in range(1, N_STATES):
+        command = process.on_state(reader.read(state_bytes(model, k)), INFO).command
+        assert command is not None
+        commands.append(writer.message(command.stamp_ns, command.tau))
+    return commands
+
+
+def test_a_node_answers_without_python_what_python_answers(rig: Rig, ur5: RobotModel):
+    commands: list[bytes] = []
+    rig.hear(JointState, "joint_commands", commands, raw=True)
+    errors: list[Float64] = []
+    rig.hear(Float64, "controller_state/position_error", errors)
+    diagnostics: list[DiagnosticArray] = []
+    rig.hear(DiagnosticArray, "/diagnostics", diagnostics)
+    osc = rig.start("osc", robot_description=Path(urdf_path("ur5")).read_text(), loop="native", lock_step=True)
+    states = rig.publisher(JointState, "joint_states")
+    rig.spin(lambda: all(rig.matched()), what="commands")
+
+    def show(k: int) -> bytes:
+        states.publish(state_bytes(ur5, k))
+        rig.spin(lambda: len(commands) >= k, what=f"command {k}")
+        return commands[-1]
+
+    for k in range(1, N_STATES):
+        show(k)
+    assert commands == python_commands(ur5)
+    rig.spin(lambda: errors, what="controller_state")
+    rig.call("osc/enable", SetBool.Request(data=False))
+    frame_id = JointStateBytes().read(show(N_STATES)).header.frame_id
+    assert frame_id.endswith("disabled")
+    rig.spin(lambda: figures(diagnostics).get("braked") == "True", what="diagnostics")
+    assert int(figures(diagnostics)["states answered without Python"]) == N_STATES - 3
+    osc.send_signal(signal.SIGTERM)
+    assert rig.wait("osc") == 0
+    assert "Traceback" not in rig.log("osc")
+
+
+def figures(diagnostics: list[DiagnosticArray]) -> dict[str, str]:
+    found: dict[str, Any] = {}
+    for array in diagnostics:
+        found |= {value.key: value.value for value in array.status[0].values}
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("avoid_obstacles", True),
+        ("impedance", True),
+        ("force_axes", ("z",)),
+        ("disturbance_observer", True),
+        ("adaptive_torque", True),
+        ("inertia_floor", 0.01),
+    ],
+)
+def test_what_the_loop_does_not_know_is_refused(name: str, value: object):
+    with pytest.raises(ParameterError, match=f"loop: native serves operational space control alone, not {name}"):
+        OscNodeParameters.from_mapping({"loop": "native", name: value})
+    OscNodeParameters.from_mapping({name: value})
+
+
+def test_an_attractor_is_refused():
+    with pytest.raises(ParameterError, match="alone, not an attractor in front of it"):
+        AttractorNodeParameters.from_mapping({"loop": "native"})
+
+
+def test_layouts_are_checked_against_rclpy(domain: int, monkeypatch: pytest.MonkeyPatch):
+    context = rclpy.Context()
+    rclpy.init(context=context, domain_id=domain)
+    node, functions = rclpy.create_node("checked", context=context), RclFunctions.load()
+    try:
+        assert check_layouts(node, functions) == ""
+        monkeypatch.setattr(rcl_functions, "PUBLISHER", 3)
+        assert "rmw_message_info_t is laid out differently" in check_layouts(node, functions)
+        monkeypatch.setattr(rcl_functions, "CAPACITY", 1)
+        monkeypatch.setattr(rcl_functions, "MESSAGE_WORDS", 7)
+        assert "rcutils_uint8_array_t is laid out differently" in check_layouts(node, functions)
+    finally:
+        node.destroy_node()
+        rclpy.shutdown(context=context)
