@@ -35,7 +35,7 @@ EQUIVALENT: dict[str, str] = {
     " -> not age >= -self.period + ROUNDING:": COMPARED_TWICE,
     "control/effort_gate.py EffortGate._refuse_out_of_time: if not age >= -self.period - ROUNDING:"
     " -> if not age >= self.period - ROUNDING:": COMPARED_TWICE,
-    "control/effort_gate.py EffortGate.tick: d or LONGEST_DT) if dt > 0.0 else 0.0"
+    "control/effort_gate.py EffortGate._believed: d or LONGEST_DT) if dt > 0.0 else 0.0"
     " -> d or LONGEST_DT) if dt >= 0.0 else 0.0": "a time of 0 gives 0 either way",
     "messages/gate_process.py GateProcess._brake_blindly: at if self._answer else 0.0)"
     " -> at if self._answer else -1.0)": "a negative time counts as 0",
@@ -43,12 +43,12 @@ EQUIVALENT: dict[str, str] = {
     "control/joint_limits.py JointLimits.__init__:  = np.isinf(self.q_soft[1]) ->  = np.isinf(self.q_soft[0])": (
         "both limits are infinite, or none"
     ),
-    "control/compiled_limits.py _limit_by_name: is_unlimited), np.zeros(0)) -> is_unlimited), np.zeros(1))": (
+    "control/compiled_limits.py limit_by_name: is_unlimited), np.zeros(0)) -> is_unlimited), np.zeros(1))": (
         "the law reads no pose"
     ),
-    "control/compiled_limits.py _limit_by_name: '], x['tau_0'], x['dt'][0], x['is_on'][0], number"
+    "control/compiled_limits.py limit_by_name: '], x['tau_0'], x['dt'][0], x['is_on'][0], number"
     " -> '], x['tau_0'], x['dt'][-1], x['is_on'][0], number": ONE_NUMBER,
-    "control/compiled_limits.py _limit_by_name:  x['dt'][0], x['is_on'][0], numbers)"
+    "control/compiled_limits.py limit_by_name:  x['dt'][0], x['is_on'][0], numbers)"
     " ->  x['dt'][0], x['is_on'][-1], numbers)": ONE_NUMBER,
     "control/joint_limits.py LimitNumbers.of: numbers[2:].reshape(6, -1) -> numbers[2:].reshape(6, -2)": (
         "NumPy takes any negative number for what is left"
@@ -64,7 +64,7 @@ EQUIVALENT: dict[str, str] = {
     "control/compiled_limits.py _SCALES:*": SAMPLES,
     "control/compiled_limits.py _MIDDLES:*": SAMPLES,
     "control/compiled_limits.py _SPREADS:*": SAMPLES,
-    "control/compiled_limits.py _samples:*": SAMPLES,
+    "control/compiled_limits.py limit_samples:*": SAMPLES,
     "messages/gate_process.py GateProcess.__init__: _at = self._ticked_at = 0.0 *": (
         "the first state sets one; a steady clock begins anywhere, and without a tick the other says no more than that"
     ),
