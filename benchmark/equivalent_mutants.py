@@ -95,8 +95,7 @@ EQUIVALENT: dict[str, str] = {
     " -> OSECONDS if stamps else -1.0": "0 and less both say that a new run begins",
     "messages/joint_states.py JointStateReader._has_moved: elf._bounds.fault(q, v, 0.0)"
     " -> elf._bounds.fault(q, v, -1.0)": "0 and less both say that a new run begins",
-    "control/state_bounds.py StateBounds.__init__: self._e = [0.0] * model.nv *": FIRST_STATE,
-    "control/state_bounds.py StateBounds.__init__: self._unchanged = 0.0 *": FIRST_STATE,
+    "control/state_bounds.py StateBounds.__init__: = BoundsMemory([], [], [0.0] * model.nv, 0.0) *": FIRST_STATE,
     "control/state_bounds.py StateBounds.fault: e[i] = e_0 * decay + (change - half * (w + w"
     " -> e[i] = e_0 * decay - (change - half * (w + w": "every e changes its sign, and only its size counts",
     "messages/publisher_lock.py PublisherLock.__init__: self._heard_at = 0.0 *": FIRST_OWNER,
