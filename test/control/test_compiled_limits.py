@@ -190,7 +190,7 @@ def test_a_kernel_that_is_wrong_is_refused(
 def test_the_check_of_a_kernel_meets_every_case():
     """What it compares must not all be passed, or all be cut."""
     samples = compiled_limits.limit_samples(6)
-    law = partial(compiled_limits._limit_by_name, np.zeros(6, bool))
+    law = partial(compiled_limits.limit_by_name, np.zeros(6, bool))
     cases = [{name: x[i] for name, x in samples.items()} for i in range(len(samples["q"]))]
     cuts = np.array([law(case)["cut"] for case in cases]) > 0.0
     assert (np.any(cuts, axis=0) & ~np.all(cuts, axis=0)).all()
