@@ -64,7 +64,6 @@ from arm_control.core.time import NANOSECONDS
 from arm_control.messages.controller_process import ControllerProcess
 from arm_control.messages.joint_state_bytes import JointStateLayout, JointStateWriter, effort_array_head
 from arm_control.model import RobotModel
-from arm_control.model.quantities import tool_numbers
 
 WORD = 8
 """Bytes of a number."""
@@ -140,7 +139,7 @@ class NativeController:
         self._orders, self._results = MailboxWriter(self._loop.orders), MailboxReader(self._loop.results)
         sizes = {name: (len(values),) for name, values in self._kernels.regular.inputs.items()}
         self._inputs = split(self._orders.words[N_HEAD:].view(np.float64), sizes)
-        self._inputs["tool"][:] = tool_numbers(model.tree)
+        self._inputs["tool"][:] = model.tool
         self._inputs["limits"][:] = gate.limits.numbers
         self._inputs["is_on"][:] = gate.parameters.joint_limits
         self._known: tuple[JointStateLayout, bytes] | None = None

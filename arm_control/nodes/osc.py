@@ -139,7 +139,9 @@ class OscNode(ArmNode[OscNodeParameters]):
 
     def destroy_node(self) -> None:
         """End the native loop, if there is one, and the node."""
-        self._pipeline.end()
+        pipeline: TorquePipeline | None = getattr(self, "_pipeline", None)  # none where parameters were refused
+        if pipeline is not None:
+            pipeline.end()
         super().destroy_node()
 
     def health(self) -> Health:
