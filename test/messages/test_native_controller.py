@@ -23,6 +23,7 @@ from arm_control.maths.poses import Array
 from arm_control.messages.controller_process import ControllerProcess
 from arm_control.messages.joint_state_bytes import JointStateBytes, JointStateWriter, effort_array_head
 from arm_control.messages.native_controller import NativeController, step_kernels_of
+from arm_control.model.tool import Tool
 from arm_control.motion.goals import Goal, PoseMotion, Target, TwistJog
 from arm_control.motion.pose_trajectory import PosePoints
 
@@ -342,6 +343,17 @@ def test_commands_are_those_of_python(ur5: RobotModel, name: str):
     assert any(reason in said for said in native.native.reasons), native.native.reasons
     braked = [JointStateBytes().read(command).header.frame_id for command in python.commands]
     assert sum(map(bool, braked)) >= n_brakes
+
+
+def test_a_payload_is_carried(ur5: RobotModel):
+    bare, _ = both(ur5, goals(ur5))
+    ur5.attach(Tool(mass=2.0, centre=(0.0, 0.0, 0.1)))
+    try:
+        python, native = both(ur5, goals(ur5))
+    finally:
+        ur5.attach(None)
+    assert native.commands == python.commands != bare.commands
+    assert native.native.n_answered > 0
 
 
 def test_a_state_whose_command_is_not_sent_is_python_s(ur5: RobotModel):
