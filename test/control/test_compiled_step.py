@@ -84,7 +84,8 @@ def test_a_torque_that_the_gate_refuses_is_not_believable(ur5: RobotModel):
         assert (answer(kernels, **state, v=v)["believable"] > 0.0) == is_believable
 
 
-def test_a_kernel_has_an_address(ur5: RobotModel):
+def test_a_kernel_has_an_address(load_robot: Callable[..., RobotModel]):
+    ur5 = load_robot("ur5")  # its own: the inputs of a kernel are written, and built-in calls read the tool there
     page, limits = OperationalSpaceController(ur5, OscParameters(posture=HOMES["ur5"])), limits_of(ur5)
     kernel = step_kernels(ur5, page, limits)[0]
     sizes = [sum(x.size for x in views.values()) for views in (kernel.inputs, kernel.outputs)]
