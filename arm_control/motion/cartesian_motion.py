@@ -40,7 +40,7 @@ from arm_control.kinematics.task_error import task_error
 from arm_control.maths.free_axes import partial_turns
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
-from arm_control.motion.joint_trajectory import JointTrajectory, powers, quintic
+from arm_control.motion.joint_trajectory import JointTrajectory, powers
 from arm_control.motion.pose_trajectory import PoseTrajectory
 from arm_control.motion.references import JointReference, Reference
 
@@ -105,8 +105,7 @@ def follow_path(
             q = q + h * (v + 0.5 * h * a)
         states.append(_state(ik, reference, q, float(t)))
     qs, vs, as_ = (np.array(parts) for parts in zip(*states, strict=True))
-    T = np.diff(times)[:, None]
-    joints = JointTrajectory(times, quintic(qs[:-1], vs[:-1], as_[:-1], qs[1:], vs[1:], as_[1:], T))
+    joints = JointTrajectory.through_knots(times, qs, vs, as_)
     _check_branch(ik, path, joints, off_path)
     return joints
 

@@ -242,6 +242,19 @@ class JointTrajectory:
         first = _first_piece(start, points, rest)
         return cls(np.concatenate([[0.0], points.times]), np.concatenate([first[None], rest]))
 
+    @classmethod
+    def through_knots(cls, knots: Array, q: Array, v: Array, a: Array) -> JointTrajectory:
+        """Return the motion through states, a polynomial of degree 5 between two of them; it rests behind the last one.
+
+        Parameters
+        ----------
+        knots : ndarray, shape (k,)
+            Times of the states, from 0 on [s].
+        q, v, a : ndarray, shape (k, nv)
+            Positions, velocities and accelerations.
+        """
+        return cls(knots, quintic(q[:-1], v[:-1], a[:-1], q[1:], v[1:], a[1:], np.diff(knots)[:, None]))
+
     def sample(self, t: float) -> JointReference:
         """Return the reference at time ``t`` [s]; at ``t < 0`` that at 0, after the end that at rest."""
         if t >= self.duration:

@@ -7,6 +7,7 @@ twist has six entries for any arm, and a law whose part were missing could only 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -85,6 +86,12 @@ class JointReference:
     def at_rest(cls, q_des: Array) -> JointReference:
         """Return the reference at rest at ``q_des``, shape (nv,) [rad or m]."""
         return cls(q_des, np.zeros_like(q_des), np.zeros_like(q_des))
+
+
+def stacked(states: Sequence[JointReference]) -> tuple[Array, Array, Array]:
+    """Return positions, velocities and accelerations of states, shape (k, nv) each."""
+    q, v, a = (np.array([getattr(state, name) for state in states]) for name in ("q_des", "v_des", "a_des"))
+    return q, v, a
 
 
 def check_distance(distance: float, what: str) -> None:

@@ -14,7 +14,8 @@ from __future__ import annotations
 import numpy as np
 
 from arm_control.maths.poses import Array
-from arm_control.motion.joint_trajectory import JointTrajectory, quintic
+from arm_control.motion.joint_trajectory import JointTrajectory
+from arm_control.motion.references import stacked
 from arm_control.planning.execution.motion_checks import LimitCheck
 from arm_control.planning.execution.rounded_in_time import stay
 
@@ -51,8 +52,7 @@ def stop(check: LimitCheck, trajectory: JointTrajectory, t: float) -> JointTraje
     within = np.flatnonzero(excess <= FULL)
     k = int(within[0]) if len(within) else int(excess.argmin())
     knots = DURATIONS[k] * np.linspace(0.0, 1.0, SAMPLES)
-    q, v, a = q[k], v[k], a[k]
-    return JointTrajectory(knots, quintic(q[:-1], v[:-1], a[:-1], q[1:], v[1:], a[1:], np.diff(knots)[:, None]))
+    return JointTrajectory.through_knots(knots, q[k], v[k], a[k])
 
 
 def _stops(trajectory: JointTrajectory, t: float) -> tuple[Array, Array, Array]:
@@ -61,7 +61,7 @@ def _stops(trajectory: JointTrajectory, t: float) -> tuple[Array, Array, Array]:
     T = DURATIONS[:, None]
     s, rate, change = T * (x - x**3 + x**4 / 2.0), 1.0 - 3.0 * x**2 + 2.0 * x**3, (6.0 * x**2 - 6.0 * x) / T
     states = [trajectory.sample(t + float(way)) for way in s.ravel()]
-    q, v, a = (np.array([getattr(state, name) for state in states]) for name in ("q_des", "v_des", "a_des"))
+    q, v, a = stacked(states)
     rate, change = np.broadcast_to(rate, s.shape).ravel()[:, None], change.ravel()[:, None]
     size = (*s.shape, q.shape[1])
     return q.reshape(size), (v * rate).reshape(size), (a * rate**2 + v * change).reshape(size)

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
 from arm_control.motion.joint_trajectory import JointTrajectory, Waypoints
-from arm_control.motion.references import JointReference
+from arm_control.motion.references import JointReference, stacked
 from arm_control.planning.execution.motion_checks import LimitCheck, contact_time
 from arm_control.planning.execution.rounded_in_time import TINY, Polyline, round_in_time, spreads
 from arm_control.planning.execution.told_motion import from_time
@@ -215,5 +215,4 @@ def points_of(trajectory: JointTrajectory) -> Waypoints:
     trajectory : JointTrajectory
     """
     states = [trajectory.sample(float(t)) for t in trajectory.knots[:-1]] + [trajectory.end]
-    qs, vs, as_ = (np.array([getattr(state, name) for state in states]) for name in ("q_des", "v_des", "a_des"))
-    return Waypoints(trajectory.knots.copy(), qs, vs, as_)
+    return Waypoints(trajectory.knots.copy(), *stacked(states))

@@ -31,7 +31,7 @@ import numpy as np
 
 from arm_control.maths.poses import Array
 from arm_control.motion.joint_trajectory import JointTrajectory, powers, quintic
-from arm_control.motion.references import JointReference
+from arm_control.motion.references import JointReference, stacked
 
 TINY = 1e-9
 """Knots that are nearer to each other are one [s]; steps of the velocity that are smaller are none [rad/s or m/s]."""
@@ -144,8 +144,7 @@ def through_states(states: list[JointReference], times: Array) -> JointTrajector
     times : ndarray, shape (k,)
         From 0 on [s].
     """
-    q, v, a = (np.array([getattr(state, name) for state in states]) for name in ("q_des", "v_des", "a_des"))
-    return JointTrajectory(times, quintic(q[:-1], v[:-1], a[:-1], q[1:], v[1:], a[1:], np.diff(times)[:, None]))
+    return JointTrajectory.through_knots(times, *stacked(states))
 
 
 STAY = 1e-3
