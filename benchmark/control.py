@@ -21,13 +21,11 @@ from careful_limits import CarefulLimits
 from careful_osc import careful_osc
 
 from arm_control import CompiledOsc, OperationalSpaceController, OscParameters, Pose, Reference, RobotModel, urdf_path
-from arm_control.control.adaptive_torque import AdaptationParameters
-from arm_control.control.compiled_step import StepOutput
+from arm_control.control.compiled_step import StepOutput, step_limits
 from arm_control.control.controllers import Measurement, OscController
-from arm_control.control.disturbance_observer import ObserverParameters
 from arm_control.control.effort_gate import EffortGate, GateParameters
 from arm_control.control.loop import ControlLoop
-from arm_control.control.loop_parameters import step_limits
+from arm_control.control.loop_parameters import OscLoopParameters
 from arm_control.control.osc.tuning import OscTuning
 from arm_control.maths.poses import rotation_from_vector
 from arm_control.model import Terms
@@ -102,7 +100,7 @@ def fading_contender(model: RobotModel, parameters: OscParameters, reference: Re
 def loop_contender(model: RobotModel, parameters: OscParameters, states: list[tuple[np.ndarray, ...]]) -> Contender:
     """A tick of the control loop of nodes, simulations and replays."""
     gate, tuning = GateParameters(), OscTuning(law=parameters)
-    limits = step_limits(model, tuning, gate, ObserverParameters(), AdaptationParameters())
+    limits = step_limits(model, gate, OscLoopParameters(control=tuning, gate=gate))
     loop = ControlLoop(model, OscController(model, tuning, limits=limits), gate)
     measurements = [(Measurement(k * 1_000_000, *state, 1e-3),) for k, state in enumerate(states)]
     loop.tick(measurements[0][0]._replace(is_restart=True))

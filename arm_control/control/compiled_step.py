@@ -51,7 +51,7 @@ from arm_control.compiler.kernels import Kernel
 from arm_control.compiler.law import Law
 from arm_control.compiler.program import Function
 from arm_control.control.compiled_limits import limit_by_name, limit_samples
-from arm_control.control.effort_gate import GateOutput, GateState
+from arm_control.control.effort_gate import GateOutput, GateParameters, GateState
 from arm_control.control.joint_limits import LARGEST_SHARE, JointLimits, LimitNumbers
 from arm_control.control.osc.law_kernels import (
     OSC_RESULT,
@@ -67,6 +67,7 @@ from arm_control.control.osc.law_kernels import (
     tick_form,
 )
 from arm_control.control.osc.osc_controller import OperationalSpaceController, OscOutput
+from arm_control.core.parameters import Parameters
 from arm_control.maths.poses import Array
 from arm_control.maths.scalars import Scalar, select, stored
 from arm_control.model import RobotModel
@@ -82,8 +83,44 @@ class StepOutput(NamedTuple):
 
 PASSES = {"state": GateState.PASSING, "reason": "", "success_rate": 1.0}
 """What a gate says that passes its commands, and has passed all of late."""
+BETWEEN_LAW_AND_GATE = (
+    "impedance",
+    "force_axes",
+    "avoid_obstacles",
+    "disturbance_observer",
+    "adaptive_torque",
+    "inertia_floor",
+)
+"""Parameters that put something between operational space control and its gate, unless they are false, 0 or empty."""
 SAMPLES = 2
 """Samples on which a new kernel is compared: one that is not limited, one that is."""
+
+
+def between_law_and_gate(parameters: Parameters) -> list[str]:
+    """Return the names of those parameters that put something between operational space control and its gate.
+
+    Parameters
+    ----------
+    parameters : Parameters
+        All of a control loop with operational space control.
+    """
+    values = parameters.values()
+    return [name for name in BETWEEN_LAW_AND_GATE if values[name]]
+
+
+def step_limits(model: RobotModel, gate: GateParameters, parameters: Parameters) -> JointLimits | None:
+    """Return the limits of the gate for a law that is compiled with them; None where something comes between the two.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    gate : GateParameters
+        The gate.
+    parameters : Parameters
+        See :func:`between_law_and_gate`.
+    """
+    return None if between_law_and_gate(parameters) else JointLimits(model, gate, gate.rate_limit)
 
 
 def step_kernels(model: RobotModel, page: OperationalSpaceController, limits: JointLimits) -> list[Kernel]:

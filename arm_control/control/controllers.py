@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from arm_control.control.adaptive_torque import AdaptationParameters
-from arm_control.control.disturbance_observer import ObserverParameters
-from arm_control.control.effort_gate import GateOutput, GateParameters
+from arm_control.control.effort_gate import GateOutput
 from arm_control.control.joint_limits import JointLimits, NextLimits
 from arm_control.control.osc.compiled_osc import CompiledOsc
 from arm_control.control.osc.force_follower import NO_FORCE, ForceFollower, HandWrench
@@ -144,30 +142,6 @@ class Controller(Protocol):
         tau_dist : ndarray, shape (nv,), or None
             Known torque that something else exerts [N m or N].
         """
-
-
-def step_limits(
-    model: RobotModel,
-    control: OscTuning,
-    gate: GateParameters,
-    observer: ObserverParameters,
-    adaptation: AdaptationParameters,
-) -> JointLimits | None:
-    """Return the limits of the gate for a law that is compiled with them; None where something comes between the two.
-
-    Parameters
-    ----------
-    model : RobotModel
-        The arm.
-    control : OscTuning
-        Operational space control.
-    gate, observer, adaptation : GateParameters, ObserverParameters, AdaptationParameters
-        What the loop has beside it.
-    """
-    is_compensated = observer.disturbance_observer or adaptation.adaptive_torque
-    if is_compensated or gate.inertia_floor or control.avoid_obstacles or control.contact.is_active:
-        return None
-    return JointLimits(model, gate, gate.rate_limit)
 
 
 class OscController:

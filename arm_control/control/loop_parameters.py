@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from arm_control.control.adaptive_torque import AdaptationParameters
 from arm_control.control.avoidance.avoidance_law import Avoidance
-from arm_control.control.controllers import Controller, IlqrController, OscController, step_limits
+from arm_control.control.compiled_step import step_limits
+from arm_control.control.controllers import Controller, IlqrController, OscController
 from arm_control.control.disturbance_observer import ObserverParameters
 from arm_control.control.effort_gate import GateParameters
 from arm_control.control.joint_controller import JointController, JointControlParameters
@@ -89,8 +90,7 @@ def control_loop(model: RobotModel, parameters: LoopParameters, *, waits_for_com
     avoidance = None
     controller: Controller
     if isinstance(parameters, OscLoopParameters):
-        p = parameters
-        limits = step_limits(model, p.control, p.gate, p.observer, p.adaptation)
+        limits = step_limits(model, parameters.gate, parameters)
         controller = OscController(model, parameters.control, _attractor(model, parameters), limits)
         if parameters.control.avoid_obstacles:
             avoidance = Avoidance(model, parameters.control.avoidance)

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from arm_control.control.compiled_step import between_law_and_gate
 from arm_control.control.effort_gate import GateParameters
-from arm_control.control.loop_parameters import LoopParameters, OscLoopParameters
+from arm_control.control.loop_parameters import OscLoopParameters
 from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.exceptions import ParameterError
 from arm_control.export.c_text import identifier
@@ -69,7 +70,7 @@ def exported_controller(scenario: Scenario, name: str = "") -> ExportedControlle
     model, parameters = arm_and_parameters(scenario)
     if type(parameters) is not OscLoopParameters:
         raise ParameterError(f"{scenario.name}: {node_of(parameters)} cannot be exported, only {CONTROLLER}")
-    if parts := _parts_in_python(parameters):
+    if parts := between_law_and_gate(parameters):
         raise ParameterError(f"{scenario.name}: {', '.join(parts)} cannot be exported: leave that out")
     if model.backend != "llvm":
         raise ParameterError(f"{scenario.name}: machine code is not made here ({'; '.join(model.backend_reasons)})")
@@ -84,10 +85,3 @@ def exported_controller(scenario: Scenario, name: str = "") -> ExportedControlle
         law = law.replace(posture=tuple(start.tolist()))
     name = name or identifier(f"{Path(scenario.robot.split()[0]).stem}_{CONTROLLER}")
     return ExportedController(name, model, law, parameters.gate, start, 1.0 / parameters.control.rate)
-
-
-def _parts_in_python(parameters: LoopParameters) -> list[str]:
-    """Names of parameters whose part of the control loop has no machine code of its own."""
-    values = parameters.values()
-    names = ["impedance", "force_axes", "avoid_obstacles", "disturbance_observer", "adaptive_torque", "inertia_floor"]
-    return [name for name in names if values[name]]

@@ -17,11 +17,12 @@ from std_msgs.msg import Float64MultiArray
 
 from arm_control.control.loop import TickResult
 from arm_control.core.parameters import group
+from arm_control.exceptions import ParameterError
 from arm_control.motion.attractor_follower import AttractorFollower
 from arm_control.motion.pose_follower import PoseFollower
 from arm_control.neural.attractor_axes import AttractorParameters
 from arm_control.neural.spike_record import SpikeRecord
-from arm_control.nodes.osc import OscNode, OscNodeParameters
+from arm_control.nodes.osc import NATIVE, NATIVE_ALONE, OscNode, OscNodeParameters
 from arm_control.nodes.support.arm_node import run
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.qos import STATE
@@ -37,8 +38,10 @@ class AttractorNodeParameters(OscNodeParameters):
 
     attractor: AttractorParameters = group(AttractorParameters, "attractor.")
 
-    def _why_not_native(self) -> str:
-        return "an attractor in front of it"
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.loop == NATIVE:
+            raise ParameterError(f"{NATIVE_ALONE} an attractor in front of it")
 
 
 class AttractorNode(OscNode):

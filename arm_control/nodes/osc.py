@@ -13,7 +13,8 @@ from typing import Any
 from sensor_msgs.msg import JointState
 
 from arm_control.control.avoidance.avoidance_law import Avoidance
-from arm_control.control.controllers import OscController, step_limits
+from arm_control.control.compiled_step import between_law_and_gate, step_limits
+from arm_control.control.controllers import OscController
 from arm_control.control.loop import ControlLoop, TickResult
 from arm_control.control.osc.osc_controller import TERMS
 from arm_control.control.osc.tuning import OscTuning, describe_proposals, resolve_parameters
@@ -38,6 +39,7 @@ from arm_control.nodes.support.wrench_topics import WrenchTopics
 
 NATIVE = "native"
 """Name of the loop that answers without Python."""
+NATIVE_ALONE = "loop: native serves operational space control alone, not"
 FIGURES = ("position_error", "orientation_error", "condition_number", "nearest_distance", "task_share")
 
 
@@ -57,20 +59,8 @@ class OscNodeParameters(ControllerNodeParameters):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.loop == NATIVE and (why := self._why_not_native()):
-            raise ParameterError(f"loop: native serves operational space control alone, not {why}")
-
-    def _why_not_native(self) -> str:
-        """What the native loop does not know; empty where it may run."""
-        in_use = {
-            "avoid_obstacles": self.control.avoid_obstacles,
-            "impedance": self.control.contact.impedance,
-            "force_axes": bool(self.control.contact.force_axes),
-            "disturbance_observer": self.observer.disturbance_observer,
-            "adaptive_torque": self.adaptation.adaptive_torque,
-            "inertia_floor": self.gate.inertia_floor > 0.0,
-        }
-        return ", ".join(name for name, is_in_use in in_use.items() if is_in_use)
+        if self.loop == NATIVE and (parts := between_law_and_gate(self)):
+            raise ParameterError(f"{NATIVE_ALONE} {', '.join(parts)}")
 
 
 class OscNode(ArmNode[OscNodeParameters]):
@@ -98,7 +88,7 @@ class OscNode(ArmNode[OscNodeParameters]):
         if proposals := describe_proposals(p.control, self.overrides):
             self.get_logger().info(f"proposed for this arm: {proposals}")
         follower = self.reference_source(self._follow_goals().follower)
-        limits = step_limits(self.model, p.control, p.gate, p.observer, p.adaptation)
+        limits = step_limits(self.model, p.gate, p)
         self._controller = OscController(self.model, p.control, follower, limits)
         self._avoidance = self._avoid_obstacles()
         loop = ControlLoop(
