@@ -17,7 +17,8 @@ from __future__ import annotations
 import ctypes
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -110,12 +111,8 @@ def compile_procedure(entry: Procedure[[Record], float]) -> Binds[Record]:
     Exception
         With ``ARM_CONTROL_STRICT=1``, whatever was raised; without it that is a warning.
     """
-    try:
+    with _warning_of_failure(entry):
         return _compiled(entry)
-    except Exception as error:
-        if os.environ.get(STRICT) == "1":
-            raise
-        LOG.warning("%s is not compiled: %s: %s", entry.key, type(error).__name__, error)
     return lambda record: partial(entry, record)
 
 
@@ -129,13 +126,19 @@ def compile_call(entry: Procedure[[Record], float], call: RecordCall) -> Callabl
     call : RecordCall
         Its built-in call.
     """
-    try:
+    with _warning_of_failure(entry):
         return _compiled_call(entry, call)
+    return lambda record: BoundProcedure(lambda one: partial(entry, one), record, {})
+
+
+@contextmanager
+def _warning_of_failure(entry: Procedure[[Record], float]) -> Iterator[None]:
+    try:
+        yield
     except Exception as error:
         if os.environ.get(STRICT) == "1":
             raise
         LOG.warning("%s is not compiled: %s: %s", entry.key, type(error).__name__, error)
-    return lambda record: BoundProcedure(lambda one: partial(entry, one), record, {})
 
 
 def _compiled(entry: Procedure[[Record], float]) -> Binds[Record]:
