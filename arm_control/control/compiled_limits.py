@@ -42,15 +42,25 @@ def compile_limits(model: RobotModel, limits: JointLimits) -> LimitFunction:
     limits : JointLimits
         Its limits.
     """
-    n = model.nv
-    sizes = {**dict.fromkeys(("q", "v", "g", "h", "tau", "tau_0"), n), "M": n * n, "dt": 1, "is_on": 1}
-    function, structure = partial(limit_by_name, limits.is_unlimited), limits.is_unlimited.tolist()
-    law = Law("limits of the torque", function, {**sizes, "numbers": 2 + 6 * n}, structure, calls=(_form(n),))
-    kernel = model.compile_law(law, limit_samples(n))
+    kernel = model.compile_law(limits_law(limits.is_unlimited), limit_samples(model.nv))
     if not kernel.is_compiled:
         return limits.limit_torque
     slow, maker = _bind(kernel, limits), kernel.calls.get("limit")
     return slow if maker is None else maker.bind(slow, {"numbers": limits.numbers})
+
+
+def limits_law(is_unlimited: Array) -> Law:
+    """Return the limits as a law; ``numbers`` are :attr:`JointLimits.numbers`.
+
+    Parameters
+    ----------
+    is_unlimited : ndarray of bool, shape (n,)
+        Joints without limits of position.
+    """
+    n = len(is_unlimited)
+    sizes = {**dict.fromkeys(("q", "v", "g", "h", "tau", "tau_0"), n), "M": n * n, "dt": 1, "is_on": 1}
+    function, structure = partial(limit_by_name, is_unlimited), is_unlimited.tolist()
+    return Law("limits of the torque", function, {**sizes, "numbers": 2 + 6 * n}, structure, calls=(_form(n),))
 
 
 def _form(n: int) -> CallForm:

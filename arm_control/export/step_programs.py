@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
 from itertools import accumulate
 
 import numpy as np
 
-from arm_control.compiler.law import Law
 from arm_control.compiler.program import Program
-from arm_control.control.compiled_limits import limit_by_name
+from arm_control.control.compiled_limits import limits_law
 from arm_control.control.compiled_step import step_laws
 from arm_control.control.joint_limits import JointLimits
 from arm_control.control.osc.osc_controller import OperationalSpaceController
@@ -39,12 +37,7 @@ def step_programs(model: RobotModel, law: OscParameters, limits: JointLimits) ->
     outputs = (*OUTPUTS, "regularity") if len(laws) == 2 else OUTPUTS
     programs = [_with_outputs(law.program(), outputs) for law in laws]
     names = (REGULAR, ALL)[-len(laws) :]
-    return {**dict(zip(names, programs, strict=True)), LIMITS: _limits_law(model.nv, limits).program()}
-
-
-def _limits_law(n: int, limits: JointLimits) -> Law:
-    sizes = {**dict.fromkeys(("q", "v", "g", "h", "tau", "tau_0"), n), "M": n * n, "dt": 1, "is_on": 1}
-    return Law("limits of the torque", partial(limit_by_name, limits.is_unlimited), {**sizes, "numbers": 2 + 6 * n})
+    return {**dict(zip(names, programs, strict=True)), LIMITS: limits_law(limits.is_unlimited).program()}
 
 
 def _with_outputs(program: Program, names: Iterable[str]) -> Program:
