@@ -1,6 +1,8 @@
 """The controllers, by the names of their nodes."""
 
-CONTROLLERS = ("osc", "joint", "ilqr", "primitive", "attractor")
+OSC = "osc"
+"""Operational space control."""
+CONTROLLERS = (OSC, "joint", "ilqr", "primitive", "attractor")
 """Nodes that control an arm: a scenario, a bag and a running arm have one of them."""
-OSC_CONTROLLERS = ("osc", "attractor")
+OSC_CONTROLLERS = (OSC, "attractor")
 """Those of operational space control towards goals, with its parameters."""

@@ -10,6 +10,7 @@ import numpy as np
 from arm_control.control.compiled_step import between_law_and_gate
 from arm_control.control.effort_gate import GateParameters
 from arm_control.control.loop_parameters import OscLoopParameters
+from arm_control.control.names import OSC
 from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.exceptions import ParameterError
 from arm_control.export.c_text import identifier
@@ -19,8 +20,6 @@ from arm_control.simulation.own_arm import start_posture
 from arm_control.simulation.scenario import Scenario
 from arm_control.simulation.scenario_control import arm_and_parameters, node_of
 
-CONTROLLER = "osc"
-"""The controller that can be exported."""
 FILES = ("check", "main")
 """Names of other files beside a controller's own."""
 
@@ -69,7 +68,7 @@ def exported_controller(scenario: Scenario, name: str = "") -> ExportedControlle
     """
     model, parameters = arm_and_parameters(scenario)
     if type(parameters) is not OscLoopParameters:
-        raise ParameterError(f"{scenario.name}: {node_of(parameters)} cannot be exported, only {CONTROLLER}")
+        raise ParameterError(f"{scenario.name}: {node_of(parameters)} cannot be exported, only {OSC}")
     if parts := between_law_and_gate(parameters):
         raise ParameterError(f"{scenario.name}: {', '.join(parts)} cannot be exported: leave that out")
     if model.backend != "llvm":
@@ -83,5 +82,5 @@ def exported_controller(scenario: Scenario, name: str = "") -> ExportedControlle
         raise ParameterError(f"'{name}' is the name of another file that is exported: choose another one")
     if not law.posture:
         law = law.replace(posture=tuple(start.tolist()))
-    name = name or identifier(f"{Path(scenario.robot.split()[0]).stem}_{CONTROLLER}")
+    name = name or identifier(f"{Path(scenario.robot.split()[0]).stem}_{OSC}")
     return ExportedController(name, model, law, parameters.gate, start, 1.0 / parameters.control.rate)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from arm_control.control.names import OSC
 from arm_control.control.osc.osc_controller import movable_rows
 from arm_control.control.osc.task_inertia import scaled_jacobian
 from arm_control.maths.poses import Array
@@ -24,6 +25,7 @@ from arm_control.model.urdf.facts import read_facts
 from arm_control.model.urdf.part import choose_part
 from arm_control.model.urdf.xml import read_robot
 from arm_control.motion.target_files import target_entry
+from arm_control.simulation.scenario import Scenario
 
 N_SAMPLES = 300
 """Random postures that are looked at."""
@@ -117,6 +119,17 @@ def write_scenario(folder: Path, robot: str, arm: Mapping[str, Any], start: Arra
     path = folder / "own_arm.yaml"  # JSON is YAML
     path.write_text(json.dumps({"description": "An arm by itself.", "robot": robot, "nodes": nodes}))
     return path
+
+
+def bare_scenario(robot: str) -> Scenario:
+    """Return a scenario of operational space control in which nothing is said but the robot.
+
+    Parameters
+    ----------
+    robot : str
+        A robot's name, or a URDF or xacro file and its arguments.
+    """
+    return Scenario(Path(robot.split(maxsplit=1)[0]).stem, "", robot, {OSC: {}, "simulator": {}})
 
 
 def start_posture(model: RobotModel) -> Array:

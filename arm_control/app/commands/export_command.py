@@ -16,6 +16,7 @@ from arm_control.app.commands.robot_options import (
     chosen_robot,
 )
 from arm_control.compiler.processors import PROCESSORS
+from arm_control.control.names import OSC
 from arm_control.core.files import file_parameters
 from arm_control.exceptions import ArmControlError, InputError
 
@@ -29,17 +30,13 @@ EXAMPLES = (
     "export --scenario ur5_osc --name left_arm --out left_arm",
 )
 """For the help."""
-CONTROLLER = "osc"
-"""The controller that can be exported."""
 
 
 def add_command(commands: Any) -> None:
     """Add the command to the subparsers of ``arm_control``."""
     export = commands.add_parser("export", description=_export.__doc__)
     add_robot_option(export)
-    export.add_argument(
-        "--controller", default=CONTROLLER, help=f"what to export; default, and all there is: {CONTROLLER}"
-    )
+    export.add_argument("--controller", default=OSC, help=f"what to export; default, and all there is: {OSC}")
     export.add_argument(
         "--out", required=True, metavar="DIR", help="folder to write; files of the same names are replaced"
     )
@@ -66,8 +63,8 @@ def _export(options: argparse.Namespace) -> int:
     from arm_control.export.c_folder import write_folder
     from arm_control.export.exported_controller import exported_controller
 
-    if options.controller != CONTROLLER:
-        raise InputError(f"controller '{options.controller}' cannot be exported, only {CONTROLLER}")
+    if options.controller != OSC:
+        raise InputError(f"controller '{options.controller}' cannot be exported, only {OSC}")
     controller = exported_controller(_scenario(options), options.name)
     names = write_folder(options.out, controller, options.cpu)
     print(f"wrote {', '.join(names)} to {options.out}")
@@ -78,6 +75,7 @@ def _export(options: argparse.Namespace) -> int:
 
 def _scenario(options: argparse.Namespace) -> Scenario:
     """The scenario of the options, or one of a robot by itself."""
+    from arm_control.simulation.own_arm import bare_scenario
     from arm_control.simulation.scenario import Scenario, check_parameter_file
 
     if options.scenario:
@@ -87,8 +85,7 @@ def _scenario(options: argparse.Namespace) -> Scenario:
     else:
         if options.variant:
             raise InputError(f"'{options.variant}' is a variant of no scenario: name it with --scenario")
-        robot = chosen_robot(options)
-        scenario = Scenario(Path(robot.split()[0]).stem, "", robot, {CONTROLLER: {}, "simulator": {}})
+        scenario = bare_scenario(chosen_robot(options))
     if options.params_file:
         check_parameter_file(options.params_file, scenario.nodes)
     nodes = {node: {**values, **file_parameters(options.params_file, node)} for node, values in scenario.nodes.items()}

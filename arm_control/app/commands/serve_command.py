@@ -7,7 +7,6 @@ import socket
 import sys
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from arm_control.app.commands.robot_options import add_robot_option, add_xacro_options, chosen_robot
@@ -126,15 +125,12 @@ def _process(options: argparse.Namespace) -> DatagramProcess:
 
 def _scenario(options: argparse.Namespace) -> Scenario:
     """The scenario of the options; a robot by itself has operational space control."""
+    from arm_control.simulation.own_arm import bare_scenario
     from arm_control.simulation.scenario import Scenario
 
     if bool(options.scenario) == bool(options.robot or options.file):
         raise InputError("name a robot or, with --scenario, a scenario")
-    if options.scenario:
-        scenario = Scenario.load(options.scenario).variant("")
-    else:
-        robot = chosen_robot(options)
-        scenario = Scenario(Path(robot.split()[0]).stem, "", robot, {"osc": {}, "simulator": {}})
+    scenario = Scenario.load(options.scenario).variant("") if options.scenario else bare_scenario(chosen_robot(options))
     if not (name := scenario.controller):
         raise InputError(f"{scenario.name} has no controller")
     values = {**scenario.nodes[name], **file_parameters(options.params_file, name)}
