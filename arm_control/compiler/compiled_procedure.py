@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -60,6 +60,22 @@ class RecordCall(NamedTuple):
     form: CallForm
     inputs: Mapping[str, int]
     outputs: Mapping[str, tuple[int, ...]]
+
+
+class Callback(NamedTuple):
+    """A procedure of a record, for C code that calls ``void (*function)(void *argument, ...)``.
+
+    The procedure takes nothing but the address of its record, and what it returns is not looked at: conventions of
+    calls allow both.
+
+    Attributes
+    ----------
+    function, argument : int
+        Addresses.
+    """
+
+    function: int
+    argument: int
 
 
 class BoundProcedure(Generic[Record]):
@@ -114,6 +130,38 @@ def compile_procedure(entry: Procedure[[Record], float]) -> Binds[Record]:
     with _warning_of_failure(entry):
         return _compiled(entry)
     return lambda record: partial(entry, record)
+
+
+def callback_of(run: Callable[[], float]) -> Callback:
+    """Return a procedure of a record, which must stay, for C code.
+
+    Parameters
+    ----------
+    run : callable
+        What :func:`compile_procedure` has bound to a record.
+
+    Raises
+    ------
+    TypeError
+        When it is not machine code.
+    """
+    if not isinstance(run, _Bound):
+        raise TypeError("a procedure that is not machine code cannot be called by C code")
+    return Callback(run.function_address, run.address)
+
+
+def replace_record(run: Callable[[], float], record: tuple[Any, ...]) -> None:
+    """Let a procedure work on another record from now on; its :func:`callback_of`, too.
+
+    Parameters
+    ----------
+    run : callable
+        Machine code that :func:`compile_procedure` has bound to a record.
+    record : record
+        The other one.
+    """
+    assert isinstance(run, _Bound)
+    run.replace(record)
 
 
 def compile_call(entry: Procedure[[Record], float], call: RecordCall) -> Callable[[Record], BoundProcedure[Record]]:
@@ -218,6 +266,10 @@ class _Bound:
 
     def __call__(self) -> float:
         return self._call(self.address)
+
+    @property
+    def function_address(self) -> int:
+        return ctypes.cast(cast(Any, self._call), ctypes.c_void_p).value or 0
 
     def replace(self, record: tuple[Any, ...]) -> None:
         """Write the slots of another record in the place of these."""

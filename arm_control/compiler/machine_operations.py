@@ -167,6 +167,14 @@ def store_release(array: Ints, i: int, value: int) -> None:
     array[i] = value
 
 
+@operation(_ENTRY, "atomicrmw add ptr {line_0}, i64 {value} acq_rel, align 8")
+def add_atomic(array: Ints, i: int, value: int) -> int:
+    """Add to an atomic entry, and return what it was before: one step, an acquire and a release."""
+    before = int(array[i])
+    array[i] = before + value
+    return before
+
+
 @operation("fence acquire")
 def fence_acquire() -> None:
     """Read nothing that stands behind this before the loads in front of it."""

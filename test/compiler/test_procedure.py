@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import logging
 import sys
+import threading
 from collections.abc import Callable
 from functools import partial
 from math import sqrt
@@ -21,12 +22,19 @@ from arm_control.compiler.call_forms import (
     NumberResult,
     TupleResult,
 )
-from arm_control.compiler.compiled_procedure import RecordCall, compile_call, compile_procedure
+from arm_control.compiler.compiled_procedure import (
+    RecordCall,
+    callback_of,
+    compile_call,
+    compile_procedure,
+    replace_record,
+)
 from arm_control.compiler.kernels import LoopKernel, OwnWork
 from arm_control.compiler.law import Law, Loop
 from arm_control.compiler.llvm_values import NotSupported
 from arm_control.compiler.machine_operations import (
     CFunction,
+    add_atomic,
     address_of,
     exp,
     fence_acquire,
@@ -127,7 +135,7 @@ def move_letters(letters: Letters) -> float:
     fence_release()
     store_relaxed(letters.words, 4, int32_at(at + 20))
     fence_acquire()
-    put_int(at + 40, same_bits(load_relaxed(letters.words, 2), 12))
+    put_int(at + 40, same_bits(load_relaxed(letters.words, 2), 12) + add_atomic(letters.words, 0, 5))
     is_between = 0 < letters.count(at, 3) <= 8 and nearest(2.5) == 2 and nearest(-1.7) == -2
     return letters.kernel() + (1 if is_between else 0)
 
@@ -183,6 +191,43 @@ def test_what_cannot_be_compiled_runs_as_it_stands(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("ARM_CONTROL_STRICT", "1")
     with pytest.raises(NotSupported, match="powers: cannot be compiled"):
         compile_procedure(powers)
+
+
+class Count(NamedTuple):
+    number: Ints
+    n: int
+
+
+@procedure
+def count_up(count: Count) -> float:
+    """Add one, as often as it is said."""
+    for _ in range(count.n):
+        add_atomic(count.number, 0, 1)
+    return 0.0
+
+
+def test_no_addition_of_two_threads_is_lost():
+    count = Count(np.zeros(1, np.int64), 1_000_000)
+    threads = [threading.Thread(target=compile_procedure(count_up)(count)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert count.number[0] == 2_000_000
+
+
+def test_c_code_calls_a_procedure_of_the_record_it_has_now():
+    count = Count(np.zeros(1, np.int64), 3)
+    run = compile_procedure(count_up)(count)
+    callback = callback_of(run)
+    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_size_t)(callback.function)
+    call(callback.argument, 7)
+    assert count.number[0] == 3
+    replace_record(run, count._replace(n=10))
+    call(callback.argument, 7)
+    assert count.number[0] == 13
+    with pytest.raises(TypeError, match="not machine code cannot be called by C code"):
+        callback_of(partial(count_up, count))
 
 
 def test_arrays_that_do_not_fit_are_refused():
