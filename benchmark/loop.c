@@ -95,35 +95,46 @@ typedef struct {
     size_t size;
 } Message;
 
-typedef struct {
-    void *wait_set, *subscription, *publisher, *info;
-    Message *taken, *state;
-    int (*clear)(void *), (*add)(void *, void *, void *), (*wait)(void *, int64_t);
-    int (*take)(void *, void *, void *, void *), (*publish)(void *, void *, void *);
-} Ros;
+typedef struct Ros Ros;
 
-/* Stamps go on from `first_ns`, by `step_ns` for each state. */
-void drive_ros(Run *run, Ros *ros, int64_t first_ns, int64_t step_ns) {
+struct Ros {
+    void *subscription, *publisher, *info;
+    Message *taken, *state;
+    int (*listen)(void *, void (*)(Ros *, size_t), Ros *);
+    int (*take)(void *, void *, void *, void *), (*publish)(void *, void *, void *);
+    Run *run;
+    int64_t first_ns, step_ns; /* stamp of the first state, and from one to the next */
+};
+
+/* Takes the answers that wait; called by the thread of the middleware that has received one. */
+static void on_command(Ros *ros, size_t n) {
+    (void)n;
+    while (ros->take(ros->subscription, ros->taken, ros->info, 0) == 0) {
+        int32_t sec;
+        uint32_t nanosec;
+        memcpy(&sec, ros->taken->data + 4, 4);
+        memcpy(&nanosec, ros->taken->data + 8, 4);
+        arrival(ros->run, (sec * 1000000000ll + nanosec - ros->first_ns) / ros->step_ns);
+    }
+}
+
+void drive_ros(Run *run, Ros *ros) {
     begin(run);
+    ros->run = run;
+    on_command(ros, 0); /* late answers of the run before */
+    ros->listen(ros->subscription, on_command, ros);
     for (int64_t wait; (wait = waiting_time(run));) {
         if (is_due(run)) {
-            int64_t stamp = first_ns + step_ns * departure(run);
+            int64_t stamp = ros->first_ns + ros->step_ns * departure(run);
             int32_t sec = stamp / 1000000000;
             uint32_t nanosec = stamp % 1000000000;
             memcpy(ros->state->data + 4, &sec, 4);
             memcpy(ros->state->data + 8, &nanosec, 4);
             ros->publish(ros->publisher, ros->state, 0);
-            continue;
-        }
-        ros->clear(ros->wait_set);
-        ros->add(ros->wait_set, ros->subscription, 0);
-        ros->wait(ros->wait_set, wait);
-        while (ros->take(ros->subscription, ros->taken, ros->info, 0) == 0) {
-            int32_t sec;
-            uint32_t nanosec;
-            memcpy(&sec, ros->taken->data + 4, 4);
-            memcpy(&nanosec, ros->taken->data + 8, 4);
-            arrival(run, (sec * 1000000000ll + nanosec - first_ns) / step_ns);
+        } else {
+            struct timespec t = {wait / 1000000000, wait % 1000000000};
+            clock_nanosleep(CLOCK_MONOTONIC, 0, &t, 0);
         }
     }
+    ros->listen(ros->subscription, 0, 0);
 }

@@ -33,7 +33,6 @@ from measure import processor, versions
 import numpy as np
 import rclpy
 from loop_controllers import HOME, PERIOD, namespace_of
-from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
@@ -76,10 +75,10 @@ class Ros(ctypes.Structure):
     _fields_ = tuple(
         (name, VOID)
         for name in (
-            *("wait_set", "subscription", "publisher", "info", "taken", "state"),
-            *("clear", "add", "wait", "take", "publish"),
+            *("subscription", "publisher", "info", "taken", "state"),
+            *("listen", "take", "publish", "run"),
         )
-    )
+    ) + (("first_ns", NS), ("step_ns", NS))
 
 
 class Allocator(ctypes.Structure):
@@ -127,7 +126,7 @@ class RosDriver:
     """
 
     def __init__(self, node: Node, library: ctypes.CDLL, process: subprocess.Popen[str], namespace: str) -> None:
-        self.process, self._library, self._stamp_ns = process, library, NANOSECONDS
+        self.process, self._library = process, library
         self._publisher = node.create_publisher(JointState, f"/{namespace}/joint_states", STATE)
         topic = f"/{namespace}/joint_commands"
         self._subscription = node.create_subscription(JointState, topic, lambda _: None, STATE, raw=True)
@@ -135,25 +134,21 @@ class RosDriver:
         state = JointStateWriter(names, ("position", "velocity")).message(0, HOME, np.zeros(len(HOME)))
         self._messages = message_of(b""), message_of(state)
         self._info = ctypes.create_string_buffer(512)
-        handle = rclpy.get_default_context().handle
-        with handle:
-            self._wait_set = rclpy_implementation.WaitSet(1, 0, 0, 0, 0, 0, handle)
         rcl = ctypes.CDLL("librcl.so")
         functions = {
-            "clear": rcl.rcl_wait_set_clear,
-            "add": rcl.rcl_wait_set_add_subscription,
-            "wait": rcl.rcl_wait,
+            "listen": rcl.rcl_subscription_set_on_new_message_callback,
             "take": rcl.rcl_take_serialized_message,
             "publish": rcl.rcl_publish_serialized_message,
         }
         taken, sent = map(ctypes.addressof, self._messages)
         self._ros = Ros(
-            wait_set=self._wait_set.pointer,
             subscription=self._subscription.handle.pointer,
             publisher=self._publisher.handle.pointer,
             info=ctypes.addressof(self._info),
             taken=taken,
             state=sent,
+            first_ns=NANOSECONDS,
+            step_ns=round(PERIOD * NANOSECONDS),
             **{name: ctypes.cast(function, VOID).value for name, function in functions.items()},
         )
 
@@ -163,9 +158,8 @@ class RosDriver:
 
     def drive(self, run: Run) -> None:
         """Send the states of a run, and time the answers."""
-        step = round(PERIOD * NANOSECONDS)
-        self._library.drive_ros(ctypes.byref(run), ctypes.byref(self._ros), NS(self._stamp_ns), NS(step))
-        self._stamp_ns += step * run.n
+        self._library.drive_ros(ctypes.byref(run), ctypes.byref(self._ros))
+        self._ros.first_ns += self._ros.step_ns * run.n
 
 
 class UdpDriver:

@@ -14,7 +14,7 @@ from arm_control.report.pictures.style import BLUE, GREEN, GREY, ORANGE, new_fig
 
 ROOT = Path(__file__).resolve().parents[1]
 STEPS = (
-    ("wait and take", "rcl_wait, rcl_take: bytes"),
+    ("take", "rcl_take: bytes, while there are any"),
     ("orders", "may it answer, until when, inputs"),
     ("the next state?", "layout, publisher, age, stamp, gap"),
     ("believed?", "finite, within bounds, no jump"),
@@ -61,7 +61,8 @@ def draw_loop(axes: Axes, bottoms: list[int]) -> None:
     for y in bottoms[:-1]:
         arrow(axes, (LOOP + WIDTH / 2, y - 0.05), (LOOP + WIDTH / 2, y - 1 + HEIGHT + 0.05), BLUE)
     arrow(axes, (LOOP - 0.06, bottoms[-1] + 0.3), (LOOP - 0.06, bottoms[0] + 0.3), BLUE, bend=-0.17)
-    caption(axes, LOOP + WIDTH / 2, 0.95, "a thread of machine code,\nwithout Python's lock", BLUE, 9)
+    text = "machine code in the thread of the middleware\nthat has received a message"
+    caption(axes, LOOP + WIDTH / 2, 0.95, text, BLUE, 9)
 
 
 def main() -> None:
@@ -73,11 +74,11 @@ def main() -> None:
     draw_loop(axes, bottoms)
     right, left, python = LOOP + WIDTH + 0.06, PYTHON - 0.06, PYTHON + WIDTH / 2
     middle = (right + left) / 2
-    caption(axes, python, 0.95, "Python: one turn at a time", ORANGE, 9)
+    caption(axes, python, 0.95, "Python: one callback, or one state, at a time", ORANGE, 9)
     box(axes, PYTHON, -3.8, "Python answers this state", "take over, read, tick, publish, hand over", ORANGE)
     for k in ASKING:
         arrow(axes, (right, bottoms[k] + HEIGHT / 2), (left, -3.5), ORANGE)
-    caption(axes, python, -4.1, "with a reason; nothing has changed yet", ORANGE)
+    caption(axes, python, -4.15, "with a reason, through a pipe; nothing has changed yet", ORANGE)
     box(axes, PYTHON, -0.95, "callbacks of the node", "goals, gains, disturbance, enable", GREY)
     arrow(axes, (left, -0.65), (right, bottoms[1] + HEIGHT - 0.1), GREEN)
     caption(axes, middle, -0.35, "mailbox: orders", GREEN)

@@ -16,7 +16,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from arm_control.compiler.compiled_procedure import Binds, compile_procedure
+from arm_control.compiler.compiled_procedure import (
+    Binds,
+    Callback,
+    callback_of,
+    compile_procedure,
+    replace_record,
+)
 from arm_control.compiler.kernels import Kernel, split
 from arm_control.control.compiled_step import step_kernels
 from arm_control.control.controllers import LawOutput, OscController
@@ -25,7 +31,6 @@ from arm_control.control.loop import ControlLoop, TickResult
 from arm_control.control.native.mailbox import MailboxReader, MailboxWriter
 from arm_control.control.native.native_loop import (
     CLOSING,
-    ENDING,
     MODE,
     N_HEAD,
     OPEN,
@@ -35,7 +40,9 @@ from arm_control.control.native.native_loop import (
     UNTIL_NS,
     Middleware,
     NativeLoop,
-    answer_states,
+    Turn,
+    end_turn,
+    on_message,
 )
 from arm_control.control.native.native_records import (
     Integers,
@@ -94,7 +101,8 @@ class SerializedMessage(NamedTuple):
 class NativeController:
     """Lets the native loop answer the ordinary states of a controller process.
 
-    :meth:`run` is for one thread; everything else is called by one thread at a time.
+    The middleware calls :attr:`callback` for each message; everything else is called by one thread at a time. At first
+    it is Python's turn, and again from each reason on until :meth:`end_turn`.
 
     Parameters
     ----------
@@ -114,7 +122,9 @@ class NativeController:
     Attributes
     ----------
     reasons : Counter of str
-        How often the loop has returned, by reason.
+        How often a state was left to Python, by reason.
+    callback : Callback
+        What the middleware is to call.
     """
 
     def __init__(
@@ -130,12 +140,13 @@ class NativeController:
         assert process.reader.bounds is not None
         self._bounds, self._process, self._controller = process.reader.bounds, process, controller
         self._kernels = Kernels.of(kernels)
-        self._binds = compile_loop()
         gate = process.loop.gate
         middleware, self._messages = _with_messages(middleware, model.joint_names)
         source = unknown_source(model.nv, max_age, process.loop.gaps.max_missed, middleware.clock)
         self._loop = new_loop(self._bounds, self._kernels, middleware, source)
-        self._run = self._binds(self._loop)
+        self._answer = compile_loop()(self._loop)
+        self._end_turn = compile_end_of_turn()(self._loop.turn)
+        self.callback: Callback = callback_of(self._answer)
         self._orders, self._results = MailboxWriter(self._loop.orders), MailboxReader(self._loop.results)
         sizes = {name: (len(values),) for name, values in self._kernels.regular.inputs.items()}
         self._inputs = split(self._orders.words[N_HEAD:].view(np.float64), sizes)
@@ -143,15 +154,11 @@ class NativeController:
         self._inputs["limits"][:] = gate.limits.numbers
         self._inputs["is_on"][:] = gate.parameters.joint_limits
         self._known: tuple[JointStateLayout, bytes] | None = None
-        self._closed_mode, self._last = CLOSING, process.last
+        self._last = process.last
         self._n_taken_over = self._n_durations = self._n_reported = 0
         self.pause()
 
     # -- turns -------------------------------------------------------------------------------------
-
-    def run(self) -> int:
-        """Let the loop answer states until it has a reason not to; return that. Python's lock is not held."""
-        return int(self._run())
 
     def message(self) -> tuple[bytes, dict[str, Any]]:
         """Return the message that the loop has left to Python, and its info."""
@@ -161,7 +168,7 @@ class NativeController:
         return ctypes.string_at(int(message[DATA]), int(message[LENGTH])), {**times, "publisher_gid": {"data": gid}}
 
     def take_over(self, reason: int) -> None:
-        """Let the process take over from the loop, which has returned for a reason."""
+        """Let the process take over from the loop, which has a reason to leave a state to it."""
         self.reasons[REASONS[reason]] += 1
         n = int(self._loop.memory.whole[COUNT]) - self._n_taken_over
         if n > 0:
@@ -194,7 +201,7 @@ class NativeController:
         """
         self.pause()
         result = self._process.last
-        if self._closed_mode == ENDING or result is None or result is self._last or not self._is_passing(result):
+        if result is None or result is self._last or not self._is_passing(result):
             return
         if self._learn_source(data, info["publisher_gid"]["data"]):
             self._load_memory(result, info["received_timestamp"])
@@ -206,10 +213,10 @@ class NativeController:
         if self._is_open:
             self._order(self.stamp_ns)
 
-    def end(self) -> None:
-        """Let the loop return, for good."""
-        self._closed_mode = ENDING
-        self.pause()
+    def end_turn(self) -> None:
+        """End the turn of Python; what has come meanwhile is answered now. Python's lock is not held."""
+        self._end_turn()
+        self._answer()
 
     def _order(self, stamp_ns: int) -> None:
         """Send an order that holds behind a state with this stamp [ns]."""
@@ -230,9 +237,9 @@ class NativeController:
             self._orders.post()
 
     def pause(self) -> None:
-        """Let the loop leave all states to Python, until :meth:`hand_over`; or return, where it is to end."""
+        """Let the loop leave all states to Python, until :meth:`hand_over`."""
         self._is_open = False
-        self._orders.words[MODE] = self._closed_mode
+        self._orders.words[MODE] = CLOSING
         self._orders.post()
 
     # -- what the loop needs to know -----------------------------------------------------------------
@@ -264,7 +271,8 @@ class NativeController:
                 owner=np.frombuffer(gid, dtype=np.int64)[:2].copy(),
             )
         )
-        self._run, self._known = self._binds(self._loop), (layout, gid)
+        replace_record(self._answer, self._loop)  # calls of the middleware do nothing with it: it is Python's turn
+        self._known = layout, gid
         return True
 
     def _load_memory(self, last: TickResult, received_ns: int) -> None:
@@ -332,7 +340,13 @@ class NativeController:
 @cache
 def compile_loop() -> Binds[NativeLoop]:
     """Return what binds the loop to its record: compiled once, which takes a while."""
-    return compile_procedure(answer_states)
+    return compile_procedure(on_message)
+
+
+@cache
+def compile_end_of_turn() -> Binds[Turn]:
+    """Return what binds the end of a turn to its record."""
+    return compile_procedure(end_turn)
 
 
 def step_kernels_of(model: RobotModel, loop: ControlLoop, controller: OscController) -> list[Kernel]:

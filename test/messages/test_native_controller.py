@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import itertools
 import struct
+import sys
+import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -21,6 +24,7 @@ from arm_control.control.osc.tuning import OscTuning
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
 from arm_control.messages.controller_process import ControllerProcess
+from arm_control.messages.fields import nanoseconds
 from arm_control.messages.joint_state_bytes import JointStateBytes, JointStateWriter, effort_array_head
 from arm_control.messages.native_controller import NativeController, step_kernels_of
 from arm_control.model.tool import Tool
@@ -69,16 +73,22 @@ class NativeRun(PythonController):
         self.commands = self.middleware.commands
         kernels = step_kernels_of(model, self.loop, self.controller)
         self.native = NativeController(model, self.process, self.controller, kernels, self.middleware.record(), MAX_AGE)
+        self.native.end_turn()
 
     def show(self, data: bytes, info: dict[str, Any]) -> None:
         """Answer a state."""
         self.middleware.waiting.append((data, info))
-        reason = self.native.run()
-        if reason != NOT_TAKEN:  # nothing waits any more
+        self.middleware.call(self.native.callback)
+        self.take_turns()
+
+    def take_turns(self) -> None:
+        """Answer what is left to Python."""
+        while reason := self.middleware.reason():
             self.native.take_over(reason)
-            assert self.native.message() == (data, info)
+            data, info = self.native.message()
             self.answer(data, info)
             self.native.hand_over(data, info)
+            self.native.end_turn()
 
 
 def states(model: RobotModel, n: int, start: int = 0, names: Sequence[str] = ()) -> list[State]:
@@ -367,6 +377,81 @@ def test_a_state_whose_command_is_not_sent_is_python_s(ur5: RobotModel):
     assert run.native.n_answered == n_answered
     assert run.process.last is not None
     assert run.process.last.measurement.stamp_ns == 10 * MS
+
+
+def stamps_of(commands: Iterable[bytes]) -> list[int]:
+    return [nanoseconds(JointStateBytes().read(command).header.stamp) for command in commands]
+
+
+def test_states_that_come_in_python_s_turn_are_answered_behind_it(ur5: RobotModel):
+    run, (*before, left, one, another) = NativeRun(ur5), states(ur5, 13)
+    for earlier in before:
+        run.show(*earlier)
+    n_answered = run.native.n_answered
+    run.native.pause()
+    for late in (left, one, another):
+        run.middleware.waiting.append(late)
+        run.middleware.call(run.native.callback)
+    assert stamps_of(run.commands) == [stamp_of(earlier) for earlier in before]
+    run.take_turns()
+    assert stamps_of(run.commands) == [stamp_of(each) for each in (*before, left, one, another)]
+    assert run.native.n_answered == n_answered + 2
+
+
+def test_a_state_that_comes_when_the_last_one_is_answered_does_not_wait(ur5: RobotModel):
+    run, (*before, one, another) = NativeRun(ur5), states(ur5, 12)
+    for earlier in before:
+        run.show(*earlier)
+    late = [another]
+
+    def come() -> None:
+        """Behind the last look, and before the end of the turn."""
+        while late:
+            run.middleware.waiting.append(late.pop())
+            run.middleware.call(run.native.callback)
+
+    run.middleware.on_empty = come
+    run.middleware.waiting.append(one)
+    run.middleware.call(run.native.callback)
+    assert stamps_of(run.commands)[-2:] == [stamp_of(one), stamp_of(another)]
+    assert run.native.n_answered == 10  # Python has answered the first two
+
+
+@pytest.mark.parametrize("n", [3000, pytest.param(100_000, marks=pytest.mark.campaign)])
+def test_every_state_is_answered_once_whoever_has_the_turn(ur5: RobotModel, n: int):
+    """A thread receives, Python asks for turns at times of its own; the threads change as often as they can."""
+    python, run, rng = PythonController(ur5), NativeRun(ur5), np.random.default_rng(0)
+    sequence = states(ur5, n)
+
+    def receive() -> None:
+        for one in sequence:
+            while len(run.middleware.waiting) > 5:
+                time.sleep(0)  # older states would be stale
+            run.now_ns = run.middleware.now_ns = one[1]["received_timestamp"]
+            run.middleware.waiting.append(one)
+            run.middleware.call(run.native.callback)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        receiver = threading.Thread(target=receive)
+        receiver.start()
+        while receiver.is_alive():
+            run.take_turns()
+            if rng.random() < 0.05:
+                run.native.pause()
+            time.sleep(0)
+        receiver.join()
+        run.take_turns()
+    finally:
+        sys.setswitchinterval(interval)
+    for data, info in sequence:
+        python.now_ns = info["received_timestamp"]
+        python.answer(data, info)
+    assert run.commands == python.commands
+    assert len(run.commands) == n
+    assert 0 < run.native.n_answered < n
+    assert run.native.reasons["Python answers"] > 1
 
 
 def test_an_order_that_is_being_written_changes_nothing(ur5: RobotModel):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,10 @@ import numpy as np
 import pytest
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
-from rig import HOME, Rig
+from geometry_msgs.msg import PoseStamped
+from rcl_interfaces.srv import SetParameters
+from rclpy.parameter import Parameter
+from rig import HOME, Rig, target
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64
 from std_srvs.srv import SetBool
@@ -22,11 +27,13 @@ from arm_control.control.loop import ControlLoop
 from arm_control.control.osc.tuning import OscTuning, resolve_parameters
 from arm_control.exceptions import ParameterError
 from arm_control.messages.controller_process import ControllerProcess
+from arm_control.messages.fields import nanoseconds
 from arm_control.messages.joint_state_bytes import JointStateBytes, JointStateWriter
 from arm_control.messages.publisher_lock import ONLY_PUBLISHER
 from arm_control.nodes.attractor import AttractorNodeParameters
 from arm_control.nodes.osc import OscNodeParameters
 from arm_control.nodes.support import rcl_functions
+from arm_control.nodes.support.qos import LATEST
 from arm_control.nodes.support.rcl_functions import RclFunctions, check_layouts
 
 MS = 1_000_000
@@ -88,6 +95,88 @@ def test_a_node_answers_without_python_what_python_answers(rig: Rig, ur5: RobotM
     assert "Traceback" not in rig.log("osc")
 
 
+@pytest.mark.parametrize("n", [1200, pytest.param(100_000, marks=pytest.mark.campaign)])
+def test_every_state_has_one_answer_whatever_happens_meanwhile(rig: Rig, ur5: RobotModel, n: int):
+    """Gains, goals, a gate that is disabled and enabled: all while states come, one behind the answer of the other."""
+    commands: list[bytes] = []
+    rig.hear(JointState, "joint_commands", commands, raw=True)
+    diagnostics: list[DiagnosticArray] = []
+    rig.hear(DiagnosticArray, "/diagnostics", diagnostics)
+    rig.start("osc", robot_description=Path(urdf_path("ur5")).read_text(), loop="native", lock_step=True)
+    states, goals = rig.publisher(JointState, "joint_states"), rig.publisher(PoseStamped, "target_pose")
+    rig.spin(lambda: all(rig.matched()), what="commands")
+    enable = rig.node.create_client(SetBool, "osc/enable")
+    set_parameters = rig.node.create_client(SetParameters, "osc/set_parameters")
+    rig.spin(lambda: enable.service_is_ready() and set_parameters.service_is_ready(), what="services")
+    X = ur5.pose(np.array(HOME))
+
+    def change_gain(k: int) -> Any:
+        gain = Parameter("kp_linear", value=100.0 + k % 900).to_parameter_msg()
+        return set_parameters.call_async(SetParameters.Request(parameters=[gain]))
+
+    def reach(k: int) -> None:
+        goals.publish(target(list(X.p + [0.0, 1e-4 * (k % 300), 0.0]), X, 1e-3 * k + 0.05))
+
+    events = itertools.cycle(
+        [
+            change_gain,
+            reach,
+            lambda _: enable.call_async(SetBool.Request(data=False)),
+            lambda _: enable.call_async(SetBool.Request(data=True)),
+        ]
+    )
+    futures = []
+    for k in range(1, n):
+        if k % 50 == 0:
+            futures.append(next(events)(k))
+        states.publish(state_bytes(ur5, k))
+        rig.spin(lambda: len(commands) >= k, what=f"command {k}")  # noqa: B023  called before k changes
+    assert [stamp_of(command) for command in commands] == [k * MS for k in range(1, n)]
+    asked = [future for future in futures if future is not None]
+    rig.spin(lambda: all(future.done() for future in asked), what="services")
+    shown = "states answered without Python"
+    rig.spin(lambda: int(figures(diagnostics).get(shown, 0)) > n // 4, what="diagnostics")
+
+
+def stamp_of(command: bytes) -> int:
+    return nanoseconds(JointStateBytes().read(command).header.stamp)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_node_ends_while_states_come(rig: Rig, ur5: RobotModel, number: signal.Signals):
+    osc = rig.start("osc", robot_description=Path(urdf_path("ur5")).read_text(), loop="native", lock_step=True)
+    states = rig.publisher(JointState, "joint_states")
+    rig.spin(lambda: all(rig.matched()), what="commands")
+    k = 0
+    while osc.poll() is None:
+        k += 1
+        states.publish(state_bytes(ur5, k))
+        if k == 2000:
+            osc.send_signal(number)
+        time.sleep(1e-4)
+    assert rig.wait("osc") == 0
+    assert "Traceback" not in rig.log("osc")
+    rig.spin(lambda: len(rig.commands) > 1000, what="commands")
+
+
+def test_a_best_effort_driver_is_answered_without_python(rig: Rig, ur5: RobotModel):
+    """The node listens anew: another subscription calls back."""
+    commands: list[bytes] = []
+    rig.hear(JointState, "joint_commands", commands, raw=True)
+    diagnostics: list[DiagnosticArray] = []
+    rig.hear(DiagnosticArray, "/diagnostics", diagnostics)
+    rig.start("osc", robot_description=Path(urdf_path("ur5")).read_text(), loop="native", lock_step=True)
+    rig.spin(lambda: all(rig.matched()[1:]), what="commands")
+    states = rig.node.create_publisher(JointState, "joint_states", LATEST)
+    rig.spin(lambda: "best-effort publisher" in rig.log("osc"), what="a new subscription")
+    rig.spin(lambda: states.get_subscription_count() > 0, what="a listener")
+    for k in range(1, N_STATES):
+        states.publish(state_bytes(ur5, k))
+        rig.spin(lambda: len(commands) >= k, what=f"command {k}")  # noqa: B023  called before k changes
+    assert commands == python_commands(ur5)
+    rig.spin(lambda: int(figures(diagnostics).get("states answered without Python", 0)) > 0, what="diagnostics")
+
+
 def figures(diagnostics: list[DiagnosticArray]) -> dict[str, str]:
     found: dict[str, Any] = {}
     for array in diagnostics:
@@ -123,6 +212,9 @@ def test_layouts_are_checked_against_rclpy(domain: int, monkeypatch: pytest.Monk
     node, functions = rclpy.create_node("checked", context=context), RclFunctions.load()
     try:
         assert check_layouts(node, functions) == ""
+        with monkeypatch.context() as another:
+            another.setattr(rcl_functions, "get_rmw_implementation_identifier", lambda: "rmw_other")
+            assert check_layouts(node, functions).startswith("rmw_other calls back, but may a callback publish?")
         monkeypatch.setattr(rcl_functions, "PUBLISHER", 3)
         assert "rmw_message_info_t is laid out differently" in check_layouts(node, functions)
         monkeypatch.setattr(rcl_functions, "CAPACITY", 1)

@@ -1,12 +1,16 @@
-"""The control loop as one procedure: wait for a state, take it, compute law and gate, publish the torque.
+"""The control loop as one procedure, called by the middleware: take a state, compute law and gate, publish the torque.
 
 It needs nothing of Python and does not hold its lock. It answers the *ordinary* state: the next one of the same
 publisher, believed, in time, while the gate passes commands and the reference stands still. Whatever else comes, it
-returns a *reason*, before anything has changed; the state is still there, and Python answers it.
+gives a *reason*, before anything has changed; the state is still there, and Python answers it.
 
-    answer_states    until there is a reason: wait, take, answer
+    on_message       called by the thread of the middleware that has received a message
+    answer_states    until none waits, or there is a reason: take, answer
     answer           one state: orders of Python, state, torque, messages, memory
     compute          law and gate (:mod:`arm_control.control.compiled_step`), as one kernel
+
+One at a time has the *turn*: a call of :func:`on_message`, or Python, from a reason on until :func:`end_turn`. Whoever
+calls meanwhile is counted, and whoever has the turn looks again before it ends: no message waits for the next one.
 
 Two mailboxes (:mod:`arm_control.control.native.mailbox`) connect it with Python: *orders* go in (whether it may
 answer, until when, and all inputs of the kernel: reference, gains, limits), *results* come out (the last state, and
@@ -19,12 +23,14 @@ from typing import NamedTuple
 
 from arm_control.compiler.machine_operations import (
     CFunction,
+    add_atomic,
     address_of,
     int_at,
     load_acquire,
     put_float,
     put_int,
     store_relaxed,
+    store_release,
 )
 from arm_control.compiler.procedure import Floats, Ints, RunsKernel, procedure
 from arm_control.control.effort_gate import GROWTH
@@ -48,10 +54,10 @@ from arm_control.control.native.native_state import (
     remember,
 )
 
-CLOSED, EXPIRED, NO_TORQUE, NOT_BELIEVABLE, NOT_SENT, NOT_TAKEN, ENDED = 11, 12, 13, 14, 15, 16, 17
-"""More reasons; with the last two there is no state."""
-ANSWERED, NO_STATE, FIRST_REASON = -2, -1, 0
-"""No reasons: the loop goes on."""
+CLOSED, EXPIRED, NO_TORQUE, NOT_BELIEVABLE, NOT_SENT, NOT_TAKEN = 11, 12, 13, 14, 15, 16
+"""More reasons; with the last one there is no state."""
+TAKEN, ANSWERED, NO_STATE = -3, -2, -1
+"""No reasons: the loop goes on, or ends because no message waits."""
 
 REASONS = {
     1: "a message of another layout",
@@ -67,7 +73,6 @@ REASONS = {
     NOT_BELIEVABLE: "a torque that the gate refuses",
     NOT_SENT: "the middleware did not send",
     NOT_TAKEN: "the middleware failed",
-    ENDED: "the end",
 }
 """Reasons in words."""
 
@@ -77,34 +82,33 @@ OPEN = 1
 """Mode in which the loop answers."""
 CLOSING = 0
 """Mode in which Python answers all states."""
-ENDING = 2
-"""Mode in which the loop returns."""
 
 RESULT_STAMP_NS, RESULT_DT_NS, RESULT_COUNT, RESULT_KERNEL, N_RESULT_HEAD = 0, 1, 2, 3, 4
 """Words of a result: stamp and time since the state before [ns], number of states answered, kind
 of the kernel; then the kernel's work space."""
+REASON_SIZE = 8
+"""Bytes of a reason in the pipe."""
 REGULAR, GENERAL = 0, 1
 """Kinds of kernels."""
 TAKE_FAILED = 401
 """Result of ``rcl_take`` where no message waits."""
-TIMEOUT = 2
-"""Result of ``rcl_wait`` after its timeout."""
 
 
 class Middleware(NamedTuple):
-    """What waits for states, takes them and publishes commands: functions of librcl, and what they are called with.
+    """What takes states and publishes commands: functions of librcl, and what they are called with.
 
     Attributes
     ----------
-    clear, add, wait, take, publish : CFunction
-        ``rcl_wait_set_clear``, ``rcl_wait_set_add_subscription``, ``rcl_wait``, ``rcl_take_serialized_message`` and
-        ``rcl_publish_serialized_message``.
+    take, publish : CFunction
+        ``rcl_take_serialized_message`` and ``rcl_publish_serialized_message``.
+    write : CFunction
+        ``write`` of the C library.
     clock : SystemClock
         The system's clocks.
-    wait_set, subscription, publisher, array_publisher : int
+    subscription, publisher, array_publisher : int
         Addresses; the last one is 0 where no array is published.
-    timeout_ns : int
-        Longest wait [ns].
+    pipe : int
+        File descriptor to which reasons are written: Python waits for them at the other end.
     message : ndarray of int64, shape (8,)
         The message that was taken, ``rcutils_uint8_array_t``.
     info : ndarray of int64
@@ -115,17 +119,14 @@ class Middleware(NamedTuple):
         Offset of the first torque in each.
     """
 
-    clear: CFunction
-    add: CFunction
-    wait: CFunction
     take: CFunction
     publish: CFunction
+    write: CFunction
     clock: SystemClock
-    wait_set: int
     subscription: int
     publisher: int
     array_publisher: int
-    timeout_ns: int
+    pipe: int
     message: Ints
     info: Ints
     command: Ints
@@ -169,6 +170,18 @@ class StepKernel(NamedTuple):
     kind: int
 
 
+class Turn(NamedTuple):
+    """Whose turn it is to work on the states.
+
+    Attributes
+    ----------
+    calls : ndarray of int64, shape (1,)
+        Number of calls in this turn; 0: nobody has it.
+    """
+
+    calls: Ints
+
+
 class NativeLoop(NamedTuple):
     """All that the loop works on.
 
@@ -200,6 +213,10 @@ class NativeLoop(NamedTuple):
         Time from taking a state to its command, of the last states [ns].
     n_durations : int
         Number of these.
+    turn : Turn
+        Whose turn it is.
+    reason : ndarray of int64, shape (1,)
+        The last reason.
     """
 
     middleware: Middleware
@@ -218,21 +235,40 @@ class NativeLoop(NamedTuple):
     result: Ints
     durations: Ints
     n_durations: int
+    turn: Turn
+    reason: Ints
 
 
 @procedure
-def answer_states(loop: NativeLoop) -> float:
-    """Answer states until there is a reason not to; return it."""
+def on_message(loop: NativeLoop) -> float:
+    """A message has come: answer what waits, unless another one has the turn; with a reason it becomes Python's."""
+    if add_atomic(loop.turn.calls, 0, 1) == 0:
+        reason = answer_states(loop)
+        if reason != NO_STATE:
+            loop.reason[0] = reason
+            loop.middleware.write(loop.middleware.pipe, address_of(loop.reason), REASON_SIZE)
+    return 0.0
+
+
+@procedure
+def end_turn(turn: Turn) -> float:
+    """End the turn of Python; what has come meanwhile waits for the next call of :func:`on_message`."""
+    store_release(turn.calls, 0, 0)
+    return 0.0
+
+
+@procedure
+def answer_states(loop: NativeLoop) -> int:
+    """Answer states until none waits, which ends the turn, or there is a reason, which does not; return that."""
     while True:
-        read_orders(loop)
-        if loop.order[MODE] == ENDING:
-            return ENDED
+        n_calls = load_acquire(loop.turn.calls, 0)
         reason = take_state(loop.middleware)
-        if reason == ANSWERED:
+        if reason == TAKEN:
             reason = answer(loop)
-        if reason < FIRST_REASON:
+        if reason == ANSWERED:
             continue
-        return reason
+        if reason != NO_STATE or add_atomic(loop.turn.calls, 0, -n_calls) == n_calls:
+            return reason
 
 
 @procedure
@@ -269,16 +305,10 @@ def answer(loop: NativeLoop) -> int:  # noqa: PLR0911
 
 @procedure
 def take_state(m: Middleware) -> int:
-    """Wait for a message, and take it; return ANSWERED, NO_STATE or NOT_TAKEN."""
-    m.clear(m.wait_set)
-    m.add(m.wait_set, m.subscription, 0)
-    result = m.wait(m.wait_set, m.timeout_ns)
-    if result == TIMEOUT:
-        return NO_STATE
+    """Take a message; return TAKEN, NO_STATE or NOT_TAKEN."""
+    result = m.take(m.subscription, address_of(m.message), address_of(m.info), 0)
     if result == 0:
-        result = m.take(m.subscription, address_of(m.message), address_of(m.info), 0)
-    if result == 0:
-        return ANSWERED
+        return TAKEN
     return NO_STATE if result == TAKE_FAILED else NOT_TAKEN
 
 

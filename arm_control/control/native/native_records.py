@@ -22,6 +22,7 @@ from arm_control.control.native.native_loop import (
     Middleware,
     NativeLoop,
     StepKernel,
+    Turn,
 )
 from arm_control.control.native.native_state import NewState, StateMemory, StateSource, SystemClock
 from arm_control.control.state_bounds import StateBounds
@@ -110,7 +111,7 @@ def read_result(words: Integers, kernels: Kernels) -> StepResult:
 
 
 def new_loop(bounds: StateBounds, kernels: Kernels, middleware: Middleware, source: StateSource) -> NativeLoop:
-    """Return a loop that has seen no state.
+    """Return a loop that has seen no state; it is Python's turn.
 
     Parameters
     ----------
@@ -147,6 +148,8 @@ def new_loop(bounds: StateBounds, kernels: Kernels, middleware: Middleware, sour
         np.zeros_like(results.words),
         np.zeros(N_DURATIONS, dtype=np.int64),
         N_DURATIONS,
+        Turn(np.ones(1, dtype=np.int64)),
+        np.zeros(1, dtype=np.int64),
     )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,15 +14,23 @@ from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
 
 from arm_control.compiler.kernels import Kernel
-from arm_control.control.native.native_loop import ENDED, NOT_TAKEN, Middleware
-from arm_control.messages.native_controller import NativeController, compile_loop
+from arm_control.control.native.native_loop import NOT_TAKEN, REASON_SIZE, Middleware
+from arm_control.messages.native_controller import NativeController, compile_end_of_turn, compile_loop
 from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters
 from arm_control.nodes.support.polling import ControlPath
 from arm_control.nodes.support.qos import STATE
-from arm_control.nodes.support.rcl_functions import Endpoints, RclFunctions, check_layouts, held_middleware
+from arm_control.nodes.support.rcl_functions import (
+    Endpoints,
+    RclFunctions,
+    check_layouts,
+    held_middleware,
+    listening,
+)
 from arm_control.nodes.support.real_time import join_control_path
 
 TOPIC = "joint_states"
+END = 0
+"""Written to the pipe instead of a reason: there will be none."""
 LOCK_PERIOD = 0.02
 """Time between two looks of a waiting thread for its end [s]."""
 LONGEST_END = 2.0
@@ -65,7 +75,8 @@ class NativeThread:
         self._lock = threading.RLock()
         self._path = ControlPath(node)
         self._path.subscribe(JointState, TOPIC, answer, STATE, raw=True)
-        self._resources = contextlib.ExitStack()
+        self._resources, self._listening = contextlib.ExitStack(), contextlib.ExitStack()
+        self._pipe = -1
         self._thread: threading.Thread | None = None
         self._make: MakeController | None = None
         self._is_ending = threading.Event()
@@ -84,7 +95,7 @@ class NativeThread:
         kernels : sequence of Kernel
             Those of law and gate.
         """
-        compile_loop()  # before states come
+        compile_loop(), compile_end_of_turn()  # before states come
         if not all(kernel.address for kernel in kernels):
             return None, "no machine code can be made"
         try:
@@ -118,21 +129,25 @@ class NativeThread:
         self._make, self._subscription = make, self._path.subscriptions[0][0]
         endpoints = Endpoints(self._subscription, *self._publishers)
         middleware = self._resources.enter_context(held_middleware(self._node, endpoints, self._functions))
-        self.native = native = make(middleware)
+        reasons, self._pipe = os.pipe()
+        for end in (reasons, self._pipe):
+            self._resources.callback(os.close, end)
+        self.native = native = make(middleware._replace(pipe=self._pipe))
+        self._listening.enter_context(listening(self._functions, middleware.subscription, native.callback))
         self._is_ending = is_ending = threading.Event()
-        self._thread = threading.Thread(target=self._run, args=(native, is_ending), name="native loop", daemon=True)
+        arguments = native, reasons, is_ending
+        self._thread = threading.Thread(target=self._run, args=arguments, name="native loop", daemon=True)
         self._thread.start()
 
     def end(self) -> None:
         """End the loop, and its thread."""
         self._is_ending.set()
-        if self.native is not None:
-            with self._lock:
-                self.native.end()
+        self._listening.close()
         if self._thread is not None:
+            os.write(self._pipe, END.to_bytes(REASON_SIZE, sys.byteorder))
             self._thread.join(LONGEST_END)
             if self._thread.is_alive():
-                return  # it still uses the handles: they stay
+                return  # it still uses the handles and the pipe: they stay
         self._thread = None
         self._resources.close()
 
@@ -145,14 +160,17 @@ class NativeThread:
 
     # -- the thread ----------------------------------------------------------------------------------
 
-    def _run(self, native: NativeController, is_ending: threading.Event) -> None:
+    def _run(self, native: NativeController, reasons: int, is_ending: threading.Event) -> None:
+        """Take the turns of Python; ``reasons`` is the end of the pipe at which they are read."""
         join_control_path(self._node.parameters)
         try:
-            while (reason := native.run()) != ENDED:
+            native.end_turn()
+            while (reason := int.from_bytes(os.read(reasons, REASON_SIZE), sys.byteorder)) != END:
                 if reason == NOT_TAKEN:
                     raise RuntimeError("the middleware gives the native loop no messages")
                 if not self._take_turn(native, reason, is_ending):
                     return
+                native.end_turn()
         except Exception as error:  # shown, and raised, by the node's own thread
             if rclpy.ok() and not is_ending.is_set():
                 self._error = error

@@ -14,18 +14,20 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
+from rclpy.utilities import get_rmw_implementation_identifier
 from sensor_msgs.msg import JointState
 
+from arm_control.compiler.compiled_procedure import Callback
 from arm_control.compiler.machine_operations import CFunction
-from arm_control.control.native.native_loop import TAKE_FAILED, Middleware
+from arm_control.control.native.native_loop import Middleware
 from arm_control.control.native.native_state import DATA, LENGTH, PUBLISHER, RECEIVED_NS, WRITTEN_NS, SystemClock
 from arm_control.messages.joint_state_bytes import JointStateWriter
 from arm_control.messages.native_controller import SerializedMessage
@@ -37,10 +39,12 @@ CAPACITY = 4096
 """Bytes of a message for which memory is there from the beginning; the middleware makes more where it needs it."""
 MESSAGE_WORDS, INFO_WORDS, GUARD_WORDS = 8, 64, 8
 """Words of 64 bits of the first structure; of a block that is large enough for the second; behind the first one."""
+MIDDLEWARE = "rmw_fastrtps"
+"""Middleware that calls back holding no lock that taking, publishing or ceasing to listen could wait for."""
+NO_PIPE = -1
+"""File descriptor of none."""
 GUARD = 0x5A5A5A5A5A5A5A5A
 """Content of the words that nobody may write."""
-WAIT_NS = 50_000_000
-"""Longest wait of the loop before it looks for orders [ns]."""
 PATIENCE = 2.0
 """Longest time that the check waits for its own message [s]."""
 
@@ -52,13 +56,20 @@ class _Allocator(ctypes.Structure):
 
 
 class RclFunctions(NamedTuple):
-    """Functions of librcl that the loop calls, and a clock of the C library; see :class:`Middleware`."""
+    """Functions of librcl and of the C library; see :class:`Middleware`.
 
-    clear: CFunction
-    add: CFunction
-    wait: CFunction
+    Attributes
+    ----------
+    listen : CFunction
+        ``rcl_subscription_set_on_new_message_callback``.
+    take, publish, write, read_clock : CFunction
+        What the loop calls.
+    """
+
+    listen: CFunction
     take: CFunction
     publish: CFunction
+    write: CFunction
     read_clock: CFunction
 
     @classmethod
@@ -72,11 +83,10 @@ class RclFunctions(NamedTuple):
         """
         rcl, c_library = ctypes.CDLL("librcl.so"), ctypes.CDLL(None)
         return cls(
-            _function(rcl.rcl_wait_set_clear, 1),
-            _function(rcl.rcl_wait_set_add_subscription, 3),
-            _function(rcl.rcl_wait, 2),
+            _function(rcl.rcl_subscription_set_on_new_message_callback, 3),
             _function(rcl.rcl_take_serialized_message, 4),
             _function(rcl.rcl_publish_serialized_message, 3),
+            _function(c_library.write, 3),
             _function(c_library.clock_gettime, 2),
         )
 
@@ -156,24 +166,51 @@ def held_middleware(node: Node, endpoints: Endpoints, functions: RclFunctions) -
     Yields
     ------
     Middleware
+        With :data:`NO_PIPE`.
     """
     taken = TakenMessage()
     with contextlib.ExitStack() as stack:
         stack.callback(taken.close)
-        context = node.context.handle
         handles = [entity.handle for entity in endpoints if entity is not None]
-        for handle in (context, *handles):
+        for handle in (node.context.handle, *handles):
             stack.enter_context(handle)
-        wait_set = rclpy_implementation.WaitSet(1, 0, 0, 0, 0, 0, context)
-        stack.enter_context(wait_set)
         pointers = [handle.pointer for handle in handles]
         array = pointers[2] if len(pointers) == 3 else 0
         none = np.zeros(MESSAGE_WORDS, dtype=np.int64)
         f = functions
-        calls = f.clear, f.add, f.wait, f.take, f.publish
         clock = SystemClock(f.read_clock, np.zeros(2, dtype=np.int64))
-        addresses = wait_set.pointer, pointers[0], pointers[1], array
-        yield Middleware(*calls, clock, *addresses, WAIT_NS, taken.words, taken.info, none, none, 0, 0)
+        addresses = pointers[0], pointers[1], array
+        yield Middleware(
+            f.take, f.publish, f.write, clock, *addresses, NO_PIPE, taken.words, taken.info, none, none, 0, 0
+        )
+
+
+@contextlib.contextmanager
+def listening(functions: RclFunctions, subscription: int, callback: Callback) -> Iterator[None]:
+    """Let the middleware call a function for each new message of a subscription; behind this block it does not.
+
+    The thread that has received a message calls, and so may the one that begins to listen.
+
+    Parameters
+    ----------
+    functions : RclFunctions
+        The functions of librcl.
+    subscription : int
+        Address of the subscription.
+    callback : Callback
+        What is called, with a number of messages as its second argument.
+
+    Raises
+    ------
+    OSError
+        When the middleware refuses.
+    """
+    if (result := functions.listen(subscription, *callback)) != 0:
+        raise OSError(f"rcl_subscription_set_on_new_message_callback returns {result}")
+    try:
+        yield
+    finally:
+        functions.listen(subscription, 0, 0)  # waits for a call that has begun
 
 
 def check_layouts(node: Node, functions: RclFunctions) -> str:
@@ -186,14 +223,17 @@ def check_layouts(node: Node, functions: RclFunctions) -> str:
     functions : RclFunctions
         The functions.
     """
+    middleware = get_rmw_implementation_identifier()
+    if not middleware.startswith(MIDDLEWARE):
+        return f"{middleware} calls back, but may a callback publish? That is known of {MIDDLEWARE} only"
     if not _is_message_as_expected():
         return "another release of ROS: rcutils_uint8_array_t is laid out differently"
     topic = "~/_native_loop_check"
     publisher = node.create_publisher(JointState, topic, COMMANDS)
     subscriptions = [polled_subscription(node, JointState, topic, COMMANDS, raw=True) for _ in range(2)]
     try:
-        with held_middleware(node, Endpoints(subscriptions[0], publisher, None), functions) as middleware:
-            return _differences(middleware, subscriptions[1])
+        with held_middleware(node, Endpoints(subscriptions[0], publisher, None), functions) as held:
+            return _differences(functions, held, subscriptions[1])
     finally:
         for subscription in subscriptions:
             node.destroy_subscription(subscription)
@@ -208,26 +248,22 @@ def _is_message_as_expected() -> bool:
         message.close()
 
 
-def _differences(m: Middleware, other: Any) -> str:
+def _differences(functions: RclFunctions, m: Middleware, other: Any) -> str:
     """Send a message, take it by the loop's functions and by rclpy, and compare."""
     stamp_ns = int.from_bytes(os.urandom(4), "little")
     sent = JointStateWriter(["a", "bcd"]).message(stamp_ns, np.array([1.5, -2.5]))
-    message = SerializedMessage.of(sent)
-    if m.publish(m.publisher, message.words.ctypes.data, 0) != 0:
-        return "librcl does not publish bytes"
+    message, has_come = SerializedMessage.of(sent), threading.Event()
+    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_size_t)(lambda *_: has_come.set())
     end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        m.clear(m.wait_set)
-        m.add(m.wait_set, m.subscription, 0)
-        m.wait(m.wait_set, WAIT_NS)
-        result = m.take(m.subscription, m.message.ctypes.data, m.info.ctypes.data, 0)
-        if result == 0 and m.message[LENGTH] == len(sent):
-            data = ctypes.string_at(int(m.message[DATA]), len(sent))
-            if data == sent:
-                return _differences_of_info(m, other, sent, end)
-        if result not in (0, TAKE_FAILED):
-            return f"librcl does not take bytes: {result}"
-    return "a message that this node sends to itself does not arrive"
+    with listening(functions, m.subscription, Callback(ctypes.cast(call, ctypes.c_void_p).value or 0, 0)):
+        if m.publish(m.publisher, message.words.ctypes.data, 0) != 0:
+            return "librcl does not publish bytes"
+        if not has_come.wait(PATIENCE):
+            return "the middleware does not call back"
+    result = m.take(m.subscription, m.message.ctypes.data, m.info.ctypes.data, 0)
+    if result != 0 or ctypes.string_at(int(m.message[DATA]), int(m.message[LENGTH])) != sent:
+        return f"librcl does not take bytes: {result}"
+    return _differences_of_info(m, other, sent, end)
 
 
 def _differences_of_info(m: Middleware, other: Any, sent: bytes, end: float) -> str:
