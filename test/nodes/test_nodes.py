@@ -297,6 +297,32 @@ def test_a_signal_while_a_node_is_made_leaves_no_traceback(rig):
     assert "Traceback" not in rig.log("dynamics")
 
 
+SIGNAL_WHILE_COMPILED = """
+import os, signal, sys, rclpy
+from arm_control import urdf_path
+from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters, run
+
+class Node(ArmNode):
+    def __init__(self):
+        super().__init__("slow", ArmNodeParameters)
+        self.take_model(urdf_path("planar1").read_text())
+
+    def on_model(self, first):
+        os.kill(os.getpid(), getattr(signal, sys.argv[1]))
+        while True:
+            pass
+
+run(Node, arguments=[])
+"""
+
+
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
+def test_a_signal_interrupts_a_node_that_compiles_its_first_law(rig, number):
+    rig.run("slow", "-c", SIGNAL_WHILE_COMPILED, number, is_forked=False)
+    assert rig.wait("slow") == 0
+    assert "Traceback" not in rig.log("slow")
+
+
 def test_run_reports_a_node_that_dies_by_name(rig):
     process = rig.run("run", "-m", "arm_control.app.cli", "run", "ur5_osc", "--duration", "60", is_forked=False)
     rig.until(0.02)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -260,7 +261,11 @@ class ArmNode(Node, Generic[P_co]):
             self.get_logger().error(f"robot_description refused: {error}")
 
     def take_model(self, description: str) -> None:
-        """Build the model of a robot, and tell the node."""
+        """Build the model of a robot, and tell the node; a signal ends the first time in the middle."""
+        with contextlib.nullcontext() if self.ready else End.interrupting():
+            self._take_model(description)
+
+    def _take_model(self, description: str) -> None:
         model = self.parameters.arm.model(description, kinematics_only=self.NEEDS_NO_MASSES)
         self.parameters = self.resolve_parameters(self.overrides, model)
         kernels = () if self.NEEDS_NO_MASSES else ("terms",)
@@ -297,13 +302,30 @@ class End:
     LONGEST = 3.0
     """Longest time from the first signal to the end [s]; a second signal ends at once."""
 
+    _interrupts = False
+
     def __init__(self) -> None:
         self.signals: list[int] = []
         self._since = 0.0
 
     def listen(self, number: int) -> None:
         """Handle a signal, by its number."""
-        signal.signal(number, lambda got, _: self.signals.append(got))
+        signal.signal(number, self._note)
+
+    def _note(self, number: int, _: object) -> None:
+        self.signals.append(number)
+        if End._interrupts:
+            raise KeyboardInterrupt
+
+    @staticmethod
+    @contextlib.contextmanager
+    def interrupting() -> Iterator[None]:
+        """Let signals interrupt what takes long, where no arm depends on it yet."""
+        End._interrupts = True
+        try:
+            yield
+        finally:
+            End._interrupts = False
 
     def is_over(self, nodes: Sequence[ArmNode[ArmNodeParameters]]) -> bool:
         """Return whether the nodes end now."""
@@ -328,14 +350,13 @@ def run(*factories: Callable[[], ArmNode[ArmNodeParameters]], arguments: Sequenc
     die_with_parent()
     end = End()
     is_slow = any(getattr(factory, "ENDS_AT_REST", False) for factory in factories)
-    end.listen(signal.SIGINT)  # rclpy's own handlers end the loop, no KeyboardInterrupt in the middle of it
+    for number in (signal.SIGINT, signal.SIGTERM):  # rclpy's own handlers, which call these, end the loop
+        end.listen(number)
     with security_explained():
         rclpy.init(
             args=sys.argv if arguments is None else list(arguments),
             signal_handler_options=SignalHandlerOptions.NO if is_slow else None,
         )
-    if is_slow:
-        end.listen(signal.SIGTERM)
     nodes: list[ArmNode[ArmNodeParameters]] = []
     try:
         if end.signals:  # before rclpy listened
