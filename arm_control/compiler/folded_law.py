@@ -2,6 +2,7 @@
 
     values          = before(inputs)
     values.carried <- part_k(inputs, values, row),  for every row of a table, and every part of a fold
+    values.carried <- part_k(inputs, values),       so many times
     outputs         = after(inputs, values)
 
 A fold may say where its parts count: part k changes nothing for a row where entry k of ``near`` is not above zero.
@@ -53,16 +54,22 @@ class Fold:
         Takes the same and returns ``near``, an entry for each part: above zero where the part counts. By default all
         do.
     table : str
-        Name of the table; empty: the parts run once, without a row.
+        Name of the table; empty: there is no row.
+    times : int
+        How many times the parts run; above 1 only of a fold that has no table, no ``near`` and no fold in it.
     """
 
     parts: tuple[Function | Fold, ...]
     near: Function | None = None
     table: str = ""
+    times: int = 1
 
     def __post_init__(self) -> None:
-        if any(part.table for part in self.parts if isinstance(part, Fold)):
-            raise ValueError("a fold in a fold has no table")
+        inner = [part for part in self.parts if isinstance(part, Fold)]
+        if any(part.table or part.times != 1 for part in inner):
+            raise ValueError("a fold in a fold has no table and runs once")
+        if self.times < 1 or (self.times > 1 and (self.table or self.near or inner)):
+            raise ValueError(f"a fold runs {self.times} times; with a table, near or a fold in it that must be 1")
 
     def apply(self, values: Mapping[str, Array]) -> Mapping[str, Array]:
         """All parts on floats or columns of floats, for one row among the values; returns the values after them."""
@@ -85,7 +92,7 @@ class Fold:
     def structure(self) -> list[object]:
         """What it is made of besides its texts."""
         parts = [part.structure if isinstance(part, Fold) else None for part in self.parts]
-        return [self.table, self.near is not None, parts]
+        return [self.table, self.times, self.near is not None, parts]
 
 
 @dataclass(frozen=True)
@@ -148,7 +155,7 @@ class FoldedLaw:
         """The law on floats or columns of floats."""
         values: Mapping[str, Array] = {**x, **_arrays(self.before(x))}
         for fold in self.folds:
-            for row in x[fold.table] if fold.table else [np.zeros(0)]:
+            for row in x[fold.table] if fold.table else [np.zeros(0)] * fold.times:
                 values = fold.apply({**values, fold.table: row})
         return self.after(values)
 
@@ -180,7 +187,7 @@ class FoldedLaw:
             self._fold_program(part, known) if isinstance(part, Fold) else self._part_program(part, known)
             for part in fold.parts
         )
-        return FoldProgram(fold.table, near, parts)
+        return FoldProgram(fold.table, fold.times, near, parts)
 
     def _part_program(self, part: Function, known: Mapping[str, int]) -> Program:
         program = _program(part, known)

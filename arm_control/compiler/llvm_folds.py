@@ -6,7 +6,10 @@
     changed  all parts are done: on to the end where no lane goes on
     latch    the next row
 
-Values lie in a work space, an entry of all lanes side by side; each program loads what it uses.
+    again    the parts of a fold that runs several times
+
+Values lie in a work space, an entry of all lanes side by side; each program loads what it uses. Those that a fold
+changes several times stay in registers until it ends.
 """
 
 from __future__ import annotations
@@ -47,7 +50,8 @@ class FoldWriter:
     ) -> None:
         self._code, self._program, self._inputs, self._tables = code, program, inputs, tables
         self._n_inputs = sum(program.before.inputs.values())
-        self._first = {}
+        self._first: dict[str, int] = {}
+        self._held: dict[int, str] = {}  # places of values that are in registers now
         n = 0
         for name, (size,) in program.before.outputs.items():
             self._first[name] = n
@@ -72,6 +76,9 @@ class FoldWriter:
     def _fold(self, fold: FoldProgram, end: str) -> None:
         """Write one fold; ``end`` is where the law goes on when no lane goes on."""
         code = self._code
+        if fold.times > 1:
+            self._repeat(fold)
+            return
         if not fold.table:
             after = code.label("once_end")
             self._parts(fold, None, after, end)
@@ -92,6 +99,33 @@ class FoldWriter:
         code.line(f"%{following} = add i64 %{number}, 1")
         code.line(f"br i1 {code.op(f'icmp ult i64 %{following}, {rows.number}')}, label %{row}, label %{after}")
         code.begin(after)
+
+    def _repeat(self, fold: FoldProgram) -> None:
+        """Write a fold that runs several times: the values that it changes stay in registers."""
+        code = self._code
+        parts = [part for part in fold.parts if isinstance(part, Program)]
+        sizes = {name: size for part in parts for name, (size,) in part.outputs.items()}
+        places = [self._first[name] + i for name, size in sizes.items() for i in range(size)]
+        starts = [self.load_value(place) for place in places]
+        before, again, after, number, following = map(code.label, ("before", "again", "after", "number", "following"))
+        code.line(f"br label %{before}")
+        code.begin(before)
+        code.line(f"br label %{again}")
+        code.begin(again)
+        begin, firsts = len(code.lines), [f"%{code.label('first')}" for _ in places]
+        self._held = dict(zip(places, firsts, strict=True))
+        for part in parts:
+            self._part(part, None, None)
+        held, self._held = self._held, {}
+        phis = [f"  %{number} = phi i64 [0, %{before}], [%{following}, %{again}]"]
+        for first, start, place in zip(firsts, starts, places, strict=True):
+            phis.append(f"  {first} = phi {code.type} [{start}, %{before}], [{held[place]}, %{again}]")
+        code.lines[begin:begin] = phis
+        code.line(f"%{following} = add i64 %{number}, 1")
+        code.line(f"br i1 {code.op(f'icmp ult i64 %{following}, {fold.times}')}, label %{again}, label %{after}")
+        code.begin(after)
+        for place in places:
+            self._store(place, held[place])
 
     def _parts(self, fold: FoldProgram, row: str | None, after: str, end: str, lanes: str | None = None) -> None:
         """Write the parts for the row at this address; then the code goes on at ``after``, or at ``end``.
@@ -161,6 +195,9 @@ class FoldWriter:
 
     def _store(self, place: int, value: str) -> None:
         code = self._code
+        if place in self._held:
+            self._held[place] = value
+            return
         code.line(f"store {code.type} {value}, ptr {self._at(place)}, align {8 * code.width}")
 
     def _at(self, place: int) -> str:
@@ -168,6 +205,8 @@ class FoldWriter:
 
     def load_value(self, place: int) -> str:
         """One value of every lane."""
+        if place in self._held:
+            return self._held[place]
         return self._code.op(f"load {self._code.type}, ptr {self._at(place)}, align {8 * self._code.width}")
 
     def load(self, number: int, row: str | None) -> str:

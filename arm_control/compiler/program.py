@@ -105,6 +105,7 @@ class FoldProgram(NamedTuple):
     """Programs of a fold: where its parts count (None: everywhere), and the parts; see :class:`FoldedProgram`."""
 
     table: str
+    times: int
     near: Program | None
     parts: tuple[Program | FoldProgram, ...]
 

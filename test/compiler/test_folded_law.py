@@ -174,6 +174,38 @@ def test_a_part_changes_nothing_where_it_does_not_count(compiler: LlvmCompiler |
         )
 
 
+def exchange(x: Mapping[str, Array]) -> dict[str, Any]:
+    """Newton's step for a square root, and two numbers that change places."""
+    return {"root": [0.5 * (x["root"][0] + x["a"][0] / x["root"][0])], "pair": [x["pair"][1], x["pair"][0] + x["a"][0]]}
+
+
+@pytest.mark.parametrize("times", [1, 2, 7])
+def test_a_fold_without_a_table_runs_so_many_times(compiler: LlvmCompiler | None, times: int):
+    law = FoldedLaw(
+        "times",
+        lambda x: {"root": [1.0 + 0.0 * x["a"][0]], "pair": [0.0 * x["a"][0], x["a"][0]], "fixed": [2.0 * x["a"][0]]},
+        (
+            Fold((exchange,), times=times),
+            Fold((lambda x: {"root": [x["root"][0] + x["fixed"][0]]},) * 2, times=3),
+        ),
+        lambda x: {"root": [x["root"][0]], "pair": x["pair"]},
+        {"a": 1},
+        carried=("root", "pair"),
+    )
+    given = {"a": np.random.default_rng(1).uniform(1.0, 4.0, (1, 16)), "root": np.zeros((1, 16))}
+    given["pair"] = np.zeros((2, 16))
+    kernel = compile_law(compiler, Loop(law, "columns"), given)
+    assert kernel.is_compiled == (compiler is not None)
+    kernel.bind(given)()
+    (a,), root, pair = given["a"], np.ones(16), [np.zeros(16), given["a"][0]]
+    for _ in range(times):
+        root, pair = (root + a / root) / 2.0, [pair[1], pair[0] + a]
+    np.testing.assert_allclose(given["root"][0], root + 12.0 * a, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(given["pair"], pair, rtol=0, atol=1e-13)
+    keys = {replace(law, folds=(Fold((exchange,), times=k),)).key for k in (times, times + 1)}
+    assert len(keys) == 2
+
+
 @pytest.mark.parametrize(
     "table", [np.ones(3), np.ones((4, 2)), np.ones((4, 3), dtype=int), np.ones((3, 4)).T], ids=["1-D", "2", "int", "T"]
 )
@@ -198,6 +230,11 @@ def test_laws_that_do_not_fit_together_are_refused():
         replace(LAW, folds=(Fold((part(0),), near, "rows"),)).flat_program()
     with pytest.raises(ValueError, match="a fold in a fold has no table"):
         Fold((Fold((part(0),), table="rows"),))
+    for refused in ({"times": 0}, {"times": 2, "table": "rows"}, {"times": 2, "near": near}):
+        with pytest.raises(ValueError, match=f"a fold runs {refused['times']} times"):
+            Fold((part(0),), **refused)
+    with pytest.raises(ValueError, match="a fold runs 2 times"):
+        Fold((Fold((part(0),)),), times=2)
     with pytest.raises(ValueError, match="p cannot be an input and a value"):
         replace(LAW, before=lambda x: {"p": x["p"]}).flat_program()
     with pytest.raises(ValueError, match="has arrays"):
