@@ -210,21 +210,24 @@ def squared_segment_to_box(a: Array, b: Array, half_edges: Array) -> Scalar:
     return dot(gap, gap)
 
 
-class _Probe(NamedTuple):
-    """Place on the segment (0 to 1), distance there, and slope of the distance along the segment."""
+class Probe(NamedTuple):
+    """Place on a segment (0 to 1), distance there and its gradient, and slope of the distance along the segment."""
 
     s: Scalar
     distance: Scalar
+    gradient: Array
     slope: Scalar
 
 
-def segment_to_shape(a: Array, b: Array, distance: Distance) -> Nearest:
-    """Return the nearest points of a segment and a convex shape.
+class Bracket(NamedTuple):
+    """Two probes with the nearest point between them; one probe twice where it is an end of the segment."""
 
-    The signed distance is convex along a segment, so its slope never falls, and the nearest point is where the
-    slope changes sign. Two probes bracket the change; the next probe is where their tangents meet, which halves
-    the bracket of a smooth minimum and finds a kink. The last steps refine a smooth minimum. Where a segment
-    enters the shape the result is its deepest point.
+    low: Probe
+    high: Probe
+
+
+def segment_to_shape(a: Array, b: Array, distance: Distance) -> Nearest:
+    """Return the nearest points of a segment and a convex shape: all of :class:`ShapeSearch`.
 
     Parameters
     ----------
@@ -238,38 +241,90 @@ def segment_to_shape(a: Array, b: Array, distance: Distance) -> Nearest:
     Nearest
         In the shape's frame.
     """
-    d = b - a
-
-    def probe(s: Scalar) -> _Probe:
-        value, gradient = distance(a + s * d)
-        return _Probe(s, value, dot(gradient, d))
-
-    begin, end = probe(0.0), probe(1.0)
-    low = _select_probe(-end.slope, end, begin)  # still falling at the end
-    high = _select_probe(-begin.slope, end, begin)  # rising from the beginning on
-    for guess in [_tangents_meet] * TANGENT_STEPS + [_slope_vanishes] * SLOPE_STEPS:
-        new = probe(clamp(guess(low, high), low.s, high.s))
-        low, high = _select_probe(-new.slope, new, low), _select_probe(-new.slope, high, new)
-    s = select(low.distance - high.distance, high.s, low.s)
-    p = a + s * d
-    value, gradient = distance(p)
-    gradient_before = distance(a + (s - STEP_BACK) * d).gradient
-    gradient = select(-value, gradient_before, gradient)
-    return Nearest(value, p, p - value * gradient, gradient)
+    search = ShapeSearch(a, b - a, distance)
+    bracket = search.begin()
+    for _ in range(TANGENT_STEPS):
+        bracket = search.tangent_step(bracket)
+    for _ in range(SLOPE_STEPS):
+        bracket = search.slope_step(bracket)
+    return search.end(bracket)
 
 
-def _select_probe(x: Scalar, a: _Probe, b: _Probe) -> _Probe:
-    return _Probe(*(select(x, one, other) for one, other in zip(a, b, strict=True)))
+class ShapeSearch(NamedTuple):
+    """Search for the point of a segment that is nearest to a convex shape.
+
+    The signed distance is convex along a segment, so its slope never falls, and the nearest point is where the
+    slope changes sign. Two probes bracket the change; the next probe is where their tangents meet, which halves
+    the bracket of a smooth minimum and finds a kink. The last steps refine a smooth minimum. Where a segment
+    enters the shape the result is its deepest point.
+
+    Attributes
+    ----------
+    a, d : array, shape (3,)
+        Beginning of the segment in the shape's frame, and the vector to its end [m]; it may be zero.
+    distance : callable
+        As for :func:`segment_to_shape`.
+    """
+
+    a: Array
+    d: Array
+    distance: Distance
+
+    def begin(self) -> Bracket:
+        """The first bracket: both ends, or one of them twice."""
+        begin, end = self._probe(0.0), self._probe(1.0)
+        return Bracket(_select_probe(-end.slope, end, begin), _select_probe(-begin.slope, end, begin))
+
+    def tangent_step(self, bracket: Bracket) -> Bracket:
+        """A smaller bracket, by the place where the tangents at both probes meet."""
+        return self._step(bracket, _tangents_meet(*bracket))
+
+    def slope_step(self, bracket: Bracket) -> Bracket:
+        """A smaller bracket, by the place where a straight line through both slopes is zero."""
+        return self._step(bracket, _slope_vanishes(*bracket))
+
+    def end(self, bracket: Bracket) -> Nearest:
+        """The nearest point: the better one of both probes."""
+        low, high = bracket
+        s, value, gradient, _ = _select_probe(low.distance - high.distance, high, low)
+        p = self.a + s * self.d
+        gradient_before = self.distance(self.a + (s - STEP_BACK) * self.d).gradient
+        gradient = select(-value, gradient_before, gradient)
+        return Nearest(value, p, p - value * gradient, gradient)
+
+    def _probe(self, s: Scalar) -> Probe:
+        value, gradient = self.distance(self.a + s * self.d)
+        return Probe(s, value, gradient, dot(gradient, self.d))
+
+    def _step(self, bracket: Bracket, s: Scalar) -> Bracket:
+        low, high = bracket
+        new = self._probe(clamp(s, low.s, high.s))
+        return Bracket(_select_probe(-new.slope, new, low), _select_probe(-new.slope, high, new))
 
 
-def _tangents_meet(low: _Probe, high: _Probe) -> Scalar:
-    """Place where the tangents at both probes meet."""
+def _select_probe(x: Scalar, a: Probe, b: Probe) -> Probe:
+    return Probe(*(select(x, one, other) for one, other in zip(a, b, strict=True)))
+
+
+def _tangents_meet(low: Probe, high: Probe) -> Scalar:
     rise = high.slope - low.slope
     away = high.slope * (high.s - low.s) - (high.distance - low.distance)
     return low.s + away / select(rise, rise, 1.0)
 
 
-def _slope_vanishes(low: _Probe, high: _Probe) -> Scalar:
-    """Place where a straight line through both slopes is zero."""
+def _slope_vanishes(low: Probe, high: Probe) -> Scalar:
     rise = high.slope - low.slope
     return low.s - low.slope * (high.s - low.s) / select(rise, rise, 1.0)
+
+
+def smallest_by_tangents(bracket: Bracket) -> Scalar:
+    """Return a bound from below of the distance inside a bracket [m]: a convex function is above its tangents.
+
+    Parameters
+    ----------
+    bracket : Bracket
+        Both ends of a segment.
+    """
+    low, high = bracket
+    s = clamp(_tangents_meet(low, high), low.s, high.s)
+    return minimum(low.distance + low.slope * (s - low.s), high.distance - high.slope * (high.s - s))

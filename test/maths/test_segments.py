@@ -13,7 +13,9 @@ from arm_control.maths.columns import columns, rows
 from arm_control.maths.poses import Array
 from arm_control.maths.segments import (
     Nearest,
+    ShapeSearch,
     closest_on_segment,
+    smallest_by_tangents,
     squared_between_segments,
     squared_segment_to_box,
     to_point,
@@ -156,6 +158,17 @@ def test_the_search_ends_where_samples_find_nothing_nearer_by_more_than_rounding
         for side in (-step, step):
             around = a + np.clip(s + side, 0.0, 1.0)[:, None] * d
             assert (shape.signed_distance(around).distance >= near.distance - 2e-12).all()
+
+
+def test_tangents_at_both_ends_bound_the_distance_from_below(shape: Shape):
+    a, b = segments(14, 2000, 0.6)
+    bracket = ShapeSearch(columns(a.T), columns((b - a).T), shape.distance).begin()
+    bound, near = rows(smallest_by_tangents(bracket), 2000), segments_to_shape(a, b, shape)
+    is_end = rows(bracket.low.s - bracket.high.s, 2000) == 0.0
+    assert 200 < is_end.sum() < 1800
+    assert (bound <= near.distance + 1e-12).all()
+    np.testing.assert_allclose(bound[is_end], near.distance[is_end], rtol=0, atol=1e-12)
+    assert (bound > near.distance - 0.1)[~is_end].mean() > 0.3
 
 
 def test_one_pair_of_floats_is_a_column_of_many(shape: Shape):
