@@ -31,7 +31,8 @@ from arm_control.compiler.call_forms import (
 from arm_control.compiler.compiled_procedure import BoundProcedure, RecordCall, compile_call
 from arm_control.compiler.kernels import Kernel, LoopKernel, own_work
 from arm_control.compiler.procedure import Floats, Rows, RunsColumns, RunsKernel, procedure
-from arm_control.control.avoidance.pair_procedures import BLOCK, Search, find_pairs
+from arm_control.control.avoidance.pair_procedures import find_pairs, whole_blocks
+from arm_control.control.avoidance.pair_records import Search
 from arm_control.control.avoidance.pair_search import NORMAL, POINT, RHO, PairSearch
 from arm_control.maths.poses import Array
 from arm_control.model import Terms
@@ -162,7 +163,7 @@ def add_repulsion(t: Tick, n_near: int) -> None:
     for i in range(t.n):
         t.v[i] = t.inputs[t.n + i]
     t.factor()
-    t.repulsion((n_near + BLOCK - 1) // BLOCK * BLOCK)
+    t.repulsion(whole_blocks(n_near))
     for j in range(n_near):
         lane = t.search.near.place[j] % t.lanes
         for i in range(t.n_sums):

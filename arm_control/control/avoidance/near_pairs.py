@@ -23,7 +23,8 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control.compiler.compiled_procedure import Binds, compile_procedure
-from arm_control.control.avoidance.pair_procedures import Search, find_pairs
+from arm_control.control.avoidance.pair_procedures import find_pairs
+from arm_control.control.avoidance.pair_records import Search
 from arm_control.control.avoidance.pair_search import (
     NORMAL,
     POINT,

@@ -12,7 +12,8 @@ from operator import is_
 import numpy as np
 
 from arm_control.compiler.kernels import LoopKernel
-from arm_control.control.avoidance.pair_procedures import BLOCK, ObstacleRows
+from arm_control.control.avoidance.pair_procedures import BLOCK
+from arm_control.control.avoidance.pair_records import ObstacleRows
 from arm_control.maths.obstacles import CENTRE, EXTENT, N_NUMBERS, TYPES, Obstacle
 from arm_control.maths.poses import Array
 

@@ -1,12 +1,12 @@
 """Distance between a link's capsule and an obstacle or another link, as loops over columns: a column is a pair.
 
 Each law takes the ends a, b of the link's segment and its ``radius`` [m], and returns the distance ``rho`` between the
-surfaces [m], the unit vector ``n`` towards the link, and the point ``p`` on the segment [m]. Before them, an obstacle
-in each column, comes the question which of an arm's capsules are near the ball around it at all. Where a distance takes
-long to compute, a bound comes before it: with p, the segment's point nearest to the shape's centre c, u the direction
-from c to p, and points x of the shape,
+surfaces [m], the unit vector ``n`` towards the link, and the point ``p`` on the segment [m]. Before them, a ball in
+each column, comes the question which of an arm's capsules are near it at all.
 
-    rho >= |p - c| - max u^T (x - c) - radius.
+The distance to a box, a cylinder or a cone is searched (:class:`~arm_control.maths.segments.ShapeSearch`), which takes
+twenty times as long as a look at both ends of the segment. That comes first, and is often enough: where the nearest
+point is an end it gives the distance (:func:`at_end`), elsewhere a bound from below, by the tangents at both ends.
 """
 
 from __future__ import annotations
@@ -17,19 +17,32 @@ from typing import Any
 
 import numpy as np
 
+from arm_control.compiler.folded_law import Fold, FoldedLaw
 from arm_control.compiler.law import Law, Loop
+from arm_control.compiler.program import Function
 from arm_control.maths.obstacles import CENTRE, PLACE, SIZE
 from arm_control.maths.poses import Array
-from arm_control.maths.scalars import Scalar, clamp, maximum, sqrt
-from arm_control.maths.segments import Nearest, between_segments, segment_to_shape, to_point
-from arm_control.maths.shapes import Distance, to_box, to_solid_of_revolution
+from arm_control.maths.scalars import Scalar, clamp, maximum, select
+from arm_control.maths.segments import (
+    SLOPE_STEPS,
+    TANGENT_STEPS,
+    Bracket,
+    Nearest,
+    Probe,
+    ShapeSearch,
+    between_segments,
+    smallest_by_tangents,
+    to_point,
+)
+from arm_control.maths.shapes import SignedDistance, to_box, to_solid_of_revolution
 from arm_control.maths.vectors import MIN_LENGTH, dot
 
 Entries = Mapping[str, Array]
-Laws = Mapping[str, tuple[Callable[[Entries], dict[str, Any]], Mapping[str, int]]]
+Distance = Callable[[Array, Array], SignedDistance]
+"""Signed distance of a point to a shape of some size, both in the shape's frame."""
 
 ROUNDING = 1e-9
-"""Share of a distance, or of its square, by which a pair counts as near all the same: rounding leaves none out."""
+"""Share of a size, or of its square, by which a pair counts as near all the same: rounding leaves none out."""
 PLACES = {"place": PLACE, "centre": CENTRE, "size": SIZE}
 """Where the inputs of the laws are among the numbers of an obstacle."""
 
@@ -44,36 +57,42 @@ def segment(x: Entries) -> dict[str, Any]:
     return _result(between_segments(x["a"], x["b"], x["c"], x["d"]), x["radius"][0] + x["size"][0])
 
 
-def box(x: Entries) -> dict[str, Any]:
-    """Nearest points of a segment and a box; ``size`` is half of its edges."""
-    return _in_frame(x, lambda p: to_box(p, x["size"]))
+def turned(p: Array, size: Array) -> SignedDistance:
+    """Signed distance to a cylinder or cone.
+
+    Parameters
+    ----------
+    p : array, shape (3,)
+        A point in its frame [m].
+    size : array, shape (3,)
+        Radii below and above, half of the length [m].
+    """
+    return to_solid_of_revolution(p, *size)
 
 
-def turned(x: Entries) -> dict[str, Any]:
-    """Nearest points of a segment and a cylinder or cone; ``size``: radii below and above, half of its length."""
-    return _in_frame(x, lambda p: to_solid_of_revolution(p, *x["size"]))
+def at_end(x: Entries, distance: Distance) -> dict[str, Any]:
+    """Nearest points of a segment and a shape, where that of the segment is an end.
 
+    Parameters
+    ----------
+    x : mapping
+        The pair; ``place``, ``centre`` and ``size`` of the shape.
+    distance : callable
+        One of SEARCHED.
 
-def bound_of_box(x: Entries) -> dict[str, Any]:
-    """Bound of the distance from below, of a box."""
-    return _bound(x, lambda u: dot(np.abs(u), x["size"]))
-
-
-def bound_of_turned(x: Entries) -> dict[str, Any]:
-    """Bound of the distance from below, of a cylinder or cone."""
-    below, above, half = x["size"]
-
-    def reach(u: Array) -> Scalar:
-        across = sqrt(u[0] * u[0] + u[1] * u[1])
-        return maximum(above * across + half * u[2], below * across - half * u[2])
-
-    return _bound(x, reach)
-
-
-def _bound(x: Entries, reach: Callable[[Array], Scalar]) -> dict[str, Any]:
-    near = to_point(x["a"], x["b"], x["centre"])
-    far = reach(x["place"].reshape(3, 3).T @ near.normal)
-    return {"rho": (1.0 - ROUNDING) * near.distance - (1.0 + ROUNDING) * far - x["radius"][0]}
+    Returns
+    -------
+    dict
+        ``rho``, ``n``, ``p``; and ``between``, which is above zero where the nearest point is between the ends: there
+        ``rho`` is a bound from below.
+    """
+    search = _search(x, distance)
+    bracket = search.begin()
+    near, between = search.end(bracket), bracket.high.s - bracket.low.s
+    sizes = 1.0 + abs(bracket.low.distance) + abs(bracket.high.distance) + sum(x["size"])
+    bound = smallest_by_tangents(bracket) - ROUNDING * sizes
+    in_world = _in_world(x, near._replace(distance=select(between, bound, near.distance)))
+    return {**in_world, "between": [between]}
 
 
 def near_capsules(x: Entries, inverse_squares: Mapping[int, float]) -> dict[str, Any]:
@@ -100,10 +119,44 @@ def near_capsules(x: Entries, inverse_squares: Mapping[int, float]) -> dict[str,
     return {"near": np.array(near), "nearest": np.array([nearest])}
 
 
-def _in_frame(x: Entries, distance: Distance) -> dict[str, Any]:
+def _search(x: Entries, distance: Distance) -> ShapeSearch:
+    """The search in the shape's frame."""
     R = x["place"].reshape(3, 3)
-    near = segment_to_shape(R.T @ (x["a"] - x["centre"]), R.T @ (x["b"] - x["centre"]), distance)
+    a, b = R.T @ (x["a"] - x["centre"]), R.T @ (x["b"] - x["centre"])
+    return ShapeSearch(a, b - a, lambda p: distance(p, x["size"]))
+
+
+def _in_world(x: Entries, near: Nearest) -> dict[str, Any]:
+    R = x["place"].reshape(3, 3)
     return _result(Nearest(near.distance, R @ near.p + x["centre"], near.p_other, R @ near.normal), x["radius"][0])
+
+
+def _begin(x: Entries, distance: Distance) -> dict[str, Any]:
+    search = _search(x, distance)
+    return {"start": search.a, "along": search.d, **_values(search.begin())}
+
+
+def _step(x: Entries, distance: Distance, step: Callable[[ShapeSearch, Bracket], Bracket]) -> dict[str, Any]:
+    return _values(step(_search_of(x, distance), _bracket_of(x)))
+
+
+def _end(x: Entries, distance: Distance) -> dict[str, Any]:
+    return _in_world(x, _search_of(x, distance).end(_bracket_of(x)))
+
+
+def _search_of(x: Entries, distance: Distance) -> ShapeSearch:
+    """The search among the values that :func:`_begin` has made."""
+    return ShapeSearch(x["start"], x["along"], lambda p: distance(p, x["size"]))
+
+
+def _bracket_of(x: Entries) -> Bracket:
+    low, high = (Probe(y[0], y[1], y[2:5], y[5]) for y in (x["low"], x["high"]))
+    return Bracket(low, high)
+
+
+def _values(bracket: Bracket) -> dict[str, Any]:
+    low, high = ([y.s, y.distance, *y.gradient, y.slope] for y in bracket)
+    return {"low": low, "high": high}
 
 
 def _result(near: Nearest, radii: Scalar) -> dict[str, Any]:
@@ -112,29 +165,46 @@ def _result(near: Nearest, radii: Scalar) -> dict[str, Any]:
 
 _SEGMENT = {"a": 3, "b": 3, "radius": 1, "size": 3}
 _SHAPE = {**_SEGMENT, "place": 9, "centre": 3}
-LAWS = {
+LAWS: Mapping[str, tuple[Function, Mapping[str, int]]] = {
     "sphere": (ball, {**_SEGMENT, "centre": 3}),
-    "box": (box, _SHAPE),
-    "turned": (turned, _SHAPE),
+    "box": (partial(at_end, distance=to_box), _SHAPE),
+    "turned": (partial(at_end, distance=turned), _SHAPE),
     "capsule": (segment, {**_SEGMENT, "c": 3, "d": 3}),
 }
 """Law and inputs for each type of obstacle; that of capsules is that of two links, too."""
-BOUNDS = {"box": (bound_of_box, _SHAPE), "turned": (bound_of_turned, _SHAPE)}
-"""The same for bounds."""
+SEARCHED = {"box": to_box, "turned": turned}
+"""Types of obstacles for which that law is not enough, and their signed distances."""
 
 
-def distance_loop(of_type: str, laws: Laws = LAWS) -> Loop:
-    """Return one of LAWS, or of BOUNDS, over all its pairs.
+def distance_loop(of_type: str) -> Loop:
+    """Return one of LAWS, over all its pairs.
 
     Parameters
     ----------
     of_type : str
         Its name there.
-    laws : mapping
-        Either of both.
     """
-    function, inputs = laws[of_type]
-    return Loop(Law(f"distance, {function.__name__}", function, inputs, has_masses=False), "columns")
+    function, inputs = LAWS[of_type]
+    return Loop(Law(f"distance, {of_type}", function, inputs, has_masses=False), "columns")
+
+
+def search_loop(of_type: str) -> Loop:
+    """Return :func:`~arm_control.maths.segments.segment_to_shape` for one of SEARCHED, over all its pairs.
+
+    Its steps are a loop in the machine code.
+
+    Parameters
+    ----------
+    of_type : str
+        Its name there.
+    """
+    begin, step, end = (partial(part, distance=SEARCHED[of_type]) for part in (_begin, _step, _end))
+    folds = (
+        Fold((partial(step, step=ShapeSearch.tangent_step),), times=TANGENT_STEPS),
+        Fold((partial(step, step=ShapeSearch.slope_step),), times=SLOPE_STEPS),
+    )
+    law = FoldedLaw(f"search, {of_type}", begin, folds, end, _SHAPE, carried=("low", "high"), has_masses=False)
+    return Loop(law, "columns")
 
 
 def selection_loop(squares: Mapping[int, float], n_capsules: int) -> tuple[Loop, dict[str, Array]]:

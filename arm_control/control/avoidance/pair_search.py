@@ -11,12 +11,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from arm_control.compiler.kernels import Kernel, LoopKernel, own_work
+from arm_control.compiler.kernels import BoundLoop, Kernel, LoopKernel, own_work
 from arm_control.compiler.law import Law
 from arm_control.control.avoidance.obstacle_table import ObstacleTable
-from arm_control.control.avoidance.pair_distances import BOUNDS, LAWS, PLACES, distance_loop, samples, selection_loop
-from arm_control.control.avoidance.pair_procedures import (
-    BLOCK,
+from arm_control.control.avoidance.pair_distances import (
+    LAWS,
+    PLACES,
+    SEARCHED,
+    distance_loop,
+    samples,
+    search_loop,
+    selection_loop,
+)
+from arm_control.control.avoidance.pair_procedures import BLOCK, whole_blocks
+from arm_control.control.avoidance.pair_records import (
     N_DISTANCE,
     N_SHAPE,
     N_TWIST,
@@ -24,6 +32,7 @@ from arm_control.control.avoidance.pair_procedures import (
     Candidates,
     LinkPairs,
     NearPairs,
+    PairColumns,
     Search,
 )
 from arm_control.maths.obstacles import TYPES, Obstacle
@@ -50,8 +59,8 @@ class ArmShape(NamedTuple):
     ----------
     link, body : ndarray of int, shape (C,)
         Number of the link, and of the body that carries it, -1 for the world.
-    radius : ndarray, shape (C,)
-        [m].
+    radius, half_length : ndarray, shape (C,)
+        Of the capsule, and of its segment [m].
     carries : ndarray, shape (n_bodies + 1, n_bodies)
         1 where the second body carries the first; the last row is the world.
     """
@@ -59,6 +68,7 @@ class ArmShape(NamedTuple):
     link: Array
     body: Array
     radius: Array
+    half_length: Array
     carries: Array
 
     @property
@@ -68,12 +78,12 @@ class ArmShape(NamedTuple):
 
 
 class SearchLaws(NamedTuple):
-    """The compiled laws of one arm: capsules and axes in a state, near capsules; distances and bounds by type."""
+    """The compiled laws of one arm: capsules and axes in a state, near capsules; distances and searches by type."""
 
     arm: Kernel
     near: LoopKernel
     distances: dict[str, LoopKernel]
-    bounds: dict[str, LoopKernel]
+    searches: dict[str, LoopKernel]
 
 
 def arm_shape(model: RobotModel, capsules: Sequence[LinkCapsule]) -> ArmShape:
@@ -94,7 +104,10 @@ def arm_shape(model: RobotModel, capsules: Sequence[LinkCapsule]) -> ArmShape:
     link = [names.index(capsule.link) for capsule in capsules]
     body = [tree.frames[capsule.link].body for capsule in capsules]
     radius = [capsule.radius for capsule in capsules]
-    return ArmShape(np.array([*link, -1]), np.array([*body, -1]), np.array([*radius, 0.0]), carries)
+    half_length = [0.5 * float(np.linalg.norm(capsule.b - capsule.a)) for capsule in capsules]
+    return ArmShape(
+        np.array([*link, -1]), np.array([*body, -1]), np.array([*radius, 0.0]), np.array([*half_length, 0.0]), carries
+    )
 
 
 def search_laws(model: RobotModel, capsules: Sequence[LinkCapsule]) -> SearchLaws:
@@ -116,8 +129,8 @@ def search_laws(model: RobotModel, capsules: Sequence[LinkCapsule]) -> SearchLaw
     squares = {i: float((capsules[i].b - capsules[i].a) @ (capsules[i].b - capsules[i].a)) for i in moving}
     near = model.compile_law(*selection_loop(squares or {n: 0.0}, n + 1))
     distances = {of_type: model.compile_law(distance_loop(of_type), samples(of_type)) for of_type in LAWS}
-    bounds = {of_type: model.compile_law(distance_loop(of_type, BOUNDS), samples(of_type)) for of_type in BOUNDS}
-    return SearchLaws(arm, near, distances, bounds)
+    searches = {of_type: model.compile_law(search_loop(of_type), samples(of_type)) for of_type in SEARCHED}
+    return SearchLaws(arm, near, distances, searches)
 
 
 def _arm(x: Mapping[str, Array], model: RobotModel, capsules: Sequence[LinkCapsule]) -> dict[str, Any]:
@@ -162,8 +175,9 @@ class PairSearch:
         self._laws, self._shape = laws, shape
         self._arm = own_work(laws.arm)
         self.q, self.axes, self.reach = self._arm.inputs["q"], self._arm.outputs["axes"], np.zeros(2)
-        balls = {"ends": self._arm.outputs["ends"].reshape(-1), "radii": shape.radius, "reach": self.reach[:1]}
-        self._table = ObstacleTable(laws.near, balls, max(1, len(shape.moving)))
+        self._capsules = {"ends": self._arm.outputs["ends"].reshape(-1), "radii": shape.radius}
+        of_obstacles = {**self._capsules, "reach": self.reach[:1]}
+        self._table = ObstacleTable(laws.near, of_obstacles, max(1, len(shape.moving)))
         arm, links = self._arm_record(), self._links(capsule_pairs)
         of_capsules = shape.carries[shape.body] - shape.carries[-1]
         i, j = capsule_pairs.T
@@ -200,23 +214,22 @@ class PairSearch:
         return Arm(arm, self.q, arm.outputs["ends"], shape.radius, moving, len(shape.moving), link, bias)
 
     def _candidates(self) -> Candidates:
-        capacity = max(CANDIDATES, -(-len(self._shape.moving) // BLOCK) * BLOCK)
-        ends, radius, shape = np.zeros((6, capacity)), np.zeros((1, capacity)), np.zeros((N_SHAPE, capacity))
-        distance, (capsule, obstacle, place) = np.zeros((N_DISTANCE, capacity)), np.zeros((3, capacity), np.int64)
-        inputs = {"a": ends[:3], "b": ends[3:], "radius": radius, **_rows(distance)}
-        inputs |= {name: shape[rows] for name, rows in PLACES.items()} | {"c": shape[:3], "d": shape[3:6]}
-        ball, box, turned, segment = (self._laws.distances[of_type].bind(inputs) for of_type in TYPES)
-        of_box, of_turned = (self._laws.bounds[of_type].bind(inputs) for of_type in ("box", "turned"))
+        capacity = max(CANDIDATES, whole_blocks(len(self._shape.moving)))
+        pairs, searched, between = _columns(capacity), _columns(capacity), np.zeros((1, capacity))
+        measured, found = {**_inputs(pairs), "between": between}, _inputs(searched)
+        ball, box, turned, segment = (self._laws.distances[of_type].bind(measured) for of_type in TYPES)
+        of_box, of_turned = (self._laws.searches[of_type].bind(found) for of_type in SEARCHED)
+        column, capsule, obstacle, place = np.zeros((4, capacity), np.int64)
         return Candidates(
             ball, box, turned, segment, of_box, of_turned,
-            ends, radius, shape, distance, capsule, obstacle, place, capacity,
+            pairs, between, searched, column, capsule, obstacle, place, capacity,
         )  # fmt: skip
 
     def _links(self, capsule_pairs: Array) -> LinkPairs:
         """Columns of the pairs of links; those that fill the last block are of no capsule."""
         shape, n = self._shape, len(capsule_pairs)
-        columns = max(BLOCK, -(-n // BLOCK) * BLOCK)
-        (first, second, groups), radius = np.zeros((3, columns), np.int64), np.zeros((1, columns))
+        columns = max(BLOCK, whole_blocks(n))
+        (first, second, groups, pair), radius = np.zeros((4, columns), np.int64), np.zeros((1, columns))
         first[:n], second[:n] = capsule_pairs.T
         radius[0, :n] = shape.radius[first[:n]] + shape.radius[second[:n]]
         links = np.stack([shape.link[first], shape.link[second]])[:, :n]
@@ -226,7 +239,27 @@ class PairSearch:
         arrays = {**ends_by_name, "radius": radius, "size": np.zeros((3, columns)), **_rows(distance)}
         run, n_groups = self._laws.distances["capsule"].bind(arrays), 1 + int(groups.max())
         bias, best = TIE * _ranks(groups), np.zeros(n_groups)
-        return LinkPairs(run, ends, distance, first, second, groups, bias, best, n, n_groups)
+        return LinkPairs(
+            *self._balls(first, second),
+            run, pair, ends, radius, distance, first, second, groups, radius[0].copy(), bias, best, n, n_groups,
+        )  # fmt: skip
+
+    def _balls(self, first: Array, second: Array) -> tuple[BoundLoop, Array, Array, Array, Array]:
+        """``find_near``, ``centre``, ``near``, ``row`` and ``ball`` of pairs; the ball is around the shorter capsule.
+
+        Where one capsule of a pair does not move, the ball is around that one.
+        """
+        shape, m = self._shape, len(self._shape.moving)
+        capacity = whole_blocks(len(shape.link))
+        centre, extent, near = np.zeros((3, capacity)), np.zeros((1, capacity)), np.ones((max(1, m) + 1, capacity))
+        extent[0, : len(shape.link)] = shape.half_length + shape.radius
+        balls = {"centre": centre, "extent": extent, "near": near[:-1], "nearest": np.zeros((1, capacity))}
+        run = self._laws.near.bind({**self._capsules, "reach": self.reach[1:], **balls})
+        row, length = np.full(len(shape.link), len(near) - 1), np.full(len(shape.link), -1.0)
+        row[shape.moving], length[shape.moving] = np.arange(m), shape.half_length[shape.moving]
+        is_first_longer = length[first] >= length[second]
+        rows, ball = row[np.where(is_first_longer, first, second)], np.where(is_first_longer, second, first)
+        return run, centre, near, rows, ball
 
 
 def near_pairs(capacity: int, n_bodies: int) -> NearPairs:
@@ -239,10 +272,21 @@ def near_pairs(capacity: int, n_bodies: int) -> NearPairs:
     n_bodies : int
         Number of bodies of the arm.
     """
-    n = -(-capacity // BLOCK) * BLOCK
+    n = whole_blocks(capacity)
     distance, twist, sign = (np.zeros((size, n)) for size in (N_DISTANCE, N_TWIST, n_bodies))
     capsule, other, place = np.zeros((3, n), np.int64)
     return NearPairs(distance, twist, np.zeros((1, n)), sign, capsule, other, place, np.zeros(1, np.int64), n)
+
+
+def _columns(capacity: int) -> PairColumns:
+    ends, radius, shape, distance = (np.zeros((size, capacity)) for size in (6, 1, N_SHAPE, N_DISTANCE))
+    return PairColumns(ends, radius, shape, distance)
+
+
+def _inputs(x: PairColumns) -> dict[str, Array]:
+    """Inputs and outputs of all laws of distance, by name."""
+    shape = {name: x.shape[rows] for name, rows in PLACES.items()} | {"c": x.shape[:3], "d": x.shape[3:6]}
+    return {"a": x.ends[:3], "b": x.ends[3:], "radius": x.radius, **shape, **_rows(x.distance)}
 
 
 def _rows(distance: Array) -> dict[str, Array]:

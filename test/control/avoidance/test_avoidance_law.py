@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceOutput, AvoidanceParameters
 from arm_control.control.avoidance.near_pairs import Proximity
 from arm_control.control.avoidance.obstacle_table import ROOM
-from arm_control.control.avoidance.pair_distances import LAWS, PLACES
+from arm_control.control.avoidance.pair_distances import PLACES, SEARCHED, distance_loop, samples, search_loop
 from arm_control.exceptions import InputError, ParameterError
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array, Pose, rotation_from_vector, rotation_with_z
@@ -150,6 +150,11 @@ def test_points_lie_on_the_surfaces(ur5: RobotModel, around: list[Obstacle]):
     assert of_links > 5
 
 
+def rho_of(of_type: str, x: dict[str, Array]) -> Array:
+    """Distance of one pair, by the text of its law."""
+    return (search_loop if of_type in SEARCHED else distance_loop)(of_type).law.run(x)["rho"]
+
+
 def test_of_each_link_and_what_it_is_near_the_nearest_capsule_counts(ur5: RobotModel, around: list[Obstacle]):
     proximity = Proximity(ur5)
     for q in postures(2):
@@ -165,11 +170,11 @@ def test_of_each_link_and_what_it_is_near_the_nearest_capsule_counts(ur5: RobotM
             for i, (a, b) in enumerate(ends):
                 x = {"a": a, "b": b, "radius": np.array([proximity.capsules[i].radius])}
                 if links[i] == link and k >= 0:
-                    distances.append(LAWS[around[k].type][0]({**x, **shape})["rho"])
+                    distances.append(rho_of(around[k].type, {**x, **shape}))
                 for j in proximity.capsule_pairs[proximity.capsule_pairs[:, 0] == i, 1]:
                     if k < 0 and (links[i], links[j]) == (link, other):
                         second = {"c": ends[j][0], "d": ends[j][1], "size": np.array([proximity.capsules[j].radius])}
-                        distances.append(LAWS["capsule"][0]({**x, **second})["rho"])
+                        distances.append(rho_of("capsule", {**x, **second}))
             assert rho == pytest.approx(min(distances), abs=1e-9)
 
 
@@ -494,10 +499,11 @@ def crowd(n: int, seed: int = 5) -> list[Obstacle]:
 
 @pytest.mark.parametrize("name", ["ur5", "panda"])
 def test_a_short_reach_leaves_out_what_is_farther_and_nothing_else(name: str, request: pytest.FixtureRequest):
+    """Of 100,000 pairs, as a search with a long reach finds them, which leaves out nothing on the way."""
     model = request.getfixturevalue(name)
-    proximity, obstacles, rng = Proximity(model), crowd(60), np.random.default_rng(6)
+    proximity, obstacles, rng = Proximity(model), crowd(200), np.random.default_rng(6)
     n_near = 0
-    for k in range(10):
+    for k in range(20):
         obstacles[k] = moved(obstacles[k], 0.3)
         q = rng.uniform(np.maximum(model.q_min, -2), np.minimum(model.q_max, 2))
         pairs, every = proximity.near(q, obstacles, 0.1, 0.03), proximity.near(q, obstacles, 100.0, 100.0)
@@ -507,6 +513,59 @@ def test_a_short_reach_leaves_out_what_is_farther_and_nothing_else(name: str, re
             np.testing.assert_allclose(x, y[is_near], rtol=0, atol=1e-12)
         n_near += len(pairs.names)
     assert n_near > 5
+
+
+@pytest.mark.parametrize("of_type", SEARCHED)
+def test_the_ends_of_a_segment_give_the_distance_of_the_search_or_a_bound(of_type: str, ur5: RobotModel):
+    """100,000 pairs of all sizes, also inside and without length; to the last bit where the nearest point is an end."""
+    n, results = 100_000, []
+    x = samples(of_type, n)
+    for name, scale in zip(
+        ("a", "b", "centre", "size"), np.random.default_rng(7).uniform(-3.0, 0.5, (4, n)), strict=True
+    ):
+        x[name] *= 10.0**scale
+    x["b"][:, :1000], x["a"][:, 1000:2000] = x["a"][:, :1000], x["centre"][:, 1000:2000]
+    if of_type == "turned":  # cylinders, cones and truncated cones
+        x["size"][1, ::3], x["size"][1, 1::3] = x["size"][0, ::3], 0.0
+    for loop in (distance_loop(of_type), search_loop(of_type)):
+        kernel = ur5.compile_law(loop, samples(of_type))
+        results.append({name: np.zeros((size, n)) for name, size in kernel.outputs.items()})
+        kernel.bind({**x, **results[-1]})()
+    ends, searched = results
+    between = ends["between"][0] > 0.0
+    for name in ("rho", "n", "p"):
+        np.testing.assert_array_equal(ends[name][:, ~between], searched[name][:, ~between])
+    assert (ends["rho"] <= searched["rho"])[:, between].all()
+    assert 0.2 < between.mean() < 0.8
+    assert (searched["rho"] < -x["radius"]).sum() > 1000
+
+
+@pytest.mark.parametrize("links", [None, [("forearm_link", "base_link_inertia"), ("wrist_3_link", "upper_arm_link")]])
+def test_no_pair_of_links_that_is_near_is_left_out(ur5: RobotModel, links: list[tuple[str, str]] | None):
+    """As a search with a long reach finds them; also where a link does not move."""
+    proximity, n_near = Proximity(ur5, links), 0
+    for q in np.random.default_rng(8).uniform(-3.0, 3.0, (1000, 6)):
+        pairs, every = proximity.near(q, [], 0.1, 0.06), proximity.near(q, [], 0.1, 100.0)
+        is_near = every.rho < 0.06
+        assert pairs.names == [pair for pair, near in zip(every.names, is_near, strict=True) if near]
+        np.testing.assert_array_equal(pairs.rho, every.rho[is_near])
+        n_near += len(pairs.names)
+    assert n_near > 50
+
+
+def test_two_links_that_do_not_move_are_measured_too(load_robot):
+    """A UR5 whose last three joints move alone, the others locked in a fold that brings forearm and base together."""
+    wrist = [f"wrist_{k}_joint" for k in (1, 2, 3)]
+    folded = {"shoulder_pan_joint": 0.0, "shoulder_lift_joint": -0.3, "elbow_joint": 2.9}
+    part, whole = load_robot("ur5", joints=wrist, locked=folded), load_robot("ur5")
+    links = [("base_link_inertia", "forearm_link"), ("base_link_inertia", "wrist_3_link")]
+    q = np.array([0.3, -0.2, 0.1])
+    found, expected = (
+        Proximity(model, links).near(x, [], 0.1, 5.0)
+        for model, x in ((part, q), (whole, np.concatenate([list(folded.values()), q])))
+    )
+    assert sorted(map(sorted, found.names)) == sorted(map(sorted, expected.names)) == sorted(map(sorted, links))
+    np.testing.assert_allclose(np.sort(found.rho), np.sort(expected.rho), rtol=0, atol=1e-9)
 
 
 def test_pairs_of_a_tick_stay_when_the_next_one_has_others(ur5: RobotModel):
