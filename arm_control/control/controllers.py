@@ -18,6 +18,7 @@ from arm_control.control.osc.compiled_osc import CompiledOsc
 from arm_control.control.osc.force_follower import NO_FORCE, ForceFollower, HandWrench
 from arm_control.control.osc.osc_controller import OperationalSpaceController, OscOutput
 from arm_control.control.osc.task import pose_error
+from arm_control.control.osc.task_inertia import condition_number
 from arm_control.control.osc.tuning import OscTuning
 from arm_control.exceptions import ArmControlError, InputError
 from arm_control.kinematics.served_rows import pose_rank
@@ -185,15 +186,13 @@ class OscController:
 
     def configure(self, parameters: OscTuning) -> None:
         """Take other parameters; they act from the next tick on."""
-        posture = parameters.law.posture or self._posture or (0.0,) * self._model.nv
-        self._parameters = parameters
-        law = parameters.law.replace(posture=posture)
-        self._law = CompiledOsc(self._model, law, parameters.contact, self.limits)
+        self._parameters, p = parameters, parameters.law
+        posture = p.posture or self._posture or (0.0,) * self._model.nv
+        self._law = CompiledOsc(self._model, p.replace(posture=posture), parameters.contact, self.limits)
         if self.force is not None:
             self.force.configure(parameters.contact)
-        law = parameters.law
-        speed = np.array([law.speed_limit_linear, law.speed_limit_angular])
-        acceleration = np.array([law.acceleration_limit_linear, law.acceleration_limit_angular])
+        speed = np.array([p.speed_limit_linear, p.speed_limit_angular])
+        acceleration = np.array([p.acceleration_limit_linear, p.acceleration_limit_angular])
         self._follower.jog_limits = JogLimits(speed, JOGGING_SHARE * acceleration, parameters.twist_timeout)
 
     @property
@@ -246,13 +245,14 @@ class OscController:
             step = self._law.step(q, v, reference, *limits, tau_dist)
         output, passed = step or (self._law.tick(q, v, reference, tau_dist), None)
         X_WT, refused = self._follower.goal or reference.X_WT, self._follower.refused
-        figures = partial(self._figures, output)
+        figures = partial(self.figures_of, output)
         parts = output.state, output.tau, lambda: output.terms, X_WT, figures, "", refused, None, None, passed
         return tuple.__new__(LawOutput, parts)
 
     def figures_of(self, output: OscOutput) -> dict[str, float]:
         """Return the figures of an output of the law."""
-        return self._figures(output)
+        condition = condition_number(output.state.J, self._rank, output.length)
+        return {**_pose_figures(output.error), "condition_number": condition}
 
     def _tick_with_contact(
         self, force: ForceFollower, state: Measurement, reference: Reference, is_braked: bool, tau_dist: Array | None
@@ -264,13 +264,8 @@ class OscController:
         X_WT, refused = self._follower.goal or reference.X_WT, self._follower.refused
         hand = force.hand_wrench()
         return LawOutput(
-            output.state, output.tau, lambda: output.terms, X_WT, lambda: self._figures(output), "", refused, hand
+            output.state, output.tau, lambda: output.terms, X_WT, lambda: self.figures_of(output), "", refused, hand
         )
-
-    def _figures(self, output: OscOutput) -> dict[str, float]:
-        sigma = output.singular_values[: self._rank]
-        condition_number = float(sigma[0] / max(sigma[-1], 1e-12))
-        return {**_pose_figures(output.error), "condition_number": condition_number}
 
     @cached_property
     def _rank(self) -> int:

@@ -37,7 +37,7 @@ from arm_control.maths.scalars import Scalar, maximum, select, sqrt
 
 ALL = tuple(range(6))
 CHARACTERISTIC_LENGTH = 0.3
-"""Length [m] by which :func:`condition_number` scales the angular rows."""
+"""Length [m] by which :func:`condition_number` scales the angular rows by default."""
 VAGUE = 1e-3
 """Share of ``s^2`` below which ``sigma_i^2`` is too small to tell the inertia along u_i: the mean one is mixed in."""
 
@@ -123,7 +123,7 @@ def row_scales(length: Scalar, rows: Sequence[int] = ALL) -> Array:
     return np.array([1.0 if row < 3 else length for row in rows])
 
 
-def condition_number(J: Array, rank: int) -> float:
+def condition_number(J: Array, rank: int, length: float = CHARACTERISTIC_LENGTH) -> float:
     """Condition number of a Jacobian with its angular rows in metres.
 
     Parameters
@@ -132,8 +132,10 @@ def condition_number(J: Array, rank: int) -> float:
         The Jacobian.
     rank : int
         Singular values that count: a planar arm has 3, however many its joints are.
+    length : float
+        Characteristic length [m].
     """
-    sigma = np.linalg.svd(scaled_jacobian(J, CHARACTERISTIC_LENGTH), compute_uv=False)[:rank]
+    sigma = np.linalg.svd(scaled_jacobian(J, length), compute_uv=False)[:rank]
     return float(sigma[0] / max(sigma[-1], 1e-12))
 
 
