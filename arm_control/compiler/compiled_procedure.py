@@ -79,7 +79,7 @@ class Callback(NamedTuple):
 
 
 class BoundProcedure(Generic[Record]):
-    """A procedure of a record, as machine code or as it stands.
+    """A procedure of a record, as machine code or as it stands; another one's record may have it as a ``RunsKernel``.
 
     Parameters
     ----------
@@ -94,17 +94,33 @@ class BoundProcedure(Generic[Record]):
     ----------
     calls : mapping of str to CallMaker
         The same for this record.
+    function_address, table_address : int
+        Of the function, and of what it takes; only where it is machine code. They stay the same for another record.
     """
 
     def __init__(self, bind: Binds[Record], record: Record, makers: Mapping[str, CallMaker]) -> None:
-        self._bind, self._run = bind, bind(record)
+        self._bind = bind
+        self._run: Any = bind(record)
         self.calls: Mapping[str, CallMaker] = {}
         if isinstance(self._run, _Bound):
             self.calls = {name: _OfRecord(maker, self._run) for name, maker in makers.items()}
 
     def __call__(self) -> float:
         """Run it."""
-        return self._run()
+        result: float = self._run()
+        return result
+
+    @property
+    def function_address(self) -> int:
+        """See the attributes."""
+        address: int = self._run.function_address
+        return address
+
+    @property
+    def table_address(self) -> int:
+        """See the attributes."""
+        address: int = self._run.table_address
+        return address
 
     def replace(self, record: Record) -> None:
         """Let it work on another record from now on, built-in calls included."""
@@ -147,7 +163,7 @@ def callback_of(run: Callable[[], float]) -> Callback:
     """
     if not isinstance(run, _Bound):
         raise TypeError("a procedure that is not machine code cannot be called by C code")
-    return Callback(run.function_address, run.address)
+    return Callback(run.function_address, run.table_address)
 
 
 def replace_record(run: Callable[[], float], record: tuple[Any, ...]) -> None:
@@ -251,24 +267,31 @@ class _OfRecord:
         """See :class:`~arm_control.compiler.kernels.CallMaker`."""
         kept: Any = partial(slow)
         kept.procedure = self._procedure  # its arrays must stay as long as the function
-        return self._maker.bind(kept, {**bound, RECORD: np.array([self._procedure.address]).view(float)}, doc)
+        return self._maker.bind(kept, {**bound, RECORD: np.array([self._procedure.table_address]).view(float)}, doc)
 
 
 class _Bound:
-    """Calls the function with its record; keeps the arrays that the record points to."""
+    """Calls the function with its record; keeps the arrays that the record points to.
 
-    __slots__ = ("_call", "_keep", "_slots", "address")
+    Attributes
+    ----------
+    table_address : int
+        Address of the record's slots.
+    """
+
+    __slots__ = ("_call", "_keep", "_slots", "table_address")
 
     def __init__(self, call: Callable[[int], float], record: tuple[Any, ...]) -> None:
         self._call = call
         self._slots, inner = _slots(record)
-        self._keep, self.address = (record, inner), self._slots.ctypes.data
+        self._keep, self.table_address = (record, inner), self._slots.ctypes.data
 
     def __call__(self) -> float:
-        return self._call(self.address)
+        return self._call(self.table_address)
 
     @property
     def function_address(self) -> int:
+        """Address of the function."""
         return ctypes.cast(cast(Any, self._call), ctypes.c_void_p).value or 0
 
     def replace(self, record: tuple[Any, ...]) -> None:

@@ -120,6 +120,8 @@ class OwnWork:
     ----------
     kernel : Kernel
         The kernel; it has an address.
+    work : ndarray, optional
+        Memory for all inputs, then all outputs; by default new memory.
 
     Attributes
     ----------
@@ -131,12 +133,9 @@ class OwnWork:
         Of the function, and of the work space.
     """
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: Kernel, work: Array | None = None) -> None:
         self._kernel, self.function_address = kernel, kernel.address
-        n_inputs = sum(len(array) for array in kernel.inputs.values())
-        self.work = np.zeros(n_inputs + sum(array.size for array in kernel.outputs.values()))
-        self.inputs = split(self.work[:n_inputs], {name: array.shape for name, array in kernel.inputs.items()})
-        self.outputs = split(self.work[n_inputs:], {name: array.shape for name, array in kernel.outputs.items()})
+        self.work, self.inputs, self.outputs = _work_of(kernel, work)
         self.table_address: int = self.work.ctypes.data
         self._call = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_void_p)(kernel.address)
 
@@ -147,22 +146,30 @@ class OwnWork:
 
 
 class FloatWork:
-    """The same of a kernel that is no machine code: inputs, outputs, call."""
+    """The same of a kernel that is no machine code: work, inputs, outputs, call."""
 
-    def __init__(self, kernel: Kernel) -> None:
-        inputs, outputs = (np.zeros(sum(x.size for x in part.values())) for part in (kernel.inputs, kernel.outputs))
-        self.inputs = split(inputs, {name: array.shape for name, array in kernel.inputs.items()})
-        self.outputs = split(outputs, {name: array.shape for name, array in kernel.outputs.items()})
-        self._call = kernel.bind(inputs, outputs)
+    def __init__(self, kernel: Kernel, work: Array | None = None) -> None:
+        self.work, self.inputs, self.outputs = _work_of(kernel, work)
+        n_inputs = sum(len(array) for array in kernel.inputs.values())
+        self._call = kernel.bind(self.work[:n_inputs], self.work[n_inputs:])
 
     def __call__(self) -> float:
         """Compute the outputs from the inputs; return 0 where every input is finite, else nan."""
         return math.nan if self._call() else 0.0
 
 
-def own_work(kernel: Kernel) -> OwnWork | FloatWork:
-    """Return a kernel on a work space of its own."""
-    return OwnWork(kernel) if kernel.address else FloatWork(kernel)
+def own_work(kernel: Kernel, work: Array | None = None) -> OwnWork | FloatWork:
+    """Return a kernel on a work space of its own; parameters of :class:`OwnWork`."""
+    return OwnWork(kernel, work) if kernel.address else FloatWork(kernel, work)
+
+
+def _work_of(kernel: Kernel, work: Array | None) -> tuple[Array, dict[str, Array], dict[str, Array]]:
+    """A work space, and views of its inputs and outputs."""
+    inputs, outputs = ({name: x.shape for name, x in views.items()} for views in (kernel.inputs, kernel.outputs))
+    n_inputs, n_outputs = (sum(map(math.prod, shapes.values())) for shapes in (inputs, outputs))
+    if work is None:
+        work = np.zeros(n_inputs + n_outputs)
+    return work, split(work[:n_inputs], inputs), split(work[n_inputs:], outputs)
 
 
 class LoopKernel(Protocol):

@@ -64,10 +64,13 @@ class RunsColumns(Protocol):
 
 
 class RunsKernel(Protocol):
-    """The kernel of a law for one case, on a work space of its own (:class:`arm_control.compiler.kernels.OwnWork`)."""
+    """The kernel of a law for one case, on a work space of its own (:class:`arm_control.compiler.kernels.OwnWork`).
+
+    Or another procedure on a record of its own (:class:`arm_control.compiler.compiled_procedure.BoundProcedure`).
+    """
 
     def __call__(self) -> float:
-        """Compute the outputs from the inputs; returns 0 where every input is finite, else nan."""
+        """Compute the outputs from the inputs; returns 0 where every input is finite, else nan; or as the other one."""
 
 
 class Procedure(Generic[P, R]):

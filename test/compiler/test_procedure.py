@@ -29,7 +29,7 @@ from arm_control.compiler.compiled_procedure import (
     compile_procedure,
     replace_record,
 )
-from arm_control.compiler.kernels import LoopKernel, OwnWork
+from arm_control.compiler.kernels import LoopKernel, OwnWork, own_work
 from arm_control.compiler.law import Law, Loop
 from arm_control.compiler.llvm_values import NotSupported
 from arm_control.compiler.machine_operations import (
@@ -317,3 +317,39 @@ def test_a_call_runs_as_it_stands_where_a_law_is_no_machine_code(load_robot: Cal
     run.replace(new_sums(kernel, 3))
     run()
     assert sums.outputs[0] == 12.0, "the old record"
+
+
+class Around(NamedTuple):
+    """Another procedure, a kernel, and the memory of both."""
+
+    sums: RunsKernel
+    total: Floats
+    double: RunsKernel
+    a: Floats
+
+
+@procedure
+def sum_up_and_double(around: Around) -> float:
+    """Twice the total."""
+    if around.sums() != 0.0:
+        return -1.0
+    around.a[0] = around.total[0]
+    return around.double()
+
+
+@pytest.mark.parametrize("backend", ["llvm", "python"])
+def test_a_procedure_runs_another_one_on_whatever_record_that_has(backend: str, load_robot: Callable[..., RobotModel]):
+    model = load_robot("ur5", backend=backend)
+    loop = Loop(Law("twice", lambda x: {"y": 2.0 * x["a"]}, {"a": 1}, has_masses=False), "columns")
+    columns = model.compile_law(loop, {"a": np.ones((1, 16))})
+    kernel, work = model.compile_law(loop.law, {"a": np.ones((1, 1))}), np.zeros(2)
+    double, total = own_work(kernel, work), np.zeros(1)
+    records = [new_sums(columns, n)._replace(outputs=total, inputs=np.arange(1.0, 4.0)) for n in (3, 2)]
+    inner = compile_call(sum_up, CALL)(records[0])
+    outer = compile_procedure(sum_up_and_double)(Around(inner, total, double, double.inputs["a"]))
+    assert isinstance(outer, partial) == (backend == "python")
+    assert (outer(), work.tolist()) == (0.0, [12.0, 24.0])
+    inner.replace(records[1])
+    assert (outer(), work.tolist()) == (0.0, [6.0, 12.0])
+    records[1].inputs[:] = -1.0
+    assert outer() == -1.0, "the other one's result"
