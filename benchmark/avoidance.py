@@ -1,4 +1,4 @@
-"""Time of one tick of obstacle avoidance, beside careful NumPy on arrays of pairs; in one run.
+"""Time of one tick of obstacle avoidance, beside careful NumPy on arrays of pairs, and with law and gate; in one run.
 
 python benchmark/avoidance.py [--json FILE] [--quick]
 """
@@ -16,8 +16,14 @@ from measure import Contender, Times, agree, processor, take_turns, versions
 import numpy as np
 from careful_avoidance import CarefulAvoidance
 
-from arm_control import RobotModel, urdf_path
+from arm_control import CompiledOsc, OscParameters, Reference, RobotModel, urdf_path
 from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceParameters
+from arm_control.control.avoiding_step import AvoidingStep
+from arm_control.control.compiled_step import StepOutput
+from arm_control.control.controllers import Measurement, OscController
+from arm_control.control.effort_gate import EffortGate, GateParameters
+from arm_control.control.loop import ControlLoop
+from arm_control.control.osc.tuning import OscTuning
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Pose, rotation_from_vector
 from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere
@@ -92,6 +98,42 @@ def measure_crowds(model: RobotModel, rounds: int) -> dict[str, Times]:
     return take_turns(contenders, rounds)
 
 
+def step_contenders(model: RobotModel, obstacles: list[Obstacle]) -> dict[str, Contender]:
+    """Law, avoidance and gate in one call and in three; a tick of the control loop that makes them."""
+    rng, home, reference = np.random.default_rng(1), OscParameters(posture=tuple(HOME)), Reference(model.pose(HOME))
+    states = [(HOME + rng.uniform(-0.3, 0.3, 6), rng.uniform(-0.5, 0.5, 6)) for _ in range(STATES)]
+    osc, gates = CompiledOsc(model, home), [EffortGate(model, GateParameters()) for _ in range(2)]
+    laws = [Avoidance(model, AvoidanceParameters()) for _ in range(4)]
+    step = AvoidingStep(model, osc, laws[0], gates[0].limits).step
+
+    def together(q: np.ndarray, v: np.ndarray) -> StepOutput:
+        tau_0, dt, is_on = gates[0].next_limits(1e-3)
+        output = step(q, v, reference, tau_0, dt, is_on, obstacles)
+        gates[0].take(output.gate, dt)
+        return output
+
+    def apart(q: np.ndarray, v: np.ndarray, k: int = 1) -> StepOutput:
+        law = osc.tick(q, v, reference)
+        avoided = laws[k].tick(law.state, obstacles, law.tau)
+        gates[k].offer_in_order(avoided.tau_total)
+        return StepOutput(law, gates[k].tick(law.state, 1e-3), avoided)
+
+    for k in range(2):  # the first command finds the gate waiting
+        apart(*states[0], k)
+    for state in states:
+        one, three = together(*state), apart(*state)
+        agree("law, avoidance and gate", one.gate.tau, three.gate.tau, 0.0)
+    measurements = [(Measurement(k * 1_000_000, *state, 1e-3), obstacles) for k, state in enumerate(states)]
+    loops = {"loop": gates[0].limits, "loop_three": None}
+    contenders = {"one_call": Contender(together, states), "three_calls": Contender(apart, states)}
+    for (name, limits), law in zip(loops.items(), laws[2:], strict=True):
+        controller = OscController(model, OscTuning(law=home), None, limits, law)
+        loop = ControlLoop(model, controller, GateParameters(), law)
+        loop.tick(measurements[0][0]._replace(is_restart=True), obstacles)
+        contenders[name] = Contender(loop.tick, measurements)
+    return contenders
+
+
 def main() -> None:
     """Print the table; with ``--json`` write the figures too."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -113,6 +155,11 @@ def main() -> None:
     for name, times in measure_crowds(model, 1 if options.quick else 15).items():
         figures |= {f"avoidance.crowd_{name}_us": times.median, f"avoidance.crowd_{name}_p99_us": times.p99}
         print(f"{CROWD} of {name:9} median {times.median:6.1f} us   p99 {times.p99:6.1f} us")
+    for name in ("sphere", "box"):
+        contenders = step_contenders(model, scene(SHAPES[name], np.random.default_rng(1)))
+        for part, times in take_turns(contenders, 1 if options.quick else 200).items():
+            figures |= {f"step.{name}_{part}_us": times.median, f"step.{name}_{part}_p99_us": times.p99}
+            print(f"{name:6} law, avoidance, gate: {part:11} median {times.median:6.2f} us   p99 {times.p99:6.2f} us")
     if options.json:
         options.json.write_text(json.dumps(figures, indent=1))
 

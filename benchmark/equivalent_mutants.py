@@ -53,10 +53,7 @@ EQUIVALENT: dict[str, str] = {
     "control/joint_limits.py LimitNumbers.of: numbers[2:].reshape(6, -1) -> numbers[2:].reshape(6, -2)": (
         "NumPy takes any negative number for what is left"
     ),
-    "control/compiled_limits.py compile_limits: , n), 'M': n * n, 'dt': 1, 'is_on': 1}"
-    " -> , n), 'M': n * n, 'dt': 2, 'is_on': 1}": SECOND_NUMBER,
-    "control/compiled_limits.py compile_limits:  * n, 'dt': 1, 'is_on': 1}"
-    " ->  * n, 'dt': 1, 'is_on': 2}": SECOND_NUMBER,
+    "control/compiled_limits.py limits_law: ': n, 'dt': 1, 'is_on': 1} -> ': n, 'dt': 1, 'is_on': 2}": SECOND_NUMBER,
     "control/compiled_limits.py _bind.limit: dt_in[0], is_on_in[0] = (dt, is"
     " -> dt_in[-1], is_on_in[0] = (dt, is": ONE_NUMBER,
     "control/compiled_limits.py _bind.limit: dt_in[0], is_on_in[0] = (dt, is_on)"

@@ -147,6 +147,8 @@ def test_the_benchmark_of_avoidance_measures_what_it_promises(tmp_path: Path):
         keys = ("tick_us", "tick_p99_us", "numpy_us", "vs_numpy")
         assert_positive(figures, *(f"avoidance.{part}{key}" for key in keys))
     assert_positive(figures, *(f"avoidance.crowd_{shape}_us" for shape in ("sphere", "box", "cylinder", "cone")))
+    parts = ("one_call", "three_calls", "loop", "loop_three")
+    assert_positive(figures, *(f"step.{shape}_{part}_us" for shape in ("sphere", "box") for part in parts))
     assert figures["avoidance.near"] > 3.0
 
 

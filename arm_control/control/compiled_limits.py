@@ -50,7 +50,10 @@ def compile_limits(model: RobotModel, limits: JointLimits) -> LimitFunction:
 
 
 def limits_law(is_unlimited: Array) -> Law:
-    """Return the limits as a law; ``numbers`` are :attr:`JointLimits.numbers`.
+    """Return the limits as a law, with inputs ``q v h M tau g tau_0 dt is_on numbers`` in this order.
+
+    ``numbers`` are :attr:`JointLimits.numbers`; outputs are ``tau_1`` and ``cut``, the other items of a
+    :class:`LimitedTorque`.
 
     Parameters
     ----------
@@ -58,7 +61,7 @@ def limits_law(is_unlimited: Array) -> Law:
         Joints without limits of position.
     """
     n = len(is_unlimited)
-    sizes = {**dict.fromkeys(("q", "v", "g", "h", "tau", "tau_0"), n), "M": n * n, "dt": 1, "is_on": 1}
+    sizes = {"q": n, "v": n, "h": n, "M": n * n, "tau": n, "g": n, "tau_0": n, "dt": 1, "is_on": 1}
     function, structure = partial(limit_by_name, is_unlimited), is_unlimited.tolist()
     return Law("limits of the torque", function, {**sizes, "numbers": 2 + 6 * n}, structure, calls=(_form(n),))
 

@@ -50,6 +50,7 @@ from arm_control.compiler.call_forms import (
 from arm_control.compiler.kernels import Kernel
 from arm_control.compiler.law import Law
 from arm_control.compiler.program import Function
+from arm_control.control.avoidance.avoidance_law import AvoidanceOutput
 from arm_control.control.compiled_limits import limit_by_name, limit_samples
 from arm_control.control.effort_gate import GateOutput, GateParameters, GateState
 from arm_control.control.joint_limits import LARGEST_SHARE, JointLimits, LimitNumbers
@@ -75,18 +76,25 @@ from arm_control.model.tree import Tree
 
 
 class StepOutput(NamedTuple):
-    """What law and gate make of a state."""
+    """What law, gate and avoidance make of a state; None for avoidance where there is none."""
 
     law: OscOutput
     gate: GateOutput
+    avoidance: AvoidanceOutput | None = None
 
 
 PASSES = {"state": GateState.PASSING, "reason": "", "success_rate": 1.0}
 """What a gate says that passes its commands, and has passed all of late."""
+_LIMITED, _SATURATED, _RATE_LIMITED = (FlagResult("cut", k) for k in range(3))
+_STATE, _REASON, _RATE = (BoundResult(name) for name in PASSES)
+GATE_RESULT = TupleResult(
+    GateOutput, (ArrayResult("tau_1"), _STATE, _REASON, _SATURATED, _RATE_LIMITED, _LIMITED, _RATE)
+)
+AVOIDANCE = "avoid_obstacles"
 BETWEEN_LAW_AND_GATE = (
     "impedance",
     "force_axes",
-    "avoid_obstacles",
+    AVOIDANCE,
     "disturbance_observer",
     "adaptive_torque",
     "inertia_floor",
@@ -109,7 +117,7 @@ def between_law_and_gate(parameters: Parameters) -> list[str]:
 
 
 def step_limits(model: RobotModel, gate: GateParameters, parameters: Parameters) -> JointLimits | None:
-    """Return the limits of the gate for a law that is compiled with them; None where something comes between the two.
+    """Return the limits of the gate for a law that computes them, too; None where more than avoidance comes between.
 
     Parameters
     ----------
@@ -120,7 +128,8 @@ def step_limits(model: RobotModel, gate: GateParameters, parameters: Parameters)
     parameters : Parameters
         See :func:`between_law_and_gate`.
     """
-    return None if between_law_and_gate(parameters) else JointLimits(model, gate, gate.rate_limit)
+    is_alone = set(between_law_and_gate(parameters)) <= {AVOIDANCE}
+    return JointLimits(model, gate, gate.rate_limit) if is_alone else None
 
 
 def step_kernels(model: RobotModel, page: OperationalSpaceController, limits: JointLimits) -> list[Kernel]:
@@ -187,13 +196,10 @@ def step_law(tree: Tree, page: OperationalSpaceController, is_unlimited: Array, 
 def step_form(n: int) -> CallForm:
     """Return the form of :meth:`~arm_control.control.osc.compiled_osc.CompiledOsc.step` for n joints."""
     q, v, tau_0, tau_dist = (ArrayArgument(name, (n,)) for name in ("q", "v", "tau_0", "tau_dist"))
-    limited, saturated, rate_limited = (FlagResult("cut", k) for k in range(3))
-    state, reason, success_rate = (BoundResult(name) for name in PASSES)
-    gate = (ArrayResult("tau_1"), state, reason, saturated, rate_limited, limited, success_rate)
     return CallForm(
         "step",
         (q, v, reference_argument(), tau_0, NumberArgument("dt"), NumberArgument("is_on"), tau_dist),
-        TupleResult(StepOutput, (OSC_RESULT, TupleResult(GateOutput, gate))),
+        TupleResult(StepOutput, (OSC_RESULT, GATE_RESULT, BoundResult("avoidance"))),
         n_required=6,
         bound=("tool", "numbers", "limits"),
         certificates=("believable",),

@@ -6,12 +6,14 @@ stands between their torque and an actuator is in :mod:`arm_control.control.loop
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
+from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceOutput
+from arm_control.control.avoiding_step import AvoidingStep
 from arm_control.control.effort_gate import GateOutput
 from arm_control.control.joint_limits import JointLimits, NextLimits
 from arm_control.control.osc.compiled_osc import CompiledOsc
@@ -22,6 +24,7 @@ from arm_control.control.osc.task_inertia import condition_number
 from arm_control.control.osc.tuning import OscTuning
 from arm_control.exceptions import ArmControlError, InputError
 from arm_control.kinematics.served_rows import pose_rank
+from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel, Terms
 from arm_control.motion.goals import Goal, JointGoal, JointJog, Modulation, PoseGoal, TwistJog, WrenchGoal
@@ -88,6 +91,8 @@ class LawOutput(NamedTuple):
         Part of the torque that overcomes known friction, and accelerates nothing [N m or N].
     passed : GateOutput or None
         What of the torque passes the gate, where that was computed with it.
+    avoidance : AvoidanceOutput or None
+        What avoidance makes of the torque, where that was computed with it.
     """
 
     terms: Terms
@@ -100,6 +105,7 @@ class LawOutput(NamedTuple):
     hand: HandWrench | None = None
     friction: Array | None = None
     passed: GateOutput | None = None
+    avoidance: AvoidanceOutput | None = None
 
 
 class Controller(Protocol):
@@ -157,12 +163,16 @@ class OscController:
     follower : ReferenceSource, optional
         Makes references of the goals; by default a :class:`PoseFollower` without a goal.
     limits : JointLimits, optional
-        Limits of the gate, to be compiled with the law; by default the gate computes them by itself.
+        Limits of the gate, to be computed with the law; by default the gate computes them by itself.
+    avoidance : Avoidance, optional
+        Avoidance of obstacles, to be computed between the two.
 
     Attributes
     ----------
     limits : JointLimits or None
-        Limits that are compiled with the law.
+        Limits that are computed with the law.
+    avoidance : Avoidance or None
+        Avoidance that is computed with both.
     force : ForceFollower or None
         The wrench of the hand; None without contact.
     """
@@ -176,8 +186,9 @@ class OscController:
         parameters: OscTuning,
         follower: ReferenceSource | None = None,
         limits: JointLimits | None = None,
+        avoidance: Avoidance | None = None,
     ) -> None:
-        self._model, self.limits = model, limits
+        self._model, self.limits, self.avoidance = model, limits, avoidance
         self._follower: ReferenceSource = PoseFollower(model) if follower is None else follower
         self._posture: tuple[float, ...] = ()
         contact = parameters.contact
@@ -188,7 +199,11 @@ class OscController:
         """Take other parameters; they act from the next tick on."""
         self._parameters, p = parameters, parameters.law
         posture = p.posture or self._posture or (0.0,) * self._model.nv
-        self._law = CompiledOsc(self._model, p.replace(posture=posture), parameters.contact, self.limits)
+        limits, avoidance, law = self.limits, self.avoidance, p.replace(posture=posture)
+        self._law = CompiledOsc(self._model, law, parameters.contact, limits if avoidance is None else None)
+        self._among_obstacles = None
+        if limits is not None and avoidance is not None:
+            self._among_obstacles = AvoidingStep(self._model, self._law, avoidance, limits)
         if self.force is not None:
             self.force.configure(parameters.contact)
         speed = np.array([p.speed_limit_linear, p.speed_limit_angular])
@@ -224,7 +239,12 @@ class OscController:
             self.configure(self._parameters)
 
     def tick(
-        self, measurement: Measurement, is_braked: bool, tau_dist: Array | None, limits: NextLimits | None = None
+        self,
+        measurement: Measurement,
+        is_braked: bool,
+        tau_dist: Array | None,
+        limits: NextLimits | None = None,
+        obstacles: Sequence[Obstacle] = (),
     ) -> LawOutput:
         """See :class:`Controller`; the law depends on the present state only: a brake ends jogging and pressing.
 
@@ -234,6 +254,8 @@ class OscController:
             See :class:`Controller`.
         limits : NextLimits, optional
             With them the output says what passes the gate, if that can be computed at once.
+        obstacles : sequence of Obstacle
+            The obstacles in this state; they count with :attr:`avoidance` only.
         """
         if is_braked:
             self._follower.brake(measurement.q)
@@ -241,12 +263,14 @@ class OscController:
         if self.force is not None:
             return self._tick_with_contact(self.force, measurement, reference, is_braked, tau_dist)
         q, v, step = measurement.q, measurement.v, None
-        if limits is not None:
+        if limits is not None and self._among_obstacles is not None:
+            step = self._among_obstacles.step(q, v, reference, *limits, obstacles, tau_dist)
+        elif limits is not None:
             step = self._law.step(q, v, reference, *limits, tau_dist)
-        output, passed = step or (self._law.tick(q, v, reference, tau_dist), None)
+        output, passed, avoided = step or (self._law.tick(q, v, reference, tau_dist), None, None)
         X_WT, refused = self._follower.goal or reference.X_WT, self._follower.refused
         figures = partial(self.figures_of, output)
-        parts = output.state, output.tau, lambda: output.terms, X_WT, figures, "", refused, None, None, passed
+        parts = output.state, output.tau, lambda: output.terms, X_WT, figures, "", refused, None, None, passed, avoided
         return tuple.__new__(LawOutput, parts)
 
     def figures_of(self, output: OscOutput) -> dict[str, float]:

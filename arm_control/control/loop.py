@@ -263,10 +263,11 @@ class ControlLoop:
         if self._limited is None or limits is None:
             law = self.controller.tick(measurement, self.gate.state is BRAKED, tau_dist)
         else:
-            law = self._limited.tick(measurement, False, tau_dist, limits)
+            law = self._limited.tick(measurement, False, tau_dist, limits, obstacles)
             if law.passed is not None:
                 self.gate.take(law.passed, limits[1])
-                return tuple.__new__(TickResult, (measurement, law, None, law.tau, law.passed, None, None, None))
+                tau = law.tau if law.avoidance is None else law.avoidance.tau_total
+                return tuple.__new__(TickResult, (measurement, law, law.avoidance, tau, law.passed, None, None, None))
         avoidance = None if self.avoidance is None else self.avoidance.tick(law.terms, obstacles, law.tau)
         tau = law.tau if avoidance is None else avoidance.tau_total
         compensation = learnt = None
@@ -287,10 +288,10 @@ class ControlLoop:
         return TickResult(measurement, law, avoidance, tau, output, refused, compensation, learnt)
 
     def _with_limits(self, controller: Controller) -> OscController | None:
-        """The controller, where its law is compiled with the limits of this gate and nothing comes between the two."""
+        """The controller, where it computes the limits of this gate, and all that comes before them."""
         if not isinstance(controller, OscController) or controller.limits is None:
             return None
-        is_alone = self.avoidance is None and self.observer is None and controller.force is None
+        is_alone = self.avoidance is controller.avoidance and self.observer is None and controller.force is None
         return controller if is_alone and controller.limits.are_those_of(self.gate.limits) else None
 
     def _compensation(

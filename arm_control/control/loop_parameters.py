@@ -91,9 +91,9 @@ def control_loop(model: RobotModel, parameters: LoopParameters, *, waits_for_com
     controller: Controller
     if isinstance(parameters, OscLoopParameters):
         limits = step_limits(model, parameters.gate, parameters)
-        controller = OscController(model, parameters.control, _attractor(model, parameters), limits)
         if parameters.control.avoid_obstacles:
             avoidance = Avoidance(model, parameters.control.avoidance)
+        controller = OscController(model, parameters.control, _attractor(model, parameters), limits, avoidance)
     elif isinstance(parameters, IlqrLoopParameters):
         planner = InlinePlanner(ReachPlanner(model, parameters.control))
         controller = IlqrController(model, parameters.control, planner, waits=True)

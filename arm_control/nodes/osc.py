@@ -89,8 +89,8 @@ class OscNode(ArmNode[OscNodeParameters]):
             self.get_logger().info(f"proposed for this arm: {proposals}")
         follower = self.reference_source(self._follow_goals().follower)
         limits = step_limits(self.model, p.gate, p)
-        self._controller = OscController(self.model, p.control, follower, limits)
         self._avoidance = self._avoid_obstacles()
+        self._controller = OscController(self.model, p.control, follower, limits, self._avoidance)
         loop = ControlLoop(
             self.model,
             self._controller,

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceParameters
+from arm_control.control.compiled_step import step_limits
 from arm_control.control.controllers import LawOutput, Measurement, OscController
 from arm_control.control.effort_gate import GateParameters, GateState
 from arm_control.control.joint_limits import JointLimits
 from arm_control.control.loop import ControlLoop, GapWatch, KnownDisturbance, TickResult
+from arm_control.control.loop_parameters import OscLoopParameters, control_loop
 from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.control.osc.tuning import OscTuning
 from arm_control.maths.obstacles import Obstacle
@@ -155,25 +159,41 @@ def test_a_controller_refuses_goals_of_the_other_sort(ur5: RobotModel):
 
 
 LIMITS = GateParameters(rate_limit=300.0, max_missed=3)
+WIDE = AvoidanceParameters(threshold=0.2, takeover_distance=0.05)
 
 
-def osc_loop(model: RobotModel, limits: GateParameters | None) -> ControlLoop:
+def osc_loop(
+    model: RobotModel, limits: GateParameters | None, avoidance: Avoidance | None = None, *, is_between: bool = True
+) -> ControlLoop:
     tuning = OscTuning(law=OscParameters(posture=tuple(Q)))
     own = None if limits is None else JointLimits(model, limits, limits.rate_limit)
-    return ControlLoop(model, OscController(model, tuning, limits=own), LIMITS)
+    controller = OscController(model, tuning, None, own, avoidance if is_between else None)
+    return ControlLoop(model, controller, LIMITS, avoidance)
 
 
 def bits(result: TickResult) -> list[object]:
     """All that a tick has decided."""
-    law, gate = result.law, result.gate
+    law, gate, avoidance = result.law, result.gate, result.avoidance
     arrays = [law.tau, law.terms.M, law.X_WT.R, *law.split().values(), *law.figures().values(), result.tau, gate.tau]
+    arrays += [] if avoidance is None else [*avoidance[:5], *avoidance.pairs[1:]]
+    arrays += result.torque_terms.values()
     return [str(result.refused), law.fault, *gate[1:], *(np.asarray(x).tobytes() for x in arrays)]
 
 
-def test_law_and_limits_in_one_call_decide_what_the_separate_calls_decide(ur5: RobotModel):
-    """In regular states, singular ones, at limits; after brakes, gaps, faults and restarts; under a disturbance."""
-    together, apart = osc_loop(ur5, LIMITS), osc_loop(ur5, None)
-    rng, middle = np.random.default_rng(0), Q.copy()
+def balls(rng: np.random.Generator, n: int) -> list[Obstacle]:
+    """So many around the end effector at Q."""
+    p = np.array([0.4, 0.1, 0.4])
+    return [Obstacle(Sphere(0.04), Pose(np.eye(3), p + rng.uniform(-0.3, 0.3, 3))) for _ in range(n)]
+
+
+@pytest.mark.parametrize("avoids", [False, True])
+def test_one_call_decides_what_the_separate_calls_decide(avoids: bool, ur5: RobotModel):
+    """In regular states, singular ones, at limits; after brakes, gaps, faults and restarts; under a disturbance.
+
+    Obstacles are none, few and many, and change at times.
+    """
+    together, apart = (osc_loop(ur5, x, Avoidance(ur5, WIDE) if avoids else None) for x in (LIMITS, None))
+    rng, middle, obstacles = np.random.default_rng(0), Q.copy(), []
     target = Target(0, "base_link", ur5.pose(Q + 0.3))
     faults, gaps, absurd = {150, 700}, {250, 800}, {500, 520}
     n_together = 0
@@ -183,6 +203,7 @@ def test_law_and_limits_in_one_call_decide_what_the_separate_calls_decide(ur5: R
         v = 1e6 * v if k in absurd else v
         dt = 1e-2 if k in gaps else float(rng.choice([1e-3, 1e-3, 1e-3, 0.0, 2e-3]))
         measurement = Measurement(k * PERIOD, q, v, dt, k % 900 == 0, "a fault" if k in faults else "")
+        obstacles = balls(rng, int(rng.choice([0, 3, 60]))) if k % 25 == 0 else [*obstacles]
         results = []
         for loop in (together, apart):
             if k == 10:
@@ -191,7 +212,7 @@ def test_law_and_limits_in_one_call_decide_what_the_separate_calls_decide(ur5: R
                 loop.disturbance.set(k * PERIOD, np.full(6, 2.0))
             if k % 20 == 0:
                 loop.gate.enable()
-            results.append(loop.tick(measurement))
+            results.append(loop.tick(measurement, obstacles))
         assert bits(results[0]) == bits(results[1]), k
         assert together.gate.period == apart.gate.period
         n_together += results[0].law.passed is not None
@@ -204,3 +225,32 @@ def test_only_limits_of_this_gate_are_computed_with_the_law(ur5: RobotModel):
         loop = osc_loop(ur5, limits)
         passed = [loop.tick(state(k)).law.passed is not None for k in range(3)]
         assert passed == [False, is_together, is_together], "the first command finds the gate waiting"
+
+
+def test_only_avoidance_of_this_loop_is_computed_with_the_law(ur5: RobotModel):
+    for is_between in (True, False):
+        loop = osc_loop(ur5, LIMITS, Avoidance(ur5, WIDE), is_between=is_between)
+        passed = [loop.tick(state(k)).law.passed is not None for k in range(3)]
+        assert passed == [False, is_between, is_between]
+
+
+@pytest.mark.parametrize(
+    ("values", "is_together"),
+    [
+        ({}, True),
+        ({"avoid_obstacles": True}, True),
+        ({"impedance": True}, False),
+        ({"force_axes": ("z",)}, False),
+        ({"disturbance_observer": True}, False),
+        ({"adaptive_torque": True, "avoid_obstacles": True}, False),
+        ({"inertia_floor": 0.05}, False),
+    ],
+)
+def test_law_avoidance_and_gate_are_one_call_where_nothing_else_comes_between(
+    values: dict[str, Any], is_together: bool, ur5: RobotModel
+):
+    parameters = OscLoopParameters.from_mapping(values)
+    assert (step_limits(ur5, parameters.gate, parameters) is not None) == is_together
+    loop = control_loop(ur5, parameters)
+    passed = [loop.tick(state(k)).law.passed is not None for k in range(3)]
+    assert passed == [False, is_together, is_together]

@@ -25,6 +25,7 @@ from arm_control.compiler.call_forms import (
     ItemResult,
     ItemsArgument,
     NumberResult,
+    Result,
     TupleArgument,
     TupleResult,
 )
@@ -199,11 +200,50 @@ def _compiled(n: int, output: type[tuple[object, ...]]) -> Callable[[Tick], Boun
     q, v, h = (ArrayArgument("state", (n,), first) for first in (0, n, 2 * n))
     terms = TupleArgument(Terms, (q, v, None, None, None, None, ArrayArgument("state", (n, n), 3 * n), None, h))
     arguments = (terms, ItemsArgument("current"), ArrayArgument("tau_task", (n,)))
-    torques, numbers = (ArrayResult("tau"), ArrayResult("total")), (NumberResult("share"), NumberResult("distance"))
-    about = (InputResult("state"), ItemResult("current", 0), ItemResult("current", 1), BoundResult("reader"))
-    form = CallForm(CALL, arguments, TupleResult(output, (*torques, *numbers, *about)), n_required=2, takes_none=True)
-    outputs = {"tau": (n,), "replacement": (n,), "total": (n,), "share": (), "distance": ()}
-    return compile_call(avoid, RecordCall(form, {"state": 3 * n + n * n, "tau_task": n}, outputs))
+    form = CallForm(CALL, arguments, result_form(output, InputResult("state")), n_required=2, takes_none=True)
+    return compile_call(avoid, RecordCall(form, {"state": 3 * n + n * n, "tau_task": n}, output_shapes(n)))
+
+
+def output_shapes(n: int) -> dict[str, tuple[int, ...]]:
+    """Return name and shape of each part of the outputs of a tick, for n joints."""
+    return {"tau_avoid": (n,), "replacement": (n,), "tau_total": (n,), "share": (), "distance": ()}
+
+
+def result_form(output: type[tuple[object, ...]], state: Result) -> TupleResult:
+    """Return the form of a result.
+
+    Parameters
+    ----------
+    output : type
+        As :class:`AvoidanceLaws` says.
+    state : Result
+        The arm's terms in it.
+    """
+    torques, numbers = map(ArrayResult, ("tau_avoid", "tau_total")), map(NumberResult, ("share", "distance"))
+    about = ItemResult("current", 0), ItemResult("current", 1), BoundResult("reader")
+    return TupleResult(output, (*torques, *numbers, state, *about))
+
+
+class AvoidanceParts(NamedTuple):
+    """What a procedure around a tick works with.
+
+    Attributes
+    ----------
+    run : BoundProcedure
+        The tick.
+    inputs, outputs : ndarray
+        As :class:`Tick` says.
+    current : list
+        The obstacles of the search, the parameters.
+    reader : object
+        Computes on request what is not in a result.
+    """
+
+    run: BoundProcedure[Tick]
+    inputs: Array
+    outputs: Array
+    current: list[object]
+    reader: object
 
 
 class AvoidanceTick:
@@ -269,6 +309,10 @@ class AvoidanceTick:
         """
         maker = self._procedure.calls.get(CALL)
         return None if maker is None else maker.bind(slow, {"current": current, "reader": reader}, doc)
+
+    def parts(self, current: list[object], reader: object) -> AvoidanceParts:
+        """Return what a procedure around it works with; parameters as those of :meth:`builtin`."""
+        return AvoidanceParts(self._procedure, self._inputs, self._outputs, current, reader)
 
     def run(self, *inputs: npt.ArrayLike) -> Array:
         """Return the outputs of these inputs, as :class:`Tick` says."""

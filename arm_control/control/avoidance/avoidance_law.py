@@ -61,7 +61,7 @@ import numpy.typing as npt
 from arm_control.compiler.builtin_methods import place_builtin
 from arm_control.compiler.kernels import Kernel
 from arm_control.compiler.law import Law, Loop
-from arm_control.control.avoidance.avoidance_call import AvoidanceLaws, AvoidanceTick
+from arm_control.control.avoidance.avoidance_call import AvoidanceLaws, AvoidanceParts, AvoidanceTick
 from arm_control.control.avoidance.near_pairs import Pairs, Proximity
 from arm_control.core.parameters import Parameters, parameter
 from arm_control.exceptions import InputError, ParameterError
@@ -308,6 +308,11 @@ class Avoidance:
     def parameters(self, parameters: AvoidanceParameters) -> None:
         self._current[1] = parameters
         self._tick.set_numbers(*_numbers(parameters))
+
+    @property
+    def parts(self) -> AvoidanceParts:
+        """What a procedure around a tick works with."""
+        return self._tick.parts(self._current, self._reader)
 
     def tick(
         self, terms: Terms, obstacles: Sequence[Obstacle], tau_task: npt.ArrayLike | None = None

@@ -84,7 +84,7 @@ class CompiledOsc:
         length, kinds = parameters.characteristic_length, cases(self.structure, model.nv)
         kept = [pair for pair in zip(self.kernels, kinds, strict=True) if pair[0].is_compiled]
         self._runs = [_bind(kernel, page.numbers, length, is_regular) for kernel, is_regular in kept]
-        bound = {**PASSES, "numbers": page.numbers, "length": length}
+        bound = {**PASSES, "avoidance": None, "numbers": page.numbers, "length": length}
         bound |= {} if limits is None else {"limits": limits.numbers}
         fading: dict[str, Callable[..., Any]] = {}
         for name in ("tick", "step"):
