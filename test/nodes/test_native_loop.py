@@ -157,6 +157,17 @@ def test_a_node_ends_while_states_come(rig: Rig, ur5: RobotModel, number: signal
     rig.spin(lambda: len(rig.commands) > 1000, what="commands")
 
 
+@pytest.mark.parametrize(("lock_step", "reliability"), [(False, "BEST_EFFORT"), (True, "RELIABLE")])
+def test_no_state_is_acknowledged_in_real_time(rig: Rig, ur5: RobotModel, lock_step: bool, reliability: str):
+    rig.start("osc", robot_description=Path(urdf_path("ur5")).read_text(), loop="native", lock_step=lock_step)
+    states = rig.publisher(JointState, "joint_states")
+    rig.spin(lambda: all(rig.matched()), what="commands")
+    states.publish(state_bytes(ur5, 1))
+    rig.spin(lambda: rig.commands, what="a command")
+    listeners = rig.node.get_subscriptions_info_by_topic("joint_states")
+    assert [one.qos_profile.reliability.name for one in listeners if one.node_name == "osc"] == [reliability]
+
+
 def test_a_best_effort_driver_is_answered_without_python(rig: Rig, ur5: RobotModel):
     """The node listens anew: another subscription calls back."""
     commands: list[bytes] = []

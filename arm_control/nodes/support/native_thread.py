@@ -18,7 +18,7 @@ from arm_control.control.native.native_loop import NOT_TAKEN, REASON_SIZE, Middl
 from arm_control.messages.native_controller import NativeController, compile_end_of_turn, compile_loop
 from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters
 from arm_control.nodes.support.polling import ControlPath
-from arm_control.nodes.support.qos import STATE
+from arm_control.nodes.support.qos import LATEST, STATE
 from arm_control.nodes.support.rcl_functions import (
     Endpoints,
     RclFunctions,
@@ -74,7 +74,7 @@ class NativeThread:
         self._node, self._functions, self._publishers, self._answer = node, functions, publishers, answer
         self._lock = threading.RLock()
         self._path = ControlPath(node)
-        self._path.subscribe(JointState, TOPIC, answer, STATE, raw=True)
+        self._path.subscribe(JointState, TOPIC, answer, STATE if node.parameters.lock_step else LATEST, raw=True)
         self._resources, self._listening = contextlib.ExitStack(), contextlib.ExitStack()
         self._pipe = -1
         self._thread: threading.Thread | None = None

@@ -1,6 +1,7 @@
 """QoS of every topic: each publisher and subscription takes one of these profiles.
 
 joint_states, joint_commands, figures, terms      STATE; publishers in lock step LOSSLESS
+joint_states, of the native loop in real time     LATEST
 joint_commands, at a simulated arm                COMMANDS
 target_pose, pose_trajectory, joint_trajectory    EVENTS and LATCHED_EVENTS, two subscriptions
 obstacles                                         EVENTS
