@@ -65,11 +65,10 @@ class ObjectNode(OscNode):
 
 def run_node(contender: str, is_fifo: bool) -> None:
     """Run the node ``osc`` in a namespace of its own."""
-    if is_fifo:
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))  # the threads of the middleware inherit it
     p = {
         "max_missed": ENOUGH,
         "telemetry_every": ENOUGH,
+        "real_time_priority": PRIORITY if is_fifo else 0,
         **({"loop": "native"} if contender == "native" else {}),
     }
     arguments = [part for name, value in p.items() for part in ("-p", f"{name}:={value}")]
@@ -114,16 +113,15 @@ def _address(name: str, kernel: Any) -> int:
 
 def obey(is_busy: threading.Event) -> None:
     """Take orders from standard input, and end with it."""
-    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     for line in sys.stdin:
         (is_busy.set if line.strip() == "busy" else is_busy.clear)()
     os._exit(0)
 
 
 def burn(is_busy: threading.Event) -> None:
-    """Keep Python's lock busy."""
-    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    """Keep Python's lock busy, with the usual scheduler: with a higher one nothing else would run."""
     while is_busy.wait():
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
         x = 0
         while is_busy.is_set():
             x += 1

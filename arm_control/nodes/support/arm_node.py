@@ -32,7 +32,7 @@ from arm_control.model.arm_parameters import ArmParameters
 from arm_control.nodes.support.environment import check_environment, describe_reach, security_explained
 from arm_control.nodes.support.polling import ControlPath, SpinLoop
 from arm_control.nodes.support.qos import LATCHED, LOSSLESS, STATE
-from arm_control.nodes.support.real_time import highest_priority, take_real_time_priority
+from arm_control.nodes.support.real_time import highest_priority, stay_below, take_real_time_priority
 
 IN_USE = "another robot is taken only while the arm is braked and at rest"
 """Why a node that moves an arm keeps its model."""
@@ -369,6 +369,7 @@ def run(*factories: Callable[[], ArmNode[ArmNodeParameters]], arguments: Sequenc
         os.nice(min(node.NICE for node in nodes))
         if priority := highest_priority(node.parameters for node in nodes):
             nodes[0].get_logger().info(take_real_time_priority(priority))
+            stay_below(priority)
         for node in nodes:
             executor.add_node(node)
         gc.collect()

@@ -43,6 +43,17 @@ def join_control_path(parameters: Parameters) -> None:
             os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(priority))
 
 
+def stay_below(priority: int) -> None:
+    """Give this thread, of a process with that priority, one less: its other work never holds up threads that receive.
+
+    Parameters
+    ----------
+    priority : int
+        That of the process; 1 stays 1.
+    """
+    os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(max(1, priority - 1)))
+
+
 def take_real_time_priority(priority: int) -> str:
     """Give all threads of this process, those of the middleware among them, SCHED_FIFO, and keep its memory.
 

@@ -16,14 +16,17 @@ from arm_control.nodes.support.real_time import highest_priority, take_real_time
 
 IN_A_PROCESS = """
 import os, threading
-from arm_control.nodes.support.real_time import RealTimeParameters, join_control_path, take_real_time_priority
+from arm_control.nodes.support.real_time import (
+    RealTimeParameters, join_control_path, stay_below, take_real_time_priority
+)
 
 def policies():
     threads = map(int, os.listdir("/proc/self/task"))
     return [os.sched_getscheduler(thread) & ~os.SCHED_RESET_ON_FORK for thread in threads]
 
 end = threading.Event()
-threading.Thread(target=end.wait).start()
+other = threading.Thread(target=end.wait)
+other.start()
 said = take_real_time_priority(10)
 first = policies()
 threading.Thread(target=end.wait).start()
@@ -32,6 +35,11 @@ path = threading.Thread(target=lambda: (join_control_path(RealTimeParameters(10)
 joined = []
 path.start()
 path.join()
+stay_below(10)
+others = {os.sched_getparam(other.native_id).sched_priority}
+print(others, os.sched_getparam(0).sched_priority, sep="|", end="|")
+stay_below(1)
+print(os.sched_getparam(0).sched_priority, end="|")
 print(said, set(first) == {os.SCHED_FIFO}, len(first) >= 2, n_later, joined[0].count(os.SCHED_OTHER), sep="|")
 end.set()
 """
@@ -52,7 +60,8 @@ def test_all_threads_have_it_and_later_ones_do_not():
     if not may_use_fifo():
         pytest.skip("this user may not use SCHED_FIFO")
     done = subprocess.run([sys.executable, "-c", IN_A_PROCESS], capture_output=True, text=True, check=True)
-    said, are_all_fifo, are_several, *n_later = done.stdout.strip().split("|")
+    others, own, own_of_lowest, said, are_all_fifo, are_several, *n_later = done.stdout.strip().split("|")
+    assert (others, own, own_of_lowest) == ("{10}", "9", "1")
     assert said.startswith("SCHED_FIFO with priority 10 for all threads of this process; its memory is ")
     assert (are_all_fifo, are_several, n_later) == ("True", "True", ["1", "1"])
 
