@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +17,13 @@ from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import PoseStamped
 from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
-from rig import HOME, Rig, target
+from rig import HOME, PATIENCE, Rig, target
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64
 from std_srvs.srv import SetBool
 
 from arm_control import RobotModel, urdf_path
+from arm_control.compiler.compiled_procedure import Callback
 from arm_control.control.controllers import OscController
 from arm_control.control.effort_gate import GateParameters
 from arm_control.control.loop import ControlLoop
@@ -33,7 +36,9 @@ from arm_control.messages.publisher_lock import ONLY_PUBLISHER
 from arm_control.nodes.attractor import AttractorNodeParameters
 from arm_control.nodes.osc import OscNodeParameters
 from arm_control.nodes.support import rcl_functions
-from arm_control.nodes.support.qos import LATEST
+from arm_control.nodes.support.native_thread import NativeThread
+from arm_control.nodes.support.polling import poll
+from arm_control.nodes.support.qos import LATEST, STATE
 from arm_control.nodes.support.rcl_functions import RclFunctions, check_layouts
 
 MS = 1_000_000
@@ -214,6 +219,56 @@ def test_what_the_loop_does_not_know_is_refused(name: str, value: object):
 def test_an_attractor_is_refused():
     with pytest.raises(ParameterError, match="alone, not an attractor in front of it"):
         AttractorNodeParameters.from_mapping({"loop": "native"})
+
+
+class CountsCalls:
+    """In the place of a native controller: counts how often the middleware calls."""
+
+    def __init__(self) -> None:
+        self.n_calls = self.n_turns = 0
+        self._call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_size_t)(self._count)
+        self.callback = Callback(ctypes.cast(self._call, ctypes.c_void_p).value or 0, 0)
+
+    def _count(self, *_: int) -> None:
+        self.n_calls += 1
+
+    def end_turn(self) -> None:
+        """Notice that the thread runs."""
+        self.n_turns += 1
+
+
+def wait_for(condition: Callable[[], object]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(1e-3)
+
+
+def test_behind_the_end_nobody_calls(domain: int, ur5: RobotModel):
+    context = rclpy.Context()
+    rclpy.init(context=context, domain_id=domain)
+    node: Any = rclpy.create_node("ended", context=context)
+    node.parameters = OscNodeParameters()
+    commands, states = (node.create_publisher(JointState, topic, STATE) for topic in ("commands", "joint_states"))
+    native: Any = CountsCalls()
+    thread = NativeThread(node, RclFunctions.load(), (commands, None), lambda *_: None)
+    thread.start(lambda _: native)
+    try:
+        wait_for(lambda: native.n_turns == 1 and states.get_subscription_count() == 1)
+        states.publish(state_bytes(ur5, 1))
+        wait_for(lambda: native.n_calls == 1)
+        started = thread._thread
+        thread.end()
+        assert thread._thread is None
+        assert started is not None
+        assert not started.is_alive()
+        states.publish(state_bytes(ur5, 2))
+        wait_for(lambda: any(message == state_bytes(ur5, 2) for message, _ in poll(thread._subscription)))
+        assert native.n_calls == 1
+    finally:
+        thread.end()
+        node.destroy_node()
+        rclpy.shutdown(context=context)
 
 
 def test_layouts_are_checked_against_rclpy(domain: int, monkeypatch: pytest.MonkeyPatch):
