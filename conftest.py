@@ -22,6 +22,8 @@ if sys.dont_write_bytecode:  # compile for hundreds of processes once, but not b
 
 HANG = 600.0
 """Time after which a test hangs [s]: its process prints the stacks of all threads and ends."""
+REAL_TIME = "real_time"
+"""Mark and group of tests in which real time counts."""
 REAL_TIME_FIXTURES = {"moving", "moving_alert"}
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # of a shell's background job; nodes would inherit it
@@ -44,8 +46,9 @@ _stderr = pytest.StashKey[int]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Keep the standard error of this process, which is not captured at this moment."""
+    """Keep the standard error of this process, which is not captured at this moment, and the order of tests."""
     config.stash[_stderr] = os.dup(2)
+    config.option.loadscopereorder = False  # of xdist, which sorts groups by their number of tests
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -55,16 +58,38 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     share what is expensive to make. Tests of nodes that have a mark of their own, or only processes, are on their own.
     """
     fixtures = set(getattr(item, "fixturenames", ()))
-    if item.get_closest_marker("real_time") or fixtures & REAL_TIME_FIXTURES:
-        item.add_marker(pytest.mark.xdist_group("real_time"))
+    if item.get_closest_marker(REAL_TIME) or ("rig" in fixtures and fixtures & REAL_TIME_FIXTURES):
+        item.add_marker(pytest.mark.xdist_group(REAL_TIME))
     elif "rig" not in fixtures and not item.get_closest_marker("xdist_group"):
         item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the tests in which real time counts: one worker has them all, and the others must not wait for it."""
-    groups = {item: [mark.args[0] for mark in item.iter_markers("xdist_group")] for item in items}
-    items.sort(key=lambda item: "real_time" not in groups[item])
+    """Order the groups: first that in which real time counts, since one worker has it all; then an even mixture.
+
+    Tests with a rig wait for processes, the others compute: beside each other they keep all processors busy. Doctests,
+    which are short, come last, so that all workers end at the same time.
+    """
+    groups: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        (name, *_) = [*(mark.args[0] for mark in item.iter_markers("xdist_group")), item.nodeid]
+        groups.setdefault(name, []).append(item)
+    waiting: list[str] = []
+    computing: list[str] = []
+    place: dict[str, float] = {}
+    for name, (item, *_) in groups.items():
+        if isinstance(item, pytest.Function):
+            (waiting if "rig" in item.fixturenames else computing).append(name)
+        else:
+            place[name] = 1.0
+    place |= {name: k / len(kind) for kind in (waiting, computing) for k, name in enumerate(kind)} | {REAL_TIME: -1.0}
+    items[:] = [item for name in sorted(groups, key=place.__getitem__) for item in groups[name]]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than processors, since a test that waits for processes leaves one idle."""
+    return (os.cpu_count() or 1) + 1
 
 
 @pytest.hookimpl(wrapper=True)
