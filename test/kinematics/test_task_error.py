@@ -83,4 +83,5 @@ def test_rows_of_an_arm_are_rows_of_its_jacobian(ur5: RobotModel):
     q = np.array([0.1, -0.7, 0.9, 0.3, -0.4, 0.5])
     X, J = ur5.pose(q), ur5.jacobian(q)
     np.testing.assert_array_equal(task_error(X, X, J).J, J)
-    np.testing.assert_allclose(task_error(X, X, J, (2, 5), "end_effector").J, [X.R.T[2] @ J[:3], X.R.T[2] @ J[3:]])
+    rows = [X.R.T[2] @ J[:3], X.R.T[2] @ J[3:]]
+    np.testing.assert_allclose(task_error(X, X, J, (2, 5), "end_effector").J, rows, atol=1e-15)
