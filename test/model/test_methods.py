@@ -139,7 +139,7 @@ def read_only(x: Array) -> Array:
 
 
 VARIANTS: dict[str, Callable[[Array], object]] = {
-    "array": np.array, "list": Array.tolist, "tuple": tuple, "float32": lambda x: x.astype(np.float32),
+    "array": np.array, "list": np.ndarray.tolist, "tuple": tuple, "float32": lambda x: x.astype(np.float32),
     "int": lambda x: x.astype(int), "bool": lambda x: x > 0, "big endian": lambda x: x.astype(">f8"),
     "text": lambda x: x.astype(str), "complex": lambda x: x + 0j, "object": lambda x: x.astype(object),
     "subclass": lambda x: x.view(Subclass), "every second": lambda x: np.repeat(x, 2)[::2],
@@ -153,7 +153,7 @@ VARIANTS: dict[str, Callable[[Array], object]] = {
     "float16": lambda x: x.astype(np.float16), "long double": lambda x: x.astype(np.longdouble),
     "masked": np.ma.masked_array, "partly masked": lambda x: np.ma.masked_array(x, x == x.max()),
     "matrix": np.asmatrix, "record": lambda x: x.view([("x", float)]), "0-d": lambda x: np.array(x[0]),
-    "time": lambda x: x.astype("m8[s]"), "bytes": Array.tobytes, "view": memoryview,
+    "time": lambda x: x.astype("m8[s]"), "bytes": np.ndarray.tobytes, "view": memoryview,
     "C array": lambda x: (ctypes.c_double * len(x))(*x), "nested": lambda x: [[a] for a in x],
     "fraction": lambda x: [Fraction(float(a)) for a in x], "decimal": lambda x: [Decimal(float(a)) for a in x],
     "ragged": lambda x: [x.tolist(), [1.0]], "dictionary": lambda x: dict(enumerate(x)),
