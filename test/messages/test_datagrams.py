@@ -1,46 +1,68 @@
-"""States and torque in datagrams: the bytes, the rules of states, and the gate."""
+"""States and torque in datagrams: the bytes, the rules of states, their owner, and the last gate before a driver."""
 
 from __future__ import annotations
 
 import socket
 import struct
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from arm_control.app.commands.serve_command import answer_newest
+from arm_control.app.commands.serve_command import Changes, answer_newest
+from arm_control.control.effort_gate import GateParameters
 from arm_control.control.loop_parameters import JointLoopParameters, control_loop
-from arm_control.messages.datagrams import ENABLE, DatagramProcess
+from arm_control.maths.poses import Array
+from arm_control.messages.datagrams import ENABLE, DatagramProcess, Sender
+from arm_control.messages.joint_states import TIME_WENT_BACK
 from arm_control.model import RobotModel
+from arm_control.motion.goals import JointGoal
+from arm_control.simulation.mujoco_simulator import MujocoSimulator
 
 MS = 1_000_000
 Q = np.array([0.0, -1.4, 1.9, -2.07, -1.57, 0.0])
+GOAL = Q + [0.6, 0.4, -0.5, 0.3, 0.2, 0.5]
+STEP = 1.0 + 1e-9
+"""Change of torque that the rate limit allows in a millisecond [N m]."""
+OWN, OTHER = ("127.0.0.1", 5), ("127.0.0.1", 6)
+Answer = tuple[int, bool, Array] | None
 
 
-def state(number: int, stamp_ns: int, q: np.ndarray = Q, *, mark: bytes = b"ACS1", n: int = 6) -> bytes:
-    """The bytes of a state at rest, as the page has them."""
-    return struct.pack(f"<4sIQq{2 * len(q)}d", mark, n, number, stamp_ns, *q, *np.zeros(len(q)))
+def state(
+    number: int, stamp_ns: int, q: Array = Q, v: Array | None = None, *, mark: bytes = b"ACS1", n: int = 6
+) -> bytes:
+    """The bytes of a state, at rest by default, as the page has them."""
+    return struct.pack(f"<4sIQq{2 * len(q)}d", mark, n, number, stamp_ns, *q, *(np.zeros(len(q)) if v is None else v))
 
 
 class Driver:
-    """Sends datagrams to a controller that holds the arm."""
+    """Sends datagrams, a millisecond apart, to a controller that moves the arm to ``GOAL``, or holds it."""
 
-    def __init__(self, model: RobotModel) -> None:
+    def __init__(self, model: RobotModel, *, moves: bool = False, adds_gravity: bool = False, **gate: float) -> None:
         self.refused: list[str] = []
-        loop = control_loop(model, JointLoopParameters(), waits_for_commands=False)
+        loop = control_loop(model, JointLoopParameters(gate=GateParameters(**gate)), waits_for_commands=False)
+        if moves:
+            loop.controller.add(JointGoal(0, GOAL))
         refuse = lambda what, error: self.refused.append(f"{what}: {error}")  # noqa: E731
-        self.process = DatagramProcess(model, loop, refuse, lambda: self.now_ns)
+        clock = lambda: self.now_ns  # noqa: E731
+        self.process = DatagramProcess(model, loop, refuse, clock, driver_adds_gravity=adds_gravity)
+        self.gate = loop.gate
         self.now_ns = 0
 
-    def send(self, data: bytes, sender: str = "127.0.0.1:5") -> tuple[int, bool, np.ndarray] | None:
+    def send(self, data: bytes, sender: Sender = OWN) -> Answer:
         """Number, whether the gate brakes, and torque of the answer."""
         self.now_ns += MS
-        answer = self.process.on_datagram(data, sender)
+        self.process.take(data, sender)
+        answer = self.process.answer()
         if answer is None:
             return None
         mark, n, number, is_braking, *tau = struct.unpack("<4sIQQ6d", answer)
         assert (mark, n) == (b"ACT1", 6)
         return number, bool(is_braking), np.array(tau)
+
+    def run(self, stamps_ms: range, sender: Sender = OWN) -> list[Answer]:
+        """The answers to states at rest."""
+        return [self.send(state(k, k * MS), sender) for k in stamps_ms]
 
 
 def test_every_state_is_answered_with_its_number_and_the_weight_of_the_arm(ur5: RobotModel):
@@ -49,22 +71,36 @@ def test_every_state_is_answered_with_its_number_and_the_weight_of_the_arm(ur5: 
         number, is_braking, tau = driver.send(state(1000 + k, k * MS))
         assert (number, is_braking) == (1000 + k, False)
     np.testing.assert_allclose(tau, ur5.gravity(Q), atol=1e-9)
-    repeated = driver.send(state(7, 19 * MS))
-    assert repeated[:2] == (7, False)
-    assert driver.process.answered == 21
+    assert driver.process.answered == 20
     assert not driver.refused
+
+
+def test_a_driver_that_adds_gravity_gets_torque_without_it(ur5: RobotModel):
+    whole, part = Driver(ur5, moves=True), Driver(ur5, moves=True, adds_gravity=True)
+    for k in range(100):
+        q = Q + 1e-4 * k
+        data = state(k, k * MS, q * (np.nan if k > 60 else 1.0), np.full(6, 0.1))
+        a, b = whole.send(data), part.send(data)
+        if a is None or k > 60:
+            continue
+        np.testing.assert_allclose(b[2], a[2] - ur5.gravity(q), atol=1e-9)
+    assert a[1], "it brakes"
+    np.testing.assert_allclose(a[2] - b[2], ur5.gravity(Q + 6e-3), atol=1.0)  # the weight in the predicted state
 
 
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        (b"", "datagram: wrong size: 0 bytes, a state of 6 joints has 120"),
-        (state(1, MS)[:-1], "datagram: wrong size: 119 bytes, a state of 6 joints has 120"),
-        (state(1, MS) + b"x", "datagram: wrong size: 121 bytes, a state of 6 joints has 120"),
-        (state(1, MS, mark=b"ACT1"), "datagram: wrong head: it begins with 41435431 and 6 joints, not 41435331 and 6"),
-        (state(1, MS, n=7), "datagram: wrong head: it begins with 41435331 and 7 joints, not 41435331 and 6"),
-        (state(1, 2**62), f"datagram: wrong stamp: {2**62} ns, allowed below 2^31 s"),
+        (b"", "datagram: wrong size: 0 bytes; a state of 6 joints has 120"),
+        (state(1, MS)[:-1], "datagram: wrong size: 119 bytes; a state of 6 joints has 120"),
+        (state(1, MS) + b"x", "datagram: wrong size: 121 bytes; a state of 6 joints has 120"),
+        (state(1, MS, mark=b"ACT1"), "datagram: wrong head: it begins with b'ACT1'; a state begins with b'ACS1'"),
+        (state(1, MS, n=7), "datagram: wrong number of joints: 7; this arm has 6"),
+        (state(1, MS, np.zeros(7), n=7), "datagram: wrong number of joints: 7; this arm has 6"),
+        (state(1, 2**62), f"state: wrong stamp: {2**62} ns, allowed below 2^31 s"),
         (state(1, MS, Q * np.nan), "state: position is not finite: {'shoulder_pan_joint': nan, "),
+        (state(1, 0), "state: repeated: stamp 0.000 s"),
+        (state(1, -1), "state: out of order: stamp -0.000 s is older"),
     ],
 )
 def test_what_is_no_state_is_refused_and_the_next_state_is_answered(ur5: RobotModel, data: bytes, why: str):
@@ -87,37 +123,233 @@ def test_noise_never_raises(ur5: RobotModel):
 
 def test_after_a_gap_the_gate_brakes_until_it_is_enabled(ur5: RobotModel):
     driver = Driver(ur5)
-    for k in range(5):
-        driver.send(state(k, k * MS))
+    driver.run(range(5))
     assert driver.send(state(5, 100 * MS))[1]
     assert driver.send(state(6, 101 * MS))[1]
     assert driver.send(ENABLE) is None
-    for k in range(7, 12):
-        _, is_braking, _ = driver.send(state(k, (95 + k) * MS))
-    assert not is_braking
+    assert not any(answer[1] for answer in driver.run(range(102, 107)))
 
 
-def test_a_second_sender_is_refused(ur5: RobotModel):
+BAD: dict[str, Callable[[int, Array, Array], bytes]] = {
+    "repeated stamp": lambda k, q, v: state(k, 299 * MS, q, v),
+    "older stamps": lambda k, q, v: state(k, 100 * MS - k, q, v),
+    "stamp 0": lambda k, q, v: state(k, 0, q, v),
+    "stamps that no clock has": lambda k, q, v: state(k, 2**62, q, v),
+    "NaN": lambda k, q, v: state(k, k * MS, q * np.nan, v),
+    "velocity 1e9": lambda k, q, v: state(k, k * MS, q, np.full(6, 1e9)),
+    "positions that jump": lambda k, q, v: state(k, k * MS, Q + k % 2 + 1.0, v),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+@pytest.mark.parametrize("max_missed", [5, 20])
+def test_states_that_must_not_be_used_brake_and_the_arm_comes_to_rest(ur5: RobotModel, what: str, max_missed: int):
+    """The torque of the last good state is not held: an exact model on which the torque acts stands after 0.4 s."""
+    driver, arm = Driver(ur5, moves=True, max_missed=max_missed), MujocoSimulator(ur5, Q, timestep=1e-3)
+    taus, fastest, n_silent = [], 0.0, 0
+    for k in range(300):
+        _, is_braking, tau = driver.send(state(k, k * MS, arm.q, arm.v))
+        assert not is_braking
+        taus.append(tau)
+        arm.step(tau)
+    fastest = np.abs(arm.v).max()
+    for k in range(300, 750):
+        answer = driver.send(BAD[what](k, arm.q, arm.v))
+        n_silent += answer is None
+        if answer is not None:
+            assert answer[1], "only a brake is answered"
+            taus.append(answer[2])
+        arm.step(taus[-1])
+    assert n_silent < max_missed
+    assert fastest > 0.3
+    assert np.abs(arm.v).max() < 0.05 * fastest
+    np.testing.assert_allclose(taus[-1], ur5.gravity(arm.q), atol=0.5)
+    assert np.abs(np.diff(taus, axis=0)).max() <= 1.25 * STEP  # after a gap a quarter more
+
+
+@pytest.mark.parametrize("what", ["repeated stamp", "NaN", "velocity 1e9"])
+def test_an_order_to_enable_changes_nothing_while_states_are_bad(ur5: RobotModel, what: str):
+    driver = Driver(ur5, moves=True)
+    driver.run(range(300))
+    for k in range(300, 700):
+        driver.send(BAD[what](k, Q, np.zeros(6)))
+    held = driver.send(BAD[what](700, Q, np.zeros(6)))[2]
+    for k in range(701, 750):
+        driver.send(ENABLE)
+        assert driver.send(BAD[what](k, Q, np.zeros(6)))[1]
+    np.testing.assert_allclose(driver.send(BAD[what](750, Q, np.zeros(6)))[2], held, atol=0.01)
+
+
+def test_single_states_that_are_refused_do_not_brake(ur5: RobotModel):
+    driver = Driver(ur5, max_missed=5)
+    for k in range(100):
+        assert driver.send(state(k, k * MS))[:2] == (k, False)
+        assert driver.send(state(k, k * MS)) is None
+    assert len(driver.refused) == 100
+
+
+def test_a_state_is_predicted_for_a_second_and_the_weight_is_carried_from_then_on(ur5: RobotModel):
+    driver = Driver(ur5, moves=True)
+    driver.run(range(100))
+    taus = [answer[2] for k in range(100, 1200) if (answer := driver.send(state(k, k * MS, Q * np.nan))) is not None]
+    assert not np.array_equal(taus[100], taus[101])
+    assert len(taus) > 1050
+    np.testing.assert_array_equal(taus[1020:], taus[1020:1021] * len(taus[1020:]))
+
+
+def test_after_bad_states_the_arm_is_held_where_it_is_measured(ur5: RobotModel):
+    driver = Driver(ur5)
+    driver.run(range(50))
+    for k in range(50, 90):
+        driver.send(state(k, k * MS, Q * np.nan))
+    answers = [driver.send(state(k, k * MS, Q + 0.01)) for k in range(90, 400)]
+    assert all(answer is not None and answer[1] for answer in answers)
+    np.testing.assert_allclose(answers[-1][2], ur5.gravity(Q + 0.01), atol=1e-6)
+
+
+def test_a_driver_that_never_sent_a_good_state_gets_no_torque(ur5: RobotModel):
+    driver = Driver(ur5)
+    assert all(driver.send(state(k, k * MS, Q * np.nan)) is None for k in range(100))
+    assert driver.send(state(100, 100 * MS))[:2] == (100, False)
+
+
+@pytest.mark.parametrize("back_ms", [0, 50])
+def test_time_that_starts_over_brakes_and_the_torque_does_not_jump(ur5: RobotModel, back_ms: int):
+    driver = Driver(ur5, moves=True)
+    before = driver.run(range(1000, 1300))[-1][2]
+    assert np.abs(before - ur5.gravity(Q)).max() > 5.0
+    answers = [answer for answer in driver.run(range(back_ms, back_ms + 100)) if answer is not None]
+    assert all(is_braking for _, is_braking, _ in answers)
+    assert len(answers) >= 80
+    assert np.abs(np.diff([before, *(tau for *_, tau in answers)], axis=0)).max() <= 1.25 * STEP
+    assert driver.gate.reason == TIME_WENT_BACK
+    driver.send(ENABLE)
+    assert not driver.run(range(back_ms + 101, back_ms + 102))[0][1]
+
+
+# -- the owner -----------------------------------------------------------------------------------------
+
+
+def test_another_sender_is_refused_and_may_not_enable(ur5: RobotModel):
     driver = Driver(ur5)
     driver.send(state(0, 0))
-    assert driver.send(state(1, MS), "127.0.0.1:6") is None
-    assert driver.refused[0].startswith("state: second publisher of joint states")
+    assert driver.send(state(1, MS), OTHER) is None
+    assert driver.refused == ["datagram: another sender: 127.0.0.1:6; states come from 127.0.0.1:5"]
+    driver.gate.brake("a test")
+    driver.send(ENABLE, OTHER)
+    assert driver.gate.is_braked
+    driver.send(ENABLE)
+    assert not driver.gate.is_braked
 
 
-def test_of_several_datagrams_the_newest_state_is_answered_and_none_that_enables_is_missed(ur5: RobotModel):
+def test_nobody_enables_before_the_first_state(ur5: RobotModel):
     driver = Driver(ur5)
-    driver.send(state(0, 0))
-    driver.process.loop.gate.brake("a test")
+    driver.send(ENABLE)
+    assert driver.refused == ["datagram: another sender: 127.0.0.1:5; states come from nobody"]
+    assert driver.process.owner is None
+
+
+def test_another_sender_takes_over_after_a_second_of_silence_and_the_gate_brakes_until_it_enables(ur5: RobotModel):
+    driver = Driver(ur5)
+    driver.run(range(100))
+    driver.now_ns += 999 * MS  # and one for the next datagram
+    assert driver.send(state(0, 5 * MS), OTHER) is None
+    driver.send(ENABLE, OTHER)
+    n_refused = len(driver.refused)
+    answers = driver.run(range(5, 105), OTHER)
+    assert driver.process.owner == OTHER
+    assert len(driver.refused) == n_refused, "its stamps have nothing to do with those before"
+    assert [answer[1] for answer in answers] == [True] * 100
+    assert driver.send(state(100, 100 * MS)) is None, "the owner of before"
+    driver.send(ENABLE)
+    assert driver.gate.is_braked
+    driver.send(ENABLE, OTHER)
+    assert not any(answer[1] for answer in driver.run(range(107, 120), OTHER))
+
+
+def test_an_owner_whose_states_are_refused_is_not_silent(ur5: RobotModel):
+    driver = Driver(ur5)
+    driver.run(range(100))
+    for _ in range(30):
+        driver.now_ns += 99 * MS
+        driver.send(state(99, 99 * MS))
+    assert driver.send(state(0, 0), OTHER) is None
+    assert driver.process.owner == OWN
+
+
+@pytest.fixture
+def sockets():
+    """A socket that listens, the owner's and another one."""
     with (
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as owner,
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other,
     ):
-        own.bind(("127.0.0.1", 0))
-        for data in (state(1, MS), ENABLE, state(2, 2 * MS), state(3, 3 * MS)):
-            other.sendto(data, own.getsockname())
-        answer_newest(own, driver.process)
-        other.setblocking(False)
-        number, is_braking = struct.unpack_from("<QQ", other.recv(1000), 8)
-        assert (number, is_braking) == (3, 0)
+        for one in (own, owner, other):
+            one.bind(("127.0.0.1", 0))
+        for one in (owner, other):
+            one.connect(own.getsockname())
+            one.setblocking(False)
+        yield own, owner, other
+
+
+def test_of_several_datagrams_the_newest_state_is_answered_and_none_that_enables_is_missed(ur5: RobotModel, sockets):
+    own, owner, _ = sockets
+    driver = Driver(ur5)
+    driver.send(state(0, 0), owner.getsockname())
+    driver.gate.brake("a test")
+    for data in (state(1, MS), ENABLE, state(2, 2 * MS), state(3, 3 * MS)):
+        owner.send(data)
+    answer_newest(own, driver.process)
+    assert struct.unpack_from("<QQ", owner.recv(1000), 8) == (3, 0)
+    with pytest.raises(BlockingIOError):
+        owner.recv(1000)
+
+
+def test_the_datagrams_of_others_do_not_displace_the_state_of_the_owner(ur5: RobotModel, sockets):
+    own, owner, other = sockets
+    driver = Driver(ur5)
+    driver.send(state(0, 0), owner.getsockname())
+    owner.send(state(1, MS))
+    for data in (state(7, 7 * MS), *[b"hello"] * 50, ENABLE):
+        other.send(data)
+    owner.send(b"hello")
+    answer_newest(own, driver.process)
+    assert struct.unpack_from("<QQ", owner.recv(1000), 8) == (1, 0)
+    with pytest.raises(BlockingIOError):
+        other.recv(1000)
+    assert len(driver.refused) == 53, "every one is counted"
+    for data in (b"hello", state(8, 8 * MS)):
+        other.send(data)
+    answer_newest(own, driver.process)
+    for one in (owner, other):
         with pytest.raises(BlockingIOError):
-            other.recv(1000)
+            one.recv(1000)
+
+
+# -- what is printed -----------------------------------------------------------------------------------
+
+
+def test_owner_brake_and_enabling_are_said_once_and_at_most_once_a_second(ur5: RobotModel):
+    driver, lines, now = Driver(ur5), list[str](), 0.0
+    changes = Changes(lines.append, lambda: now)
+    driver.send(state(0, 0))
+    for _ in range(3):
+        changes.look(driver.process)
+    assert lines == ["states come from 127.0.0.1:5"]
+    driver.gate.brake("a test")
+    changes.look(driver.process)
+    for _ in range(3):
+        driver.gate.enable()
+        changes.look(driver.process)
+        driver.gate.brake("another test")
+        changes.look(driver.process)
+    assert lines[1:] == ["braking: a test"]
+    now = 1.0
+    for _ in range(3):
+        changes.look(driver.process)
+    assert lines[2:] == ["braking: another test"]
+    driver.gate.enable()
+    now = 2.0
+    changes.look(driver.process)
+    assert lines[3:] == ["enabled: torque passes"]

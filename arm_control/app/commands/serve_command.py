@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import socket
 import sys
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -12,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from arm_control.app.commands.robot_options import add_robot_option, add_xacro_options, chosen_robot
 from arm_control.core.files import file_parameters
 from arm_control.core.time import NANOSECONDS
-from arm_control.exceptions import InputError
+from arm_control.exceptions import InputError, ParameterError
 from arm_control.messages.publisher_lock import Rejections
+from arm_control.model.urdf.xml import printable
 
 if TYPE_CHECKING:
     from arm_control.messages.datagrams import DatagramProcess
@@ -28,8 +31,11 @@ EXAMPLES = (
 PORT = 7601
 LARGEST = 65_535
 """Bytes of the largest datagram."""
-MOST_WAITING = 100
-"""Waiting datagrams of which the newest is answered."""
+MOST_WAITING = 1000
+"""Waiting datagrams that are looked at before an answer: more than the buffer of a socket holds."""
+ADDS_GRAVITY = "driver_adds_gravity"
+PERIOD = 1.0
+"""Least time between two lines about one thing [s]."""
 
 
 def add_command(commands: Any) -> None:
@@ -42,6 +48,11 @@ def add_command(commands: Any) -> None:
     serve.add_argument("--address", default="127.0.0.1", help="address to listen on; default: this machine only")
     serve.add_argument("--real-time-priority", type=int, default=0, metavar="N", help="SCHED_FIFO; 0: usual scheduler")
     serve.add_argument("--states", type=int, default=0, metavar="N", help="end after N answers; 0: never")
+    serve.add_argument(
+        "--driver-adds-gravity",
+        action="store_true",
+        help="the driver adds gravity torque itself: answers are without it; as driver_adds_gravity of the node gate",
+    )
     add_xacro_options(serve)
     serve.set_defaults(command=_serve)
 
@@ -55,6 +66,7 @@ def _serve(options: argparse.Namespace) -> int:
 
     real_time = RealTimeParameters.from_mapping({"real_time_priority": options.real_time_priority})
     process = _process(options)
+    changes = Changes(lambda text: print(text, flush=True))
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
         try:
             datagrams.bind((options.address, options.port))
@@ -65,11 +77,12 @@ def _serve(options: argparse.Namespace) -> int:
             print(take_real_time_priority(real_time.real_time_priority), flush=True)
         while not options.states or process.answered < options.states:
             answer_newest(datagrams, process)
+            changes.look(process)
     return 0
 
 
 def answer_newest(datagrams: socket.socket, process: DatagramProcess) -> None:
-    """Wait for datagrams, and answer the newest one: an older state is not true any more.
+    """Wait for datagrams, and answer the newest state of the owner: an older one is not true any more.
 
     Parameters
     ----------
@@ -78,25 +91,53 @@ def answer_newest(datagrams: socket.socket, process: DatagramProcess) -> None:
     process : DatagramProcess
         The controller.
     """
-    from arm_control.messages.datagrams import ENABLE
-
-    data, sender = datagrams.recvfrom(LARGEST)
+    process.take(*datagrams.recvfrom(LARGEST))
     for _ in range(MOST_WAITING):
         try:
-            newer = datagrams.recvfrom(LARGEST, socket.MSG_DONTWAIT)
+            process.take(*datagrams.recvfrom(LARGEST, socket.MSG_DONTWAIT))
         except BlockingIOError:
             break
-        if data == ENABLE:
-            process.on_datagram(data, _name(sender))
-        data, sender = newer
-    answer = process.on_datagram(data, _name(sender))
-    if answer is not None:
+    answer = process.answer()
+    if answer is not None and process.owner is not None:
         with suppress(OSError):  # the driver is out of reach
-            datagrams.sendto(answer, sender)
+            datagrams.sendto(answer, process.owner)
 
 
-def _name(sender: tuple[str, int]) -> str:
-    return f"{sender[0]}:{sender[1]}"
+class Changes:
+    """Says who sends states, and whether the gate brakes: one line for a change, at most one in ``PERIOD`` about each.
+
+    Parameters
+    ----------
+    say : callable
+        Prints a line.
+    clock : callable
+        Returns the time of a steady clock [s].
+    """
+
+    def __init__(self, say: Callable[[str], object], clock: Callable[[], float] = time.monotonic) -> None:
+        self._say, self._clock = say, clock
+        self._said: dict[str, tuple[object, float]] = {"owner": (None, -PERIOD), "gate": ("", -PERIOD)}
+
+    def look(self, process: DatagramProcess) -> None:
+        """Say what has changed.
+
+        Parameters
+        ----------
+        process : DatagramProcess
+            The controller.
+        """
+        gate, owner = process.loop.gate, process.owner
+        if owner != self._said["owner"][0]:
+            self._say_once("owner", owner, f"states come from {process.owner_name}")
+        reason = gate.reason if gate.is_braked else ""
+        if reason != self._said["gate"][0]:
+            self._say_once("gate", reason, f"braking: {printable(reason)}" if reason else "enabled: torque passes")
+
+    def _say_once(self, what: str, value: object, text: str) -> None:
+        now = self._clock()
+        if now - self._said[what][1] >= PERIOD:
+            self._said[what] = value, now
+            self._say(text)
 
 
 class _Printer:
@@ -120,7 +161,18 @@ def _process(options: argparse.Namespace) -> DatagramProcess:
     if targets is not None:
         for k, X in enumerate(targets.targets):
             loop.controller.add(Target(round(k * targets.period * NANOSECONDS), targets.frame, X))
-    return DatagramProcess(model, loop, Rejections(_Printer()).add)
+    is_weightless = _driver_adds_gravity(options, scenario)
+    print("torque without gravity, which the driver adds" if is_weightless else "torque with gravity", flush=True)
+    return DatagramProcess(model, loop, Rejections(_Printer()).add, driver_adds_gravity=is_weightless)
+
+
+def _driver_adds_gravity(options: argparse.Namespace, scenario: Scenario) -> bool:
+    """Whether the driver adds gravity: by the option, or by the parameter of the node ``gate``."""
+    gate = {**scenario.nodes.get("gate", {}), **file_parameters(options.params_file, "gate")}
+    value = gate.get(ADDS_GRAVITY, False)
+    if not isinstance(value, bool):
+        raise ParameterError(f"{ADDS_GRAVITY} = {value!r}: true or false is needed")
+    return value or options.driver_adds_gravity
 
 
 def _scenario(options: argparse.Namespace) -> Scenario:
