@@ -28,7 +28,8 @@ EXAMPLES = (
     "serve my_arm.urdf --params-file gains.yaml --port 7000 --real-time-priority 50",
 )
 """For the help."""
-PORT = 7601
+PORT = 7301
+"""Below 7400, where the ports begin on which the nodes of ROS find each other."""
 LARGEST = 65_535
 """Bytes of the largest datagram."""
 MOST_WAITING = 1000
@@ -64,6 +65,8 @@ def _serve(options: argparse.Namespace) -> int:
     """
     from arm_control.nodes.support.real_time import RealTimeParameters, take_real_time_priority
 
+    if options.states < 0:
+        raise InputError(f"--states {options.states}: a number of answers, or 0 for no end")
     real_time = RealTimeParameters.from_mapping({"real_time_priority": options.real_time_priority})
     process = _process(options)
     changes = Changes(lambda text: print(text, flush=True))
