@@ -67,6 +67,12 @@ class PythonController:
         self._hold = Reference(Pose.identity())
         self._since, self._missed, self._is_first = 0.0, 0, True
 
+    def enable(self) -> None:
+        """End a brake: the gate waits for a new reference."""
+        if self.gate.is_braked:
+            self.reference = None
+        self.gate.enable()
+
     def tick(self, q: Array, v: Array, dt: float) -> GateOutput | None:
         """Answer a state; None where it is refused, and the last torque goes on.
 
@@ -77,16 +83,18 @@ class PythonController:
         dt : float
             Time since the last tick [s].
         """
-        self._since += dt
+        self._since = dt if self._is_first else self._since + dt
+        max_missed = self.gate.parameters.max_missed
         if not (np.isfinite(q).all() and np.isfinite(v).all()):
-            self._missed += 1
-            if self._missed > self.gate.parameters.max_missed:
+            self._missed += max(round(dt / self._gaps.period), 1) if self._gaps.period else 1
+            if self._missed > max_missed:
                 self.gate.brake("no state")
             return None
         if fault := self._bounds.fault(q, v, self._since):
             self.gate.brake(fault)
             return None
-        if not self._is_first and (gap := self._gaps.fault(self._since)):
+        self._gaps.max_missed = max_missed - self._missed
+        if not self._is_first and (gap := self._gaps.fault(dt)):
             self.gate.brake(gap)
         output = self._law.tick(q, v, self.reference or self._hold)
         if self.reference is not None:
@@ -144,7 +152,7 @@ def _run(controller: ExportedController, start: Array) -> Iterator[CheckedTick]:
         elif call == BRAKE:
             python.gate.brake("asked to")
         elif call == ENABLE:
-            python.gate.enable()
+            python.enable()
         python.tick(q, v, dt)
         X, twists = reference.X_WT, (reference.V_des, reference.A_des)
         row, mode = np.concatenate([X.R.ravel(), X.p, *twists]), list(GateState).index(python.gate.state)

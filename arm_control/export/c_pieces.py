@@ -8,9 +8,11 @@ import numpy as np
 
 from arm_control.compiler.program import Program
 from arm_control.control import effort_gate, loop, state_bounds, state_prediction
+from arm_control.control.effort_gate import GateParameters
 from arm_control.control.joint_limits import JointLimits
 from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.control.state_bounds import StateBounds
+from arm_control.core.parameters import Spec
 from arm_control.export.c_text import comment, fields, number, numbers, text_of, wrapped
 from arm_control.export.exported_controller import ExportedController
 from arm_control.export.step_programs import ALL, LIMITS, REGULAR
@@ -25,6 +27,9 @@ GAINS = (
 """Numbers of the law in the order of :meth:`OscParameters.numbers`; postures follow."""
 LIMIT_ROWS = ("limit_stiffness", "velocity_gain", "speed_limit", "effort_limit", "lower", "upper")
 """Numbers of the gate for each joint, in the order of :attr:`JointLimits.numbers`, behind the first two."""
+
+MOST_MISSED = 1000
+"""Largest ``max_missed`` that may be set in C, unless more was exported."""
 
 
 def pieces_of(controller: ExportedController, limits: JointLimits, programs: Mapping[str, Program]) -> dict[str, str]:
@@ -66,9 +71,12 @@ def pieces_of(controller: ExportedController, limits: JointLimits, programs: Map
         "TOOL": numbers(tool_numbers(model.tree)),
         "BRAKE_DAMPING": number(gate.brake_damping),
         "MAX_MISSED": str(gate.max_missed),
+        "MOST_MISSED": str(max(MOST_MISSED, gate.max_missed)),
         "JOINT_LIMITS": str(int(gate.joint_limits)),
+        "DRIVER_ADDS_GRAVITY": str(int(controller.driver_adds_gravity)),
         "START": numbers(controller.start),
         **_rules(StateBounds(model)),
+        **_bounds(),
     }
 
 
@@ -88,6 +96,31 @@ def _rules(bounds: StateBounds) -> dict[str, str]:
         "HIGHEST": numbers(highest),
         "FASTEST": numbers(fastest),
     }
+
+
+def _bounds() -> dict[str, str]:
+    """Bounds of gains and limits, which are those of the parameters in Python."""
+    specs = {name: OscParameters.spec(name) if name in OscParameters.types() else Spec("damping") for name in GAINS}
+    gate = {"RATE": "rate_limit", "LIMIT_DAMPING": "limit_damping", "STIFFNESS": "limit_stiffness"}
+    ranges = {name: GateParameters.spec(field) for name, field in {**gate, "BRAKE": "brake_damping"}.items()}
+    ranges["DAMPING"] = OscParameters.spec("damping_ratio")
+    return {
+        "N_GAINS": str(len(GAINS)),
+        "LEAST_GAINS": numbers(_lower(spec) for spec in specs.values()),
+        "LARGEST_GAINS": numbers(_upper(spec) for spec in specs.values()),
+        "GAIN_FAULTS": "\n".join(f'    "{name} is out of bounds: {spec}",' for name, spec in specs.items()),
+        **{f"LEAST_{name}": number(_lower(spec)) for name, spec in ranges.items()},
+        **{f"LARGEST_{name}": number(_upper(spec)) for name, spec in ranges.items()},
+        **{f"{name}_TEXT": str(spec) for name, spec in ranges.items()},
+    }
+
+
+def _lower(spec: Spec) -> float:
+    return -np.inf if spec.lower is None else spec.lower
+
+
+def _upper(spec: Spec) -> float:
+    return np.inf if spec.upper is None else spec.upper
 
 
 def _gains(law: OscParameters, joint_names: Iterable[str]) -> str:

@@ -41,6 +41,8 @@ class ExportedController(NamedTuple):
         Posture in which an example begins [rad or m].
     period : float
         Time between two ticks for which gains are proposed [s].
+    driver_adds_gravity : bool
+        Whether the driver adds the weight of the arm, so that it gets torque without that.
     """
 
     name: str
@@ -49,6 +51,7 @@ class ExportedController(NamedTuple):
     gate: GateParameters
     start: Array
     period: float
+    driver_adds_gravity: bool = False
 
 
 def exported_controller(scenario: Scenario, name: str = "") -> ExportedController:

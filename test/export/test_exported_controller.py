@@ -35,7 +35,9 @@ WAITING, PASSING, BRAKED = range(3)
 RATE_LIMIT = 22
 """Place of the rate limit among the numbers of the parameters: behind 22 gains of three joints."""
 EFFORT_LIMITS = slice(33, 36)
-NO_CAUSE, NO_COMMAND, NO_STATE, IMPOSSIBLE_STATE, ASKED = range(5)
+UNWRITTEN = 777.0
+"""What is in the array for the torque before the first tick."""
+NO_CAUSE, NO_COMMAND, NO_STATE, IMPOSSIBLE_STATE, ASKED, NO_TIME, NOT_READY = range(7)
 
 
 def scenario_of(robot: str, parameters: dict[str, object] | None = None) -> Scenario:
@@ -218,7 +220,10 @@ class Status(ctypes.Structure):
 
     _fields_ = tuple(
         (name, ctypes.c_int)
-        for name in ("mode", "cause", "state_refused", "refused", "saturated", "rate_limited", "limited", "singular")
+        for name in (
+            *("mode", "cause", "has_torque", "state_refused", "refused", "saturated", "rate_limited", "limited"),
+            "singular",
+        )
     )
 
 
@@ -226,10 +231,10 @@ class CController:
     """The exported controller, called from Python."""
 
     def __init__(self, library: ctypes.CDLL, n: int) -> None:
-        self._library, self._tau = library, np.zeros(n)
+        self._library, self._tau = library, np.full(n, UNWRITTEN)
         self._memory = ctypes.create_string_buffer(library.size())
         library.planar3_osc_tick.restype = Status
-        for name in ("init", "set_reference"):
+        for name in ("init", "set_reference", "begin_with"):
             getattr(library, f"planar3_osc_{name}").restype = ctypes.c_char_p
         assert self.call("init", None) is None
 
@@ -296,7 +301,7 @@ def run_beside_python(c: CController, controller: ExportedController, seed: int)
             python.gate.brake("asked to")
         if rng.random() < 0.03:
             c.call("enable")
-            python.gate.enable()
+            python.enable()
         if rng.random() < 0.02 and python.gate.state is GateState.PASSING:
             q = np.full(model.nv, np.nan)
         answer = python.tick(q, v, dt)
@@ -313,7 +318,7 @@ def run_beside_python(c: CController, controller: ExportedController, seed: int)
 
 def default_numbers(library: ctypes.CDLL) -> Array:
     """The parameters that were exported, as numbers; see RATE_LIMIT for one of them."""
-    return np.ctypeslib.as_array((ctypes.c_double * 66).in_dll(library, "planar3_osc_defaults")).copy()
+    return np.ctypeslib.as_array((ctypes.c_double * 67).in_dll(library, "planar3_osc_defaults")).copy()
 
 
 @pytest.mark.parametrize("rate_limit", [1e3, 1e6], ids=["cut", "whole"])
@@ -381,7 +386,8 @@ def test_a_weight_beyond_the_effort_limit_is_cut(c: CController, library: ctypes
 def test_an_impossible_first_state_has_no_torque(c: CController, q: float, v: float):
     tau, status = c.tick(np.full(3, q), np.full(3, v), 1e-3)
     assert (status.mode, status.cause, status.state_refused) == (BRAKED, IMPOSSIBLE_STATE, 1)
-    assert (tau == 0.0).all()
+    assert not status.has_torque
+    assert (tau == UNWRITTEN).all()
 
 
 def test_a_jump_brakes_that_suits_the_deviation_before(sent: CController, controller: ExportedController):
@@ -465,6 +471,7 @@ def test_velocities_are_compared_with_positions_after_an_endless_time(
 ):
     sent.tick(controller.start, np.zeros(3), np.inf)
     sent.call("enable")
+    sent.set_reference(Reference(controller.model.pose(controller.start)))
     test_a_velocity_that_is_not_that_of_the_positions_brakes(sent, controller)
 
 
@@ -485,7 +492,9 @@ def test_a_brake_ends_when_it_is_enabled(sent: CController, controller: Exported
     assert (status.mode, status.cause) == (BRAKED, ASKED)
     sent.call("enable")
     status = sent.tick(controller.start, np.zeros(3), 1e-3)[1]
-    assert (status.mode, status.cause) == (PASSING, NO_CAUSE)
+    assert (status.mode, status.cause) == (WAITING, NO_CAUSE)  # the reference is forgotten
+    sent.set_reference(Reference(controller.model.pose(controller.start)))
+    assert sent.tick(controller.start, np.zeros(3), 1e-3)[1].mode == PASSING
 
 
 @pytest.mark.parametrize(
@@ -504,25 +513,195 @@ def test_a_wrong_reference_is_refused_and_the_one_before_remains(
     assert sent.tick(controller.start, np.zeros(3), 1e-3)[1].mode == PASSING
 
 
+TASK, JOINT = b"out of bounds", b"than that of the arm"
+WRONG = {
+    (3, np.nan): b"kv_angular is out of bounds",
+    **dict.fromkeys([(0, np.nan), (0, 0.0), (0, 1e300), (6, np.inf), (8, 1.1), (11, -1.0), (14, 0.0)], TASK),
+    **dict.fromkeys([(2, 1e3), (2, 1e-3), (2, -30.0)], b"kv_linear or kv_angular is out of bounds"),
+    **dict.fromkeys([(4, 50.0), (5, 50.0), (6, 0.01)], b"is too small to stop from the speed limit"),
+    **dict.fromkeys([(16, np.nan), (19, -3.0), (19, np.nan)], b"posture is not finite, or pulled neither 0 nor 1"),
+    **dict.fromkeys([(RATE_LIMIT, 0.5), (RATE_LIMIT, np.inf)], b"rate_limit is out of bounds"),
+    **dict.fromkeys([(23, np.nan), (23, 0.5)], b"limit_damping is out of bounds"),
+    **dict.fromkeys([(24, np.inf), (24, 0.01), (24, 30.0)], b"limit_stiffness is not within"),
+    **dict.fromkeys([(27, -1.0), (27, np.nan)], b"velocity_gain is below zero"),
+    **dict.fromkeys([(30, 0.0), (30, 1e3), (33, 1e9), (35, np.inf), (34, -1.0)], JOINT),
+    **dict.fromkeys([(38, np.inf), (41, np.nan)], b"a soft limit is not finite"),
+    (43, np.nan): b"the tool is not finite",
+    **dict.fromkeys([(42, 5.0), (46, -1.0), (54, -0.1)], b"the tool has no rotation matrix, or a mass below zero"),
+    **dict.fromkeys([(64, 0.0), (64, 201.0), (64, np.nan)], b"brake_damping is out of bounds"),
+}
+"""Sentences for numbers at places of the parameters: 22 gains, 20 limits, 22 of the tool, and that of the brake."""
+
+
+@pytest.mark.parametrize(("change", "sentence"), WRONG.items(), ids=str)
+def test_a_wrong_number_is_refused(
+    c: CController, library: ctypes.CDLL, change: tuple[int, float], sentence: bytes, controller: ExportedController
+):
+    numbers, (place, value) = default_numbers(library), change
+    numbers[place] = value
+    fault = c.call("init", numbers.ctypes.data_as(ctypes.c_void_p))
+    assert fault is not None
+    assert sentence in fault
+    _, status = c.tick(controller.start, np.zeros(3), 1e-3)
+    assert (status.mode, status.cause, status.has_torque) == (BRAKED, NOT_READY, 0)
+
+
+SOFT_LIMITS = """
+#include "planar4_osc.h"
+static int is_refused(int joint, double lower, double upper)
+{
+    planar4_osc_controller controller;
+    planar4_osc_parameters parameters = planar4_osc_defaults;
+    parameters.limits.lower[joint] += lower;
+    parameters.limits.upper[joint] += upper;
+    return planar4_osc_init(&controller, &parameters) != 0;
+}
+int main(void)
+{
+    return !(is_refused(0, -1e-3, 0.0) && is_refused(3, 0.0, 1e-3) && is_refused(1, 9.0, 0.0) && is_refused(2, 0.0, -9.0)
+             && !is_refused(0, 0.0, 0.0) && !is_refused(1, 0.1, -0.1));
+}
+"""
+
+
+@NEEDS_CC
+def test_soft_limits_that_are_wider_or_crossed_are_refused(tmp_path: Path):
+    write_folder(tmp_path, exported_controller(scenario_of("planar4")), [CPU])
+    (tmp_path / "soft.c").write_text(SOFT_LIMITS)
+    assert run(compile_c(tmp_path, "soft", "soft.c", "planar4_osc.c", f"planar4_osc_{CPU}.o")).returncode == 0
+
+
 @pytest.mark.parametrize(
     ("place", "value", "sentence"),
     [
-        (0, np.nan, b"a gain of the law is not finite"),
-        (0, 0.0, b"a gain or limit of the task is not above zero"),
-        (11, -1.0, b"a gain of posture or joint limits is below zero"),
-        (RATE_LIMIT, 0.5, b"rate_limit is below 1"),
-        (23, np.nan, b"limit_damping is below 1"),
-        (24, np.inf, b"limit_stiffness is below 0.1"),
-        (27, -1.0, b"velocity_gain is below zero"),
-        (33, 0.0, b"a limit of speed or effort is not above zero"),
-        (38, np.inf, b"a soft limit is not finite"),
-        (43, np.nan, b"the tool is not finite"),
-        (64, 0.0, b"brake_damping is not within 1 and 200"),
-        (65, 0.0, b"max_missed is below 1"),
+        (0, 0, b"max_missed is not within 1 and 1000"),
+        (0, 2_000_000_000, b"max_missed is not within 1 and 1000"),
+        (1, 77, b"joint_limits or driver_adds_gravity is neither 0 nor 1"),
+        (2, -1, b"joint_limits or driver_adds_gravity is neither 0 nor 1"),
     ],
 )
-def test_a_wrong_parameter_is_refused(c: CController, library: ctypes.CDLL, place: int, value: float, sentence: bytes):
+def test_a_wrong_switch_is_refused(c: CController, library: ctypes.CDLL, place: int, value: int, sentence: bytes):
     numbers = default_numbers(library)
-    assert c.call("init", numbers.ctypes.data_as(ctypes.c_void_p)) is None
-    numbers[place] = value
+    numbers[65:].view(np.int32)[place] = value
     assert c.call("init", numbers.ctypes.data_as(ctypes.c_void_p)) == sentence
+
+
+def test_smaller_limits_are_accepted(c: CController, library: ctypes.CDLL):
+    numbers = default_numbers(library)
+    numbers[30:36] *= 0.5
+    numbers[36:42] *= 0.9
+    assert c.call("init", numbers.ctypes.data_as(ctypes.c_void_p)) is None
+
+
+# -- the first torque
+
+
+def test_it_begins_with_the_weight(c: CController, controller: ExportedController):
+    for _ in range(3):
+        tau, status = c.tick(np.full(3, np.nan), np.zeros(3), 1e-3)
+        assert not status.has_torque
+        assert (tau == UNWRITTEN).all()
+    tau, status = c.tick(controller.start, np.zeros(3), 1e-3)
+    assert status.has_torque
+    assert np.abs(tau - controller.model.gravity(controller.start)).max() < 1e-9
+
+
+def test_it_begins_with_the_torque_of_the_motors(c: CController, controller: ExportedController):
+    g, step = controller.model.gravity(controller.start), controller.gate.rate_limit * 1e-3
+    measured = g + np.array([-20.0, 5.0, 0.25])
+    assert c.call("begin_with", measured.ctypes.data_as(ctypes.c_void_p)) is None
+    for _ in range(50):
+        c.tick(np.full(3, np.nan), np.zeros(3), 1e-3)
+    c.call("enable")
+    last = measured
+    for k in range(30):
+        tau, status = c.tick(controller.start, np.zeros(3), 1e-3)
+        assert np.abs(tau - last).max() <= step * (1.0 + 1e-9), k
+        last = tau
+    assert status.mode == WAITING
+    assert np.abs(tau - g).max() < 1e-9
+
+
+def test_a_torque_to_begin_with_is_within_the_effort_limits(c: CController, controller: ExportedController):
+    measured = np.full(3, 1e6)
+    assert c.call("begin_with", measured.ctypes.data_as(ctypes.c_void_p)) is None
+    tau, _ = c.tick(controller.start, np.zeros(3), 1e-3)
+    assert (tau <= controller.model.tau_max).all()
+
+
+def test_a_torque_to_begin_with_comes_in_time(c: CController, controller: ExportedController):
+    nothing = np.full(3, np.nan)
+    assert c.call("begin_with", nothing.ctypes.data_as(ctypes.c_void_p)) == b"a torque to begin with is not finite"
+    c.tick(controller.start, np.zeros(3), 1e-3)
+    fault = c.call("begin_with", np.zeros(3).ctypes.data_as(ctypes.c_void_p))
+    assert fault is not None
+    assert fault.startswith(b"it is too late")
+
+
+# -- time
+
+
+@pytest.mark.parametrize("dt", [0.0, -1.0, np.nan, -np.inf])
+def test_a_time_that_stands_still_brakes(sent: CController, controller: ExportedController, dt: float):
+    for k in range(controller.gate.max_missed):
+        before, status = sent.tick(controller.start, np.zeros(3), dt)
+        assert status.mode == PASSING, k
+    step = controller.gate.rate_limit * 1e-3
+    for _ in range(100):
+        tau, status = sent.tick(controller.start, np.zeros(3), dt)
+        assert (status.mode, status.cause) == (BRAKED, NO_TIME)
+        assert np.abs(tau - before).max() <= step * (1.0 + 1e-9)
+        before = tau
+    assert np.abs(tau - controller.model.gravity(controller.start)).max() < 1e-9
+
+
+def test_times_that_stand_still_now_and_then_do_not_brake(sent: CController, controller: ExportedController):
+    for k in range(100):
+        _, status = sent.tick(controller.start, np.zeros(3), 1e-3 if k % 4 == 0 else 0.0)
+        assert status.mode == PASSING, k
+
+
+@pytest.mark.parametrize("max_missed", [4, 19, 20, 300])
+def test_missing_states_are_counted(library: ctypes.CDLL, controller: ExportedController, max_missed: int):
+    for n_missed, mode in ((max_missed, PASSING), (max_missed + 1, BRAKED)):
+        c, numbers = CController(library, 3), default_numbers(library)
+        numbers[65:].view(np.int32)[0] = max_missed
+        assert c.call("init", numbers.ctypes.data_as(ctypes.c_void_p)) is None
+        c.set_reference(Reference(controller.model.pose(controller.start)))
+        for _ in range(10):
+            c.tick(controller.start, np.zeros(3), 1e-3)
+        for _ in range(n_missed):
+            c.tick(np.full(3, np.nan), np.zeros(3), 1e-3)
+        assert c.tick(controller.start, np.zeros(3), 1e-3)[1].mode == mode
+
+
+def test_missing_states_and_a_gap_add_up(sent: CController, controller: ExportedController):
+    sent.tick(np.full(3, np.nan), np.zeros(3), 2e-3)
+    assert sent.tick(controller.start, np.zeros(3), 1.9e-3)[1].mode == PASSING
+    sent.tick(np.full(3, np.nan), np.zeros(3), 2e-3)
+    status = sent.tick(controller.start, np.zeros(3), 2.1e-3)[1]
+    assert (status.mode, status.cause) == (BRAKED, NO_STATE)
+
+
+# -- drivers that add gravity
+
+
+def test_a_driver_that_adds_gravity_gets_the_rest(library: ctypes.CDLL, controller: ExportedController):
+    numbers, model = default_numbers(library), controller.model
+    whole, rest = CController(library, 3), CController(library, 3)
+    numbers[65:].view(np.int32)[2] = 1
+    assert rest.call("init", numbers.ctypes.data_as(ctypes.c_void_p)) is None
+    walk, q = Walk(np.random.default_rng(5), 3), np.zeros(3)
+    for k in range(60):
+        states = walk.after(1e-3)
+        if 30 <= k < 40:
+            states = np.full(3, np.nan), np.zeros(3)
+        else:
+            q = states[0]
+        if k == 10:
+            for c in (whole, rest):
+                c.set_reference(Reference(model.pose(q)))
+        tau, status = whole.tick(*states, 1e-3)
+        other, same = rest.tick(*states, 1e-3)
+        assert status.mode == same.mode
+        assert np.abs(other - (tau - model.gravity(q))).max() < 1e-9, k
