@@ -75,6 +75,7 @@ def pieces_of(controller: ExportedController, limits: JointLimits, programs: Map
         "JOINT_LIMITS": str(int(gate.joint_limits)),
         "DRIVER_ADDS_GRAVITY": str(int(controller.driver_adds_gravity)),
         "START": numbers(controller.start),
+        "NAMED_GAINS": "\n".join(f'  {{"{gain}", &{name}_gains::{gain}}},' for gain in GAINS),
         **_rules(StateBounds(model)),
         **_bounds(),
     }

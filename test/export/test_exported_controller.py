@@ -167,17 +167,36 @@ def test_the_example_moves_the_arm_as_python_does(folder: Path, controller: Expo
     assert np.abs(q - simulator.q).max() < 1e-9
 
 
-@pytest.mark.skipif(shutil.which("c++") is None, reason="there is no C++ compiler")
-@pytest.mark.parametrize(
+NEEDS_CXX = pytest.mark.skipif(shutil.which("c++") is None, reason="there is no C++ compiler")
+INTERFACES = pytest.mark.parametrize(
     "options", [(), pytest.param(("-DOLD_INTERFACES",), marks=pytest.mark.campaign)], ids=["new", "old"]
 )
-def test_the_plugin_runs_with_stand_ins_for_ros(folder: Path, controller: ExportedController, options: tuple[str, ...]):
+
+
+def compile_plugin(folder: Path, program: str, options: tuple[str, ...]) -> Path:
+    """Compile the plugin with stand-ins for ROS and a program that runs it; return that."""
     compile_c(folder, "rules.o", "-c", "planar3_osc.c")
     flags = ["-std=c++17", "-Wall", "-Wextra", "-Werror", *options, f"-I{STAND_INS}", "-I."]
-    parts = [STAND_INS / "run_controller.cpp", "rules.o", f"planar3_osc_{CPU}.o", "-lm", "-o", "plugin"]
+    parts = [STAND_INS / f"{program}.cpp", "rules.o", f"planar3_osc_{CPU}.o", "-lm", "-o", program]
     done = run("c++", *flags, *parts, cwd=folder)
     assert done.returncode == 0, done.stderr
-    lines = run(folder / "plugin").stdout.splitlines()
+    return folder / program
+
+
+@NEEDS_CXX
+@INTERFACES
+def test_the_plugin_lives_and_ends_as_it_should(folder: Path, options: tuple[str, ...]):
+    done = run(compile_plugin(folder, "run_lifecycle", (*options, "-g", "-fsanitize=address,undefined")))
+    assert "wrong" not in done.stdout
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "warning: update_rate is 500 Hz; gains and limits were made for 1000 Hz" in done.stdout
+
+
+@NEEDS_CXX
+@INTERFACES
+def test_the_plugin_runs_with_stand_ins_for_ros(folder: Path, controller: ExportedController, options: tuple[str, ...]):
+    program = compile_plugin(folder, "run_controller", options)
+    lines = run(program).stdout.splitlines()
     assert lines[0].split() == [f"{name}/effort" for name in controller.model.joint_names]
     assert lines[1].split() == [
         f"{name}/{x}" for name in controller.model.joint_names for x in ("position", "velocity")

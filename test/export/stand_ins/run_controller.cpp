@@ -23,7 +23,7 @@ void run(controller_interface::ControllerInterface & controller, const char * wh
     std::printf(" %.17g", torque);
   }
   std::puts("");
-  controller.get_node()->timer->callback();
+  controller.get_node()->timer.lock()->callback();
 }
 
 int main()
@@ -34,7 +34,6 @@ int main()
     return 1;
   }
   controller->on_configure({});
-  controller->on_activate({});
   print_interfaces(controller->command_interface_configuration());
   print_interfaces(controller->state_interface_configuration());
   for (std::size_t i = 0; i < N; i++) {
@@ -43,8 +42,9 @@ int main()
     controller->state_interfaces_.push_back({&q[i]});
     controller->state_interfaces_.push_back({&v[i]});
   }
-  const auto target = std::static_pointer_cast<rclcpp::Subscription<PoseStamped>>(node->subscription)->callback;
-  const auto enable = std::static_pointer_cast<rclcpp::Service<Trigger>>(node->service)->callback;
+  controller->on_activate({});
+  const auto target = std::static_pointer_cast<rclcpp::Subscription<PoseStamped>>(node->subscription.lock())->callback;
+  const auto enable = std::static_pointer_cast<rclcpp::Service<Trigger>>(node->service.lock())->callback;
   run(*controller, "waiting", 10);
   target(std::make_shared<PoseStamped>(PoseStamped{{"elsewhere"}, {{0.1, 0.1, 0.0}, {0.0, 0.0, 0.0, 1.0}}}));
   target(std::make_shared<PoseStamped>(PoseStamped{{""}, {{0.1, 0.1, 0.0}, {0.0, 0.0, 0.0, 0.0}}}));

@@ -10,6 +10,8 @@
 
 namespace hardware_interface
 {
+inline bool are_commands_locked = false;
+
 struct LoanedCommandInterface
 {
   double * place;
@@ -19,8 +21,10 @@ struct LoanedCommandInterface
   template <typename Number>
   [[nodiscard]] bool set_value(const Number & value)
   {
-    *place = value;
-    return true;
+    if (!are_commands_locked) {
+      *place = value;
+    }
+    return !are_commands_locked;
   }
 #endif
 };
@@ -55,6 +59,9 @@ struct InterfaceConfiguration
 class ControllerInterface
 {
 public:
+  ControllerInterface() = default;
+  ControllerInterface(const ControllerInterface &) = delete;
+  ControllerInterface & operator=(const ControllerInterface &) = delete;
   virtual ~ControllerInterface() = default;
   virtual InterfaceConfiguration command_interface_configuration() const = 0;
   virtual InterfaceConfiguration state_interface_configuration() const = 0;
@@ -62,9 +69,21 @@ public:
   virtual CallbackReturn on_configure(const rclcpp_lifecycle::State &) = 0;
   virtual CallbackReturn on_activate(const rclcpp_lifecycle::State &) = 0;
   virtual CallbackReturn on_deactivate(const rclcpp_lifecycle::State &) = 0;
+  virtual CallbackReturn on_cleanup(const rclcpp_lifecycle::State &) = 0;
+  virtual CallbackReturn on_shutdown(const rclcpp_lifecycle::State &) = 0;
+  virtual CallbackReturn on_error(const rclcpp_lifecycle::State &) = 0;
   virtual return_type update(const rclcpp::Time &, const rclcpp::Duration &) = 0;
   std::shared_ptr<rclcpp_lifecycle::LifecycleNode> get_node() { return node_; }
 
+  unsigned int get_update_rate() const { return update_rate_; }
+
+  template <typename Value>
+  void auto_declare(const std::string & name, const Value & value)
+  {
+    node_->parameters.emplace(name, rclcpp::Parameter{value});
+  }
+
+  unsigned int update_rate_ = 0;
   std::vector<hardware_interface::LoanedCommandInterface> command_interfaces_;
   std::vector<hardware_interface::LoanedStateInterface> state_interfaces_;
 

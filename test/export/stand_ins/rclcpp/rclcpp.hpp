@@ -2,9 +2,12 @@
 #pragma once
 #include <cstddef>
 #include <cstdio>
+#include <map>
 #include <functional>
 #include <memory>
 #include <string>
+#include <variant>
+#include <vector>
 
 namespace rclcpp
 {
@@ -20,6 +23,16 @@ struct Duration
 {
   double value;
   double seconds() const { return value; }
+};
+
+struct Parameter
+{
+  std::variant<bool, int, double, std::string, std::vector<double>> value;
+  bool as_bool() const { return std::get<bool>(value); }
+  int as_int() const { return std::get<int>(value); }
+  double as_double() const { return std::get<double>(value); }
+  std::string as_string() const { return std::get<std::string>(value); }
+  std::vector<double> as_double_array() const { return std::get<std::vector<double>>(value); }
 };
 
 template <class Message>
@@ -49,10 +62,12 @@ struct State {};
 
 struct LifecycleNode
 {
-  std::shared_ptr<void> subscription, service;
-  rclcpp::TimerBase::SharedPtr timer;
+  std::weak_ptr<void> subscription, service;
+  std::weak_ptr<rclcpp::TimerBase> timer;
+  std::map<std::string, rclcpp::Parameter> parameters;
 
   rclcpp::Logger get_logger() const { return {}; }
+  rclcpp::Parameter get_parameter(const std::string & name) const { return parameters.at(name); }
 
   template <class Message, class Callback>
   typename rclcpp::Subscription<Message>::SharedPtr create_subscription(
@@ -76,9 +91,10 @@ struct LifecycleNode
   template <class Period, class Callback>
   rclcpp::TimerBase::SharedPtr create_wall_timer(Period, Callback callback)
   {
-    timer = std::make_shared<rclcpp::TimerBase>();
-    timer->callback = callback;
-    return timer;
+    const auto made = std::make_shared<rclcpp::TimerBase>();
+    made->callback = callback;
+    timer = made;
+    return made;
   }
 };
 }  // namespace rclcpp_lifecycle

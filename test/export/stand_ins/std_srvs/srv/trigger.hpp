@@ -1,5 +1,6 @@
 // A stand-in for the service.
 #pragma once
+#include <string>
 
 namespace std_srvs::srv
 {
@@ -9,6 +10,7 @@ struct Trigger
   struct Response
   {
     bool success;
+    std::string message;
   };
 };
 }  // namespace std_srvs::srv
