@@ -54,7 +54,7 @@ class ExportedController(NamedTuple):
     driver_adds_gravity: bool = False
 
 
-def exported_controller(scenario: Scenario, name: str = "") -> ExportedController:
+def exported_controller(scenario: Scenario, name: str = "", *, driver_adds_gravity: bool = False) -> ExportedController:
     """Return the controller of a scenario as it is exported.
 
     Parameters
@@ -63,17 +63,24 @@ def exported_controller(scenario: Scenario, name: str = "") -> ExportedControlle
         Its robot, its controller and their parameters count.
     name : str
         Beginning of all names in C; by default made of robot and controller.
+    driver_adds_gravity : bool
+        Whether the driver adds the weight of the arm.
 
     Raises
     ------
     ParameterError
-        When it is another controller, has parts that stay in Python, or a parameter is not allowed.
+        When it is another controller, has parts that stay in Python, a joint mimics another one, or a parameter is
+        not allowed.
     """
     model, parameters = arm_and_parameters(scenario)
     if type(parameters) is not OscLoopParameters:
         raise ParameterError(f"{scenario.name}: {node_of(parameters)} cannot be exported, only {OSC}")
     if parts := between_law_and_gate(parameters):
         raise ParameterError(f"{scenario.name}: {', '.join(parts)} cannot be exported: leave that out")
+    if mimics := sorted({*model.urdf.movable_joints} - {*model.joint_names}):
+        raise ParameterError(
+            f"{scenario.name}: mimic joints cannot be exported: {', '.join(mimics)}: no driver knows that they follow"
+        )
     if model.backend != "llvm":
         raise ParameterError(f"{scenario.name}: machine code is not made here ({'; '.join(model.backend_reasons)})")
     position = scenario.nodes.get("simulator", {}).get("initial_position")
@@ -86,4 +93,5 @@ def exported_controller(scenario: Scenario, name: str = "") -> ExportedControlle
     if not law.posture:
         law = law.replace(posture=tuple(start.tolist()))
     name = name or identifier(f"{Path(scenario.robot.split()[0]).stem}_{OSC}")
-    return ExportedController(name, model, law, parameters.gate, start, 1.0 / parameters.control.rate)
+    period = 1.0 / parameters.control.rate
+    return ExportedController(name, model, law, parameters.gate, start, period, driver_adds_gravity)

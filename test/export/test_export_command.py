@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from arm_control.app.cli import main
+from arm_control.core.files import urdf_path
 from arm_control.export.c_text import comment, filled, identifier, text_of
 
 REFUSED = {
@@ -39,6 +42,27 @@ def test_an_arm_without_machine_code_is_refused(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr("arm_control.model.RobotModel.backend", "python")
     assert main(["export", "planar1", "--out", str(tmp_path / "new")]) == 2
     assert capsys.readouterr().err.startswith("arm_control: planar1: machine code is not made here (")
+
+
+def test_a_joint_that_mimics_another_one_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    follower = '<joint name="joint2" type="continuous">'
+    text, mimic = Path(urdf_path("planar3")).read_text(), tmp_path / "mimic.urdf"
+    mimic.write_text(text.replace(follower, f'{follower}<mimic joint="joint1"/>'))
+    assert main(["export", str(mimic), "--out", str(tmp_path / "new")]) == 2
+    sentence = "mimic joints cannot be exported: joint2: no driver knows that they follow"
+    assert sentence in capsys.readouterr().err
+    assert main(["check", "--robot", str(mimic)]) == 0
+    assert "cannot be exported to C" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="there is no cmake")
+def test_cmake_names_the_processors_that_were_exported(tmp_path: Path):
+    assert main(["export", "planar1", "--out", str(tmp_path), "--cpu", "x86-64-v2", "--driver-adds-gravity"]) == 0
+    assert ".driver_adds_gravity = 1," in (tmp_path / "planar1_osc.c").read_text()
+    words = ["cmake", "-S", str(tmp_path), "-B", str(tmp_path / "build"), "-D", "PLANAR1_OSC_CPU=x86-64"]
+    done = subprocess.run(words, check=False, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "which was not exported: one of x86-64-v2 is needed" in " ".join(done.stderr.split())
 
 
 def test_a_parameter_file_has_the_gains(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -577,8 +577,9 @@ static int is_refused(int joint, double lower, double upper)
 }
 int main(void)
 {
-    return !(is_refused(0, -1e-3, 0.0) && is_refused(3, 0.0, 1e-3) && is_refused(1, 9.0, 0.0) && is_refused(2, 0.0, -9.0)
-             && !is_refused(0, 0.0, 0.0) && !is_refused(1, 0.1, -0.1));
+    int are_refused = is_refused(0, -1e-3, 0.0) && is_refused(3, 0.0, 1e-3) && is_refused(1, 9.0, 0.0)
+                      && is_refused(2, 0.0, -9.0);
+    return !are_refused || is_refused(0, 0.0, 0.0) || is_refused(1, 0.1, -0.1);
 }
 """
 

@@ -48,6 +48,11 @@ def add_command(commands: Any) -> None:
         help="processors; default: those of this machine's kind (%(default)s)",
     )
     export.add_argument("--name", default="", help="beginning of all names in C; default: robot and controller")
+    export.add_argument(
+        "--driver-adds-gravity",
+        action="store_true",
+        help="the driver adds the arm's weight (Franka, UR, KUKA): it gets the torque without that",
+    )
     export.add_argument("--scenario", default="", help="robot, gains and limits of a scenario")
     export.add_argument("--variant", default="", help="one of the scenario's variants; default: the first")
     export.add_argument(
@@ -65,7 +70,8 @@ def _export(options: argparse.Namespace) -> int:
 
     if options.controller != OSC:
         raise InputError(f"controller '{options.controller}' cannot be exported, only {OSC}")
-    controller = exported_controller(_scenario(options), options.name)
+    scenario = _scenario(options)
+    controller = exported_controller(scenario, options.name, driver_adds_gravity=options.driver_adds_gravity)
     names = write_folder(options.out, controller, options.cpu)
     print(f"wrote {', '.join(names)} to {options.out}")
     _write_example(Path(options.out), controller)

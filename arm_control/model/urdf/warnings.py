@@ -67,7 +67,8 @@ def find_notes(facts: Facts) -> list[str]:
         )
     for joint in facts.joints:
         if joint.is_movable and joint.mimic is not None:
-            notes.append(f"joint {quote(joint.name)} mimics {quote(joint.mimic)}: it takes no commands of its own")
+            what = f"joint {quote(joint.name)} mimics {quote(joint.mimic)}"
+            notes.append(f"{what}: it takes no commands of its own, and an arm that it moves cannot be exported to C")
     return notes
 
 
