@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator
 from functools import partial
 from xml.etree.ElementTree import Element
@@ -15,6 +16,9 @@ from arm_control.model.urdf.xml import MOVABLE, number, numbers, quote
 NOT_USED = "unreadable values are not used, because the joint is not controlled"
 NO_AXIS = "axis without xyz counts as 1 0 0"
 FIXED = "joint of a type that is not supported counts as fixed"
+MOST_TURNS = 4.0
+"""Turns to one side, above which a limit of a revolute joint may be in degrees."""
+DEGREES = f"limits beyond {MOST_TURNS:g} turns count as radians, as all angles do: are they in degrees?"
 LOCKED = "joint that mimics no joint with a motion of its own is locked"
 
 
@@ -40,6 +44,7 @@ def joint_findings(
     if joint.get("type") in MOVABLE and name in part.joints and joint.find("mimic") is None:
         for what, allowed in _limit_defects(joint, name in effort_limits, name in velocity_limits):
             yield Finding(label_of(joint), what, allowed, NOT_USED, True)
+        yield from _turns_findings(joint)
 
 
 def mimic_findings(robot: Element, part: Part) -> Iterator[Finding]:
@@ -123,6 +128,14 @@ def _range_defects(limit: Element) -> Iterator[Defect]:
     if lower is not None and upper is not None and lower >= upper:
         what = f"lower limit {lower:g} is not below upper limit {upper:g}"
         yield Defect(what, "a missing limit counts as 0")
+
+
+def _turns_findings(joint: Element) -> Iterator[Finding]:
+    limit = joint.find("limit")
+    if joint.get("type") == "revolute" and limit is not None:
+        lower, upper = (number(limit, name) or 0.0 for name in ("lower", "upper"))
+        if max(abs(lower), abs(upper)) > MOST_TURNS * 2.0 * math.pi:
+            yield Finding(label_of(joint), f"{lower:g} to {upper:g}", "", DEGREES, False)
 
 
 def _maximum_defects(limit: Element | None, quantity: str) -> Iterator[Defect]:

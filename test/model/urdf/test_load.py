@@ -167,6 +167,8 @@ SHAPE = "shape is left out: neither drawn nor avoided: link "
 COLOUR = "colour or texture is left out: material 'grey' "
 INDEFINITE = "inertia is not positive definite, and used as it is: link 'carriage' "
 WARNED = {
+    "degrees": ([('lower="-2"', 'lower="-170"'), ('upper="2"', 'upper="170"')],
+                r"limits beyond 4 turns .* in degrees\?: joint 'turn' \(-170 to 170\)$"),
     "robot name": ([(' name="arm"', "")], "robot without a name is called 'robot': robot$"),
     "no xyz": ([('<axis xyz="0 1 0"/>', "<axis/>")], "axis without xyz counts as 1 0 0: joint 'turn'$"),
     "semidefinite": ([inertia(0, 0.2, 0.2)], INDEFINITE + r"\(principal moments of inertia are 0, 0.2, 0.2"),
