@@ -13,44 +13,12 @@ from arm_control.compiler.call_forms import ArrayArgument, ArrayResult, CallForm
 from arm_control.compiler.law import Law
 from arm_control.compiler.llvm_code import scalar_code
 from arm_control.core.cache import Cache
-from arm_control.core.parameters import Parameters
 from arm_control.model import recursions
 from arm_control.model.quantities import quantity_law, reference
 from arm_control.motion.primitives import discrete_law, learning, obstacle_coupling, orientation, rhythmic_law
-from arm_control.nodes.attractor import AttractorNodeParameters
-from arm_control.nodes.coppeliasim_bridge import CoppeliasimBridgeParameters
-from arm_control.nodes.dynamics import DynamicsParameters
-from arm_control.nodes.gate import GateNodeParameters
-from arm_control.nodes.ilqr import IlqrNodeParameters
-from arm_control.nodes.joint import JointNodeParameters
-from arm_control.nodes.obstacle_avoidance import AvoidanceNodeParameters
-from arm_control.nodes.osc import OscNodeParameters
-from arm_control.nodes.planner import PlannerNodeParameters
-from arm_control.nodes.primitive import PrimitiveNodeParameters
-from arm_control.nodes.proximity import ProximityNodeParameters
-from arm_control.nodes.simulator import SimulatorParameters
-from arm_control.nodes.targets import TargetsParameters
-from arm_control.nodes.viewer import ViewerParameters
-from arm_control.nodes.visuals import VisualsParameters
+from arm_control.nodes.parameter_classes import PARAMETER_CLASSES
 
 ROOT = Path(__file__).parents[1]
-NODES: dict[str, type[Parameters]] = {
-    "osc": OscNodeParameters,
-    "joint": JointNodeParameters,
-    "primitive": PrimitiveNodeParameters,
-    "ilqr": IlqrNodeParameters,
-    "attractor": AttractorNodeParameters,
-    "planner": PlannerNodeParameters,
-    "dynamics": DynamicsParameters,
-    "obstacle_avoidance": AvoidanceNodeParameters,
-    "gate": GateNodeParameters,
-    "proximity": ProximityNodeParameters,
-    "simulator": SimulatorParameters,
-    "coppeliasim_bridge": CoppeliasimBridgeParameters,
-    "targets": TargetsParameters,
-    "visuals": VisualsParameters,
-    "viewer": ViewerParameters,
-}
 
 
 def load(path: Path):
@@ -63,11 +31,11 @@ def load(path: Path):
 def parameter_tables() -> str:
     """docs/parameters.md, from the dataclasses."""
     lines = ["# Parameters", "", "Made from the code. Live ones may be changed while the node runs."]
-    for node, kind in NODES.items():
-        base = next((other for other, others in NODES.items() if others in kind.__mro__[1:]), "")
+    for node, kind in PARAMETER_CLASSES.items():
+        base = next((other for other, others in PARAMETER_CLASSES.items() if others in kind.__mro__[1:]), "")
         lines += ["", f"## {node}", *(["", f"Those of `{base}`, and:"] if base else [])]
         lines += ["", "| name | default | what | live |", "|---|---|---|---|"]
-        known = NODES[base].types() if base else {}
+        known = PARAMETER_CLASSES[base].types() if base else {}
         for name in (name for name in kind.types() if name not in known):
             spec, default = kind.spec(name), kind().values()[name]
             shown = "empty" if default in ("", ()) else str(default).lower()

@@ -20,6 +20,7 @@ from arm_control.app.torque_chain import DriverTopics, goal_remappings, torque_r
 from arm_control.core.files import file_parameters
 from arm_control.exceptions import ArmControlError, ParameterError
 from arm_control.model.urdf.description import find_description
+from arm_control.nodes.parameter_classes import check_node_parameters
 from arm_control.nodes.support.environment import check_environment, describe_reach
 from arm_control.nodes.tools.command_line_node import published_already
 from arm_control.simulation.planned import planned
@@ -184,6 +185,7 @@ def _nodes(context: LaunchContext, scenario: Scenario | None) -> list[LogInfo | 
         scenario.nodes.setdefault("proximity", scenario.arm())
     if values["params_file"]:
         check_parameter_file(values["params_file"], scenario.nodes, values["namespace"])
+        check_node_parameters(scenario.nodes, values["params_file"])
     if scenario.simulator:
         find_description(scenario.robot)  # an error before the first process
     driver = _DRIVER if scenario.simulator else DriverTopics(values["command_topic"], values["effort_topic"])

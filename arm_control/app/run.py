@@ -27,6 +27,7 @@ from arm_control.model import RobotModel
 from arm_control.model.arm_parameters import ArmParameters
 from arm_control.model.urdf.description import find_description, read_description
 from arm_control.model.urdf.packages import add_package_path, folders_near
+from arm_control.nodes.parameter_classes import check_node_parameters
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.environment import check_environment
 from arm_control.nodes.tools.command_line_node import StopRequest
@@ -61,6 +62,7 @@ def run_scenario(options: RunOptions, console: Console | None = None) -> int:
     """
     console = console or Console()
     scenario = options.load()
+    check_node_parameters(scenario.nodes, options.params_file)
     if not options.cache:
         os.environ["ARM_CONTROL_CACHE"] = "off"  # the nodes inherit it
     model = _model(scenario, options)

@@ -183,8 +183,32 @@ def ros_parameters(content: Any, where: str) -> dict[str, Any]:
         The entry.
     where : str
         The file and the entry, for the error message.
+
+    Raises
+    ------
+    ParameterError
+        When it has something that stops ROS's own reader.
     """
-    return as_mapping(as_mapping(content, where).get("ros__parameters"), f"{where}: ros__parameters")
+    entry = as_mapping(content, where)
+    values = as_mapping(entry.get("ros__parameters"), f"{where}: ros__parameters")
+    if "ros__parameters" in entry and not values:
+        raise ParameterError(f"{where}: ros__parameters is empty, which ROS does not read: remove the entry")
+    for name, value in values.items():
+        _refuse_unreadable(name, value, where)
+    return values
+
+
+def _refuse_unreadable(name: str, value: Any, where: str) -> None:
+    """Refuse what stops ROS's own reader of parameter files."""
+    if value is None:
+        raise ParameterError(f"{where}: {name} has no value")
+    if isinstance(value, Mapping):
+        for inner, part in value.items():
+            _refuse_unreadable(f"{name}.{inner}", part, where)
+    types = sorted({type(item).__name__ for item in value}) if isinstance(value, list) else []
+    if len(types) > 1:
+        hint = ": write 0.0 for 0" if types == ["float", "int"] else ""
+        raise ParameterError(f"{where}: {name} has {' and '.join(types)} in one list, which ROS does not read{hint}")
 
 
 # -- files and folders for results ---------------------------------------------------------------------

@@ -30,6 +30,7 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 from typing import Any, NamedTuple, TypeVar, cast, get_type_hints
 
@@ -218,7 +219,10 @@ class Parameters:
         own = {name: value for name, value in values.items() if name in cls._own_types()}
         for name, held in cls._groups().items():
             own[name] = held.parameter_class.from_mapping(held.own_part(values), where=where)
-        return cls(**own)
+        try:
+            return cls(**own)
+        except ParameterError as error:
+            raise ParameterError(f"{where}: {error}" if where else str(error)) from None
 
     def replace(self: P, **changes: Any) -> P:
         """Return a copy with some values changed, by their flat names, checked like a new one."""
@@ -239,7 +243,9 @@ def refuse_unknown(values: Mapping[str, Any], known: Mapping[str, Any] | Sequenc
     """
     unknown = sorted(set(values) - set(known))
     if unknown:
-        raise ParameterError(f"{where}: unknown {', '.join(unknown)}; allowed: {', '.join(sorted(known))}")
+        similar = get_close_matches(unknown[0], known, n=1)
+        hint = "".join(f" (did you mean '{name}'?)" for name in similar)
+        raise ParameterError(f"{where}: unknown {', '.join(unknown)}{hint}; allowed: {', '.join(sorted(known))}")
 
 
 def _coerce(name: str, value: Any, type_: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Reading of YAML that somebody else wrote: with an end to its size, its depth and its aliases.
+"""Reading of YAML that somebody else wrote: with an end to its size, its depth and its aliases, and numbers as in ROS.
 
 An alias stands for all that its anchor has. Ten lines of aliases of aliases stand for more than any memory, and nested
 lists end the stack of the parser; so the events of the parser are counted first, each alias as what it stands for.
@@ -6,6 +6,7 @@ lists end the stack of the parser; so the events of the parser are counted first
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,15 @@ MOST_VALUES = 1_000_000
 """Most values, those of aliases included."""
 DEEPEST = 50
 """Levels of lists and mappings in each other."""
+
+
+class Loader(yaml.SafeLoader):
+    """Reads ``1e3`` as a number, as ROS does; YAML 1.1 wants ``1.0e+3``."""
+
+
+Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$"), list("-+.0123456789")
+)
 
 
 def load_yaml(path: Path) -> Any:
@@ -36,10 +46,18 @@ def load_yaml(path: Path) -> Any:
             raise ParameterError(f"{path}: larger than {MOST_BYTES} bytes")
         text = data.decode()
         check_limits(text, str(path))
-        return yaml.safe_load(text)
+        return yaml.load(text, Loader=Loader)
     except UnicodeDecodeError as error:
         raise ParameterError(f"{path}: not text in UTF-8: {error.reason} at byte {error.start}") from None
-    except (OSError, yaml.YAMLError, ValueError) as error:
+    except FileNotFoundError:
+        raise ParameterError(f"there is no file {path}") from None
+    except OSError as error:
+        raise ParameterError(f"{path}: {error.strerror}") from None
+    except yaml.MarkedYAMLError as error:
+        at = error.problem_mark or error.context_mark
+        place = f"line {at.line + 1}, column {at.column + 1}: " if at else ""
+        raise ParameterError(f"{path}: {place}{error.problem or error.context}") from None
+    except (yaml.YAMLError, ValueError) as error:
         if isinstance(error, ParameterError):
             raise
         raise ParameterError(f"{path}: {error}") from error

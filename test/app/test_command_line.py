@@ -66,6 +66,8 @@ REFUSED = {
         "--params-file",
         "p.yaml",
     ): "p.yaml: osc: ros__parameters: a mapping is needed, not str ('kp_linear 100.0': is",
+    (*RUN, "--params-file", "none.yaml"): "there is no file none.yaml",
+    ("run", "planar2_reach", "--control"): "--control is for the page: add --viewer",
     (*RUN, "--namespace", "a b"): "'a b' is not a namespace; allowed: words",
     ("record", "--namespace", "1a"): "'1a' is not a namespace; allowed: words",
     ("simulate", "planar2_reach", "--report", "file"): "file is a file, and a folder is needed",
@@ -102,6 +104,31 @@ def test_it_is_one_sentence(arguments: tuple[str, ...], message: str, in_a_folde
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"arm_control: {message}")
     assert sorted(in_a_folder.rglob("*")) == before, "nothing is left behind"
+
+
+REFUSED_PARAMETERS = {
+    "kp_linear: abc": "kp_linear = 'abc': a float is needed, not a str",
+    "kp_linear: -5.0": "kp_linear = -5.0 is out of bounds: ",
+    "kp_linear: .nan": "kp_linear = nan is out of bounds: ",
+    "kp_linaer: 3.0": "unknown kp_linaer (did you mean 'kp_linear'?); allowed: ",
+    "kp_linear:": "kp_linear has no value",
+    "posture: [0, -1.5]": "posture has float and int in one list, which ROS does not read: write 0.0 for 0",
+    "posture: [1.0, x]": "posture has float and str in one list, which ROS does not read",
+    "": "ros__parameters is empty, which ROS does not read: remove the entry",
+}
+
+
+@pytest.mark.parametrize("key", ["/**/osc", "osc"])
+@pytest.mark.parametrize(("line", "message"), REFUSED_PARAMETERS.items())
+def test_parameters_of_nodes_are_looked_at_before_one_starts(
+    line: str, message: str, key: str, in_a_folder: Path, capsys, monkeypatch
+):
+    monkeypatch.setattr("arm_control.app.run.ScenarioProcesses", lambda *_: pytest.fail("it started"))
+    Path("own.yaml").write_text(f"{key}:\n  ros__parameters:\n    {line}\n")
+    assert status("run", "planar2_reach", "--headless", "--duration", "1", "--params-file", "own.yaml") == 2
+    (sentence,) = capsys.readouterr().err.splitlines()
+    assert sentence.startswith("arm_control: own.yaml: ")
+    assert message in sentence
 
 
 def test_a_replay_takes_no_parameter_file_without_a_colon_either():

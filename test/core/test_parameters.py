@@ -105,10 +105,21 @@ def test_numbers_without_bounds_must_still_be_finite():
 
 
 def test_unknown_keys_are_all_named():
-    with pytest.raises(ParameterError, match=r"^here: unknown stifness, zeta; allowed: count, gains, mode, names, on"):
+    message = r"^here: unknown stifness, zeta.*; allowed: count, gains, mode, names, on"
+    with pytest.raises(ParameterError, match=message):
         Sample.from_mapping({"zeta": 1, "stifness": 1.0, "count": 2}, where="here")
     with pytest.raises(ParameterError, match=r"^Sample: unknown x"):
         Sample.from_mapping({"x": 1})
+
+
+def test_a_similar_name_is_proposed():
+    with pytest.raises(ParameterError, match=r"unknown cuont \(did you mean 'count'\?\); allowed"):
+        Sample.from_mapping({"cuont": 1})
+
+
+def test_a_value_that_is_not_allowed_is_named_with_its_place():
+    with pytest.raises(ParameterError, match=r"^here: count = 0 is out of bounds"):
+        Sample.from_mapping({"count": 0}, where="here")
 
 
 def test_known_keys_pass_and_the_rest_keeps_its_default():
@@ -230,5 +241,6 @@ def test_a_prefix_tells_groups_of_one_class_apart():
     assert both.values() == {"left.rate": 5.0, "right.rate": 10.0, "kp": 3.0}
     assert both.replace(**{"right.rate": 7.0}).right.rate == 7.0
     assert Prefixed.spec("right.rate").unit == "1/s"
-    with pytest.raises(ParameterError, match=r"unknown rate; allowed: kp, left\.rate, right\.rate"):
+    message = r"unknown rate \(did you mean 'left\.rate'\?\); allowed: kp, left\.rate, right\.rate"
+    with pytest.raises(ParameterError, match=message):
         Prefixed.from_mapping({"rate": 5.0})

@@ -20,8 +20,19 @@ WRONG = {
     "in itself": (b"a: &a [*a]", r"the alias \*a stands for nothing before it"),
     "large": (b"#" * (MOST_BYTES + 1), "larger than 10000000 bytes"),
     "no date": (b"a: 2001-99-99", "month must be in"),
-    "no YAML": (b"a: [", "did not find|expected"),
+    "no YAML": (b"a: 1\nb: [1\n", r"line 3, column 1: (did not find|expected)[^\n]*$"),
 }
+
+
+def test_numbers_are_read_as_ros_reads_them(tmp_path: Path):
+    path = tmp_path / "file.yaml"
+    path.write_text("a: [1e2, -2.5e-3, .5E1, 1.0e+3]\nb: [1e, e2, 1e2m, 0x1e2]\n")
+    assert load_yaml(path) == {"a": [100.0, -0.0025, 5.0, 1000.0], "b": ["1e", "e2", "1e2m", 0x1E2]}
+
+
+def test_a_missing_file_is_said_to_be_missing(tmp_path: Path):
+    with pytest.raises(ParameterError, match=r"^there is no file .*/none\.yaml$"):
+        load_yaml(tmp_path / "none.yaml")
 
 
 @pytest.mark.parametrize(("content", "reason"), WRONG.values(), ids=WRONG)
