@@ -100,7 +100,7 @@ class PythonController:
         if self.reference is not None:
             with suppress(InputError):  # the gate misses a command
                 self.gate.offer_in_order(output.tau)
-        result = self.gate.tick(output.state, self._since)
+        result = self.gate.tick(output.state, dt)
         self.tau = result.tau
         self._is_first, self._since, self._missed = False, 0.0, 0
         return result
