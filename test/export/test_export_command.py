@@ -67,12 +67,15 @@ def test_cmake_names_the_processors_that_were_exported(tmp_path: Path):
 
 def test_a_parameter_file_has_the_gains(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     gains = tmp_path / "gains.yaml"
-    gains.write_text("osc: {ros__parameters: {kp_linear: 77.0, rate_limit: 432.0, posture: [0.25]}}")
+    gains.write_text(
+        "osc: {ros__parameters: {kp_linear: 77.0, rate_limit: 432.0, posture: [0.25]}}\n"
+        "/**/gate: {ros__parameters: {driver_adds_gravity: true}}"
+    )
     words = ["export", "planar1", "--out", str(tmp_path), "--params-file", str(gains)]
     assert main([*words, "--cpu", "x86-64-v2"]) == 0
     assert "planar1_osc_x86-64-v2.o" in capsys.readouterr().out
     source = (tmp_path / "planar1_osc.c").read_text()
-    for line in (".kp_linear = 77.0,", ".rate_limit = 432.0,", ".posture = {0.25},"):
+    for line in (".kp_linear = 77.0,", ".rate_limit = 432.0,", ".posture = {0.25},", ".driver_adds_gravity = 1,"):
         assert line in source
 
 

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from arm_control.app.commands.robot_options import (
     add_arm_options,
+    add_gravity_option,
     add_robot_option,
     add_xacro_options,
     arm_of,
     chosen_robot,
+    driver_adds_gravity,
 )
 from arm_control.compiler.processors import PROCESSORS
 from arm_control.control.names import OSC
@@ -48,11 +50,7 @@ def add_command(commands: Any) -> None:
         help="processors; default: those of this machine's kind (%(default)s)",
     )
     export.add_argument("--name", default="", help="beginning of all names in C; default: robot and controller")
-    export.add_argument(
-        "--driver-adds-gravity",
-        action="store_true",
-        help="the driver adds the arm's weight (Franka, UR, KUKA): it gets the torque without that",
-    )
+    add_gravity_option(export)
     export.add_argument("--scenario", default="", help="robot, gains and limits of a scenario")
     export.add_argument("--variant", default="", help="one of the scenario's variants; default: the first")
     export.add_argument(
@@ -71,7 +69,8 @@ def _export(options: argparse.Namespace) -> int:
     if options.controller != OSC:
         raise InputError(f"controller '{options.controller}' cannot be exported, only {OSC}")
     scenario = _scenario(options)
-    controller = exported_controller(scenario, options.name, driver_adds_gravity=options.driver_adds_gravity)
+    is_weightless = driver_adds_gravity(options, scenario.nodes)
+    controller = exported_controller(scenario, options.name, driver_adds_gravity=is_weightless)
     names = write_folder(options.out, controller, options.cpu)
     print(f"wrote {', '.join(names)} to {options.out}")
     _write_example(Path(options.out), controller)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from arm_control.exceptions import ArmControlError, InputError
+from arm_control.core.files import file_parameters
+from arm_control.exceptions import ArmControlError, InputError, ParameterError
 
 if TYPE_CHECKING:
     from arm_control.maths.poses import Array
@@ -24,6 +25,37 @@ def add_robot_option(parser: argparse.ArgumentParser) -> None:
     """Add ``--robot``; the robot may stand without it, too, see :func:`chosen_robot`."""
     parser.add_argument("--robot", default="", metavar="FILE", help="a URDF or xacro file, or a name below urdf/")
     parser.add_argument("file", nargs="?", default="", help=argparse.SUPPRESS)
+
+
+def add_gravity_option(parser: argparse.ArgumentParser) -> None:
+    """Add ``--driver-adds-gravity``; see :func:`driver_adds_gravity`."""
+    parser.add_argument(
+        "--driver-adds-gravity",
+        action="store_true",
+        help="the driver adds gravity torque itself, and gets torque without it; as that parameter of the node gate",
+    )
+
+
+def driver_adds_gravity(options: argparse.Namespace, nodes: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Return whether the driver adds gravity: by the option, or by the parameter of the node ``gate``.
+
+    Parameters
+    ----------
+    options : Namespace
+        With those of :func:`add_gravity_option`, and ``params_file``.
+    nodes : mapping
+        Parameters of the scenario's nodes.
+
+    Raises
+    ------
+    ParameterError
+        When the parameter is neither true nor false.
+    """
+    name = "driver_adds_gravity"
+    value = {**nodes.get("gate", {}), **file_parameters(options.params_file, "gate")}.get(name, False)
+    if not isinstance(value, bool):
+        raise ParameterError(f"{name} = {value!r}: true or false is needed")
+    return value or bool(options.driver_adds_gravity)
 
 
 def chosen_robot(options: argparse.Namespace) -> str:

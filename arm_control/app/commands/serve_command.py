@@ -11,10 +11,16 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from arm_control.app.commands.robot_options import add_robot_option, add_xacro_options, chosen_robot
+from arm_control.app.commands.robot_options import (
+    add_gravity_option,
+    add_robot_option,
+    add_xacro_options,
+    chosen_robot,
+    driver_adds_gravity,
+)
 from arm_control.core.files import file_parameters
 from arm_control.core.time import NANOSECONDS
-from arm_control.exceptions import InputError, ParameterError
+from arm_control.exceptions import InputError
 from arm_control.messages.publisher_lock import Rejections
 from arm_control.model.urdf.xml import printable
 
@@ -34,7 +40,6 @@ LARGEST = 65_535
 """Bytes of the largest datagram."""
 MOST_WAITING = 1000
 """Waiting datagrams that are looked at before an answer: more than the buffer of a socket holds."""
-ADDS_GRAVITY = "driver_adds_gravity"
 PERIOD = 1.0
 """Least time between two lines about one thing [s]."""
 
@@ -49,11 +54,7 @@ def add_command(commands: Any) -> None:
     serve.add_argument("--address", default="127.0.0.1", help="address to listen on; default: this machine only")
     serve.add_argument("--real-time-priority", type=int, default=0, metavar="N", help="SCHED_FIFO; 0: usual scheduler")
     serve.add_argument("--states", type=int, default=0, metavar="N", help="end after N answers; 0: never")
-    serve.add_argument(
-        "--driver-adds-gravity",
-        action="store_true",
-        help="the driver adds gravity torque itself: answers are without it; as driver_adds_gravity of the node gate",
-    )
+    add_gravity_option(serve)
     add_xacro_options(serve)
     serve.set_defaults(command=_serve)
 
@@ -164,18 +165,9 @@ def _process(options: argparse.Namespace) -> DatagramProcess:
     if targets is not None:
         for k, X in enumerate(targets.targets):
             loop.controller.add(Target(round(k * targets.period * NANOSECONDS), targets.frame, X))
-    is_weightless = _driver_adds_gravity(options, scenario)
+    is_weightless = driver_adds_gravity(options, scenario.nodes)
     print("torque without gravity, which the driver adds" if is_weightless else "torque with gravity", flush=True)
     return DatagramProcess(model, loop, Rejections(_Printer()).add, driver_adds_gravity=is_weightless)
-
-
-def _driver_adds_gravity(options: argparse.Namespace, scenario: Scenario) -> bool:
-    """Whether the driver adds gravity: by the option, or by the parameter of the node ``gate``."""
-    gate = {**scenario.nodes.get("gate", {}), **file_parameters(options.params_file, "gate")}
-    value = gate.get(ADDS_GRAVITY, False)
-    if not isinstance(value, bool):
-        raise ParameterError(f"{ADDS_GRAVITY} = {value!r}: true or false is needed")
-    return value or options.driver_adds_gravity
 
 
 def _scenario(options: argparse.Namespace) -> Scenario:
