@@ -189,7 +189,12 @@ def test_the_plugin_lives_and_ends_as_it_should(folder: Path, options: tuple[str
     done = run(compile_plugin(folder, "run_lifecycle", (*options, "-g", "-fsanitize=address,undefined")))
     assert "wrong" not in done.stdout
     assert (done.returncode, done.stderr) == (0, "")
-    assert "warning: update_rate is 500 Hz; gains and limits were made for 1000 Hz" in done.stdout
+    for sentence in (
+        "update_rate is 500 Hz; gains and limits were made for 1000 Hz",
+        "target_pose is dropped: the controller is not active",
+        "target_pose is dropped: the gate brakes, call ~/enable first",
+    ):
+        assert f"warning: {sentence}" in done.stdout
 
 
 @NEEDS_CXX
@@ -229,6 +234,14 @@ def test_the_benchmark_measures_every_way():
     times = runpy.run_path(str(path))["measure"]("planar1", [CPU], 1)
     assert list(times) == ["python", CPU]
     assert all(microseconds > 0.0 for microseconds in times.values())
+
+
+@NEEDS_CC
+def test_the_program_of_the_page_compiles(tmp_path: Path):
+    page = (Path(__file__).parents[2] / "docs" / "export.md").read_text()
+    (tmp_path / "page.c").write_text(page.split("```c\n")[1].split("```")[0])
+    write_folder(tmp_path, exported_controller(scenario_of("planar2"), "my_arm_osc"), [CPU])
+    compile_c(tmp_path, "page.o", "-O2", "-c", "page.c")
 
 
 # -- the rules, tick by tick
@@ -701,6 +714,26 @@ def test_missing_states_and_a_gap_add_up(sent: CController, controller: Exported
     sent.tick(np.full(3, np.nan), np.zeros(3), 2e-3)
     status = sent.tick(controller.start, np.zeros(3), 2.1e-3)[1]
     assert (status.mode, status.cause) == (BRAKED, NO_STATE)
+
+
+def test_no_change_exceeds_the_rate_limit_of_its_tick(library: ctypes.CDLL, controller: ExportedController):
+    rng, c, walk = np.random.default_rng(3), CController(library, 3), Walk(np.random.default_rng(4), 3)
+    last, before, modes = np.zeros(3), 0.0, set[int]()
+    for k in range(3000):
+        q, v = walk.after(1e-3)
+        if k % 20 == 0:
+            c.call("enable")
+            c.set_reference(Reference(Pose(np.eye(3), rng.uniform(-0.2, 0.2, 3))))
+        if rng.random() < 0.3:
+            q = np.full(3, np.nan)
+        elif rng.random() < 0.1:
+            q = q + 0.1 * rng.standard_normal(3)
+        tau, status = c.tick(q, v, 1e-3)
+        if before:
+            assert np.abs(tau - last).max() <= 1e-3 * controller.gate.rate_limit * (1.0 + 1e-9), k
+        last, before = tau, status.has_torque
+        modes.add(status.mode)
+    assert modes == {WAITING, PASSING, BRAKED}
 
 
 # -- drivers that add gravity

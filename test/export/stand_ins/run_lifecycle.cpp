@@ -124,6 +124,11 @@ void begin_and_end()
   run.activate();
   run.tick(50);
   expect(distance(tau, g) < 1e-9, "a target that came while it was inactive is dropped");
+  run.target();
+  run.controller->on_deactivate({});
+  run.activate();
+  run.tick(50);
+  expect(distance(tau, g) < 1e-9, "a target that came just before is dropped, too");
 }
 
 void brake()
@@ -138,10 +143,17 @@ void brake()
   run.lose_states();
   expect(distance(tau, g) < 1e-9, "a braked arm is held");
   run.controller->on_deactivate({});
+  expect(!run.enable(), "a braked controller that is inactive is not enabled");
   run.activate();
   run.target();
   run.tick(50);
   expect(distance(tau, g) < 1e-9, "a brake survives a deactivation");
+  expect(run.enable(), "a braked gate may be enabled");
+  run.controller->on_deactivate({});
+  run.activate();
+  run.target();
+  run.tick(50);
+  expect(distance(tau, g) < 1e-9, "an activation forgets that");
   run.controller->on_deactivate({});
   run.controller->on_cleanup({});
   run.configure();
