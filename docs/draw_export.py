@@ -42,13 +42,15 @@ def run() -> Run:
     controller, model = PythonController(exported), exported.model
     simulator = MujocoSimulator(model, exported.start, timestep=exported.period)
     X, torques, states = model.pose(exported.start), [], []
+    goal = Reference(Pose(X.R, X.p + SHIFT))
     for k in range(N):
         if k == GOAL:
-            controller.reference = Reference(Pose(X.R, X.p + SHIFT))
+            controller.reference = goal
         elif k == BRAKE:
             controller.gate.brake("asked to")
         elif k == ENABLE:
-            controller.gate.enable()
+            controller.enable()
+            controller.reference = goal
         q = np.full(model.nq, np.nan) if LOST[0] <= k < LOST[1] else simulator.q
         controller.tick(q, simulator.v, exported.period)
         simulator.step(controller.tau)

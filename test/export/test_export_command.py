@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
 from arm_control.app.cli import main
 from arm_control.core.files import urdf_path
@@ -53,6 +54,13 @@ def test_a_joint_that_mimics_another_one_is_refused(tmp_path: Path, capsys: pyte
     assert sentence in capsys.readouterr().err
     assert main(["check", "--robot", str(mimic)]) == 0
     assert "cannot be exported to C" in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_spawner_finds_the_type_of_the_plugin(tmp_path: Path):
+    assert main(["export", "planar1", "--out", str(tmp_path), "--cpu", "x86-64-v2"]) == 0
+    content = yaml.safe_load((tmp_path / "ros2_control" / "controllers.yaml").read_text())
+    assert content["planar1_osc"]["ros__parameters"] == {"type": "planar1_osc/Controller"}
+    assert content["controller_manager"]["ros__parameters"] == {"update_rate": 1000}
 
 
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="there is no cmake")
