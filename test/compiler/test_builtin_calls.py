@@ -396,8 +396,8 @@ def test_nothing_grows(call: Callable[..., Any], handed_on: list[object]):
 
     run(20)
     before, size = [sys.getrefcount(x) for x in watched], resident()
-    run(300)
-    assert all(abs(now - then) < 20 for now, then in zip(map(sys.getrefcount, watched), before, strict=True))
+    run(300)  # what leaks once a round is 300; others hold some of these, too
+    assert all(abs(now - then) < 100 for now, then in zip(map(sys.getrefcount, watched), before, strict=True))
     assert resident() - size < 2**20
 
 
