@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from arm_control.core.files import file_parameters
 from arm_control.exceptions import ArmControlError, InputError, ParameterError
 
 if TYPE_CHECKING:
@@ -51,6 +50,8 @@ def driver_adds_gravity(options: argparse.Namespace, nodes: Mapping[str, Mapping
     ParameterError
         When the parameter is neither true nor false.
     """
+    from arm_control.core.files import file_parameters
+
     name = "driver_adds_gravity"
     value = {**nodes.get("gate", {}), **file_parameters(options.params_file, "gate")}.get(name, False)
     if not isinstance(value, bool):
