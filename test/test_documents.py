@@ -16,7 +16,7 @@ from arm_control.core.cache import Cache
 from arm_control.model import recursions
 from arm_control.model.quantities import quantity_law, reference
 from arm_control.motion.primitives import discrete_law, learning, obstacle_coupling, orientation, rhythmic_law
-from arm_control.nodes.parameter_classes import PARAMETER_CLASSES
+from arm_control.nodes.support.parameter_classes import PARAMETER_CLASSES
 
 ROOT = Path(__file__).parents[1]
 

@@ -113,8 +113,6 @@ class RunOptions:
             )
         if self.params_file:
             check_parameter_file(self.params_file, scenario.nodes, self.namespace)
-        if self.control and not self.viewer:
-            raise InputError("--control is for the page: add --viewer")
         if self.bag:
             require_writable_folder(Path(self.bag).parent)
         if self.record:

@@ -191,7 +191,7 @@ def ros_parameters(content: Any, where: str) -> dict[str, Any]:
     """
     entry = as_mapping(content, where)
     values = as_mapping(entry.get("ros__parameters"), f"{where}: ros__parameters")
-    if "ros__parameters" in entry and not values:
+    if "ros__parameters" in entry and entry["ros__parameters"] is None:
         raise ParameterError(f"{where}: ros__parameters is empty, which ROS does not read: remove the entry")
     for name, value in values.items():
         _refuse_unreadable(name, value, where)

@@ -244,8 +244,8 @@ def refuse_unknown(values: Mapping[str, Any], known: Mapping[str, Any] | Sequenc
     unknown = sorted(set(values) - set(known))
     if unknown:
         similar = get_close_matches(unknown[0], known, n=1)
-        hint = "".join(f" (did you mean '{name}'?)" for name in similar)
-        raise ParameterError(f"{where}: unknown {', '.join(unknown)}{hint}; allowed: {', '.join(sorted(known))}")
+        hint = "".join(f"; did you mean '{name}'?" for name in similar)
+        raise ParameterError(f"{where}: unknown {', '.join(unknown)}; allowed: {', '.join(sorted(known))}{hint}")
 
 
 def _coerce(name: str, value: Any, type_: Any) -> Any:

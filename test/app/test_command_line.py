@@ -110,7 +110,7 @@ REFUSED_PARAMETERS = {
     "kp_linear: abc": "kp_linear = 'abc': a float is needed, not a str",
     "kp_linear: -5.0": "kp_linear = -5.0 is out of bounds: ",
     "kp_linear: .nan": "kp_linear = nan is out of bounds: ",
-    "kp_linaer: 3.0": "unknown kp_linaer (did you mean 'kp_linear'?); allowed: ",
+    "kp_linaer: 3.0": "unknown kp_linaer; allowed: ",
     "kp_linear:": "kp_linear has no value",
     "posture: [0, -1.5]": "posture has float and int in one list, which ROS does not read: write 0.0 for 0",
     "posture: [1.0, x]": "posture has float and str in one list, which ROS does not read",

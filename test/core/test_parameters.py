@@ -105,7 +105,7 @@ def test_numbers_without_bounds_must_still_be_finite():
 
 
 def test_unknown_keys_are_all_named():
-    message = r"^here: unknown stifness, zeta.*; allowed: count, gains, mode, names, on"
+    message = r"^here: unknown stifness, zeta; allowed: count, gains, mode, names, on"
     with pytest.raises(ParameterError, match=message):
         Sample.from_mapping({"zeta": 1, "stifness": 1.0, "count": 2}, where="here")
     with pytest.raises(ParameterError, match=r"^Sample: unknown x"):
@@ -113,7 +113,7 @@ def test_unknown_keys_are_all_named():
 
 
 def test_a_similar_name_is_proposed():
-    with pytest.raises(ParameterError, match=r"unknown cuont \(did you mean 'count'\?\); allowed"):
+    with pytest.raises(ParameterError, match=r"unknown cuont; allowed: .*; did you mean 'count'\?"):
         Sample.from_mapping({"cuont": 1})
 
 
@@ -241,6 +241,6 @@ def test_a_prefix_tells_groups_of_one_class_apart():
     assert both.values() == {"left.rate": 5.0, "right.rate": 10.0, "kp": 3.0}
     assert both.replace(**{"right.rate": 7.0}).right.rate == 7.0
     assert Prefixed.spec("right.rate").unit == "1/s"
-    message = r"unknown rate \(did you mean 'left\.rate'\?\); allowed: kp, left\.rate, right\.rate"
+    message = r"unknown rate; allowed: kp, left\.rate, right\.rate; did you mean 'left\.rate'\?"
     with pytest.raises(ParameterError, match=message):
         Prefixed.from_mapping({"rate": 5.0})

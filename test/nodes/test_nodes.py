@@ -344,9 +344,9 @@ def test_run_refuses_a_parameter_file_with_an_unknown_node_or_key(rig):
     wrong_key = rig.folder / "key.yaml"
     wrong_key.write_text("osc:\n  ros__parameters:\n    kp_liner: 100.0\n")
     status = rig.finish("key", "-m", "arm_control.app.cli", "run", "ur5_osc", "--params-file", str(wrong_key))
-    assert status == 3
-    assert "node osc: unknown kp_liner" in rig.log("key")
-    assert "osc ended (exit status 2)" in rig.log("key")
+    assert status == 2
+    assert "key.yaml: osc: unknown kp_liner; allowed: " in rig.log("key")
+    assert "did you mean 'kp_linear'?" in rig.log("key")
 
 
 EARLY = """

@@ -369,7 +369,7 @@ def test_a_list_of_targets_that_lacks_something_is_refused(missing: str, tmp_pat
         ("", "a mapping is needed, the file is empty"),
         ({"nodes": ["osc"]}, r"a\.yaml: nodes: a mapping is needed, not list"),
         ({"nodes": {"osc": 5}}, r"a\.yaml: osc: a mapping is needed, not int"),
-        ("a: [", "while parsing"),
+        ("a: [", "line 1, column 5: expected the node content"),
         ({"nodes": {"osc": {}}, "variants": {"a": {"gate": {}}}}, "a: unknown gate; allowed: osc"),
         ({"variants": {"a": {}}, "checks": {"b": {}}}, "checks: unknown b; allowed: a, all"),
         ({"duration": "long"}, "duration = 'long': 0 or a positive time"),
@@ -389,7 +389,7 @@ def test_a_name_that_is_none_is_refused_with_those_there_are(kind: type[Scenario
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path):
-    with pytest.raises(ParameterError, match="No such file"):
+    with pytest.raises(ParameterError, match="there is no file"):
         Scenario.load(str(tmp_path / "a.yaml"))
 
 

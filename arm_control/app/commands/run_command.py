@@ -16,7 +16,7 @@ from arm_control.app.commands.robot_options import (
     take_robot_for_scenario,
 )
 from arm_control.app.run_options import RunOptions
-from arm_control.exceptions import ArmControlError
+from arm_control.exceptions import ArmControlError, InputError
 from arm_control.simulation.compensation import CHOICES
 from arm_control.simulation.scenario import SIMULATORS, scenario_names
 
@@ -83,6 +83,8 @@ def _run(options: argparse.Namespace) -> int:
     """Run a scenario: start its nodes, show their figures, report at the end."""
     from arm_control.app.run import run_scenario
 
+    if options.control and not options.viewer:
+        raise InputError("--control is for the page: add --viewer")
     if options.headless and not options.duration:
         raise ArmControlError("--headless runs in lock step: give the simulated time with --duration S")
     if options.bag:

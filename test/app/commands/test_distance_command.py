@@ -139,7 +139,7 @@ def test_a_scenario_names_its_obstacles_also_when_it_has_none(folder: Path, caps
         (["--at", "0"], "--at has 1 positions: 2 finite ones are needed, of "),
         (["--at", "nan,0"], "--at has 2 positions: 2 finite ones are needed, of "),
         (["--at", "x", "0"], "--at x 0: numbers are needed [rad or m]"),
-        (["--obstacles", "nowhere.yaml"], "nowhere.yaml: "),
+        (["--obstacles", "nowhere.yaml"], "there is no file nowhere.yaml"),
         (["--obstacles", "allowed.yaml"], "allowed.yaml: unknown robot; allowed: "),
         (["--obstacles", "bad.yaml"], "bad.yaml: ParameterError: shape = 'ball'; there are: "),
         (["--allowed", "other.yaml"], "allowed pairs of ur5: no link 'elbow'; allowed: "),
