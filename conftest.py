@@ -86,12 +86,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items[:] = [item for name in sorted(groups, key=place.__getitem__) for item in groups[name]]
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers() -> int:
-    """One more than processors, since a test that waits for processes leaves one idle."""
-    return (os.cpu_count() or 1) + 1
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """End a test that hangs, in C code too: xdist then reports a crash of its worker in this test."""

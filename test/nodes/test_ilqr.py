@@ -263,6 +263,7 @@ def test_what_it_must_not_reach_for_is_refused(rig: Rig, ur5: RobotModel):
     driver.log("target_pose refused: unknown frame 'nowhere'")
     publisher.publish(target([np.nan, 0.0, 0.0], X))
     driver.log("target_pose refused: position")
+    rig.spin(lambda: bool(driver.known), what="the number of targets")
     assert driver.known[-1].data == 0.0
     np.testing.assert_allclose(driver.answers([(START, STILL)] * 3)[-1], ur5.gravity(HOME), atol=1e-9)
 
