@@ -89,7 +89,7 @@ def answer(rig: Rig, model: RobotModel, publisher, until: float) -> None:
     rig.spin(done, what=f"t = {until} s")
 
 
-@pytest.mark.parametrize("seconds", [4, pytest.param(20, marks=pytest.mark.campaign)], ids=["two", "ten"])
+@pytest.mark.parametrize("seconds", [6, pytest.param(20, marks=pytest.mark.campaign)], ids=["three", "ten"])
 def test_targets_are_reached(rig: Rig, server: Server, seconds: int):
     """``arm_control run ur5_osc --simulator coppeliasim``, with the report's own figures as the judge."""
     file = rig.folder / "port.yaml"
