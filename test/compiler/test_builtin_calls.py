@@ -384,21 +384,24 @@ def test_without_memory_it_is_an_error_and_nothing_is_kept(kernel: Kernel, name:
 
 def test_nothing_grows(call: Callable[..., Any], handed_on: list[object]):
     """References to what is shared, and memory, after many calls of every kind."""
-    watched = [Report, Pair, Wish, X, WISH, WISH.pair, WISH.shift, SCALE]  # nobody else holds these
+    watched = [np.dtype(float), np.ndarray, Report, Pair, Wish, None, "a label", X, WISH, WISH.pair, WISH.shift, SCALE]
     cases = [*BAD.values(), *[(X, 0.5, WISH)] * 20]
 
-    def run(n: int) -> None:
-        for _ in range(n):
+    def growth() -> list[int]:
+        """Growth of the numbers of references, and of the memory, in 300 rounds: a leak of one a round is 300."""
+        before = [*map(sys.getrefcount, watched), resident()]
+        for _ in range(300):
             for arguments in cases:
                 call(*arguments)
             handed_on.clear()
         gc.collect()
+        after = [*map(sys.getrefcount, watched), resident()]
+        return [abs(now - then) for now, then in zip(after, before, strict=True)]
 
-    run(20)
-    before, size = [sys.getrefcount(x) for x in watched], resident()
-    run(300)  # what leaks once a round is 300; others hold some of these, too
-    assert all(abs(now - then) < 100 for now, then in zip(map(sys.getrefcount, watched), before, strict=True))
-    assert resident() - size < 2**20
+    growth()
+    *references, memory = np.min([growth() for _ in range(3)], axis=0)  # others hold None, too, and let it go at times
+    assert max(references) < 20
+    assert memory < 2**20
 
 
 def test_threads_share_a_function(call: Callable[..., Any]):
