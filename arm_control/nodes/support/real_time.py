@@ -40,7 +40,7 @@ def join_control_path(parameters: Parameters) -> None:
     """
     if priority := highest_priority([parameters]):
         with suppress(PermissionError):
-            os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(priority))
+            _set_fifo(priority)
 
 
 def stay_below(priority: int) -> None:
@@ -51,7 +51,7 @@ def stay_below(priority: int) -> None:
     priority : int
         That of the process; 1 stays 1.
     """
-    os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(max(1, priority - 1)))
+    _set_fifo(max(1, priority - 1))
 
 
 def take_real_time_priority(priority: int) -> str:
@@ -77,10 +77,9 @@ def take_real_time_priority(priority: int) -> str:
     """
     if sys.platform != "linux":
         raise ParameterError(f"{NAME} = {priority}: only Linux has SCHED_FIFO; set 0")
-    scheduler = os.SCHED_FIFO | os.SCHED_RESET_ON_FORK
     try:
         for thread in os.listdir(THREADS):
-            os.sched_setscheduler(int(thread), scheduler, os.sched_param(priority))
+            _set_fifo(priority, int(thread))
     except PermissionError:
         raise ParameterError(
             f"{NAME} = {priority}: this process may not use SCHED_FIFO; a line 'USER - rtprio {priority}' in"
@@ -89,3 +88,8 @@ def take_real_time_priority(priority: int) -> str:
     is_locked = ctypes.CDLL(None).mlockall(CURRENT | FUTURE | ON_FAULT) == 0
     memory = "its memory is locked" if is_locked else "its memory is not locked: a limit 'memlock unlimited' allows it"
     return f"SCHED_FIFO with priority {priority} for all threads of this process; {memory}"
+
+
+def _set_fifo(priority: int, thread: int = 0) -> None:
+    """Give a thread, this one by default, SCHED_FIFO; what it starts later has the usual scheduler."""
+    os.sched_setscheduler(thread, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(priority))
