@@ -358,18 +358,12 @@ def run(*factories: Callable[[], ArmNode[ArmNodeParameters]], arguments: Sequenc
             signal_handler_options=SignalHandlerOptions.NO if is_slow else None,
         )
     nodes: list[ArmNode[ArmNodeParameters]] = []
+    status = 0
     try:
         if end.signals:  # before rclpy listened
             return
         executor = SingleThreadedExecutor()  # before a signal can end its context: half of one leaves a traceback
-        with security_explained():
-            nodes.extend(factory() for factory in factories)
-        if PARENT not in os.environ:  # else the parent says it, once for all nodes
-            nodes[0].get_logger().info(describe_reach())
-        os.nice(min(node.NICE for node in nodes))
-        if priority := highest_priority(node.parameters for node in nodes):
-            nodes[0].get_logger().info(take_real_time_priority(priority))
-            stay_below(priority)
+        _start(factories, nodes)
         for node in nodes:
             executor.add_node(node)
         gc.collect()
@@ -379,11 +373,26 @@ def run(*factories: Callable[[], ArmNode[ArmNodeParameters]], arguments: Sequenc
         pass
     except ArmControlError as error:
         print(f"arm_control: {error}", file=sys.stderr)
-        raise SystemExit(2) from None
+        status = 2
     except Exception:
         if rclpy.ok():  # else a signal has shut the context down in the middle of a callback
             raise
     finally:
         for node in nodes:
             node.destroy_node()
+        gc.collect()  # a node that was refused in the middle goes before its context, too
         rclpy.try_shutdown()
+    if status:
+        raise SystemExit(status)
+
+
+def _start(factories: Sequence[Callable[[], ArmNode[ArmNodeParameters]]], nodes: list[ArmNode[Any]]) -> None:
+    """Make nodes, and give the process the nice level and the priority that they ask for; ``nodes`` has those made."""
+    with security_explained():
+        nodes.extend(factory() for factory in factories)
+    if PARENT not in os.environ:  # else the parent says it, once for all nodes
+        nodes[0].get_logger().info(describe_reach())
+    os.nice(min(node.NICE for node in nodes))
+    if priority := highest_priority(node.parameters for node in nodes):
+        nodes[0].get_logger().info(take_real_time_priority(priority))
+        stay_below(priority)
