@@ -160,6 +160,30 @@ def pose_message(x: float, seconds: int = 0) -> PoseStamped:
     return message
 
 
+@pytest.mark.parametrize("first", [None, pose_message(0.0)], ids=["without targets", "with targets"])
+def test_a_run_starts_when_its_record_has_a_target_too(first: PoseStamped | None):
+    """Discovery may show targets to the controller long before the monitor."""
+    called: list[Any] = []
+    monitor: Any = SimpleNamespace(
+        **{name: SimpleNamespace(get_publisher_count=lambda: 1) for name in ("_states", "_commands")},
+        _fetch=lambda: None,
+        _awaited=SimpleNamespace(missing={}),
+        _pause=SimpleNamespace(call_async=called.append, service_is_ready=lambda: True),
+        waits_for_recorder=False,
+        has_company=False,
+        started=False,
+        stamp_ns=-1,
+        _first_target=first,
+        _known_targets=[],
+        _target_messages={},
+    )
+    MonitorNode._on_timer(monitor)
+    assert monitor.started is (first is None)
+    MonitorNode._on_target(monitor, pose_message(0.0))
+    MonitorNode._on_timer(monitor)
+    assert (monitor.started, [request.data for request in called]) == (True, [False])
+
+
 @pytest.mark.parametrize("late", [-1e-9, 0.2])
 def test_targets_by_hand_end_those_of_the_list_and_a_drag_is_one_target(ur5: RobotModel, late: float):
     """The list's first target is for now, too: heard late, on a busy machine, it is not one by hand."""

@@ -55,7 +55,8 @@ class MonitorNode(Node):
     keep : int
         Largest number of states and of commands; the newest are kept.
     first_target : PoseStamped, optional
-        The scenario's own target for now; any other one for now is by hand.
+        The scenario's own target for now; any other one for now is by hand. With it, a target must have come before the
+        simulator is started.
 
     Attributes
     ----------
@@ -195,8 +196,9 @@ class MonitorNode(Node):
         """Fetch messages; start the simulator when the controller has its targets and both topics have publishers."""
         self._fetch()
         connected = self._states.get_publisher_count() and self._commands.get_publisher_count()
-        connected = connected and not self.waits_for_recorder
-        if not self.started and connected and not self._awaited.missing and not self.has_company:
+        knows_targets = bool(self._first_target is None or self._known_targets)  # as the controller does
+        is_recorded = knows_targets and not self.waits_for_recorder
+        if not self.started and connected and is_recorded and not self._awaited.missing and not self.has_company:
             self.started = self._pause.service_is_ready()
             if self.started:
                 self._pause.call_async(SetBool.Request(data=False))
