@@ -4,6 +4,7 @@ Each contender is a process with operational space control and gate of a UR5; a 
 and times the answers. ``objects``, ``bytes`` and ``native`` answer over ROS topics: the node ``osc`` with message
 objects, as it is, and with ``loop: native`` where it has that. ``c`` answers over UDP: the same law and gate in a loop
 in C. Busy: a thread of the process needs Python's lock all the time. Fifo: SCHED_FIFO for all threads of the process.
+Lost: states that a newer one has overtaken; they count until the answer to that one. Quantiles are medians over turns.
 
 python benchmark/loop.py [--json FILE] [--picture FILE] [--states N] [--turns N] [--rates HZ ...]
     [--contenders NAME ...] [--quick]
@@ -187,12 +188,30 @@ class UdpDriver:
         self._library.drive_udp(ctypes.byref(run), self._socket.fileno(), state, NS(len(HOME)))
 
 
-def latencies(driver: Driver, rate: int, n: int) -> np.ndarray:
-    """Return the time from each of ``n`` states to its answer [ns]; -1 where none came."""
+class Latencies(NamedTuple):
+    """Times from states to their answers.
+
+    Attributes
+    ----------
+    took : ndarray, shape (n,)
+        Time from each state to the first answer to it or a later one [ns]; infinite where none came.
+    is_lost : ndarray of bool, shape (n,)
+        Whether the state itself has no answer.
+    """
+
+    took: np.ndarray
+    is_lost: np.ndarray
+
+
+def latencies(driver: Driver, rate: int, n: int) -> Latencies:
+    """Return those of ``n`` states."""
     sent, took = np.zeros((2, WARM_UP + n), dtype=np.int64)
     run = Run(n=WARM_UP + n, period=NANOSECONDS // rate, sent=sent.ctypes.data, took=took.ctypes.data)
     driver.drive(run)
-    return took[WARM_UP:]
+    sent, took, is_lost = sent[WARM_UP:], took[WARM_UP:], took[WARM_UP:] < 0
+    arrived = np.where(is_lost, np.inf, sent + took)
+    next_arrived = np.minimum.accumulate(arrived[::-1])[::-1]
+    return Latencies(np.where(is_lost, next_arrived - sent, took), is_lost)
 
 
 # -- all of them ---------------------------------------------------------------------------------------
@@ -274,10 +293,10 @@ def order(driver: Driver, word: str) -> None:
     print(word, file=driver.process.stdin, flush=True)
 
 
-def measure(cases: list[Case], states: int, turns: int) -> dict[Case, np.ndarray]:
-    """Return the latencies of each case [ns]; in each turn every case has its part of the states."""
+def measure(cases: list[Case], states: int, turns: int) -> dict[Case, list[Latencies]]:
+    """Return the latencies of each case in each turn, in which every case has its part of the states."""
     kinds = list(dict.fromkeys((case.contender, case.is_fifo) for case in cases))
-    taken: dict[Case, list[np.ndarray]] = {case: [] for case in cases}
+    taken: dict[Case, list[Latencies]] = {case: [] for case in cases}
     with drivers(kinds) as driver_of:
         for _, case in itertools.product(range(turns), cases):
             driver = driver_of[case.contender, case.is_fifo]
@@ -285,17 +304,20 @@ def measure(cases: list[Case], states: int, turns: int) -> dict[Case, np.ndarray
             time.sleep(0.1)
             taken[case].append(latencies(driver, case.rate, states))
             order(driver, "idle")
-    return {case: np.concatenate(parts) for case, parts in taken.items()}
+    return taken
 
 
-def figures_of(took: np.ndarray) -> dict[str, float]:
-    """Return quantiles [us] of the answers, and the states without one."""
-    answered = took[took >= 0] * 1e-3
-    figures: dict[str, float] = {"lost": float(np.sum(took < 0)), "states": float(len(took))}
-    if len(answered):
-        shares = {"p50_us": 50.0, "p99_us": 99.0, "p999_us": 99.9, "max_us": 100.0}
-        figures |= {name: float(np.percentile(answered, share)) for name, share in shares.items()}
-    return figures
+def figures_of(turns: list[Latencies]) -> dict[str, float]:
+    """Return the median of each quantile over the turns [us], the largest time, and the states without an answer.
+
+    A pause of the machine, which lasts longer than all that is measured here, is in one turn and not in its median.
+    """
+    shares = {"p50_us": 50.0, "p99_us": 99.0, "p999_us": 99.9}
+    quantiles = np.percentile([turn.took for turn in turns], list(shares.values()), axis=1, method="higher") * 1e-3
+    medians = dict(zip(shares, np.median(quantiles, axis=1).tolist(), strict=True))
+    largest = max(float(turn.took.max()) for turn in turns) * 1e-3
+    lost, states = (float(sum(map(count, turns))) for count in (lambda t: t.is_lost.sum(), lambda t: len(t.took)))
+    return {"lost": lost, "states": states, **medians, "max_us": largest}
 
 
 def print_table(results: dict[Case, dict[str, float]], rate: int) -> None:
@@ -309,16 +331,16 @@ def print_table(results: dict[Case, dict[str, float]], rate: int) -> None:
             print(f"{name:28}{row}{figures['lost']:7.0f}")
 
 
-def draw(results: dict[Case, np.ndarray], rate: int, path: Path) -> None:
+def draw(results: dict[Case, list[Latencies]], rate: int, path: Path) -> None:
     """Draw the share of states that are not answered within a time, at one rate."""
     import matplotlib.pyplot as plt
 
     panels = sorted({case[1:3] for case in results})
     figure, grid = plt.subplots(1, len(panels), figsize=(3.1 * len(panels), 3.2), sharey=True, layout="constrained")
     for axes, panel in zip(np.atleast_1d(grid), panels, strict=True):
-        for case, took in results.items():
+        for case, turns in results.items():
             if case[1:] == (*panel, rate):
-                t = np.sort(np.where(took < 0, np.inf, took)) * 1e-3
+                t = np.sort(np.concatenate([turn.took for turn in turns])) * 1e-3
                 axes.step(t, 1.0 - np.arange(len(t)) / len(t), where="post", label=case.contender)
         is_fifo, is_busy = panel
         axes.set_title(
