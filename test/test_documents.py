@@ -16,7 +16,7 @@ from arm_control.core.cache import Cache
 from arm_control.model import recursions
 from arm_control.model.quantities import quantity_law, reference
 from arm_control.motion.primitives import discrete_law, learning, obstacle_coupling, orientation, rhythmic_law
-from arm_control.nodes.support.parameter_classes import PARAMETER_CLASSES
+from arm_control.nodes.support.node_classes import NODE_CLASSES, parameter_class
 
 ROOT = Path(__file__).parents[1]
 
@@ -31,11 +31,12 @@ def load(path: Path):
 def parameter_tables() -> str:
     """docs/parameters.md, from the dataclasses."""
     lines = ["# Parameters", "", "Made from the code. Live ones may be changed while the node runs."]
-    for node, kind in PARAMETER_CLASSES.items():
-        base = next((other for other, others in PARAMETER_CLASSES.items() if others in kind.__mro__[1:]), "")
+    classes = {node: parameter_class(node) for node in NODE_CLASSES}
+    for node, kind in classes.items():
+        base = next((other for other, others in classes.items() if others in kind.__mro__[1:]), "")
         lines += ["", f"## {node}", *(["", f"Those of `{base}`, and:"] if base else [])]
         lines += ["", "| name | default | what | live |", "|---|---|---|---|"]
-        known = PARAMETER_CLASSES[base].types() if base else {}
+        known = classes[base].types() if base else {}
         for name in (name for name in kind.types() if name not in known):
             spec, default = kind.spec(name), kind().values()[name]
             shown = "empty" if default in ("", ()) else str(default).lower()

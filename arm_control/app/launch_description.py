@@ -21,7 +21,7 @@ from arm_control.core.files import file_parameters
 from arm_control.exceptions import ArmControlError, ParameterError
 from arm_control.model.urdf.description import find_description
 from arm_control.nodes.support.environment import check_environment, describe_reach
-from arm_control.nodes.support.parameter_classes import check_node_parameters
+from arm_control.nodes.support.node_classes import check_node_parameters
 from arm_control.nodes.tools.command_line_node import published_already
 from arm_control.simulation.planned import planned
 from arm_control.simulation.scenario import SIMULATORS, Scenario, check_parameter_file

@@ -29,7 +29,7 @@ from arm_control.model.urdf.description import find_description, read_descriptio
 from arm_control.model.urdf.packages import add_package_path, folders_near
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.environment import check_environment
-from arm_control.nodes.support.parameter_classes import check_node_parameters
+from arm_control.nodes.support.node_classes import check_node_parameters
 from arm_control.nodes.tools.command_line_node import StopRequest
 from arm_control.nodes.tools.run_monitor import MonitorNode
 from arm_control.simulation.scenario import Scenario

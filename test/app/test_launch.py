@@ -21,7 +21,7 @@ import yaml
 import arm_control
 from arm_control.control.names import CONTROLLERS
 from arm_control.exceptions import ArmControlError, NodeDied, ParameterError
-from arm_control.nodes.compose import NODE_CLASSES
+from arm_control.nodes.support.node_classes import NODE_CLASSES
 from arm_control.nodes.support.service_clients import CONTROLLERS as GAINS
 from arm_control.simulation.scenario import NODES, Scenario, scenario_names
 from arm_control.simulation.scenario_control import LOOPS

@@ -15,7 +15,7 @@ from rclpy.qos import DurabilityPolicy
 from rig import Rig
 
 from arm_control import urdf_path
-from arm_control.nodes.compose import NODE_CLASSES
+from arm_control.nodes.support.node_classes import NODE_CLASSES, node_class
 
 PAGE = Path(__file__).parents[2] / "docs" / "topics.md"
 EVERYWHERE = ("parameter_events", "rosout", "describe_parameters", "get_parameter", "list_parameters", "set_parameter",
@@ -168,7 +168,7 @@ def lines(found: dict[tuple[str, str, str], list[tuple[str, bool]]]) -> Iterator
 
 def section(name: str, domain: int) -> str:
     """What the page says of a node."""
-    kind, found = NODE_CLASSES[name], {}
+    kind, found = node_class(name), {}
     for arguments in ARGUMENTS.get(name, ("",)):
         rclpy.init(args=["--ros-args", *arguments.split()], domain_id=domain)
         try:
