@@ -202,16 +202,21 @@ class Latencies(NamedTuple):
     took: np.ndarray
     is_lost: np.ndarray
 
+    @classmethod
+    def of(cls, sent: np.ndarray, took: np.ndarray) -> Latencies:
+        """Return those of states that were sent then; ``took`` is -1 where a state itself has no answer [ns]."""
+        is_lost = took < 0
+        arrived = np.where(is_lost, np.inf, sent + took)
+        next_arrived = np.minimum.accumulate(arrived[::-1])[::-1]
+        return cls(np.where(is_lost, next_arrived - sent, took), is_lost)
+
 
 def latencies(driver: Driver, rate: int, n: int) -> Latencies:
     """Return those of ``n`` states."""
     sent, took = np.zeros((2, WARM_UP + n), dtype=np.int64)
     run = Run(n=WARM_UP + n, period=NANOSECONDS // rate, sent=sent.ctypes.data, took=took.ctypes.data)
     driver.drive(run)
-    sent, took, is_lost = sent[WARM_UP:], took[WARM_UP:], took[WARM_UP:] < 0
-    arrived = np.where(is_lost, np.inf, sent + took)
-    next_arrived = np.minimum.accumulate(arrived[::-1])[::-1]
-    return Latencies(np.where(is_lost, next_arrived - sent, took), is_lost)
+    return Latencies.of(sent[WARM_UP:], took[WARM_UP:])
 
 
 # -- all of them ---------------------------------------------------------------------------------------

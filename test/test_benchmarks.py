@@ -383,14 +383,22 @@ def test_of_two_hundred_random_arms_none_fails_and_few_hunt(monkeypatch: pytest.
     assert figures["q100.error_mm"] < 5.0
 
 
-def test_the_benchmark_of_the_loop_counts_lost_states_apart(monkeypatch: pytest.MonkeyPatch):
+def test_the_benchmark_of_the_loop_counts_lost_states_until_the_next_answer(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.syspath_prepend(BENCHMARK)
     loop = load("loop")
-    found = loop.figures_of(np.array([-1, *(1000 * np.arange(1, 1001)), -1]))
-    assert (found["lost"], found["states"], found["max_us"]) == (2.0, 1002.0, 1000.0)
-    assert found["p50_us"] == pytest.approx(500.5)
-    assert found["p99_us"] == pytest.approx(990.0, abs=0.1)
-    assert loop.figures_of(np.full(3, -1)) == {"lost": 3.0, "states": 3.0}
+    sent, took = 1000 * np.arange(5), np.array([300, -1, -1, 400, -1])
+    counted = loop.Latencies.of(sent, took)
+    assert counted.took.tolist() == [300.0, 2400.0, 1400.0, 400.0, math.inf]
+    assert counted.is_lost.tolist() == [False, True, True, False, True]
+    nothing_lost = np.zeros(1000, dtype=bool)
+    turns = [loop.Latencies(k * 1e3 * np.arange(1, 1001), nothing_lost) for k in (1, 2, 500)]
+    found = loop.figures_of([counted])
+    assert (found["lost"], found["states"], found["max_us"]) == (3.0, 5.0, math.inf)
+    assert found["p50_us"] == pytest.approx(1.4)
+    found = loop.figures_of(turns)
+    assert found == {
+        "lost": 0.0, "states": 3000.0, "p50_us": 1002.0, "p99_us": 1982.0, "p999_us": 2000.0, "max_us": 500_000.0
+    }  # fmt: skip
     assert loop.Case("c", False, True, 1000).key() == "c.busy"
     assert loop.Case("native", True, False, 4000).key() == "native.alone.fifo.4000hz"
 
