@@ -1,8 +1,7 @@
 """The native loop of a controller process: when it may answer, and what it has answered.
 
-The process and the loop of :mod:`arm_control.control.native.native_loop` answer states in turns. Before its turn the
-loop takes over what the process knows of the states before; behind its turn the process takes that over from the loop.
-So the commands for a sequence of states are the same, to the last bit, whoever answers which.
+The process and the loop of :mod:`arm_control.control.native.native_loop` answer states in turns
+(:mod:`arm_control.messages.native_turns`).
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import ctypes
 from collections import Counter
 from collections.abc import Sequence
-from functools import cache, partial
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,20 +22,14 @@ from arm_control.compiler.compiled_procedure import (
     compile_procedure,
     replace_record,
 )
-from arm_control.compiler.kernels import Kernel, split
-from arm_control.control.compiled_step import step_kernels
-from arm_control.control.controllers import LawOutput, OscController
-from arm_control.control.effort_gate import GateOutput, GateState
-from arm_control.control.loop import ControlLoop, TickResult
+from arm_control.compiler.kernels import Kernel
+from arm_control.control.controllers import OscController
+from arm_control.control.loop import TickResult
 from arm_control.control.native.mailbox import MailboxReader, MailboxWriter
 from arm_control.control.native.native_loop import (
-    CLOSING,
     MODE,
     N_HEAD,
-    OPEN,
     REASONS,
-    RESULT_COUNT,
-    RESULT_STAMP_NS,
     UNTIL_NS,
     Middleware,
     NativeLoop,
@@ -44,32 +37,13 @@ from arm_control.control.native.native_loop import (
     end_turn,
     on_message,
 )
-from arm_control.control.native.native_records import (
-    Integers,
-    Kernels,
-    new_loop,
-    read_result,
-    unknown_source,
-)
-from arm_control.control.native.native_state import (
-    COUNT,
-    DATA,
-    GATE_PERIOD,
-    HEARD_NS,
-    LENGTH,
-    PERIOD,
-    PUBLISHER,
-    RECEIVED_NS,
-    SKIPPED,
-    STAMP_NS,
-    UNCHANGED,
-    WRITTEN_NS,
-)
-from arm_control.control.osc.osc_controller import OscOutput
-from arm_control.control.state_bounds import BoundsMemory
+from arm_control.control.native.native_records import Integers, new_loop, unknown_source
+from arm_control.control.native.native_state import DATA, LENGTH, PUBLISHER, RECEIVED_NS, WRITTEN_NS
+from arm_control.control.native.native_step import CLOSING, OPEN, RESULT_COUNT, RESULT_STAMP_NS
 from arm_control.core.time import NANOSECONDS
 from arm_control.messages.controller_process import ControllerProcess
 from arm_control.messages.joint_state_bytes import JointStateLayout, JointStateWriter, effort_array_head
+from arm_control.messages.native_turns import NativeTurns
 from arm_control.model import RobotModel
 
 WORD = 8
@@ -138,24 +112,19 @@ class NativeController:
     ) -> None:
         self.reasons: Counter[str] = Counter()
         assert process.reader.bounds is not None
-        self._bounds, self._process, self._controller = process.reader.bounds, process, controller
-        self._kernels = Kernels.of(kernels)
-        gate = process.loop.gate
+        self._bounds, self._process = process.reader.bounds, process
+        self._turns = NativeTurns(model, process.loop, controller, self._bounds, kernels)
         middleware, self._messages = _with_messages(middleware, model.joint_names)
-        source = unknown_source(model.nv, max_age, process.loop.gaps.max_missed, middleware.clock)
-        self._loop = new_loop(self._bounds, self._kernels, middleware, source)
+        source = unknown_source(model.nv, max_age, middleware.clock)
+        self._loop = new_loop(self._turns.step, middleware, source)
         self._answer = compile_loop()(self._loop)
         self._end_turn = compile_end_of_turn()(self._loop.turn)
         self.callback: Callback = callback_of(self._answer)
         self._orders, self._results = MailboxWriter(self._loop.orders), MailboxReader(self._loop.results)
-        sizes = {name: (len(values),) for name, values in self._kernels.regular.inputs.items()}
-        self._inputs = split(self._orders.words[N_HEAD:].view(np.float64), sizes)
-        self._inputs["tool"][:] = model.tool
-        self._inputs["limits"][:] = gate.limits.numbers
-        self._inputs["is_on"][:] = gate.parameters.joint_limits
+        self._inputs = self._turns.inputs(self._orders.words[N_HEAD:].view(np.float64))
         self._known: tuple[JointStateLayout, bytes] | None = None
         self._last = process.last
-        self._n_taken_over = self._n_durations = self._n_reported = 0
+        self._n_durations = self._n_reported = 0
         self.pause()
 
     # -- turns -------------------------------------------------------------------------------------
@@ -170,22 +139,9 @@ class NativeController:
     def take_over(self, reason: int) -> None:
         """Let the process take over from the loop, which has a reason to leave a state to it."""
         self.reasons[REASONS[reason]] += 1
-        n = int(self._loop.memory.whole[COUNT]) - self._n_taken_over
-        if n > 0:
-            self._n_taken_over += n
-            self._resume(self._tick_result(self._loop.result), n)
+        if (answered := self._turns.take_over()) is not None:
+            self._process.resume(answered.result, answered.bounds, answered.heard_ns)
         self._last = self._process.last
-
-    def _resume(self, result: TickResult, n: int) -> None:
-        """Let the process know of the last n states."""
-        memory, loop = self._loop.memory, self._process.loop
-        loop.gate.take(result.gate, float(memory.times[GATE_PERIOD]), n)
-        loop.gaps.period = float(memory.times[PERIOD])
-        loop.gaps.skipped += int(memory.whole[SKIPPED])
-        memory.whole[SKIPPED] = 0
-        q, v, e = memory.q_0.tolist(), memory.v_0.tolist(), memory.e_0.tolist()
-        bounds = BoundsMemory(q, v, e, float(memory.times[UNCHANGED]))
-        self._process.resume(result, bounds, int(memory.whole[HEARD_NS]))
 
     def hand_over(self, data: bytes, info: dict[str, Any]) -> None:
         """Let the loop answer the next states, where the process has answered a message as an ordinary state.
@@ -201,10 +157,10 @@ class NativeController:
         """
         self.pause()
         result = self._process.last
-        if result is None or result is self._last or not self._is_passing(result):
+        if result is None or result is self._last or not self._turns.is_ordinary(result):
             return
         if self._learn_source(data, info["publisher_gid"]["data"]):
-            self._load_memory(result, info["received_timestamp"])
+            self._turns.hand_over(result, self._bounds.memory, info["received_timestamp"])
             self._is_open = True
             self._order(result.measurement.stamp_ns)
 
@@ -220,19 +176,13 @@ class NativeController:
 
     def _order(self, stamp_ns: int) -> None:
         """Send an order that holds behind a state with this stamp [ns]."""
-        loop, steady = self._process.loop, self._controller.steady_reference(stamp_ns)
-        if steady is None or loop.gate.state is not GateState.PASSING:
+        words = self._orders.words
+        before = words.copy()
+        until_ns = self._turns.write_inputs(self._inputs, stamp_ns)
+        if until_ns is None:
             self.pause()
             return
-        reference, until_ns = steady
-        tau_dist = None if loop.disturbance.is_over else loop.disturbance.at(stamp_ns)
-        words, inputs, X_WT = self._orders.words, self._inputs, reference.X_WT
-        before = words.copy()
-        inputs["reference"][:] = np.concatenate([X_WT.R.ravel(), X_WT.p, reference.V_des, reference.A_des])
-        inputs["tau_dist"][:] = 0.0 if tau_dist is None else tau_dist
-        inputs["numbers"][:] = self._controller.page.numbers
-        words[MODE] = OPEN
-        words[UNTIL_NS] = until_ns if tau_dist is None else min(until_ns, loop.disturbance.until_ns)
+        words[MODE], words[UNTIL_NS] = OPEN, until_ns
         if (words != before).any():
             self._orders.post()
 
@@ -243,12 +193,6 @@ class NativeController:
         self._orders.post()
 
     # -- what the loop needs to know -----------------------------------------------------------------
-
-    def _is_passing(self, result: TickResult) -> bool:
-        """Whether the gate passes commands, and the time between states is known."""
-        loop = self._process.loop
-        is_fine = result.gate.is_passing and result.refused is None and result.law.refused is None
-        return is_fine and loop.gate.period > 0.0 and loop.gaps.period > 0.0 and result.measurement.dt > 0.0
 
     def _learn_source(self, data: bytes, gid: bytes) -> bool:
         """Expect messages like this one, of this publisher; return whether the loop can read them."""
@@ -275,20 +219,12 @@ class NativeController:
         self._known = layout, gid
         return True
 
-    def _load_memory(self, last: TickResult, received_ns: int) -> None:
-        """Let the loop take over what the process knows of the states before."""
-        memory, loop, bounds = self._loop.memory, self._process.loop, self._bounds.memory
-        memory.whole[STAMP_NS], memory.whole[HEARD_NS] = last.measurement.stamp_ns, received_ns
-        memory.times[[UNCHANGED, PERIOD, GATE_PERIOD]] = bounds.unchanged, loop.gaps.period, loop.gate.period
-        memory.q_0[:], memory.v_0[:], memory.e_0[:] = bounds.q, bounds.v, bounds.e
-        self._loop.tau_0[:] = last.gate.tau
-
     # -- what the loop has done ------------------------------------------------------------------------
 
     @property
     def stamp_ns(self) -> int:
         """Stamp of the last state that the loop or the process has answered [ns]; 0 before the first one."""
-        if self.n_answered > self._n_taken_over:
+        if self.n_answered > self._turns.n_taken_over:
             return int(self._results.words[RESULT_STAMP_NS])
         return 0 if self._process.last is None else self._process.last.measurement.stamp_ns
 
@@ -315,7 +251,7 @@ class NativeController:
         if n - self._n_reported < every:
             return None
         self._n_reported = n
-        return self._tick_result(self._results.words)
+        return self._turns.tick_result(self._results.words)
 
     def durations(self) -> list[float]:
         """Return the times from state to command that are new since the last call [s], the last 1024 at most."""
@@ -323,18 +259,6 @@ class NativeController:
         first = max(self._n_durations, n - len(ring)) + 1
         self._n_durations = n
         return [int(ring[k % len(ring)]) / NANOSECONDS for k in range(first, n + 1)]
-
-    def _tick_result(self, words: Integers) -> TickResult:
-        step = read_result(words, self._kernels)
-        limited, saturated, rate_limited = (step.cut > 0.0).tolist()
-        rate = self._process.loop.gate.success_rate
-        gate = GateOutput(step.tau_1, GateState.PASSING, "", saturated, rate_limited, limited, rate)
-        output = OscOutput(
-            step.tau, step.parts, step.error, step.terms, self._controller.page.parameters.characteristic_length
-        )
-        figures = partial(self._controller.figures_of, output)
-        law = LawOutput(step.terms, step.tau, lambda: output.terms, step.X_WT, figures)
-        return TickResult(step.measurement, law, None, step.tau, gate, None)
 
 
 @cache
@@ -347,21 +271,6 @@ def compile_loop() -> Binds[NativeLoop]:
 def compile_end_of_turn() -> Binds[Turn]:
     """Return what binds the end of a turn to its record."""
     return compile_procedure(end_turn)
-
-
-def step_kernels_of(model: RobotModel, loop: ControlLoop, controller: OscController) -> list[Kernel]:
-    """Return law and gate of a control loop as kernels.
-
-    Parameters
-    ----------
-    model : RobotModel
-        The arm.
-    loop : ControlLoop
-        The loop, for the limits of its gate.
-    controller : OscController
-        Its controller.
-    """
-    return step_kernels(model, controller.page, loop.gate.limits)
 
 
 def _with_messages(middleware: Middleware, names: Sequence[str]) -> tuple[Middleware, list[SerializedMessage]]:

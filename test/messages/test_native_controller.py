@@ -26,7 +26,8 @@ from arm_control.maths.poses import Array
 from arm_control.messages.controller_process import ControllerProcess
 from arm_control.messages.fields import nanoseconds
 from arm_control.messages.joint_state_bytes import JointStateBytes, JointStateWriter, effort_array_head
-from arm_control.messages.native_controller import NativeController, step_kernels_of
+from arm_control.messages.native_controller import NativeController
+from arm_control.messages.native_turns import step_kernels_of
 from arm_control.model.tool import Tool
 from arm_control.motion.goals import Goal, PoseMotion, Target, TwistJog
 from arm_control.motion.pose_trajectory import PosePoints
@@ -459,16 +460,16 @@ def test_an_order_that_is_being_written_changes_nothing(ur5: RobotModel):
     for one in states(ur5, 10):
         run.show(*one)
     loop = run.native._loop
-    order, inputs = loop.order.copy(), loop.regular.inputs.copy()
+    order, inputs = loop.order.copy(), loop.step.regular.inputs.copy()
     loop.orders.words[:] += 1
     loop.orders.sequence[0] += 2
     words: Any = MeddledWords(loop.orders)
     read_orders(loop._replace(draft=words))
     np.testing.assert_array_equal(loop.order, order)
-    np.testing.assert_array_equal(loop.regular.inputs, inputs)
+    np.testing.assert_array_equal(loop.step.regular.inputs, inputs)
     read_orders(loop)
     np.testing.assert_array_equal(loop.order, order + 1)
-    assert not np.array_equal(loop.regular.inputs, inputs)
+    assert not np.array_equal(loop.step.regular.inputs, inputs)
 
 
 def test_the_result_is_that_of_the_controller(ur5: RobotModel):

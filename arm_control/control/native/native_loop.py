@@ -6,8 +6,7 @@ gives a *reason*, before anything has changed; the state is still there, and Pyt
 
     on_message       called by the thread of the middleware that has received a message
     answer_states    until none waits, or there is a reason: take, answer
-    answer           one state: orders of Python, state, torque, messages, memory
-    compute          law and gate (:mod:`arm_control.control.compiled_step`), as one kernel
+    answer           one state: orders of Python, state, law and gate, messages, memory
 
 One at a time has the *turn*: a call of :func:`on_message`, or Python, from a reason on until :func:`end_turn`. Whoever
 calls meanwhile is counted, and whoever has the turn looks again before it ends: no message waits for the next one.
@@ -32,32 +31,39 @@ from arm_control.compiler.machine_operations import (
     store_relaxed,
     store_release,
 )
-from arm_control.compiler.procedure import Floats, Ints, RunsKernel, procedure
-from arm_control.control.effort_gate import GROWTH
+from arm_control.compiler.procedure import Floats, Ints, procedure
 from arm_control.control.native.mailbox import NOTHING, Mailbox, copy_letter, post_letter
 from arm_control.control.native.native_state import (
     ACCEPTED,
     COUNT,
     DATA,
-    DT,
-    GATE_PERIOD,
     MONOTONIC,
     RECEIVED_NS,
     STAMP,
-    STAMP_NS,
-    NewState,
-    StateMemory,
     StateSource,
     SystemClock,
     clock_ns,
     read_state,
-    remember,
+)
+from arm_control.control.native.native_step import (
+    ANSWERED,
+    CLOSED,
+    EXPIRED,
+    NO_TORQUE,
+    NOT_BELIEVABLE,
+    NOT_SENT,
+    OPEN,
+    TAKEN,
+    ControlStep,
+    compute_step,
+    finish_step,
+    kernel_of_state,
 )
 
-CLOSED, EXPIRED, NO_TORQUE, NOT_BELIEVABLE, NOT_SENT, NOT_TAKEN = 11, 12, 13, 14, 15, 16
-"""More reasons; with the last one there is no state."""
-TAKEN, ANSWERED, NO_STATE = -3, -2, -1
-"""No reasons: the loop goes on, or ends because no message waits."""
+NOT_TAKEN = 16
+"""One more reason; with this one there is no state."""
+NO_STATE = -1
+"""No reason: the loop ends because no message waits."""
 
 REASONS = {
     1: "a message of another layout",
@@ -78,18 +84,8 @@ REASONS = {
 
 MODE, UNTIL_NS, N_HEAD = 0, 1, 2
 """Words of an order: whether the loop may answer; first stamp that Python answers [ns]; then the kernel's inputs."""
-OPEN = 1
-"""Mode in which the loop answers."""
-CLOSING = 0
-"""Mode in which Python answers all states."""
-
-RESULT_STAMP_NS, RESULT_DT_NS, RESULT_COUNT, RESULT_KERNEL, N_RESULT_HEAD = 0, 1, 2, 3, 4
-"""Words of a result: stamp and time since the state before [ns], number of states answered, kind
-of the kernel; then the kernel's work space."""
 REASON_SIZE = 8
 """Bytes of a reason in the pipe."""
-REGULAR, GENERAL = 0, 1
-"""Kinds of kernels."""
 TAKE_FAILED = 401
 """Result of ``rcl_take`` where no message waits."""
 
@@ -135,41 +131,6 @@ class Middleware(NamedTuple):
     array_at: int
 
 
-class StepKernel(NamedTuple):
-    """A kernel of law and gate.
-
-    Attributes
-    ----------
-    run : RunsKernel
-        Computes it.
-    work : ndarray of int64, shape (n_work,)
-        Its work space, all inputs and then all outputs; these are floats.
-    inputs : ndarray, shape (n_inputs,)
-        The inputs.
-    q, v, tau_0, dt, tau_1, regularity, believable : ndarray
-        Inputs and outputs by name. The last two are above zero in regular states, and where the gate accepts the
-        torque of the law.
-    n_work, n_inputs : int
-        Sizes.
-    kind : int
-        ``REGULAR`` or ``GENERAL``.
-    """
-
-    run: RunsKernel
-    work: Ints
-    inputs: Floats
-    q: Floats
-    v: Floats
-    tau_0: Floats
-    dt: Floats
-    tau_1: Floats
-    regularity: Floats
-    believable: Floats
-    n_work: int
-    n_inputs: int
-    kind: int
-
-
 class Turn(NamedTuple):
     """Whose turn it is to work on the states.
 
@@ -191,18 +152,12 @@ class NativeLoop(NamedTuple):
         Where states come from and commands go.
     source : StateSource
         What the next state must look like.
-    memory : StateMemory
-        The states before.
-    state : NewState
-        The state at hand.
-    tau_0 : ndarray, shape (nv,)
-        Last torque that has passed the gate [N m or N].
-    regular, general : StepKernel
-        The kernel for states in which no direction fades, and the one for all others; the same where there is only one.
+    step : ControlStep
+        From a state to its torque; its result is the last letter to Python.
     orders, results : Mailbox
         From Python, and to Python.
-    order, result : ndarray of int64
-        The last letter of each.
+    order : ndarray of int64
+        The last letter from Python.
     draft : ndarray of int64
         A copy of an order, which may be incomplete.
     order_inputs : ndarray, shape (n_inputs,)
@@ -221,18 +176,13 @@ class NativeLoop(NamedTuple):
 
     middleware: Middleware
     source: StateSource
-    memory: StateMemory
-    state: NewState
-    tau_0: Floats
-    regular: StepKernel
-    general: StepKernel
+    step: ControlStep
     orders: Mailbox
     order: Ints
     draft: Ints
     order_inputs: Floats
     order_number: Ints
     results: Mailbox
-    result: Ints
     durations: Ints
     n_durations: int
     turn: Turn
@@ -272,34 +222,24 @@ def answer_states(loop: NativeLoop) -> int:
 
 
 @procedure
-def answer(loop: NativeLoop) -> int:  # noqa: PLR0911
+def answer(loop: NativeLoop) -> int:
     """Answer the state that was taken, or return the reason why Python must; then nothing has changed."""
     begin_ns = clock_ns(loop.middleware.clock, MONOTONIC)
     read_orders(loop)
     if loop.order[MODE] != OPEN:
         return CLOSED
-    reason = read_state(loop.source, loop.middleware.message, loop.middleware.info, loop.memory, loop.state)
+    step = loop.step
+    reason = read_state(loop.source, loop.middleware.message, loop.middleware.info, step.memory, step.state)
+    if reason == ACCEPTED and step.state.stamp_ns[0] >= loop.order[UNTIL_NS]:
+        reason = EXPIRED
+    if reason == ACCEPTED:
+        reason = compute_step(step)
+    if reason == ACCEPTED and not publish_torque(loop.middleware, kernel_of_state(step).tau_1, step.memory.n):
+        reason = NOT_SENT
     if reason != ACCEPTED:
         return reason
-    if loop.state.stamp_ns[0] >= loop.order[UNTIL_NS]:
-        return EXPIRED
-    dt = min(loop.state.times[DT], GROWTH * loop.memory.times[GATE_PERIOD])
-    was_regular = loop.result[RESULT_KERNEL] == REGULAR
-    kernel = loop.regular if was_regular else loop.general
-    if not compute(loop, kernel, dt):
-        kernel = loop.general if was_regular else loop.regular
-        if not compute(loop, kernel, dt):
-            return NO_TORQUE
-    if not kernel.believable[0] > 0.0:
-        return NOT_BELIEVABLE
-    if not publish_torque(loop.middleware, kernel, loop.memory.n):
-        return NOT_SENT
-    loop.result[RESULT_DT_NS] = loop.state.stamp_ns[0] - loop.memory.whole[STAMP_NS]
-    remember(loop.memory, loop.state, loop.middleware.info[RECEIVED_NS])
-    loop.memory.times[GATE_PERIOD] = dt
-    for i in range(loop.memory.n):
-        loop.tau_0[i] = kernel.tau_1[i]
-    report(loop, kernel, begin_ns)
+    finish_step(step, loop.middleware.info[RECEIVED_NS])
+    report(loop, begin_ns)
     return ANSWERED
 
 
@@ -323,50 +263,30 @@ def read_orders(loop: NativeLoop) -> None:
     loop.order_number[0] = number
     for i in range(loop.orders.n):
         loop.order[i] = loop.draft[i]
-    for i in range(loop.regular.n_inputs):
-        loop.regular.inputs[i] = loop.order_inputs[i]
-        loop.general.inputs[i] = loop.order_inputs[i]
+    for i in range(loop.step.regular.n_inputs):
+        loop.step.regular.inputs[i] = loop.order_inputs[i]
+        loop.step.general.inputs[i] = loop.order_inputs[i]
 
 
 @procedure
-def compute(loop: NativeLoop, kernel: StepKernel, dt: float) -> bool:
-    """Law and gate in this state; return whether the kernel is the one for it."""
-    for i in range(loop.memory.n):
-        kernel.q[i] = loop.state.q[i]
-        kernel.v[i] = loop.state.v[i]
-        kernel.tau_0[i] = loop.tau_0[i]
-    kernel.dt[0] = dt
-    is_finite = kernel.run() == 0.0
-    is_regular = kernel.regularity[0] > 0.0
-    return is_finite and (is_regular if kernel.kind == REGULAR else not is_regular)
-
-
-@procedure
-def publish_torque(m: Middleware, kernel: StepKernel, n: int) -> bool:
+def publish_torque(m: Middleware, tau_1: Floats, n: int) -> bool:
     """Publish the torque that has passed the gate, with the stamp of the state; return whether that was possible."""
     command = m.command[DATA]
     put_int(command + STAMP, int_at(m.message[DATA] + STAMP))
     for i in range(n):
-        put_float(command + m.effort_at + 8 * i, kernel.tau_1[i])
+        put_float(command + m.effort_at + 8 * i, tau_1[i])
     if m.publish(m.publisher, address_of(m.command), 0) != 0:
         return False
     if m.array_publisher == 0:
         return True
     for i in range(n):
-        put_float(m.array[DATA] + m.array_at + 8 * i, kernel.tau_1[i])
+        put_float(m.array[DATA] + m.array_at + 8 * i, tau_1[i])
     return m.publish(m.array_publisher, address_of(m.array), 0) == 0
 
 
 @procedure
-def report(loop: NativeLoop, kernel: StepKernel, begin_ns: int) -> None:
-    """Write down what was done."""
-    count = loop.memory.whole[COUNT]
-    result = loop.result
-    result[RESULT_STAMP_NS] = loop.memory.whole[STAMP_NS]
-    result[RESULT_COUNT] = count
-    result[RESULT_KERNEL] = kernel.kind
-    for i in range(kernel.n_work):
-        result[N_RESULT_HEAD + i] = kernel.work[i]
-    end_ns = clock_ns(loop.middleware.clock, MONOTONIC)
-    store_relaxed(loop.durations, count % loop.n_durations, end_ns - begin_ns)
-    post_letter(loop.results, result)
+def report(loop: NativeLoop, begin_ns: int) -> None:
+    """Tell Python what was done, and how long it took."""
+    duration_ns = clock_ns(loop.middleware.clock, MONOTONIC) - begin_ns
+    store_relaxed(loop.durations, loop.step.memory.whole[COUNT] % loop.n_durations, duration_ns)
+    post_letter(loop.results, loop.step.result)

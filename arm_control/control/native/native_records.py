@@ -1,4 +1,4 @@
-"""What the native loop works on: its records, made of an arm's bounds and kernels; and its results, read back."""
+"""What native loops work on: their records, made of an arm's bounds and kernels; and their results, read back."""
 
 from __future__ import annotations
 
@@ -11,20 +11,18 @@ import numpy.typing as npt
 from arm_control.compiler.kernels import Kernel, OwnWork, split
 from arm_control.control.controllers import Measurement
 from arm_control.control.native.mailbox import NOTHING, Mailbox
-from arm_control.control.native.native_loop import (
+from arm_control.control.native.native_loop import N_HEAD, Middleware, NativeLoop, Turn
+from arm_control.control.native.native_state import NewState, StateMemory, StateSource, SystemClock
+from arm_control.control.native.native_step import (
     GENERAL,
-    N_HEAD,
     N_RESULT_HEAD,
     REGULAR,
     RESULT_DT_NS,
     RESULT_KERNEL,
     RESULT_STAMP_NS,
-    Middleware,
-    NativeLoop,
+    ControlStep,
     StepKernel,
-    Turn,
 )
-from arm_control.control.native.native_state import NewState, StateMemory, StateSource, SystemClock
 from arm_control.control.state_bounds import StateBounds
 from arm_control.core.time import NANOSECONDS
 from arm_control.maths.poses import Array, Pose
@@ -110,8 +108,8 @@ def read_result(words: Integers, kernels: Kernels) -> StepResult:
     return StepResult(measurement, X_WT, terms, y["tau"], y["parts"], y["error"], y["tau_1"], y["cut"])
 
 
-def new_loop(bounds: StateBounds, kernels: Kernels, middleware: Middleware, source: StateSource) -> NativeLoop:
-    """Return a loop that has seen no state; it is Python's turn.
+def new_step(bounds: StateBounds, kernels: Kernels, max_missed: int | None) -> ControlStep:
+    """Return a step that has seen no state.
 
     Parameters
     ----------
@@ -119,42 +117,56 @@ def new_loop(bounds: StateBounds, kernels: Kernels, middleware: Middleware, sour
         Bounds of a state.
     kernels : Kernels
         Law and gate.
+    max_missed : int or None
+        Periods without a state after which Python must decide; None: none.
+    """
+    low, high, fastest = bounds.limits.copy()
+    n = len(low)
+    missed = np.inf if max_missed is None else float(max_missed)
+    whole, times = np.zeros(4, dtype=np.int64), np.zeros(3)
+    memory = StateMemory(whole, times, np.zeros(n), np.zeros(n), np.zeros(n), low, high, fastest, missed, n)
+    state = NewState(np.zeros(1, dtype=np.int64), np.zeros(3), np.zeros(n), np.zeros(n), np.zeros(n))
+    largest = max(len(kernel.work) for kernel in kernels)
+    return ControlStep(
+        memory,
+        state,
+        np.zeros(1, dtype=np.int64),
+        np.zeros(n),
+        _step_kernel(kernels.regular, REGULAR),
+        _step_kernel(kernels.general, REGULAR if kernels.general is kernels.regular else GENERAL),
+        np.zeros(N_RESULT_HEAD + largest, dtype=np.int64),
+    )
+
+
+def new_loop(step: ControlStep, middleware: Middleware, source: StateSource) -> NativeLoop:
+    """Return a loop over topics; it is Python's turn.
+
+    Parameters
+    ----------
+    step : ControlStep
+        From a state to its torque.
     middleware : Middleware
         Where states come from and commands go.
     source : StateSource
         What a state looks like.
     """
-    low, high, fastest = bounds.limits.copy()
-    n = len(low)
-    whole, times = np.zeros(4, dtype=np.int64), np.zeros(3)
-    memory = StateMemory(whole, times, np.zeros(n), np.zeros(n), np.zeros(n), low, high, fastest, n)
-    state = NewState(np.zeros(1, dtype=np.int64), np.zeros(3), np.zeros(n), np.zeros(n), np.zeros(n))
-    orders, results = Mailbox.of_size(N_HEAD + kernels.n_inputs), Mailbox.of_size(N_RESULT_HEAD + _largest(kernels))
+    orders = Mailbox.of_size(N_HEAD + step.regular.n_inputs)
     order = np.zeros_like(orders.words)
     return NativeLoop(
         middleware,
         source,
-        memory,
-        state,
-        np.zeros(n),
-        _step_kernel(kernels.regular, REGULAR),
-        _step_kernel(kernels.general, REGULAR if kernels.general is kernels.regular else GENERAL),
+        step,
         orders,
         order,
         np.zeros_like(order),
         order[N_HEAD:].view(np.float64),
         np.array([NOTHING]),
-        results,
-        np.zeros_like(results.words),
+        Mailbox.of_size(len(step.result)),
         np.zeros(N_DURATIONS, dtype=np.int64),
         N_DURATIONS,
         Turn(np.ones(1, dtype=np.int64)),
         np.zeros(1, dtype=np.int64),
     )
-
-
-def _largest(kernels: Kernels) -> int:
-    return max(len(kernel.work) for kernel in kernels)
 
 
 def _step_kernel(kernel: OwnWork, kind: int) -> StepKernel:
@@ -168,6 +180,7 @@ def _step_kernel(kernel: OwnWork, kind: int) -> StepKernel:
         x["v"],
         x["tau_0"],
         x["dt"],
+        y["g"],
         y["tau_1"],
         y.get("regularity", np.ones(1)).reshape(1),
         y["believable"].reshape(1),
@@ -177,7 +190,7 @@ def _step_kernel(kernel: OwnWork, kind: int) -> StepKernel:
     )
 
 
-def unknown_source(n: int, max_age: float, max_missed: int | None, clock: SystemClock) -> StateSource:
+def unknown_source(n: int, max_age: float, clock: SystemClock) -> StateSource:
     """Return a source that no message fits.
 
     Parameters
@@ -186,11 +199,8 @@ def unknown_source(n: int, max_age: float, max_missed: int | None, clock: System
         Number of joints.
     max_age : float
         Age above which a state is stale [s]; 0: never.
-    max_missed : int or None
-        Periods without a state after which Python must decide; None: none.
     clock : SystemClock
         The system's clocks.
     """
     none, places, owner = (np.zeros(size, dtype=np.int64) for size in (1, n, 2))
-    missed = np.inf if max_missed is None else float(max_missed)
-    return StateSource(-1, 0, none, none, places, places, owner, max_age or np.inf, missed, clock)
+    return StateSource(-1, 0, none, none, places, places, owner, max_age or np.inf, clock)

@@ -1,4 +1,4 @@
-"""A joint state in bytes, read and checked without Python: procedures.
+"""A state, read and checked without Python: procedures.
 
 They accept what :class:`~arm_control.messages.joint_states.JointStateReader` and
 :class:`~arm_control.control.state_bounds.StateBounds` accept without a second thought: the next state of the same
@@ -26,7 +26,7 @@ from arm_control.control.state_bounds import ACCELERATION, DEVIATION, MEMORY
 
 ACCEPTED = 0
 OTHER_LAYOUT, OTHER_PUBLISHER, STALE, OTHER_TIME, MISSING_STATES, NOT_FINITE, NOT_BELIEVED = 1, 2, 3, 4, 5, 6, 7
-"""Results of :func:`read_state`: accepted, or the reason why Python must look at it."""
+"""Results of :func:`check_state` and :func:`read_state`: accepted, or the reason why Python must look at it."""
 
 DATA, LENGTH = 0, 1
 """Words of a serialized message, ``rcutils_uint8_array_t``: address of its bytes, and their number."""
@@ -77,8 +77,6 @@ class StateSource(NamedTuple):
         Identity of the publisher.
     max_age : float
         Age above which a state is stale [s]; infinite: never.
-    max_missed : float
-        Periods without a state after which Python must decide; infinite: none.
     clock : SystemClock
         The system's clocks.
     """
@@ -91,7 +89,6 @@ class StateSource(NamedTuple):
     v_at: Ints
     owner: Ints
     max_age: float
-    max_missed: float
     clock: SystemClock
 
 
@@ -108,6 +105,8 @@ class StateMemory(NamedTuple):
         Last positions and velocities, and their deviation.
     fastest, low, high : ndarray, shape (nv,)
         Bounds (1) and (2).
+    max_missed : float
+        Periods without a state after which Python must decide; infinite: none.
     n : int
         Number of joints.
     """
@@ -120,6 +119,7 @@ class StateMemory(NamedTuple):
     low: Floats
     high: Floats
     fastest: Floats
+    max_missed: float
     n: int
 
 
@@ -148,10 +148,8 @@ DT, NOW_UNCHANGED, NOW_PERIOD = 0, 1, 2
 
 
 @procedure
-def read_state(  # noqa: PLR0911
-    source: StateSource, message: Ints, info: Ints, memory: StateMemory, state: NewState
-) -> int:
-    """Read and check a state; return ACCEPTED, or the reason why Python must look at it."""
+def read_state(source: StateSource, message: Ints, info: Ints, memory: StateMemory, state: NewState) -> int:
+    """Read and check a ``JointState``; return ACCEPTED, or the reason why Python must look at it."""
     data = message[DATA]
     if message[LENGTH] != source.length or not has_layout(source, data):
         return OTHER_LAYOUT
@@ -160,14 +158,24 @@ def read_state(  # noqa: PLR0911
     if (clock_ns(source.clock, REAL_TIME) - info[WRITTEN_NS]) / SECOND > source.max_age:
         return STALE
     nanoseconds = int32_at(data + STAMP + 4)
-    stamp_ns = int32_at(data + STAMP) * SECOND + nanoseconds
-    if stamp_ns <= memory.whole[STAMP_NS] or nanoseconds < 0 or nanoseconds >= SECOND:
+    if nanoseconds < 0 or nanoseconds >= SECOND:
+        return OTHER_TIME
+    for i in range(memory.n):
+        state.q[i] = float_at(data + source.q_at[i])
+        state.v[i] = float_at(data + source.v_at[i])
+    return check_state(memory, state, int32_at(data + STAMP) * SECOND + nanoseconds)
+
+
+@procedure
+def check_state(memory: StateMemory, state: NewState, stamp_ns: int) -> int:
+    """Check a state whose positions and velocities have been read: its time, then the numbers; results as above."""
+    if stamp_ns <= memory.whole[STAMP_NS]:
         return OTHER_TIME
     dt = (stamp_ns - memory.whole[STAMP_NS]) / SECOND
     period = min(memory.times[PERIOD], dt)
-    if dt > GAP * period and dt > source.max_missed * period:
+    if dt > GAP * period and dt > memory.max_missed * period:
         return MISSING_STATES
-    if not read_numbers(source, data, memory.n, state):
+    if not is_finite(state, memory.n):
         return NOT_FINITE
     state.stamp_ns[0] = stamp_ns
     state.times[DT] = dt
@@ -193,15 +201,12 @@ def clock_ns(clock: SystemClock, number: int) -> int:
 
 
 @procedure
-def read_numbers(source: StateSource, data: int, n: int, state: NewState) -> bool:
-    """Read positions and velocities in the model's order; return whether all are finite."""
-    is_finite = True
+def is_finite(state: NewState, n: int) -> bool:
+    """Whether all positions and velocities are finite."""
+    are_all = True
     for i in range(n):
-        state.q[i] = float_at(data + source.q_at[i])
-        state.v[i] = float_at(data + source.v_at[i])
-        if not (abs(state.q[i]) <= LARGEST and abs(state.v[i]) <= LARGEST):
-            is_finite = False
-    return is_finite
+        are_all = are_all and abs(state.q[i]) <= LARGEST and abs(state.v[i]) <= LARGEST
+    return are_all
 
 
 @procedure

@@ -26,7 +26,8 @@ from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array
 from arm_control.messages.controller_process import ControllerProcess
 from arm_control.messages.joint_state_bytes import JointStateBytes, JointStateWriter, effort_array_head
-from arm_control.messages.native_controller import NativeController, step_kernels_of
+from arm_control.messages.native_controller import NativeController
+from arm_control.messages.native_turns import step_kernels_of
 from arm_control.nodes.support.arm_node import IN_USE, ArmNode, ArmNodeParameters
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.diagnostics import OK, WARN, Durations
