@@ -1,4 +1,4 @@
-"""Real-time priority of a node's process: SCHED_FIFO for the threads of the control path, and memory that stays."""
+"""Real-time priority of a process: SCHED_FIFO for the threads of the control path; memory and processors stay ready."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from arm_control.exceptions import ParameterError
 NAME = "real_time_priority"
 THREADS = "/proc/self/task"
 """Folder with an entry for each thread of this process."""
+WAKING_TIME = "/dev/cpu_dma_latency"
+"""File to which a process writes how long a processor may take to wake up [us], int32; it counts while it is open."""
 CURRENT, FUTURE, ON_FAULT = 1, 2, 4
 """Flags of ``mlockall``: what is mapped, what will be, and each page only once it has been touched."""
 
@@ -55,10 +57,10 @@ def stay_below(priority: int) -> None:
 
 
 def take_real_time_priority(priority: int) -> str:
-    """Give all threads of this process, those of the middleware among them, SCHED_FIFO, and keep its memory.
+    """Give all threads of this process, those of the middleware among them, SCHED_FIFO.
 
-    Threads and processes that start later have the usual scheduler: nothing that plans or compiles holds up the control
-    path.
+    Its memory is locked, and no processor sleeps, where it may ask for that. Threads and processes that start later
+    have the usual scheduler: nothing that plans or compiles holds up the control path.
 
     Parameters
     ----------
@@ -87,7 +89,16 @@ def take_real_time_priority(priority: int) -> str:
         ) from None
     is_locked = ctypes.CDLL(None).mlockall(CURRENT | FUTURE | ON_FAULT) == 0
     memory = "its memory is locked" if is_locked else "its memory is not locked: a limit 'memlock unlimited' allows it"
-    return f"SCHED_FIFO with priority {priority} for all threads of this process; {memory}"
+    return f"SCHED_FIFO with priority {priority} for all threads of this process; {memory}; {_keep_processors_awake()}"
+
+
+def _keep_processors_awake() -> str:
+    """Let no processor sleep until this process ends; return what was done."""
+    try:
+        os.write(os.open(WAKING_TIME, os.O_WRONLY), bytes(4))  # open for as long as the process
+    except OSError as error:
+        return f"processors may sleep: {WAKING_TIME}: {error.strerror}"
+    return "no processor sleeps"
 
 
 def _set_fifo(priority: int, thread: int = 0) -> None:

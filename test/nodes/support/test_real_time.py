@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -85,6 +88,21 @@ def test_elsewhere_there_is_none(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(real_time.sys, "platform", "darwin")
     with pytest.raises(ParameterError, match="only Linux has SCHED_FIFO"):
         take_real_time_priority(40)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has /proc")
+def test_no_processor_sleeps_while_the_process_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    file = tmp_path / "waking time"
+    monkeypatch.setattr(real_time, "WAKING_TIME", str(file))
+    monkeypatch.setattr(real_time, "_set_fifo", lambda *_: None)
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: SimpleNamespace(mlockall=lambda _: 0))
+    assert take_real_time_priority(40).endswith(f"processors may sleep: {file}: No such file or directory")
+    file.write_bytes(b"12345678")
+    assert take_real_time_priority(40).endswith("its memory is locked; no processor sleeps")
+    assert file.read_bytes() == bytes(4) + b"5678"
+    numbers = {path.name: os.readlink(path) for path in Path("/proc/self/fd").iterdir() if path.is_symlink()}
+    (held,) = (int(number) for number, name in numbers.items() if name == str(file))
+    os.close(held)
 
 
 def test_the_highest_of_a_process_counts_and_it_is_off_by_default():
