@@ -97,7 +97,7 @@ def _passable(model: RobotModel, rows: list[int], q: Array, X_WT: Pose) -> bool:
 
 def reach(model: RobotModel, seed: int, seconds: float = SECONDS, **given: float) -> Outcome:
     """Simulate one pair, with proposed gains; the posture is where the arm starts."""
-    p = propose(model, posture=(0.0,) * model.nv, **given)
+    p = propose(model, rate_limit=propose_rate_limit(model), posture=(0.0,) * model.nv, **given)
     osc = CompiledOsc(model, p)
     rows = _met(osc.structure.tasks, model.nv)
     q0, X_WT = draw(model, rows, seed)

@@ -1,14 +1,15 @@
-"""Gains and limits proposed for an arm, from its mass matrix, its effort limits and the rate of its states.
+"""Gains and limits proposed for an arm, from its mass matrix, its limits of effort and the rate of its states.
 
-In postures all over the arm's range, away from singularities, with the torque left beside gravity, ``tau_left =
-tau_max - |g|`` [N m], for position and orientation, i, each
+In postures all over the arm's range that it can hold, away from singularities, for position and orientation, i, each
 
-    (1)  a_i = 1/2 Q_0.2 min_j tau_left_j / |(J^T Lambda)_j|_i    acceleration in the worst direction  [m/s^2, rad/s^2]
+    (0)  tau_able = min(1/2 (tau_max - |g|), rate_limit T)        torque to accelerate with            [N m]
+    (1)  a_i = Q_0.2 min_j tau_able_j / |(J^T Lambda)_j|_i        acceleration in the worst direction  [m/s^2, rad/s^2]
     (2)  k_v = min(k_v0, rate / 10),  k_p = (k_v / (2 zeta))^2    damping and stiffness                [1/s], [1/s^2]
     (3)  v = 2 zeta a / sqrt(k_p) / 1.25                          speed that can be stopped from       [m/s, rad/s]
 
-Q_0.2 is the quantile over postures: half of the acceleration that four postures in five allow is proposed. A fast
-sampled loop allows high gains; above ``k_v0`` they would only amplify noise. zeta is the damping ratio.
+Q_0.2 is the quantile over postures: what four postures in five allow is proposed. A torque that the gate lets through
+later than T is a delay of the control loop, in which a heavy arm would swing. A fast sampled loop allows high gains;
+above ``k_v0`` they would only amplify noise. zeta is the damping ratio.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ POSTURE_DAMPING = 60.0
 """Damping of the posture, where the rate allows it [1/s]; with less, directions fade sooner out of the task."""
 HIGHEST_DAMPING = 2.0 * math.sqrt(200.0)
 """k_v0 of (2) [1/s]."""
+RAMP_TIME = 0.1
+"""T of (0) [s]."""
 LIVELY = (6.0, 12.0)
 """Largest proposed acceleration: per reach [1/s^2], and of the orientation [rad/s^2]."""
 QUICK = (0.6, 1.0)
@@ -45,7 +48,7 @@ class Capability(NamedTuple):
     acceleration: tuple[float, float]
 
 
-def propose(model: RobotModel, rate: float = 1000.0, **overrides: Any) -> OscParameters:
+def propose(model: RobotModel, rate: float = 1000.0, rate_limit: float = 1000.0, **overrides: Any) -> OscParameters:
     """Return parameters for an arm: overrides, and proposals for the rest.
 
     Parameters
@@ -54,6 +57,8 @@ def propose(model: RobotModel, rate: float = 1000.0, **overrides: Any) -> OscPar
         The arm.
     rate : float
         Rate of the states [Hz].
+    rate_limit : float
+        The gate's, for the torque of each joint [N m/s].
     **overrides
         Parameters that are not proposed but set.
 
@@ -69,7 +74,7 @@ def propose(model: RobotModel, rate: float = 1000.0, **overrides: Any) -> OscPar
     >>> p.kp_linear, round(p.kp_angular), round(p.speed_limit_linear, 1)
     (100.0, 200, 0.5)
     """
-    reach, accelerations = capability(model)
+    reach, accelerations = capability(model, rate_limit)
     zeta = float(overrides.get("damping_ratio", 1.0))
     kv, kv_posture = (min(k_v, rate / 10.0) for k_v in (HIGHEST_DAMPING, POSTURE_DAMPING))  # (2)
     values: dict[str, Any] = {
@@ -99,8 +104,16 @@ def propose_rate_limit(model: RobotModel) -> float:
 
 
 @lru_cache(maxsize=8)
-def capability(model: RobotModel) -> Capability:
-    """Reach and acceleration of an arm, equation (1), from SAMPLES random postures."""
+def capability(model: RobotModel, rate_limit: float = 1000.0) -> Capability:
+    """Reach and acceleration of an arm, equations (0) and (1), from SAMPLES random postures.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    rate_limit : float
+        The gate's, for the torque of each joint [N m/s].
+    """
     rng = np.random.default_rng(0)
     low, high = np.maximum(model.q_min, -np.pi), np.minimum(model.q_max, np.pi)
     states = [model.evaluate(q, np.zeros(model.nv)) for q in rng.uniform(low, high, (SAMPLES, model.nv))]
@@ -109,10 +122,10 @@ def capability(model: RobotModel) -> Capability:
     accelerations = []
     for t in states:
         per_newton = np.abs(t.J.T @ task_inertia(t.J, t.M, length, threshold))
-        tau_left = np.maximum(model.tau_max - np.abs(t.g), 0.0)
+        tau_able = np.minimum(SHARE * (model.tau_max - np.abs(t.g)), RAMP_TIME * rate_limit)  # (0)
         regular = np.linalg.svd(scaled_jacobian(t.J, length), compute_uv=False)[min(6, model.nv) - 1] > threshold
         parts = [np.linalg.norm(per_newton[:, part], axis=1) for part in (slice(0, 3), slice(3, 6))]
-        if regular:
-            accelerations.append([float((tau_left / np.maximum(part, 1e-9)).min()) for part in parts])  # (1)
-    linear, angular = SHARE * np.quantile(accelerations or [[1.0, 1.0]], QUANTILE, axis=0)
+        if regular and tau_able.min() > 0.0:
+            accelerations.append([float((tau_able / np.maximum(part, 1e-9)).min()) for part in parts])  # (1)
+    linear, angular = np.quantile(accelerations or [[SHARE, SHARE]], QUANTILE, axis=0)
     return Capability(reach, (float(linear), float(angular)))

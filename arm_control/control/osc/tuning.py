@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from arm_control.control.avoidance.avoidance_law import AvoidanceParameters
+from arm_control.control.effort_gate import GateParameters
 from arm_control.control.osc.contact_parameters import ContactParameters
 from arm_control.control.osc.osc_parameters import NULL_SPACES, OscParameters
 from arm_control.control.osc.proposal import propose
@@ -92,7 +93,8 @@ def resolve_parameters(
         return loose
     values = loose.values()
     given = {name: values[name] for name in overrides if name in OscParameters.types()}
-    proposal = propose(model, values["rate"], **given)
+    rate_limit = values.get("rate_limit", GateParameters().rate_limit)
+    proposal = propose(model, values["rate"], rate_limit, **given)
     return parameter_class.from_mapping({**proposal.values(), **overrides}, where=where)
 
 

@@ -9,8 +9,10 @@ import pytest
 
 from arm_control import urdf_path
 from arm_control.control.effort_gate import EffortGate, GateParameters
+from arm_control.control.loop_parameters import OscLoopParameters
 from arm_control.control.osc.compiled_osc import CompiledOsc
 from arm_control.control.osc.proposal import capability, propose
+from arm_control.control.osc.tuning import resolve_parameters
 from arm_control.exceptions import ParameterError
 from arm_control.maths.poses import Pose
 from arm_control.model import RobotModel
@@ -47,10 +49,46 @@ def test_reach_and_acceleration_scale_as_they_must(ur5: RobotModel):
         )
         for k in (1.0, 2.0)
     )  # fmt: skip
-    a, b = capability(free), capability(strong)
+    a, b = capability(free, 1e6), capability(strong, 1e6)
     np.testing.assert_allclose(b.acceleration, 2.0 * np.array(a.acceleration), rtol=1e-12)
     assert a.reach == b.reach
     assert 0.8 < a.reach < 0.95
+
+
+def test_a_torque_counts_as_far_as_the_gate_lets_it_through_in_time(ur5: RobotModel):
+    """With motors far stronger than the gate is fast, the acceleration is that of 0.1 s of the gate."""
+    strong = RobotModel.from_urdf(
+        ur5.urdf.text, tip="tool0", effort_limits=dict.fromkeys(ur5.joint_names, 1e6)
+    )  # fmt: skip
+    a, b = capability(strong, 1000.0), capability(strong, 2000.0)
+    np.testing.assert_allclose(b.acceleration, 2.0 * np.array(a.acceleration), rtol=1e-12)
+    assert capability(ur5, 1e9) == capability(ur5, 1e6)
+    given = resolve_parameters(OscLoopParameters, {"rate_limit": 100.0}, ur5).values()["acceleration_limit_linear"]
+    assert given == propose(ur5, rate_limit=100.0).acceleration_limit_linear < propose(ur5).acceleration_limit_linear
+
+
+def test_postures_that_the_arm_cannot_hold_do_not_count(ur5: RobotModel):
+    """A counterbalanced or submerged arm, whose motors cannot hold it everywhere, has proposals all the same."""
+    weak = RobotModel.from_urdf(ur5.urdf.text, tip="tool0", effort_limits={"shoulder_lift_joint": 30.0})
+    postures = np.random.default_rng(0).uniform(-np.pi, np.pi, (100, 6))
+    assert np.mean([np.any(np.abs(weak.gravity(q)) > weak.tau_max) for q in postures]) > 0.3
+    assert propose(weak).speed_limit_linear > 0.03
+
+
+@pytest.mark.parametrize("name", ["planar3", "ur5"])
+def test_a_heavy_arm_behind_a_gate_of_the_default_rate_comes_to_rest(name: str):
+    """planar3 has links of 100 kg and motors of 3000 N m."""
+    model = RobotModel.from_urdf(urdf_path(name))
+    q0 = np.array([0.3, -1.4, 1.9, -2.07, -1.57, 0.0])[: model.nv]
+    X_WT = model.pose(q0 + 0.3)
+    osc = CompiledOsc(model, propose(model, posture=tuple(q0)))
+    gate, simulator = EffortGate(model, GateParameters()), MujocoSimulator(model, q0, timestep=1e-3)
+    for _ in range(8000):
+        output = osc.tick(simulator.q, simulator.v, Reference(X_WT))
+        gate.offer(model.joint_names, output.tau.tolist())
+        simulator.step(gate.tick(output.state, 1e-3).tau)
+    assert np.linalg.norm(output.error[:3]) < 1e-3
+    assert np.abs(simulator.v).max() < 1e-2
 
 
 ARMS = ("ur5", "panda", "kinova", "koch", "planar2", "planar3", "arm6", "ur4")
@@ -65,7 +103,7 @@ def test_an_untuned_arm_reaches_a_target(name: str, rate: int, load_robot, reque
     middle, span = (low + high) / 2, (high - low) / 2
     q0 = middle + 0.3 * span * rng.uniform(-1, 1, model.nv) + 0.25 * span
     X_WT = model.pose(q0 + 0.15 * span * rng.uniform(-1, 1, model.nv))
-    osc = CompiledOsc(model, propose(model, rate, posture=tuple(q0)))
+    osc = CompiledOsc(model, propose(model, rate, 1e5, posture=tuple(q0)))
     gate, simulator = EffortGate(model, GateParameters(rate_limit=1e5)), MujocoSimulator(model, q0, timestep=1.0 / rate)
     start = osc.tick(q0, np.zeros(model.nv), Reference(X_WT)).error
     peak = 0.0
