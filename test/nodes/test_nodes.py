@@ -323,6 +323,33 @@ def test_a_signal_interrupts_a_node_that_compiles_its_first_law(rig, number):
     assert "Traceback" not in rig.log("slow")
 
 
+REFUSED = """
+import sys, weakref, rclpy
+from arm_control.exceptions import ParameterError
+from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters, run
+
+class Node(ArmNode):
+    def __init__(self):
+        global node
+        super().__init__("refused", ArmNodeParameters)
+        node = weakref.ref(self)
+        raise ParameterError("no")
+
+end = rclpy.try_shutdown
+def shutdown():
+    print("gone before its context" if node() is None else "still there")
+    end()
+rclpy.try_shutdown = shutdown
+run(Node, arguments=[])
+"""
+
+
+def test_a_node_that_is_refused_goes_before_its_context(rig):
+    assert rig.finish("refused", "-c", REFUSED) == 2
+    assert "arm_control: no" in rig.log("refused")
+    assert "gone before its context" in rig.log("refused")
+
+
 def test_run_reports_a_node_that_dies_by_name(rig):
     process = rig.run("run", "-m", "arm_control.app.cli", "run", "ur5_osc", "--duration", "60", is_forked=False)
     rig.until(0.02)
