@@ -25,7 +25,7 @@ from arm_control.model.urdf.facts import read_facts
 from arm_control.model.urdf.part import choose_part
 from arm_control.model.urdf.xml import read_robot
 from arm_control.motion.target_files import target_entry
-from arm_control.simulation.scenario import Scenario
+from arm_control.simulation.scenario import REAL, Scenario
 
 N_SAMPLES = 300
 """Random postures that are looked at."""
@@ -117,7 +117,9 @@ def write_scenario(folder: Path, robot: str, arm: Mapping[str, Any], start: Arra
         "targets": {"file": str(folder / "targets.yaml")},
     }
     path = folder / "own_arm.yaml"  # JSON is YAML
-    path.write_text(json.dumps({"description": "An arm by itself.", "robot": robot, "nodes": nodes}))
+    checks = {variant: {"reached": True} for variant in ("all", REAL)}
+    scenario = {"description": "An arm by itself.", "robot": robot, "nodes": nodes, "checks": checks}
+    path.write_text(json.dumps(scenario))
     return path
 
 

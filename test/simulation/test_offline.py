@@ -108,6 +108,14 @@ def test_the_command_prints_the_variants_side_by_side_and_its_status_is_the_chec
     assert "MISS  soft: reached is no, required is yes" in out
     assert cli.main(["simulate", "ur5_star", "--duration", "1.6"]) == 0
     assert "every check holds" in capsys.readouterr().out
+    assert cli.main(["simulate", "ur5_star", "--variant", "real", "--duration", "0.1"]) == 0
+    assert "nothing was checked" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("variant", [[], ["--variant", "real"]])
+def test_an_arm_by_itself_is_to_reach_its_targets(variant: list[str], capsys: pytest.CaptureFixture[str]):
+    assert cli.main(["simulate", "--robot", "ur5", "--duration", "0.1", *variant]) == 1
+    assert "reached is no, required is yes" in capsys.readouterr().out
 
 
 def test_the_command_runs_one_variant(capsys: pytest.CaptureFixture[str]):
