@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -55,7 +56,8 @@ class JointStateReader:
 
     Time starts over with a stamp of 0, as that of a simulation after its reset. Twenty older stamps in a row are a
     fault, and the next measurement says so. After a state that is not believed, none is until all states of 0.1 s have
-    followed from each other; the next measurement says that, too.
+    followed from each other; the next measurement says that, too. Without velocities in a message, those are the
+    differences of positions behind a lag of :data:`LAG`.
 
     Parameters
     ----------
@@ -74,6 +76,8 @@ class JointStateReader:
     """Messages in a row after which older stamps, or positions after a jump, are believed, as a fault."""
     DOUBT_NS = 100_000_000
     """Least time of states after a jump before they are believed [ns]."""
+    LAG = 0.01
+    """Lag of velocities that are differences of positions [s]."""
     SILENCE_NS = 1_000_000_000
     """Silence after which another publisher may take over [ns]."""
 
@@ -131,16 +135,18 @@ class JointStateReader:
             is_restart = last is None or is_older
             dt = 0.0 if last is None or is_restart else (stamp_ns - last.stamp_ns) / NANOSECONDS
             v = np.array(message.velocity, dtype=float)
+            v_raw = v
             if not len(v):
-                v = self._difference(q, dt)
+                v_raw = self._difference(q, dt)
+                v = self._smoothed(v_raw, dt)
             else:
                 if len(v) != len(message.name) or not np.isfinite(v).all():
                     v = self._checked(message.name, message.velocity, "velocity")
-                v = v[self._index]
+                v = v_raw = v[self._index]
             fault = TIME_WENT_BACK if is_older and stamp_ns else ""
             if self._bounds is not None:
-                jump = self._jump or self._bounds.fault(q, v, dt)
-                if jump and not self._has_moved(stamp_ns, q, v, jump):
+                jump = self._jump or self._bounds.fault(q, v_raw, dt)
+                if jump and not self._has_moved(stamp_ns, q, v_raw, jump):
                     return Refused(InputError(jump), is_fault=True)
                 fault = f"the state has jumped ({jump})" if jump else fault
                 self._owner, self._heard_ns = gid, info["received_timestamp"]
@@ -233,7 +239,7 @@ class JointStateReader:
             raise InputError(f"second publisher of joint states: {publisher_of(info).hex()}")
 
     def _difference(self, q: Array, dt: float) -> Array:
-        """Velocity from the difference of positions, for a driver that sends none."""
+        """Difference of positions in time, for a driver that sends no velocity."""
         if self._last is None or dt <= 0.0:
             return np.zeros_like(q)
         with np.errstate(over="ignore"):
@@ -241,6 +247,11 @@ class JointStateReader:
         if not np.isfinite(v).all():
             raise InputError(f"position is absurd: it differs by {np.abs(q - self._last.q).max():g} from the last")
         return v
+
+    def _smoothed(self, v: Array, dt: float) -> Array:
+        """Differences behind a lag of first order: by themselves they are steps of an encoder, times the gains."""
+        last = np.zeros_like(v) if self._last is None else self._last.v
+        return last + (1.0 - math.exp(-dt / self.LAG)) * (v - last)
 
 
 def refuse_stale(info: dict[str, Any], max_age: float, now_ns: int) -> None:

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from arm_control.control.controllers import Measurement
+from arm_control.control.loop_parameters import OscLoopParameters, control_loop
+from arm_control.control.osc.tuning import resolve_parameters
 from arm_control.exceptions import InputError
 from arm_control.messages.joint_states import (
     TIME_WENT_BACK,
@@ -19,6 +21,8 @@ from arm_control.messages.joint_states import (
     refuse_stale,
 )
 from arm_control.model import RobotModel
+from arm_control.motion.goals import Target
+from arm_control.simulation.mujoco_simulator import MujocoSimulator
 
 INFO = {"source_timestamp": 0}
 
@@ -85,7 +89,7 @@ def test_a_repeated_stamp_an_older_one_and_a_new_run(ur5: RobotModel):
     reader, q = JointStateReader(ur5, 0.0), np.zeros(6)
     reader.read(message(ur5.joint_names, q, q, 5_000_000), INFO)
     second = reader.read(message(ur5.joint_names, q + 0.002, (), 7_000_000), INFO)
-    np.testing.assert_allclose(second.v, np.ones(6))
+    np.testing.assert_allclose(second.v, (1.0 - np.exp(-0.002 / reader.LAG)) * np.ones(6))
     assert second.dt == 0.002
     assert reader.read(message(ur5.joint_names, q, q, 7_000_000), INFO) == Repeated(7_000_000)
     assert isinstance(reader.read(message(ur5.joint_names, q, q, 6_000_000), INFO), Refused)
@@ -144,6 +148,41 @@ def test_velocity_from_positions_is_their_difference_or_an_error(ur5: RobotModel
     reading = reader.read(message(ur5.joint_names, 3.0 * huge, (), 10**9 + 1), INFO)
     assert isinstance(reading, Refused)
     assert str(reading.error) == "position is absurd: it differs by 2e+300 from the last"
+
+
+def test_velocity_from_a_coarse_encoder_is_no_train_of_impulses(ur5: RobotModel):
+    """A step of 12 bits in a millisecond is 1.5 rad/s; behind the lag it is that of the motion, 0.7 rad/s."""
+    reader, step, speed = JointStateReader(ur5, 0.0), 2 * np.pi / 2**12, 0.7
+    vs = [
+        read_plain(reader, ur5, step * np.round(speed * k * 1e-3 / step) * np.ones(6), k * 1_000_000).v[0]
+        for k in range(300)
+    ]
+    assert np.abs(np.array(vs[100:]) - speed).max() < 0.15
+    smooth = JointStateReader(ur5, 0.0)
+    for k in range(300):
+        v = read_plain(smooth, ur5, np.full(6, speed * k * 1e-3), k * 1_000_000).v
+    np.testing.assert_allclose(v, speed, rtol=1e-9)
+
+
+def test_an_arm_with_coarse_encoders_and_no_velocities_comes_to_its_target(ur5: RobotModel):
+    q0, step, n = np.array([0.0, -1.4, 1.9, -2.07, -1.57, 0.0]), 2 * np.pi / 2**12, 2500
+    loop = control_loop(ur5, resolve_parameters(OscLoopParameters, {}, ur5))
+    X_WT = ur5.pose(q0 + 0.2)
+    loop.controller.add(Target(0, "base_link", X_WT))
+    reader, simulator = JointStateReader(ur5, 0.0), MujocoSimulator(ur5, q0)
+    taus = np.zeros((n, 6))
+    for k in range(n):
+        taus[k] = loop.tick(read_plain(reader, ur5, step * np.round(simulator.q / step), k * 1_000_000)).gate.tau
+        simulator.step(taus[k])
+    assert np.linalg.norm(ur5.pose(simulator.q).p - X_WT.p) < 2e-3
+    assert np.abs(taus).max() < 0.5 * ur5.tau_max.max()
+
+
+def read_plain(reader: JointStateReader, model: RobotModel, q: np.ndarray, stamp_ns: int) -> Measurement:
+    """Read a state without velocities."""
+    reading = reader.read(message(model.joint_names, q, (), stamp_ns), INFO)
+    assert isinstance(reading, Measurement)
+    return reading
 
 
 class Feed:
