@@ -36,7 +36,7 @@ from arm_control.model.urdf.load import read_source
 from arm_control.model.urdf.warnings import find_notes, mesh_warnings
 from arm_control.model.urdf.xml import printable, read_robot
 
-MISSING_LIMIT = re.compile(r"<limit> has no (effort|velocity); ")
+MISSING_LIMIT = re.compile(r"<limit> has no (effort|velocity); |<limit (effort|velocity)> is 0; ")
 """A problem that options or a parameter file can solve."""
 WIDTH = 100
 """Columns of a line."""

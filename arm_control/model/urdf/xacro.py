@@ -92,8 +92,11 @@ def _find_by(path: Path, package_path: Sequence[str | Path], found: dict[str, Pa
 
 
 def _reason(error: BaseException) -> str:
-    """The reason of a failed expansion, in one line."""
-    return _plain(str(error)) or type(error).__name__
+    """The reason of a failed expansion, in one line; a package that was not found is one by itself."""
+    inner: BaseException | None = error
+    while inner is not None and not isinstance(inner, UrdfError):
+        inner = inner.__cause__ or inner.__context__
+    return _plain(str(inner or error)) or type(error).__name__
 
 
 def _plain(text: str) -> str:

@@ -636,8 +636,9 @@ def test_simulate_agrees_and_tells_the_same_warnings(tmp_path: Path, capsys: pyt
     assert "xacro_args need a file whose name ends in .xacro" in capsys.readouterr().err
 
 
-def test_limits_alone_that_are_missing_are_proposed(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    text = re.sub(r' effort="[^"]*"', "", (REPO / "urdf" / "planar2" / "planar2.urdf").read_text())
+@pytest.mark.parametrize("none", ["", ' effort="0"'])
+def test_limits_alone_that_are_missing_are_proposed(none: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    text = re.sub(r' effort="[^"]*"', none, (REPO / "urdf" / "planar2" / "planar2.urdf").read_text())
     (tmp_path / "arm.urdf").write_text(text)
     assert main(["check", str(tmp_path / "arm.urdf")]) == 1
     *before, intro, options = capsys.readouterr().out.splitlines()

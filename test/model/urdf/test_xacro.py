@@ -108,6 +108,8 @@ def test_each_failure_is_one_sentence(body: str, message: str, tmp_path: Path, c
         load_urdf(written(tmp_path, f"{body}</robot>"))
     assert "\n" not in str(error.value)
     assert len(str(error.value)) < 900
+    assert "<class" not in str(error.value)
+    assert str(error.value).count("was not found") <= 1
     assert capfd.readouterr() == ("", "")
 
 
