@@ -78,7 +78,8 @@ class StateBounds:
 
     def __init__(self, model: RobotModel) -> None:
         r = np.maximum(model.q_max - model.q_min, SMALLEST_RANGE)
-        self._names = model.joint_names
+        self._names, joints = model.joint_names, model.urdf.robot.joint_map
+        self._units = ["m" if joints[name].type == "prismatic" else "rad" for name in self._names]
         self._low = np.where(np.isfinite(model.q_min), model.q_min - r, -LARGEST_POSITION).tolist()
         self._high = np.where(np.isfinite(model.q_max), model.q_max + r, LARGEST_POSITION).tolist()
         self._fastest = (SPEED * model.v_max).tolist()
@@ -111,19 +112,21 @@ class StateBounds:
             before = zip(qs, vs, last.q, last.v, last.e, self._fastest, strict=True)
             for i, (x, w, x_0, w_0, e_0, fastest) in enumerate(before):
                 change = x - x_0
-                excess = abs(change) - fastest * dt - DEVIATION  # (3)
-                if excess > 0.0:
-                    return self._reason(i, f"position has jumped, by {excess:g} more than it may")
+                if abs(change) - fastest * dt - DEVIATION > 0.0:  # (3)
+                    return self._excess(i, "position has jumped", change, fastest * dt + DEVIATION)
                 e[i] = e_0 * decay + (change - half * (w + w_0))
-                excess = abs(e[i]) - tolerance  # (4)
-                if excess > 0.0:
-                    return self._reason(i, f"velocity is not that of the positions, by {excess:g} more than it may")
+                if abs(e[i]) - tolerance > 0.0:  # (4)
+                    return self._excess(i, "positions and velocities disagree", e[i], tolerance)
             if qs == last.q and vs == last.v:
                 unchanged = last.unchanged + dt
                 if max(map(abs, vs)) * unchanged > DEVIATION / 3.0:  # (5)
                     return f"not believed: positions and velocities have not changed for {1e3 * unchanged:.3g} ms"
         self.memory = tuple.__new__(BoundsMemory, (qs, vs, e, unchanged))
         return ""
+
+    def _excess(self, joint: int, what: str, deviation: float, allowed: float) -> str:
+        unit = self._units[joint]
+        return self._reason(joint, f"{what} by {abs(deviation):.4g} {unit}, allowed {allowed:.4g} {unit}")
 
     def _reason(self, joint: int, what: str) -> str:
         return f"not believed: {what}, joint '{self._names[joint]}'"
