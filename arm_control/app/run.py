@@ -84,6 +84,7 @@ def run_scenario(options: RunOptions, console: Console | None = None) -> int:
                 with viewer_process(has_viewer, arm, options.control, options.namespace) as viewer:
                     os.nice(10)  # the nodes have priority over the display
                     _watch(scenario, processes, viewer, monitor, executor, options, console)
+                console.print("the nodes end, then the report is made")
                 end_ns = round(options.duration * 1e9) if options.duration else monitor.stamp_ns
                 recording = monitor.recording(model)
                 recording = (recording.since_restart() if options.is_interactive else recording).until(end_ns)

@@ -39,6 +39,7 @@ def end_headless(rig, name: str) -> dict[str, np.ndarray]:
 def test_runs_are_bit_identical_also_on_a_busy_machine_and_in_one_process(rig):
     """The one process is a new interpreter, the others are forked; the machine is busy once the simulator is there."""
     quiet, one = headless(rig, "quiet"), headless(rig, "one", "--single-process", is_forked=False)
+    assert "the nodes end, then the report is made" in rig.log("quiet"), "what takes long after Ctrl-C"
     rig.spin(lambda: not rig.node.count_publishers("joint_states"), what="the end of those")
     begin_headless(rig, "busy")
     rig.spin(lambda: "[simulator]" in rig.log("busy"), what="the simulator")  # it may end before it is discovered
