@@ -13,7 +13,7 @@ import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ from arm_control.model.arm_parameters import ArmParameters, arm_values_in
 from arm_control.model.urdf.description import split_arguments
 from arm_control.model.urdf.facts import Facts, JointFacts, LinkFacts, read_facts
 from arm_control.model.urdf.load import read_source
-from arm_control.model.urdf.warnings import find_notes, mesh_warnings
+from arm_control.model.urdf.warnings import find_notes, gripper_warnings, mesh_warnings
 from arm_control.model.urdf.xml import printable, read_robot
 
 MISSING_LIMIT = re.compile(r"<limit> has no (effort|velocity); |<limit (effort|velocity)> is 0; ")
@@ -191,6 +191,7 @@ def check_file(
     facts = read_facts(robot)
     options = {**(choices or {})}
     base, tip = base or options.pop("base", None), tip or options.pop("tip", None)
+    has_tip = tip is not None
     _refuse_other_ends(facts, base, tip)
     about_meshes, about_packages = mesh_warnings(robot, path, roots)
     warnings: tuple[str, ...] = ()
@@ -201,11 +202,11 @@ def check_file(
         problems, tip = [*error.problems], tip or _tip_without_limits(text, base)
     except ModelError as error:
         problems = [str(error)]
-    warnings = (*warnings, *about_meshes)
-    if strict:
-        problems, warnings = [*problems, *warnings], ()
     notes = (*find_notes(facts), *about_packages)
-    return Check(name, facts, base or facts.root or None, tip, tuple(problems), warnings, notes)
+    check = Check(name, facts, base or facts.root or None, tip, tuple(problems), (*warnings, *about_meshes), notes)
+    if not has_tip:
+        check = replace(check, warnings=(*check.warnings, *gripper_warnings(check.chain)))
+    return replace(check, problems=(*check.problems, *check.warnings), warnings=()) if strict else check
 
 
 def _tip_without_limits(text: str, base: str | None) -> str | None:

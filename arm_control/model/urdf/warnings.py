@@ -12,6 +12,7 @@ The other way round, of all bodies with a mass m and a density up to rho the bal
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from xml.etree.ElementTree import Element
@@ -31,6 +32,9 @@ MAX_RADIUS = 1.0
 """Largest plausible radius of gyration of a link with meshes [m]."""
 DENSEST = 22_600.0
 """Density of osmium [kg/m^3], above that of any other matter of a robot."""
+
+GRIPPER = re.compile("grip|finger|jaw|claw", re.IGNORECASE)
+"""Name of a joint that opens a gripper."""
 
 MASSLESS = "link moves and has a shape, but no <inertial>, and counts as massless"
 TOO_HEAVY = "mass cannot be: no matter is that dense"
@@ -70,6 +74,20 @@ def find_notes(facts: Facts) -> list[str]:
             what = f"joint {quote(joint.name)} mimics {quote(joint.mimic)}"
             notes.append(f"{what}: it takes no commands of its own, and an arm that it moves cannot be exported to C")
     return notes
+
+
+def gripper_warnings(chain: Sequence[JointFacts]) -> list[str]:
+    """Warn of an arm whose last joint seems to open a gripper, as with one jaw that moves.
+
+    Parameters
+    ----------
+    chain : sequence of JointFacts
+        The joints of the arm that move, from the base on.
+    """
+    if not chain or not GRIPPER.search(chain[-1].name):
+        return []
+    joint, link = quote(chain[-1].name), chain[-1].parent
+    return [f"joint {joint} seems to open a gripper, and would turn the hand: leave it out with the tip {quote(link)}"]
 
 
 def mesh_warnings(robot: Element, file: Path, roots: Sequence[Path]) -> tuple[list[str], list[str]]:

@@ -648,3 +648,16 @@ def test_limits_alone_that_are_missing_are_proposed(none: str, tmp_path: Path, c
     (tmp_path / "arm.urdf").write_text(text.replace("<mass value=", "<mass wrong="))
     assert main(["check", str(tmp_path / "arm.urdf")]) == 1
     assert "only limits" not in capsys.readouterr().out
+
+
+def test_a_last_joint_that_opens_a_gripper_is_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """As of an arm with one jaw that moves: its leaf is the jaw."""
+    text = (REPO / "urdf" / "planar3" / "planar3.urdf").read_text()
+    (tmp_path / "arm.urdf").write_text(text.replace('"joint2"', '"Gripper"'))
+    assert main(["check", str(tmp_path / "arm.urdf")]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "joint 'Gripper' seems to open a gripper, and would turn the hand: leave it out with the tip 'link1'" in out
+    assert main(["check", str(tmp_path / "arm.urdf"), "--strict"]) == 1
+    capsys.readouterr()
+    assert main(["check", str(tmp_path / "arm.urdf"), "--tip", "link1"]) == 0
+    assert "seems to open" not in capsys.readouterr().out
