@@ -429,6 +429,12 @@ def test_a_redundant_arm_takes_the_posture_that_is_nearest(capsys):
 def test_a_position_alone_is_found_and_what_is_out_of_reach_is_said(capsys):
     """Two joints of a plane serve x and y; the masses of an arm do not matter."""
     assert status("ik", "planar2", "--position", "0.3", "0.3", "0") == 0
-    assert "ee_link in base_link, rows 'x y' along the axes of world: " in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "ee_link in base_link, rows 'x y' along the axes of world: " in out
+    assert "rows that do not count" not in out
+    assert status("ik", "planar2", "--position", "0.3", "0.3", "0.2") == 0
+    assert "with the rows that do not count 200 mm from the position" in capsys.readouterr().out
+    assert status("ik", "ur5", "--position", "0.4", "0.1", "0.4") == 0
+    assert capsys.readouterr().out.rstrip().endswith(" mm left; the orientation was free")
     assert status("ik", "planar2", "--position", "3", "0", "0") == 1
     assert capsys.readouterr().out.startswith("not found: out of reach: ")

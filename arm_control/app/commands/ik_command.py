@@ -32,6 +32,8 @@ EXAMPLES = (
     "ik --robot my_arm.urdf --position 0.3 0 0.2 --start 0 0.5 1 0 --json",
 )
 """For the help."""
+OFF = 1e-4
+"""Distance from the position that is named, where not all of it counts [m]."""
 
 
 def add_command(commands: Any) -> None:
@@ -114,20 +116,27 @@ def _as_text(result: IkResult, branches: Branches | None, ik: InverseKinematics,
     if not result.converged:
         return f"not found: {result.why}"
     model = ik.model
-    left = ik.error(result.q, X_WT)  # by forward kinematics
-    is_linear = np.array(ik.rows.numbers) < 3
-    metres, radians = (float(np.linalg.norm(rows)) for rows in (left[is_linear], left[~is_linear]))
-    orientation = f" and {np.degrees(radians):.3g} degrees" if not is_linear.all() else ""
     rows = [
         f"  {printable(name):24}{x:12.6f} " + (f"rad{np.degrees(x):12.4f} deg" if turns else "m")
         for name, x, turns in zip(model.joint_names, (result.q + 0.0).tolist(), is_revolute(model), strict=True)
     ]
-    counted = (
-        f"{printable(model.tip)} in {printable(model.base)}, rows {ik.rows}: {1e3 * metres:.3g} mm{orientation} left"
-    )
+    counted = f"{printable(model.tip)} in {printable(model.base)}, {_what_is_left(result, ik, X_WT)}"
     if branches is not None:
         return "\n".join([_table(model, branches), counted])
     return "\n".join([f"found after {result.iterations} iterations", *rows, counted])
+
+
+def _what_is_left(result: IkResult, ik: InverseKinematics, X_WT: Pose) -> str:
+    """What the posture leaves of the pose: in the rows that count, and in the others of the position."""
+    left = ik.error(result.q, X_WT)  # by forward kinematics
+    is_linear = np.array(ik.rows.numbers) < 3
+    metres, radians = (float(np.linalg.norm(rows)) for rows in (left[is_linear], left[~is_linear]))
+    whole = float(np.linalg.norm(ik.model.pose(result.q).p - X_WT.p))
+    if ik.rows.numbers == (0, 1, 2):
+        return f"position reached, {1e3 * metres:.3g} mm left; the orientation was free"
+    orientation = f" and {np.degrees(radians):.3g} degrees" if not is_linear.all() else ""
+    other = f"; with the rows that do not count {1e3 * whole:.3g} mm from the position" if whole > metres + OFF else ""
+    return f"rows {ik.rows}: {1e3 * metres:.3g} mm{orientation} left{other}"
 
 
 def _table(model: RobotModel, branches: Branches) -> str:
