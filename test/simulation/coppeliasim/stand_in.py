@@ -155,15 +155,20 @@ class StandIn:
             client.level, client.desired = 0, self.step + 10
 
 
-def empty_the_scene(host: str, port: int) -> None:
-    """Let a CoppeliaSim that runs begin with its default scene."""
+def stopped_api(host: str, port: int) -> Any:
+    """CoppeliaSim's API for another client, when no simulation runs any more."""
     client = RemoteAPIClient(host, port)
     client.timeout = 1
     sim = client.require("sim")
     sim.stopSimulation()
     while sim.getSimulationState() != sim.simulation_stopped:
         pass
-    sim.loadScene("system/dfltscn.ttt")
+    return sim
+
+
+def empty_the_scene(host: str, port: int) -> None:
+    """Let a CoppeliaSim that runs begin with its default scene."""
+    stopped_api(host, port).loadScene("system/dfltscn.ttt")
 
 
 def world_with(faults: dict[str, Any]) -> World:

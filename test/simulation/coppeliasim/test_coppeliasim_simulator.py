@@ -7,9 +7,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from coppeliasim_zmqremoteapi_client import RemoteAPIClient
 from lua_sim import C, lua_with
-from stand_in import REAL
+from stand_in import REAL, stopped_api
 
 from arm_control import RobotModel
 from arm_control.core.files import share_path
@@ -534,11 +533,7 @@ def furnished(ur5, simulate):
     simulator = simulate(ur5, HOME)
     simulator.connect()
     simulator.close()
-    remote = RemoteAPIClient("127.0.0.1", simulator.parameters.port)
-    remote.timeout = 1
-    sim = remote.require("sim")
-    while sim.getSimulationState() != sim.simulation_stopped:
-        pass
+    sim = stopped_api(simulator.parameters.host, simulator.parameters.port)
     shapes = {
         "box": (sim.primitiveshape_cuboid, [0.1, 0.2, 0.3], Box((0.1, 0.2, 0.3))),
         "ball": (sim.primitiveshape_spheroid, [0.2, 0.2, 0.2], Sphere(0.1)),
