@@ -52,7 +52,8 @@ def _is_in_use(connection: Connection, script: int) -> bool:
     try:
         before = connection.call(script, "arm_heard")
         time.sleep(3 * KEEP_ALIVE)
-        return bool(connection.call(script, "arm_heard") != before)
+        after = connection.call(script, "arm_heard")
+        return isinstance(after, (int, float)) and after != before  # nothing after a simulation that was stopping
     except ModelError:  # the script has ended
         return False
 
