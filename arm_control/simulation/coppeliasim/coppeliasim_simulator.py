@@ -38,6 +38,7 @@ from arm_control.simulation.coppeliasim.physics_checks import (
     SIGNED_TORQUE,
     check_gravity,
     check_links,
+    check_simulated,
     checked_version,
     set_engine,
     set_timestep,
@@ -153,6 +154,8 @@ class CoppeliasimSimulator:
             with self._connection.errors():
                 self._prepare(self._connection)
             self.reset()
+            self._check_step()
+            self.reset()
         except BaseException:
             self.close()
             raise
@@ -179,6 +182,13 @@ class CoppeliasimSimulator:
         links = connection.call(self._script, "arm_links", self._handles, frame)
         check_links(self._robot, links, [sim.getJointPosition(handle) for handle in self._handles])
         self._watch(sim, frame)
+
+    def _check_step(self) -> None:
+        """Make a step without torque: only then CoppeliaSim tells what its engine moves."""
+        self.step(np.zeros(self._robot.nv))
+        connection = self._connected()
+        with connection.errors():
+            check_simulated(connection.sim, dict(zip(self._robot.joint_names, self._handles, strict=True)))
 
     def _watch(self, sim: Any, frame: int) -> None:
         """Set the objects that are read with every state: the target, if there is one, then the obstacles."""

@@ -142,6 +142,31 @@ def set_torque_mode(sim: Any, joints: Mapping[str, int], version: int) -> None:
             raise ModelError(f"the joint {name} is not under torque in CoppeliaSim")
 
 
+def check_simulated(sim: Any, joints: Mapping[str, int]) -> None:
+    """Check, after a step, that the engine moves the joints.
+
+    CoppeliaSim keeps an engine whose plugin is missing; nothing moves then, and nothing is an error.
+
+    Parameters
+    ----------
+    sim : object
+        CoppeliaSim's API.
+    joints : mapping of str to int
+        Handles by name.
+
+    Raises
+    ------
+    ModelError
+        When some of them stand still.
+    """
+    still = [name for name, joint in joints.items() if not sim.isDynamicallyEnabled(joint)]
+    if still:
+        raise ModelError(
+            f"CoppeliaSim does not simulate {', '.join(still)}: the plugin of its engine is missing, its dynamics"
+            " are switched off, or the joint is not between two shapes of which the second is dynamic"
+        )
+
+
 def check_links(model: RobotModel, links: Sequence[Any], q: Sequence[float]) -> None:
     """Compare each joint's axis, and the inertia of its link, with the model, in the arm's frame F.
 

@@ -125,7 +125,7 @@ class World:
         return self._new(Item("dummy", "Dummy"))
 
     def sim_createJoint(self, kind: int, mode: int, _options: int = 0, _size: Any = None) -> int:
-        return self._new(Item("joint", "Joint", subtype=kind, mode=mode))
+        return self._new(Item("joint", "Joint", subtype=kind, mode=mode, target_force=2.5))  # its default
 
     def sim_removeObjects(self, handles: list[int]) -> None:
         for handle in handles:
@@ -259,6 +259,10 @@ class World:
 
     def sim_setJointTargetVelocity(self, handle: int, velocity: float) -> None:
         self.items[handle].target_velocity = velocity
+
+    def sim_isDynamicallyEnabled(self, handle: int) -> bool:
+        """Nothing is before the first step, and nothing without the plugin of the engine."""
+        return self.steps > 0 and any(handle == moving for moving, _, _ in self.moving)
 
     def sim_getJointForce(self, handle: int) -> float:
         return -self.torque(self.items[handle])
@@ -394,10 +398,13 @@ class World:
             _hinge(bodies[handle], np.linalg.inv(frames[handle]) @ self.world(carrier), joints[carrier], str(carrier))
         self.model = spec.compile()
         self.data = mujoco.MjData(self.model)
-        self.moving = [(h, joints[h], self.model.joint(str(h))) for h in joints if self.has(str(h))]
+        is_there = self.params[C.intparam_dynamic_engine] != self.faults.get("missing_engine")
+        self.moving = [(h, joints[h], self.model.joint(str(h))) for h in joints if is_there and self.has(str(h))]
         for handle, item, joint in self.moving:
             self.model.dof_armature[joint.dofadr[0]] = item.numbers.get(C.mujoco_joint_armature, 0.0)
-            item.q = self.data.qpos[joint.qposadr[0]] = positions[handle]
+            self.data.qpos[joint.qposadr[0]] = positions[handle]
+        for handle, item in joints.items():
+            item.q = positions[handle]
         mujoco.mj_forward(self.model, self.data)
 
     def has(self, name: str, kind: Any = mujoco.mjtObj.mjOBJ_JOINT) -> bool:

@@ -175,7 +175,7 @@ def world_with(faults: dict[str, Any]) -> World:
     """A world with faults, whose constants are given by name."""
     given = dict(faults)
     given["fixed"] = {CONSTANTS[name]: value for name, value in faults.get("fixed", {}).items()}
-    for name in ("stubborn", "joint_mode"):
+    for name in ("stubborn", "joint_mode", "missing_engine"):
         if name in faults:
             given[name] = CONSTANTS[faults[name]]
     return World(**given)

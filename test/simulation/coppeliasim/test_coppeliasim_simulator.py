@@ -170,6 +170,7 @@ REFUSALS = {
     "version": ({"version": 40200}, "this is CoppeliaSim 4.2.0; 4.3.0 or later is needed"),
     "script": ({"without": ["createScript"]}, "4.9.0 cannot create the script that moves the arm"),
     "engine": ({"fixed": {"intparam_dynamic_engine": C.physics_ode}}, "keeps the engine ode; needed: mujoco"),
+    "plugin": ({"missing_engine": "physics_mujoco"}, "does not simulate shoulder_pan_joint, .* the plugin of"),
     "simulation step": ({"fixed": {"floatparam_simulation_time_step": 0.05}}, "keeps simulation_time_step at 0.05 s"),
     "dynamic step": (
         {"fixed": {"floatparam_dynamic_step_size": 0.01}},
