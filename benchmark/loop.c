@@ -49,24 +49,29 @@ static int64_t waiting_time(Run *run) {
     return left > 1 ? left : 1;
 }
 
-/* ---- UDP: a state is its number, q and v; an answer its number and tau -------------------------------------------- */
+/* ---- UDP: the datagrams of `arm_control serve`, n joints: heads of 24 bytes with a number at 8 and, in a state, a
+   stamp at 16; then q and v, or tau ---------------------------------------------------------------------------------- */
 
-void drive_udp(Run *run, int fd, const double *state, int64_t n_joints) {
-    char out[8 + 16 * 16], in[512];
+#define HEAD 24
+#define MOST_JOINTS 16
+
+void drive_udp(Run *run, int fd, const char *state, int64_t n_joints, int64_t first_ns, int64_t step_ns) {
+    char out[HEAD + 16 * MOST_JOINTS], in[512];
+    memcpy(out, state, HEAD + 16 * n_joints);
     begin(run);
     for (int64_t wait; (wait = waiting_time(run));) {
         if (is_due(run)) {
-            int64_t k = departure(run);
-            memcpy(out, &k, 8);
-            memcpy(out + 8, state, 16 * n_joints);
-            send(fd, out, 8 + 16 * n_joints, 0);
+            int64_t k = departure(run), stamp = first_ns + step_ns * k;
+            memcpy(out + 8, &k, 8);
+            memcpy(out + 16, &stamp, 8);
+            send(fd, out, HEAD + 16 * n_joints, 0);
             continue;
         }
         struct pollfd ready = {fd, POLLIN, 0};
         struct timespec t = {wait / 1000000000, wait % 1000000000};
-        if (ppoll(&ready, 1, &t, 0) > 0 && recv(fd, in, sizeof in, MSG_DONTWAIT) == 8 + 8 * n_joints) {
+        if (ppoll(&ready, 1, &t, 0) > 0 && recv(fd, in, sizeof in, MSG_DONTWAIT) == HEAD + 8 * n_joints) {
             int64_t k;
-            memcpy(&k, in, 8);
+            memcpy(&k, in + 8, 8);
             arrival(run, k);
         }
     }
@@ -74,17 +79,17 @@ void drive_udp(Run *run, int fd, const double *state, int64_t n_joints) {
 
 /* The controller in C: law and gate in one kernel, whose inputs begin with q and v. Ends with an empty datagram. */
 void control_udp(int fd, double (*compute)(double *), double *work, double *tau_0, const double *tau_1, int64_t n_joints) {
-    char in[512], out[8 + 8 * 16];
+    char in[512], out[HEAD + 8 * MOST_JOINTS];
     ssize_t size;
     while ((size = recv(fd, in, sizeof in, 0))) {
         for (ssize_t newer; (newer = recv(fd, in, sizeof in, MSG_DONTWAIT)) > 0;) size = newer; /* the newest counts */
-        if (size != 8 + 16 * n_joints) continue;
-        memcpy(work, in + 8, 16 * n_joints);
+        if (size != HEAD + 16 * n_joints) continue;
+        memcpy(work, in + HEAD, 16 * n_joints);
         if (compute(work) != 0.0) continue;
         memcpy(tau_0, tau_1, 8 * n_joints);
-        memcpy(out, in, 8);
-        memcpy(out + 8, tau_1, 8 * n_joints);
-        send(fd, out, 8 + 8 * n_joints, 0);
+        memcpy(out, in, HEAD);
+        memcpy(out + HEAD, tau_1, 8 * n_joints);
+        send(fd, out, HEAD + 8 * n_joints, 0);
     }
 }
 

@@ -2,9 +2,9 @@
 
 Each contender is a process with operational space control and gate of a UR5; a driver in C sends states at a fixed rate
 and times the answers. ``objects``, ``bytes`` and ``native`` answer over ROS topics: the node ``osc`` with message
-objects, as it is, and with ``loop: native`` where it has that. ``c`` answers over UDP: the same law and gate in a loop
-in C. Busy: a thread of the process needs Python's lock all the time. Fifo: SCHED_FIFO for all threads of the process.
-Lost: states that a newer one has overtaken; they count until the answer to that one. Quantiles are medians over turns.
+objects, as it is, and with ``loop: native`` where it has that. ``serve`` and ``c`` answer over UDP: ``arm_control
+serve``, and the same law and gate in a loop in C. Busy: a thread of the process needs Python's lock all the time. Fifo:
+SCHED_FIFO for all threads. Lost: overtaken by a newer state, whose answer counts. Quantiles are medians over turns.
 
 python benchmark/loop.py [--json FILE] [--picture FILE] [--states N] [--turns N] [--rates HZ ...]
     [--contenders NAME ...] [--quick]
@@ -33,25 +33,30 @@ from measure import processor, versions
 # isort: split
 import numpy as np
 import rclpy
-from loop_controllers import HOME, PERIOD, namespace_of
+from loop_controllers import HOME, LISTENING, PERIOD, namespace_of
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from arm_control import RobotModel, urdf_path
 from arm_control.core.time import NANOSECONDS
+from arm_control.messages.datagrams import HEAD
+from arm_control.messages.datagrams import STATE as STATE_MARK
 from arm_control.messages.joint_state_bytes import JointStateWriter
 from arm_control.nodes.osc import OscNodeParameters
 from arm_control.nodes.support.qos import LATCHED, STATE
 
 HERE = Path(__file__).parent
-CONTENDERS = ("objects", "bytes", "native", "c")
+CONTENDERS = ("objects", "bytes", "native", "serve", "c")
+OVER_UDP = ("serve", "c")
 RATES = (1000, 2000, 4000)
 WARM_UP = 100
 """States before each turn that do not count."""
 PRIORITY = 60
 """Of the driver: the controllers are measured, not it."""
 DOMAIN = 88
+FIRST_NS = 1000 * NANOSECONDS
+"""First stamp over UDP: behind all targets of the arm that is served."""
 NS, VOID = ctypes.c_int64, ctypes.c_void_p
 
 
@@ -178,14 +183,16 @@ class UdpDriver:
 
     def __init__(self, library: ctypes.CDLL, process: subprocess.Popen[str], datagrams: socket.socket) -> None:
         self.process, self._library, self._socket = process, library, datagrams
-        assert process.stdout is not None
-        datagrams.connect(("127.0.0.1", int(process.stdout.readline())))
-        self._state = np.concatenate([HOME, np.zeros(len(HOME))])
+        line = next(line for line in process.stdout or () if line.startswith(LISTENING))
+        datagrams.connect(("127.0.0.1", int(line.split()[-1])))
+        self._state = HEAD.pack(STATE_MARK, len(HOME), 0, 0) + HOME.tobytes() + bytes(HOME.nbytes)
+        self._first_ns, self._step_ns = FIRST_NS, round(PERIOD * NANOSECONDS)
 
     def drive(self, run: Run) -> None:
         """Send the states of a run, and time the answers."""
-        state = VOID(self._state.ctypes.data)
-        self._library.drive_udp(ctypes.byref(run), self._socket.fileno(), state, NS(len(HOME)))
+        numbers = map(NS, (len(HOME), self._first_ns, self._step_ns))
+        self._library.drive_udp(ctypes.byref(run), self._socket.fileno(), self._state, *numbers)
+        self._first_ns += self._step_ns * run.n
 
 
 class Latencies(NamedTuple):
@@ -269,11 +276,10 @@ def drivers(kinds: list[Kind]) -> Iterator[dict[Kind, Driver]]:
         description.publish(String(data=urdf_path("ur5").read_text()))
         driver_of: dict[Kind, Driver] = {}
         for kind, (process, datagrams) in started.items():
-            topics = namespace_of(*kind)
-            is_udp = kind[0] == "c"
-            driver_of[kind] = (
-                UdpDriver(compiled, process, datagrams) if is_udp else RosDriver(node, compiled, process, topics)
-            )
+            if kind[0] in OVER_UDP:
+                driver_of[kind] = UdpDriver(compiled, process, datagrams)
+            else:
+                driver_of[kind] = RosDriver(node, compiled, process, namespace_of(*kind))
         while not all(one.is_connected() for one in driver_of.values() if isinstance(one, RosDriver)):
             time.sleep(0.1)
         yield driver_of

@@ -10,6 +10,7 @@ import ctypes
 import os
 import socket
 import sys
+import tempfile
 import threading
 from array import array
 from typing import Any
@@ -19,6 +20,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from arm_control import OscParameters, RobotModel, urdf_path
+from arm_control.app import cli
 from arm_control.control.compiled_step import step_kernels
 from arm_control.control.effort_gate import GateParameters
 from arm_control.control.joint_limits import JointLimits
@@ -30,6 +32,8 @@ from arm_control.nodes.support.arm_node import run
 from arm_control.nodes.support.conversions import doubles, ros
 from arm_control.nodes.support.qos import STATE
 
+LISTENING = "listening on "
+"""How the line begins whose last word is a port."""
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.57, 0.0])
 PRIORITY = 50
 PERIOD = 1e-3
@@ -98,12 +102,21 @@ def run_c(library: str, port: int, is_fifo: bool) -> None:
     datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     datagrams.bind(("127.0.0.1", 0))
     datagrams.connect(("127.0.0.1", port))
-    print(datagrams.getsockname()[1], flush=True)
+    print(f"{LISTENING}127.0.0.1 port {datagrams.getsockname()[1]}", flush=True)
     if is_fifo:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
     addresses = [ctypes.c_void_p(x) for x in (kernel.address, *map(_address, ("q", "tau_0"), [kernel] * 2))]
     tau_1 = ctypes.c_void_p(kernel.outputs["tau_1"].ctypes.data)
     ctypes.CDLL(library).control_udp(datagrams.fileno(), *addresses, tau_1, ctypes.c_int64(model.nv))
+
+
+def run_serve(is_fifo: bool) -> None:
+    """Run ``arm_control serve``; it prints the socket's port. No gap is too long for it."""
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as parameters:
+        parameters.write(f"/**/osc:\n  ros__parameters:\n    max_missed: {ENOUGH}\n")
+        parameters.flush()
+        fifo = ["--real-time-priority", str(PRIORITY)] if is_fifo else []
+        cli.main(["serve", "ur5", "--port", "0", "--params-file", parameters.name, *fifo])
 
 
 def _address(name: str, kernel: Any) -> int:
@@ -135,6 +148,8 @@ def main() -> None:
         threading.Thread(target=work, args=(is_busy,), daemon=True).start()
     if contender == "c":
         run_c(library, int(sys.argv[4]), is_fifo)
+    elif contender == "serve":
+        run_serve(is_fifo)
     else:
         run_node(contender, is_fifo)
 

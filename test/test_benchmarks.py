@@ -409,6 +409,6 @@ def test_the_benchmark_of_the_loop_measures_what_it_promises(tmp_path: Path):
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     figures = json.loads((tmp_path / "figures.json").read_text())
-    for contender in ("objects", "bytes", "c"):
+    for contender in ("objects", "bytes", "serve", "c"):
         for side in ("alone", "busy"):
             assert_positive(figures, *(f"{contender}.{side}.{part}_us" for part in ("p50", "p99", "p999", "max")))
