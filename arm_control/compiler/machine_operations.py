@@ -14,7 +14,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Callable, Sequence
-from typing import Generic, ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
 
 from arm_control.compiler.procedure import Ints
 
@@ -71,6 +71,19 @@ class CFunction:
     def __init__(self, address: int, n_arguments: int) -> None:
         self.address = address
         self._call = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_int64] * n_arguments)(address)
+
+    @classmethod
+    def of(cls, function: Any, n_arguments: int) -> CFunction:
+        """Return a function of a library that ctypes has loaded.
+
+        Parameters
+        ----------
+        function : ctypes function
+            The function.
+        n_arguments : int
+            Number of its arguments.
+        """
+        return cls(ctypes.cast(function, ctypes.c_void_p).value or 0, n_arguments)
 
     def __call__(self, *arguments: int) -> int:
         """Call it."""

@@ -35,14 +35,16 @@ import numpy as np
 
 from arm_control.control.effort_gate import BRAKED
 from arm_control.control.loop import ControlLoop, TickResult
+from arm_control.control.state_bounds import StateBounds
 from arm_control.control.state_prediction import StatePrediction
-from arm_control.core.time import NANOSECONDS
+from arm_control.core.time import LARGEST_STAMP, NANOSECONDS
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
 from arm_control.messages.controller_process import ControllerProcess
 from arm_control.messages.gate_process import LONGEST_BLIND
 from arm_control.messages.joint_state_bytes import Header, JointStateFields, Stamp
 from arm_control.messages.joint_states import TIME_WENT_BACK
+from arm_control.messages.native_turns import AnsweredStates
 from arm_control.messages.publisher_lock import ONLY_PUBLISHER
 from arm_control.model import RobotModel
 
@@ -50,7 +52,6 @@ STATE, ANSWER, ENABLE = b"ACS1", b"ACT1", b"ACE1"
 """How datagrams begin."""
 HEAD = struct.Struct("<4sIQq")
 NUMBER = np.dtype("<f8")
-LARGEST_STAMP = 2**31 * NANOSECONDS
 SILENCE = 1.0
 """Time without a state of the owner after which another sender may take over [s]."""
 Sender = tuple[str, int]
@@ -121,6 +122,23 @@ class LastGate:
             return self.miss(answer.refused or InputError(f"repeated: stamp {stamp_ns / NANOSECONDS:.3f} s"))
         return self._believe(answer.result, now_ns)
 
+    @property
+    def last(self) -> TickResult | None:
+        """What was done with the last state that was believed; None before the first one."""
+        return self._process.last
+
+    @property
+    def bounds(self) -> StateBounds:
+        """Bounds of a state."""
+        bounds = self._process.reader.bounds
+        assert bounds is not None
+        return bounds
+
+    def resume(self, answered: AnsweredStates) -> None:
+        """Go on behind states that have been answered without Python."""
+        self._process.resume(answered.result, answered.bounds, answered.heard_ns)
+        self._believe(answered.result, answered.heard_ns)
+
     def miss(self, error: InputError) -> Torque | None:
         """Count a state that must not be used; return the torque of a gate that brakes.
 
@@ -185,6 +203,10 @@ class DatagramProcess:
         Address and port of the sender whose states are answered.
     answered : int
         States that have been answered.
+    driver_adds_gravity : bool
+        See the parameter.
+    heard_ns : int
+        Time of the last state of the owner [ns].
     """
 
     def __init__(
@@ -199,16 +221,32 @@ class DatagramProcess:
         self.loop, self.answered = loop, 0
         self.owner: Sender | None = None
         self._model, self._names = model, list(model.joint_names)
-        self._refuse, self._clock_ns, self._is_weightless = refuse, clock_ns, driver_adds_gravity
+        self._refuse, self._clock_ns, self.driver_adds_gravity = refuse, clock_ns, driver_adds_gravity
         self._gate = LastGate(model, loop, refuse, clock_ns)
         self._newest: bytes | None = None
-        self._heard_ns = 0
+        self.heard_ns = 0
         self._nothing = np.zeros(0)
 
     @property
     def owner_name(self) -> str:
         """Address and port of the owner as text."""
         return _name_of(self.owner)
+
+    @property
+    def last(self) -> TickResult | None:
+        """What was done with the last state of the owner that was believed; None before one."""
+        return self._gate.last
+
+    @property
+    def bounds(self) -> StateBounds:
+        """Bounds of a state, with what they know of the owner's."""
+        return self._gate.bounds
+
+    def resume(self, answered: AnsweredStates) -> None:
+        """Go on behind states of the owner that have been answered without Python."""
+        self.heard_ns = answered.heard_ns
+        self.answered += answered.n
+        self._gate.resume(answered)
 
     def take(self, data: bytes, sender: Sender) -> None:
         """Look at a datagram: a state of the owner waits for :meth:`answer`, an order of the owner is obeyed.
@@ -232,7 +270,7 @@ class DatagramProcess:
             return
         if sender != self.owner:
             self._change_owner(sender)
-        self._heard_ns, self._newest = now_ns, data
+        self.heard_ns, self._newest = now_ns, data
 
     def answer(self) -> bytes | None:
         """Return the answer to the newest state that was taken, for the owner; None where there is none."""
@@ -247,13 +285,13 @@ class DatagramProcess:
         if torque is None:
             return None
         self.answered += 1
-        tau = torque.tau - torque.g if self._is_weightless else torque.tau
+        tau = torque.tau - torque.g if self.driver_adds_gravity else torque.tau
         is_braking = self.loop.gate.state is BRAKED
         return HEAD.pack(ANSWER, self._model.nv, number, is_braking) + np.asarray(tau, NUMBER).tobytes()
 
     def _check_sender(self, data: bytes, sender: Sender, now_ns: int) -> None:
         """Refuse what another sender than the owner sends: all of it while the owner is heard, orders always."""
-        is_heard = self.owner is not None and now_ns - self._heard_ns <= SILENCE * NANOSECONDS
+        is_heard = self.owner is not None and now_ns - self.heard_ns <= SILENCE * NANOSECONDS
         if sender != self.owner and (is_heard or data == ENABLE):
             raise InputError(f"another sender: {_name_of(sender)}; states come from {self.owner_name}")
 

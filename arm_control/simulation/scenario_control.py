@@ -17,7 +17,7 @@ from arm_control.model.urdf.description import read_description
 from arm_control.simulation.scenario import Scenario
 
 NODE_ONLY = (
-    *("lock_step", "robot_description", "frame_prefix"),
+    *("lock_step", "loop", "robot_description", "frame_prefix"),
     *("publish_effort_array", "telemetry_every", "disturbance_timeout", "real_time_priority"),
 )
 """Parameters of a controller's node that say nothing about the control."""

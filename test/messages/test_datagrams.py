@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import socket
 import struct
 from collections.abc import Callable
@@ -335,7 +336,7 @@ def test_owner_brake_and_enabling_are_said_once_and_at_most_once_a_second(ur5: R
     changes = Changes(lines.append, lambda: now)
     driver.send(state(0, 0))
     for _ in range(3):
-        changes.look(driver.process)
+        assert changes.look(driver.process) == math.inf
     assert lines == ["states come from 127.0.0.1:5"]
     driver.gate.brake("a test")
     changes.look(driver.process)
@@ -343,7 +344,7 @@ def test_owner_brake_and_enabling_are_said_once_and_at_most_once_a_second(ur5: R
         driver.gate.enable()
         changes.look(driver.process)
         driver.gate.brake("another test")
-        changes.look(driver.process)
+        assert changes.look(driver.process) == 1.0, "there is something left to say"
     assert lines[1:] == ["braking: a test"]
     now = 1.0
     for _ in range(3):

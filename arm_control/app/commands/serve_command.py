@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import math
+import os
+import signal
 import socket
 import sys
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from arm_control.app.commands.robot_options import (
     add_gravity_option,
@@ -25,7 +28,10 @@ from arm_control.messages.publisher_lock import Rejections
 from arm_control.model.urdf.xml import printable
 
 if TYPE_CHECKING:
+    from arm_control.control.loop_parameters import LoopParameters
     from arm_control.messages.datagrams import DatagramProcess
+    from arm_control.messages.native_datagrams import NativeDatagrams
+    from arm_control.model import RobotModel
     from arm_control.simulation.scenario import Scenario
 
 EXAMPLES = (
@@ -42,6 +48,8 @@ MOST_WAITING = 1000
 """Waiting datagrams that are looked at before an answer: more than the buffer of a socket holds."""
 PERIOD = 1.0
 """Least time between two lines about one thing [s]."""
+NATIVE, PYTHON = "native", "python"
+"""What answers ordinary states."""
 
 
 def add_command(commands: Any) -> None:
@@ -53,6 +61,9 @@ def add_command(commands: Any) -> None:
     serve.add_argument("--port", type=int, default=PORT, help="UDP port to listen on; 0: any (default: %(default)s)")
     serve.add_argument("--address", default="127.0.0.1", help="address to listen on; default: this machine only")
     serve.add_argument("--real-time-priority", type=int, default=0, metavar="N", help="SCHED_FIFO; 0: usual scheduler")
+    serve.add_argument(
+        "--loop", choices=(NATIVE, PYTHON), default=NATIVE, help="what answers ordinary states (default: %(default)s)"
+    )
     serve.add_argument("--states", type=int, default=0, metavar="N", help="end after N answers; 0: never")
     add_gravity_option(serve)
     add_xacro_options(serve)
@@ -69,20 +80,50 @@ def _serve(options: argparse.Namespace) -> int:
     if options.states < 0:
         raise InputError(f"--states {options.states}: a number of answers, or 0 for no end")
     real_time = RealTimeParameters.from_mapping({"real_time_priority": options.real_time_priority})
-    process = _process(options)
+    served = _served(options)
     changes = Changes(lambda text: print(text, flush=True))
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams, signals() as waker:
         try:
             datagrams.bind((options.address, options.port))
         except (OSError, OverflowError) as error:
             raise InputError(f"{options.address} port {options.port}: {error}") from error
+        native = _native(options, served, datagrams, waker)
         print(f"listening on {options.address} port {datagrams.getsockname()[1]}", flush=True)
         if real_time.real_time_priority:
             print(take_real_time_priority(real_time.real_time_priority), flush=True)
-        while not options.states or process.answered < options.states:
-            answer_newest(datagrams, process)
-            changes.look(process)
+        answer_states(datagrams, served.process, native, changes, options.states or sys.maxsize)
     return 0
+
+
+def answer_states(
+    datagrams: socket.socket,
+    process: DatagramProcess,
+    native: NativeDatagrams | None,
+    changes: Changes,
+    n_most: int,
+) -> None:
+    """Answer states until so many have been answered.
+
+    Parameters
+    ----------
+    datagrams : socket
+        The socket that listens.
+    process : DatagramProcess
+        The controller.
+    native : NativeDatagrams or None
+        What answers ordinary states without Python, on the same socket; None: nothing does.
+    changes : Changes
+        What has changed.
+    n_most : int
+        How many.
+    """
+    look_at = changes.look(process)
+    while process.answered < n_most:
+        if native is None:
+            answer_newest(datagrams, process)
+        elif native.wait(n_most - process.answered, _nanoseconds(look_at)):
+            answer_waiting(datagrams, process)
+        look_at = changes.look(process)
 
 
 def answer_newest(datagrams: socket.socket, process: DatagramProcess) -> None:
@@ -96,6 +137,19 @@ def answer_newest(datagrams: socket.socket, process: DatagramProcess) -> None:
         The controller.
     """
     process.take(*datagrams.recvfrom(LARGEST))
+    answer_waiting(datagrams, process)
+
+
+def answer_waiting(datagrams: socket.socket, process: DatagramProcess) -> None:
+    """Take the datagrams that wait, and answer the newest state of the owner.
+
+    Parameters
+    ----------
+    datagrams : socket
+        The socket that listens.
+    process : DatagramProcess
+        The controller.
+    """
     for _ in range(MOST_WAITING):
         try:
             process.take(*datagrams.recvfrom(LARGEST, socket.MSG_DONTWAIT))
@@ -105,6 +159,21 @@ def answer_newest(datagrams: socket.socket, process: DatagramProcess) -> None:
     if answer is not None and process.owner is not None:
         with suppress(OSError):  # the driver is out of reach
             datagrams.sendto(answer, process.owner)
+
+
+@contextmanager
+def signals() -> Iterator[int]:
+    """Yield the end of a pipe that can be read once a signal has come, whatever Python does meanwhile."""
+    waker, written = os.pipe()
+    for end in (waker, written):
+        os.set_blocking(end, False)
+    before = signal.set_wakeup_fd(written, warn_on_full_buffer=False)
+    try:
+        yield waker
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(waker)
+        os.close(written)
 
 
 class Changes:
@@ -122,8 +191,8 @@ class Changes:
         self._say, self._clock = say, clock
         self._said: dict[str, tuple[object, float]] = {"owner": (None, -PERIOD), "gate": ("", -PERIOD)}
 
-    def look(self, process: DatagramProcess) -> None:
-        """Say what has changed.
+    def look(self, process: DatagramProcess) -> float:
+        """Say what has changed; return the time for another look [s], infinite where there is nothing left to say.
 
         Parameters
         ----------
@@ -131,17 +200,24 @@ class Changes:
             The controller.
         """
         gate, owner = process.loop.gate, process.owner
-        if owner != self._said["owner"][0]:
-            self._say_once("owner", owner, f"states come from {process.owner_name}")
         reason = gate.reason if gate.is_braked else ""
-        if reason != self._said["gate"][0]:
-            self._say_once("gate", reason, f"braking: {printable(reason)}" if reason else "enabled: torque passes")
+        text = f"braking: {printable(reason)}" if reason else "enabled: torque passes"
+        return min(
+            self._say_once("owner", owner, f"states come from {process.owner_name}"),
+            self._say_once("gate", reason, text),
+        )
 
-    def _say_once(self, what: str, value: object, text: str) -> None:
+    def _say_once(self, what: str, value: object, text: str) -> float:
+        """Say a value that is new, unless the last line is too young; return when it may be said."""
+        said, said_at = self._said[what]
+        if value == said:
+            return math.inf
         now = self._clock()
-        if now - self._said[what][1] >= PERIOD:
-            self._said[what] = value, now
-            self._say(text)
+        if now - said_at < PERIOD:
+            return said_at + PERIOD
+        self._said[what] = value, now
+        self._say(text)
+        return math.inf
 
 
 class _Printer:
@@ -151,7 +227,15 @@ class _Printer:
         print(f"arm_control: {text}", file=sys.stderr, flush=True)
 
 
-def _process(options: argparse.Namespace) -> DatagramProcess:
+class Served(NamedTuple):
+    """What is served: an arm, parameters of its control loop, and the controller of a driver."""
+
+    model: RobotModel
+    parameters: LoopParameters
+    process: DatagramProcess
+
+
+def _served(options: argparse.Namespace) -> Served:
     """The controller of the options."""
     from arm_control.control.loop_parameters import OscLoopParameters, control_loop
     from arm_control.messages.datagrams import DatagramProcess
@@ -167,7 +251,39 @@ def _process(options: argparse.Namespace) -> DatagramProcess:
             loop.controller.add(Target(round(k * targets.period * NANOSECONDS), targets.frame, X))
     is_weightless = driver_adds_gravity(options, scenario.nodes)
     print("torque without gravity, which the driver adds" if is_weightless else "torque with gravity", flush=True)
-    return DatagramProcess(model, loop, Rejections(_Printer()).add, driver_adds_gravity=is_weightless)
+    process = DatagramProcess(model, loop, Rejections(_Printer()).add, driver_adds_gravity=is_weightless)
+    return Served(model, parameters, process)
+
+
+def _native(
+    options: argparse.Namespace, served: Served, datagrams: socket.socket, waker: int
+) -> NativeDatagrams | None:
+    """What answers ordinary states without Python, if that is chosen and possible; a line says so."""
+    from arm_control.control.compiled_step import between_law_and_gate
+    from arm_control.control.controllers import OscController
+    from arm_control.control.loop_parameters import OscLoopParameters
+    from arm_control.messages.native_datagrams import NativeDatagrams, network_of, why_not_native
+    from arm_control.messages.native_turns import step_kernels_of
+
+    model, parameters, process = served
+    controller = process.loop.controller
+    if options.loop == PYTHON:
+        reason = "--loop python"
+    elif type(parameters) is not OscLoopParameters or not isinstance(controller, OscController):
+        reason = "only operational space control can do without it"
+    elif not (reason := ", ".join(between_law_and_gate(parameters))):
+        kernels = step_kernels_of(model, process.loop, controller)
+        if not (reason := why_not_native(kernels)):
+            print("ordinary states are answered without Python", flush=True)
+            network = network_of(datagrams, waker)
+            return NativeDatagrams(model, process, controller, kernels, network)
+    print(f"Python answers all states: {reason}", flush=True)
+    return None
+
+
+def _nanoseconds(t: float) -> int:
+    """A time in nanoseconds, rounded up; the largest number of 64 bits for an infinite one."""
+    return math.ceil(t * NANOSECONDS) if math.isfinite(t) else sys.maxsize
 
 
 def _scenario(options: argparse.Namespace) -> Scenario:

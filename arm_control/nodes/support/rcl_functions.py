@@ -83,16 +83,12 @@ class RclFunctions(NamedTuple):
         """
         rcl, c_library = ctypes.CDLL("librcl.so"), ctypes.CDLL(None)
         return cls(
-            _function(rcl.rcl_subscription_set_on_new_message_callback, 3),
-            _function(rcl.rcl_take_serialized_message, 4),
-            _function(rcl.rcl_publish_serialized_message, 3),
-            _function(c_library.write, 3),
-            _function(c_library.clock_gettime, 2),
+            CFunction.of(rcl.rcl_subscription_set_on_new_message_callback, 3),
+            CFunction.of(rcl.rcl_take_serialized_message, 4),
+            CFunction.of(rcl.rcl_publish_serialized_message, 3),
+            CFunction.of(c_library.write, 3),
+            CFunction.of(c_library.clock_gettime, 2),
         )
-
-
-def _function(function: Any, n_arguments: int) -> CFunction:
-    return CFunction(ctypes.cast(function, ctypes.c_void_p).value or 0, n_arguments)
 
 
 class TakenMessage:

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import socket
+import struct
 import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from arm_control.app import cli
-from arm_control.app.commands.serve_command import PORT
+from arm_control.app.commands.serve_command import NATIVE, PORT, PYTHON
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "udp_driver.c"
+PATIENCE = 60.0
+"""Longest time that a process is waited for [s]."""
+LINES = {NATIVE: "ordinary states are answered without Python", PYTHON: "Python answers all states: --loop python"}
+HOME = (0.0, -1.4, 1.9, -2.07, -1.57, 0.0)
 has_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 
 
@@ -38,10 +49,126 @@ def parameter_file(folder: Path, text: str) -> str:
     return str(path)
 
 
+class Driver(threading.Thread):
+    """An arm at rest whose next state follows an answer, or waits 10 ms for one.
+
+    Attributes
+    ----------
+    numbers : list of int
+        Numbers of the states that were answered.
+    """
+
+    def __init__(self, port: str) -> None:
+        super().__init__()
+        self.numbers: list[int] = []
+        self._is_ending = threading.Event()
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.connect(("127.0.0.1", int(port)))
+        self._socket.settimeout(0.01)
+
+    def __enter__(self) -> Driver:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_ending.set()
+        self.join()
+        self._socket.close()
+
+    def run(self) -> None:
+        """Send states, and receive answers, also to those of before."""
+        k = 0
+        while not self._is_ending.is_set():
+            k += 1
+            with suppress(OSError):  # nobody listens
+                self._socket.send(struct.pack("<4sIQq12d", b"ACS1", 6, k, k * 1_000_000, *HOME, *[0.0] * 6))
+            self._receive()
+        while self._receive():
+            pass
+
+    def _receive(self) -> bool:
+        try:
+            self.numbers.append(struct.unpack_from("<Q", self._socket.recv(1000), 8)[0])
+        except TimeoutError:
+            return False
+        except ConnectionRefusedError:
+            time.sleep(0.01)
+        return True
+
+
+@pytest.mark.parametrize("loop", [NATIVE, PYTHON])
+@pytest.mark.parametrize("n", [1, 2, 3, 100])
+def test_it_ends_with_as_many_answers_as_were_asked_for(loop: str, n: int, port: str, tmp_path: Path, capfd):
+    node_only = "    loop: python\n    lock_step: false\n"
+    options = ["--loop", loop, "--params-file", parameter_file(tmp_path, node_only)]
+    with Driver(port) as driver:
+        assert cli.main(["serve", "ur5", "--port", port, "--states", str(n), *options]) == 0
+    assert len(driver.numbers) == n
+    assert LINES[loop] in capfd.readouterr().out.splitlines()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("is_streaming", [True, False])
+@pytest.mark.parametrize("loop", [NATIVE, PYTHON])
+def test_a_signal_ends_it_while_states_come_and_while_it_waits(
+    loop: str, is_streaming: bool, number: signal.Signals, port: str, tmp_path: Path
+):
+    command = [sys.executable, "-m", "arm_control.app.cli", "serve", "ur5", "--port", port, "--loop", loop]
+    command += ["--params-file", parameter_file(tmp_path, "")]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, **pipes) as served:  # type: ignore[call-overload]
+        while not (line := served.stdout.readline()).startswith("listening"):
+            assert line, served.stderr.read()
+        with Driver(port) as driver:
+            while len(driver.numbers) < 200:
+                assert served.poll() is None
+            if is_streaming:
+                served.send_signal(number)
+                assert served.wait(PATIENCE) == (130 if number == signal.SIGINT else -number)
+        served.send_signal(number)
+        assert served.wait(PATIENCE) == (130 if number == signal.SIGINT else -number)
+        assert served.stderr.read() == ""
+
+
+def test_a_signal_without_consequences_ends_nothing(port: str, tmp_path: Path):
+    """Its handler runs at once, once for each signal, while states are answered without Python."""
+    program = "import signal, sys; signal.signal(signal.SIGUSR1, lambda *_: print('heard', flush=True))\n"
+    program += "from arm_control.app.cli import main; sys.exit(main(sys.argv[1:]))"
+    options = ["--port", port, "--params-file", parameter_file(tmp_path, "")]
+    command = [sys.executable, "-c", program, "serve", "ur5", *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as served, Driver(port) as driver:
+        while not (line := served.stdout.readline()).startswith("states come from"):
+            assert line
+        for _ in range(3):
+            n = len(driver.numbers)
+            os.kill(served.pid, signal.SIGUSR1)
+            assert served.stdout.readline() == "heard\n"
+            while len(driver.numbers) < n + 100:
+                assert served.poll() is None
+        served.terminate()
+
+
+@pytest.mark.parametrize(
+    ("words", "parameters", "why"),
+    [
+        (("ur5",), "    avoid_obstacles: true\n", "avoid_obstacles"),
+        (("ur5",), "    disturbance_observer: true\n    inertia_floor: 0.02\n", "disturbance_observer, inertia_floor"),
+        (("--scenario", "ur5_joint"), "", "only operational space control can do without it"),
+        (("--scenario", "ur5_attractor"), "", "only operational space control can do without it"),
+    ],
+)
+def test_what_needs_python_is_said(words: tuple[str, ...], parameters: str, why: str, port: str, tmp_path: Path, capfd):
+    options = ["--params-file", parameter_file(tmp_path, parameters), "--port", port, "--states", "3"]
+    with Driver(port):
+        assert cli.main(["serve", *words, *options]) == 0
+    assert f"Python answers all states: {why}" in capfd.readouterr().out.splitlines()
+
+
+@pytest.mark.parametrize("loop", [NATIVE, PYTHON])
 @has_compiler
-def test_the_driver_of_the_examples_is_answered(program: Path, port: str, capfd: pytest.CaptureFixture[str]):
+def test_the_driver_of_the_examples_is_answered(loop: str, program: Path, port: str, capfd: pytest.CaptureFixture[str]):
     with subprocess.Popen([program, port, "1000000"], stdout=subprocess.PIPE, text=True) as driver:
-        assert cli.main(["serve", "ur5", "--port", port, "--states", "20"]) == 0
+        assert cli.main(["serve", "ur5", "--port", port, "--states", "20", "--loop", loop]) == 0
         driver.terminate()
         output, _ = driver.communicate()
     assert output.startswith("state ")
