@@ -90,6 +90,10 @@ class PythonRun:
         for sender, data in datagrams:
             self.senders[sender].send(data)
         self.work()
+        self.read()
+
+    def read(self) -> None:
+        """Let the senders read their answers."""
         for k, sender in enumerate(self.senders):
             while (data := received(sender)) is not None:
                 self.answers.append((k, data))
@@ -140,6 +144,12 @@ class NativeRun(PythonRun):
         while self.native.wait(NEVER, NEVER):
             answer_waiting(self.own, self.process)
 
+    def stream(self) -> None:
+        """Let all that is coming come."""
+        if self.coming:
+            self.work()
+            self.read()
+
     def _function(self, function: Callable[..., int], n: int) -> CFunction:
         pointer = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_int64] * n)(function)
         self._kept.append(pointer)
@@ -152,6 +162,7 @@ class NativeRun(PythonRun):
         return 0
 
     def _poll(self, polled: int, n: int, _: int) -> int:
+        self.read()
         if self.coming:
             self.now_ns += MS
             for sender, data in self.coming.pop(0):
@@ -184,12 +195,24 @@ def runs(ur5: RobotModel) -> Iterator[Callable[..., tuple[PythonRun, NativeRun]]
         yield make
 
 
-def show(runs: tuple[PythonRun, NativeRun], sequence: Iterable[Datagrams | Event]) -> tuple[PythonRun, NativeRun]:
-    """Show datagrams and events to both; return them, who must agree in all they have sent and know."""
+def show(
+    runs: tuple[PythonRun, NativeRun], sequence: Iterable[Datagrams | Event], *, streams: bool = False
+) -> tuple[PythonRun, NativeRun]:
+    """Show datagrams and events to both; return them, who must agree in all they have sent and know.
+
+    Where they stream the loop without Python answers as many states in a row as it may.
+    """
     python, native = runs
     for item in sequence:
         for run in runs:
-            item(run) if callable(item) else run.show(item)
+            if callable(item):
+                native.stream()
+                item(run)
+            elif run is native and streams:
+                native.coming.append(item)
+            else:
+                run.show(item)
+    native.stream()
     assert native.answers == python.answers
     assert what_is_known(native) == what_is_known(python)
     return python, native
@@ -373,6 +396,12 @@ def crowded_and_bad() -> list[Datagrams]:
     return groups
 
 
+def old_now_and_then() -> list[Datagrams]:
+    """As many old stamps as would be believed in a row, each alone."""
+    old = states(1)[0]
+    return [part for k, one in enumerate(states(200)) for part in ([one, old] if k % 8 == 7 else [one])]
+
+
 Sequence = list[Datagrams | Event]
 CASES: dict[str, tuple[Callable[[], Sequence], int, set[int], dict[str, float]]] = {
     # sequence, states of which Python answers at most so many, reasons, the gate's parameters
@@ -382,6 +411,7 @@ CASES: dict[str, tuple[Callable[[], Sequence], int, set[int], dict[str, float]]]
     "a stamp again": (lambda: changed(lambda one: [one, one]), 4, {OTHER_TIME}, {}),
     "a stuck stamp": (lambda: changed(lambda one: [one] * 40), 180, {OTHER_TIME}, {}),
     "an old stamp": (lambda: changed(lambda one: [one, *states(1)]), 4, {OTHER_TIME}, {}),
+    "old stamps now and then": (lambda: [*old_now_and_then()], 30, {OTHER_TIME}, {}),
     "a stamp of 0": (lambda: changed(lambda one: [with_stamp(one, 0), one]), 180, {OTHER_TIME}, {}),
     "a restart": (lambda: [*states(50), *states(50, after_ns=-MS), *enable(), *states(50, 50)], 60, {OTHER_TIME}, {}),
     "negative stamps": (lambda: [*states(200, after_ns=-101 * MS)], 2, {CLOSED}, {}),
@@ -430,11 +460,13 @@ def brake(run: PythonRun) -> None:
     run.loop.gate.brake("a test")
 
 
-@pytest.mark.parametrize("adds_gravity", [False, True], ids=["", "adds_gravity"])
+@pytest.mark.parametrize(
+    ("adds_gravity", "streams"), [(False, True), (True, False)], ids=["in a stream", "one by one, without gravity"]
+)
 @pytest.mark.parametrize("name", CASES)
-def test_answers_are_those_of_python(runs: Callable[..., Any], name: str, adds_gravity: bool):
+def test_answers_are_those_of_python(runs: Callable[..., Any], name: str, adds_gravity: bool, streams: bool):
     sequence, n_python, reasons, gate = CASES[name]
-    python, native = show(runs(adds_gravity=adds_gravity, **gate), sequence())
+    python, native = show(runs(adds_gravity=adds_gravity, **gate), sequence(), streams=streams)
     assert python.process.answered > 0
     assert native.native.n_answered >= len(python.answers) - n_python
     assert native.native.n_answered > 0
