@@ -150,16 +150,19 @@ def test_a_node_ends_while_states_come(rig: Rig, ur5: RobotModel, number: signal
     osc = rig.start("osc", robot_description=Path(urdf_path("ur5")).read_text(), loop="native", lock_step=True)
     states = rig.publisher(JointState, "joint_states")
     rig.spin(lambda: all(rig.matched()), what="commands")
-    k = 0
+    numbers = itertools.count(1)
+
+    def is_streaming() -> bool:
+        states.publish(state_bytes(ur5, next(numbers)))
+        return len(rig.commands) > 300
+
+    rig.spin(is_streaming, what="commands")
+    osc.send_signal(number)
     while osc.poll() is None:
-        k += 1
-        states.publish(state_bytes(ur5, k))
-        if k == 2000:
-            osc.send_signal(number)
+        is_streaming()
         time.sleep(1e-4)
     assert rig.wait("osc") == 0
     assert "Traceback" not in rig.log("osc")
-    rig.spin(lambda: len(rig.commands) > 1000, what="commands")
 
 
 @pytest.mark.parametrize(("lock_step", "reliability"), [(False, "BEST_EFFORT"), (True, "RELIABLE")])

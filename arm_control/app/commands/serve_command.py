@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -167,11 +168,13 @@ def signals() -> Iterator[int]:
     waker, written = os.pipe()
     for end in (waker, written):
         os.set_blocking(end, False)
-    before = signal.set_wakeup_fd(written, warn_on_full_buffer=False)
+    is_main = threading.current_thread() is threading.main_thread()  # elsewhere no handler runs
+    before = signal.set_wakeup_fd(written, warn_on_full_buffer=False) if is_main else -1
     try:
         yield waker
     finally:
-        signal.set_wakeup_fd(before)
+        if is_main:
+            signal.set_wakeup_fd(before)
         os.close(waker)
         os.close(written)
 

@@ -179,6 +179,17 @@ def test_the_driver_of_the_examples_is_answered(loop: str, program: Path, port: 
     assert "torque with gravity\n" in said
 
 
+def test_another_thread_than_the_main_one_serves(port: str, tmp_path: Path):
+    """Python sends signals to its main thread only, which then has to end the program."""
+    ends: list[int] = []
+    words = ["serve", "ur5", "--port", port, "--states", "3", "--params-file", parameter_file(tmp_path, "")]
+    thread = threading.Thread(target=lambda: ends.append(cli.main(words)), daemon=True)
+    thread.start()
+    with Driver(port):
+        thread.join(PATIENCE)
+    assert ends == [0]
+
+
 @has_compiler
 def test_a_driver_that_starts_again_enables_the_gate(
     program: Path, port: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
