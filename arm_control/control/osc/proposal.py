@@ -119,13 +119,14 @@ def capability(model: RobotModel, rate_limit: float = 1000.0) -> Capability:
     states = [model.evaluate(q, np.zeros(model.nv)) for q in rng.uniform(low, high, (SAMPLES, model.nv))]
     reach = max(float(np.ptp([t.X_WE.p for t in states], axis=0).max() / 2.0), SMALLEST_REACH)
     length, threshold = REACH_PER_LENGTH * reach, REACH_PER_SINGULAR_VALUE * reach
+    sigmas = [np.linalg.svd(scaled_jacobian(t.J, length), compute_uv=False) for t in states]
+    rank = max(1, int((np.max(sigmas, axis=0) > threshold).sum()))  # of a planar arm at most 3
     accelerations = []
-    for t in states:
+    for t, sigma in zip(states, sigmas, strict=True):
         per_newton = np.abs(t.J.T @ task_inertia(t.J, t.M, length, threshold))
         tau_able = np.minimum(SHARE * (model.tau_max - np.abs(t.g)), RAMP_TIME * rate_limit)  # (0)
-        regular = np.linalg.svd(scaled_jacobian(t.J, length), compute_uv=False)[min(6, model.nv) - 1] > threshold
         parts = [np.linalg.norm(per_newton[:, part], axis=1) for part in (slice(0, 3), slice(3, 6))]
-        if regular and tau_able.min() > 0.0:
+        if sigma[rank - 1] > threshold and tau_able.min() > 0.0:
             accelerations.append([float((tau_able / np.maximum(part, 1e-9)).min()) for part in parts])  # (1)
     linear, angular = np.quantile(accelerations or [[SHARE, SHARE]], QUANTILE, axis=0)
     return Capability(reach, (float(linear), float(angular)))

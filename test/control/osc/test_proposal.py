@@ -67,6 +67,13 @@ def test_a_torque_counts_as_far_as_the_gate_lets_it_through_in_time(ur5: RobotMo
     assert given == propose(ur5, rate_limit=100.0).acceleration_limit_linear < propose(ur5).acceleration_limit_linear
 
 
+def test_a_planar_arm_with_joints_to_spare_is_not_singular_everywhere():
+    """Four joints in a plane move three rows: the fourth singular value is always 0, and says nothing."""
+    three, four = (propose(RobotModel.from_urdf(urdf_path(name)), rate_limit=1e6) for name in ("planar3", "planar4"))
+    assert four.speed_limit_linear > 0.3
+    assert four.acceleration_limit_linear > 0.2 * three.acceleration_limit_linear
+
+
 def test_postures_that_the_arm_cannot_hold_do_not_count(ur5: RobotModel):
     """A counterbalanced or submerged arm, whose motors cannot hold it everywhere, has proposals all the same."""
     weak = RobotModel.from_urdf(ur5.urdf.text, tip="tool0", effort_limits={"shoulder_lift_joint": 30.0})
