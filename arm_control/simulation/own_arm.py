@@ -16,8 +16,10 @@ import numpy as np
 
 from arm_control.control.names import OSC
 from arm_control.control.osc.osc_controller import movable_rows
+from arm_control.control.osc.osc_parameters import OscParameters
+from arm_control.control.osc.proposal import propose
 from arm_control.control.osc.task_inertia import scaled_jacobian
-from arm_control.maths.poses import Array
+from arm_control.maths.poses import Array, Pose, rotation_vector
 from arm_control.model import RobotModel
 from arm_control.model.arm_parameters import ArmParameters
 from arm_control.model.urdf.description import read_description
@@ -44,8 +46,10 @@ DEFAULT_SPEED = 2.0
 N_TARGETS = 5
 STEP = 0.4
 """Largest way of a joint from the start to a target [rad or m]; a prismatic joint's is a quarter of it."""
-PERIOD = 3.0
-"""Time for each target [s]."""
+LEAST_PERIOD = 3.0
+"""Time for each target [s], unless the arm is so slow that it needs more."""
+MARGIN, REST = 1.25, 1.5
+"""Time for a target of a slow arm: factor of the way at full speed, and what it needs to start and to come to rest [s]."""
 
 
 def proposed_limits(robot: str, arm: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -104,7 +108,7 @@ def write_scenario(folder: Path, robot: str, arm: Mapping[str, Any], start: Arra
     targets = [model.pose(posture) for posture in target_postures(model, q)]
     content = {
         "frame": model.base,
-        "period": PERIOD,
+        "period": round(_time_between(targets, propose(model)), 1),
         "position_tolerance": 0.001,
         "orientation_tolerance": 0.00349,
         "targets": [target_entry(X, 0.0) for X in targets],
@@ -160,6 +164,14 @@ def target_postures(model: RobotModel, q: Array) -> list[Array]:
     least = 0.7 * _mobility(model, q, rows)
     good = [posture for posture in near if _mobility(model, posture, rows) >= least]
     return [*(good or near)[: N_TARGETS - 1], q]
+
+
+def _time_between(targets: list[Pose], parameters: OscParameters) -> float:
+    """Time in which an arm with these parameters comes to rest at each target from the one before [s]."""
+    ways = [(a.inverse() @ b) for a, b in zip(targets[-1:] + targets[:-1], targets, strict=True)]
+    linear = max(np.linalg.norm(way.p) for way in ways) / parameters.speed_limit_linear
+    angular = max(np.linalg.norm(rotation_vector(way.R)) for way in ways) / parameters.speed_limit_angular
+    return float(max(LEAST_PERIOD, REST + MARGIN * max(linear, angular)))
 
 
 def _needed_efforts(model: RobotModel) -> Array:

@@ -47,3 +47,15 @@ def test_limits_that_a_urdf_does_not_state_are_proposed_and_carry_the_arm(tmp_pa
     path = write_scenario(tmp_path, str(file), limits, start_posture(model))
     trace = Simulation(Scenario.load(str(path))).run(3.0)
     assert np.linalg.norm(trace.error[-1, :3]) < 1e-3
+
+
+@pytest.mark.parametrize("robot", ["planar3", "planar4"])
+def test_a_slow_arm_has_time_for_each_target(robot: str, tmp_path: Path):
+    """The arm of planar3 turns its hand by 0.4 rad a second."""
+    scenario = Scenario.load(str(write_scenario(tmp_path, robot, {})))
+    targets = TargetList.load(scenario.nodes["targets"]["file"])
+    ends = [targets.period * k for k in range(1, len(targets.targets) + 1)]
+    trace = Simulation(scenario).run(ends[-1])
+    last = [np.searchsorted(trace.t, end) - 2 for end in ends]
+    assert np.linalg.norm(trace.error[last, :3], axis=1).max() < targets.position_tolerance
+    assert np.linalg.norm(trace.error[last, 3:], axis=1).max() < targets.orientation_tolerance
