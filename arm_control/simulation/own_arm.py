@@ -49,7 +49,7 @@ STEP = 0.4
 LEAST_PERIOD = 3.0
 """Time for each target [s], unless the arm is so slow that it needs more."""
 MARGIN, REST = 1.25, 1.5
-"""Time for a target of a slow arm: factor of the way at full speed, and what it needs to start and to come to rest [s]."""
+"""Time for a target of a slow arm: factor of the way at full speed, and time to come to rest [s]."""
 
 
 def proposed_limits(robot: str, arm: Mapping[str, Any]) -> dict[str, list[str]]:

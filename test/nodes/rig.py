@@ -181,6 +181,12 @@ class Rig:
         self.spin(lambda: publisher.get_subscription_count() > own, what=f"a listener on {topic}")
         return publisher
 
+    def state_publisher(self) -> Any:
+        """Return a publisher of ``joint_states`` for a controller whose first answer is heard, too."""
+        publisher = self.publisher(JointState, "joint_states")
+        self.spin(lambda: all(self.matched()), what="the publisher of joint_commands")
+        return publisher
+
     def call(self, service: str, request: Any, kind: Any = SetBool) -> Any:
         """Call a service and return the response."""
         client = self._clients.get(service) or self.node.create_client(kind, service)

@@ -181,8 +181,9 @@ def test_a_second_publisher_of_states_is_refused(moving, ur5):
 def test_bad_joint_states(rig, ur5):
     """Each is refused by name; whoever waits hears that at once; the next good state is answered."""
     rig.start("osc", robot_description=urdf_path("ur5").read_text(), lock_step=True)
-    driver = rig.publisher(JointState, "joint_states")
+    driver = rig.state_publisher()
     rig.driver = driver
+    rig.spin(lambda: all(rig.matched()), what="the controller's commands")
     show_state(rig, ur5, MS)
     rig.spin(lambda: rig.commands)
     driver.publish(bytes([0, 1, 0, 0]))
@@ -227,7 +228,7 @@ def test_bad_commands(rig, ur5):
 def test_states_in_any_order_and_with_other_joints(rig, ur5):
     """The same state, joints shuffled and strangers among them, gives the same torque."""
     rig.start("osc", robot_description=urdf_path("ur5").read_text(), lock_step=True)
-    states = rig.publisher(JointState, "joint_states")
+    states = rig.state_publisher()
     q, v = np.array(HOME), np.linspace(-0.3, 0.3, 6)
     states.publish(ros.joint_state(ur5.joint_names, 1_000_000, position=q, velocity=v))
     rig.spin(lambda: rig.commands)
@@ -282,7 +283,7 @@ def alone(rig, ur5):
     """The node ``gate`` in lock step, with a driver and two controllers that are the test's own."""
     description = urdf_path("ur5").read_text()
     rig.start("gate", robot_description=description, lock_step=True, max_missed=1000, driver_adds_gravity=True)
-    rig.driver = rig.publisher(JointState, "joint_states")
+    rig.driver = rig.state_publisher()
     rig.first, rig.second = (rig.publisher(JointState, "effort_in") for _ in range(2))
     return rig
 

@@ -15,7 +15,6 @@ from geometry_msgs.msg import PoseArray, PoseStamped
 from rcl_interfaces.msg import Parameter, ParameterValue
 from rcl_interfaces.srv import SetParameters
 from rig import HOME, LATCHED, Rig, target
-from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64
 from std_srvs.srv import SetBool
 from visualization_msgs.msg import Marker, MarkerArray
@@ -45,8 +44,7 @@ class Driver:
         rig.start("ilqr", lock_step=True, publish_effort_array=False, robot_description=description, **parameters)
         self.known: list[Float64] = []
         rig.hear(Float64, "controller_state/targets", self.known, LATCHED)
-        self.states = rig.publisher(JointState, "joint_states")
-        rig.spin(lambda: rig.matched()[1], what="commands")
+        self.states = rig.state_publisher()
 
     def answers(self, states: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
         """Torque for each state (q, v), shape (n, 6)."""

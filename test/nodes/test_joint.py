@@ -40,8 +40,7 @@ class Driver:
         rig.start("joint", lock_step=True, publish_effort_array=False, robot_description=description, **parameters)
         self.known: list[Float64] = []
         rig.hear(Float64, "controller_state/targets", self.known, LATCHED)
-        self.states = rig.publisher(JointState, "joint_states")
-        rig.spin(lambda: rig.matched()[1], what="commands")
+        self.states = rig.state_publisher()
 
     def answers(self, n: int, q: np.ndarray = START) -> np.ndarray:
         """Torque for the next n states, all at q and at rest, shape (n, 6)."""

@@ -106,7 +106,7 @@ def test_every_state_gets_exactly_one_command(rig):
 def test_a_repeated_state_is_answered_from_the_cache(rig, ur5):
     """The same stamp gets the same answer, and the controller's own time does not go on."""
     rig.start("osc", lock_step=True, robot_description=urdf_path("ur5").read_text())
-    states = rig.publisher(JointState, "joint_states")
+    states = rig.state_publisher()
     q = np.array(HOME)
     for number, (stamp_ns, velocity) in enumerate([(0, 0.0), (1_000_000, 0.1), (1_000_000, 5.0), (2_000_000, 0.1)]):
         states.publish(ros.joint_state(ur5.joint_names, stamp_ns, position=q, velocity=np.full(6, velocity)))
@@ -188,7 +188,7 @@ def test_targets_act_from_the_first_state_not_before_their_stamp(rig, ur5):
     count: list[Float64] = []
     rig.hear(Float64, "controller_state/targets", count, LATCHED)
     rig.spin(lambda: count and count[-1].data == 1.0, what="the target to be known")
-    states = rig.publisher(JointState, "joint_states")
+    states = rig.state_publisher()
     for step in range(13):
         states.publish(
             ros.joint_state(ur5.joint_names, step * 1_000_000, position=np.array(HOME), velocity=np.zeros(6))

@@ -78,8 +78,7 @@ def test_a_node_answers_without_python_what_python_answers(rig: Rig, ur5: RobotM
     diagnostics: list[DiagnosticArray] = []
     rig.hear(DiagnosticArray, "/diagnostics", diagnostics)
     osc = rig.start("osc", robot_description=Path(urdf_path("ur5")).read_text(), loop="native", lock_step=True)
-    states = rig.publisher(JointState, "joint_states")
-    rig.spin(lambda: all(rig.matched()), what="commands")
+    states = rig.state_publisher()
 
     def show(k: int) -> bytes:
         states.publish(state_bytes(ur5, k))
@@ -148,8 +147,7 @@ def stamp_of(command: bytes) -> int:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_node_ends_while_states_come(rig: Rig, ur5: RobotModel, number: signal.Signals):
     osc = rig.start("osc", robot_description=Path(urdf_path("ur5")).read_text(), loop="native", lock_step=True)
-    states = rig.publisher(JointState, "joint_states")
-    rig.spin(lambda: all(rig.matched()), what="commands")
+    states = rig.state_publisher()
     numbers = itertools.count(1)
 
     def is_streaming() -> bool:

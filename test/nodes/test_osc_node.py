@@ -40,8 +40,7 @@ class Held:
     def __init__(self, rig: Rig, model: RobotModel, **parameters: Any) -> None:
         self.rig, self.model, self.k = rig, model, 0
         rig.start("osc", robot_description=Path(urdf_path("ur5")).read_text(), **QUICK, **parameters)
-        self.states = rig.publisher(JointState, "joint_states")
-        rig.spin(lambda: rig.matched()[1], what="commands")
+        self.states = rig.state_publisher()
 
     def tick(self) -> np.ndarray:
         """The torque for one state, 1 ms after the last."""
