@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import signal
 import subprocess
@@ -33,6 +34,8 @@ from arm_control.nodes.support.qos import LOSSLESS
 
 PATIENCE = 240.0
 """Longest wait for a process or a message [s]: a safety limit, far beyond what a busy machine needs."""
+REPEAT = 10.0
+"""Time after which a state without an answer is sent again [s]."""
 HOME = [0.0, -1.4, 1.9, -2.07, -1.5708, 0.0]
 POLL_PERIOD, EXECUTOR_PERIOD = 0.001, 0.02
 """Shortest time between two looks for messages, and time between two turns of the executor, which cost more [s]."""
@@ -186,6 +189,26 @@ class Rig:
         publisher = self.publisher(JointState, "joint_states")
         self.spin(lambda: all(self.matched()), what="the publisher of joint_commands")
         return publisher
+
+    def answer(self, publisher: Any, state: Any, commands: list[Any] | None = None) -> Any:
+        """Send a state and return the command for it, in lock step.
+
+        A first state or its command may be lost, since one side may know the other before it is known itself; a state
+        that comes again has its command again.
+        """
+        heard = self.commands if commands is None else commands
+        n, sent = len(heard), -math.inf
+
+        def is_answered() -> bool:
+            nonlocal sent
+            if len(heard) == n and time.monotonic() > sent + REPEAT:
+                publisher.publish(state)
+                sent = time.monotonic()
+            return len(heard) > n
+
+        self.spin(is_answered, what="a command")
+        assert len(heard) == n + 1
+        return heard[-1]
 
     def call(self, service: str, request: Any, kind: Any = SetBool) -> Any:
         """Call a service and return the response."""

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from geometry_msgs.msg import PoseStamped
 from rig import HOME, Rig
-from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayout
 
 from arm_control import Pose, RobotModel, urdf_path
@@ -26,15 +25,13 @@ def test_the_node_follows_its_neurons_and_shows_them(rig: Rig, ur5: RobotModel):
     rig.hear(Float64MultiArray, "attractor/neural_state", shown)
     parameters = {"attractor.radius": 0.25, "lock_step": True, "publish_effort_array": False}
     rig.start("attractor", robot_description=Path(urdf_path("ur5")).read_text(), **parameters)
-    states, targets = rig.publisher(JointState, "joint_states"), rig.publisher(PoseStamped, "target_pose")
-    rig.spin(lambda: rig.matched()[1], what="commands")
+    states, targets = rig.state_publisher(), rig.publisher(PoseStamped, "target_pose")
     X = ur5.pose(np.array(HOME))
     goal = Pose(X.R, X.p + [0.1, 0.0, -0.2])
     targets.publish(ros.pose_stamped(goal, ur5.base, 30 * MS))
     for k in range(200):
-        n = len(rig.commands)
-        states.publish(ros.joint_state(ur5.joint_names, k * MS, position=np.array(HOME), velocity=np.zeros(6)))
-        rig.spin(lambda n=n: len(rig.commands) > n, what="a command")
+        q, v = np.array(HOME), np.zeros(6)
+        rig.answer(states, ros.joint_state(ur5.joint_names, k * MS, position=q, velocity=v))
     rig.spin(lambda: len(shown) >= 9 and spikes, what="what is shown")
     positions = [matrix_of(message, 100) for message in shown]
     np.testing.assert_allclose(positions[0], X.p[:, None] * np.ones(3), atol=0.005)

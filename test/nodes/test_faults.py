@@ -184,8 +184,7 @@ def test_bad_joint_states(rig, ur5):
     driver = rig.state_publisher()
     rig.driver = driver
     rig.spin(lambda: all(rig.matched()), what="the controller's commands")
-    show_state(rig, ur5, MS)
-    rig.spin(lambda: rig.commands)
+    rig.answer(driver, home_state(ur5, MS))
     driver.publish(bytes([0, 1, 0, 0]))
     rig.spin(lambda: "joint_states refused: not a JointState: it ends after 4 bytes" in rig.log("osc"))
     for step, kind in enumerate([*BAD], start=2):
@@ -230,8 +229,7 @@ def test_states_in_any_order_and_with_other_joints(rig, ur5):
     rig.start("osc", robot_description=urdf_path("ur5").read_text(), lock_step=True)
     states = rig.state_publisher()
     q, v = np.array(HOME), np.linspace(-0.3, 0.3, 6)
-    states.publish(ros.joint_state(ur5.joint_names, 1_000_000, position=q, velocity=v))
-    rig.spin(lambda: rig.commands)
+    rig.answer(states, ros.joint_state(ur5.joint_names, 1_000_000, position=q, velocity=v))
     order = [3, 0, 5, 1, 4, 2]
     names = ["finger", *(ur5.joint_names[i] for i in order)]
     shuffled = ros.joint_state(
@@ -289,7 +287,11 @@ def alone(rig, ur5):
 
 
 def show_state(rig, model: RobotModel, stamp_ns: int) -> None:
-    rig.driver.publish(ros.joint_state(model.joint_names, stamp_ns, position=np.array(HOME), velocity=np.zeros(6)))
+    rig.driver.publish(home_state(model, stamp_ns))
+
+
+def home_state(model: RobotModel, stamp_ns: int) -> JointState:
+    return ros.joint_state(model.joint_names, stamp_ns, position=np.array(HOME), velocity=np.zeros(6))
 
 
 def send(publisher, model: RobotModel, stamp_ns: int, pan: float) -> None:

@@ -48,10 +48,9 @@ class Driver:
 
     def answers(self, states: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
         """Torque for each state (q, v), shape (n, 6)."""
-        before = len(self.rig.commands)
-        for k, (q, v) in enumerate(states):
-            self.states.publish(ros.joint_state(self.model.joint_names, self.ms * MS, position=q, velocity=v))
-            self.rig.spin(lambda k=k: len(self.rig.commands) == before + k + 1)
+        before, names = len(self.rig.commands), self.model.joint_names
+        for q, v in states:
+            self.rig.answer(self.states, ros.joint_state(names, self.ms * MS, position=q, velocity=v))
             self.ms += 1
         return np.array([m.effort for m in self.rig.commands[before:]])
 

@@ -44,10 +44,9 @@ class Driver:
 
     def answers(self, n: int, q: np.ndarray = START) -> np.ndarray:
         """Torque for the next n states, all at q and at rest, shape (n, 6)."""
-        before = len(self.rig.commands)
-        for k in range(n):
-            self.states.publish(ros.joint_state(self.model.joint_names, self.ms * MS, position=q, velocity=STILL))
-            self.rig.spin(lambda k=k: len(self.rig.commands) == before + k + 1)
+        before, names = len(self.rig.commands), self.model.joint_names
+        for _ in range(n):
+            self.rig.answer(self.states, ros.joint_state(names, self.ms * MS, position=q, velocity=STILL))
             self.ms += 1
         return np.array([m.effort for m in self.rig.commands[before:]])
 

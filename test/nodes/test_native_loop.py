@@ -81,9 +81,8 @@ def test_a_node_answers_without_python_what_python_answers(rig: Rig, ur5: RobotM
     states = rig.state_publisher()
 
     def show(k: int) -> bytes:
-        states.publish(state_bytes(ur5, k))
-        rig.spin(lambda: len(commands) >= k, what=f"command {k}")
-        return commands[-1]
+        answer: bytes = rig.answer(states, state_bytes(ur5, k), commands)
+        return answer
 
     for k in range(1, N_STATES):
         show(k)
@@ -107,8 +106,7 @@ def test_every_state_has_one_answer_whatever_happens_meanwhile(rig: Rig, ur5: Ro
     diagnostics: list[DiagnosticArray] = []
     rig.hear(DiagnosticArray, "/diagnostics", diagnostics)
     rig.start("osc", robot_description=Path(urdf_path("ur5")).read_text(), loop="native", lock_step=True)
-    states, goals = rig.publisher(JointState, "joint_states"), rig.publisher(PoseStamped, "target_pose")
-    rig.spin(lambda: all(rig.matched()), what="commands")
+    states, goals = rig.state_publisher(), rig.publisher(PoseStamped, "target_pose")
     enable = rig.node.create_client(SetBool, "osc/enable")
     set_parameters = rig.node.create_client(SetParameters, "osc/set_parameters")
     rig.spin(lambda: enable.service_is_ready() and set_parameters.service_is_ready(), what="services")
@@ -133,8 +131,7 @@ def test_every_state_has_one_answer_whatever_happens_meanwhile(rig: Rig, ur5: Ro
     for k in range(1, n):
         if k % 50 == 0 and (asked is None or asked.done()):
             asked = next(events)(k)
-        states.publish(state_bytes(ur5, k))
-        rig.spin(lambda: len(commands) >= k, what=f"command {k}")  # noqa: B023  called before k changes
+        rig.answer(states, state_bytes(ur5, k), commands)
     assert [stamp_of(command) for command in commands] == [k * MS for k in range(1, n)]
     shown = "states answered without Python"
     rig.spin(lambda: int(figures(diagnostics).get(shown, 0)) > n // 4, what="diagnostics")
@@ -187,8 +184,7 @@ def test_a_best_effort_driver_is_answered_without_python(rig: Rig, ur5: RobotMod
     rig.spin(lambda: "best-effort publisher" in rig.log("osc"), what="a new subscription")
     rig.spin(lambda: states.get_subscription_count() > 0, what="a listener")
     for k in range(1, N_STATES):
-        states.publish(state_bytes(ur5, k))
-        rig.spin(lambda: len(commands) >= k, what=f"command {k}")  # noqa: B023  called before k changes
+        rig.answer(states, state_bytes(ur5, k), commands)
     assert commands == python_commands(ur5)
     rig.spin(lambda: int(figures(diagnostics).get("states answered without Python", 0)) > 0, what="diagnostics")
 

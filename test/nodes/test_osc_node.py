@@ -44,13 +44,10 @@ class Held:
 
     def tick(self) -> np.ndarray:
         """The torque for one state, 1 ms after the last."""
-        stamp_ns, n = self.k * MS, len(self.rig.commands)
-        self.states.publish(
-            ros.joint_state(self.model.joint_names, stamp_ns, position=np.array(HOME), velocity=np.zeros(6))
-        )
-        self.rig.spin(lambda: len(self.rig.commands) > n, what="a command")
+        names, q, v = self.model.joint_names, np.array(HOME), np.zeros(6)
+        command = self.rig.answer(self.states, ros.joint_state(names, self.k * MS, position=q, velocity=v))
         self.k += 1
-        return np.array(self.rig.commands[-1].effort)
+        return np.array(command.effort)
 
     def until(self, done: Callable[[np.ndarray], Any]) -> np.ndarray:
         """Ticks until a torque is as wanted."""

@@ -44,11 +44,9 @@ def points(model: RobotModel, *, twists: bool = True) -> PosePoints:
 
 def answers(rig: Rig, model: RobotModel, n: int, states: Publisher | None = None) -> np.ndarray:
     """Torque for the states up to the n-th, all at the start and at rest, shape (n, 6)."""
-    states = states or rig.publisher(JointState, "joint_states")
-    rig.spin(lambda: rig.matched()[1], what="commands")
+    states = states or rig.state_publisher()
     for k in range(len(rig.commands), n):
-        states.publish(ros.joint_state(model.joint_names, k * MS, position=START, velocity=STILL))
-        rig.spin(lambda k=k: len(rig.commands) == k + 1)
+        rig.answer(states, ros.joint_state(model.joint_names, k * MS, position=START, velocity=STILL))
     return np.array([m.effort for m in rig.commands])
 
 
