@@ -250,7 +250,7 @@ class JointStateReader:
 
     def _smoothed(self, v: Array, dt: float) -> Array:
         """Differences behind a lag of first order: by themselves they are steps of an encoder, times the gains."""
-        last = np.zeros_like(v) if self._last is None else self._last.v
+        last = np.zeros_like(v) if self._last is None or dt <= 0.0 else self._last.v
         return last + (1.0 - math.exp(-dt / self.LAG)) * (v - last)
 
 

@@ -164,6 +164,15 @@ def test_velocity_from_a_coarse_encoder_is_no_train_of_impulses(ur5: RobotModel)
     np.testing.assert_allclose(v, speed, rtol=1e-9)
 
 
+def test_no_velocity_is_left_of_the_time_before_a_restart(ur5: RobotModel):
+    reader = JointStateReader(ur5, 0.0)
+    for k in range(100):
+        assert read_plain(reader, ur5, np.full(6, 0.7e-3 * k), k * 1_000_000).is_restart == (k == 0)
+    restart = read_plain(reader, ur5, np.zeros(6), 0)
+    assert restart.is_restart
+    np.testing.assert_array_equal(restart.v, 0.0)
+
+
 def test_an_arm_with_coarse_encoders_and_no_velocities_comes_to_its_target(ur5: RobotModel):
     q0, step, n = np.array([0.0, -1.4, 1.9, -2.07, -1.57, 0.0]), 2 * np.pi / 2**12, 2500
     loop = control_loop(ur5, resolve_parameters(OscLoopParameters, {}, ur5))
