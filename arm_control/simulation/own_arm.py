@@ -3,6 +3,7 @@
 The start is a posture in which the hand moves well in all directions and the arm carries its weight easily. Targets
 are poses of postures near it, so that each can be reached. A missing effort limit is ``EFFORT_MARGIN`` times the
 largest torque of the arm's weight at that joint, and what accelerates the joint's own inertia, in simulation only.
+A heavy arm gets the rate limit that :func:`propose_rate_limit` returns: the usual one would make it slow.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from arm_control.control.effort_gate import GateParameters
 from arm_control.control.names import OSC
 from arm_control.control.osc.osc_controller import movable_rows
 from arm_control.control.osc.osc_parameters import OscParameters
-from arm_control.control.osc.proposal import propose
+from arm_control.control.osc.proposal import propose, propose_rate_limit
 from arm_control.control.osc.task_inertia import scaled_jacobian
 from arm_control.maths.poses import Array, Pose, rotation_vector
 from arm_control.model import RobotModel
@@ -106,18 +108,19 @@ def write_scenario(folder: Path, robot: str, arm: Mapping[str, Any], start: Arra
     model = ArmParameters.from_mapping(arm).model(read_description(robot))
     q = start_posture(model) if start is None else start
     targets = [model.pose(posture) for posture in target_postures(model, q)]
+    gate = _gate(model, targets)
     content = {
         "frame": model.base,
-        "period": round(_time_between(targets, propose(model)), 1),
+        "period": round(_time_between(targets, propose(model, **gate)), 1),
         "position_tolerance": 0.001,
         "orientation_tolerance": 0.00349,
         "targets": [target_entry(X, 0.0) for X in targets],
     }
     (folder / "targets.yaml").write_text(json.dumps(content))
     nodes = {
-        "simulator": {"initial_position": q.round(4).tolist()},
+        "simulator": {"initial_position": q.round(4).tolist(), **gate},
         "dynamics": {},
-        "osc": {"publish_effort_array": False, **arm},
+        "osc": {"publish_effort_array": False, **gate, **arm},
         "targets": {"file": str(folder / "targets.yaml")},
     }
     path = folder / "own_arm.yaml"  # JSON is YAML
@@ -164,6 +167,13 @@ def target_postures(model: RobotModel, q: Array) -> list[Array]:
     least = 0.7 * _mobility(model, q, rows)
     good = [posture for posture in near if _mobility(model, posture, rows) >= least]
     return [*(good or near)[: N_TARGETS - 1], q]
+
+
+def _gate(model: RobotModel, targets: list[Pose]) -> dict[str, float]:
+    """Parameters of the gates: a higher rate limit, where the usual one would make a heavy arm slow."""
+    rate_limit = propose_rate_limit(model)
+    is_slow = _time_between(targets, propose(model)) > LEAST_PERIOD
+    return {"rate_limit": rate_limit} if is_slow and rate_limit > GateParameters().rate_limit else {}
 
 
 def _time_between(targets: list[Pose], parameters: OscParameters) -> float:
