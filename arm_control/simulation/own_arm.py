@@ -15,13 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.control.effort_gate import GateParameters
 from arm_control.control.names import OSC
 from arm_control.control.osc.osc_controller import movable_rows
 from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.control.osc.proposal import propose, propose_rate_limit
 from arm_control.control.osc.task_inertia import scaled_jacobian
-from arm_control.maths.poses import Array, Pose, rotation_vector
+from arm_control.maths.poses import Array, rotation_vector
 from arm_control.model import RobotModel
 from arm_control.model.arm_parameters import ArmParameters
 from arm_control.model.urdf.description import read_description
@@ -50,8 +49,8 @@ STEP = 0.4
 """Largest way of a joint from the start to a target [rad or m]; a prismatic joint's is a quarter of it."""
 LEAST_PERIOD = 3.0
 """Time for each target [s], unless the arm is so slow that it needs more."""
-MARGIN, REST = 1.25, 1.5
-"""Time for a target of a slow arm: factor of the way at full speed, and time to come to rest [s]."""
+MARGIN, JOINT_MARGIN, REST = 1.25, 1.5, 1.5
+"""Time for a target of a slow arm: factors of the ways of hand and joints at full speed, and time to rest [s]."""
 
 
 def proposed_limits(robot: str, arm: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -107,14 +106,14 @@ def write_scenario(folder: Path, robot: str, arm: Mapping[str, Any], start: Arra
     """
     model = ArmParameters.from_mapping(arm).model(read_description(robot))
     q = start_posture(model) if start is None else start
-    targets = [model.pose(posture) for posture in target_postures(model, q)]
-    gate = _gate(model, targets)
+    postures = target_postures(model, q)
+    gate = _gate(model, postures)
     content = {
         "frame": model.base,
-        "period": round(_time_between(targets, propose(model, **gate)), 1),
+        "period": round(_time_between(model, postures, propose(model, **gate)), 1),
         "position_tolerance": 0.001,
         "orientation_tolerance": 0.00349,
-        "targets": [target_entry(X, 0.0) for X in targets],
+        "targets": [target_entry(model.pose(posture), 0.0) for posture in postures],
     }
     (folder / "targets.yaml").write_text(json.dumps(content))
     nodes = {
@@ -169,19 +168,22 @@ def target_postures(model: RobotModel, q: Array) -> list[Array]:
     return [*(good or near)[: N_TARGETS - 1], q]
 
 
-def _gate(model: RobotModel, targets: list[Pose]) -> dict[str, float]:
+def _gate(model: RobotModel, postures: list[Array]) -> dict[str, float]:
     """Parameters of the gates: a higher rate limit, where the usual one would make a heavy arm slow."""
-    rate_limit = propose_rate_limit(model)
-    is_slow = _time_between(targets, propose(model)) > LEAST_PERIOD
-    return {"rate_limit": rate_limit} if is_slow and rate_limit > GateParameters().rate_limit else {}
+    gate = {"rate_limit": propose_rate_limit(model)}
+    usual, raised = (_time_between(model, postures, propose(model, **p)) for p in ({}, gate))
+    return gate if raised < usual else {}
 
 
-def _time_between(targets: list[Pose], parameters: OscParameters) -> float:
-    """Time in which an arm with these parameters comes to rest at each target from the one before [s]."""
+def _time_between(model: RobotModel, postures: list[Array], parameters: OscParameters) -> float:
+    """Time in which an arm with these parameters comes to rest at each of the postures' targets [s]."""
+    targets = [model.pose(posture) for posture in postures]
     ways = [(a.inverse() @ b) for a, b in zip(targets[-1:] + targets[:-1], targets, strict=True)]
     linear = max(np.linalg.norm(way.p) for way in ways) / parameters.speed_limit_linear
     angular = max(np.linalg.norm(rotation_vector(way.R)) for way in ways) / parameters.speed_limit_angular
-    return float(max(LEAST_PERIOD, REST + MARGIN * max(linear, angular)))
+    steps = np.abs(np.subtract(postures[-1:] + postures[:-1], postures))
+    joints = np.max(steps / (parameters.joint_speed_share * model.v_max))
+    return float(max(LEAST_PERIOD, REST + max(MARGIN * linear, MARGIN * angular, JOINT_MARGIN * joints)))
 
 
 def _needed_efforts(model: RobotModel) -> Array:

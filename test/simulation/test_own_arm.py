@@ -49,10 +49,18 @@ def test_limits_that_a_urdf_does_not_state_are_proposed_and_carry_the_arm(tmp_pa
     assert np.linalg.norm(trace.error[-1, :3]) < 1e-3
 
 
-@pytest.mark.parametrize("robot", ["planar3", "planar4"])
-def test_a_slow_arm_has_time_for_each_target(robot: str, tmp_path: Path):
-    """The arm of planar3 turns its hand by 0.4 rad a second."""
-    scenario = Scenario.load(str(write_scenario(tmp_path, robot, {})))
+@pytest.mark.parametrize(
+    ("robot", "arm"),
+    [
+        ("planar4", {}),
+        ("ur5", {"effort_limits": ["shoulder_lift_joint:30.0"]}),
+        ("panda", {"velocity_limits": [f"panda_joint{k}:0.42" for k in range(1, 8)]}),
+    ],
+)
+def test_a_slow_arm_has_time_for_each_target(robot: str, arm: dict[str, list[str]], tmp_path: Path):
+    """That ur5 moves its hand by 4 cm a second, that panda its joints by 0.2 rad: both need more than 3 s."""
+    scenario = Scenario.load(str(write_scenario(tmp_path, robot, arm)))
+    assert "rate_limit" not in scenario.nodes["osc"] | scenario.nodes["simulator"]
     targets = TargetList.load(scenario.nodes["targets"]["file"])
     ends = [targets.period * k for k in range(1, len(targets.targets) + 1)]
     trace = Simulation(scenario).run(ends[-1])
