@@ -115,7 +115,9 @@ def test_the_command_prints_the_variants_side_by_side_and_its_status_is_the_chec
 @pytest.mark.parametrize("variant", [[], ["--variant", "real"]])
 def test_an_arm_by_itself_is_to_reach_its_targets(variant: list[str], capsys: pytest.CaptureFixture[str]):
     assert cli.main(["simulate", "--robot", "ur5", "--duration", "0.1", *variant]) == 1
-    assert "reached is no, required is yes" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "reached is no, required is yes" in out
+    assert "too short to judge: no target had its 3 s; give more with --duration" in out
 
 
 def test_the_command_runs_one_variant(capsys: pytest.CaptureFixture[str]):

@@ -98,7 +98,8 @@ def _print_proposal(robot: str, options: argparse.Namespace) -> None:
 
     try:
         limits = proposed_limits(robot, arm_of(options))
-    except ArmControlError:
+    except ArmControlError as error:
+        print(f"\nwith limits there is another problem: {printable(str(error))}")
         return
     print(
         "\nonly limits are missing: `run` and `simulate` with --robot propose them, in simulation:\n"

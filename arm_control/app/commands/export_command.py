@@ -47,7 +47,7 @@ def add_command(commands: Any) -> None:
         nargs="+",
         choices=PROCESSORS,
         default=[_own_processor()],
-        help="processors; default: those of this machine's kind (%(default)s)",
+        help=f"processors; default: those of this machine's kind ({_own_processor()})",
     )
     export.add_argument("--name", default="", help="beginning of all names in C; default: robot and controller")
     add_gravity_option(export)

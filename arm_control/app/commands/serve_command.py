@@ -16,9 +16,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from arm_control.app.commands.robot_options import (
+    add_arm_options,
     add_gravity_option,
     add_robot_option,
     add_xacro_options,
+    arm_of,
     chosen_robot,
     driver_adds_gravity,
 )
@@ -67,6 +69,7 @@ def add_command(commands: Any) -> None:
     )
     serve.add_argument("--states", type=int, default=0, metavar="N", help="end after N answers; 0: never")
     add_gravity_option(serve)
+    add_arm_options(serve)
     add_xacro_options(serve)
     serve.set_defaults(command=_serve)
 
@@ -253,7 +256,8 @@ def _served(options: argparse.Namespace) -> Served:
         for k, X in enumerate(targets.targets):
             loop.controller.add(Target(round(k * targets.period * NANOSECONDS), targets.frame, X))
     is_weightless = driver_adds_gravity(options, scenario.nodes)
-    print("torque without gravity, which the driver adds" if is_weightless else "torque with gravity", flush=True)
+    said = "torque without gravity, which the driver adds" if is_weightless else "torque carries the arm's weight, too"
+    print(said, flush=True)
     process = DatagramProcess(model, loop, Rejections(_Printer()).add, driver_adds_gravity=is_weightless)
     return Served(model, parameters, process)
 
@@ -299,5 +303,5 @@ def _scenario(options: argparse.Namespace) -> Scenario:
     scenario = Scenario.load(options.scenario).variant("") if options.scenario else bare_scenario(chosen_robot(options))
     if not (name := scenario.controller):
         raise InputError(f"{scenario.name} has no controller")
-    values = {**scenario.nodes[name], **file_parameters(options.params_file, name)}
+    values = {**scenario.nodes[name], **file_parameters(options.params_file, name), **arm_of(options)}
     return replace(scenario, nodes={**scenario.nodes, name: values})

@@ -24,6 +24,7 @@ from arm_control.simulation.scenario import Scenario, merged
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from arm_control.motion.target_files import TargetList
     from arm_control.simulation.free_motion import FreeTrace
     from arm_control.simulation.offline import Simulation
     from arm_control.simulation.recording import Trace
@@ -98,11 +99,18 @@ def _compare(scenario: Scenario, options: argparse.Namespace) -> int:
         print(f"motion: {simulation.planned.history}\n")
     for line in plants:
         print(printable(f"plant file: {line}"))
-    for warning in [*simulation.model.warnings, *stalls]:
+    for warning in [*simulation.model.warnings, *stalls, *_too_short(simulation.targets, trace)]:
         print(printable(f"warning: {warning}"))
     if options.report:
         _draw_comparison(scenario, traces, simulation, options.report)
     return _verdict(failed, is_checked=is_checked)
+
+
+def _too_short(targets: TargetList | None, trace: Trace) -> list[str]:
+    """A sentence where no target had its time, and nothing has gone wrong."""
+    if targets is None or trace.end_reason or trace.t[-1] + 2e-3 >= targets.period:
+        return []
+    return [f"too short to judge: no target had its {targets.period:g} s; give more with --duration"]
 
 
 def _compare_free_motion(scenario: Scenario, options: argparse.Namespace) -> int:

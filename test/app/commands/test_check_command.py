@@ -650,6 +650,13 @@ def test_limits_alone_that_are_missing_are_proposed(none: str, tmp_path: Path, c
     assert "only limits" not in capsys.readouterr().out
 
 
+def test_another_problem_than_missing_limits_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    text = re.sub(r' effort="[^"]*"', "", (REPO / "urdf" / "planar2" / "planar2.urdf").read_text())
+    (tmp_path / "arm.urdf").write_text(re.sub(r'(mass value|i[xyz]{2})="[^"]*"', r'\1="1e-16"', text))
+    assert main(["check", str(tmp_path / "arm.urdf")]) == 1
+    assert "with limits there is another problem: joint 'joint0' moves no inertia" in capsys.readouterr().out
+
+
 def test_a_last_joint_that_opens_a_gripper_is_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     """As of an arm with one jaw that moves: its leaf is the jaw."""
     text = (REPO / "urdf" / "planar3" / "planar3.urdf").read_text()

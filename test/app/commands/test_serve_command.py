@@ -176,7 +176,13 @@ def test_the_driver_of_the_examples_is_answered(loop: str, program: Path, port: 
     said = capfd.readouterr().out
     assert f"listening on 127.0.0.1 port {port}" in said
     assert "states come from 127.0.0.1:" in said
-    assert "torque with gravity\n" in said
+    assert "torque carries the arm's weight, too\n" in said
+
+
+def test_options_about_the_arm_are_taken(port: str, capfd: pytest.CaptureFixture[str]):
+    with Driver(port):
+        assert cli.main(["serve", "ur5", "--tip", "nowhere", "--port", port, "--states", "1"]) == 2
+    assert "unknown frame 'nowhere'" in capfd.readouterr().err
 
 
 def test_another_thread_than_the_main_one_serves(port: str, tmp_path: Path):
