@@ -281,7 +281,7 @@ class ControlLoop:
         try:
             self.gate.offer_in_order(tau)
         except InputError as error:
-            refused = error
+            refused = error.with_traceback(None)  # whose frames hold the results of before
         output = self.gate.tick(law.terms, dt)
         if self.observer is not None:
             self.observer.sent(output.tau, known, is_passing=output.is_passing)
