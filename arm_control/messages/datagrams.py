@@ -270,7 +270,9 @@ class DatagramProcess:
             return
         if sender != self.owner:
             self._change_owner(sender)
-        self.heard_ns, self._newest = now_ns, data
+        self.heard_ns = now_ns
+        if self._newest is None or _is_newer(data, self._newest):
+            self._newest = data
 
     def answer(self) -> bytes | None:
         """Return the answer to the newest state that was taken, for the owner; None where there is none."""
@@ -311,12 +313,21 @@ class DatagramProcess:
         if self.owner is not None:
             self.loop.gate.brake(f"states come from another sender: {_name_of(sender)}")
             self._gate = LastGate(self._model, self.loop, self._refuse, self._clock_ns)
-        self.owner = sender
+        self.owner, self._newest = sender, None
 
     def _state_of(self, data: bytes, stamp_ns: int) -> JointStateFields:
         header = Header(Stamp(*divmod(stamp_ns, NANOSECONDS)), "")
         q, v = np.frombuffer(data, NUMBER, offset=HEAD.size).astype(float).reshape(2, self._model.nv)
         return JointStateFields(header, self._names, q, v, self._nothing)
+
+
+def _is_newer(data: bytes, waiting: bytes) -> bool:
+    """Whether a state replaces one that waits: it is not older, or the stamp of the other one must not be used.
+
+    A stamp of 0 is newer than a larger one: time starts over.
+    """
+    stamp_ns, waiting_ns = (HEAD.unpack_from(state)[3] for state in (data, waiting))
+    return stamp_ns >= waiting_ns or stamp_ns == 0 or waiting_ns >= LARGEST_STAMP
 
 
 def _name_of(sender: Sender | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import socket
 import struct
@@ -12,6 +13,7 @@ import pytest
 
 from arm_control.app.commands.serve_command import Changes, answer_newest
 from arm_control.control.effort_gate import GateParameters
+from arm_control.control.loop import TickResult
 from arm_control.control.loop_parameters import JointLoopParameters, control_loop
 from arm_control.maths.poses import Array
 from arm_control.messages.datagrams import ENABLE, DatagramProcess, Sender
@@ -228,6 +230,24 @@ def test_time_that_starts_over_brakes_and_the_torque_does_not_jump(ur5: RobotMod
     assert not driver.run(range(back_ms + 101, back_ms + 102))[0][1]
 
 
+def test_no_result_of_before_is_kept_while_the_gate_brakes(ur5: RobotModel):
+    """Not even where nobody looks for cycles: a chain of tracebacks would never end."""
+    driver = Driver(ur5)
+    driver.run(range(5))
+    driver.gate.brake("a test")
+    n_before = n_results()
+    gc.disable()
+    try:
+        assert all(answer[1] for answer in driver.run(range(5, 105)))
+        assert n_results() <= n_before + 1
+    finally:
+        gc.enable()
+
+
+def n_results() -> int:
+    return sum(isinstance(one, TickResult) for one in gc.get_objects())
+
+
 # -- the owner -----------------------------------------------------------------------------------------
 
 
@@ -305,6 +325,30 @@ def test_of_several_datagrams_the_newest_state_is_answered_and_none_that_enables
     assert struct.unpack_from("<QQ", owner.recv(1000), 8) == (3, 0)
     with pytest.raises(BlockingIOError):
         owner.recv(1000)
+
+
+@pytest.mark.parametrize(
+    ("stamps_ms", "newest"),
+    [((1, 3, 2), 3), ((1, -5, 0), 0), ((2, 0), 0), ((0, 2), 2), ((9 * 10**12, 1), 1), ((1, -(10**12)), 1)],
+)
+def test_the_newest_state_is_answered_where_the_network_has_changed_their_order(
+    ur5: RobotModel, stamps_ms: tuple[int, ...], newest: int
+):
+    driver = Driver(ur5)
+    for k in (0, 1):
+        driver.send(state(k, (k - 2) * MS))
+    for stamp_ms in stamps_ms:
+        driver.process.take(state(abs(stamp_ms), stamp_ms * MS), OWN)
+    assert struct.unpack_from("<QQ", driver.process.answer(), 8) == (newest, 0)
+    assert not driver.refused
+
+
+def test_a_state_of_the_owner_before_is_not_newer(ur5: RobotModel):
+    driver = Driver(ur5)
+    driver.run(range(1000, 1010))
+    driver.process.take(state(1, 1010 * MS), OWN)
+    driver.now_ns += 2000 * MS
+    assert driver.send(state(2, 5 * MS), OTHER)[:2] == (2, True)
 
 
 def test_the_datagrams_of_others_do_not_displace_the_state_of_the_owner(ur5: RobotModel, sockets):

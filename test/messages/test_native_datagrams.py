@@ -402,6 +402,17 @@ def old_now_and_then() -> list[Datagrams]:
     return [part for k, one in enumerate(states(200)) for part in ([one, old] if k % 8 == 7 else [one])]
 
 
+def in_another_order() -> list[Datagrams]:
+    """States that wait together with older ones behind them, with one again, with a restart and wrong stamps."""
+    own, groups = states(300), list[Datagrams]()
+    for k in range(0, 300, 10):
+        late = [*own[k + 4], *own[k + 6], *own[k + 5]]
+        again = [*own[k + 7], *own[k + 6]]
+        wrong = [*own[k + 8], *with_stamp(own[k + 8], 2**62), *own[k + 9]]
+        groups += [*own[k : k + 4], late, again, wrong]
+    return [*groups, [*states(1, 300)[0], *with_stamp(states(1, 301)[0], 0)], *states(5, 301)]
+
+
 Sequence = list[Datagrams | Event]
 CASES: dict[str, tuple[Callable[[], Sequence], int, set[int], dict[str, float]]] = {
     # sequence, states of which Python answers at most so many, reasons, the gate's parameters
@@ -450,8 +461,9 @@ CASES: dict[str, tuple[Callable[[], Sequence], int, set[int], dict[str, float]]]
     "another sender": (rivals, 170, {OTHER_DATAGRAM}, {}),
     "a slow owner": (jumping_clock, 60, {OTHER_DATAGRAM}, {}),
     "several that wait": (lambda: [*crowded()], 10, {OTHER_DATAGRAM}, {}),
+    "several that wait in another order": (lambda: [*in_another_order()], 170, {OTHER_DATAGRAM}, {}),
     "several that wait, a bad one last": (
-        lambda: [*crowded_and_bad()], 40, {OTHER_DATAGRAM, NOT_FINITE, OTHER_TIME}, {}
+        lambda: [*crowded_and_bad()], 40, {OTHER_DATAGRAM, NOT_FINITE}, {}
     ),
 }  # fmt: skip
 

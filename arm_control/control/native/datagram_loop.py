@@ -177,7 +177,7 @@ def take_newest(loop: DatagramLoop) -> int:
         if not receive(network, datagram):
             break
         network.n_taken[0] = i + 1
-        if not is_state(loop, datagram):
+        if not is_state(loop, datagram) or (i > 0 and is_older(network, datagram, i)):
             return OTHER_DATAGRAM
     return TAKEN if network.n_taken[0] > 0 else NO_DATAGRAM
 
@@ -205,6 +205,12 @@ def is_state(loop: DatagramLoop, datagram: Datagram) -> bool:
     """Whether a datagram is from the owner, and has size and head of a state."""
     is_from_owner = datagram.sender[0] == loop.owner[0]
     return is_from_owner and datagram.size[0] == loop.state_size and datagram.words[MARK] == loop.state_head
+
+
+@procedure
+def is_older(network: Network, datagram: Datagram, i: int) -> bool:
+    """Whether a state is older than the one that was received before it: the network has changed their order."""
+    return datagram.words[STAMP] < datagram_at(network, i - 1).words[STAMP]
 
 
 @procedure
