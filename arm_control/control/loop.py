@@ -8,6 +8,7 @@ not know; the gate lets through what may reach the actuators. The loop reads no 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +32,7 @@ from arm_control.exceptions import ArmControlError, InputError, ParameterError
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
+from arm_control.motion.goals import Target
 
 FIRST_DT = 1e-3
 """Time that the first state stands for, in the rate limit [s]."""
@@ -196,6 +198,8 @@ class ControlLoop:
         Avoidance of obstacles.
     gate : EffortGate
         The gate behind them.
+    goals : sequence of Target
+        Goals whose stamps count from the first state [ns], and from each one with which time starts over.
     disturbance : KnownDisturbance
         Torque that something known exerts.
     observer : DisturbanceObserver or None
@@ -222,6 +226,7 @@ class ControlLoop:
         self.controller = controller
         self.avoidance = avoidance
         self.gate = EffortGate(model, gate)
+        self.goals: Sequence[Target] = ()
         self.disturbance = KnownDisturbance(timeout=0.1)
         observer = observer or ObserverParameters()
         self.observer: DisturbanceObserver | None = None
@@ -331,3 +336,5 @@ class ControlLoop:
         if self.adaptation is not None:
             self.adaptation.reset()
         self.controller.restart(measurement.q)
+        for goal in self.goals:
+            self.controller.add(replace(goal, stamp_ns=measurement.stamp_ns + goal.stamp_ns))

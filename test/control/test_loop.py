@@ -70,6 +70,19 @@ def test_a_restart_resets_gate_law_gap_and_disturbance(ur5: RobotModel):
     assert not loop.tick(state(4, dt=0.004)).gate.reason, "the period is unknown after a restart"
 
 
+@pytest.mark.parametrize("starts", [(0, 0), (10**16, 0), (0, 10**16), (10**16, 10**15), (7, 10**16, 10**15)])
+def test_goals_begin_with_the_first_state_and_again_where_time_starts_over(ur5: RobotModel, starts: tuple[int, ...]):
+    loop = osc_loop(ur5, None)
+    X = ur5.pose(Q)
+    there = [Pose(X.R, X.p + [0.0, 0.01 * k, 0.0]) for k in (1, 2, 3)]
+    loop.goals = [Target(2 * k * PERIOD, "base_link", one, is_immediate=k == 0) for k, one in enumerate(there)]
+    for start in starts:
+        for k in range(9):
+            measurement = state(k)._replace(stamp_ns=start + k * PERIOD)
+            X_WT = loop.tick(measurement).law.X_WT
+            np.testing.assert_array_equal(X_WT.p, there[min(k // 2, 2)].p)
+
+
 def test_a_state_with_a_fault_brakes_and_keeps_the_last_torque(ur5: RobotModel):
     """Also where the fault is that time has started over."""
     for is_restart in (False, True):

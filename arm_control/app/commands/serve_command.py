@@ -83,13 +83,15 @@ def _serve(options: argparse.Namespace) -> int:
 
     if options.states < 0:
         raise InputError(f"--states {options.states}: a number of answers, or 0 for no end")
+    if not options.address:  # the system takes that for all addresses
+        raise InputError("--address is empty: 0.0.0.0 stands for all addresses of this machine")
     real_time = RealTimeParameters.from_mapping({"real_time_priority": options.real_time_priority})
     served = _served(options)
     changes = Changes(lambda text: print(text, flush=True))
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams, signals() as waker:
         try:
             datagrams.bind((options.address, options.port))
-        except (OSError, OverflowError) as error:
+        except (OSError, OverflowError, TypeError) as error:  # TypeError: a name that cannot be encoded
             raise InputError(f"{options.address} port {options.port}: {error}") from error
         native = _native(options, served, datagrams, waker)
         print(f"listening on {options.address} port {datagrams.getsockname()[1]}", flush=True)
@@ -253,8 +255,10 @@ def _served(options: argparse.Namespace) -> Served:
     loop = control_loop(model, parameters, waits_for_commands=False)
     targets = scenario.targets() if isinstance(parameters, OscLoopParameters) else None
     if targets is not None:
-        for k, X in enumerate(targets.targets):
-            loop.controller.add(Target(round(k * targets.period * NANOSECONDS), targets.frame, X))
+        loop.goals = [
+            Target(round(k * targets.period * NANOSECONDS), targets.frame, X, is_immediate=k == 0)
+            for k, X in enumerate(targets.targets)
+        ]
     is_weightless = driver_adds_gravity(options, scenario.nodes)
     said = "torque without gravity, which the driver adds" if is_weightless else "torque carries the arm's weight, too"
     print(said, flush=True)

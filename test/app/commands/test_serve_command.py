@@ -17,7 +17,9 @@ from pathlib import Path
 import pytest
 
 from arm_control.app import cli
+from arm_control.app.commands import serve_command
 from arm_control.app.commands.serve_command import NATIVE, PORT, PYTHON
+from arm_control.messages.datagrams import DatagramProcess
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "udp_driver.c"
 PATIENCE = 60.0
@@ -241,6 +243,8 @@ def test_the_default_port_is_none_on_which_nodes_of_ros_find_each_other():
     ("words", "why"),
     [
         (("ur5", "--port", "70000"), "127.0.0.1 port 70000: "),
+        (("ur5", "--address", "ä..b"), "ä..b port 7301: "),
+        (("ur5", "--address", "", "--port", "70000"), "--address is empty: "),
         (("ur5", "--states", "-3"), "--states -3: "),
         (("ur5", "--real-time-priority", "100"), "real_time_priority = 100"),
         ((), "name a robot or, with --scenario, a scenario"),
@@ -251,6 +255,15 @@ def test_the_default_port_is_none_on_which_nodes_of_ros_find_each_other():
 def test_what_cannot_be_served_is_said_in_one_sentence(words: tuple[str, ...], why: str, capsys):
     assert cli.main(["serve", *words]) == 2
     assert capsys.readouterr().err.startswith(f"arm_control: {why}")
+
+
+def test_the_targets_of_a_scenario_begin_with_the_first_state(monkeypatch: pytest.MonkeyPatch):
+    served: list[DatagramProcess] = []
+    monkeypatch.setattr(serve_command, "answer_states", lambda _, process, *__: served.append(process))
+    assert cli.main(["serve", "--scenario", "ur5_osc", "--port", "0"]) == 0
+    goals = served[0].loop.goals
+    assert [goal.stamp_ns for goal in goals] == [2_000_000_000 * k for k in range(10)]
+    assert [goal.is_immediate for goal in goals] == [True] + [False] * 9, "they replace those of before"
 
 
 def test_a_wrong_type_of_driver_adds_gravity_is_refused(tmp_path: Path, capsys):
