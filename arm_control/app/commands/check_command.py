@@ -339,7 +339,9 @@ def _row(name: str, *cells: str) -> str:
 def _chain(check: Check) -> list[str]:
     candidates = ", ".join(map(_name, check.facts.tip_candidates)) or "none"
     if check.tip is None:
-        return _wrapped(f"the tip is ambiguous: name it with --tip; candidates: {candidates}", 2)
+        is_ambiguous = len(check.facts.tip_candidates) > 1
+        reason = "the tip is ambiguous: name it with --tip" if is_ambiguous else "unknown for the problems below"
+        return _wrapped(f"{reason}; candidates: {candidates}", 2)
     joints = ", ".join(_name(joint.name) for joint in check.chain) or "no joint that can move"
     others = _wrapped(f"candidates for the tip: {candidates}", 2)
     return [*_wrapped(f"from {_name(check.base or '')} to {_name(check.tip)}: {joints}", 2), *others]

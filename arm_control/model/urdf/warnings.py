@@ -33,6 +33,9 @@ MAX_RADIUS = 1.0
 DENSEST = 22_600.0
 """Density of osmium [kg/m^3], above that of any other matter of a robot."""
 
+FASTEST = 60.0
+"""Largest plausible speed limit of a joint behind a gear [rad/s or m/s]."""
+
 GRIPPER = re.compile("grip|finger|jaw|claw", re.IGNORECASE)
 """Name of a joint that opens a gripper."""
 
@@ -41,6 +44,7 @@ TOO_HEAVY = "mass cannot be: no matter is that dense"
 SINGULAR = "joint moves no mass, so the mass matrix is singular and torque cannot control it"
 TOO_LARGE = "inertia is implausible, larger than the link"
 TOO_SMALL = "inertia is implausible, smaller than that of any body with this mass"
+TOO_FAST = "speed limit is implausible, no rotor is estimated from it, and friction may hold the joint: give a true one"
 NO_FILE = "file does not exist"
 LINK_OUT = "file is a link out of its folder"
 NO_END = "missing end of a joint's range counts as 0"
@@ -58,7 +62,7 @@ def find_warnings(facts: Facts, part: Part | None = None) -> list[str]:
     """
     moved = [link for link in facts.links if (link.moves if part is None else link.name in part.moved)]
     joints = [joint for joint in facts.joints if part is None or joint.name in part.driven]
-    return warnings_of([*_mass_findings(facts, moved, joints), *_inertia_findings(moved), *_range_findings(joints)])
+    return warnings_of([*_mass_findings(facts, moved, joints), *_inertia_findings(moved), *_limit_findings(joints)])
 
 
 def find_notes(facts: Facts) -> list[str]:
@@ -182,7 +186,9 @@ def _largest_radius(link: LinkFacts) -> float:
     return min(MAX_RADIUS, SIZE_FACTOR * max(link.size, MIN_SIZE))
 
 
-def _range_findings(joints: Sequence[JointFacts]) -> Iterator[Finding]:
+def _limit_findings(joints: Sequence[JointFacts]) -> Iterator[Finding]:
     for joint in joints:
+        if joint.is_movable and joint.mimic is None and (joint.velocity or 0.0) > FASTEST:
+            yield _finding(joint, f"{joint.velocity:g} rad/s or m/s", TOO_FAST)
         if joint.type in ("revolute", "prismatic") and joint.mimic is None and None in (joint.lower, joint.upper):
             yield _finding(joint, f"no {'lower' if joint.lower is None else 'upper'} limit", NO_END)

@@ -147,7 +147,7 @@ class TorquePipeline:
         p, model = self._node.parameters, self._node.model
         before, self.loop, self._hooks = self.loop, loop, hooks
         if floor := loop.gate.describe_floor():
-            self._node.get_logger().info(f"floor of joint inertia, until a joint chatters: {floor}")
+            self._node.get_logger().info(f"inertia of motors, assumed until a joint chatters: {floor}")
         if loop.observer is not None:
             self._node.get_logger().info("friction and payloads are compensated: the arm is stiff where it is pushed")
         self._stall = StallWatch(model, compensated_share(p.observer, p.adaptation))

@@ -657,6 +657,24 @@ def test_another_problem_than_missing_limits_is_said(tmp_path: Path, capsys: pyt
     assert "with limits there is another problem: joint 'joint0' moves no inertia" in capsys.readouterr().out
 
 
+def test_one_candidate_alone_is_not_ambiguous(tmp_path: Path):
+    text = (REPO / "urdf" / "planar2" / "planar2.urdf").read_text()
+    (tmp_path / "arm.urdf").write_text(text.replace('<parent link="base_link"', '<parent link="body"'))
+    out = as_text(check_file(str(tmp_path / "arm.urdf")))
+    assert "unknown for the problems below; candidates: ee_link" in out
+    assert "ambiguous" not in out
+
+
+def test_a_speed_limit_that_only_fills_a_gap_is_a_warning(tmp_path: Path):
+    file = tmp_path / "arm.urdf"
+    text = (REPO / "urdf" / "planar2" / "planar2.urdf").read_text()
+    file.write_text(re.sub(r' velocity="[^"]*"', ' velocity="10000"', text, count=1))
+    (warning,) = check_file(str(file)).warnings
+    assert warning.startswith("speed limit is implausible, no rotor is estimated from it")
+    assert warning.endswith("joint 'joint0' (10000 rad/s or m/s)")
+    assert check_file(str(file), choices={"velocity_limits": {"joint0": 2.0}}).warnings == ()
+
+
 def test_a_last_joint_that_opens_a_gripper_is_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     """As of an arm with one jaw that moves: its leaf is the jaw."""
     text = (REPO / "urdf" / "planar3" / "planar3.urdf").read_text()
