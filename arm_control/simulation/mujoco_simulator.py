@@ -324,7 +324,7 @@ def _compiled(model: RobotModel, spec_of: Callable[[str], mujoco.MjSpec]) -> muj
 
 
 def _refusal(error: ValueError) -> ModelError:
-    return ModelError(f"MuJoCo cannot simulate this arm: {' '.join(str(error).split())}")
+    return ModelError(f"MuJoCo cannot simulate this arm, `engine: rigid_body` may: {' '.join(str(error).split())}")
 
 
 def _spec(
