@@ -38,6 +38,9 @@ FIRST_DT = 1e-3
 """Time that the first state stands for, in the rate limit [s]."""
 GAP = 1.5
 """A state is missing where the time between two states is longer than so many periods."""
+SHORTER, LONGER = 0.99, 1.01
+"""Least and largest factor of the period from a state to the next. So it is near the median of those times,
+and some that have waited and come one behind the other do not make a gap of the time behind them."""
 WITH_CONTACT = "adaptive_torque would learn the force of a contact: not with impedance or force_axes"
 
 
@@ -139,7 +142,7 @@ class GapWatch:
     skipped : int
         States that were missing so far.
     period : float
-        Smallest time between two states [s]; 0: unknown.
+        Usual time between two states [s]: that of before, within SHORTER and LONGER of it; 0: unknown.
     max_missed : int or None
         See the parameter.
     """
@@ -155,12 +158,13 @@ class GapWatch:
 
     def fault(self, dt: float) -> str:
         """Return why the gate must brake after ``dt`` seconds without a state; empty when it need not."""
+        period = self.period or dt
         if dt > 0.0:
-            self.period = min(self.period, dt) if self.period > 0.0 else dt  # 0: unknown
-        if not self.period or dt <= GAP * self.period:
+            self.period = min(max(dt, SHORTER * period), LONGER * period)
+        if dt <= GAP * period:
             return ""
-        self.skipped += round(dt / self.period) - 1
-        if self.max_missed is None or dt <= self.max_missed * self.period:
+        self.skipped += round(dt / period) - 1
+        if self.max_missed is None or dt <= self.max_missed * period:
             return ""
         return f"no state for {dt * 1e3:.0f} ms"
 

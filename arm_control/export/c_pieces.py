@@ -91,7 +91,7 @@ def _rules(bounds: StateBounds) -> dict[str, str]:
     return {
         "AT_REST": number(state_prediction.AT_REST),
         **{name: number(getattr(effort_gate, name)) for name in ("LONGEST_DT", "GROWTH")},
-        "GAP": number(loop.GAP),
+        **{name: number(getattr(loop, name)) for name in ("GAP", "SHORTER", "LONGER")},
         **{name: number(getattr(state_bounds, name)) for name in ("DEVIATION", "ACCELERATION", "MEMORY")},
         "LOWEST": numbers(lowest),
         "HIGHEST": numbers(highest),

@@ -21,7 +21,7 @@ from arm_control.compiler.machine_operations import (
     same_bits,
 )
 from arm_control.compiler.procedure import Floats, Ints, procedure
-from arm_control.control.loop import GAP
+from arm_control.control.loop import GAP, LONGER, SHORTER
 from arm_control.control.state_bounds import ACCELERATION, DEVIATION, MEMORY
 
 ACCEPTED = 0
@@ -100,7 +100,7 @@ class StateMemory(NamedTuple):
     whole : ndarray of int64, shape (4,)
         Stamp of the last state [ns], the time it was received [ns], numbers of states answered and missing.
     times : ndarray, shape (3,)
-        How long states have not changed; smallest time between two; that of the gate's last tick [s].
+        How long states have not changed; usual time between two; that of the gate's last tick [s].
     q_0, v_0, e_0 : ndarray, shape (nv,)
         Last positions and velocities, and their deviation.
     fastest, low, high : ndarray, shape (nv,)
@@ -131,7 +131,7 @@ class NewState(NamedTuple):
     stamp_ns : ndarray of int64, shape (1,)
         Its stamp [ns].
     times : ndarray, shape (3,)
-        Time since the state before [s]; how long states have not changed; smallest time between two [s].
+        Time since the state before [s]; how long states have not changed; usual time between two [s].
     q, v, e : ndarray, shape (nv,)
         Positions, velocities, and their deviation.
     """
@@ -172,14 +172,14 @@ def check_state(memory: StateMemory, state: NewState, stamp_ns: int) -> int:
     if stamp_ns <= memory.whole[STAMP_NS]:
         return OTHER_TIME
     dt = (stamp_ns - memory.whole[STAMP_NS]) / SECOND
-    period = min(memory.times[PERIOD], dt)
+    period = memory.times[PERIOD]
     if dt > GAP * period and dt > memory.max_missed * period:
         return MISSING_STATES
     if not is_finite(state, memory.n):
         return NOT_FINITE
     state.stamp_ns[0] = stamp_ns
     state.times[DT] = dt
-    state.times[NOW_PERIOD] = period
+    state.times[NOW_PERIOD] = min(max(dt, SHORTER * period), LONGER * period)
     return ACCEPTED if is_believed(memory, state, dt) else NOT_BELIEVED
 
 
@@ -242,8 +242,8 @@ def remember(memory: StateMemory, state: NewState, received_ns: int) -> None:
     memory.whole[STAMP_NS] = state.stamp_ns[0]
     memory.whole[HEARD_NS] = received_ns
     memory.whole[COUNT] += 1
-    if state.times[DT] > GAP * state.times[NOW_PERIOD]:
-        memory.whole[SKIPPED] += nearest(state.times[DT] / state.times[NOW_PERIOD]) - 1
+    if state.times[DT] > GAP * memory.times[PERIOD]:
+        memory.whole[SKIPPED] += nearest(state.times[DT] / memory.times[PERIOD]) - 1
     memory.times[UNCHANGED] = state.times[NOW_UNCHANGED]
     memory.times[PERIOD] = state.times[NOW_PERIOD]
     for i in range(memory.n):
