@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 from fork_server import ForkServer
 from geometry_msgs.msg import PoseStamped
-from rig import CHECKED, HOME, PATIENCE, Rig, spin_through_stalls, target
+from rig import CHECKED, HOME, LATCHED, PATIENCE, Rig, spin_through_stalls, target
+from std_msgs.msg import Float64
 
 from arm_control import RobotModel, urdf_path
 
@@ -106,11 +107,13 @@ def stepping(rig: Rig, ur5: RobotModel) -> Rig:
 
 def in_motion(rig: Rig, model: RobotModel) -> Rig:
     """Send a target and wait for full speed; gates that a stall of the machine has tripped are enabled again."""
+    known: list[Float64] = []
+    rig.hear(Float64, "controller_state/targets", known, LATCHED)
     rig.until(0.02)
     start = model.pose(HOME)
     rig.goal = target((start.p + np.array([-0.1, -0.3, 0.15])).tolist(), start)
     rig.target_publisher = rig.publisher(PoseStamped, "target_pose")
-    rig.target_publisher.publish(rig.goal)
+    rig.send(rig.target_publisher, rig.goal, lambda: known and known[-1].data > 0.0, what="the target")
 
     def fast() -> bool:
         return max(map(abs, rig.states[-1].velocity)) > 0.5

@@ -35,7 +35,7 @@ from arm_control.nodes.support.qos import LOSSLESS
 PATIENCE = 240.0
 """Longest wait for a process or a message [s]: a safety limit, far beyond what a busy machine needs."""
 REPEAT = 10.0
-"""Time after which a state without an answer is sent again [s]."""
+"""Time after which a message without an answer is sent again [s]."""
 HOME = [0.0, -1.4, 1.9, -2.07, -1.5708, 0.0]
 POLL_PERIOD, EXECUTOR_PERIOD = 0.001, 0.02
 """Shortest time between two looks for messages, and time between two turns of the executor, which cost more [s]."""
@@ -197,18 +197,23 @@ class Rig:
         that comes again has its command again.
         """
         heard = self.commands if commands is None else commands
-        n, sent = len(heard), -math.inf
-
-        def is_answered() -> bool:
-            nonlocal sent
-            if len(heard) == n and time.monotonic() > sent + REPEAT:
-                publisher.publish(state)
-                sent = time.monotonic()
-            return len(heard) > n
-
-        self.spin(is_answered, what="a command")
+        n = len(heard)
+        self.send(publisher, state, lambda: len(heard) > n, what="a command")
         assert len(heard) == n + 1
         return heard[-1]
+
+    def send(self, publisher: Any, message: Any, done: Callable[[], Any], what: str) -> None:
+        """Send a message, and again after a while, until ``done()`` is true: the first one may be lost."""
+        sent = -math.inf
+
+        def is_done() -> Any:
+            nonlocal sent
+            if not (result := done()) and time.monotonic() > sent + REPEAT:
+                publisher.publish(message)
+                sent = time.monotonic()
+            return result
+
+        self.spin(is_done, what=what)
 
     def call(self, service: str, request: Any, kind: Any = SetBool) -> Any:
         """Call a service and return the response."""
