@@ -204,25 +204,32 @@ class Rig:
 
     def send(self, publisher: Any, message: Any, done: Callable[[], Any], what: str) -> None:
         """Send a message, and again after a while, until ``done()`` is true: the first one may be lost."""
+        self._repeat(lambda: publisher.publish(message), done, what)
+
+    def _repeat(self, send: Callable[[], Any], done: Callable[[], Any], what: str) -> None:
         sent = -math.inf
 
         def is_done() -> Any:
             nonlocal sent
             if not (result := done()) and time.monotonic() > sent + REPEAT:
-                publisher.publish(message)
+                send()
                 sent = time.monotonic()
             return result
 
         self.spin(is_done, what=what)
 
     def call(self, service: str, request: Any, kind: Any = SetBool) -> Any:
-        """Call a service and return the response."""
+        """Call a service, and again after a while without a response: the first one may be lost; return it."""
         client = self._clients.get(service) or self.node.create_client(kind, service)
         self._clients[service] = client  # kept, since it takes a while to find a service
         self.spin(client.service_is_ready, what=service)
-        future = client.call_async(request)
-        self.spin(future.done, what=service)
-        return future.result()
+        responses: list[Any] = []
+
+        def request_again() -> None:
+            client.call_async(request).add_done_callback(lambda future: responses.append(future.result()))
+
+        self._repeat(request_again, lambda: responses, what=service)
+        return responses[0]
 
     @property
     def time(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -40,6 +41,9 @@ ERROR = 2
 EVENTS = "/parameter_events"
 FACTOR = "real_time_factor"
 """The simulator's parameter: simulated time per wall time."""
+REPEAT_TIME = 2.0
+"""A change of a parameter without a response is requested again after so long [s]: a service that has not yet
+discovered its client carries the request out and drops the response."""
 
 
 class ServiceClients:
@@ -70,7 +74,7 @@ class ServiceClients:
         self._events.subscribe(ParameterEvent, EVENTS, qos_profile_parameter_events)
         self._running: set[str] = set()
         self._requested: dict[tuple[str, str], float] = {}
-        self._pending: set[tuple[str, str]] = set()
+        self._pending: dict[tuple[str, str], tuple[float, float]] = {}  # value, and when it was requested
         self.controller = ""
         self.simulator = ""
         self.gains: dict[str, float] = {}
@@ -162,6 +166,10 @@ class ServiceClients:
 
     def update(self) -> None:
         """Send the newest request of each parameter; take in changes that other nodes have made."""
+        for key, (value, since) in list(self._pending.items()):
+            if time.monotonic() > since + REPEAT_TIME:
+                del self._pending[key]
+                self._requested.setdefault(key, value)
         for key in [key for key in self._requested if key not in self._pending]:
             self._set(*key, self._requested.pop(key))
         for _, event in self._events.poll():
@@ -179,7 +187,7 @@ class ServiceClients:
         parameter.value = ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=float(value))
 
         def on_result(response: Any) -> None:
-            self._pending.discard((node, name))
+            self._pending.pop((node, name), None)
             (result,) = response.results
             if result.successful and node == self.controller and name in self.gains:
                 self.gains[name] = value
@@ -190,7 +198,7 @@ class ServiceClients:
 
         request = SetParameters.Request(parameters=[parameter])
         if self._call(SetParameters, f"{node}/set_parameters", request, on_result):
-            self._pending.add((node, name))
+            self._pending[node, name] = value, time.monotonic()
 
     # -- services ----------------------------------------------------------------------------------
 

@@ -35,6 +35,9 @@ DISCOVERY_TIME = 20.0
 """Longest discovery, while nodes appear [s]."""
 ANSWER_TIME = 10.0
 """Longest time for an answer [s]; a busy machine is slow."""
+REPEAT_TIME = 2.0
+"""A request without a response is sent again after so long [s]: a service that has not yet discovered its client
+carries the request out and drops the response."""
 GATE_PARAMETERS = ["rate_limit", "max_missed", "brake_damping"]
 """Parameters that only nodes with a gate have; other nodes may have a service ``enable``, too."""
 SILENT = "no answer"
@@ -185,7 +188,7 @@ class CommandLineNode:
         service : str
             Its name.
         request : message
-            The request.
+            The request; it may be carried out more than once.
         seconds : float
             Longest time for the service to appear, and for the response [s].
 
@@ -199,8 +202,13 @@ class CommandLineNode:
         client = self._clients[service]
         if not self.spin_until(client.service_is_ready, seconds):
             return None
-        future = client.call_async(request)
-        return future.result() if self.spin_until(future.done, seconds) else None
+        futures: list[Any] = []
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0.0:
+            futures.append(client.call_async(request))
+            if self.spin_until(lambda: any(future.done() for future in futures), min(left, REPEAT_TIME)):
+                return next(future.result() for future in futures if future.done())
+        return None
 
     def spin_until(self, condition: Callable[[], bool], seconds: float) -> bool:
         """Serve the node until a condition holds; return whether it does.

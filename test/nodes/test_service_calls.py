@@ -1,0 +1,82 @@
+"""A service that has not yet discovered its client carries a request out and drops the response."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from rcl_interfaces.msg import SetParametersResult
+from rcl_interfaces.srv import SetParameters
+from rclpy.node import Node
+from rig import Rig
+from std_srvs.srv import SetBool
+
+from arm_control.nodes.support import service_clients
+from arm_control.nodes.support.service_clients import FACTOR, ServiceClients
+from arm_control.nodes.tools import command_line_node
+from arm_control.nodes.tools.command_line_node import CommandLineNode
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch, rig: Rig) -> None:
+    for module in (command_line_node, service_clients):
+        monkeypatch.setattr(module, "REPEAT_TIME", 0.2)
+    monkeypatch.setenv("ROS_DOMAIN_ID", str(rig.domain))
+
+
+def drop_first_response(service: Any) -> None:
+    """Let a service carry the first request out without a response."""
+    send = service.send_response
+
+    def drop(*_: object) -> None:
+        service.send_response = send
+
+    service.send_response = drop
+
+
+def test_the_command_line_requests_again(rig: Rig):
+    requests = []
+
+    def on_request(request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        requests.append(request.data)
+        response.success, response.message = True, "passing commands"
+        return response
+
+    drop_first_response(rig.node.create_service(SetBool, "gate/enable", on_request))
+    with CommandLineNode("asking") as client, ThreadPoolExecutor() as pool:
+        called = pool.submit(client.call, SetBool, "gate/enable", SetBool.Request(data=True), 60.0)
+        rig.spin(called.done, what="a response")
+        assert called.result().message == "passing commands"
+    assert len(requests) >= 2
+    assert set(requests) == {True}
+
+
+def test_the_page_requests_a_parameter_again(rig: Rig):
+    requests = []
+    simulator = Node("simulator", context=rig.context, start_parameter_services=False)
+    rig.executor.add_node(simulator)
+
+    def on_request(request: SetParameters.Request, response: SetParameters.Response) -> SetParameters.Response:
+        requests.append([(parameter.name, parameter.value.double_value) for parameter in request.parameters])
+        response.results = [SetParametersResult(successful=True)]
+        return response
+
+    service = simulator.create_service(SetParameters, "simulator/set_parameters", on_request)
+    drop_first_response(service)
+    notices: list[str] = []
+    clients = ServiceClients(rig.node, lambda text, _: notices.append(text))
+    rig.spin(lambda: clients.discover() or clients.simulator, what="the simulator")
+
+    def is_set() -> bool:
+        if not clients.is_changing(FACTOR) and clients.factor != 0.5:
+            clients.set_factor(0.5)
+        clients.update()
+        return clients.factor == 0.5
+
+    rig.spin(is_set, what="a response")
+    assert len(requests) >= 2
+    assert all(request == [(FACTOR, 0.5)] for request in requests)
+    assert not clients.is_changing(FACTOR)
+    rig.executor.remove_node(simulator)
+    simulator.destroy_node()
