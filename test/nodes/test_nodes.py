@@ -236,9 +236,9 @@ def test_a_command_without_a_stamp(rig, ur5):
 @pytest.mark.real_time
 def test_gate_as_a_process_of_its_own(rig, ur5):
     """Controller -> gate -> simulator; the controller dies, and the gate brakes."""
-    rig.start("gate", max_age=1.0)
-    rig.start("osc", "-r", "joint_commands:=effort_in", max_age=1.0)
-    rig.start("simulator", robot="ur5", initial_position=HOME, real_time_factor=0.2, max_missed=200, max_age=1.0)
+    rig.start("gate", max_age=5.0)
+    rig.start("osc", "-r", "joint_commands:=effort_in", max_age=5.0)
+    rig.start("simulator", robot="ur5", initial_position=HOME, real_time_factor=0.2, max_missed=200, max_age=5.0)
     rig.until(0.1)
     array = rig.node.get_publishers_info_by_topic("effort_controller/commands")
     assert [info.node_name for info in array] == ["gate"], "nothing goes around the gate"
