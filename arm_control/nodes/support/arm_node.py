@@ -7,8 +7,7 @@ import gc
 import os
 import signal
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -31,6 +30,7 @@ from arm_control.model import RobotModel
 from arm_control.model.arm_parameters import ArmParameters
 from arm_control.nodes.support.environment import check_environment, describe_reach, security_explained
 from arm_control.nodes.support.polling import ControlPath, SpinLoop
+from arm_control.nodes.support.process_end import ProcessEnd
 from arm_control.nodes.support.qos import LATCHED, LOSSLESS, STATE
 from arm_control.nodes.support.real_time import highest_priority, stay_below, take_real_time_priority
 
@@ -262,7 +262,7 @@ class ArmNode(Node, Generic[P_co]):
 
     def take_model(self, description: str) -> None:
         """Build the model of a robot, and tell the node; a signal ends the first time in the middle."""
-        with contextlib.nullcontext() if self.ready else End.interrupting():
+        with contextlib.nullcontext() if self.ready else ProcessEnd.interrupting():
             self._take_model(description)
 
     def _take_model(self, description: str) -> None:
@@ -290,52 +290,6 @@ def _descriptor(spec: Spec, type_: Any) -> ParameterDescriptor:
     return descriptor
 
 
-class End:
-    """The end of a process that signals ask for.
-
-    Attributes
-    ----------
-    signals : list of int
-        The signals that have come.
-    """
-
-    LONGEST = 3.0
-    """Longest time from the first signal to the end [s]; a second signal ends at once."""
-
-    _interrupts = False
-
-    def __init__(self) -> None:
-        self.signals: list[int] = []
-        self._since = 0.0
-
-    def listen(self, number: int) -> None:
-        """Handle a signal, by its number."""
-        signal.signal(number, self._note)
-
-    def _note(self, number: int, _: object) -> None:
-        self.signals.append(number)
-        if End._interrupts:
-            raise KeyboardInterrupt
-
-    @staticmethod
-    @contextlib.contextmanager
-    def interrupting() -> Iterator[None]:
-        """Let signals interrupt what takes long, where no arm depends on it yet."""
-        End._interrupts = True
-        try:
-            yield
-        finally:
-            End._interrupts = False
-
-    def is_over(self, nodes: Sequence[ArmNode[ArmNodeParameters]]) -> bool:
-        """Return whether the nodes end now."""
-        if not self.signals:
-            return False
-        self._since = self._since or time.monotonic()
-        is_late = time.monotonic() - self._since > self.LONGEST or len(self.signals) > 1
-        return all(node.may_end() for node in nodes) or is_late
-
-
 def run(*factories: Callable[[], ArmNode[ArmNodeParameters]], arguments: Sequence[str] | None = None) -> None:
     """Run nodes in one process with one single-threaded executor, until a signal ends it.
 
@@ -348,7 +302,7 @@ def run(*factories: Callable[[], ArmNode[ArmNodeParameters]], arguments: Sequenc
     """
     check_environment()
     die_with_parent()
-    end = End()
+    end = ProcessEnd()
     is_slow = any(getattr(factory, "ENDS_AT_REST", False) for factory in factories)
     for number in (signal.SIGINT, signal.SIGTERM):  # rclpy's own handlers, which call these, end the loop
         end.listen(number)
@@ -368,7 +322,8 @@ def run(*factories: Callable[[], ArmNode[ArmNodeParameters]], arguments: Sequenc
             executor.add_node(node)
         gc.collect()
         gc.freeze()
-        SpinLoop(executor, [node.control_path for node in nodes]).spin(lambda: end.is_over(nodes))
+        loop = SpinLoop(executor, [node.control_path for node in nodes])
+        loop.spin(lambda: end.is_reached(lambda: all(node.may_end() for node in nodes)))
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
     except ArmControlError as error:
