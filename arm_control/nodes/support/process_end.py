@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
+from types import FrameType
 
 
 class ProcessEnd:
@@ -31,11 +33,23 @@ class ProcessEnd:
         """Handle a signal, by its number."""
         signal.signal(number, self._note)
 
-    def _note(self, number: int, _: object) -> None:
+    def _note(self, number: int, frame: FrameType | None) -> None:
         self.signals.append(number)
         if ProcessEnd._interrupts:
-            ProcessEnd._has_interrupted = True
-            raise KeyboardInterrupt
+            self._interrupt(frame)
+
+    @staticmethod
+    def _interrupt(frame: FrameType | None, *_: object) -> None:
+        """Raise KeyboardInterrupt where the package's own code runs, or as soon as it does.
+
+        Elsewhere half of a change would be left: an object of LLVM's that is freed twice.
+        """
+        if not _is_own(frame):
+            sys.setprofile(ProcessEnd._interrupt)  # called at the next call or return
+            return
+        sys.setprofile(None)
+        ProcessEnd._has_interrupted = True
+        raise KeyboardInterrupt
 
     def is_reached(self, may_end: Callable[[], bool]) -> bool:
         """Return whether the process ends now.
@@ -54,7 +68,7 @@ class ProcessEnd:
     @staticmethod
     @contextlib.contextmanager
     def interrupting() -> Iterator[None]:
-        """Let signals interrupt what takes long, where no arm depends on it yet: they raise KeyboardInterrupt."""
+        """Let signals interrupt what takes long, where no arm depends on it yet, by KeyboardInterrupt."""
         ProcessEnd._interrupts, ProcessEnd._has_interrupted = True, False
         try:
             yield
@@ -64,3 +78,17 @@ class ProcessEnd:
             raise
         finally:
             ProcessEnd._interrupts = False
+            if sys.getprofile() == ProcessEnd._interrupt:
+                sys.setprofile(None)
+
+
+def _is_own(frame: FrameType | None) -> bool:
+    """Whether a frame runs code of this package, not of this module, and not because an object is freed."""
+    module = "" if frame is None else frame.f_globals.get("__name__", "")
+    if module == __name__ or module.partition(".")[0] != __name__.partition(".")[0]:
+        return False
+    while frame is not None:
+        if frame.f_code.co_name == "__del__":
+            return False
+        frame = frame.f_back
+    return True
