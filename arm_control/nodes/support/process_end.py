@@ -40,11 +40,8 @@ class ProcessEnd:
 
     @staticmethod
     def _interrupt(frame: FrameType | None, *_: object) -> None:
-        """Raise KeyboardInterrupt where the package's own code runs, or as soon as it does.
-
-        Elsewhere half of a change would be left: an object of LLVM's that is freed twice.
-        """
-        if not _is_own(frame):
+        """Raise KeyboardInterrupt; after LLVM's bindings where they run, which else would free an object twice."""
+        if not _is_whole(frame):
             sys.setprofile(ProcessEnd._interrupt)  # called at the next call or return
             return
         sys.setprofile(None)
@@ -82,13 +79,11 @@ class ProcessEnd:
                 sys.setprofile(None)
 
 
-def _is_own(frame: FrameType | None) -> bool:
-    """Whether a frame runs code of this package, not of this module, and not because an object is freed."""
-    module = "" if frame is None else frame.f_globals.get("__name__", "")
-    if module == __name__ or module.partition(".")[0] != __name__.partition(".")[0]:
-        return False
+def _is_whole(frame: FrameType | None) -> bool:
+    """Whether a frame may be left here: no function of LLVM's bindings is half done, and no object is being freed."""
     while frame is not None:
-        if frame.f_code.co_name == "__del__":
+        package = frame.f_globals.get("__name__", "").partition(".")[0]
+        if package == "llvmlite" or frame.f_code.co_name == "__del__":
             return False
         frame = frame.f_back
     return True

@@ -54,40 +54,56 @@ def test_a_signal_without_rest_ends_after_a_while(end: ProcessEnd, monkeypatch: 
     assert end.is_reached(lambda: False)
 
 
-def test_a_signal_interrupts_the_package(end: ProcessEnd):
+def test_a_signal_interrupts_only_what_asks_for_it(end: ProcessEnd):
     with pytest.raises(KeyboardInterrupt), ProcessEnd.interrupting():
-        run("arm_control.model", "send()", send=send)
-    run("arm_control.model", "send()", send=send)  # interrupts nothing here
+        send()
+    send()
     assert len(end.signals) == 2
 
 
 def test_a_signal_interrupts_also_where_c_code_raises_another_error(end: ProcessEnd):
-    lines = "robot.extend(send() for _ in range(2))"
+    robot = Element("robot")
     with pytest.raises(KeyboardInterrupt), ProcessEnd.interrupting():
-        run("arm_control.model", lines, robot=Element("robot"), send=send)
+        robot.extend(send() for _ in range(2))
     with pytest.raises(TypeError, match="expected sequence"), ProcessEnd.interrupting():
-        run("arm_control.model", lines, robot=Element("robot"), send=lambda: 1 // 0)
+        robot.extend(1 // 0 for _ in range(2))
     assert len(end.signals) == 1
 
 
-def test_a_signal_interrupts_nothing_that_others_do(end: ProcessEnd):
+def test_a_signal_waits_for_the_bindings_of_llvm(end: ProcessEnd):
+    done: list[str] = []
+
+    def compile_all() -> None:
+        run("llvmlite.binding", "send(); done.append('compiled')", send=send, done=done)
+        done.append("not reached")
+
+    with pytest.raises(KeyboardInterrupt), ProcessEnd.interrupting():
+        compile_all()
+    assert done == ["compiled"]
+    assert sys.getprofile() is None
+    assert len(end.signals) == 1
+
+
+def test_a_signal_waits_for_an_object_that_is_freed(end: ProcessEnd):
     done: list[str] = []
 
     class Freed:
         def __del__(self) -> None:
-            run("arm_control.compiler", "send(); done.append('freed')", send=send, done=done)
+            send()
+            done.append("freed")
 
-    def compile_all() -> None:
-        run("llvmlite.binding", "send(); done.append('llvm'); repr(done)", send=send, done=done)
+    def free() -> None:
         Freed()
-        run("arm_control.compiler", "done.append('not reached')", done=done)
+        done.append("not reached")
 
     with pytest.raises(KeyboardInterrupt), ProcessEnd.interrupting():
-        compile_all()
-    assert done == ["llvm", "freed"]
+        free()
+    assert done == ["freed"]
+    assert len(end.signals) == 1
+
+
+def test_a_signal_at_the_end_of_what_it_may_interrupt_changes_nothing_later(end: ProcessEnd):
     with ProcessEnd.interrupting():
-        run("llvmlite.binding", "send()", send=send)
+        run("llvmlite.binding", "with context: send()", context=ProcessEnd.interrupting(), send=send)
     assert sys.getprofile() is None
-    run("arm_control.compiler", "done.append('later')", done=done)
-    assert done[2:] == ["later"]
-    assert len(end.signals) == 3
+    assert len(end.signals) == 1
