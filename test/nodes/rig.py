@@ -36,6 +36,8 @@ PATIENCE = 240.0
 """Longest wait for a process or a message [s]: a safety limit, far beyond what a busy machine needs."""
 REPEAT = 10.0
 """Time after which a message without an answer is sent again [s]."""
+SETTLED = 0.1
+"""Time after which a publisher that has discovered its listener is discovered by it, too, as a rule [s]."""
 HOME = [0.0, -1.4, 1.9, -2.07, -1.5708, 0.0]
 POLL_PERIOD, EXECUTOR_PERIOD = 0.001, 0.02
 """Shortest time between two looks for messages, and time between two turns of the executor, which cost more [s]."""
@@ -182,6 +184,8 @@ class Rig:
         publisher = self.node.create_publisher(kind, topic, qos)
         own = sum(subscription.topic_name == publisher.topic_name for subscription, _ in self._heard)
         self.spin(lambda: publisher.get_subscription_count() > own, what=f"a listener on {topic}")
+        end = time.monotonic() + SETTLED
+        self.spin(lambda: time.monotonic() > end)
         return publisher
 
     def state_publisher(self) -> Any:
