@@ -43,8 +43,8 @@ POLL_PERIOD, EXECUTOR_PERIOD = 0.001, 0.02
 """Shortest time between two looks for messages, and time between two turns of the executor, which cost more [s]."""
 BATCH = 100
 """Most messages of a topic that are taken at once: a topic that is quicker than the tests must not hide the others."""
-CHECKED = {"ROS_PYTHON_CHECK_FIELDS": "1", "PYTHONUNBUFFERED": "1"}
-"""Environment of every process: wrong types in messages are errors, and output is there at once."""
+CHECKED = {"ROS_PYTHON_CHECK_FIELDS": "1", "PYTHONUNBUFFERED": "1", "PYTHONFAULTHANDLER": "1"}
+"""Environment of every process: wrong types in messages are errors, output is there at once, a crash tells where."""
 LATCHED = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 Process = ForkedProcess | subprocess.Popen  # what both of them offer is used

@@ -304,11 +304,11 @@ def test_a_replay_ends_when_another_arm_takes_all_of_its_topics(rig: Rig, option
         for k in range(20):
             for topic in ("/joint_states", "/joint_commands"):
                 bag.put(topic, k * 5 * MS, plain.joint_state(["a"], k * 5 * MS, position=np.zeros(1)))
-    process = rig.run("player", "-m", "arm_control.app.cli", "replay", str(path), "--loop", *options)
+    rig.run("player", "-m", "arm_control.app.cli", "replay", str(path), "--loop", *options)
     rig.spin(lambda: rig.states, what="the first round")
     rig.start("simulator", robot="ur5")
-    rig.spin(lambda: process.poll() is not None, what="the end of the replay")
-    assert "another node publishes it already: the messages would mix" in rig.log("player")
+    status = rig.wait("player")
+    assert "another node publishes it already: the messages would mix" in rig.log("player"), status
 
 
 def test_ros_1_is_played_as_ros_2_and_the_clock_with_it(rig: Rig):
