@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped
-from rig import HOME, LATCHED, Rig, stamp
+from rig import HOME, LATCHED, PATIENCE, Rig, stamp
 from std_msgs.msg import Float64
 from std_srvs.srv import SetBool
 
@@ -29,7 +29,7 @@ def test_a_ur5_follows_a_primitive_whose_goal_moves_on_the_way(rig: Rig, ur5: Ro
     first, last = X_0.p + [-0.1, 0.15, 0.05], Pose(rotation_from_rpy([0.0, 0.2, 0.3]) @ X_0.R, X_0.p + [0.0, 0.2, 0.0])
     targets.publish(ros.pose_stamped(Pose(X_0.R, first), "base_link", 0))
     targets.publish(ros.pose_stamped(last, "base_link", 400_000_000))
-    plant = {"robot": "ur5", "initial_position": HOME, "timestep": STEP}
+    plant = {"robot": "ur5", "initial_position": HOME, "timestep": STEP, "loss_time": PATIENCE}
     rig.start("simulator", lock_step=True, start_paused=True, **plant)
     rig.spin(lambda: all(rig.matched()) and known and known[-1].data == 2, "both topics and targets")
     rig.call("simulator/pause", SetBool.Request(data=False))
