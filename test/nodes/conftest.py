@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import fcntl
 import itertools
-import math
 import os
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +14,7 @@ import numpy as np
 import pytest
 from fork_server import ForkServer
 from geometry_msgs.msg import PoseStamped
-from rig import CHECKED, HOME, PATIENCE, REPEAT, Rig, spin_through_stalls, target
+from rig import CHECKED, HOME, PATIENCE, Rig, repeating, spin_through_stalls, target
 
 from arm_control import RobotModel, urdf_path
 
@@ -117,14 +115,13 @@ def in_motion(rig: Rig, model: RobotModel) -> Rig:
     away = target((start.p + np.array([-0.1, -0.3, 0.15])).tolist(), start)
     goals = itertools.cycle([away, target(start.p.tolist(), start)])
     rig.target_publisher = rig.publisher(PoseStamped, "target_pose")
-    sent = -math.inf
+
+    def send_next() -> None:
+        rig.goal = next(goals)
+        rig.target_publisher.publish(rig.goal)
 
     def fast() -> bool:
-        nonlocal sent
-        if time.monotonic() > sent + REPEAT:
-            sent, rig.goal = time.monotonic(), next(goals)
-            rig.target_publisher.publish(rig.goal)
         return max(map(abs, rig.states[-1].velocity)) > 0.5
 
-    spin_through_stalls(rig, fast, "motion")
+    spin_through_stalls(rig, repeating(send_next, fast), "motion")
     return rig

@@ -208,19 +208,7 @@ class Rig:
 
     def send(self, publisher: Any, message: Any, done: Callable[[], Any], what: str) -> None:
         """Send a message, and again after a while, until ``done()`` is true: the first one may be lost."""
-        self._repeat(lambda: publisher.publish(message), done, what)
-
-    def _repeat(self, send: Callable[[], Any], done: Callable[[], Any], what: str) -> None:
-        sent = -math.inf
-
-        def is_done() -> Any:
-            nonlocal sent
-            if not (result := done()) and time.monotonic() > sent + REPEAT:
-                send()
-                sent = time.monotonic()
-            return result
-
-        self.spin(is_done, what=what)
+        self.spin(repeating(lambda: publisher.publish(message), done), what=what)
 
     def call(self, service: str, request: Any, kind: Any = SetBool) -> Any:
         """Call a service, and again after a while without a response: the first one may be lost; return it."""
@@ -232,8 +220,7 @@ class Rig:
         def request_again() -> None:
             client.call_async(request).add_done_callback(lambda future: responses.append(future.result()))
 
-        self._repeat(request_again, lambda: responses, what=service)
-        return responses[0]
+        return self.spin(repeating(request_again, lambda: responses), what=service)[0]
 
     @property
     def time(self) -> float:
@@ -259,6 +246,20 @@ class Rig:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+
+
+def repeating(send: Callable[[], Any], done: Callable[[], Any]) -> Callable[[], Any]:
+    """Return the condition ``done`` that also calls ``send``, at once and again after a while, until it holds."""
+    sent = -math.inf
+
+    def is_done() -> Any:
+        nonlocal sent
+        if not (result := done()) and time.monotonic() > sent + REPEAT:
+            send()
+            sent = time.monotonic()
+        return result
+
+    return is_done
 
 
 def spin_through_stalls(
