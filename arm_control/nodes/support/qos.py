@@ -33,3 +33,6 @@ LATCHED_EVENTS = QoSProfile(depth=1000, reliability=RELIABLE, durability=LATCHIN
 """Every message, also for subscribers that come later."""
 TARGETS = QoSProfile(depth=1, reliability=RELIABLE, durability=LATCHING, lifespan=Duration(seconds=1.0))
 """For latched subscriptions, too; but a node that starts later must not follow an old target."""
+REPEAT_TIME = 2.0
+"""A request to a service without a response is sent again after so long [s]: a service that has not yet discovered its
+client carries the request out and drops the response."""

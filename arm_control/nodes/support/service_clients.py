@@ -23,6 +23,7 @@ from arm_control.nodes.joint import JointNodeParameters
 from arm_control.nodes.osc import OscNodeParameters
 from arm_control.nodes.primitive import PrimitiveNodeParameters
 from arm_control.nodes.support.polling import LatestMessages
+from arm_control.nodes.support.qos import REPEAT_TIME
 from arm_control.nodes.support.torque_pipeline import ControllerNodeParameters
 
 CONTROLLERS: dict[str, type[Parameters]] = {
@@ -41,9 +42,6 @@ ERROR = 2
 EVENTS = "/parameter_events"
 FACTOR = "real_time_factor"
 """The simulator's parameter: simulated time per wall time."""
-REPEAT_TIME = 2.0
-"""A change of a parameter without a response is requested again after so long [s]: a service that has not yet
-discovered its client carries the request out and drops the response."""
 
 
 class ServiceClients:

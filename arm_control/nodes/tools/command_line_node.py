@@ -24,6 +24,7 @@ from arm_control.core.parameters import SavedParameter
 from arm_control.exceptions import InputError
 from arm_control.nodes.support.arm_node import ROS_OWN
 from arm_control.nodes.support.environment import check_environment
+from arm_control.nodes.support.qos import REPEAT_TIME
 from arm_control.nodes.support.sole_publisher import full_names
 
 SETTLED = 3.5
@@ -35,9 +36,6 @@ DISCOVERY_TIME = 20.0
 """Longest discovery, while nodes appear [s]."""
 ANSWER_TIME = 10.0
 """Longest time for an answer [s]; a busy machine is slow."""
-REPEAT_TIME = 2.0
-"""A request without a response is sent again after so long [s]: a service that has not yet discovered its client
-carries the request out and drops the response."""
 GATE_PARAMETERS = ["rate_limit", "max_missed", "brake_damping"]
 """Parameters that only nodes with a gate have; other nodes may have a service ``enable``, too."""
 SILENT = "no answer"
