@@ -181,6 +181,8 @@ class CallForm:
         Outputs of size 1 that must be above zero for the result to count.
     objection : str
         Output of size 1 that must not be above zero; empty: none.
+    is_finite : bool
+        Whether every output must be finite for the result to count.
     """
 
     name: str
@@ -192,6 +194,7 @@ class CallForm:
     objection: str = ""
     takes_none: bool = False
     fills: bool = False
+    is_finite: bool = False
 
     @property
     def least(self) -> int:

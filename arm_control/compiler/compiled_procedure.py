@@ -166,6 +166,17 @@ def callback_of(run: Callable[[], float]) -> Callback:
     return Callback(run.function_address, run.table_address)
 
 
+def direct_call(run: Callable[[], float]) -> Callable[[], float]:
+    """Return a procedure of a record, which must stay, without a method of Python in between.
+
+    Parameters
+    ----------
+    run : callable
+        What :func:`compile_procedure` has bound to a record.
+    """
+    return partial(run.call, run.table_address) if isinstance(run, _Bound) else run
+
+
 def replace_record(run: Callable[[], float], record: tuple[Any, ...]) -> None:
     """Let a procedure work on another record from now on; its :func:`callback_of`, too.
 
@@ -275,24 +286,26 @@ class _Bound:
 
     Attributes
     ----------
+    call : callable
+        The function, of an address of slots.
     table_address : int
         Address of the record's slots.
     """
 
-    __slots__ = ("_call", "_keep", "_slots", "table_address")
+    __slots__ = ("_keep", "_slots", "call", "table_address")
 
     def __init__(self, call: Callable[[int], float], record: tuple[Any, ...]) -> None:
-        self._call = call
+        self.call = call
         self._slots, inner = _slots(record)
         self._keep, self.table_address = (record, inner), self._slots.ctypes.data
 
     def __call__(self) -> float:
-        return self._call(self.table_address)
+        return self.call(self.table_address)
 
     @property
     def function_address(self) -> int:
         """Address of the function."""
-        return ctypes.cast(cast(Any, self._call), ctypes.c_void_p).value or 0
+        return ctypes.cast(cast(Any, self.call), ctypes.c_void_p).value or 0
 
     def replace(self, record: tuple[Any, ...]) -> None:
         """Write the slots of another record in the place of these."""

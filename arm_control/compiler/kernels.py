@@ -380,16 +380,17 @@ def batch_of(kernel: Kernel, shared: Collection[str]) -> Batch:
 
     def run(arrays: list[Array], out: Array, _: bool) -> float:
         inputs = list(zip(kernel.inputs.items(), arrays, strict=True))
-        for (name, view), array in inputs:
-            if name in shared:
-                view[:] = array
         own = [(view, array) for (name, view), array in inputs if name not in shared]
-        for i, row in enumerate(out):
-            for view, array in own:
-                view[:] = array[i]
-            if kernel.call():
-                return math.nan
-            row[:] = np.concatenate([x.ravel() for x in kernel.outputs.values()])
+        with kernel.lock:
+            for (name, view), array in inputs:
+                if name in shared:
+                    view[:] = array
+            for i, row in enumerate(out):
+                for view, array in own:
+                    view[:] = array[i]
+                if kernel.call():
+                    return math.nan
+                row[:] = np.concatenate([x.ravel() for x in kernel.outputs.values()])
         return 0.0
 
     shapes = {name: view.shape for name, view in kernel.outputs.items()}

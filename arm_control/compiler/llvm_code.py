@@ -55,7 +55,8 @@ def scalar_code(program: Program, name: str, forms: Sequence[CallForm] = ()) -> 
     results = body(code, program, inputs)
     for place, result in enumerate(results):
         code.line(f"store double {result}, ptr {code.address('%w', str(n_inputs + place))}, align 8")
-    code.line(f"ret double {_finite(code, inputs)}")
+    checked = [*inputs, *(results if any(form.is_finite for form in forms) else ())]
+    code.line(f"ret double {_finite(code, checked)}")
     compute = [f"define double @{COMPUTE}(ptr %w) {{", *code.lines, "}"]
     head = [f"@{WORK} = global ptr null", "declare ptr @PyBool_FromLong(i64)", *declarations(1), *functions(program, 1)]
     return "\n".join([*head, *compute, *_function_without_arguments(name), *call_functions(program, forms)])
@@ -238,9 +239,9 @@ def _call_sines(code: Writer, width: int, vector: str) -> tuple[str, str]:
     return code.op(f"extractvalue {{{T}, {T}}} {both}, 0"), code.op(f"extractvalue {{{T}, {T}}} {both}, 1")
 
 
-def _finite(code: Writer, inputs: list[str]) -> str:
-    """0 where every input is finite, else nan."""
-    terms = [code.op(f"fmul {code.type} {x}, {code.constant(0.0)}") for x in inputs]
+def _finite(code: Writer, numbers: list[str]) -> str:
+    """0 where every number is finite, else nan."""
+    terms = [code.op(f"fmul {code.type} {x}, {code.constant(0.0)}") for x in numbers]
     while len(terms) > 1:  # pairwise: a short chain
         pairs = [code.op(f"fadd {code.type} {x}, {y}") for x, y in zip(terms[::2], terms[1::2], strict=False)]
         terms = pairs + terms[len(pairs) * 2 :]

@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from threading import local
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -281,15 +282,28 @@ STAGE = 3072
 once written to memory take a third longer. (Not to new memory: its first touch brings it into the cache.)"""
 
 
+class _Stage(local):
+    """Memory for the results of a stage, of each thread its own: threads may share a batch.
+
+    Parameters
+    ----------
+    n_results : int
+        Numbers per state.
+    """
+
+    def __init__(self, n_results: int) -> None:
+        self.rows = np.empty((STAGE, n_results))
+
+
 def _block_runner(function: _Function, shared: Collection[str]) -> Callable[[list[Array], Array, bool], float]:
     """Return a function that calls compiled code on all states, a stage at a time."""
     call = function.library.function("kernel", ctypes.c_int64, *[ctypes.c_void_p] * (len(function.inputs) + 1))
     is_shared = [name in shared for name in function.inputs]
     width = llvm.lanes()
-    stage = np.empty((STAGE, sum(int(np.prod(shape)) for shape in function.outputs.values())))
+    of_thread = _Stage(sum(int(np.prod(shape)) for shape in function.outputs.values()))
 
     def run(arrays: list[Array], out: Array, is_new: bool) -> float:
-        n, status = len(out), 0.0
+        n, status, stage = len(out), 0.0, of_thread.rows
         for first in range(0, n, STAGE):
             last = min(first + STAGE, n)
             is_whole = (last - first) % width == 0

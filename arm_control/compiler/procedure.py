@@ -96,9 +96,14 @@ class Procedure(Generic[P, R]):
         return f"{self.__module__}.{self.__name__}"
 
     @cached_property
-    def tree(self) -> ast.FunctionDef:
+    def source(self) -> str:
         """Its text."""
-        (definition,) = ast.parse(textwrap.dedent(inspect.getsource(self.function))).body
+        return textwrap.dedent(inspect.getsource(self.function))
+
+    @cached_property
+    def tree(self) -> ast.FunctionDef:
+        """Its text as a tree."""
+        (definition,) = ast.parse(self.source).body
         if not isinstance(definition, ast.FunctionDef):
             raise TypeError(f"{self.key} is not a function")
         return definition

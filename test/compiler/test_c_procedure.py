@@ -1,0 +1,967 @@
+"""Procedures in C do what their text does in Python, and what their machine code does, to the last bit."""
+
+from __future__ import annotations
+
+import copy
+import ctypes
+import importlib
+import shutil
+import subprocess
+from math import sqrt
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from arm_control.compiler.c_procedure import c_parts, c_text
+from arm_control.compiler.c_records import member_name
+from arm_control.compiler.compiled_procedure import compile_procedure
+from arm_control.compiler.llvm_values import NotSupported, fields_of
+from arm_control.compiler.machine_operations import CFunction, address_of, exp, nearest, same_bits
+from arm_control.compiler.procedure import Floats, Ints, Procedure, Rows, RunsColumns, RunsKernel, procedure
+from arm_control.gate.state_bounds import (
+    BELIEVED,
+    DOUBTED,
+    IS_KNOWN,
+    N_AGREEING,
+    RETURNED,
+    VIOLATION,
+    KnownState,
+    NewState,
+    StateMemory,
+    StateRanges,
+    judge_state,
+    unwrap,
+)
+
+CC = shutil.which("gcc") or shutil.which("clang") or ""
+FLAGS = (
+    *("-std=c11", "-O2", "-ffp-contract=off", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"),
+)
+needs_compiler = pytest.mark.skipif(not CC, reason="there is no gcc, and no clang")
+
+LIMIT, MANY, FAR = 7, 1_000_000_000, 2**40
+HALF, ENDLESS, IS_ON = 0.5, float("inf"), True
+SPECIAL = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 5e-324, -2.2e-308, 1.7976931348623157e308, 0.5, 1.5, -2.5])
+
+
+class Pair(NamedTuple):
+    """Numbers of one side."""
+
+    q: Floats
+    number: Ints
+    size: int
+
+
+class Work(NamedTuple):
+    """All that a record may have."""
+
+    x: Floats
+    short: Ints
+    t: Rows
+    left: Pair
+    right: Pair
+    scale: float
+    n: int
+    is_on: bool
+
+
+def new_work(rng: np.random.Generator) -> Work:
+    def numbers(*shape: int) -> Any:
+        return np.where(rng.random(shape) < 0.15, rng.choice(SPECIAL, shape), rng.normal(size=shape))
+
+    def pair(size: int) -> Pair:
+        return Pair(numbers(3), rng.integers(-9, 9, 2), size)
+
+    whole = rng.integers(-100, 100, 5)
+    return Work(numbers(5), whole, numbers(3, 4), pair(2), pair(3), float(rng.normal()), 5, bool(rng.random() < 0.5))
+
+
+@procedure
+def arithmetic(w: Work) -> float:
+    """Operators and how closely they bind.
+
+    See :mod:`arm_control.compiler.procedure` and :func:`~arm_control.compiler.c_procedure.c_text`.
+    """
+    a = w.x[0]
+    b = w.x[1]
+    w.x[2] = a - (b - w.x[3]) + -(a * b) - -b  # */ not the end
+    w.x[3] = a / (b * w.scale) / HALF - (a + b) * (a - b)
+    w.x[4] = -a * -w.scale + 3 * a - w.short[0] + 2
+    i = (w.short[0] + 200) // 3 * 2 - (w.short[1] + 200) % LIMIT
+    w.short[0] = -i + (LIMIT - (2 - i)) - -1
+    w.short[1] = LIMIT * MANY * MANY + FAR - MANY * 3
+    w.short[2] = (LIMIT if w.is_on else MANY) * MANY
+    w.x[0] += 1
+    w.x[1] *= w.x[0] - 1.5
+    w.x[2] -= a - b
+    w.x[3] /= w.short[3]
+    w.short[3] -= 4 * LIMIT
+    w.short[4] = (w.short[4] + 100) % 9
+    return w.short[1] / w.short[2] + ENDLESS * w.scale
+
+
+@procedure
+def numbers(w: Work) -> float:
+    """Functions of numbers."""
+    total = 0.0
+    for i in range(w.n):
+        low = min(w.x[i], w.scale)
+        high = max(w.x[i], -0.0)
+        w.x[i] = max(low, high) + min(1, high) + abs(w.x[i]) + sqrt(abs(low))
+        if w.x[i] == w.x[i]:
+            bounded = min(max(w.x[i], -1e6), 1e6)
+            w.short[i] = int(bounded * 3) + nearest(bounded) + min(i, 2) * max(w.short[i], 0)
+        total += exp(-abs(w.x[i]))
+    w.short[0] = same_bits(w.short[0] + 1, 12) + same_bits(w.short[1], LIMIT)
+    total -= abs(w.short[2])
+    return total + float(w.short[0]) + nearest(2.5) - nearest(-3.5)
+
+
+@procedure
+def flags(w: Work) -> float:
+    """Comparisons, and what is made of them."""
+    count = 0
+    for i in range(1, w.n):
+        a = w.x[i - 1]
+        b = w.x[i]
+        count += 1 if a < b else 0
+        count += 2 if a <= b <= w.scale < 3 else 0
+        count += 4 if not (a > b or (a >= 0.5 and w.is_on)) else 0
+        count += 8 if (a == b or a != b) and IS_ON else 16
+        is_more = not w.is_on and a != w.x[0]
+        is_less = is_more if w.short[i] > i else w.short[i] != 3
+        if is_less:
+            count += 32
+    return float(count)
+
+
+@procedure
+def branches(w: Work) -> float:
+    """Loops, branches, and how far names reach."""
+    found = 0
+    for i in range(w.n):
+        if w.x[i] > 1.0:
+            w.short[2] = i
+        elif w.x[i] > 0.5:  # behind a branch
+            if w.is_on:
+                continue
+            last = w.x[i]
+            found += 10
+        elif w.x[i] < -1.0:
+            last = w.scale
+        else:
+            pass
+        if i > 0:
+            found += 1
+            before = w.x[i - 1]
+        else:
+            before = 0.25
+        w.short[i] += found
+        w.x[i] += before
+    # above a loop
+    k = 0
+    while True:
+        k += 1
+        if k % 2 == 0:
+            continue
+        if k > w.n + found:
+            break
+        w.short[0] += k
+    for _ in range(2):
+        for _ in range(k):
+            w.short[1] += 1
+    end = 2
+    for j in range(end):
+        end += 1
+        w.short[2] += end
+        for k in range(j, w.short[3] - w.short[3] + 3):
+            w.short[3] += 1
+            k += 5  # noqa: PLW2901
+            w.short[4] += k
+    k = 5
+    while k > 0 and w.is_on:
+        k -= 1
+    if w.is_on:
+        last = 2.0
+        unread = k  # noqa: F841
+    else:
+        last = 3.0
+    return last + k + found
+
+
+@procedure
+def is_above(q: Floats, limit: float) -> bool:
+    """Whether any number is."""
+    for i in range(3):
+        if q[i] > limit:
+            break
+        if i == 2:
+            return False
+    return True
+
+
+@procedure
+def choose(w: Work, is_left: bool) -> Pair:
+    return w.left if is_left else w.right
+
+
+@procedure
+def other(w: Work, is_left: bool, unused: int) -> Pair:
+    return choose(w, not is_left)
+
+
+@procedure
+def add(pair: Pair, row: Floats, factor: float) -> None:
+    """Add a row."""
+    if pair.size > 2 and factor == 3.0:
+        return
+    for double in range(pair.size):
+        pair.q[double] += factor * row[double]
+
+
+@procedure
+def trace(t: Rows, first: int) -> float:
+    """Sum, and halve what was summed up."""
+    total = 0.0
+    for i in range(3):
+        total += t[i, first]
+        t[i, first] = 0.5 * t[i, first]
+    return total
+
+
+@procedure
+def _last(t: Rows) -> float:
+    row = t[2]
+    return row[3]
+
+
+@procedure
+def records(w: Work) -> float:
+    """Records, arrays and tables, by other names and in other procedures."""
+    is_left = is_above(w.left.q, 0.5)
+    pair = choose(w, is_left)
+    pair.number[0] = 7
+    add(pair, w.t[1], 2)
+    add(other(w, is_left, 1), w.x, 3)
+    table = w.t
+    row = table[w.left.size]
+    row[1] = w.scale
+    total = trace(w.t, 1)
+    table[0, 2] = total + trace(table, 0)
+    best = pair.q if w.is_on else w.x
+    numbers = w.short if w.is_on else pair.number
+    side = w.left
+    if side.size < 3:
+        side = w.right
+    numbers[1] += 1
+    best[1] = row[2] + _last(table)
+    n = side.number[0]
+    return choose(w, True).q[0] + n + (w.left if w.is_on else w.right).q[2]
+
+
+@procedure
+def long_lines(w: Work) -> float:
+    """Lines that are broken."""
+    if (w.x[0] + w.x[1] * w.scale > 0.25 and w.x[2] < w.scale) or (
+        w.t[0, 1] + w.t[1, 2] + w.t[2, 3] > 0.5 and w.t[0, 0] + w.t[1, 0] + w.t[2, 1] > 0.25 and w.short[0] > 3
+    ):  # a long comment
+        return add_all(
+            w.x[0] + w.x[1] * w.scale, w.t[0, 1] + w.t[1, 2] + w.t[2, 3], w.x[2] * w.x[2] * 3.0 + HALF * 25.0
+        )
+    return w.x[0] * w.x[1] * w.x[2] * w.x[3] - w.t[0, 0] * w.t[0, 1] * w.t[0, 2] + w.t[1, 0] * w.t[1, 1] * 123.0 + 12.0
+
+
+@procedure
+def add_all(a: float, b: float, c: float) -> float:
+    """The sum."""
+    return a + b + c
+
+
+PROCEDURES = (arithmetic, numbers, flags, branches, records, long_lines)
+
+
+def compiled(text: str, directory: Path, *options: str) -> ctypes.CDLL:
+    source = directory / "text.c"
+    source.write_text(text)
+    library = directory / "text.so"
+    command = [CC, *FLAGS, *options, "-shared", "-fPIC", str(source), "-o", str(library), "-lm"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    return ctypes.CDLL(str(library))
+
+
+def structure(of_type: type, example: tuple[Any, ...]) -> type[ctypes.Structure]:
+    """The structure of a record."""
+    scalars: dict[object, Any] = {"int": ctypes.c_int64, "float": ctypes.c_double, "bool": ctypes.c_bool}
+    members = []
+    for (name, field), value in zip(fields_of(of_type).items(), example, strict=True):
+        member = scalars.get(field)
+        if isinstance(value, tuple) and isinstance(field, type):
+            member = structure(field, value)
+        elif isinstance(value, np.ndarray):
+            member = (ctypes.c_int64 if field == "Ints" else ctypes.c_double) * value.size
+        if member is not None:
+            members.append((member_name(name), member))
+    return type(of_type.__name__, (ctypes.Structure,), {"_fields_": members})
+
+
+def write(record: tuple[Any, ...], place: Any) -> None:
+    for name, value in record._asdict().items():  # type: ignore[attr-defined]
+        if isinstance(value, tuple):
+            write(value, getattr(place, member_name(name)))
+        elif isinstance(value, np.ndarray):
+            getattr(place, member_name(name))[:] = value.ravel().tolist()
+        elif isinstance(value, (int, float)):
+            setattr(place, member_name(name), value)
+
+
+def read(place: Any, record: tuple[Any, ...]) -> None:
+    for name, value in record._asdict().items():  # type: ignore[attr-defined]
+        if isinstance(value, tuple):
+            read(getattr(place, member_name(name)), value)
+        elif isinstance(value, np.ndarray):
+            value[...] = np.array(getattr(place, member_name(name))[:]).reshape(value.shape)
+
+
+def bits(value: Any) -> list[Any]:
+    """All numbers of a result or a record, each as its bits; what is not a number is one of them."""
+    if isinstance(value, tuple):
+        return [entry for field in value for entry in bits(field)]
+    if not isinstance(value, np.ndarray):
+        value = np.array([value])
+    if value.dtype == np.float64:
+        value = np.where(np.isnan(value), np.nan, value).view(np.int64)
+    return value.ravel().tolist()
+
+
+def caller(name: str, parameters: str, arguments: str) -> str:
+    heads = f"double call_{name}({parameters});\ndouble call_{name}({parameters})\n"
+    return f"{heads}{{\n    return (double){name}({arguments});\n}}\n"
+
+
+@needs_compiler
+@pytest.mark.parametrize("entry", PROCEDURES, ids=lambda entry: entry.__name__)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_text_machine_code_and_c_have_the_same_bits(
+    entry: Procedure[[Work], float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("ARM_CONTROL_STRICT", "1")
+    rng = np.random.default_rng(0)
+    text = c_text([entry], {Work: new_work(rng)}, prefix="arm_")
+    library = compiled(text + caller(f"arm_{entry.__name__}", "arm_Work *w", "w"), tmp_path)
+    call = getattr(library, f"call_arm_{entry.__name__}")
+    call.restype = ctypes.c_double
+    bind = compile_procedure(entry)
+    place = structure(Work, new_work(rng))()
+    results = set()
+    for _ in range(1000):
+        python = new_work(rng)
+        machine, in_c = copy.deepcopy(python), copy.deepcopy(python)
+        expected = [*bits(float(entry(python))), *bits(python)]
+        assert [*bits(bind(machine)()), *bits(machine)] == expected
+        write(in_c, place)
+        result = call(ctypes.byref(place))
+        read(place, in_c)
+        assert [*bits(result), *bits(in_c)] == expected
+        results.add(tuple(expected))
+    assert len(results) == 1000
+
+
+def new_memory(rng: np.random.Generator, n: int) -> StateMemory:
+    """A memory in which each rule counts now and then."""
+    turn = np.where(np.arange(n) == 2, 2.0 * np.pi, 0.0)
+    ranges = StateRanges(np.full(n, -3.0), np.full(n, 3.0), np.full(n, 4.0), turn, n)
+    q, v = rng.normal(size=(2, n))
+    e, unchanged = rng.normal(0.0, 1e-3, n), np.array([rng.choice([0.0, 0.3])])
+    known, doubted = (KnownState(q.copy(), v.copy(), e.copy(), unchanged.copy()) for _ in range(2))
+    counts, agreed = np.zeros(4, np.int64), np.array([rng.choice([0.05, 0.2]), 0.0])
+    counts[[IS_KNOWN, VIOLATION, N_AGREEING]] = rng.choice([0, 1]), rng.choice([0, 0, 3]), rng.choice([0, 18, 19, 30])
+    return StateMemory(ranges, known, doubted, counts, agreed)
+
+
+def new_state(rng: np.random.Generator, memory: StateMemory, dt: float) -> NewState:
+    n, last = memory.ranges.n, memory.believed
+    v = last.v + rng.normal(0.0, rng.choice([0.0, 0.1, 1.0]), n)
+    q = last.q + 0.5 * dt * (v + last.v) + rng.normal(0.0, rng.choice([0.0, 0.001, 0.01]), n)
+    if rng.random() < 0.2:
+        q, v = last.q.copy(), last.v * rng.choice([0.0, 1.0])
+    if rng.random() < 0.2:
+        (q, v)[rng.integers(2)][rng.integers(n)] = rng.choice([*SPECIAL, 3.0, -3.0, 4.0])
+    if rng.random() < 0.2:
+        q[2] += rng.choice([-2.0, 2.0]) * np.pi
+    return NewState(q, v, np.zeros(n), np.zeros(1), np.zeros(1, np.int64))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@needs_compiler
+def test_states_are_judged_in_c_as_in_python(tmp_path: Path):
+    rng, n = np.random.default_rng(1), 6
+    memory = new_memory(rng, n)
+    examples = {StateMemory: memory, NewState: new_state(rng, memory, 0.01)}
+    records, times = "StateMemory *memory, NewState *state", "double dt, double interval"
+    library = compiled(
+        c_text([judge_state, unwrap], examples)
+        + caller("judge_state", f"{records}, {times}", "memory, state, dt, interval")
+        + "void call_unwrap(const StateMemory *memory, NewState *state);\n"
+        + "void call_unwrap(const StateMemory *memory, NewState *state)\n"
+        + "{\n    unwrap(memory, state);\n}\n",
+        tmp_path,
+    )
+    library.call_judge_state.restype = ctypes.c_double
+    place_m, place_s = structure(StateMemory, memory)(), structure(NewState, examples[NewState])()
+    at = ctypes.byref(place_m), ctypes.byref(place_s)
+    counts = np.zeros(9, np.int64)
+    for _ in range(20_000):
+        memory = new_memory(rng, n)
+        dt = float(rng.choice([0.0, 0.01, 0.009, 0.02, 0.031, 2e-7]))
+        state = new_state(rng, memory, dt)
+        in_c = copy.deepcopy(memory), copy.deepcopy(state)
+        write(in_c[0], place_m)
+        write(in_c[1], place_s)
+        unwrap(memory, state)
+        library.call_unwrap(*at)
+        result = judge_state(memory, state, dt, dt)
+        assert float(result) == library.call_judge_state(*at, ctypes.c_double(dt), ctypes.c_double(dt))
+        read(place_m, in_c[0])
+        read(place_s, in_c[1])
+        assert bits((memory, state)) == bits(in_c)
+        counts[result] += 1
+    assert (counts[[BELIEVED, DOUBTED, RETURNED]] > 100).all()
+    assert (counts > 20).all(), counts
+
+
+VIOLATED = """
+{
+    double keep = MEMORY / (MEMORY + dt);
+    double half = 0.5 * dt;
+    double tolerance = DEVIATION + 0.5 * ACCELERATION * dt * dt;
+    double speed = 0.0;
+    bool has_changed = dt <= 0.0;
+    for (int64_t i = 0; i < ranges->n; i++) {
+        double q = state->q[i];
+        double v = state->v[i];
+        state->joint[0] = i;
+        state->e[i] = 0.0;
+        if (!(ranges->low[i] <= q && q <= ranges->high[i]))
+            return OUTSIDE; /* (1) */
+"""
+
+
+def test_the_text_reads_like_that_in_python():
+    rng = np.random.default_rng(2)
+    memory = new_memory(rng, 6)
+    parts = c_parts([judge_state], {StateMemory: memory, NewState: new_state(rng, memory, 0.01)}, prefix="ur5_")
+    assert VIOLATED in parts.functions
+    assert "static const double DEVIATION = 0.015;" in parts.constants
+    assert "    N_AGREEING = 3," in parts.constants
+    assert "    double turn[6];\n" in parts.records
+    assert parts.prototypes.count(";") == 5
+
+
+def test_comments_and_long_lines():
+    text = c_text(list(PROCEDURES), {Work: new_work(np.random.default_rng(0))})
+    assert max(map(len, text.splitlines())) <= 120
+    assert "} else if (w->x[i] > 0.5) { /* behind a branch */" in text
+    assert "    /* above a loop */\n    int64_t k = 0;" in text
+    assert "/* * / not the end */" in text
+    assert "/* a long comment */\n" in text
+    assert "noqa" not in text
+    assert " * See arm_control.compiler.procedure and c_text.\n */\nstatic" in text
+    assert "ENDLESS = INFINITY;" in text
+
+
+class Kernel(NamedTuple):
+    run: RunsKernel
+    q: Floats
+
+
+class Kernels(NamedTuple):
+    first: Kernel
+    second: Kernel
+    columns: RunsColumns
+    read: CFunction
+
+
+@procedure
+def run_one(kernel: Kernel) -> float:
+    """Run a kernel."""
+    return kernel.run()
+
+
+@procedure
+def run_both(kernels: Kernels) -> float:
+    """Run kernels."""
+    is_well = kernels.first.run() == 0.0 and run_one(kernels.second) == 0.0
+    return kernels.second.q[0] if is_well else -1.0
+
+
+def new_kernels() -> Kernels:
+    nothing: Any = None
+    return Kernels(Kernel(nothing, np.zeros(2)), Kernel(nothing, np.zeros(2)), nothing, nothing)
+
+
+@needs_compiler
+def test_hooks_stand_for_kernels(tmp_path: Path):
+    text = c_text([run_both], {Kernels: new_kernels()}, {"Kernel.run": "double_q"}, "arm_")
+    hook = "static double double_q(arm_Kernel *record)\n{\n    record->q[0] *= 2.0;\n    return 0.0;\n}\n"
+    library = compiled(text + hook + caller("arm_run_both", "arm_Kernels *kernels", "kernels"), tmp_path)
+    library.call_arm_run_both.restype = ctypes.c_double
+    place = structure(Kernels, new_kernels())()
+    place.first.q[0], place.second.q[0] = 3.0, 4.0
+    assert library.call_arm_run_both(ctypes.byref(place)) == 8.0
+    assert (place.first.q[0], place.second.q[0]) == (6.0, 8.0)
+
+
+MAIN = """
+int main(void)
+{
+    static Work w = {.n = @N@, .left = {.size = 2}, .right = {.size = 3}, .x = {0.25, -3.0, 0.75}, .scale = 1.5};
+    for (int k = 0; k < 2; k++) {
+        w.is_on = k;
+        w.short_[3] = 5;
+        if (@ENTRY@(&w) == 12345.0)
+            return 1;
+    }
+    return 0;
+}
+"""
+
+
+@needs_compiler
+@pytest.mark.parametrize("entry", PROCEDURES, ids=lambda entry: entry.__name__)
+def test_behaviour_is_defined(entry: Procedure[[Work], float], tmp_path: Path):
+    example = new_work(np.random.default_rng(0))
+    main = MAIN.replace("@ENTRY@", entry.__name__)
+    for n, is_allowed in ((5, True), (6, entry in (arithmetic, records, long_lines))):
+        (tmp_path / "main.c").write_text(c_text([entry], {Work: example}) + main.replace("@N@", str(n)))
+        options = [
+            "-O1",
+            "-fsanitize=undefined,address",
+            "-fno-sanitize-recover=all",
+            "-fno-sanitize=float-divide-by-zero",
+        ]
+        command = [CC, "-std=c11", "-ffp-contract=off", *options, "main.c", "-o", "main", "-lm"]
+        built = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        if "cannot find" in built.stderr:
+            pytest.skip("the compiler has no sanitizers")
+        assert built.returncode == 0, built.stderr
+        run = subprocess.run([tmp_path / "main"], capture_output=True, text=True, check=False)
+        assert (run.returncode == 0) == is_allowed, run.stderr
+        assert is_allowed or "out of bounds for type" in run.stderr
+
+
+# -- what is refused
+
+
+@procedure
+def bump(w: Work) -> float:
+    """Change something."""
+    w.x[0] += 1.0
+    return w.x[0]
+
+
+@procedure
+def bump_again(w: Work) -> float:
+    """Change something in another procedure."""
+    return bump(w)
+
+
+@procedure
+def power(w: Work) -> float:
+    return w.scale**2
+
+
+@procedure
+def sum_in_open_order(w: Work) -> float:
+    return w.x[0] + bump_again(w)
+
+
+@procedure
+def store_in_open_order(w: Work) -> float:
+    w.x[w.short[0]] = bump(w)
+    return 0.0
+
+
+@procedure
+def change_in_open_order(w: Work) -> float:
+    w.x[1] += bump(w)
+    return 0.0
+
+
+@procedure
+def arguments_in_open_order(w: Work) -> float:
+    return add_all(1.0, bump(w), bump(w))
+
+
+@procedure
+def bounds_in_open_order(w: Work) -> float:
+    for i in range(w.short[0], int(bump(w))):
+        w.x[i] = 0.0
+    return 0.0
+
+
+@procedure
+def indices_in_open_order(w: Work) -> float:
+    return w.t[w.short[0], int(bump(w))]
+
+
+@procedure
+def compare_in_open_order(w: Work) -> float:
+    return 1.0 if w.x[0] < bump(w) else 2.0
+
+
+@procedure
+def list_made(w: Work) -> float:
+    return [w.scale][0]
+
+
+@procedure
+def middle_that_changes(w: Work) -> float:
+    return 1.0 if 0.0 < bump(w) < 3.0 else 2.0
+
+
+@procedure
+def address(w: Work) -> float:
+    return float(address_of(w.short))
+
+
+@procedure
+def three_bounds(w: Work) -> float:
+    for i in range(0, w.n, 2):
+        w.x[i] = 0.0
+    return 0.0
+
+
+@procedure
+def other_type(w: Work) -> float:
+    k = 1
+    k = w.scale  # type: ignore[assignment]
+    return k + 1.0
+
+
+@procedure
+def whole_of_float(w: Work) -> float:
+    w.short[0] += w.scale  # type: ignore[misc]
+    return 0.0
+
+
+@procedure
+def float_floor(w: Work) -> float:
+    return w.scale // 2
+
+
+@procedure
+def number_as_flag(w: Work) -> float:
+    return 1.0 if w.n else 0.0
+
+
+@procedure
+def flags_in_min(w: Work) -> float:
+    return 1.0 if min(w.is_on, w.is_on) else 0.0
+
+
+@procedure
+def keyword(w: Work) -> float:
+    return min(1.0, w.scale, key=abs)
+
+
+@procedure
+def few_arguments(w: Work) -> float:
+    return add_all(1.0, 2.0)  # type: ignore[call-arg]
+
+
+@procedure
+def three_in_min(w: Work) -> float:
+    return min(1.0, 2.0, w.scale)
+
+
+@procedure
+def flag_negated(w: Work) -> float:
+    return 1.0 if -w.is_on else 0.0
+
+
+@procedure
+def int_of_int(w: Work) -> float:
+    return float(int(w.n))
+
+
+@procedure
+def no_procedure(w: Work) -> float:
+    return new_work(w.scale).scale  # type: ignore[arg-type]
+
+
+@procedure
+def no_number(w: Work) -> float:
+    return SPECIAL[0]
+
+
+@procedure
+def no_name(w: Work) -> float:
+    return somewhere_else  # type: ignore[name-defined]  # noqa: F821
+
+
+@procedure
+def no_function(w: Work) -> float:
+    return len(w.x)
+
+
+@procedure
+def field_of_number(w: Work) -> float:
+    return w.scale.real
+
+
+@procedure
+def index_that_is_no_number(w: Work) -> float:
+    return w.x[w.scale]  # type: ignore[call-overload]
+
+
+@procedure
+def two_indices(w: Work) -> float:
+    return w.x[0, 1]
+
+
+@procedure
+def record_assigned(w: Work) -> float:
+    w.t[0] = w.x
+    return 0.0
+
+
+@procedure
+def is_same(w: Work) -> float:
+    return 1.0 if w.scale is w.scale else 0.0
+
+
+@procedure
+def nothing_used(w: Work) -> float:
+    k = add(w.left, w.x, 1.0)  # type: ignore[func-returns-value]
+    return 0.0 if k else 1.0
+
+
+@procedure
+def table_result(w: Work) -> Rows:
+    return w.t
+
+
+@procedure
+def loop_with_else(w: Work) -> float:
+    while w.is_on:
+        break
+    else:
+        return 1.0
+    return 0.0
+
+
+@procedure
+def nothing_returned(w: Work) -> float:
+    return None  # type: ignore[return-value]
+
+
+@procedure
+def something_returned(w: Work) -> None:
+    return w.scale  # type: ignore[return-value]
+
+
+@procedure
+def many_arguments(w: Work) -> float:
+    return exp(1.0, 2.0)  # type: ignore[call-arg]
+
+
+@procedure
+def change_of_field(w: Work) -> float:
+    w.scale += 1.0  # type: ignore[misc]
+    return 0.0
+
+
+@procedure
+def undone_flag(w: Work) -> float:
+    flag = w.is_on
+    flag = not w.x
+    return 1.0 if flag else 0.0
+
+
+@procedure
+def takes_function(read: CFunction) -> float:
+    return 0.0
+
+
+@procedure
+def item_call(w: Work) -> float:
+    return w.x[0]()  # type: ignore[operator]
+
+
+OPEN = "one part changes what another one may read; use a name for it"
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        (power, "power: cannot be written in C: w.scale ** 2"),
+        (sum_in_open_order, f"w.x[0] + bump_again(w): {OPEN}"),
+        (store_in_open_order, OPEN),
+        (change_in_open_order, OPEN),
+        (arguments_in_open_order, OPEN),
+        (bounds_in_open_order, OPEN),
+        (indices_in_open_order, OPEN),
+        (compare_in_open_order, OPEN),
+        (list_made, "cannot be written in C: [w.scale]"),
+        (middle_that_changes, "the middle of a comparison changes something; use a name for it"),
+        (address, "address: cannot be written in C: address_of(w.short): C has no operation address_of"),
+        (three_bounds, "range(0, w.n, 2)"),
+        (other_type, "k = w.scale: a value of type float where int is needed"),
+        (whole_of_float, "a value of type float where int is needed"),
+        (float_floor, "w.scale // 2"),
+        (number_as_flag, "cannot be written in C: w.n"),
+        (flags_in_min, "min(w.is_on, w.is_on)"),
+        (keyword, "min(1.0, w.scale, key=abs)"),
+        (few_arguments, "add_all(1.0, 2.0): 2 arguments, 3 allowed"),
+        (three_in_min, "min(1.0, 2.0, w.scale)"),
+        (flag_negated, "-w.is_on"),
+        (int_of_int, "int(w.n)"),
+        (no_procedure, "new_work is no procedure"),
+        (no_number, "cannot be written in C: SPECIAL"),
+        (no_name, "cannot be written in C: somewhere_else"),
+        (no_function, "cannot be written in C: len(w.x)"),
+        (field_of_number, "w.scale.real"),
+        (index_that_is_no_number, "w.x[w.scale]"),
+        (two_indices, "w.x[0, 1]"),
+        (record_assigned, "w.t[0]"),
+        (is_same, "w.scale is w.scale"),
+        (nothing_used, "k = add(w.left, w.x, 1.0)"),
+        (table_result, "table_result: cannot be written in C: a result of type Rows"),
+        (trace, "trace: cannot be written in C: t of type Rows"),
+        (loop_with_else, "while w.is_on:"),
+        (nothing_returned, "cannot be written in C: None"),
+        (something_returned, "return w.scale"),
+        (many_arguments, "exp(1.0, 2.0): 2 arguments, 1 allowed"),
+        (change_of_field, "w.scale"),
+        (undone_flag, "cannot be written in C: w.x"),
+        (takes_function, "takes_function: cannot be written in C: read of type CFunction"),
+        (item_call, "w.x[0]()"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_what_cannot_be_written_in_c_is_refused(entry: Procedure[..., Any], words: str):
+    with pytest.raises(NotSupported) as error:
+        c_text([entry], {Work: new_work(np.random.default_rng(0))})
+    assert words in str(error.value)
+    assert entry.__name__ in str(error.value)
+
+
+def test_functions_of_records_are_refused():
+    with pytest.raises(NotSupported, match=r"kernels.first.run\(\): hooks name no function for Kernel.run"):
+        c_text([run_both], {Kernels: new_kernels()})
+    for entry in (run_columns, read_function):
+        with pytest.raises(NotSupported, match=r"kernels\.\w+\(3\)"):
+            c_text([entry], {Kernels: new_kernels()}, {"Kernels.columns": "run", "Kernels.read": "read"})
+
+
+@procedure
+def run_columns(kernels: Kernels) -> float:
+    return kernels.columns(3)
+
+
+@procedure
+def read_function(kernels: Kernels) -> float:
+    return float(kernels.read(3))
+
+
+class Tables(NamedTuple):
+    a: Rows
+    b: Rows
+
+
+class Same(NamedTuple):
+    a: Pair
+    b: Pair
+
+
+class Nothing(NamedTuple):
+    run: RunsKernel
+
+
+@procedure
+def both_traces(tables: Tables) -> float:
+    """Tables of two sizes."""
+    return 1.0 if trace(tables.a, 0) > 0.0 or trace(tables.b, 0) > 0.0 else 0.0
+
+
+@procedure
+def either_table(tables: Tables) -> float:
+    table = tables.a if tables.a[0, 0] > 0.0 else tables.b
+    return table[0, 0]
+
+
+@procedure
+def other_table(tables: Tables) -> float:
+    table = tables.a
+    if table[0, 0] > 0.0:
+        table = tables.b
+    return table[0, 0]
+
+
+@procedure
+def first_of(same: Same) -> float:
+    return same.a.q[0]
+
+
+def test_sizes_that_do_not_fit_are_refused():
+    def pair(n: int) -> Pair:
+        return Pair(np.zeros(n), np.zeros(2, np.int64), n)
+
+    tables = Tables(np.zeros((3, 2)), np.zeros((3, 4)))
+    words = {both_traces: "trace: .*different numbers of columns", either_table: "tables.a if", other_table: "table = "}
+    for entry, text in words.items():
+        with pytest.raises(NotSupported, match=text):
+            c_text([entry], {Tables: tables})
+    with pytest.raises(NotSupported, match=r"Pair.q has shapes \(3,\) and \(4,\), one is allowed"):
+        c_text([first_of], {Same: Same(pair(3), pair(4))})
+    with pytest.raises(NotSupported, match=r"Pair.q has shape \(2, 2\), and is Floats"):
+        c_text([first_of], {Pair: pair(2)._replace(q=np.zeros((2, 2)))})
+    one = pair(3)
+    with pytest.raises(NotSupported, match=r"Same.a.q and Same.b.q share memory, and would not in C"):
+        c_text([first_of], {Same: Same(one, one)})
+    with pytest.raises(NotSupported, match="Same: no example of this record"):
+        c_text([first_of], {Pair: one})
+    nothing: Any = None
+    with pytest.raises(NotSupported, match="Nothing has no numbers, arrays or records"):
+        c_text([], {Nothing: Nothing(nothing)})
+
+
+MODULE = """
+from __future__ import annotations
+
+from arm_control.compiler.procedure import Floats, procedure
+{imports}
+SAME, FACTOR = 4, {factor}
+
+
+@procedure
+def scaled(q: Floats, _k: float) -> float:
+    k = SAME * _k
+    factor = FACTOR * {inner}
+    return factor * k
+"""
+
+
+@needs_compiler
+def test_names_that_two_modules_have_get_that_of_the_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "first_text.py").write_text(MODULE.format(imports="", factor=2.0, inner="q[0]"))
+    imports = "from first_text import scaled as inner\n"
+    (tmp_path / "second_text.py").write_text(MODULE.format(imports=imports, factor=3.0, inner="inner(q, 5)"))
+    entry = importlib.import_module("second_text").scaled
+    text = c_text([entry], {})
+    assert text.count("SAME = 4") == 1
+    for name in ("first_text_FACTOR = 2.0;", "second_text_FACTOR = 3.0;"):
+        assert f"static const double {name}" in text
+    library = compiled(text + caller("second_text_scaled", "const double *q, double k", "q, k"), tmp_path)
+    library.call_second_text_scaled.restype = ctypes.c_double
+    q = (ctypes.c_double * 1)(7.0)
+    assert (
+        library.call_second_text_scaled(q, ctypes.c_double(2.0)) == entry(list(q), 2.0) == 3.0 * 2.0 * 7.0 * 20.0 * 8.0
+    )
+    monkeypatch.setattr(entry, "__module__", "other.first_text")
+    with pytest.raises(NotSupported, match="two things have one name in C"):
+        c_text([entry], {})
