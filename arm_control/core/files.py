@@ -54,6 +54,11 @@ def file_names(folder: str, suffix: str) -> tuple[str, ...]:
     return tuple(sorted(path.name.removesuffix(suffix) for path in share_path(*folder.split("/")).glob(f"*{suffix}")))
 
 
+def robot_names() -> tuple[str, ...]:
+    """Return the names of the robots that come with the package, sorted."""
+    return tuple(sorted(path.name for path in share_path("urdf").iterdir() if path.is_dir()))
+
+
 def urdf_path(robot: str) -> Path:
     """Return the path of a robot's URDF.
 
@@ -72,7 +77,7 @@ def urdf_path(robot: str) -> Path:
         if not Path(robot).is_file():
             raise ArmControlError(f"there is no file {robot}")
         return Path(robot)
-    names = sorted(path.name for path in share_path("urdf").iterdir() if path.is_dir())
+    names = robot_names()
     if robot not in names:
         if _looks_like_path(robot):
             raise ArmControlError(f"there is no file {robot} that ends in .urdf or .xacro")

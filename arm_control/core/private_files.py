@@ -90,12 +90,34 @@ def read_file(directory: int, name: str, max_bytes: int) -> bytes:
             raise Refused("it is a symbolic link") from error
         raise
     try:
-        status = os.fstat(file)
-        _check_file(status, max_bytes)
-        content = bytearray()
-        while part := os.read(file, status.st_size - len(content)):
-            content += part
-        return bytes(content)
+        return _content(file, max_bytes)
+    finally:
+        os.close(file)
+
+
+def read_secret(path: Path, max_bytes: int) -> bytes:
+    """Read a file that only this user can read or write; its directory does not matter.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    max_bytes : int
+        Largest size allowed.
+
+    Raises
+    ------
+    Refused
+        As in :func:`read_file`, or other users may read it.
+    OSError
+        It cannot be read.
+    """
+    file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        mode = stat.S_IMODE(os.fstat(file).st_mode)
+        if mode & 0o077:
+            raise Refused(f"other users may read it: its mode is {mode:04o}; allowed: 0600 or less")
+        return _content(file, max_bytes)
     finally:
         os.close(file)
 
@@ -162,6 +184,16 @@ def _create(path: Path) -> bool:
     except FileExistsError:
         return False
     return True
+
+
+def _content(file: int, max_bytes: int) -> bytes:
+    """Content of an open file that only this user can have written."""
+    status = os.fstat(file)
+    _check_file(status, max_bytes)
+    content = bytearray()
+    while part := os.read(file, status.st_size - len(content)):
+        content += part
+    return bytes(content)
 
 
 def _check_private(status: os.stat_result) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from arm_control.core.files import file_parameters
 from arm_control.core.parameters import Parameters, parameter
-from arm_control.exceptions import ParameterError
+from arm_control.exceptions import ParameterError, UrdfError
 from arm_control.model import RobotModel
 
 
@@ -72,7 +72,14 @@ class ArmParameters(Parameters):
             Text of a URDF.
         kinematics_only : bool
             Whether masses and limits of effort and velocity may be missing.
+
+        Raises
+        ------
+        UrdfError
+            When it is the name of a file: a topic or a bag names none, since expanding a xacro file may run any code.
         """
+        if "<" not in description:
+            raise UrdfError(f"{description[:60]!r} is no URDF: its text is needed, not the name of a file")
         choices = {**self.choices(), "kinematics_only": kinematics_only}
         return RobotModel.from_urdf(description, backend=self.backend, **choices)
 

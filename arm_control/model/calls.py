@@ -116,6 +116,7 @@ class Calls:
         """The method in Python: any array-like, one sentence for what is wrong."""
         call, names, build = kernel.call, method.arguments, result_builder(method.result, kernel)
         inputs = [kernel.inputs[name] for name in names]
+        outputs = list(kernel.outputs.values())
         rest = [view for name, view in kernel.inputs.items() if name not in (*names, *SHARED)]
 
         def refuse(values: Sequence[npt.ArrayLike]) -> None:
@@ -138,8 +139,13 @@ class Calls:
                 for view in rest:
                     view[...] = 0.0
                 is_bad, result = call(), build()
+                is_bad = is_bad or (method.is_finite and not all(np.isfinite(x).all() for x in outputs))
             if is_bad:
                 refuse(values)
+                largest = ", ".join(
+                    f"{name} {np.abs(array).max():g}" for name, array in zip(names, arrays, strict=True)
+                )
+                raise InputError(f"{method.name}: the result is too large for a float, with entries up to {largest}")
             return fill(into, result)
 
         return function

@@ -62,6 +62,8 @@ class Method(Generic[Result_co]):
         What becomes of the outputs.
     n_required : int, optional
         Number of arguments that must be there; all by default.
+    is_finite : bool
+        Whether a result that is too large for a float is refused; not in a control step, which needs the other terms.
     """
 
     name: str
@@ -69,13 +71,17 @@ class Method(Generic[Result_co]):
     arguments: tuple[str, ...]
     result: Result
     n_required: int | None = None
+    is_finite: bool = False
 
     def form(self, n: int) -> CallForm:
         """Form of a built-in call for n joints."""
         sizes = input_sizes(n)
         arguments = tuple(ArrayArgument(name, (sizes[name],)) for name in self.arguments)
         bound = tuple(name for name in SHARED if any(name in INPUTS[quantity] for quantity in self.quantities))
-        return CallForm(self.name, arguments, self.result, self.n_required, bound, fills=is_fillable(self.result))
+        fills = is_fillable(self.result)
+        return CallForm(
+            self.name, arguments, self.result, self.n_required, bound, fills=fills, is_finite=self.is_finite
+        )
 
 
 def _arrays(names: Sequence[str]) -> tuple[ArrayResult, ...]:
@@ -92,16 +98,18 @@ POSE = Method[Pose]("pose", POSE_QUANTITIES, ("q",), _POSE)
 JACOBIAN = Method[Array]("jacobian", KINEMATIC_QUANTITIES, ("q",), ArrayResult("J"))
 MASS_MATRIX = Method[Array]("mass_matrix", ("M",), ("q",), ArrayResult("M"))
 GRAVITY = Method[Array]("gravity", ("g",), ("q",), ArrayResult("g"))
-BIAS = Method[Array]("bias", ("h",), ("q", "v"), ArrayResult("h"))
-INVERSE_DYNAMICS = Method[Array]("inverse_dynamics", ("tau",), ("q", "v", "a", "F_E"), ArrayResult("tau"), n_required=3)
-FORWARD_DYNAMICS = Method[Array]("forward_dynamics", ("a",), ("q", "v", "tau"), ArrayResult("a"))
+BIAS = Method[Array]("bias", ("h",), ("q", "v"), ArrayResult("h"), is_finite=True)
+INVERSE_DYNAMICS = Method[Array](
+    "inverse_dynamics", ("tau",), ("q", "v", "a", "F_E"), ArrayResult("tau"), n_required=3, is_finite=True
+)
+FORWARD_DYNAMICS = Method[Array]("forward_dynamics", ("a",), ("q", "v", "tau"), ArrayResult("a"), is_finite=True)
 TORQUE_DERIVATIVES = Method[TorqueDerivatives](
-    "torque_derivatives", TORQUE_QUANTITIES, ("q", "v", "a"), _TORQUE_DERIVATIVES
+    "torque_derivatives", TORQUE_QUANTITIES, ("q", "v", "a"), _TORQUE_DERIVATIVES, is_finite=True
 )
 ACCELERATION_DERIVATIVES = Method[AccelerationDerivatives](
-    "acceleration_derivatives", ACCELERATION_QUANTITIES, ("q", "v", "tau"), _ACCELERATION_DERIVATIVES
+    "acceleration_derivatives", ACCELERATION_QUANTITIES, ("q", "v", "tau"), _ACCELERATION_DERIVATIVES, is_finite=True
 )
-KINETIC_ENERGY = Method[float]("kinetic_energy", ENERGY, ("q", "v"), NumberResult("kinetic_energy"))
+KINETIC_ENERGY = Method[float]("kinetic_energy", ENERGY, ("q", "v"), NumberResult("kinetic_energy"), is_finite=True)
 POTENTIAL_ENERGY = Method[float]("potential_energy", ENERGY, ("q",), NumberResult("potential_energy"))
 CENTRE_OF_MASS = Method[Array]("centre_of_mass", ENERGY, ("q",), ArrayResult("centre_of_mass"))
 KINEMATICS = Method[tuple[Array, Array, Array]](

@@ -207,7 +207,7 @@ class RobotModel:
         Raises
         ------
         InputError
-            When an array has a wrong length or an entry that is not finite; so do all methods.
+            When an array has a wrong length or an entry that is not finite, as in all methods; too large results pass.
         """
         return self._run(methods.EVALUATE, q, v, into=into)
 

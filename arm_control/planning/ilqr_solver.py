@@ -34,11 +34,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from threading import RLock
 from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from arm_control.core.exclusive import exclusive
 from arm_control.exceptions import InputError, ParameterError
 from arm_control.maths.poses import Array
 from arm_control.planning.arm_dynamics import ArmDynamics, Dynamics
@@ -215,6 +217,11 @@ class Ilqr:
     parameters : IlqrParameters, optional
         Settings of the solver.
 
+    Attributes
+    ----------
+    lock : RLock
+        Held while a solution is found: threads may share an object.
+
     Raises
     ------
     InputError
@@ -243,7 +250,7 @@ class Ilqr:
             raise InputError(f"the horizon has {n} steps; at least one is needed")
         self.parameters, self.n, self.dynamics = parameters or IlqrParameters(), int(n), dynamics
         self.u_min, self.u_max = _limits(u_min, u_max, dynamics.n_u)
-        self.passes = self._passes(costs)
+        self.passes, self.lock = self._passes(costs), RLock()
 
     def _passes(self, costs: Costs | UserCosts) -> Passes:
         d = self.dynamics
@@ -253,6 +260,7 @@ class Ilqr:
             return CompiledPasses(d, costs, self.n, self.u_min, self.u_max, clamps, by_state)
         return NumpyPasses(d, costs, self.n, self.u_min, self.u_max, clamps, by_state)
 
+    @exclusive
     def solve(
         self, x0: npt.ArrayLike, us: npt.ArrayLike, plan: tuple[npt.ArrayLike, npt.ArrayLike] | None = None
     ) -> IlqrResult:

@@ -22,11 +22,13 @@ Source: B. Anderson, J. Moore, "Optimal Control: Linear Quadratic Methods", 1990
 from __future__ import annotations
 
 from collections.abc import Mapping
+from threading import RLock
 from typing import Any
 
 import numpy as np
 
 from arm_control.compiler.law import Law, Loop
+from arm_control.core.exclusive import exclusive
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
 from arm_control.planning.arm_dynamics import ArmDynamics
@@ -58,10 +60,16 @@ class LocalLqr:
         What is minimised; its run-time numbers may change between two calls.
     n : int
         Number of steps N.
+
+    Attributes
+    ----------
+    lock : RLock
+        Held while gains are computed: threads may share an object.
     """
 
     def __init__(self, dynamics: ArmDynamics, costs: Costs, n: int) -> None:
         self._dynamics, self._n, model = dynamics, n, dynamics.model
+        self.lock = RLock()
         expansion = ArmLaws(model.tree, costs, has_limits=False, has_box=False).expansion()
         backward = _backward_loop(dynamics.n_u)
         expand = model.compile_law(expansion, loop_samples(model, expansion))
@@ -76,6 +84,7 @@ class LocalLqr:
         self._whole["V_xx"] = np.zeros(len(np.triu_indices(dynamics.n_x)[0]))
         self._expand = expand.bind({**self._rows, **self._whole}, rows)
 
+    @exclusive
     def gains(self, x0: Array, u0: Array, n: int | None = None) -> tuple[Array, Array]:
         """Return the changes and gains of the knots, about one state and one control.
 

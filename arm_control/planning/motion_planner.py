@@ -11,10 +11,12 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, replace
+from threading import RLock
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from arm_control.core.exclusive import exclusive
 from arm_control.core.parameters import Parameters, parameter
 from arm_control.exceptions import ArmControlError
 from arm_control.kinematics.inverse import InverseKinematics
@@ -171,6 +173,11 @@ class MotionPlanner:
     model : RobotModel
         The arm.
 
+    Attributes
+    ----------
+    lock : RLock
+        Held while a request is answered, and while a plan is made.
+
     Raises
     ------
     ArmControlError
@@ -180,7 +187,8 @@ class MotionPlanner:
     alive = True
 
     def __init__(self, parameters: MotionPlannerParameters, model: RobotModel) -> None:
-        p = self._parameters = parameters
+        p, self.lock = parameters, RLock()
+        self._parameters = p
         whole = Validity(model, margin=p.margin, link_margin=p.link_margin)
         others = [
             Validity(model, whole.shape, whole.allowed, share * p.margin, share * p.link_margin) for share in SHARES[1:]
@@ -195,6 +203,7 @@ class MotionPlanner:
         self._number, self._level = -1, 0
         self._answer: PlannerAnswer | None = None
 
+    @exclusive
     def request(self, request: PlannerRequest) -> None:
         """See :class:`~arm_control.planning.worker.Server`."""
         self._answer = self._look(request) if isinstance(request, WatchRequest) else self._respond(request)
@@ -241,6 +250,7 @@ class MotionPlanner:
         answer, self._answer = self._answer, None
         return answer
 
+    @exclusive
     def plan(self, request: MotionRequest) -> MotionPlan:
         """Plan a motion.
 

@@ -21,12 +21,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from threading import RLock
 
 import numpy as np
 import numpy.typing as npt
 
 from arm_control.compiler.kernels import LoopKernel
 from arm_control.compiler.law import Loop
+from arm_control.core.exclusive import exclusive
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
@@ -131,7 +133,7 @@ class ScaledMotion:
 
 
 class TimeScaler:
-    """Finds the fastest motions of one arm. Keeps its work space: one thread at a time.
+    """Finds the fastest motions of one arm. Keeps its work space: of threads that share it one at a time computes.
 
     Parameters
     ----------
@@ -141,6 +143,11 @@ class TimeScaler:
         Limits of the motions.
     n : int
         Number of intervals of the grid.
+
+    Attributes
+    ----------
+    lock : RLock
+        Held while a motion is computed.
 
     Examples
     --------
@@ -160,7 +167,7 @@ class TimeScaler:
         for name, values in (("v_max", limits.v_max), ("tau_max", limits.tau_max), ("a_max", limits.a_max)):
             if values is not None and np.shape(values) != (model.nv,):
                 raise InputError(f"{name} has shape {np.shape(values)}; allowed: ({model.nv},)")
-        self._n, self._limits, self._model = n, limits, model
+        self._n, self._limits, self._model, self.lock = n, limits, model, RLock()
         has_acceleration = limits.a_max is not None
         self._k = line_count(model.nv, has_acceleration)
         loops = {
@@ -173,6 +180,7 @@ class TimeScaler:
         self.is_compiled = all(kernel.is_compiled for kernel in self._kernels.values())
         self._grids: dict[int, _Grid] = {}
 
+    @exclusive
     def fastest(self, path: JointTrajectory) -> ScaledMotion:
         """Return the fastest motion along a path within the limits, from rest to rest.
 

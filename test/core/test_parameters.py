@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import yaml
 
-from arm_control.control.effort_gate import GateParameters
 from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.core.parameters import (
     Parameters,
@@ -21,6 +20,7 @@ from arm_control.core.parameters import (
     refuse_unknown,
 )
 from arm_control.exceptions import ParameterError
+from arm_control.gate.effort_gate import GateParameters
 
 
 @dataclass(frozen=True)

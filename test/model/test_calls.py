@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -229,6 +231,30 @@ def test_every_method_refuses_what_is_no_state_and_works_on(small_arm: Callable[
     np.testing.assert_array_equal(np.concatenate([np.ravel(x) for x in _flat(method(*good))]), before)
 
 
+@pytest.mark.parametrize("name", ["bias", "inverse_dynamics", "forward_dynamics", "torque_derivatives",
+                                  "acceleration_derivatives", "kinetic_energy"])  # fmt: skip
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_result_that_is_too_large_for_a_float_is_refused(small_arm: Callable[[str], Arm], name: str, backend: str):
+    model = RobotModel(small_arm("branches"), backend, Cache(None))
+    method, (*rest,) = getattr(model, name), CALLS[name][2:]
+    q, others = np.full(5, 0.3), [np.zeros(6 if x == "F_E" else 5) for x in rest]
+    for _ in range(2):  # a built-in function may have taken its place
+        with np.errstate(all="ignore"), pytest.raises(InputError, match=rf"^{name}: .* up to q 0\.3, v 1e\+200"):
+            method(q, np.full(5, 1e200), *others)
+        assert all(np.isfinite(x).all() for x in _flat(method(q, np.full(5, 1e100), *others)))
+        method = getattr(model, name)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_terms_of_a_tick_are_there_whatever_the_velocity(small_arm: Callable[[str], Arm], backend: str):
+    model = RobotModel(small_arm("branches"), backend, Cache(None))
+    q = np.full(5, 0.3)
+    with np.errstate(all="ignore"):
+        terms = model.evaluate(q, np.full(5, 1e200))
+    assert not np.isfinite(terms.h).all()
+    np.testing.assert_array_equal(terms.g, model.evaluate(q, np.zeros(5)).g)
+
+
 def _flat(result: object) -> list[object]:
     return [y for x in result for y in _flat(x)] if isinstance(result, tuple) else [result]
 
@@ -265,3 +291,59 @@ def test_kernels_are_prepared_by_name(small_arm: Callable[[str], Arm], tmp_path:
     assert {entry.title for entry in kept.entries()} == {"small: M (one)", "small: h (one)"}
     with pytest.raises(InputError, match=f"unknown kernel M; there are {', '.join(KERNELS)}"):
         model.prepare("M", progress=False)
+
+
+# -- threads -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("backend", "n", "repetitions"), [("llvm", 2999, 200), ("python", 9, 60), ("pinocchio", 9, 60)]
+)
+def test_threads_may_share_a_batch(
+    batches: Callable[[str], tuple[RobotModel, BatchFunction]],
+    in_two_threads: Callable[[Callable[[int], object]], None],
+    backend: str,
+    n: int,
+    repetitions: int,
+):
+    """And have two batches of one model."""
+    model, batch = batches(backend)
+    own = [batch, model.batch(*QUANTITIES[::-1])]
+    states = [draw(model, n), [-x for x in draw(model, n)]]
+    expected = [batch(*x) for x in states]
+    wrong: list[str] = []
+
+    def work(i: int) -> None:
+        for k in range(repetitions):
+            results = own[i * (k % 2)](*states[i])
+            wrong.extend(name for name in QUANTITIES if not np.array_equal(results[name], expected[i][name]))
+
+    in_two_threads(work)
+    assert wrong == []
+
+
+def test_a_stage_of_states_is_that_of_its_thread():
+    """While results of one thread wait in its stage, another thread computes all of its own."""
+
+    class Doubles:
+        """A library whose function doubles numbers; when it has done so first, another thread calls it."""
+
+        def __init__(self) -> None:
+            self.other: Thread | None = None
+
+        def function(self, *_: object) -> Callable[[int, int, int], int]:
+            def double(n: int, q: int, results: int) -> int:
+                of_state, of_result = ((ctypes.c_double * n).from_address(place) for place in (q, results))
+                of_result[:] = [2.0 * x for x in of_state]
+                if self.other is None:
+                    self.other = Thread(target=run, args=([-ones], np.empty((9, 1)), False))
+                    self.other.start()
+                    self.other.join()
+                return 0
+
+            return double
+
+    ones, out = np.ones((9, 1)), np.empty((9, 1))
+    run = llvm_kernels._block_runner(llvm_kernels._Function({"q": 1}, {"y": (1,)}, Doubles(), None), ())
+    run([ones], out, False)
+    np.testing.assert_array_equal(out, 2.0 * ones)

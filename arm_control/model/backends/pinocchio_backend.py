@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from threading import RLock
 
 import numpy as np
 import pinocchio as pin
@@ -37,6 +38,7 @@ class PinocchioBackEnd:
         self.model = pin.buildModelFromXML(urdf_text.replace('type="continuous"', 'type="revolute"'))
         self.model.gravity.linear = tree.gravity
         self.data = self.model.createData()
+        self._lock = RLock()
         ids = [self.model.getJointId(body.name) for body in tree.bodies]
         if len(ids) != self.model.nv or self.model.nq != self.model.nv:
             raise ModelError(f"Pinocchio finds {self.model.nv} joints, expected {len(ids)}")
@@ -66,7 +68,8 @@ class PinocchioBackEnd:
             def call() -> bool:
                 if not np.isfinite(row).all():
                     return True
-                outputs[:] = np.concatenate([np.ravel(result) for result in compute(row)])
+                with self._lock:  # all kernels work in the same data
+                    outputs[:] = np.concatenate([np.ravel(result) for result in compute(row)])
                 return False
 
             return call

@@ -7,11 +7,17 @@ takes them. It is one text, so every parameter, scenario and option that names a
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from arm_control.core.files import urdf_path
+from arm_control.exceptions import InputError
 from arm_control.model.urdf.load import read_source
 
+WITH_TRUST = "read it first, then allow it with --trust, in a launch trust:=true"
+WITHOUT_XACRO = "name the URDF that it expands to"
+"""Ways out where a xacro file is refused."""
 _ARGUMENT = re.compile(r"\s+(\w+):=(\S*)$")
 
 
@@ -62,3 +68,49 @@ def split_arguments(robot: str) -> tuple[str, dict[str, str]]:
         arguments = {match[1]: match[2], **arguments}
         name = name[: match.start()].rstrip()
     return name, arguments
+
+
+def refuse_xacro(robot: str, where: str = "", way_out: str = WITH_TRUST) -> None:
+    """Refuse a robot that is a xacro file; only one that the user has named is known to be harmless.
+
+    Parameters
+    ----------
+    robot : str
+        As for :func:`read_description`.
+    where : str
+        The file that names it, for the message.
+    way_out : str
+        What to do about it.
+
+    Raises
+    ------
+    InputError
+        When it is one.
+    """
+    name, _ = split_arguments(robot)
+    if Path(name).suffix == ".xacro":
+        place = f"{where}: " if where else ""
+        what = "a xacro file is a program, and expanding it may run any code as you"
+        raise InputError(f"{place}{name}: {what}: {way_out}")
+
+
+def refuse_xacro_in(content: Mapping[str, Any], where: str) -> None:
+    """Refuse a file whose entries ``robot``, also those of nodes and variants, name a xacro file.
+
+    Parameters
+    ----------
+    content : mapping
+        Content of the file.
+    where : str
+        The file, for the message.
+
+    Raises
+    ------
+    InputError
+        When one does.
+    """
+    for key, value in content.items():
+        if isinstance(value, Mapping):
+            refuse_xacro_in(value, where)
+        elif key == "robot":
+            refuse_xacro(str(value), where)

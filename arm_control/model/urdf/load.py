@@ -242,11 +242,14 @@ def read_source(
         if xacro_args:
             raise UrdfError(f"xacro_args need a file whose name ends in .xacro, but the source is {name!r}")
         with path.open("rb") as file:
-            return file.read(MAX_BYTES + 1).decode("utf-8"), name
+            text = file.read(MAX_BYTES + 1).decode("utf-8")
     except UrdfError:
         raise
     except (OSError, ValueError) as error:
         raise UrdfError(f"the URDF file {name!r} cannot be read: {error}") from None
+    if "<" not in text:  # it would pass for the name of another file
+        raise UrdfError(f"the URDF file {name!r} contains no XML")
+    return text, name
 
 
 def _check_maxima(maxima: Mapping[str, Mapping[str, float]], robot: Element) -> None:

@@ -1,7 +1,8 @@
 """Expansion of a xacro file to a plain URDF.
 
 Xacro evaluates Python expressions and reads the files that a document names: a xacro file is a program, not data.
-Therefore only files that the user names are expanded, never text from a topic or another file.
+Therefore only files that the user names are expanded, never text from a topic or a bag; a file that another one names
+only where the user trusts that one (:func:`arm_control.model.urdf.description.refuse_xacro`).
 """
 
 from __future__ import annotations

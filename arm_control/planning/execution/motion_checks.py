@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from arm_control.core.exclusive import exclusive
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.motion.joint_trajectory import JointTrajectory
@@ -76,6 +77,7 @@ class LimitCheck:
         return f"'{model.joint_names[j]}' needs {worst[k, j]:.2f} of its largest {name} after {times[k]:.2f} s"
 
 
+@exclusive
 def contact_time(validity: Validity, trajectory: JointTrajectory, begin: float, until: float) -> float:
     """Time until which a trajectory, and the rest after it, is proved free; infinite where there is nothing in the way.
 

@@ -19,11 +19,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from threading import RLock
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from arm_control.core.exclusive import exclusive
 from arm_control.core.parameters import Parameters, parameter
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array
@@ -139,6 +141,12 @@ class MotionMonitor:
         """Whether the motion ends at a goal."""
         return bool((np.abs(self._goals - self.trajectory.end.q_des).max(axis=1) < TINY).any())
 
+    @property
+    def lock(self) -> RLock:
+        """That of the planner, in whose validity obstacles are placed."""
+        return self._planner.lock
+
+    @exclusive
     def look(self, now: float, measured: Sequence[Obstacle]) -> Decision:
         """Compare the obstacles with the foretold ones, and change the motion where it must be changed.
 

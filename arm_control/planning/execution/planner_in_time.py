@@ -15,11 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from threading import RLock
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from arm_control.core.exclusive import exclusive
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
 from arm_control.motion.joint_trajectory import JointTrajectory, Waypoints
@@ -101,6 +103,12 @@ class PlannerInTime:
         if not horizon > 2.0 * self.lead:
             raise InputError(f"horizon = {horizon} s; more than {2.0 * self.lead:.2g} s are needed for the corners")
 
+    @property
+    def lock(self) -> RLock:
+        """That of the validity, in which obstacles are placed."""
+        return self.validity.lock
+
+    @exclusive
     def plan(
         self,
         start: JointReference,

@@ -14,7 +14,7 @@ from arm_control.planning.validity.obstacle_tables import Told
 
 
 def from_time(told: Sequence[Told], t: float) -> list[Told]:
-    """Return obstacles on a clock that begins at a time of theirs; what has vanished by then is left out.
+    """Return obstacles on a clock that begins at a time of theirs; what has vanished before it is left out.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def from_time(told: Sequence[Told], t: float) -> list[Told]:
             result.append(Mover(entry, Span()).at(t))
             continue
         movers = [entry] if isinstance(entry, Mover) else list(entry)
-        later = [_later(mover, t) for mover in movers if mover.span.end > t]
+        later = [_later(mover, t) for mover in movers if mover.span.end >= t]
         if later:
             result.append(later[0] if isinstance(entry, Mover) else later)
     return result

@@ -20,11 +20,13 @@ from __future__ import annotations
 
 import time
 from functools import cache
+from threading import RLock
 
 import numpy as np
 import numpy.typing as npt
 
 from arm_control.compiler.compiled_procedure import Binds, compile_procedure
+from arm_control.core.exclusive import exclusive
 from arm_control.core.progress import progress_bar
 from arm_control.maths.poses import Array
 from arm_control.planning.rrt.joint_space import JointSpace
@@ -70,8 +72,14 @@ class RrtConnect:
     def __init__(self, validity: Validity, parameters: SearchParameters = STANDARD) -> None:
         self.validity, self.parameters = validity, parameters
         self._space = JointSpace.of(validity)
-        self._memory = SearchMemory(validity, self._space, parameters, _search())
+        with self.lock:
+            self._memory = SearchMemory(validity, self._space, parameters, _search())
         self._states, self._rounds = RandomStates(self._space, parameters.seed), rounds_of_calls(parameters.rounds)
+
+    @property
+    def lock(self) -> RLock:
+        """That of the validity, whose obstacles stay while a path is searched."""
+        return self.validity.lock
 
     @property
     def edges(self) -> Array:
@@ -103,6 +111,7 @@ class RrtConnect:
         """
         return self.search(start, goals, np.inf, self.parameters.seed, title)
 
+    @exclusive
     def search(
         self, start: npt.ArrayLike, goals: npt.ArrayLike, longest: float, seed: int, title: str | None = None
     ) -> Plan:

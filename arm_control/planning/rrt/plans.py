@@ -7,6 +7,7 @@ from enum import Enum
 
 import numpy as np
 
+from arm_control.core.exclusive import exclusive
 from arm_control.maths.poses import Array
 from arm_control.planning.validity.distances import Pair
 from arm_control.planning.validity.validity import Validity
@@ -183,6 +184,7 @@ def goals_in_contact(validity: Validity, goals: Array) -> Plan:
     return no_path(Outcome.GOAL_IN_CONTACT, reason, goals.shape[1], Effort(), contacts)
 
 
+@exclusive
 def proved_shares(validity: Validity, path: Array, times: Array) -> Array:
     """Share of each segment of a path that is proved free without a gap, shape (m - 1,); 1: all of it.
 

@@ -15,6 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from arm_control.core.exclusive import exclusive
 from arm_control.planning.rrt.candidates import Way
 from arm_control.planning.rrt.connect import RrtConnect
 from arm_control.planning.rrt.plans import Effort, Plan, proved_shares
@@ -30,6 +31,7 @@ GAIN = 1e-6
 """Smallest gain of a shortcut [rad or m]."""
 
 
+@exclusive
 def shorten(validity: Validity, plan: Plan, rounds: int = 20, seed: int = 0) -> Plan:
     """Return the plan with a shorter path; times of a scene that moves stay, so that no joint becomes faster.
 

@@ -25,10 +25,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from threading import RLock
 
 import numpy as np
 import numpy.typing as npt
 
+from arm_control.core.exclusive import exclusive
 from arm_control.core.progress import progress_bar
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
@@ -110,6 +112,12 @@ class SpaceTimeRrt:
         if np.shape(travel.v_max) != self._space.low.shape:
             raise InputError(f"v_max has shape {np.shape(travel.v_max)}; allowed: {self._space.low.shape}")
 
+    @property
+    def lock(self) -> RLock:
+        """That of the validity, whose obstacles stay while a motion is searched."""
+        return self.validity.lock
+
+    @exclusive
     def plan(
         self,
         start: npt.ArrayLike,

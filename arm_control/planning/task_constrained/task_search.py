@@ -22,10 +22,12 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from threading import RLock
 from typing import NamedTuple
 
 import numpy as np
 
+from arm_control.core.exclusive import exclusive
 from arm_control.core.progress import progress_bar
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
@@ -119,6 +121,12 @@ class TaskPlanner:
         if problem.q_start is not None:
             _check_start(problem, self._y[0])
 
+    @property
+    def lock(self) -> RLock:
+        """That of the problem's validity, whose obstacles stay while a motion is searched."""
+        return self.problem.validity.lock
+
+    @exclusive
     def plan(self, seed: int = 0, title: str | None = None) -> TaskPlan:
         """Plan a motion.
 

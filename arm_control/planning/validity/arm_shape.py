@@ -18,6 +18,7 @@ from arm_control.maths.segments import squared_between_segments
 from arm_control.model import RobotModel
 from arm_control.model.quantities import State
 from arm_control.model.urdf.capsules import LinkCapsule, link_capsules
+from arm_control.planning.validity.ranges import LARGEST_LINK
 from arm_control.planning.validity.reach import WORLD, joint_reach
 
 BALL_STEPS = 2000
@@ -111,8 +112,8 @@ class ArmShape:
     Raises
     ------
     ModelError
-        When no link has a shape, a collision shape cannot be read, or a joint that turns carries a prismatic joint
-        without limits.
+        When no link has a shape, a collision shape cannot be read, a capsule has numbers that cannot be checked, or a
+        joint that turns carries a prismatic joint without limits.
     FrameNotFound
         When a capsule is on a link that the arm does not have.
     """
@@ -129,6 +130,12 @@ class ArmShape:
             capsules, self.notes = link_capsules(model.urdf, folder)
         if self.notes and not is_partial:
             raise ModelError(f"the shape of '{model.urdf.robot.name}' is not complete: {'; '.join(self.notes)}")
+        for c in capsules:
+            if not (np.abs([*c.a, *c.b, c.radius]) <= LARGEST_LINK).all() or c.radius < 0.0:
+                raise ModelError(
+                    f"capsule of '{c.link}': ends {c.a} and {c.b}, radius {c.radius}; needed are finite numbers up to"
+                    f" {LARGEST_LINK:g} m, and a radius of 0 or more"
+                )
         if unknown := [c.link for c in capsules if c.link not in model.tree.frames]:
             raise FrameNotFound(unknown[0], model.frames)
         names = list(dict.fromkeys(c.link for c in capsules))

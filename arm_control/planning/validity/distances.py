@@ -9,10 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.compiler.kernels import LoopKernel
+from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
 from arm_control.planning.validity.arm_text import ArmText
 from arm_control.planning.validity.distance_law import distance_law
 from arm_control.planning.validity.obstacle_tables import N_NUMBERS, NUMBER
+from arm_control.planning.validity.ranges import LATEST, check_range
 from arm_control.planning.validity.samples import sample_states, sample_tables
 
 BLOCK = 8
@@ -79,7 +81,15 @@ class LinkDistances:
             Times [s].
         reach : float
             Distances beyond it are not measured [m].
+
+        Raises
+        ------
+        InputError
+            When a time is not finite, or too late, or the reach is not a number.
         """
+        check_range(t, LATEST, "times")
+        if np.isnan(reach):
+            raise InputError("the reach is nan; a distance is needed")
         N, n = len(q), len(q) + -len(q) % BLOCK
         kernel = self._kernel(tuple(tables))
         arrays = {"q": np.zeros((q.shape[1], n)), "t": np.zeros((1, n)), "reach": np.array([float(reach)]), **tables}

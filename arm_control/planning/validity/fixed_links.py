@@ -14,6 +14,7 @@ from arm_control.model.urdf.capsules import LinkCapsule
 from arm_control.planning.validity.arm_shape import ArmShape
 from arm_control.planning.validity.obstacle_tables import NUMBER, SPEED, TIMES
 from arm_control.planning.validity.pair_texts import signed_distance
+from arm_control.planning.validity.ranges import LATEST, check_range
 
 SHORTEST = 1e-9
 """Distance that counts as contact [m]."""
@@ -53,7 +54,13 @@ def fixed_contacts(
         Begin and end of the time [s].
     margin : float
         Smallest distance that is no contact [m].
+
+    Raises
+    ------
+    InputError
+        When a time is not finite, or too late.
     """
+    check_range([t_begin, t_end], LATEST, "times")
     first: dict[tuple[str, int], float] = {}
     for link in (link for link in shape.links if link.body < 0):
         for kind, table in tables.items():

@@ -25,6 +25,9 @@ matters. Each repetition looks at the place s = covered + half:
 
 until the gap is closed, or a contact has been found and what is before it is as short as the tolerance asks.
 
+A gap of a millionth of a millionth of the motion counts as none: r is taken so much shorter than (2) says. An obstacle
+is there longer than its span, at both ends, by the rounding of times; by that of the way of the fastest one m grows.
+
 A motion that seems to take many looks is scouted first: where (5) ``looks < c (end - covered) / r``, the place is not
 that of (4), but the next of a sequence that fills the motion evenly, from its end on. A contact is then seen early.
 
@@ -52,6 +55,7 @@ from arm_control.planning.validity.arm_shape import Cluster
 from arm_control.planning.validity.arm_text import ArmText, Entries, table_inputs
 from arm_control.planning.validity.obstacle_tables import SPEED, time_until_present
 from arm_control.planning.validity.pair_texts import clearance
+from arm_control.planning.validity.ranges import ROUNDING
 
 Clusters = Sequence[tuple[int, Cluster]]
 """Numbers of moving links, each with capsules of it."""
@@ -73,7 +77,7 @@ SCOUTING, MOST_SCOUTS, GOLDEN = 0.25, 12.0, 0.6180339887498949
 SMALLEST_SPEED = 1e-12
 """Added to all speeds, so that what does not move is divided by something [m]."""
 CLOSED = 1e-12
-"""A gap that counts as closed: the distance that :data:`LEAST_CLEARANCE` leaves covers it."""
+"""A gap that counts as closed: what is proved is taken so much shorter at both ends. Share of a motion."""
 LEAST_CLEARANCE = 1e-9
 """Distance that counts as contact [m]."""
 
@@ -99,26 +103,28 @@ def motion_law(arm: ArmText, kinds: tuple[str, ...], has_deviation: bool) -> Rep
         s = covered + half
         step, duration = x["b"] - x["a"], x["times"][1] - x["times"][0]
         moved = np.abs(step)
-        margins = [x["margins"][0] + LEAST_CLEARANCE] * len(moving), [x["margins"][1] + LEAST_CLEARANCE] * len(pairs)
+        late = ROUNDING * maximum(x["times"][0], x["times"][1])
+        to_obstacles = x["margins"][0] + LEAST_CLEARANCE + late * x["margins"][2]
+        margins = [to_obstacles] * len(moving), [x["margins"][1] + LEAST_CLEARANCE] * len(pairs)
         if has_deviation:
             margins = tuple(m + R @ x["deviation"] for m, R in zip(margins, (reach, pair_reach), strict=True))
         values = arm.values_in_motion(x["a"] + s * step, step)
         return {
             **values,
-            "time": [x["times"][0] + s * duration, abs(duration) + SMALLEST_SPEED],
+            "time": [x["times"][0] + s * duration, abs(duration) + SMALLEST_SPEED, late],
             "speeds": [speed + SMALLEST_SPEED for speed in values["speeds"]],
             "largest_speeds": reach @ moved + SMALLEST_SPEED,  # (1)
             "accelerations": [arm.shape.acceleration(k, moved) for k in moving],
             "pair_speeds": pair_reach @ moved + SMALLEST_SPEED,
             "gaps": margins[0],
             "pair_gaps": margins[1],
-            "free": [minimum(maximum(half, end - s), maximum(select(scout, 0.0, half), FURTHER * seen))],
+            "free": [minimum(maximum(half, end - s), maximum(select(scout, 0.0, half), FURTHER * seen)) + 2.0 * CLOSED],
         }
 
     folds = [_obstacle_fold(arm, kind) for kind in kinds]
     folds += [_link_fold(arm)] if pairs else []
     inputs = {"a": n, "b": n, "times": 2, "progress": len(PROGRESS)} | ({"deviation": n} if has_deviation else {})
-    inputs |= {"margins": 2, "tolerance": 1, "nothing": 1} | table_inputs(kinds)
+    inputs |= {"margins": 3, "tolerance": 1, "nothing": 1} | table_inputs(kinds)
     structure = ["motion", arm.made_from, kinds, has_deviation]
     law = FoldedLaw(
         "free motion", before, tuple(folds), _advance, inputs, kinds, ("free",), "free", structure, has_masses=False
@@ -138,7 +144,7 @@ def _obstacle_fold(arm: ArmText, kind: str) -> Fold:
     def part(x: Entries, i: int, cluster: Cluster) -> dict[str, Any]:
         bound = clearance(arm.obstacle_squares(x, kind, x["time"][0], cluster), x["gaps"][i])
         way = _way(x, kind, i, maximum(x["free"][0], 0.0))
-        absent = time_until_present(x[kind], x["time"][0]) / x["time"][1]
+        absent = (time_until_present(x[kind], x["time"][0]) - x["time"][2]) / x["time"][1]
         return {"free": [minimum(x["free"][0], maximum(bound / way, absent))]}
 
     def parts(i: int) -> Function | Fold:
@@ -182,7 +188,7 @@ def _link_fold(arm: ArmText) -> Fold:
 def _advance(x: Entries) -> dict[str, Any]:
     """What is known after a place has been looked at, equations (3) and (4)."""
     covered, half, end, hit, known_low, known_high, scout, looks, seen = x["progress"]
-    r, s = x["free"][0], covered + half
+    r, s = x["free"][0] - CLOSED, covered + half
     known, piece = np.array([known_low, known_high]), np.array([s - r, s + r])
     end, hit = select(r, end, s), select(r, hit, 1.0)
     reaches_back = select(r, r - half + CLOSED, -1.0)  # above zero where the piece begins in what is covered

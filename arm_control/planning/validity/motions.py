@@ -13,6 +13,7 @@ from arm_control.maths.poses import Array
 from arm_control.planning.validity.arm_text import ArmText
 from arm_control.planning.validity.motion_columns import MotionColumns
 from arm_control.planning.validity.motion_law import PROGRESS, START, motion_law
+from arm_control.planning.validity.obstacle_tables import SPEED
 from arm_control.planning.validity.samples import sample_states, sample_tables
 
 FIRST_TOLERANCE = 1e-9
@@ -63,7 +64,7 @@ class MotionChecks:
 
     def __init__(self, arm: ArmText, margins: Array) -> None:
         self._arm, self._n = arm, arm.shape.model.nq
-        self._shared = {"margins": margins, "tolerance": np.zeros(1), "nothing": np.full(1, np.nan)}
+        self._shared = {"margins": np.append(margins, 0.0), "tolerance": np.zeros(1), "nothing": np.full(1, np.nan)}
         self._kernels: dict[tuple[tuple[str, ...], bool], RepeatKernel] = {}
         self._calls: dict[tuple[tuple[str, ...], bool], BoundRepeat] = {}
         self.memory = {"a": np.zeros((self._n, 0))}
@@ -72,6 +73,7 @@ class MotionChecks:
     def place(self, tables: Mapping[str, Array]) -> None:
         """Check against the obstacles in these tables from now on."""
         self._tables = dict(tables)
+        self._shared["margins"][2] = max((table[:, SPEED].max() for table in tables.values()), default=0.0)
         kinds = tuple(tables)
         for (bound_to, _), call in self._calls.items():
             if bound_to == kinds:
@@ -140,7 +142,7 @@ class MotionChecks:
                 "progress": np.repeat(np.array(START)[:, None], n, axis=1),
                 "deviation": np.full((self._n, n), 0.01),
             }
-            samples |= self._shared | {"margins": np.array([0.01, 0.0])}
+            samples |= self._shared | {"margins": np.array([0.01, 0.0, 1e13])}
             samples |= {"tolerance": np.array([0.01]), "nothing": np.array([-7.0])} | sample_tables(kinds)
             self._kernels[key] = model.compile_law(motion_law(self._arm, kinds, has_deviation), samples)
         return self._kernels[key]

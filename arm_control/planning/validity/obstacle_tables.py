@@ -24,6 +24,7 @@ from arm_control.maths.poses import Array, Pose, rotation_vector
 from arm_control.maths.scalars import Scalar, maximum
 from arm_control.maths.shapes import Capsule, Shape, Sphere
 from arm_control.planning.validity.hulls import HullObstacle
+from arm_control.planning.validity.ranges import LARGEST, LATEST, are_rotations
 
 PLACE, VELOCITY, TIMES, SPEED, NUMBER = slice(0, 3), slice(3, 6), slice(6, 9), 9, 10
 SIZE, ROTATION, AXIS, RATE = slice(11, 14), slice(14, 23), slice(23, 26), 26
@@ -38,6 +39,8 @@ N_NUMBERS |= {"facet": 31, "turning facet": 31}
 """Size of a row of each kind; a ``turned`` one is a cylinder or a cone, a ``facet`` a triangle of a hull."""
 FOREVER = 1e30
 """Begin and end of an obstacle that is always there [s]."""
+_LIMITS = np.full(max(N_NUMBERS.values()), LARGEST)
+_LIMITS[TIMES] = FOREVER
 
 Told: TypeAlias = Obstacle | Mover | Sequence[Mover]
 """An obstacle as it is given: its twist holds from time 0 on, or in a span of time, or in one span after the other."""
@@ -45,6 +48,7 @@ Placed: TypeAlias = Told | HullObstacle
 """What may be in a table."""
 
 
+@np.errstate(over="ignore", invalid="ignore")  # such numbers are refused
 def obstacle_tables(obstacles: Sequence[Placed]) -> dict[str, Array]:
     """Tables of obstacles by kind, shape (m, N_NUMBERS) each; kinds without an obstacle are left out.
 
@@ -56,7 +60,9 @@ def obstacle_tables(obstacles: Sequence[Placed]) -> dict[str, Array]:
     Raises
     ------
     InputError
-        When there is something else among them.
+        When there is something else among them, or one that cannot be checked: with a number beyond
+        :data:`~arm_control.planning.validity.ranges.LARGEST`, a matrix that is no rotation, or a span that has no begin
+        or ends before it.
     """
     rows: dict[str, list[Array]] = {}
     for number, told in enumerate(obstacles):
@@ -67,7 +73,10 @@ def obstacle_tables(obstacles: Sequence[Placed]) -> dict[str, Array]:
         for obstacle, t_0, begin, end in _stretches(told, number):
             kind, row = _row(obstacle, t_0, begin, end, number)
             rows.setdefault(kind, []).append(row)
-    return {kind: np.array(rows[kind]) for kind in N_NUMBERS if kind in rows}
+    tables = {kind: np.array(rows[kind]) for kind in N_NUMBERS if kind in rows}
+    for kind, table in tables.items():
+        _check_numbers(kind, table)
+    return tables
 
 
 def course(shape: Shape, times: Array, poses: Sequence[Pose]) -> tuple[Mover, ...]:
@@ -128,6 +137,28 @@ def time_until_present(row: Array, t: Scalar) -> Scalar:
     return maximum(begin - t, t - end)
 
 
+def _check_numbers(kind: str, table: Array) -> None:
+    """Refuse obstacles with numbers that cannot be checked, and matrices that turn nothing."""
+    is_good = np.abs(table) <= _LIMITS[: table.shape[1]]
+    if not is_good.all():
+        number = table[int(is_good.all(axis=1).argmin()), NUMBER]
+        raise InputError(f"obstacle {number:.0f} has a number that is not finite, or beyond {LARGEST:g}")
+    if kind == "sphere" or kind.endswith("facet"):
+        return
+    is_good = are_rotations(table[:, ROTATION])
+    if not is_good.all():
+        raise InputError(f"obstacle {table[int(is_good.argmin()), NUMBER]:.0f} has a matrix R that is no rotation")
+
+
+def _check_times(number: int, t_0: float, begin: float, end: float, speed: float) -> None:
+    """Refuse a stretch without a begin, that ends before it, or with a long way before time 0."""
+    if not (abs(t_0) <= LATEST and begin <= end and (t_0 >= 0.0 or speed * -t_0 <= LARGEST)):
+        raise InputError(
+            f"obstacle {number} is there from {begin:g} to {end:g} s, at {speed:g} m/s; allowed: a begin within"
+            f" {LATEST:g} s, no end before it, and up to {LARGEST:g} m before time 0"
+        )
+
+
 def _stretches(told: Told, number: int) -> list[tuple[Obstacle, float, float, float]]:
     """Obstacle, reference time, begin and end of each stretch of its motion."""
     if isinstance(told, Obstacle):
@@ -141,13 +172,14 @@ def _stretches(told: Told, number: int) -> list[tuple[Obstacle, float, float, fl
 def _row(obstacle: Obstacle, t_0: float, begin: float, end: float, number: int) -> tuple[str, Array]:
     """Kind and numbers of one stretch."""
     V = np.asarray(obstacle.V_WO, dtype=float)
-    rate = float(np.linalg.norm(V[3:]))
+    rate = math.hypot(*V[3:])
     shape, X = obstacle.shape, obstacle.X_WO
     head = [*X.p, *V[:3], t_0, begin, end]
     size = (shape.radius, shape.length / 2, 0.0) if isinstance(shape, Capsule) else obstacle.numbers[OBSTACLE_SIZE]
+    speed = math.hypot(*V[:3]) + (0.0 if isinstance(shape, Sphere) else rate * shape.extent)
+    _check_times(number, t_0, begin, end, speed)
     if isinstance(shape, Sphere):
-        return "sphere", np.array([*head, math.hypot(*V[:3]), number, *size])
-    speed = math.hypot(*V[:3]) + rate * shape.extent
+        return "sphere", np.array([*head, speed, number, *size])
     row = [*head, speed, number, *size, *X.R.ravel()]
     if rate == 0.0:
         return obstacle.type, np.array(row)
@@ -157,9 +189,12 @@ def _row(obstacle: Obstacle, t_0: float, begin: float, end: float, number: int) 
 def _facets(obstacle: HullObstacle, number: int) -> tuple[str, Array]:
     """Kind and rows of a hull, shape (k, N_NUMBERS)."""
     V, X = np.asarray(obstacle.V_WO, dtype=float), obstacle.X_WO
-    speed, rate = float(np.linalg.norm(V[:3])), float(np.linalg.norm(V[3:]))
+    speed, rate = math.hypot(*V[:3]), math.hypot(*V[3:])
     span = obstacle.span
     times = (0.0, -FOREVER, FOREVER) if span is None else (span.begin, span.begin, min(span.end, FOREVER))
+    _check_times(number, *times, speed + rate * obstacle.hull.extent)
+    if not are_rotations(np.ravel(X.R)):
+        raise InputError(f"obstacle {number} has a matrix R that is no rotation")
     corners, middle = obstacle.hull.triangles @ X.R.T, X.R @ obstacle.hull.middle
     ball = (corners.sum(axis=1) + middle) / 4.0
     four = np.concatenate([corners, np.broadcast_to(middle, (len(corners), 1, 3))], axis=1)

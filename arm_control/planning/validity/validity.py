@@ -16,11 +16,13 @@ margin, or could not be proved free with a limited number of looks; results say 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from threading import RLock
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from arm_control.core.exclusive import exclusive
 from arm_control.exceptions import InputError
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
@@ -34,6 +36,7 @@ from arm_control.planning.validity.fixed_links import FixedContact, fixed_contac
 from arm_control.planning.validity.motion_columns import MotionColumns
 from arm_control.planning.validity.motions import MotionChecks, Motions
 from arm_control.planning.validity.obstacle_tables import Placed, obstacle_tables
+from arm_control.planning.validity.ranges import LARGEST, LARGEST_POSITION, LATEST
 
 MOST_LOOKS, MOST_LOOKS_FIRST = 200, 100_000
 """Largest number of places of one motion that are looked at, and of one segment of a path for the first contact."""
@@ -92,11 +95,14 @@ class Validity:
     allowed : AllowedPairs
     link_pairs : tuple of tuple of str
         Names of the links of each pair that is checked.
+    lock : RLock
+        Threads may share an object: placing and checking hold this lock. A thread with obstacles of its own holds it
+        from :meth:`place` to the last check among them, as planners do.
 
     Raises
     ------
     InputError
-        When a margin is negative.
+        When a margin is negative, or beyond the largest one.
     """
 
     def __init__(
@@ -107,8 +113,9 @@ class Validity:
         margin: float = 0.0,
         link_margin: float = 0.0,
     ) -> None:
-        if not (0.0 <= margin < np.inf and 0.0 <= link_margin < np.inf):
-            raise InputError(f"margins are {margin} and {link_margin} m; 0 or more is needed")
+        if not (0.0 <= margin <= LARGEST and 0.0 <= link_margin <= LARGEST):
+            raise InputError(f"margins are {margin} and {link_margin} m; allowed: 0 to {LARGEST:g} m")
+        self.lock = RLock()
         self.shape = ArmShape(model) if shape is None else shape
         self.allowed = find_allowed_pairs(self.shape) if allowed is None else allowed
         self._model, self._margin, self._largest_margin = model, margin, max(margin, link_margin)
@@ -119,6 +126,7 @@ class Validity:
         self.link_pairs = tuple((names[g], names[h]) for g, h in arm.pairs)
         self._sliding = [body.coordinate for body in model.tree.bodies if body.is_prismatic]
 
+    @exclusive
     def place(self, obstacles: Sequence[Placed]) -> None:
         """Check against these obstacles from now on.
 
@@ -186,29 +194,35 @@ class Validity:
             raise InputError(f"{n} motions begin, {len(b)} end")
         if not n:
             return Motions(np.zeros(0, bool), np.zeros(0, bool), np.zeros(0), np.zeros(0), np.zeros(0, int))
-        memory = self._checks.reserve(n)
-        memory["a"][:, :n] = a.T
-        memory["b"][:, :n] = b.T
-        times = memory["times"][:, :n]
-        times[0] = t_a = _times(t_a, n)
-        times[1] = t_a if t_b is None else _times(t_b, n)
-        if not (times.min() >= 0.0 and times.max() < np.inf):
-            raise InputError("times of motions must be finite, and 0 s or later")
-        if deviation is not None:
-            deviations = self._deviations(deviation, n)
-            memory["deviation"][:, :n] = deviations.T
-            for q in (a, b):
-                self._check_sliding(q - deviations, "a motion with its deviation")
-                self._check_sliding(q + deviations, "a motion with its deviation")
-        return self._checks.check(n, deviation is not None, is_first, most_looks)
+        self.lock.acquire()  # half the time of a with statement
+        try:
+            memory = self._checks.reserve(n)
+            memory["a"][:, :n] = a.T
+            memory["b"][:, :n] = b.T
+            times = memory["times"][:, :n]
+            times[0] = t_a = _times(t_a, n)
+            times[1] = t_a if t_b is None else _times(t_b, n)
+            if not (times.min() >= 0.0 and times.max() <= LATEST):
+                raise InputError(f"times of motions must be finite, 0 s or later, and up to {LATEST:g} s")
+            if deviation is not None:
+                deviations = self._deviations(deviation, n)
+                memory["deviation"][:, :n] = deviations.T
+                for q in (a, b):
+                    self._check_sliding(q - deviations, "a motion with its deviation")
+                    self._check_sliding(q + deviations, "a motion with its deviation")
+            return self._checks.check(n, deviation is not None, is_first, most_looks)
+        finally:
+            self.lock.release()
 
     def columns(self, n: int) -> MotionColumns:
         """Return memory for n motions to procedures: :mod:`arm_control.planning.validity.motion_columns`.
 
-        It holds until other kinds of obstacles are placed, or more motions than that are checked at once.
+        It holds until other kinds of obstacles are placed, or more motions than that are checked at once: a thread that
+        uses it holds the lock.
         """
         return self._checks.columns(n)
 
+    @exclusive
     def first_contact(
         self, path: npt.ArrayLike, times: npt.ArrayLike | None = None, deviation: npt.ArrayLike | None = None
     ) -> Contact | None:
@@ -250,6 +264,7 @@ class Validity:
             reach += 2.0 * max(float(self.shape.reach(i) @ rows[k]) for i in self.shape.moving)
         return Contact(k, share, t, q, self.pairs(q, t, reach), is_seen)
 
+    @exclusive
     def first_contact_of(self, trajectory: JointTrajectory, t_start: float = 0.0) -> Contact | None:
         """The first contact of a smooth trajectory; None where all of it is proved free.
 
@@ -316,8 +331,8 @@ class Validity:
         q = np.asarray(qs, dtype=float)
         if q.ndim != 2 or q.shape[1] != self._model.nq:
             raise InputError(f"{name} has shape {q.shape}; needed is (N, {self._model.nq})")
-        if not np.isfinite(q).all():
-            raise InputError(f"{name} has an entry that is not finite")
+        if not np.abs(q).max(initial=0.0) <= LARGEST_POSITION:
+            raise InputError(f"{name} has an entry that is not finite, or beyond {LARGEST_POSITION:g}")
         self._check_sliding(q, name)
         return q
 
@@ -331,9 +346,11 @@ class Validity:
     def _deviations(self, deviation: npt.ArrayLike, n: int) -> Array:
         """Deviations of the joints, shape (n, nq), after a check."""
         given = np.asarray(deviation, dtype=float)
-        if given.shape not in ((self._model.nq,), (n, self._model.nq)) or not (given >= 0.0).all():
+        is_good = ((given >= 0.0) & (given <= LARGEST_POSITION)).all()
+        if given.shape not in ((self._model.nq,), (n, self._model.nq)) or not is_good:
             raise InputError(
-                f"deviation has shape {given.shape}; needed are {self._model.nq} numbers >= 0 for each motion"
+                f"deviation has shape {given.shape}; needed are {self._model.nq} numbers >= 0 for each motion, up to"
+                f" {LARGEST_POSITION:g}"
             )
         return np.broadcast_to(given, (n, self._model.nq))
 

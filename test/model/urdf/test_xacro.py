@@ -11,6 +11,7 @@ import pytest
 
 from arm_control.exceptions import MissingExtra, UrdfError
 from arm_control.model.arm import describe
+from arm_control.model.arm_parameters import ArmParameters
 from arm_control.model.urdf.checks import find_problems
 from arm_control.model.urdf.description import read_description
 from arm_control.model.urdf.load import load_urdf
@@ -48,6 +49,17 @@ def test_a_file_is_expanded_with_what_it_includes_from_any_folder(arm: Path, mon
     assert robot.robot.joint_map["rod_joint"].limit.upper == pytest.approx(3.14159265358979)
     monkeypatch.chdir(arm.parent.parent)
     assert load_urdf(f"{arm.parent.name}/{arm.name}") == load_urdf(str(arm)) == robot
+
+
+def test_the_name_of_a_file_is_no_description_and_no_content_of_a_urdf(arm: Path):
+    """Else a topic, a bag or a plain URDF could have a xacro file expanded, which may run any code."""
+    with pytest.raises(UrdfError, match=r"arm.urdf.xacro' is no URDF: its text is needed, not the name of a file"):
+        ArmParameters().model(f"{arm.parent.name}/{arm.name}")
+    plain = arm.with_name("plain.urdf")
+    plain.write_text(str(arm))
+    for read in (load_urdf, lambda path: read_description(str(path))):
+        with pytest.raises(UrdfError, match=r"plain.urdf' contains no XML"):
+            read(plain)
 
 
 def test_arguments_replace_defaults_and_are_not_kept(arm: Path):

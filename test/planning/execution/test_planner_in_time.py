@@ -187,6 +187,8 @@ def test_told_obstacles_on_another_clock(validity: Validity):
         now, before = present(shifted, t), present(told, t + 1.5)
         assert np.allclose([o.X_WO.p for o in now], [o.X_WO.p for o in before])
     assert len(from_time(told, 2.5)) == 2
+    (last,) = from_time([flash], 2.0)  # it is there in the last moment of its span
+    assert (last.span, last.obstacle.X_WO.p.tolist()) == (Span(0.0, 0.0), [3.0, 1.0, 0.0])
     agreement = Agreement()
     assert agreement.holds(present(told, 1.2), present(told, 1.2)[::-1])
     assert not agreement.holds([moving], [ball(1.01, 0.0, (0.5, 0.0))])
