@@ -146,6 +146,7 @@ class Figure8:
 
     jog_limits: JogLimits
     goal = refused = None
+    is_holding = False
 
     def __init__(self, X_WE: Pose, parts: tuple[Part, ...]) -> None:
         self._X, self._parts = X_WE, parts
@@ -156,7 +157,7 @@ class Figure8:
     def restart(self, q: Array) -> None:
         """The path depends on time only."""
 
-    def brake(self, q: Array) -> None:
+    def hold(self, stamp_ns: int, q: Array) -> None:
         """The path goes on."""
 
     def reference(self, stamp_ns: int, q: Array) -> Reference:

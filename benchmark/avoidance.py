@@ -21,9 +21,9 @@ from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidancePara
 from arm_control.control.avoiding_step import AvoidingStep
 from arm_control.control.compiled_step import StepOutput
 from arm_control.control.controllers import Measurement, OscController
-from arm_control.control.effort_gate import EffortGate, GateParameters
 from arm_control.control.loop import ControlLoop
 from arm_control.control.osc.tuning import OscTuning
+from arm_control.gate.effort_gate import EffortGate, GateParameters
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Pose, rotation_from_vector
 from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere

@@ -25,9 +25,9 @@ import numpy as np
 
 from arm_control import RobotModel, urdf_path
 from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceParameters
-from arm_control.control.effort_gate import EffortGate, GateParameters
 from arm_control.control.osc.compiled_osc import CompiledOsc
 from arm_control.control.osc.osc_parameters import OscParameters
+from arm_control.gate.effort_gate import EffortGate, GateParameters
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array, Pose, rotation_from_rpy, rotation_from_vector
 from arm_control.maths.shapes import Box, Cone, Cylinder, Sphere

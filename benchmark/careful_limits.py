@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from arm_control.control.effort_gate import GateParameters
-from arm_control.control.joint_limits import BACK, SHARE, SMALLEST_ROOM, STEPS, JointLimits, LimitNumbers
+from arm_control.gate.effort_gate import GateParameters
+from arm_control.gate.joint_limits import BACK, SHARE, SMALLEST_ROOM, STEPS, JointLimits, LimitNumbers
 from arm_control.model import RobotModel, Terms
 
 Array = np.ndarray
 
 
 class CarefulLimits:
-    """Equations (1) to (7) of :mod:`arm_control.control.joint_limits`, on arrays."""
+    """Equations (1) to (7) of :mod:`arm_control.gate.joint_limits`, on arrays."""
 
     def __init__(self, model: RobotModel, p: GateParameters) -> None:
         law = JointLimits(model, p, p.rate_limit)

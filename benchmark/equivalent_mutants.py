@@ -17,58 +17,49 @@ STAND_IN = "any bytes serve where the middleware gives none"
 COMPARED_TWICE = "another comparison, here or in the caller, decides"
 
 EQUIVALENT: dict[str, str] = {
-    "control/effort_gate.py EffortGate.__init__: self._missed = 0 *": FIRST_COMMAND,
-    "control/effort_gate.py EffortGate.__init__: self._refused = False *": FIRST_COMMAND,
-    "control/effort_gate.py EffortGate.offer: self.period - ROUNDING <= age <= self._max_age:"
+    "gate/effort_gate.py EffortGate.__init__: self._refused = False *": FIRST_COMMAND,
+    "gate/effort_gate.py EffortGate.offer: self.period - ROUNDING <= age <= self._max_age:"
     " -> self.period - ROUNDING < age <= self._max_age:": COMPARED_TWICE,
-    "control/effort_gate.py EffortGate.offer: riod - ROUNDING <= age <= self._max_age:"
+    "gate/effort_gate.py EffortGate.offer: riod - ROUNDING <= age <= self._max_age:"
     " -> riod - ROUNDING <= age < self._max_age:": COMPARED_TWICE,
-    "control/effort_gate.py EffortGate.offer: if not -self.period - ROUNDING <= age <= self"
+    "gate/effort_gate.py EffortGate.offer: if not -self.period - ROUNDING <= age <= self"
     " -> if not -self.period + ROUNDING <= age <= self": COMPARED_TWICE,
-    "control/effort_gate.py EffortGate.offer: if not -self.period - ROUNDING <"
+    "gate/effort_gate.py EffortGate.offer: if not -self.period - ROUNDING <"
     " -> if not self.period - ROUNDING <": COMPARED_TWICE,
-    "control/effort_gate.py EffortGate._refuse_out_of_time: f allowed and (not age <= allowed):"
+    "gate/effort_gate.py EffortGate._refuse_out_of_time: f allowed and (not age <= allowed):"
     " -> f allowed and (not age < allowed):": COMPARED_TWICE,
-    "control/effort_gate.py EffortGate._refuse_out_of_time: if not age >= -self.period - ROUNDING"
+    "gate/effort_gate.py EffortGate._refuse_out_of_time: if not age >= -self.period - ROUNDING"
     " -> if not age > -self.period - ROUNDING": COMPARED_TWICE,
-    "control/effort_gate.py EffortGate._refuse_out_of_time: not age >= -self.period - ROUNDING:"
+    "gate/effort_gate.py EffortGate._refuse_out_of_time: not age >= -self.period - ROUNDING:"
     " -> not age >= -self.period + ROUNDING:": COMPARED_TWICE,
-    "control/effort_gate.py EffortGate._refuse_out_of_time: if not age >= -self.period - ROUNDING:"
+    "gate/effort_gate.py EffortGate._refuse_out_of_time: if not age >= -self.period - ROUNDING:"
     " -> if not age >= self.period - ROUNDING:": COMPARED_TWICE,
-    "control/effort_gate.py EffortGate._believed: d or LONGEST_DT) if dt > 0.0 else 0.0"
-    " -> d or LONGEST_DT) if dt >= 0.0 else 0.0": "a time of 0 gives 0 either way",
-    "messages/gate_process.py GateProcess._brake_blindly: at if self._answer else 0.0)"
-    " -> at if self._answer else -1.0)": "a negative time counts as 0",
-    "control/effort_gate.py EffortGate.tick: are_limits_on = 0.0 -> are_limits_on = -1.0": "off is 0 or less",
-    "control/joint_limits.py JointLimits.__init__:  = np.isinf(self.q_soft[1]) ->  = np.isinf(self.q_soft[0])": (
+    "gate/joint_limits.py JointLimits.__init__:  = np.isinf(self.q_soft[1]) ->  = np.isinf(self.q_soft[0])": (
         "both limits are infinite, or none"
     ),
-    "control/compiled_limits.py limit_by_name: is_unlimited), np.zeros(0)) -> is_unlimited), np.zeros(1))": (
+    "gate/compiled_limits.py limit_by_name: is_unlimited), np.zeros(0)) -> is_unlimited), np.zeros(1))": (
         "the law reads no pose"
     ),
-    "control/compiled_limits.py limit_by_name: '], x['tau_0'], x['dt'][0], x['is_on'][0], number"
+    "gate/compiled_limits.py limit_by_name: '], x['tau_0'], x['dt'][0], x['is_on'][0], number"
     " -> '], x['tau_0'], x['dt'][-1], x['is_on'][0], number": ONE_NUMBER,
-    "control/compiled_limits.py limit_by_name:  x['dt'][0], x['is_on'][0], numbers)"
+    "gate/compiled_limits.py limit_by_name:  x['dt'][0], x['is_on'][0], numbers)"
     " ->  x['dt'][0], x['is_on'][-1], numbers)": ONE_NUMBER,
-    "control/joint_limits.py LimitNumbers.of: numbers[2:].reshape(6, -1) -> numbers[2:].reshape(6, -2)": (
+    "gate/joint_limits.py LimitNumbers.of: numbers[2:].reshape(6, -1) -> numbers[2:].reshape(6, -2)": (
         "NumPy takes any negative number for what is left"
     ),
-    "control/compiled_limits.py limits_law: ': n, 'dt': 1, 'is_on': 1} -> ': n, 'dt': 1, 'is_on': 2}": SECOND_NUMBER,
-    "control/compiled_limits.py _bind.limit: dt_in[0], is_on_in[0] = (dt, is"
+    "gate/compiled_limits.py limits_law: ': n, 'dt': 1, 'is_on': 1} -> ': n, 'dt': 1, 'is_on': 2}": SECOND_NUMBER,
+    "gate/compiled_limits.py _bind.limit: dt_in[0], is_on_in[0] = (dt, is"
     " -> dt_in[-1], is_on_in[0] = (dt, is": ONE_NUMBER,
-    "control/compiled_limits.py _bind.limit: dt_in[0], is_on_in[0] = (dt, is_on)"
+    "gate/compiled_limits.py _bind.limit: dt_in[0], is_on_in[0] = (dt, is_on)"
     " -> dt_in[0], is_on_in[-1] = (dt, is_on)": ONE_NUMBER,
-    "control/compiled_limits.py _SCALES:*": SAMPLES,
-    "control/compiled_limits.py _MIDDLES:*": SAMPLES,
-    "control/compiled_limits.py _SPREADS:*": SAMPLES,
-    "control/compiled_limits.py limit_samples:*": SAMPLES,
+    "gate/compiled_limits.py _SCALES:*": SAMPLES,
+    "gate/compiled_limits.py _MIDDLES:*": SAMPLES,
+    "gate/compiled_limits.py _SPREADS:*": SAMPLES,
+    "gate/compiled_limits.py limit_samples:*": SAMPLES,
     "messages/gate_process.py GateProcess.__init__: _at = self._ticked_at = 0.0 *": (
         "the first state sets one; a steady clock begins anywhere, and without a tick the other says no more than that"
     ),
     "messages/gate_process.py GateProcess.__init__: self._accepted_ns = -1 *": FIRST_STATE,
-    "messages/gate_process.py GateProcess.__init__: self._blind_at = 0.0 *": (
-        "the first prediction sets it, and nothing reads it before"
-    ),
     "messages/gate_process.py GateProcess.on_state: self._accepted_ns = -1 -> self._accepted_ns = -2": (
         "no stamp is negative"
     ),
@@ -88,13 +79,6 @@ EQUIVALENT: dict[str, str] = {
     "messages/joint_states.py JointStateReader._learn_order: self._names = list(names) -> pass": (
         "the order is learnt again from each message: slower, and the same"
     ),
-    "messages/joint_states.py JointStateReader._has_moved: OSECONDS if stamps else 0.0"
-    " -> OSECONDS if stamps else -1.0": "0 and less both say that a new run begins",
-    "messages/joint_states.py JointStateReader._has_moved: elf._bounds.fault(q, v, 0.0)"
-    " -> elf._bounds.fault(q, v, -1.0)": "0 and less both say that a new run begins",
-    "control/state_bounds.py StateBounds.__init__: = BoundsMemory([], [], [0.0] * model.nv, 0.0) *": FIRST_STATE,
-    "control/state_bounds.py StateBounds.fault: e[i] = e_0 * decay + (change - half * (w + w"
-    " -> e[i] = e_0 * decay - (change - half * (w + w": "every e changes its sign, and only its size counts",
     "messages/publisher_lock.py PublisherLock.__init__: self._heard_at = 0.0 *": FIRST_OWNER,
 }
 """Reason by the key of a mutant, as the script prints it without the line; ``*`` at its end: all that begin so."""

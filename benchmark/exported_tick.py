@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 
 from arm_control.compiler.processors import PROCESSORS
-from arm_control.control.effort_gate import EffortGate
 from arm_control.control.osc.compiled_osc import CompiledOsc
 from arm_control.export.c_folder import write_folder
 from arm_control.export.exported_controller import ExportedController, exported_controller
+from arm_control.gate.effort_gate import EffortGate
 from arm_control.maths.poses import Array, Pose
 from arm_control.motion.references import Reference
 from arm_control.simulation.scenario import Scenario

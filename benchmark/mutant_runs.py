@@ -1,8 +1,9 @@
 """Runs tests with a mutant in place of its module, in forked processes; no file is changed.
 
 Everything is imported once. In a fork an import hook gives the mutant, and the module and those that import it are
-imported anew. A law that is defined in one of these modules is compiled anew, under a key of its own, in a copy of a
-warm cache; kernels of other laws do not depend on the mutant.
+imported anew. A law or a procedure that is defined in one of these modules is compiled anew, under a key of its own, in
+a copy of a warm cache; kernels of other laws do not depend on the mutant. Procedures are compiled from their text, to
+machine code and to C: that is the text of the mutant, too.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import ast
 import importlib
 import importlib.abc
 import importlib.machinery
+import linecache
 import os
 import pickle
 import resource
@@ -20,7 +22,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,7 +35,8 @@ from mutators import Mutant
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from arm_control.core.progress import progress_bar  # noqa: E402  the package beside this script, none that is installed
+from arm_control.compiler.procedure import Procedure  # noqa: E402  the package beside this script, none that is installed
+from arm_control.core.progress import progress_bar  # noqa: E402
 
 PACKAGE = ROOT / "arm_control"
 PYTEST = [
@@ -107,19 +110,18 @@ def run_group(group: Group, mutants: list[Mutant], folder: Path, jobs: int, titl
     warm = folder / "warm"
     warm.mkdir()
     pool = _Pool(group, folder, 1)
-    pool.start(-1, None)
+    pool.start(-1, [])
     first = pool.finish()[-1]
     for name in first.modules:
         with suppress(Exception):  # what a test has made, or what must not be imported twice
             importlib.import_module(name)
     pool = _Pool(group, folder, jobs, first)
-    for module in dict.fromkeys(mutant.path for mutant in mutants):  # what is run is right without a change
-        code = compile((PACKAGE / module).read_text(), module, "exec", dont_inherit=True)
-        pool.start(-1, Mutant(module, 0, "", "nothing", code))
-        if (run := pool.finish()[-1]).status:
-            raise SystemExit(f"{title}: {run.failed or run.status} fails without a mutant")
+    unchanged = [_unchanged(path) for path in dict.fromkeys(mutant.path for mutant in mutants)]
+    pool.start(-1, unchanged)  # what is run is right without a change
+    if (run := pool.finish()[-1]).status:
+        raise SystemExit(f"{title}: {run.failed or run.status} fails without a mutant")
     for number, mutant in enumerate(progress_bar(mutants, title)):
-        pool.start(number, mutant)
+        pool.start(number, [mutant])
     runs = pool.finish()
     del runs[-1]
     return runs
@@ -134,14 +136,14 @@ class _Pool:
         self._runs: dict[int, Run] = {}
         self._changed = {path: _dependents(_module_name(path)) for path in group.modules if before}
 
-    def start(self, number: int, mutant: Mutant | None) -> None:
-        """Start a mutant as soon as one may."""
+    def start(self, number: int, mutants: Sequence[Mutant]) -> None:
+        """Start a run with such modules as soon as one may."""
         while len(self._running) >= self._jobs:
             self._collect()
         sys.stdout.flush()
         pid = os.fork()
         if not pid:
-            self._be_child(number, mutant)
+            self._be_child(number, mutants)
         self._running[pid] = number, time.monotonic() + SILENCE
 
     def finish(self) -> dict[int, Run]:
@@ -170,7 +172,7 @@ class _Pool:
                 shutil.rmtree(self._folder / str(number), ignore_errors=True)
         time.sleep(0.005)
 
-    def _be_child(self, number: int, mutant: Mutant | None) -> None:
+    def _be_child(self, number: int, mutants: Sequence[Mutant]) -> None:
         """Run the tests and end; a failure of this script is exit status 1, that of a test is written down."""
         status = 1
         try:
@@ -183,7 +185,7 @@ class _Pool:
                 resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
                 shutil.copytree(self._folder / "warm", own / "cache")
             _set_environment(own, self._folder / "warm" if self._before is None else own / "cache")
-            if mutant is not None and not _replace(mutant, self._changed[mutant.path]):
+            if not _replace(mutants, set().union(*(self._changed[mutant.path] for mutant in mutants))):
                 run = Run(1, "import of the module")
             else:
                 run = _test(self._group, self._before.durations if self._before else {})
@@ -256,11 +258,11 @@ def _test(group: Group, durations: dict[str, float]) -> Run:
 
 
 class _Hook(importlib.abc.MetaPathFinder, importlib.machinery.SourceFileLoader):
-    """Finds and loads one module, from its changed code."""
+    """Finds and loads one module, from its changed text."""
 
-    def __init__(self, name: str, file: Path, code: CodeType) -> None:
+    def __init__(self, name: str, file: Path, text: str) -> None:
         super().__init__(name, str(file))
-        self._code = code
+        self._text = text
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -272,28 +274,39 @@ class _Hook(importlib.abc.MetaPathFinder, importlib.machinery.SourceFileLoader):
         return importlib.machinery.ModuleSpec(name, self, origin=self.path)
 
     def get_code(self, fullname: str) -> CodeType:
-        """Return the changed code."""
+        """Return the changed code; whoever asks for the text of one of its functions gets the changed text, too."""
         del fullname
-        return self._code
+        linecache.cache[self.path] = len(self._text), None, self._text.splitlines(keepends=True), self.path
+        code: CodeType = compile(self._text, self.path, "exec", dont_inherit=True)
+        return code
 
 
 def _module_name(path: str) -> str:
     return ".".join(("arm_control", *Path(path).with_suffix("").parts))
 
 
-def _replace(mutant: Mutant, changed: set[str]) -> bool:
-    """Give a mutant in place of its module; it and all that import it, ``changed``, are imported anew.
+def _unchanged(path: str) -> Mutant:
+    """A module as it is, written anew."""
+    return Mutant(path, 0, "", "nothing", ast.unparse(ast.parse((PACKAGE / path).read_text())))
+
+
+def _replace(mutants: Sequence[Mutant], changed: set[str]) -> bool:
+    """Give mutants in place of their modules; these and all that import them, ``changed``, are imported anew.
 
     Return whether they can be imported.
     """
-    name = _module_name(mutant.path)
-    sys.meta_path.insert(0, _Hook(name, PACKAGE / mutant.path, mutant.code))
+    if not mutants:
+        return True
+    names = [_module_name(mutant.path) for mutant in mutants]
+    sys.meta_path[:0] = [
+        _Hook(name, PACKAGE / mutant.path, mutant.text) for name, mutant in zip(names, mutants, strict=True)
+    ]
     for module in changed:
         sys.modules.pop(module, None)
-    _compile_anew(changed, f"{mutant.key} {mutant.line}")
+    _compile_anew(changed, " ".join(f"{mutant.key} {mutant.line}" for mutant in mutants))
     try:
-        importlib.import_module(name)
-        importlib.import_module("arm_control")
+        for name in ("arm_control", *names):
+            importlib.import_module(name)
     except Exception:
         return False
     for module in [module for module in sys.modules if module.startswith("arm_control.")]:
@@ -304,18 +317,27 @@ def _replace(mutant: Mutant, changed: set[str]) -> bool:
 
 
 def _compile_anew(changed: set[str], digest: str) -> None:
-    """Give laws that are defined in changed modules another key in the cache of kernels."""
+    """Give laws and procedures that are defined in changed modules another key in the cache of machine code."""
+    from arm_control.compiler import compiled_procedure
     from arm_control.compiler.law import Law
 
-    key = Law.key.func if hasattr(Law.key, "func") else Law.key.fget
+    key, kept = Law.key.func if hasattr(Law.key, "func") else Law.key.fget, compiled_procedure._kept
 
     def own_key(law: Law) -> str:
-        function: Any = law.function
-        while hasattr(function, "func"):
-            function = function.func
-        return f"{key(law)} {digest}" if function.__module__ in changed else key(law)
+        return f"{key(law)} {digest}" if _module_of(law.function) in changed else key(law)
+
+    def own_kept(entry: Procedure[..., float], made_from: str, write: Callable[[], str]) -> bytes:
+        is_changed = _module_of(entry.function) in changed
+        return kept(entry, f"{made_from} {digest}" if is_changed else made_from, write)
 
     Law.key = property(own_key)
+    compiled_procedure._kept = own_kept
+
+
+def _module_of(function: Any) -> str:
+    while hasattr(function, "func"):
+        function = function.func
+    return str(function.__module__)
 
 
 def _dependents(name: str) -> set[str]:

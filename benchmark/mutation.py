@@ -28,27 +28,19 @@ from mutators import Mutant, mutants_of
 
 GROUPS = {
     "gate": Group(
-        ("control/effort_gate.py", "messages/gate_process.py"),
-        ("test/control/test_effort_gate.py", "test/messages/test_gate_process.py"),
-    ),
-    "limits": Group(
-        ("control/joint_limits.py", "control/compiled_limits.py"),
-        ("test/control/test_joint_limits.py", "test/control/test_compiled_limits.py"),
+        (
+            *(f"gate/{path.name}" for path in sorted((PACKAGE / "gate").glob("[!_]*.py"))),
+            "messages/gate_process.py",
+            "messages/controller_process.py",
+        ),
+        (
+            "test/gate",
+            *(f"test/messages/test_{name}.py" for name in ("gate_process", "braked_arm", "joint_states")),
+        ),
     ),
     "states": Group(
-        (
-            "messages/joint_states.py",
-            "control/state_bounds.py",
-            "control/state_prediction.py",
-            "messages/publisher_lock.py",
-        ),
-        (
-            "test/messages/test_joint_states.py",
-            "test/control/test_state_bounds.py",
-            "test/control/test_state_prediction.py",
-            "test/messages/test_publisher_lock.py",
-            "test/messages/test_gate_process.py",
-        ),
+        ("messages/joint_states.py", "messages/publisher_lock.py"),
+        tuple(f"test/messages/test_{name}.py" for name in ("joint_states", "publisher_lock", "gate_process")),
     ),
     "cache": Group(("core/cache.py",), ("test/core/test_cache.py",)),
     "viewer": Group(("viewer/guard.py",), ("test/viewer/test_guard.py",)),

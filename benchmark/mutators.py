@@ -11,7 +11,6 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import CodeType
 
 COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Lt: (ast.LtE, ast.GtE),
@@ -62,15 +61,15 @@ class Mutant:
         Class and function of it; outside of them the constant.
     change : str
         Part of the statement before and after.
-    code : code
-        The changed module, compiled.
+    text : str
+        The changed module.
     """
 
     path: str
     line: int
     scope: str
     change: str
-    code: CodeType
+    text: str
 
     @property
     def key(self) -> str:
@@ -116,12 +115,12 @@ def mutants_of(file: Path, package: Path) -> list[Mutant]:
         for changed in _changes(place):
             place.put(ast.fix_missing_locations(ast.copy_location(changed, place.node)))
             after = _text(changed if place.node is place.statement else place.statement)
-            code = compile(tree, str(file), "exec", dont_inherit=True)
+            text = ast.unparse(tree)
             place.put(place.node)
             line = int(getattr(place.node, "lineno", place.statement.lineno))
             path = file.relative_to(package).as_posix()
             scope = ".".join(place.scope) or before.partition("=")[0].partition(":")[0].strip()
-            mutants.append(Mutant(path, line, scope, _difference(before, after), code))
+            mutants.append(Mutant(path, line, scope, _difference(before, after), text))
     return mutants
 
 

@@ -18,11 +18,11 @@ import arms
 import numpy as np
 
 from arm_control import CompiledOsc, Pose, Reference, RobotModel
-from arm_control.control.effort_gate import EffortGate, GateParameters
 from arm_control.control.osc.proposal import capability, propose, propose_rate_limit
 from arm_control.control.osc.task import pose_error
 from arm_control.core.progress import progress_bar
 from arm_control.exceptions import ArmControlError
+from arm_control.gate.effort_gate import EffortGate, GateParameters
 from arm_control.maths.poses import Array, rotation_from_vector
 from arm_control.simulation.mujoco_simulator import MujocoSimulator
 
