@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from threading import Thread
+from typing import Any
 
 import numpy as np
 import pytest
@@ -64,3 +67,61 @@ def states() -> Callable[..., list[tuple[Array, Array]]]:
         return [(rng.uniform(low, high), rng.uniform(-1.0, 1.0, model.nv)) for _ in range(n)]
 
     return draw
+
+
+@pytest.fixture
+def in_two_threads() -> Iterator[Callable[[Callable[[int], object]], None]]:
+    """Run work of two threads, 0 and 1, which take turns as often as the interpreter lets them."""
+
+    def run(work: Callable[[int], object]) -> None:
+        threads = [Thread(target=work, args=(i,)) for i in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield run
+    sys.setswitchinterval(interval)
+
+
+class _Depth:
+    """A lock for one thread, which counts how often it is held."""
+
+    def __init__(self) -> None:
+        self.held = 0
+
+    def acquire(self) -> None:
+        self.held += 1
+
+    def release(self) -> None:
+        self.held -= 1
+
+    def __enter__(self) -> None:
+        self.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
+@pytest.fixture
+def lock_depths() -> Callable[[Any, Any, Sequence[str]], list[int]]:
+    """Note how often an object's lock is held at the begin of each call of some methods, its own or those of a part."""
+
+    def note(owner: Any, part: Any, names: Sequence[str]) -> list[int]:
+        lock, depths = _Depth(), []
+
+        def noted(method: Callable[..., object]) -> Callable[..., object]:
+            def call(*args: object, **kwargs: object) -> object:
+                depths.append(lock.held)
+                return method(*args, **kwargs)
+
+            return call
+
+        owner.lock = lock
+        for name in names:
+            setattr(part, name, noted(getattr(part, name)))
+        return depths
+
+    return note

@@ -265,7 +265,7 @@ def test_mutants_differ_from_the_text_in_one_place(tmp_path: Path):
         (14, "Count.add"): ["pass", "return -x - 1", "return x + 1", "return -x + 2", "return -x + 0"],
     }
     namespace: dict[str, Any] = {}
-    exec(mutants[-1].code, namespace)
+    exec(mutants[-1].text, namespace)
     assert namespace["Count"]().add(1.0) == -1.0
 
 
@@ -274,7 +274,6 @@ def test_every_mutant_that_is_listed_as_equivalent_can_be_made(monkeypatch: pyte
     listed, package = load("equivalent_mutants").EQUIVALENT, BENCHMARK.parent / "arm_control"
     paths = {key.partition(" ")[0] for key in listed}
     mutators = load("mutators")
-    monkeypatch.setattr(mutators, "compile", lambda *_, **__: None, raising=False)  # their code is not run here
     keys = [mutant.key for path in paths for mutant in mutators.mutants_of(package / path, package)]
     for key, reason in listed.items():
         assert any(made == key or (key[-1] == "*" and made.startswith(key[:-1])) for made in keys), key

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from arm_control.app.run_options import RunOptions
-from arm_control.control.effort_gate import GateParameters
 from arm_control.control.names import OSC_CONTROLLERS
 from arm_control.control.osc.tuning import OscTuning, resolve_parameters
 from arm_control.control.stall_watch import FAULT
 from arm_control.exceptions import MissingExtra
+from arm_control.gate.effort_gate import GateParameters
 from arm_control.model import RobotModel
 from arm_control.report.run_figures import Report, hand_targets, make_report
 from arm_control.simulation.recording import Recording

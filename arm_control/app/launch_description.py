@@ -16,15 +16,16 @@ from launch.actions import DeclareLaunchArgument, LogInfo, OpaqueFunction
 from launch_ros.actions import Node
 
 from arm_control.app.launch_nodes import foreign_node, on_exit_of, own_node, robot_state_publisher, rviz
-from arm_control.app.torque_chain import DriverTopics, goal_remappings, torque_remappings
+from arm_control.app.torque_chain import DriverTopics, goal_remappings, torque_remappings, with_gates_behind
 from arm_control.core.files import file_parameters
 from arm_control.exceptions import ArmControlError, ParameterError
 from arm_control.model.urdf.description import find_description
 from arm_control.nodes.support.environment import check_environment, describe_reach
 from arm_control.nodes.support.node_classes import check_node_parameters
 from arm_control.nodes.tools.command_line_node import published_already
+from arm_control.simulation.parameter_file import check_parameter_file
 from arm_control.simulation.planned import planned
-from arm_control.simulation.scenario import SIMULATORS, Scenario, check_parameter_file
+from arm_control.simulation.scenario import SIMULATORS, Scenario
 
 _BOOLEAN = ("true", "false", "True", "False")
 _DRIVER = DriverTopics()
@@ -60,7 +61,7 @@ def scenario_launch_description(name: str = "", planner: bool = False) -> Launch
     from robot_state_publisher, or from another simulator. The nodes wait for both, and the node ``gate`` stands before
     the driver. Simulated time begins when the controller knows its targets. All nodes end with the launch.
     """
-    scenario = Scenario.load(name) if name else None
+    scenario = Scenario.load(name, trust=True) if name else None  # a launch file is a program itself
     return LaunchDescription([*_arguments(scenario, planner), OpaqueFunction(function=_nodes, args=[scenario])])
 
 
@@ -138,6 +139,7 @@ def _arguments(scenario: Scenario | None, planner: bool) -> list[DeclareLaunchAr
         _switch("proximity", "the node proximity publishes distances from obstacles and of links, and in_collision."),
         _switch("rviz", "to start RViz, robot_state_publisher, and the markers of the node visuals."),
         _switch("viewer", "to start the page in the browser; the node viewer prints the address."),
+        _switch("trust", "a xacro file that the scenario names is expanded: it may run any code as you."),
         _switch("control", "the page may control the arm: targets, obstacles, gains, buttons."),
     ]
 
@@ -180,11 +182,12 @@ def _switch(name: str, purpose: str, default: str = "false") -> DeclareLaunchArg
 def _nodes(context: LaunchContext, scenario: Scenario | None) -> list[LogInfo | Node]:
     """Return the scenario's nodes, with the launch arguments, after all checks that need no process of theirs."""
     values = context.launch_configurations
-    scenario = _with_arguments(scenario or Scenario.load(values["scenario"]), values)
+    trust = is_true(values["trust"])
+    scenario = _with_arguments(scenario or Scenario.load(values["scenario"], trust=trust), values)
     if is_true(values["proximity"]):
         scenario.nodes.setdefault("proximity", scenario.arm())
     if values["params_file"]:
-        check_parameter_file(values["params_file"], scenario.nodes, values["namespace"])
+        check_parameter_file(values["params_file"], scenario.nodes, values["namespace"], trust=trust)
         check_node_parameters(scenario.nodes, values["params_file"])
     if scenario.simulator:
         find_description(scenario.robot)  # an error before the first process
@@ -196,7 +199,7 @@ def _nodes(context: LaunchContext, scenario: Scenario | None) -> list[LogInfo | 
         remappings[name] += renamed
     nodes = [
         own_node(name, values, parameters | clock, *files, on_exit=on_exit_of(name, scenario), renamed=remappings[name])
-        for name, parameters in scenario.nodes.items()
+        for name, parameters in with_gates_behind(scenario.nodes).items()
     ]
     nodes += _display_nodes(scenario, values, clock)
     _require_packages(nodes)

@@ -22,7 +22,7 @@ from typing import Any
 import yaml
 
 from arm_control.app.run_options import RunOptions
-from arm_control.app.torque_chain import goal_remappings
+from arm_control.app.torque_chain import goal_remappings, with_gates_behind
 from arm_control.core.files import file_parameters
 from arm_control.core.parent_process import PARENT
 from arm_control.exceptions import MissingExtra
@@ -159,7 +159,7 @@ class ScenarioProcesses:
         self._folder = tempfile.TemporaryDirectory(prefix="arm_control_")
         parameters = Path(self._folder.name) / "parameters.yaml"
         output = Path(self._folder.name) / "output.txt"
-        parameters.write_text(parameter_text(self.scenario.nodes))
+        parameters.write_text(parameter_text(with_gates_behind(self.scenario.nodes)))
         ros_arguments = ["--ros-args", "--params-file", str(parameters)]
         ros_arguments += ["--params-file", self.params_file] if self.params_file else []
         if self.arm:
@@ -225,7 +225,7 @@ def recorder_arguments(scenario: Scenario, options: RunOptions) -> dict[str, lis
         custom |= {"controller": node, "parameters": json.dumps({node: scenario.nodes[node] | parameters})}
     else:
         name = scenario.name if scenario.name in scenario_names() else scenario.source
-        variant = options.variant or next(iter(Scenario.load(options.scenario).variants), "")
+        variant = options.variant or next(iter(Scenario.load(options.scenario, trust=options.trust).variants), "")
         custom |= {"scenario": name, "variant": variant, "parameters": json.dumps({node: parameters})}
     arguments = [word for key, value in custom.items() for word in ("--custom", f"{key}={value}")]
     arguments += [word for node in scenario.nodes for word in ("--node", node)]

@@ -12,8 +12,9 @@ from arm_control.control.names import OSC_CONTROLLERS
 from arm_control.core.files import file_parameters, require_writable_folder
 from arm_control.core.parameters import Parameters
 from arm_control.exceptions import ArmControlError, InputError
+from arm_control.simulation.parameter_file import check_parameter_file
 from arm_control.simulation.planned import planned
-from arm_control.simulation.scenario import Scenario, check_parameter_file
+from arm_control.simulation.scenario import Scenario
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,8 @@ class RunOptions:
         Whether motions to the targets are planned.
     friction : str
         Whether friction is compensated: auto, true or false.
+    trust : bool
+        Whether a xacro file that the scenario names is expanded.
     arm : mapping
         Parameters about the arm; they replace those of scenario and parameter file.
     title : str
@@ -79,6 +82,7 @@ class RunOptions:
     paced: bool = False
     planner: bool = False
     friction: str = "auto"
+    trust: bool = False
     arm: Mapping[str, Any] = field(default_factory=dict)
     title: str = ""
     is_own_arm: bool = False
@@ -94,7 +98,7 @@ class RunOptions:
         ArmControlError
             When the scenario, the parameter file or an output path is invalid.
         """
-        loaded = Scenario.load(self.scenario)
+        loaded = Scenario.load(self.scenario, trust=self.trust or self.is_own_arm)
         scenario = (planned(loaded, self.variant) if self.planner else loaded).with_options(
             variant="" if self.planner else self.variant,
             robot=self.robot,
@@ -112,7 +116,7 @@ class RunOptions:
                 f" controller of yours, ros2 launch arm_control scenario.launch.py scenario:={self.scenario}"
             )
         if self.params_file:
-            check_parameter_file(self.params_file, scenario.nodes, self.namespace)
+            check_parameter_file(self.params_file, scenario.nodes, self.namespace, trust=self.trust)
         if self.bag:
             require_writable_folder(Path(self.bag).parent)
         if self.record:

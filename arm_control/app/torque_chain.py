@@ -1,15 +1,15 @@
-"""The way of goals and of torque through the nodes of a scenario, as remappings.
+"""The way of goals and of torque through the nodes of a scenario, as remappings, and that of a brake back.
 
-Goals: planner, controller. Torque: controller, avoidance, gate, driver.
+Goals: planner, controller. Torque: controller, avoidance, gate, driver. A controller listens to all gates behind it.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection
-from typing import NamedTuple
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
 
-from arm_control.control.names import CONTROLLERS
+from arm_control.control.names import CONTROLLERS, GATES_BEHIND
 
 Remapping = tuple[str, str]
 """A topic, and its new name."""
@@ -69,6 +69,19 @@ def goal_remappings(nodes: Collection[str]) -> dict[str, list[Remapping]]:
     if "planner" not in nodes or "joint" not in nodes:
         return {}
     return {"joint": [(topic, f"joint/{topic}") for topic in PLANNED_GOALS]}
+
+
+def with_gates_behind(nodes: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return nodes and their parameters, with the gates behind each controller that does not name them itself.
+
+    Parameters
+    ----------
+    nodes : mapping of str to mapping
+        Parameters by node.
+    """
+    gates = [name for name in GATES_BEHIND if name in nodes]
+    heard = {"gates_behind": gates} if gates else {}
+    return {name: {**(heard if name in CONTROLLERS else {}), **values} for name, values in nodes.items()}
 
 
 def _renamed(topic: str, name: str) -> list[Remapping]:

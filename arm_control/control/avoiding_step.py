@@ -27,11 +27,11 @@ from arm_control.compiler.kernels import Kernel, own_work
 from arm_control.compiler.procedure import Floats, Ints, RunsKernel, procedure
 from arm_control.control.avoidance.avoidance_call import AvoidanceParts, output_shapes, result_form
 from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceOutput
-from arm_control.control.compiled_limits import limit_samples, limits_law
 from arm_control.control.compiled_step import GATE_RESULT, PASSES, StepOutput
-from arm_control.control.joint_limits import LARGEST_SHARE, JointLimits
 from arm_control.control.osc.compiled_osc import CompiledOsc
 from arm_control.control.osc.law_kernels import OSC_RESULT, reference_argument
+from arm_control.gate.compiled_limits import limit_samples, limits_law
+from arm_control.gate.joint_limits import LARGEST_SHARE, JointLimits
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel

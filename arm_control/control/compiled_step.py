@@ -51,9 +51,6 @@ from arm_control.compiler.kernels import Kernel
 from arm_control.compiler.law import Law
 from arm_control.compiler.program import Function
 from arm_control.control.avoidance.avoidance_law import AvoidanceOutput
-from arm_control.control.compiled_limits import limit_by_name, limit_samples
-from arm_control.control.effort_gate import GateOutput, GateParameters, GateState
-from arm_control.control.joint_limits import LARGEST_SHARE, JointLimits, LimitNumbers
 from arm_control.control.osc.law_kernels import (
     OSC_RESULT,
     agreement_of,
@@ -69,6 +66,9 @@ from arm_control.control.osc.law_kernels import (
 )
 from arm_control.control.osc.osc_controller import OperationalSpaceController, OscOutput
 from arm_control.core.parameters import Parameters
+from arm_control.gate.compiled_limits import limit_by_name, limit_samples
+from arm_control.gate.effort_gate import GateOutput, GateParameters, GateState
+from arm_control.gate.joint_limits import LARGEST_SHARE, JointLimits, LimitNumbers
 from arm_control.maths.poses import Array
 from arm_control.maths.scalars import Scalar, select, stored
 from arm_control.model import RobotModel

@@ -1,6 +1,7 @@
 """Controllers: a follower of goals and a law, from a measured state to the law's torque.
 
-Each is at rest when it is made, and holds the arm where :meth:`Controller.restart` finds it until a goal acts. What
+Each is at rest when it is made, and holds the arm where :meth:`Controller.restart` finds it until a goal acts. A brake
+ends every goal: behind :meth:`Controller.hold` the arm is held where it is until a new one acts. What
 stands between their torque and an actuator is in :mod:`arm_control.control.loop`.
 """
 
@@ -8,35 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceOutput
 from arm_control.control.avoiding_step import AvoidingStep
-from arm_control.control.effort_gate import GateOutput
-from arm_control.control.joint_limits import JointLimits, NextLimits
 from arm_control.control.osc.compiled_osc import CompiledOsc
 from arm_control.control.osc.force_follower import NO_FORCE, ForceFollower, HandWrench
 from arm_control.control.osc.osc_controller import OperationalSpaceController, OscOutput
-from arm_control.control.osc.task import pose_error
 from arm_control.control.osc.task_inertia import condition_number
 from arm_control.control.osc.tuning import OscTuning
 from arm_control.exceptions import ArmControlError, InputError
+from arm_control.gate.effort_gate import GateOutput
+from arm_control.gate.joint_limits import JointLimits, NextLimits
 from arm_control.kinematics.served_rows import pose_rank
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel, Terms
-from arm_control.motion.goals import Goal, JointGoal, JointJog, Modulation, PoseGoal, TwistJog, WrenchGoal
+from arm_control.motion.goals import Goal, JointGoal, JointJog, Modulation, PoseGoal, WrenchGoal
 from arm_control.motion.jogging import JogLimits
 from arm_control.motion.pose_follower import PoseFollower, ReferenceSource
 from arm_control.motion.references import Reference
 
-if TYPE_CHECKING:
-    from arm_control.planning.receding import RecedingParameters
-    from arm_control.planning.worker import PlannerClient
-
-PLANNER_DIED = "the planner has died"
 JOGGING_SHARE = 0.5
 """Share of the acceleration limit that jogging may ask for; the rest is for the feedback."""
 
@@ -56,6 +51,8 @@ class Measurement(NamedTuple):
         Whether a run begins: the first measurement, or time has started over.
     fault : str
         Why the gate must brake in this state; empty when it need not.
+    age : float
+        Delay of the measurement, known for a braked arm only [s].
     """
 
     stamp_ns: int
@@ -64,6 +61,7 @@ class Measurement(NamedTuple):
     dt: float
     is_restart: bool = False
     fault: str = ""
+    age: float = 0.0
 
 
 class LawOutput(NamedTuple):
@@ -117,6 +115,8 @@ class Controller(Protocol):
         Whether the law asks for accelerations, so that its torque grows with the inertia of the model.
     has_schedule : bool
         Whether its motion has times to keep, so that it must not accelerate less than it asks for.
+    is_holding : bool
+        Whether no goal has acted since :meth:`hold`; False before the first one, and after :meth:`restart`.
     """
 
     @property
@@ -124,6 +124,9 @@ class Controller(Protocol):
 
     @property
     def has_schedule(self) -> bool: ...  # noqa: D102
+
+    @property
+    def is_holding(self) -> bool: ...  # noqa: D102
 
     def add(self, goal: Goal) -> None:
         """Add a goal, which acts from its stamp on.
@@ -135,17 +138,30 @@ class Controller(Protocol):
         """
 
     def restart(self, q: Array) -> None:
-        """Hold the arm at q, shape (nv,) [rad or m]: time has started over."""
+        """Hold the arm at q, shape (nv,) [rad or m]: time has started over, and past goals act again."""
 
-    def tick(self, measurement: Measurement, is_braked: bool, tau_dist: Array | None) -> LawOutput:
+    def hold(self, stamp_ns: int, q: Array) -> None:
+        """End all goals up to a state, and hold the arm where it is until a new one acts: the gate brakes.
+
+        It is called in each state of a brake, before :meth:`tick`. Goals with a later stamp act when they are due. A
+        stream of velocities or wrenches that only goes on moves nothing: they count again when none has come for longer
+        than their time-out.
+
+        Parameters
+        ----------
+        stamp_ns : int
+            Stamp of the state [ns].
+        q : ndarray, shape (nv,)
+            Measured positions [rad or m].
+        """
+
+    def tick(self, measurement: Measurement, tau_dist: Array | None) -> LawOutput:
         """Return the torque of the law.
 
         Parameters
         ----------
         measurement : Measurement
             The measured state.
-        is_braked : bool
-            Whether the gate is braked: the arm is to be held where it comes to rest.
         tau_dist : ndarray, shape (nv,), or None
             Known torque that something else exerts [N m or N].
         """
@@ -191,6 +207,7 @@ class OscController:
         self._model, self.limits, self.avoidance = model, limits, avoidance
         self._follower: ReferenceSource = PoseFollower(model) if follower is None else follower
         self._posture: tuple[float, ...] = ()
+        self._q_held: Array | None = None
         contact = parameters.contact
         self.force = ForceFollower(model, contact, parameters.law.task_frame) if contact.is_active else None
         self.configure(parameters)
@@ -201,6 +218,8 @@ class OscController:
         posture = p.posture or self._posture or (0.0,) * self._model.nv
         limits, avoidance, law = self.limits, self.avoidance, p.replace(posture=posture)
         self._law = CompiledOsc(self._model, law, parameters.contact, limits if avoidance is None else None)
+        if self._q_held is not None:
+            self.page.take_posture(self._q_held)
         self._among_obstacles = None
         if limits is not None and avoidance is not None:
             self._among_obstacles = AvoidingStep(self._model, self._law, avoidance, limits)
@@ -223,7 +242,7 @@ class OscController:
     def add(self, goal: Goal) -> None:
         """See :class:`Controller`."""
         if not isinstance(goal, WrenchGoal):
-            self._follower.add(_pose_goal(goal))
+            self._follower.add(pose_goal(goal))
         elif self.force is None:
             raise InputError(NO_FORCE)
         else:
@@ -238,30 +257,43 @@ class OscController:
             self._posture = tuple(q.tolist())
             self.configure(self._parameters)
 
+    @property
+    def is_holding(self) -> bool:
+        """See :class:`Controller`."""
+        return self._follower.is_holding and (self.force is None or self.force.is_holding)
+
+    def hold(self, stamp_ns: int, q: Array) -> None:
+        """See :class:`Controller`; until a new goal acts, the posture is the one that is held."""
+        self._follower.hold(stamp_ns, q)
+        if self.force is not None:
+            self.force.hold(stamp_ns)
+        self._q_held = q.copy()
+        self.page.take_posture(q)
+
     def tick(
         self,
         measurement: Measurement,
-        is_braked: bool,
         tau_dist: Array | None,
         limits: NextLimits | None = None,
         obstacles: Sequence[Obstacle] = (),
     ) -> LawOutput:
-        """See :class:`Controller`; the law depends on the present state only: a brake ends jogging and pressing.
+        """See :class:`Controller`; the law depends on the present state only.
 
         Parameters
         ----------
-        measurement, is_braked, tau_dist
+        measurement, tau_dist
             See :class:`Controller`.
         limits : NextLimits, optional
             With them the output says what passes the gate, if that can be computed at once.
         obstacles : sequence of Obstacle
             The obstacles in this state; they count with :attr:`avoidance` only.
         """
-        if is_braked:
-            self._follower.brake(measurement.q)
         reference = self._follower.reference(measurement.stamp_ns, measurement.q)
+        if self._q_held is not None and not self._follower.is_holding:
+            self._q_held = None
+            self.page.take_posture(self._law.parameters.posture)
         if self.force is not None:
-            return self._tick_with_contact(self.force, measurement, reference, is_braked, tau_dist)
+            return self._tick_with_contact(self.force, measurement, reference, tau_dist)
         q, v, step = measurement.q, measurement.v, None
         if limits is not None and self._among_obstacles is not None:
             step = self._among_obstacles.step(q, v, reference, *limits, obstacles, tau_dist)
@@ -276,12 +308,12 @@ class OscController:
     def figures_of(self, output: OscOutput) -> dict[str, float]:
         """Return the figures of an output of the law."""
         condition = condition_number(output.state.J, self._rank, output.length)
-        return {**_pose_figures(output.error), "condition_number": condition}
+        return {**pose_figures(output.error), "condition_number": condition}
 
     def _tick_with_contact(
-        self, force: ForceFollower, state: Measurement, reference: Reference, is_braked: bool, tau_dist: Array | None
+        self, force: ForceFollower, state: Measurement, reference: Reference, tau_dist: Array | None
     ) -> LawOutput:
-        F = force.tick(state.stamp_ns, state.q, state.dt, reference.X_WT, is_braked)
+        F = force.tick(state.stamp_ns, state.q, state.dt, reference.X_WT)
         self._law.exert(force.share, F)
         output = self._law.tick(state.q, state.v, reference, tau_dist)
         force.observe(output.state)
@@ -297,94 +329,16 @@ class OscController:
         return pose_rank(self._model)
 
 
-class IlqrController:
-    """Planned reaches of poses (:mod:`arm_control.planning.receding`).
-
-    Parameters
-    ----------
-    model : RobotModel
-        The arm.
-    parameters : RecedingParameters
-        The reach, and when to plan it anew.
-    planner : PlannerClient
-        What plans; it has the same parameters.
-    waits : bool
-        Whether a state waits for the plan that it asks for.
-    follower : PoseFollower, optional
-        The goals; by default none.
-
-    Attributes
-    ----------
-    plans : PlanFollower
-        The plan that is followed.
-    """
-
-    scales_with_inertia = True
-    has_schedule = True
-
-    def __init__(
-        self,
-        model: RobotModel,
-        parameters: RecedingParameters,
-        planner: PlannerClient,
-        *,
-        waits: bool,
-        follower: PoseFollower | None = None,
-    ) -> None:
-        self._model = model
-        self._planner = planner
-        self._follower = PoseFollower(model) if follower is None else follower
-        from arm_control.planning.receding import PlanFollower  # noqa: PLC0415  no other controller needs to load it
-
-        self.plans = PlanFollower(model, parameters, planner, waits)
-
-    def configure(self, parameters: RecedingParameters) -> None:
-        """Take another tube and rate; they act from the next tick on."""
-        self.plans.parameters = parameters
-
-    def add(self, goal: Goal) -> None:
-        """See :class:`Controller`."""
-        if isinstance(goal, TwistJog):
-            raise InputError("planned reaches follow targets, not velocities")
-        self._follower.add(_pose_goal(goal))
-
-    def restart(self, q: Array) -> None:
-        """See :class:`Controller`."""
-        self._follower.restart(q)
-        self.plans.hold(q)
-
-    def tick(self, measurement: Measurement, is_braked: bool, tau_dist: Array | None) -> LawOutput:
-        """See :class:`Controller`; a braked arm is planned for anew when it is enabled."""
-        stamp_ns = measurement.stamp_ns
-        terms = self._model.evaluate(measurement.q, measurement.v)
-        X_WT = self._follower.reference(stamp_ns, measurement.q).X_WT
-        if is_braked:
-            self.plans.hold(measurement.q)
-        target = None if is_braked else self._follower.active
-        torque = self.plans.tick(stamp_ns, terms, target, X_WT)
-        torque_terms = {"feedforward": torque.feedforward, "feedback": torque.feedback}
-        fault = "" if self._planner.alive else PLANNER_DIED
-        return LawOutput(
-            terms, torque.tau, lambda: torque_terms, X_WT, lambda: self._figures(stamp_ns, terms, X_WT), fault=fault
-        )
-
-    def _figures(self, stamp_ns: int, terms: Terms, X_WT: Pose) -> dict[str, float]:
-        figures = {"tube_error": self.plans.tube_error(stamp_ns, terms), **_pose_figures(pose_error(terms.X_WE, X_WT))}
-        if (plan := self.plans.plan) is not None:
-            figures |= {"plan_cost": plan.cost, "plan_iterations": float(plan.iterations)}
-        if (newest := self.plans.last_answer) is not None:
-            figures["plan_ms"] = 1e3 * newest.seconds
-        return figures
-
-
-def _pose_figures(error: Array) -> dict[str, float]:
+def pose_figures(error: Array) -> dict[str, float]:
+    """Return the figures of a pose error, shape (6,) [m, rad]."""
     return {
         "position_error": float(np.linalg.norm(error[:3])),
         "orientation_error": float(np.linalg.norm(error[3:])),
     }
 
 
-def _pose_goal(goal: Goal) -> PoseGoal:
+def pose_goal(goal: Goal) -> PoseGoal:
+    """Return a goal of the end effector, or raise an InputError."""
     if isinstance(goal, JointGoal | JointJog | WrenchGoal | Modulation):
         raise InputError("this controller follows poses, not joints, wrenches or primitives")
     return goal

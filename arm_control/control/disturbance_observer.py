@@ -23,7 +23,7 @@ compensated torque carries the arm, tau_b, and accelerates it, tau_c:
     (7)  nu = min(1, min_i room_i / |tau_c|_i)
          room = max(s tau_max - sgn(tau_c) tau_b, (s_0 + s_v max(-sgn(tau_c) v, 0) / v_max) tau_max)
 
-with the floor of inertia f (:mod:`~arm_control.control.inertia_floor`), which is part of M in (4), too: a law that
+with the floor of inertia f (:mod:`~arm_control.gate.inertia_floor`), which is part of M in (4), too: a law that
 asks for an acceleration gets the torque for the rotors as well. A payload takes torque that the law has planned with,
 so (7) shortens an acceleration, and keeps its direction, where a joint would need more than the share s of its limit;
 a small share s_0 is always left for it, and a joint in motion may be braked with more. The estimate is of first order:
@@ -139,6 +139,7 @@ class DisturbanceObserver:
         self._torque_share = parameters.torque_share if shortens else UNBOUNDED
         tau_max = np.where(np.isfinite(model.tau_max), model.tau_max, UNBOUNDED)
         v_max = np.where(np.isfinite(model.v_max), model.v_max, 1.0)
+        self._r_max = parameters.observer_share * tau_max
         bounds = np.array([parameters.observer_share * tau_max, tau_max, BRAKING_SHARE * tau_max / v_max])
         sizes = {"memory": n * n + 4 * n, "M": n * n, **dict.fromkeys(_VECTORS, n), "numbers": 4}
         law = Law("disturbance observer", partial(_by_name, bounds), sizes, bounds.tolist())
@@ -159,6 +160,19 @@ class DisturbanceObserver:
         self._memory[:] = 0.0
         self._sent: Array | None = None
         self._is_passing = self.is_residual_valid = False
+
+    def begin_with(self, r: Array) -> bool:
+        """Begin with an estimate, within its bounds, where the observer estimates; return whether it does.
+
+        Parameters
+        ----------
+        r : ndarray, shape (nv,)
+            Estimated torque [N m or N].
+        """
+        if self._estimates:
+            self.reset()
+            self.r[:] = np.clip(r, -self._r_max, self._r_max)
+        return self._estimates
 
     def sent(self, tau: Array, tau_dist: Array, *, is_passing: bool) -> None:
         """Take note of the torque sent in the last state.

@@ -9,6 +9,7 @@ import numpy as np
 from arm_control.control.controllers import LawOutput, Measurement
 from arm_control.control.joint_space import JointParameters, JointSpaceController
 from arm_control.core.parameters import Parameters, group
+from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import ArmControlError, InputError
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
@@ -49,6 +50,8 @@ class JointController:
         Newest goal that was due.
     followed : JointGoal or None
         The goal that it follows, or has followed to its end; None when a brake or a velocity has ended it.
+    is_holding : bool
+        See :class:`~arm_control.control.controllers.Controller`.
     """
 
     has_schedule = True
@@ -66,7 +69,7 @@ class JointController:
         self.followed: JointGoal | None = None
         self._jogs: GoalQueue[JointJog] = GoalQueue(capacity=1000)
         self._joints_of_pose = JointsOfPose(model)
-        self._has_run = False
+        self._has_run = self.is_holding = False
         self.follower = JointFollower(model, parameters.following, np.zeros(model.nq))
         self.configure(parameters)
 
@@ -101,12 +104,20 @@ class JointController:
             self._jogs = GoalQueue(capacity=1000)
             self._goals.discard(lambda goal: isinstance(goal, JointGoal) and goal.is_single)
         self._has_run = True
+        self._goals.restart()
         self._hold(q)
+        self.is_holding = False
 
-    def tick(self, measurement: Measurement, is_braked: bool, tau_dist: Array | None) -> LawOutput:
+    def hold(self, stamp_ns: int, q: Array) -> None:
         """See :class:`~arm_control.control.controllers.Controller`."""
-        if is_braked:
-            self._hold(measurement.q)
+        self._goals.end(stamp_ns)
+        self._jogs.end(stamp_ns)
+        self.goal = self._due = None
+        self._hold(q)
+        self.is_holding = True
+
+    def tick(self, measurement: Measurement, tau_dist: Array | None) -> LawOutput:
+        """See :class:`~arm_control.control.controllers.Controller`."""
         refused = self._start_due_goal(measurement)
         self._follow_due_jog(measurement.stamp_ns)
         reference = self.follower.tick(measurement.stamp_ns, measurement.q)
@@ -128,7 +139,7 @@ class JointController:
             Stamp of the newest state [ns].
         """
         if self.followed is goal:
-            self._jogs.add(JointJog(now_ns + 1, now_ns + 1, np.zeros(self._model.nv)))
+            self._follow_jog(JointJog(now_ns, now_ns, np.zeros(self._model.nv)), now_ns)
         elif goal.stamp_ns > now_ns:
             self._goals.discard(lambda other: other is goal)
 
@@ -151,7 +162,7 @@ class JointController:
                 self.follower.go_to(goal.destination, stamp_ns)
         except ArmControlError as error:
             return error
-        self.followed = goal
+        self.followed, self.is_holding = goal, False
         return None
 
     def _joint_goal(self, target: Target, measurement: Measurement) -> JointGoal:
@@ -162,7 +173,11 @@ class JointController:
 
     def _follow_due_jog(self, stamp_ns: int) -> None:
         """Follow the velocity that has become due, if it is newer than the goal."""
+        self._jogs.end_stream(stamp_ns, int(self._following.velocity_timeout * NANOSECONDS))
         jog = self._jogs.active(stamp_ns)
         if jog is not None and (self.goal is None or jog.stamp_ns > self.goal.stamp_ns):
-            self.follower.jog(jog, stamp_ns)
-            self.followed = None
+            self._follow_jog(jog, stamp_ns)
+
+    def _follow_jog(self, jog: JointJog, stamp_ns: int) -> None:
+        self.follower.jog(jog, stamp_ns)
+        self.followed, self.is_holding = None, False

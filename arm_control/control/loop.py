@@ -1,8 +1,15 @@
 """The control loop: the one tick of every node, simulation and replay, from a measured state to torque.
 
-In each tick, in this order: a fault of the state or a gap before it brakes the gate; the controller follows its goals
-and gives the torque of its law; avoidance changes it; adaptation and the disturbance observer add what the model does
-not know; the gate lets through what may reach the actuators. The loop reads no message and no clock.
+In each tick, in this order: a fault of the state, a gap before it, or another gate behind this one brakes the gate; the
+controller follows its goals and gives the torque of its law; avoidance changes it; adaptation and the disturbance
+observer add what the model does not know; the gate lets through what may reach the actuators. The loop reads no message
+and no clock.
+
+A brake ends all goals, and observer and adaptation forget what they have learnt. After *enable* the gate holds the arm
+until a new goal acts; then the law begins with what the gate carried, as the observer's first estimate. Without an
+observer that torque fades,
+
+    (1)  c <- c T / (T + dt),   T = 0.5 s
 """
 
 from __future__ import annotations
@@ -22,25 +29,28 @@ from arm_control.control.controllers import (
     OscController,
 )
 from arm_control.control.disturbance_observer import DisturbanceObserver, ObserverParameters
-from arm_control.control.effort_gate import BRAKED, EffortGate, GateOutput, GateParameters
 from arm_control.control.osc.wrench_estimate import WrenchEstimate
 from arm_control.control.primitive_controllers import (
     PosePrimitiveController,
 )
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import ArmControlError, InputError, ParameterError
+from arm_control.gate.effort_gate import BRAKING, PASSING, EffortGate, GateOutput, GateParameters
+from arm_control.gate.gaps import GapWatch
+from arm_control.gate.gates_behind import GatesBehind
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.motion.goals import Target
 
+HELD = "held: "
+"""How the reason begins of a brake that follows another gate."""
 FIRST_DT = 1e-3
 """Time that the first state stands for, in the rate limit [s]."""
-GAP = 1.5
-"""A state is missing where the time between two states is longer than so many periods."""
-SHORTER, LONGER = 0.99, 1.01
-"""Least and largest factor of the period from a state to the next. So it is near the median of those times,
-and some that have waited and come one behind the other do not make a gap of the time behind them."""
+FADING = 0.5
+"""``T`` of (1) [s]."""
+FADED = 1e-3
+"""Carried torque that is left out [N m or N]."""
 WITH_CONTACT = "adaptive_torque would learn the force of a contact: not with impedance or force_axes"
 
 
@@ -129,46 +139,6 @@ class KnownDisturbance:
         return None if self.is_over else self._tau_dist
 
 
-class GapWatch:
-    """Notices missing states: after too long a gap, the last torque fits no state any more.
-
-    Parameters
-    ----------
-    max_missed : int or None
-        Periods without a state after which the gate must brake; None: never, the states wait for their commands.
-
-    Attributes
-    ----------
-    skipped : int
-        States that were missing so far.
-    period : float
-        Usual time between two states [s]: that of before, within SHORTER and LONGER of it; 0: unknown.
-    max_missed : int or None
-        See the parameter.
-    """
-
-    def __init__(self, max_missed: int | None) -> None:
-        self.max_missed = max_missed
-        self.period = 0.0
-        self.skipped = 0
-
-    def restart(self) -> None:
-        """Time has started over: the period is unknown."""
-        self.period = 0.0
-
-    def fault(self, dt: float) -> str:
-        """Return why the gate must brake after ``dt`` seconds without a state; empty when it need not."""
-        period = self.period or dt
-        if dt > 0.0:
-            self.period = min(max(dt, SHORTER * period), LONGER * period)
-        if dt <= GAP * period:
-            return ""
-        self.skipped += round(dt / period) - 1
-        if self.max_missed is None or dt <= self.max_missed * period:
-            return ""
-        return f"no state for {dt * 1e3:.0f} ms"
-
-
 class ControlLoop:
     """A controller, avoidance and a gate.
 
@@ -214,6 +184,8 @@ class ControlLoop:
         What the observer knows of the wrench on the hand.
     gaps : GapWatch
         Missing states.
+    gates_behind : GatesBehind or None
+        What the gates between this one and the motors do; None: there are none, or nobody says.
     """
 
     def __init__(
@@ -244,9 +216,13 @@ class ControlLoop:
             self.observer = DisturbanceObserver(model, observer, shortens=shortens, estimates=estimates)
         self.wrench = WrenchEstimate(model)
         self._none = np.zeros(model.nv)
+        self._joint_names = model.joint_names
+        self._is_resuming = self._is_held = False
+        self._carried: Array | None = None
         self._limited = self._with_limits(controller)
         self._guided = controller if isinstance(controller, PosePrimitiveController) else None
         self.gaps = GapWatch(None if waits_for_commands else gate.max_missed)
+        self.gates_behind: GatesBehind | None = None
 
     def tick(self, measurement: Measurement, obstacles: Sequence[Obstacle] = ()) -> TickResult:
         """Decide on the torque of one state.
@@ -258,43 +234,113 @@ class ControlLoop:
         obstacles : sequence of Obstacle
             The obstacles in this state.
         """
-        if measurement.fault:
-            self.gate.brake(measurement.fault)
-        if measurement.is_restart:
-            self._restart(measurement)
-        elif fault := self.gaps.fault(measurement.dt):
-            self.gate.brake(fault)
+        if measurement.fault or measurement.is_restart or self.gates_behind is not None:
+            self._look_for_brakes(measurement)
+        if not measurement.is_restart and (gap := self.gaps.fault(measurement.dt)):
+            self.gate.brake(gap)
+        is_resting = (self.gate.state is not PASSING or self._is_held) and self._rest(measurement)
         tau_dist = None if self.disturbance.is_over else self.disturbance.at(measurement.stamp_ns)
         if self._guided is not None:
             self._guided.obstacles = obstacles
         dt = measurement.dt or FIRST_DT
-        limits = None if self._limited is None else self.gate.next_limits(dt)
+        limits = None if self._limited is None or self._carried is not None else self.gate.next_limits(dt)
         if self._limited is None or limits is None:
-            law = self.controller.tick(measurement, self.gate.state is BRAKED, tau_dist)
+            law = self.controller.tick(measurement, tau_dist)
         else:
-            law = self._limited.tick(measurement, False, tau_dist, limits, obstacles)
+            law = self._limited.tick(measurement, tau_dist, limits, obstacles)
             if law.passed is not None:
                 self.gate.take(law.passed, limits[1])
                 tau = law.tau if law.avoidance is None else law.avoidance.tau_total
                 return tuple.__new__(TickResult, (measurement, law, law.avoidance, tau, law.passed, None, None, None))
+        if is_resting and self._may_resume():
+            is_resting = self._resume()
         avoidance = None if self.avoidance is None else self.avoidance.tick(law.terms, obstacles, law.tau)
         tau = law.tau if avoidance is None else avoidance.tau_total
         compensation = learnt = None
         known = self._none if tau_dist is None else tau_dist
-        if self.observer is not None:
+        if self.observer is not None and not is_resting:
             compensation, learnt, known = self._compensation(self.observer, law, tau, known, measurement)
             tau = tau + compensation
+        if self._carried is not None:
+            tau = tau + self._fading(dt)
         if law.fault:
             self.gate.brake(law.fault)
-        refused = None
-        try:
-            self.gate.offer_in_order(tau)
-        except InputError as error:
-            refused = error.with_traceback(None)  # whose frames hold the results of before
+        is_silent = is_resting and self.gate.state is not BRAKING
+        refused = None if is_silent else self._offer(tau)
         output = self.gate.tick(law.terms, dt)
         if self.observer is not None:
             self.observer.sent(output.tau, known, is_passing=output.is_passing)
+            self.gate.estimate = -self.unknown_torque
         return TickResult(measurement, law, avoidance, tau, output, refused, compensation, learnt)
+
+    def _look_for_brakes(self, measurement: Measurement) -> None:
+        """Brake where the state or a gate behind this one asks for it, and begin a run."""
+        if measurement.fault:
+            self.gate.brake(measurement.fault)
+        if measurement.is_restart:
+            self._restart(measurement)
+        if self.gates_behind is not None:
+            self._follow_gates_behind(self.gates_behind)
+
+    def _offer(self, tau: Array) -> InputError | None:
+        """Offer a torque to the gate; return why it is refused."""
+        try:
+            self.gate.offer_in_order(tau)
+        except InputError as error:
+            return error.with_traceback(None)  # whose frames hold the results of before
+        return None
+
+    def _follow_gates_behind(self, behind: GatesBehind) -> None:
+        """Brake with a gate behind this one, and hold with it when it is enabled."""
+        held_by = behind.held_by
+        if behind.is_braking and not self.gate.is_braked:
+            self.gate.brake(f"{HELD}{held_by}")
+        elif not behind.is_braking and self.gate.is_braked and self.gate.reason.startswith(HELD):
+            self.gate.enable()
+        self._is_held = bool(held_by)
+
+    def _rest(self, measurement: Measurement) -> bool:
+        """End all goals while the arm is braked, or must not move yet; return whether the law gives no torque."""
+        gate = self.gate
+        if gate.state is BRAKING or self._is_held:
+            if gate.state is BRAKING:
+                gate.lateness = measurement.age
+            self.controller.hold(measurement.stamp_ns, measurement.q)
+            self._forget_estimates()
+        if gate.is_resuming and not self._is_resuming and self.gates_behind is not None:
+            tau = self.gates_behind.tau(self._joint_names)
+            if tau is not None:
+                gate.hold_with(tau)
+        self._is_resuming = gate.is_resuming
+        return self._is_held or gate.state is BRAKING or gate.is_resuming
+
+    def _may_resume(self) -> bool:
+        """Whether a new goal acts, on an arm that is held after a brake."""
+        return self._is_resuming and not self._is_held and not self.controller.is_holding
+
+    def _resume(self) -> bool:
+        """Begin the motion to a new goal with the torque that holds the arm; return False: it rests no more."""
+        carried = self.gate.carried
+        self.gate.begin()
+        self._is_resuming = False
+        if self.observer is not None and self.observer.begin_with(-carried):
+            carried = carried + self.observer.r
+        self._carried = carried if np.abs(carried).max() > FADED else None
+        return False
+
+    def _fading(self, dt: float) -> Array:
+        """Torque that is carried on from a brake, equation (1)."""
+        assert self._carried is not None
+        carried, left = self._carried, self._carried * (FADING / (FADING + dt))
+        self._carried = left if np.abs(left).max() > FADED else None
+        return carried
+
+    def _forget_estimates(self) -> None:
+        self._carried = None
+        if self.observer is not None:
+            self.observer.reset()
+        if self.adaptation is not None:
+            self.adaptation.reset()
 
     def _with_limits(self, controller: Controller) -> OscController | None:
         """The controller, where it computes the limits of this gate, and all that comes before them."""
@@ -335,10 +381,7 @@ class ControlLoop:
         self.gaps.restart()
         self.disturbance.clear()
         self.wrench.reset()
-        if self.observer is not None:
-            self.observer.reset()
-        if self.adaptation is not None:
-            self.adaptation.reset()
+        self._forget_estimates()
         self.controller.restart(measurement.q)
         for goal in self.goals:
             self.controller.add(replace(goal, stamp_ns=measurement.stamp_ns + goal.stamp_ns))

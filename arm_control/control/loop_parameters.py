@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from arm_control.control.adaptive_torque import AdaptationParameters
 from arm_control.control.avoidance.avoidance_law import Avoidance
 from arm_control.control.compiled_step import step_limits
-from arm_control.control.controllers import Controller, IlqrController, OscController
+from arm_control.control.controllers import Controller, OscController
 from arm_control.control.disturbance_observer import ObserverParameters
-from arm_control.control.effort_gate import GateParameters
+from arm_control.control.ilqr_controller import IlqrController
 from arm_control.control.joint_controller import JointController, JointControlParameters
 from arm_control.control.loop import ControlLoop
 from arm_control.control.osc.tuning import OscTuning
@@ -19,6 +19,7 @@ from arm_control.control.primitive_controllers import (
     primitive_controller,
 )
 from arm_control.core.parameters import Parameters, group
+from arm_control.gate.effort_gate import GateParameters
 from arm_control.model import RobotModel
 from arm_control.model.arm_parameters import ArmParameters
 from arm_control.motion.attractor_follower import AttractorFollower

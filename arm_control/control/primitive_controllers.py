@@ -93,10 +93,17 @@ class JointPrimitiveController:
         """See :class:`~arm_control.control.controllers.Controller`."""
         self.follower.restart(q)
 
-    def tick(self, measurement: Measurement, is_braked: bool, tau_dist: Array | None) -> LawOutput:
+    @property
+    def is_holding(self) -> bool:
         """See :class:`~arm_control.control.controllers.Controller`."""
-        if is_braked:
-            self.follower.brake(measurement.q)
+        return self.follower.is_holding
+
+    def hold(self, stamp_ns: int, q: Array) -> None:
+        """See :class:`~arm_control.control.controllers.Controller`."""
+        self.follower.hold(stamp_ns, q)
+
+    def tick(self, measurement: Measurement, tau_dist: Array | None) -> LawOutput:
+        """See :class:`~arm_control.control.controllers.Controller`."""
         reference = self.follower.reference(measurement.stamp_ns, measurement.q)
         terms = self._model.evaluate(measurement.q, measurement.v)
         output = self._law.tick(terms, reference)
@@ -162,11 +169,20 @@ class PosePrimitiveController:
         """See :class:`~arm_control.control.controllers.Controller`."""
         self._osc.restart(q)
 
-    def tick(self, measurement: Measurement, is_braked: bool, tau_dist: Array | None) -> LawOutput:
+    @property
+    def is_holding(self) -> bool:
+        """See :class:`~arm_control.control.controllers.Controller`."""
+        return self._osc.is_holding
+
+    def hold(self, stamp_ns: int, q: Array) -> None:
+        """See :class:`~arm_control.control.controllers.Controller`."""
+        self._osc.hold(stamp_ns, q)
+
+    def tick(self, measurement: Measurement, tau_dist: Array | None) -> LawOutput:
         """See :class:`~arm_control.control.controllers.Controller`."""
         if self._bends:
             self._see_nearest()
-        output = self._osc.tick(measurement, is_braked, tau_dist)
+        output = self._osc.tick(measurement, tau_dist)
         phase = self.follower.phase
         return output._replace(figures=lambda: {**output.figures(), "phase": phase})
 

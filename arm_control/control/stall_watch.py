@@ -18,8 +18,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from arm_control.control.effort_gate import GateOutput
 from arm_control.core.time import NANOSECONDS
+from arm_control.gate.effort_gate import GateOutput
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel, Terms
 
@@ -61,7 +61,7 @@ class StallWatch:
     Examples
     --------
     >>> from arm_control import urdf_path
-    >>> from arm_control.control.effort_gate import GateState
+    >>> from arm_control.gate.effort_gate import GateState
     >>> model = RobotModel.from_urdf(urdf_path("planar2"))
     >>> terms, watch = model.evaluate([0.3, 0.5], [0.0, 0.0]), StallWatch(model, 0.0)
     >>> tau = terms.h + [0.0, 0.2]

@@ -13,13 +13,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.control.effort_gate import EffortGate, GateOutput, GateState
-from arm_control.control.loop import GapWatch
+from arm_control.control.loop import FADED, FADING
 from arm_control.control.osc.compiled_osc import CompiledOsc
-from arm_control.control.state_bounds import StateBounds
 from arm_control.exceptions import InputError
 from arm_control.export.c_text import numbers
 from arm_control.export.exported_controller import ExportedController
+from arm_control.export.tick_rules import ENDLESS, LONGEST_BLIND_STEP
+from arm_control.gate.blind_brake import DOUBT, BlindBrake
+from arm_control.gate.effort_gate import EffortGate, GateOutput, GateState
+from arm_control.gate.gaps import GapWatch
+from arm_control.gate.state_bounds import BELIEVED, RETURNED, StateBounds
 from arm_control.maths.poses import Array, Pose, rotation_from_vector
 from arm_control.model import RobotModel
 from arm_control.motion.references import Reference
@@ -64,17 +67,24 @@ class PythonController:
         self.tau = np.zeros(model.nv)
         self._law = CompiledOsc(model, controller.law)
         self._bounds, self._gaps = StateBounds(model), GapWatch(gate.max_missed)
-        self._hold = Reference(Pose.identity())
-        self._since, self._missed, self._is_first = 0.0, 0, True
+        self._blind = BlindBrake(model, self.gate, LONGEST_BLIND_STEP)
+        self._hold, self._fading = Reference(Pose.identity()), np.zeros(model.nv)
+        self._now, self._since, self._missed, self._is_first = 0.0, 0.0, 0, True
+        self._usual_dt, self._timeless = controller.period, 0
+
+    def brake(self, reason: str) -> None:
+        """Brake; a reference is void."""
+        self.gate.brake(reason)
+        self.reference, self._fading = None, np.zeros_like(self.tau)
 
     def enable(self) -> None:
-        """End a brake: the gate waits for a new reference."""
+        """End a brake: the arm is held until a new reference."""
         if self.gate.is_braked:
             self.reference = None
         self.gate.enable()
 
     def tick(self, q: Array, v: Array, dt: float) -> GateOutput | None:
-        """Answer a state; None where it is refused, and the last torque goes on.
+        """Answer a state; None where it is refused.
 
         Parameters
         ----------
@@ -83,27 +93,63 @@ class PythonController:
         dt : float
             Time since the last tick [s].
         """
-        self._since = dt if self._is_first else self._since + dt
+        dt = self._time(dt)
+        self._now, self._since = self._now + dt, self._since + dt
         max_missed = self.gate.parameters.max_missed
         if not (np.isfinite(q).all() and np.isfinite(v).all()):
             self._missed += max(round(dt / self._gaps.period), 1) if self._gaps.period else 1
             if self._missed > max_missed:
-                self.gate.brake("no state")
+                self.brake("no state")
+            self._do_without(dt, 0.0)
             return None
-        if fault := self._bounds.fault(q, v, self._since):
-            self.gate.brake(fault)
+        q = self._bounds.unwrapped(q)
+        result, reason = self._bounds.judge(q, v, 0.0 if self._is_first else self._since, dt)
+        if result != BELIEVED:
+            self.brake(reason)
+        if result not in (BELIEVED, RETURNED):
+            self._do_without(dt, DOUBT)
             return None
         self._gaps.max_missed = max_missed - self._missed
         if not self._is_first and (gap := self._gaps.fault(dt)):
-            self.gate.brake(gap)
+            self.brake(gap)
+        self._blind.end()
+        self._is_first, self._since, self._missed = False, 0.0, 0
         output = self._law.tick(q, v, self.reference or self._hold)
         if self.reference is not None:
             with suppress(InputError):  # the gate misses a command
-                self.gate.offer_in_order(output.tau)
-        result = self.gate.tick(output.state, dt)
-        self.tau = result.tau
-        self._is_first, self._since, self._missed = False, 0.0, 0
-        return result
+                self.gate.offer_in_order(output.tau + self._carried(dt))
+        answer = self.gate.tick(output.state, dt)
+        if answer.state is GateState.BRAKING:
+            self.brake(answer.reason)
+        self.tau = answer.tau
+        self._blind.note(self._now, q, v, self.tau)
+        return answer
+
+    def _time(self, dt: float) -> float:
+        """Time of a tick [s]; too many without time brake, and count as a period."""
+        if dt > 0.0:
+            self._timeless = 0
+            return min(dt, ENDLESS)
+        self._timeless += 1
+        if self._timeless <= self.gate.parameters.max_missed:
+            return 0.0
+        self.brake("no time")
+        return self.gate.period or self._usual_dt
+
+    def _carried(self, dt: float) -> Array:
+        """What a brake has carried, which fades from the first motion on."""
+        if self.gate.is_resuming:
+            self._fading = self.gate.carried
+            self.gate.begin()
+        carried, self._fading = self._fading, self._fading * (FADING / (FADING + dt))
+        if not (np.abs(self._fading) > FADED).any():
+            self._fading = np.zeros_like(carried)
+        return carried
+
+    def _do_without(self, dt: float, doubt: float) -> None:
+        """Go on braking without a state."""
+        if self.gate.is_braked and not self._is_first:
+            self.tau = self._blind.tick(self._now, dt, doubt).tau
 
 
 class CheckedTick(NamedTuple):
@@ -120,7 +166,7 @@ class CheckedTick(NamedTuple):
     tau : ndarray, shape (nv,)
         Torque [N m or N].
     mode : int
-        State of the gate: its place in :class:`~arm_control.control.effort_gate.GateState`.
+        State of the gate: its place in :class:`~arm_control.gate.effort_gate.GateState`.
     """
 
     call: int
@@ -147,10 +193,10 @@ def _run(controller: ExportedController, start: Array) -> Iterator[CheckedTick]:
         if k == UNMEASURED:
             q = np.full_like(q, np.nan)
         call, reference = CALLS.get(k, NONE), _reference(model, start, k)
-        if call == SET_REFERENCE:
+        if call == SET_REFERENCE and not python.gate.is_braked:
             python.reference = reference
         elif call == BRAKE:
-            python.gate.brake("asked to")
+            python.brake("asked to")
         elif call == ENABLE:
             python.enable()
         python.tick(q, v, dt)

@@ -6,16 +6,18 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from arm_control.compiler.c_procedure import c_parts
+from arm_control.compiler.c_values import number
 from arm_control.compiler.program import Program
-from arm_control.control import effort_gate, loop, state_bounds, state_prediction
-from arm_control.control.effort_gate import GateParameters
-from arm_control.control.joint_limits import JointLimits
 from arm_control.control.osc.osc_parameters import OscParameters
-from arm_control.control.state_bounds import StateBounds
 from arm_control.core.parameters import Spec
-from arm_control.export.c_text import comment, fields, number, numbers, text_of, wrapped
+from arm_control.export.c_text import comment, fields, numbers, text_of, wrapped
 from arm_control.export.exported_controller import ExportedController
 from arm_control.export.step_programs import ALL, LIMITS, REGULAR
+from arm_control.export.tick_rules import LawMemory, TickMemory, answer, brake_for, enable_gate, new_tick_memory
+from arm_control.gate.effort_gate import GateParameters
+from arm_control.gate.joint_limits import JointLimits
+from arm_control.gate.state_prediction import predict
 from arm_control.maths.poses import Array
 from arm_control.model.quantities import tool_numbers
 
@@ -28,6 +30,21 @@ GAINS = (
 LIMIT_ROWS = ("limit_stiffness", "velocity_gain", "speed_limit", "effort_limit", "lower", "upper")
 """Numbers of the gate for each joint, in the order of :attr:`JointLimits.numbers`, behind the first two."""
 
+HOOKS = {
+    "LawMemory.run": "run_law",
+    "LawMemory.limit": "limit_torque",
+    "BlindMemory.terms": "predicted_terms",
+    "BlindMemory.predict": "go_on",
+}
+"""C functions of the rules' records; their names have the controller's in front, and ``_of`` behind."""
+OTHER_RANGES = {
+    "gains.posture": ("N", -np.inf, "posture is not finite"),
+    "limits.velocity_gain": ("N", 0.0, "velocity_gain is below zero"),
+    "limits.lower": ("N", -np.inf, "a soft limit is not finite"),
+    "limits.upper": ("N", -np.inf, "a soft limit is not finite"),
+    "tool": ("@UPPER@_TOOL", -np.inf, "the tool is not finite"),
+}
+"""More parameters: how many numbers, their lower bound, and what is wrong otherwise."""
 MOST_MISSED = 1000
 """Largest ``max_missed`` that may be set in C, unless more was exported."""
 
@@ -45,7 +62,8 @@ def pieces_of(controller: ExportedController, limits: JointLimits, programs: Map
         Those of :func:`~arm_control.export.step_programs.step_programs`.
     """
     name, model, gate = controller.name, controller.model, controller.gate
-    step = programs.get(REGULAR, programs[ALL])
+    step, cut = programs.get(REGULAR, programs[ALL]), programs[LIMITS]
+    bounds = {key: text.replace("@PREFIX@", name).replace("@UPPER@", name.upper()) for key, text in _bounds().items()}
     return {
         "PREFIX": name,
         "UPPER": name.upper(),
@@ -64,8 +82,12 @@ def pieces_of(controller: ExportedController, limits: JointLimits, programs: Map
         "STEP_INPUT": fields(step.inputs),
         "STEP_INPUTS": str(sum(step.inputs.values())),
         "STEP_OUTPUT": fields(_sizes(step)),
-        "LIMITS_INPUT": fields(programs[LIMITS].inputs),
-        "LIMITS_OUTPUT": fields(_sizes(programs[LIMITS])),
+        "LIMITS_INPUT": fields(cut.inputs),
+        "LIMITS_OUTPUT": fields(_sizes(cut)),
+        "COPY_STEP_INPUT": _copies("c->input", "law", step.inputs),
+        "COPY_STEP_OUTPUT": _copies("law", "c->output", step.outputs),
+        "COPY_LIMITS_INPUT": _copies("x", "law", cut.inputs),
+        "COPY_LIMITS_OUTPUT": _copies("law", "y", cut.outputs),
         "GAINS": _gains(controller.law, model.joint_names),
         "LIMITS": _limits(limits),
         "TOOL": numbers(tool_numbers(model.tree)),
@@ -76,8 +98,8 @@ def pieces_of(controller: ExportedController, limits: JointLimits, programs: Map
         "DRIVER_ADDS_GRAVITY": str(int(controller.driver_adds_gravity)),
         "START": numbers(controller.start),
         "NAMED_GAINS": "\n".join(f'  {{"{gain}", &{name}_gains::{gain}}},' for gain in GAINS),
-        **_rules(StateBounds(model)),
-        **_bounds(),
+        **_rules(controller),
+        **bounds,
     }
 
 
@@ -85,35 +107,64 @@ def _sizes(program: Program) -> dict[str, int]:
     return {name: int(np.prod(shape)) for name, shape in program.outputs.items()}
 
 
-def _rules(bounds: StateBounds) -> dict[str, str]:
-    """Numbers of the rules, which are those of the modules that run in Python."""
-    lowest, highest, fastest = bounds.limits
+def _copies(target: str, source: str, names: Iterable[str]) -> str:
+    """Copies of the arrays that the rules and a program have by the same names."""
+    pairs = [
+        [f"{place}{'->' if place == 'law' else '.'}{name}" for place in (target, source)]
+        for name in names
+        if name in LawMemory._fields
+    ]
+    return "\n".join(f"    memcpy({to}, {what}, sizeof {to});" for to, what in pairs)
+
+
+def _rules(controller: ExportedController) -> dict[str, str]:
+    """The rules as C, and the ranges of the arm."""
+    nothing = float  # a function that is never called: only the sizes of the memory count
+    memory = new_tick_memory(controller.model, controller.gate, controller.period, nothing, nothing, nothing)
+    prefix, ranges = f"{controller.name}_", memory.states.ranges
+    hooks = {name: f"{prefix}{function}_of" for name, function in HOOKS.items()}
+    parts = c_parts((answer, enable_gate, brake_for, predict), {TickMemory: memory}, hooks, prefix)
     return {
-        "AT_REST": number(state_prediction.AT_REST),
-        **{name: number(getattr(effort_gate, name)) for name in ("LONGEST_DT", "GROWTH")},
-        **{name: number(getattr(loop, name)) for name in ("GAP", "SHORTER", "LONGER")},
-        **{name: number(getattr(state_bounds, name)) for name in ("DEVIATION", "ACCELERATION", "MEMORY")},
-        "LOWEST": numbers(lowest),
-        "HIGHEST": numbers(highest),
-        "FASTEST": numbers(fastest),
+        "RECORDS": parts.records,
+        "CONSTANTS": parts.constants,
+        "PROTOTYPES": parts.prototypes,
+        "FUNCTIONS": parts.functions,
+        "LONGEST_BLIND_STEP": number(memory.blind.longest_step),
+        "LOWEST": numbers(ranges.low),
+        "HIGHEST": numbers(ranges.high),
+        "FASTEST": numbers(ranges.fastest),
+        "TURN": numbers(ranges.turn),
     }
 
 
 def _bounds() -> dict[str, str]:
-    """Bounds of gains and limits, which are those of the parameters in Python."""
-    specs = {name: OscParameters.spec(name) if name in OscParameters.types() else Spec("damping") for name in GAINS}
-    gate = {"RATE": "rate_limit", "LIMIT_DAMPING": "limit_damping", "STIFFNESS": "limit_stiffness"}
-    ranges = {name: GateParameters.spec(field) for name, field in {**gate, "BRAKE": "brake_damping"}.items()}
-    ranges["DAMPING"] = OscParameters.spec("damping_ratio")
-    return {
-        "N_GAINS": str(len(GAINS)),
-        "LEAST_GAINS": numbers(_lower(spec) for spec in specs.values()),
-        "LARGEST_GAINS": numbers(_upper(spec) for spec in specs.values()),
-        "GAIN_FAULTS": "\n".join(f'    "{name} is out of bounds: {spec}",' for name, spec in specs.items()),
-        **{f"LEAST_{name}": number(_lower(spec)) for name, spec in ranges.items()},
-        **{f"LARGEST_{name}": number(_upper(spec)) for name, spec in ranges.items()},
-        **{f"{name}_TEXT": str(spec) for name, spec in ranges.items()},
+    """Bounds of the parameters, which are those in Python."""
+    gains = {
+        f"gains.{name}": OscParameters.spec(name) if name in OscParameters.types() else Spec("damping")
+        for name in GAINS
     }
+    gate = {
+        place: GateParameters.spec(place.rpartition(".")[2])
+        for place in ("limits.rate_limit", "limits.limit_damping", "brake_damping")
+    }
+    rows = [
+        (place, "1", _lower(spec), _upper(spec), f"{place.rpartition('.')[2]} is out of bounds: {spec}")
+        for place, spec in {**gains, **gate}.items()
+    ]
+    rows += [(place, size, low, np.inf, fault) for place, (size, low, fault) in OTHER_RANGES.items()]
+    damping = OscParameters.spec("damping_ratio")
+    return {
+        "RANGES": "\n".join(map(_range, rows)),
+        "LEAST_DAMPING": number(_lower(damping)),
+        "LARGEST_DAMPING": number(_upper(damping)),
+        "LEAST_STIFFNESS": number(_lower(GateParameters.spec("limit_stiffness"))),
+    }
+
+
+def _range(row: tuple[str, str, float, float, str]) -> str:
+    place, size, low, high, fault = row
+    structure = f"offsetof(@PREFIX@_parameters, {place})"
+    return f'    {{{structure}, {size}, {number(low)}, {number(high)},\n     "{fault}"}},'
 
 
 def _lower(spec: Spec) -> float:

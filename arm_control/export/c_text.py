@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Mapping
 
+from arm_control.compiler.c_values import number
 from arm_control.core.files import share_path
 
 WIDTH = 120
 """Characters of a line."""
 PLACE = re.compile(r"@([A-Z][A-Z_0-9]*)@")
 """A name that stands for a piece of text."""
-
-
-def number(value: float) -> str:
-    """Return a number as C reads it back to the last bit.
-
-    Examples
-    --------
-    >>> number(0.1), number(2.0), number(-math.inf)
-    ('0.1', '2.0', '-INFINITY')
-    """
-    value = float(value)
-    if math.isnan(value):
-        return "NAN"
-    return repr(value) if math.isfinite(value) else "-INFINITY" if value < 0.0 else "INFINITY"
 
 
 def numbers(values: Iterable[float]) -> str:

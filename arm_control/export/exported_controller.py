@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from arm_control.control.compiled_step import between_law_and_gate
-from arm_control.control.effort_gate import GateParameters
 from arm_control.control.loop_parameters import OscLoopParameters
 from arm_control.control.names import OSC
 from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.exceptions import ParameterError
 from arm_control.export.c_text import identifier
+from arm_control.gate.effort_gate import GateParameters
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.simulation.own_arm import start_posture

@@ -16,11 +16,11 @@ from arm_control.control.loop_parameters import (
     OscLoopParameters,
 )
 from arm_control.control.osc.tuning import resolve_parameters
-from arm_control.control.state_prediction import AT_REST
 from arm_control.core.files import urdf_path
 from arm_control.faults.catalogue import BRAKES, GOES_ON, HOLDS, Fault
 from arm_control.faults.chain import Chain
 from arm_control.faults.chain_setup import Record, Setup
+from arm_control.gate.torque_rules import AT_REST
 from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel
 from arm_control.motion.goals import JointGoal, Target

@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from arm_control.control.effort_gate import EffortGate
 from arm_control.control.loop import ControlLoop
 from arm_control.control.loop_parameters import control_loop
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import ArmControlError, InputError
 from arm_control.faults.chain_setup import STEP, Delivery, Interference, Moment, Record, Setup
+from arm_control.gate.effort_gate import EffortGate
 from arm_control.messages.bags.message_definitions import plain
 from arm_control.messages.controller_process import ControllerProcess
 from arm_control.messages.fields import brake_reason, nanoseconds

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from arm_control.compiler.kernels import own_work
 from arm_control.exceptions import InputError
 from arm_control.kinematics.closed_forms import NAMES, closed_form_law, geometry_of
 from arm_control.kinematics.damped_step import TURN
@@ -104,9 +105,9 @@ class BranchSearch:
             postures = np.random.default_rng(0).uniform(-2.0, 2.0, (3, 6))  # not singular
             targets, homes = ([_pose_numbers(model.pose(q)) for q in qs] for qs in (postures, np.zeros((3, 6))))
             samples = {"target": np.array(targets), "home": np.array(homes)}
-            self._kernel = model.compile_law(closed_form_law(geometry), samples)
-            self._target, self._home = (self._kernel.inputs[name] for name in ("target", "home"))
-            self._q, self._slack = (self._kernel.outputs[name] for name in ("q", "slack"))
+            self._solve = own_work(model.compile_law(closed_form_law(geometry), samples))  # other frames share the law
+            self._target, self._home = (self._solve.inputs[name] for name in ("target", "home"))
+            self._q, self._slack = (self._solve.outputs[name] for name in ("q", "slack"))
         else:
             self._precise = Search(model, search.task, search.q_min, search.q_max, PRECISE, 1)
         self._tool: Array | None = None
@@ -128,7 +129,7 @@ class BranchSearch:
             self._home[:] = _pose_numbers(self._search.model.pose(np.zeros(6), self._search.task.frame))
             self._candidates = _Candidates(self._search)
         self._target[:] = target
-        self._kernel.call()
+        self._solve()
         q, error, more, repetitions = self._candidates.complete(self._q, target, reference)
         slack = self._slack.tolist()
         chosen = [k for k in range(8) if more[k] <= 0.0 and slack[k] > -SLACK]

@@ -22,10 +22,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from threading import RLock
 
 import numpy as np
 import numpy.typing as npt
 
+from arm_control.core.exclusive import exclusive
 from arm_control.exceptions import FrameNotFound, InputError
 from arm_control.kinematics.branches import Branches, BranchSearch, SelfMotion, self_motion
 from arm_control.kinematics.damped_step import TURN, Task
@@ -129,6 +131,8 @@ class InverseKinematics:
     ----------
     rows : Rows
         The rows that count, and whose axes they are along.
+    lock : RLock
+        Held while postures are searched: an object keeps work space, and one thread at a time uses it.
 
     Raises
     ------
@@ -136,10 +140,6 @@ class InverseKinematics:
         When a row is unknown or no joint moves it, limits cross, or a number is out of bounds.
     FrameNotFound
         When the model has no such link.
-
-    Notes
-    -----
-    An object keeps work space: use one per thread.
     """
 
     def __init__(
@@ -161,7 +161,7 @@ class InverseKinematics:
             raise InputError(f"tolerance is {tolerance}; allowed: 1e-12 and more [m, rad]")
         if n_starts < 1:
             raise InputError(f"n_starts is {n_starts}; allowed: 1 and more")
-        self.model, self.frame, self.tolerance = model, frame, float(tolerance)
+        self.model, self.frame, self.tolerance, self.lock = model, frame, float(tolerance), RLock()
         self.q_min, self.q_max = limits(model, q_min, q_max)
         self.rows: Rows = served_rows(model, frame) if rows is None else chosen_rows(model, frame, rows, task_frame)
         turning = tuple((is_revolute(model) & (self.q_max - self.q_min >= WHOLE_TURN)).tolist())
@@ -196,14 +196,19 @@ class InverseKinematics:
         search = self._search
         if search.posture is not None:
             return self.solve_batch([X_WT], start)[0]
-        self._place(X_WT, start)
-        first = search.first(None if start is None else search.reference)
-        if first == search.n_starts:
-            self._refuse(X_WT, start)
-            return self.solve_batch([X_WT], start)[0]
-        count = search.count[0, 0] if first == 0 else search.count[0, : first + 1].sum()
-        return IkResult(search.q[:, first].copy(), True, int(count) - 1, search.error[:, first].copy())
+        self.lock.acquire()  # half the time of a with statement
+        try:
+            self._place(X_WT, start)
+            first = search.first(None if start is None else search.reference)
+            if first == search.n_starts:
+                self._refuse(X_WT, start)
+                return self.solve_batch([X_WT], start)[0]
+            count = search.count[0, 0] if first == 0 else search.count[0, : first + 1].sum()
+            return IkResult(search.q[:, first].copy(), True, int(count) - 1, search.error[:, first].copy())
+        finally:
+            self.lock.release()
 
+    @exclusive
     def solve_batch(self, poses: Sequence[Pose] | Array, starts: npt.ArrayLike | None = None) -> IkBatch:
         """Joint positions for each of many poses: what :meth:`solve` returns, several poses at once.
 
@@ -232,6 +237,7 @@ class InverseKinematics:
 
         return IkBatch(attempts.q, attempts.is_done, attempts.iterations, attempts.error, why)
 
+    @exclusive
     def all(self, X_WT: Pose, start: npt.ArrayLike | None = None) -> Branches:
         """All postures at a pose: the branches of an arm with as many joints as rows.
 
@@ -252,6 +258,7 @@ class InverseKinematics:
             self._branches = BranchSearch(self._search)
         return self._branches.find(self._search.target, self._search.reference)
 
+    @exclusive
     def self_motion(self, X_WT: Pose, start: npt.ArrayLike | None = None, step: float = 0.05) -> SelfMotion:
         """The curve of postures through which an arm with one joint more than rows moves at a pose.
 

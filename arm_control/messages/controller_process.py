@@ -1,8 +1,10 @@
 """A controller as a process of its own: a joint state in, the command that answers it out.
 
-Every state gets one answer: the torque of the control loop; the answer of before, to a state that is repeated; and
-where somebody waits for it, or the measurement itself is wrong, the last torque with the reason of the refusal.
-The command of a braked controller says so in its ``frame_id``: no gate takes it for the torque of a law.
+A state gets one answer: the torque of the control loop; the answer of before, to a state that is repeated. A state that
+is refused gets none at first. After ``max_missed`` of them in a row, and at once where the measurement itself is wrong,
+the controller brakes, on a prediction while it has no better state; where somebody waits for the answer (lock step) it
+is the last torque. The command of a braked controller says so in its ``frame_id``: no gate takes it for the torque of a
+law, and a driver without a gate gets torque that stops the arm.
 """
 
 from __future__ import annotations
@@ -12,16 +14,21 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from arm_control.control.controllers import Measurement
-from arm_control.control.effort_gate import GateState
 from arm_control.control.loop import ControlLoop, TickResult
-from arm_control.control.state_bounds import BoundsMemory
-from arm_control.control.state_prediction import is_at_rest
+from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
+from arm_control.gate.blind_brake import DOUBT, BlindBrake, Moments
+from arm_control.gate.effort_gate import GateState
+from arm_control.gate.state_bounds import StateMemory
+from arm_control.gate.state_prediction import is_at_rest
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array
 from arm_control.messages.fields import braked_frame, nanoseconds
 from arm_control.messages.joint_states import JointStateReader, Refused, Repeated
 from arm_control.model import RobotModel
+
+SILENCE = 0.02
+"""Longest time for which one torque counts in a prediction, where no ``max_age`` says it [s]."""
 
 
 class Command(NamedTuple):
@@ -73,6 +80,8 @@ class ControllerProcess:
         Age above which a state is refused [s]; 0: never.
     clock_ns : callable
         Returns the time of the middleware's clock [ns].
+    moments : Moments, optional
+        Where states are noted for a brake without states; by default its own.
 
     Attributes
     ----------
@@ -80,6 +89,8 @@ class ControllerProcess:
         The control loop.
     reader : JointStateReader
         The reader of states.
+    blind : BlindBrake
+        What brakes without states.
     """
 
     def __init__(
@@ -88,39 +99,43 @@ class ControllerProcess:
         loop: ControlLoop,
         max_age: float,
         clock_ns: Callable[[], int] = time.time_ns,
+        moments: Moments | None = None,
     ) -> None:
         self.loop = loop
         self.reader = JointStateReader(model, max_age, drives_arm=True, clock_ns=clock_ns)
         self._is_waited_for = max_age == 0.0
+        self._clock_ns = clock_ns
         self._command: Command | None = None
         self._last: TickResult | None = None
+        self._missed = 0
+        self._answered_ns = 0
+        self.blind = BlindBrake(model, loop.gate, max_age or SILENCE, moments)
 
     @property
     def may_take_model(self) -> bool:
         """Whether the arm is braked and at rest, or has never been seen: another model may be taken."""
         last = self._last
-        return last is None or (last.gate.state is GateState.BRAKED and is_at_rest(last.measurement.v))
+        return last is None or (last.gate.state is GateState.BRAKING and is_at_rest(last.measurement.v))
 
     @property
     def last(self) -> TickResult | None:
         """The last answer of the control loop; None before the first one."""
         return self._last
 
-    def resume(self, result: TickResult, memory: BoundsMemory, heard_ns: int) -> None:
+    def resume(self, result: TickResult, memory: StateMemory, heard_ns: int) -> None:
         """Go on behind states that have been answered elsewhere; the control loop has been told.
 
         Parameters
         ----------
         result : TickResult
             The last answer.
-        memory : BoundsMemory
+        memory : StateMemory
             What the bounds know of these states.
         heard_ns : int
             When the last one was received [ns].
         """
         self.reader.resume(result.measurement, memory, heard_ns)
-        self._command = Command(result.measurement.stamp_ns, result.gate.tau, "")
-        self._last = result
+        self._answer(result, heard_ns, is_noted=False)
 
     def release(self) -> None:
         """Listen to whoever publishes states next: the gate has been enabled."""
@@ -140,24 +155,82 @@ class ControllerProcess:
         obstacles : callable, optional
             Returns the obstacles at a measurement.
         """
-        reading = self.reader.read(message, info)
+        gate = self.loop.gate
+        reading = self.reader.read(message, info, is_braking=gate.state is GateState.BRAKING)
+        if isinstance(reading, Refused) and reading.is_stale and self._misses_too_many():
+            gate.brake(f"{self._missed + 1} states in a row were refused, the last one: {reading.error}")
+            reading = self.reader.read(message, info, is_braking=True)  # a brake can use it
         if isinstance(reading, Refused):
-            return self._refused(message, reading)
+            return self.miss(nanoseconds(message.header.stamp), *reading[:3])
         if isinstance(reading, Repeated):
-            return ControllerAnswer(self._command)
+            return self._repeat(reading)
         result = self.loop.tick(reading, () if obstacles is None else obstacles(reading))
-        frame_id = braked_frame(result.gate.reason) if result.gate.state is GateState.BRAKED else ""
-        self._command = Command(reading.stamp_ns, result.gate.tau, frame_id)
-        self._last = result
-        return ControllerAnswer(self._command, result)
+        return ControllerAnswer(self._answer(result, info["received_timestamp"]), result)
 
-    def _refused(self, message: Any, reading: Refused) -> ControllerAnswer:
-        """Brake at once where the measurement itself is wrong."""
-        if self._last is None:
-            return ControllerAnswer(refused=reading.error)
-        if reading.is_fault:
-            self.loop.gate.brake(str(reading.error))
-        elif not self._is_waited_for:
-            return ControllerAnswer(refused=reading.error)
-        command = Command(nanoseconds(message.header.stamp), self._last.gate.tau, braked_frame(str(reading.error)))
-        return ControllerAnswer(command, refused=reading.error)
+    def miss(
+        self, stamp_ns: int, error: InputError, is_fault: bool = False, is_foreign: bool = False
+    ) -> ControllerAnswer:
+        """Count a state that must not be used, and answer it where the controller brakes.
+
+        Parameters
+        ----------
+        stamp_ns : int
+            Its stamp [ns].
+        error : InputError
+            Why it must not be used.
+        is_fault : bool
+            Whether the measurement is wrong, so that an arm in motion must brake at once.
+        is_foreign : bool
+            Whether it is of another publisher: then it is no state that is missing.
+        """
+        gate, last = self.loop.gate, self._last
+        if last is None:
+            return ControllerAnswer(refused=error)
+        self._missed += not is_foreign
+        if is_fault:
+            gate.brake(str(error))
+        if self._is_waited_for:
+            return ControllerAnswer(Command(stamp_ns, last.gate.tau, braked_frame(str(error))), refused=error)
+        if self._missed >= gate.parameters.max_missed and not is_foreign:
+            gate.brake(f"{self._missed} states in a row were refused, the last one: {error}")
+        if not gate.is_braked:
+            return ControllerAnswer(refused=error)
+        return ControllerAnswer(self._blind_command(stamp_ns, DOUBT if is_fault else 0.0), refused=error)
+
+    def _misses_too_many(self) -> bool:
+        """Whether one more state that must not be used makes the gate brake."""
+        is_last = self._missed + 1 >= self.loop.gate.parameters.max_missed
+        return is_last and self._last is not None and not self._is_waited_for
+
+    def _blind_command(self, stamp_ns: int, doubt: float = 0.0) -> Command:
+        """Brake on a predicted state; states younger than ``doubt`` seconds are not trusted."""
+        now_ns = self._clock_ns()
+        dt, self._answered_ns = (now_ns - self._answered_ns) / NANOSECONDS, now_ns
+        output = self.blind.tick(now_ns / NANOSECONDS, dt, doubt)
+        return Command(stamp_ns, output.tau, braked_frame(self.loop.gate.reason))
+
+    def _answer(self, result: TickResult, now_ns: int, *, is_noted: bool = True) -> Command:
+        """Take note of a state that has been answered at this time [ns], and return its command."""
+        state, gate = result.measurement, result.gate
+        if not self._is_waited_for:
+            self._answered_ns = now_ns
+            self.blind.end()
+            if is_noted:
+                self.blind.note(now_ns / NANOSECONDS, state.q, state.v, gate.tau)
+        self._missed, self._last = 0, result
+        frame_id = braked_frame(gate.reason) if gate.state is GateState.BRAKING else ""
+        self._command = Command(state.stamp_ns, gate.tau, frame_id)
+        return self._command
+
+    def _repeat(self, reading: Repeated) -> ControllerAnswer:
+        """Answer a state as before, unless the gate has braked since; a state that is repeated for ever is missing."""
+        assert self._command is not None
+        gate = self.loop.gate
+        if self._misses_too_many():
+            seconds = reading.stamp_ns / NANOSECONDS
+            return self.miss(reading.stamp_ns, InputError(f"repeated: stamp {seconds:.3f} s"))
+        self._missed += 1
+        if gate.is_braked and not self._command.frame_id:
+            marked = self._command._replace(frame_id=braked_frame(gate.reason))
+            self._command = marked if self._is_waited_for else self._blind_command(reading.stamp_ns)
+        return ControllerAnswer(self._command)

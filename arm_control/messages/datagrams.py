@@ -8,7 +8,7 @@ offset       a state, ``24 + 16 n`` bytes                offset       an answer,
 0            ``ACS1``                                    0            ``ACT1``
 4            n, uint32                                   4            n, uint32
 8            sequence number, uint64                     8            sequence number of the state, uint64
-16           stamp, int64 [ns]                           16           1: the gate brakes, 0: it does not, uint64
+16           stamp, int64 [ns]                           16           gate: 0 passing, 1 braking, 2 holding, uint64
 24           q, float64 [rad or m]                       24           tau, float64 [N m or N]
 24 + 8 n     v, float64 [rad/s or m/s]
 ===========  ==========================================  ===========  ==========================================
@@ -18,10 +18,13 @@ The four bytes ``ACE1`` alone enable a gate that brakes. The states follow the r
 does (:mod:`arm_control.messages.gate_process`), with states and stamps in the place of its clock:
 
 - The sender of the first state owns the arm. Datagrams of others count for nothing until it has been silent for
-  ``SILENCE``; then the next state has a new owner, and the gate brakes.
+  ``SILENCE``; then the next state has a new owner, and the gate brakes. Where strangers may send, an enabled arm goes
+  to no other address.
 - A state that is refused has no answer while the gate passes torque; ``max_missed`` of them in a row brake, one that
   is not believed brakes at once, and so does time that starts over.
 - A gate that brakes answers all states of the owner, refused ones on a prediction from the last one that was believed.
+
+With a key all datagrams have a tag behind these bytes (:mod:`arm_control.messages.datagram_key`).
 """
 
 from __future__ import annotations
@@ -33,15 +36,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.control.effort_gate import BRAKED
 from arm_control.control.loop import ControlLoop, TickResult
-from arm_control.control.state_bounds import StateBounds
-from arm_control.control.state_prediction import StatePrediction
 from arm_control.core.time import LARGEST_STAMP, NANOSECONDS
 from arm_control.exceptions import InputError
+from arm_control.gate.blind_brake import Moments, new_moments
+from arm_control.gate.effort_gate import GateState
+from arm_control.gate.state_bounds import StateBounds
 from arm_control.maths.poses import Array
-from arm_control.messages.controller_process import ControllerProcess
-from arm_control.messages.gate_process import LONGEST_BLIND
+from arm_control.messages.controller_process import ControllerAnswer, ControllerProcess
+from arm_control.messages.datagram_key import DatagramKey
+from arm_control.messages.datagram_socket import SILENCE, Sender
 from arm_control.messages.joint_state_bytes import Header, JointStateFields, Stamp
 from arm_control.messages.joint_states import TIME_WENT_BACK
 from arm_control.messages.native_turns import AnsweredStates
@@ -51,11 +55,9 @@ from arm_control.model import RobotModel
 STATE, ANSWER, ENABLE = b"ACS1", b"ACT1", b"ACE1"
 """How datagrams begin."""
 HEAD = struct.Struct("<4sIQq")
+GATE_NUMBERS = {GateState.PASSING: 0, GateState.BRAKING: 1, GateState.HOLDING: 2}
+"""What an answer says of the gate."""
 NUMBER = np.dtype("<f8")
-SILENCE = 1.0
-"""Time without a state of the owner after which another sender may take over [s]."""
-Sender = tuple[str, int]
-"""Address and port."""
 
 
 class Torque(NamedTuple):
@@ -86,6 +88,8 @@ class LastGate:
         Counts a refused state: what it was, and why.
     clock_ns : callable
         Returns the time of a steady clock [ns]: how far a prediction goes, and how far the braking torque may change.
+    moments : Moments
+        Where states are noted for a brake without states.
     """
 
     def __init__(
@@ -94,13 +98,10 @@ class LastGate:
         loop: ControlLoop,
         refuse: Callable[[str, Exception], object],
         clock_ns: Callable[[], int],
+        moments: Moments,
     ) -> None:
-        self._model, self._loop, self._refuse, self._clock_ns = model, loop, refuse, clock_ns
-        self._process = ControllerProcess(model, loop, loop.gate.parameters.max_age, clock_ns)
-        self._missed = 0
-        self._prediction: StatePrediction | None = None
-        self._tau = np.zeros(model.nv)
-        self._believed_ns = self._ticked_ns = 0
+        self._loop, self._refuse, self._clock_ns = loop, refuse, clock_ns
+        self._process = ControllerProcess(model, loop, loop.gate.parameters.max_age, clock_ns, moments)
 
     def on_state(self, message: JointStateFields, stamp_ns: int) -> Torque | None:
         """Return the torque that answers a state; None while a state is refused and the gate does not brake.
@@ -117,10 +118,12 @@ class LastGate:
             self._loop.gate.brake(TIME_WENT_BACK)  # a gate that passes would start over from the weight, in one step
         now_ns = self._clock_ns()
         info = {"source_timestamp": now_ns, "received_timestamp": now_ns, "publisher_gid": ONLY_PUBLISHER}
+        if last is not None and stamp_ns == last.measurement.stamp_ns:
+            return self.miss(InputError(f"repeated: stamp {stamp_ns / NANOSECONDS:.3f} s"), stamp_ns)
         answer = self._process.on_state(message, info)
         if answer.result is None:
-            return self.miss(answer.refused or InputError(f"repeated: stamp {stamp_ns / NANOSECONDS:.3f} s"))
-        return self._believe(answer.result, now_ns)
+            return self._torque_of(answer)
+        return Torque(answer.result.gate.tau, answer.result.law.terms.g)
 
     @property
     def last(self) -> TickResult | None:
@@ -136,47 +139,25 @@ class LastGate:
 
     def resume(self, answered: AnsweredStates) -> None:
         """Go on behind states that have been answered without Python."""
-        self._process.resume(answered.result, answered.bounds, answered.heard_ns)
-        self._believe(answered.result, answered.heard_ns)
+        self._process.resume(answered.result, answered.states, answered.heard_ns)
 
-    def miss(self, error: InputError) -> Torque | None:
+    def miss(self, error: InputError, stamp_ns: int = 0) -> Torque | None:
         """Count a state that must not be used; return the torque of a gate that brakes.
 
         Parameters
         ----------
         error : InputError
             Why it must not be used.
+        stamp_ns : int
+            Its stamp [ns].
         """
-        self._refuse("state", error)
-        self._missed += 1
-        gate, last = self._loop.gate, self._process.last
-        if last is None:
-            return None
-        if self._missed >= gate.parameters.max_missed:
-            gate.brake(f"{self._missed} states in a row were refused, the last one: {error}")
-        return self._brake_blindly(last) if gate.is_braked else None
+        return self._torque_of(self._process.miss(stamp_ns, error))
 
-    def _believe(self, result: TickResult, now_ns: int) -> Torque:
-        self._missed, self._prediction = 0, None
-        self._believed_ns = self._ticked_ns = now_ns
-        self._tau = result.gate.tau
-        return Torque(self._tau, result.law.terms.g)
-
-    def _brake_blindly(self, last: TickResult) -> Torque:
-        """Brake on the predicted state, without the spring of the brake: nobody measures where the arm rests."""
-        gate, now_ns, state = self._loop.gate, self._clock_ns(), last.measurement
-        dt = (now_ns - self._ticked_ns) / NANOSECONDS
-        if self._prediction is None:
-            self._prediction = StatePrediction(self._model, state.q, state.v)
-        if now_ns - self._believed_ns < LONGEST_BLIND * NANOSECONDS:
-            self._prediction.go_on(self._tau, min(dt, gate.parameters.max_missed * gate.period))
-        else:
-            self._prediction.v = np.zeros_like(state.v)
-        terms = self._model.evaluate(self._prediction.q, self._prediction.v)
-        self._tau = gate.tick(terms, dt).tau
-        gate.forget_hold()
-        self._ticked_ns = now_ns
-        return Torque(self._tau, terms.g)
+    def _torque_of(self, answer: ControllerAnswer) -> Torque | None:
+        """The torque of a state that was refused."""
+        if answer.refused is not None:
+            self._refuse("state", answer.refused)
+        return None if answer.command is None else Torque(answer.command.tau, self._process.blind.g)
 
 
 class DatagramProcess:
@@ -194,6 +175,8 @@ class DatagramProcess:
         Returns the time of a steady clock [ns].
     driver_adds_gravity : bool
         Whether the driver adds gravity torque itself: answers are without it.
+    key : DatagramKey or None
+        Key of all datagrams; None: they have no tags.
 
     Attributes
     ----------
@@ -205,6 +188,8 @@ class DatagramProcess:
         States that have been answered.
     driver_adds_gravity : bool
         See the parameter.
+    are_strangers_near : bool
+        Whether others than the driver may send, who need no key.
     heard_ns : int
         Time of the last state of the owner [ns].
     """
@@ -217,12 +202,15 @@ class DatagramProcess:
         clock_ns: Callable[[], int] = time.monotonic_ns,
         *,
         driver_adds_gravity: bool = False,
+        key: DatagramKey | None = None,
     ) -> None:
         self.loop, self.answered = loop, 0
         self.owner: Sender | None = None
         self._model, self._names = model, list(model.joint_names)
         self._refuse, self._clock_ns, self.driver_adds_gravity = refuse, clock_ns, driver_adds_gravity
-        self._gate = LastGate(model, loop, refuse, clock_ns)
+        self._moments = new_moments(model.nv)
+        self._key, self.are_strangers_near = key, False
+        self._gate = LastGate(model, loop, refuse, clock_ns, self._moments)
         self._newest: bytes | None = None
         self.heard_ns = 0
         self._nothing = np.zeros(0)
@@ -233,9 +221,20 @@ class DatagramProcess:
         return _name_of(self.owner)
 
     @property
+    def heard_owner(self) -> Sender | None:
+        """The owner, unless it has been silent for longer than ``SILENCE``."""
+        is_heard = self._clock_ns() - self.heard_ns <= SILENCE * NANOSECONDS
+        return self.owner if is_heard else None
+
+    @property
     def last(self) -> TickResult | None:
         """What was done with the last state of the owner that was believed; None before one."""
         return self._gate.last
+
+    @property
+    def moments(self) -> Moments:
+        """The states before, for a brake without states; the same for all owners."""
+        return self._moments
 
     @property
     def bounds(self) -> StateBounds:
@@ -260,9 +259,11 @@ class DatagramProcess:
         """
         now_ns = self._clock_ns()
         try:
-            self._check_sender(data, sender, now_ns)
-            if data == ENABLE:
-                self.loop.gate.enable()
+            self._check_sender(sender)
+            if self._key is not None:
+                data = self._key.check(data)
+            if data == ENABLE or (self._key is not None and data.startswith(ENABLE)):
+                self._enable(sender)
                 return
             self._check_form(data)
         except InputError as error:
@@ -288,14 +289,26 @@ class DatagramProcess:
             return None
         self.answered += 1
         tau = torque.tau - torque.g if self.driver_adds_gravity else torque.tau
-        is_braking = self.loop.gate.state is BRAKED
-        return HEAD.pack(ANSWER, self._model.nv, number, is_braking) + np.asarray(tau, NUMBER).tobytes()
+        head = HEAD.pack(ANSWER, self._model.nv, number, GATE_NUMBERS[self.loop.gate.state])
+        data = head + np.asarray(tau, NUMBER).tobytes()
+        return data if self._key is None else self._key.sign(data)
 
-    def _check_sender(self, data: bytes, sender: Sender, now_ns: int) -> None:
-        """Refuse what another sender than the owner sends: all of it while the owner is heard, orders always."""
-        is_heard = self.owner is not None and now_ns - self.heard_ns <= SILENCE * NANOSECONDS
-        if sender != self.owner and (is_heard or data == ENABLE):
-            raise InputError(f"another sender: {_name_of(sender)}; states come from {self.owner_name}")
+    def _check_sender(self, sender: Sender) -> None:
+        """Refuse what another sender than the owner sends, while the owner is heard or nobody may take the arm over."""
+        if sender == self.owner or self.owner is None:
+            return
+        if self.heard_owner is not None:
+            raise self._other(sender)
+        if self.are_strangers_near and sender[0] != self.owner[0] and not self.loop.gate.is_braked:
+            raise self._other(sender, ", and the arm is enabled: without a key it goes to no other address")
+
+    def _enable(self, sender: Sender) -> None:
+        if sender != self.owner:
+            raise self._other(sender)
+        self.loop.gate.enable()
+
+    def _other(self, sender: Sender, why: str = "") -> InputError:
+        return InputError(f"another sender: {_name_of(sender)}; states come from {self.owner_name}{why}")
 
     def _check_form(self, data: bytes) -> None:
         """Refuse what has not size and head of a state."""
@@ -312,7 +325,8 @@ class DatagramProcess:
         """Go on with the states of another sender, whose stamps and postures have nothing to do with those before."""
         if self.owner is not None:
             self.loop.gate.brake(f"states come from another sender: {_name_of(sender)}")
-            self._gate = LastGate(self._model, self.loop, self._refuse, self._clock_ns)
+            self._moments.counts[:] = 0
+            self._gate = LastGate(self._model, self.loop, self._refuse, self._clock_ns, self._moments)
         self.owner, self._newest = sender, None
 
     def _state_of(self, data: bytes, stamp_ns: int) -> JointStateFields:

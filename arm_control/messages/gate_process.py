@@ -2,7 +2,7 @@
 
 An effort controller of a driver holds the last torque that it got, so the gate answers every state, with a command or
 without one, and goes on when states stop: then it brakes on a prediction of the state
-(:mod:`arm_control.control.state_prediction`), for at most a second, and carries the weight of the arm from then on. No
+(:mod:`arm_control.gate.state_prediction`), for at most a second, and carries the weight of the arm from then on. No
 message ends it: what must not be used is refused and counted.
 """
 
@@ -10,18 +10,18 @@ from __future__ import annotations
 
 import math
 import time
-from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from arm_control.control.controllers import Measurement
-from arm_control.control.effort_gate import EffortGate, GateOutput, GateParameters
-from arm_control.control.loop import GapWatch
-from arm_control.control.state_prediction import StatePrediction, is_at_rest
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
+from arm_control.gate.blind_brake import DOUBT, BlindBrake
+from arm_control.gate.effort_gate import EffortGate, GateOutput, GateParameters
+from arm_control.gate.gaps import GapWatch
+from arm_control.gate.state_prediction import is_at_rest
 from arm_control.maths.poses import Array
 from arm_control.messages.fields import brake_reason, nanoseconds
 from arm_control.messages.joint_states import TIME_WENT_BACK, JointStateReader, Refused, Repeated
@@ -32,12 +32,8 @@ SILENCE = 0.02
 """Time without a state after which the gate brakes, where ``max_age`` does not say [s]."""
 LOOKS = 8
 """Looks at the clock within that time."""
-DOUBT = 0.025
-"""Age of states that are not trusted once one is found to be wrong: they may have been wrong, too [s]."""
 OUT_OF_ORDER = "out of order: its stamp is not newer than that of the last command"
 """Why a command is refused that is repeated or late."""
-LONGEST_BLIND = 1.0
-"""Time after which a state is no longer predicted [s]."""
 
 
 class GateAnswer(NamedTuple):
@@ -56,24 +52,6 @@ class GateAnswer(NamedTuple):
     output: GateOutput
     stamp_ns: int
     g: Array
-
-
-class Moment(NamedTuple):
-    """A state that was believed.
-
-    Attributes
-    ----------
-    t : float
-        When it came [s].
-    state : Measurement
-        The state.
-    tau : ndarray, shape (nv,)
-        Torque that was applied from then on [N m or N].
-    """
-
-    t: float
-    state: Measurement
-    tau: Array
 
 
 Answers = list[GateAnswer]
@@ -133,9 +111,7 @@ class GateProcess:
         self._answer: GateOutput | None = None
         self._g = np.zeros(model.nv)
         self._accepted_ns = -1
-        self._history = deque[Moment]()
-        self._prediction: StatePrediction | None = None
-        self._blind_at = 0.0
+        self._blind = BlindBrake(model, self.gate, self._silence)
 
     @property
     def looking_period(self) -> float:
@@ -145,7 +121,7 @@ class GateProcess:
     @property
     def is_blind(self) -> bool:
         """Whether it brakes on a predicted state."""
-        return self._prediction is not None
+        return self._blind.is_blind
 
     @property
     def may_take_model(self) -> bool:
@@ -167,11 +143,11 @@ class GateProcess:
         info : dict
             Time stamps and publisher, from the middleware.
         """
-        reading = self._reader.read(message, info)
+        reading = self._reader.read(message, info, is_braking=self.gate.is_braked)
         if isinstance(reading, Refused):
             self._refuse("joint_states", reading.error)
             if reading.is_fault and self._last is not None:
-                return self._brake_blindly(str(reading.error), doubt=DOUBT)
+                return self._brake_blindly(str(reading.error), DOUBT)
             return []
         if isinstance(reading, Repeated):
             return self._repeated()
@@ -188,7 +164,8 @@ class GateProcess:
             self.gate.brake(fault)
         before, self._open, self._last = self._open, reading, reading
         answers: Answers = []
-        if self.gate.is_braked and not self._lock_step:  # no command is waited for
+        if self.gate.is_braked:  # no command is waited for
+            self.gate.lateness = reading.age
             answers = [self._tick(reading)]
         elif before is not None and not self._lock_step:
             answers = [self._tick(before)]
@@ -215,7 +192,8 @@ class GateProcess:
                 self._early = (message, info)
             elif reason := brake_reason(message):
                 self._lock.take(info)
-                self.gate.offer_brake(reason)
+                self._refuse_brake(reason)
+                return [self._tick(self._open)] if self._open is not None and self._lock_step else []
             elif self._open is None and stamp_ns <= self._last.stamp_ns:
                 return self._repeated()
             elif stamp_ns <= self._accepted_ns and not self._lock_step:
@@ -229,6 +207,13 @@ class GateProcess:
         except InputError as error:
             self._refuse("effort_in", error)
         return []
+
+    def _refuse_brake(self, reason: str) -> None:
+        """Brake with a controller that brakes: its torque is not accepted."""
+        try:
+            self.gate.offer_brake(reason)
+        except InputError as error:
+            self._refuse("effort_in", error)
 
     def look(self) -> Answers:
         """Look at the clock, every :attr:`looking_period`: brake when states have stopped."""
@@ -249,9 +234,7 @@ class GateProcess:
     def _see(self, state: Measurement) -> None:
         self._seen_at = self._clock()
         self._period = state.dt or self._period
-        if self._prediction is not None:
-            self._prediction = None
-            self.gate.forget_hold()
+        self._blind.end()
 
     def _tick(self, state: Measurement) -> GateAnswer:
         """Answer a state: with the offered command, or without one."""
@@ -264,50 +247,24 @@ class GateProcess:
         output = self.gate.tick(terms, dt)
         self._g = terms.g
         self._open, self._answer, self._ticked_at = None, output, now
-        self._history.append(Moment(self._seen_at, state, output.tau))
-        while self._history[0].t < self._seen_at - DOUBT:
-            self._history.popleft()
+        self._blind.note(self._seen_at, state.q, state.v, output.tau)
         return GateAnswer(output, state.stamp_ns, self._g)
 
     def _repeated(self) -> Answers:
-        """The state is answered already: the same answer again, computed once."""
-        if self._open is None and self._last is not None and self._answer is not None:
-            return [GateAnswer(self._answer, self._last.stamp_ns, self._g)]
-        return []
-
-    def _brake_blindly(self, reason: str, doubt: float = 0.0) -> Answers:
-        """Brake on the predicted state.
-
-        Parameters
-        ----------
-        reason : str
-            Why.
-        doubt : float
-            Age of the states that are not trusted any more [s].
-        """
-        assert self._last is not None
-        self.gate.brake(reason)
-        now = self._clock()
-        if self._prediction is None:
-            self._prediction, self._open = self._predict(now, doubt), None
-        elif now - self._seen_at < LONGEST_BLIND and self._answer is not None:
-            self._prediction.go_on(self._answer.tau, min(now - self._blind_at, self._silence))
-        else:
-            self._prediction.v = np.zeros_like(self._prediction.v)
-        terms = self._model.evaluate(self._prediction.q, self._prediction.v)
-        self._answer = self.gate.tick(terms, now - self._ticked_at if self._answer else 0.0)
-        self._blind_at = self._ticked_at = now
-        self._g = terms.g
+        """The state is answered already: the same answer again, unless the gate has braked or was enabled since."""
+        if self._open is not None or self._last is None or self._answer is None:
+            return []
+        if self._answer.state is not self.gate.state:
+            return [self._tick(self._last._replace(dt=0.0))]
         return [GateAnswer(self._answer, self._last.stamp_ns, self._g)]
 
-    def _predict(self, now: float, doubt: float) -> StatePrediction:
-        """Return the state now, from the newest one that is trusted, and the torque since then."""
+    def _brake_blindly(self, reason: str, doubt: float = 0.0) -> Answers:
+        """Brake on the predicted state; states younger than ``doubt`` seconds are not trusted."""
         assert self._last is not None
-        moments = list(self._history) or [Moment(self._seen_at, self._last, self._model.gravity(self._last.q))]
-        while len(moments) > 1 and moments[1].t <= now - doubt:
-            moments.pop(0)
-        prediction = StatePrediction(self._model, moments[0].state.q, moments[0].state.v)
-        ends = [moment.t for moment in moments[1:]] + [now]
-        for moment, end in zip(moments, ends, strict=True):
-            prediction.go_on(moment.tau, min(end - moment.t, self._silence))
-        return prediction
+        self.gate.brake(reason)
+        now, self._open = self._clock(), None
+        if self._answer is None:
+            self._blind.note(self._seen_at, self._last.q, self._last.v, self._model.gravity(self._last.q))
+        self._answer = self._blind.tick(now, now - self._ticked_at if self._answer else 0.0, doubt)
+        self._ticked_at, self._g = now, self._blind.g
+        return [GateAnswer(self._answer, self._last.stamp_ns, self._g)]

@@ -1,53 +1,92 @@
-"""What gates do with commands, read from the messages in which nodes say so: for a person, or a program, that watches.
+"""What gates do with commands, read from the messages in which nodes say so.
 
-The node ``gate`` publishes a ``DiagnosticStatus`` on ``~/state``, at once when it changes; controllers and simulators
-have a gate, too, and say once a second on ``/diagnostics`` whether it brakes. A gate that says nothing for
+The node ``gate`` and the simulators publish a ``DiagnosticStatus`` on ``~/state``: at once when state or reason change,
+and ten times a second. Its message is ``<state>`` or ``<state>: <reason>``, and it has these values:
+
+====================  ==================================================================
+``success rate [%]``  share of accepted commands among the last 100
+``stamp [ns]``        stamp of the newest state
+``since [ns]``        stamp of the state in which the gate began to do what it does
+``joints``            names of the joints, with commas between them
+``torque``            torque that it applies, in their order [N m or N]; empty before the first
+====================  ==================================================================
+
+Controllers have a gate, too, and say once a second on ``/diagnostics`` whether it brakes. A gate that says nothing for
 :data:`SILENCE` counts as silent: it does not work, or nobody asks it to.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from arm_control.control.effort_gate import GateState
+import numpy as np
+
+from arm_control.exceptions import InputError
+from arm_control.gate.gates_behind import BRAKING, HOLDING, PASSING, GateReport
+from arm_control.maths.poses import Array
 
 SILENCE = 3.0
 """Time without a message after which a gate counts as silent [s]."""
 SILENT = "silent"
 SUCCESS_RATE = "success rate [%]"
 """Key of the success rate in a status."""
+STAMP, SINCE, JOINTS, TORQUE = "stamp [ns]", "since [ns]", "joints", "torque"
+"""Keys of the other values."""
+STATES = (PASSING, BRAKING, HOLDING)
+"""States of a gate."""
 
 
-class GateReport(NamedTuple):
-    """What one gate does.
+def gate_values(
+    success_rate: float, stamp_ns: int, since_ns: int, tau: Array | None, joints: Sequence[str]
+) -> dict[str, str]:
+    """Return the values of a status that :func:`read_gate_report` reads.
 
-    Attributes
+    Parameters
     ----------
-    name : str
-        Its node.
-    state : str
-        A value of :class:`GateState`, or ``silent``.
-    reason : str
-        Why it does not pass commands.
-    success_rate : str
-        Share of accepted commands [%]; empty where it is not told.
+    success_rate : float
+        Share of accepted commands.
+    stamp_ns : int
+        Stamp of the newest state [ns].
+    since_ns : int
+        Stamp of the state in which the gate began to do what it does [ns].
+    tau : ndarray, shape (n,), or None
+        Torque that it applies [N m or N].
+    joints : sequence of str
+        Names of the joints.
     """
+    return {
+        SUCCESS_RATE: f"{100.0 * success_rate:.4g}",
+        STAMP: str(stamp_ns),
+        SINCE: str(since_ns),
+        JOINTS: ",".join(joints),
+        TORQUE: "" if tau is None else ",".join(map(repr, tau.tolist())),
+    }
 
-    name: str
-    state: str
-    reason: str = ""
-    success_rate: str = ""
 
-    @property
-    def is_passing(self) -> bool:
-        """Whether commands pass."""
-        return self.state == GateState.PASSING.value
+def read_gate_report(status: Any) -> GateReport:
+    """Return what a ``DiagnosticStatus`` on ``~/state`` says; it may lack any of the values.
 
-    def __str__(self) -> str:
-        rate = f"success rate {self.success_rate} %" if self.success_rate else ""
-        return "  ".join(filter(None, [f"{self.name:<16}", f"{self.state:<7}", self.reason, rate])).rstrip()
+    Raises
+    ------
+    InputError
+        When it has no state of a gate, or a value that cannot be.
+    """
+    word, _, reason = status.message.partition(": ")
+    if word not in STATES:
+        raise InputError(f"state {word!r} of a gate, allowed {PASSING}, {BRAKING}, {HOLDING}")
+    values = _values(status)
+    joints = tuple(filter(None, values.get(JOINTS, "").split(",")))
+    numbers = list(filter(None, values.get(TORQUE, "").split(",")))
+    try:
+        tau = np.array(list(map(float, numbers))) if numbers else None
+        since_ns = int(values.get(SINCE, "0"))
+    except ValueError as error:
+        raise InputError(f"state of a gate: {error}") from None
+    if tau is not None and (len(tau) != len(joints) or not np.isfinite(tau).all()):
+        raise InputError(f"state of a gate: torque {values[TORQUE]} of {len(joints)} joints")
+    return GateReport(status.name, word, reason, since_ns, tau, joints, values.get(SUCCESS_RATE, ""))
 
 
 class GateWatch:
@@ -71,10 +110,13 @@ class GateWatch:
         self._with_state = set[str]()
 
     def on_state(self, status: Any) -> GateReport | None:
-        """Take the state of a node ``gate``, a ``DiagnosticStatus``; return what has changed."""
+        """Take what a gate says on ``~/state``; return what has changed. Other nodes have such topics, too."""
+        try:
+            report = read_gate_report(status)
+        except InputError:
+            return None
         self._with_state.add(status.name)
-        state, _, reason = status.message.partition(": ")
-        return self._keep(GateReport(status.name, state, reason, _values(status).get(SUCCESS_RATE, "")))
+        return self._keep(report)
 
     def on_diagnostics(self, status: Any) -> GateReport | None:
         """Take a status of ``/diagnostics``; return what has changed at its gate, if it is of a node with a gate."""
@@ -82,11 +124,9 @@ class GateWatch:
         if status.name in self._with_state or "braked" not in values:
             return None
         is_passing = status.level in (b"\x00", 0)
-        state = GateState.PASSING if is_passing else GateState.WAITING
-        state = GateState.BRAKED if values["braked"] == "True" else state
-        return self._keep(
-            GateReport(status.name, state.value, "" if is_passing else status.message, values.get(SUCCESS_RATE, ""))
-        )
+        state = BRAKING if values["braked"] == "True" else PASSING if is_passing else HOLDING
+        reason = "" if is_passing else status.message
+        return self._keep(GateReport(status.name, state, reason, success_rate=values.get(SUCCESS_RATE, "")))
 
     def look(self) -> list[GateReport]:
         """Return gates that have just become silent."""

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from arm_control.control.controllers import Measurement
-from arm_control.control.state_bounds import BoundsMemory, StateBounds
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
+from arm_control.gate.state_bounds import BELIEVED, RETURNED, StateBounds, StateMemory, copy_memory
 from arm_control.maths.poses import Array
 from arm_control.messages.publisher_lock import SEVERAL_PUBLISHERS, UNKNOWN_PUBLISHER, publisher_of
 from arm_control.model import RobotModel
@@ -42,10 +42,16 @@ class Refused(NamedTuple):
         Why: stale, misnamed, of the wrong length, not finite, out of order, not believed or of a second publisher.
     is_fault : bool
         Whether an arm in motion must brake at once: the measurement is wrong, not the message.
+    is_foreign : bool
+        Whether it is of another publisher.
+    is_stale : bool
+        Whether it is only too old: a brake can use it.
     """
 
     error: InputError
     is_fault: bool = False
+    is_foreign: bool = False
+    is_stale: bool = False
 
 
 Reading = Measurement | Repeated | Refused
@@ -55,9 +61,9 @@ class JointStateReader:
     """Reads ``JointState`` messages, live or out of a bag.
 
     Time starts over with a stamp of 0, as that of a simulation after its reset. Twenty older stamps in a row are a
-    fault, and the next measurement says so. After a state that is not believed, none is until all states of 0.1 s have
-    followed from each other; the next measurement says that, too. Without velocities in a message, those are the
-    differences of positions behind a lag of :data:`LAG`.
+    fault, and the next measurement says so. After an implausible state, all states are rejected until 0.1 s of mutually
+    consistent ones has passed; the next accepted measurement then carries a fault. Without velocities in a message,
+    those are the differences of positions behind a lag of :data:`LAG`. Positions of continuous joints are unwrapped.
 
     Parameters
     ----------
@@ -73,9 +79,7 @@ class JointStateReader:
     """
 
     PATIENCE = 20
-    """Messages in a row after which older stamps, or positions after a jump, are believed, as a fault."""
-    DOUBT_NS = 100_000_000
-    """Least time of states after a jump before they are believed [ns]."""
+    """Messages in a row after which older stamps are believed, as a fault."""
     LAG = 0.01
     """Lag of velocities that are differences of positions [s]."""
     SILENCE_NS = 1_000_000_000
@@ -96,14 +100,14 @@ class JointStateReader:
         self._owner: Any = None
         self._heard_ns = 0
         self._last: Measurement | None = None
-        self._jump = ""
-        self._elsewhere = list[int]()
-        self._bounds_elsewhere = StateBounds(model)
+        self._judged_ns = self._least_delay_ns = 0
         self._older = 0
         self._names: list[str] | None = None
         self._index = np.zeros(0, dtype=int)
 
-    def read(self, message: Any, info: dict[str, Any]) -> Reading:
+    def read(  # noqa: PLR0912 - one call for each state
+        self, message: Any, info: dict[str, Any], *, is_braking: bool = False
+    ) -> Reading:
         """Read a message.
 
         Parameters
@@ -112,15 +116,17 @@ class JointStateReader:
             The message; its fields are read by name.
         info : dict
             Time stamps of the middleware [ns].
+        is_braking : bool
+            Whether the arm is braked: then a state is used however old it looks.
         """
         stamp, last = message.header.stamp, self._last
         stamp_ns = int(stamp.sec) * NANOSECONDS + int(stamp.nanosec)
         try:
-            if self._max_age:
-                refuse_stale(info, self._max_age, self._clock_ns())
+            if self._max_age and not is_braking and (old := _stale(info, self._max_age, self._clock_ns())):
+                return Refused(InputError(old), is_stale=True)
             gid = info.get("publisher_gid")
-            if self._bounds is not None and gid != self._owner:
-                self._refuse_second_publisher(info)
+            if self._bounds is not None and gid != self._owner and (rival := self._second_publisher(info)):
+                return Refused(InputError(rival), is_foreign=True)
             if message.name != self._names:
                 self._learn_order(message.name)
             q = np.array(message.position, dtype=float)
@@ -133,9 +139,10 @@ class JointStateReader:
             if is_older and stamp_ns:
                 self._count_older(stamp_ns)
             is_restart = last is None or is_older
+            if self._bounds is not None and self._bounds.wraps and not is_restart:
+                q = self._bounds.unwrapped(q)
             dt = 0.0 if last is None or is_restart else (stamp_ns - last.stamp_ns) / NANOSECONDS
-            v = np.array(message.velocity, dtype=float)
-            v_raw = v
+            v = v_raw = np.array(message.velocity, dtype=float)
             if not len(v):
                 v_raw = self._difference(q, dt)
                 v = self._smoothed(v_raw, dt)
@@ -143,18 +150,30 @@ class JointStateReader:
                 if len(v) != len(message.name) or not np.isfinite(v).all():
                     v = self._checked(message.name, message.velocity, "velocity")
                 v = v_raw = v[self._index]
-            fault = TIME_WENT_BACK if is_older and stamp_ns else ""
+            fault, age = TIME_WENT_BACK if is_older and stamp_ns else "", 0.0
             if self._bounds is not None:
-                jump = self._jump or self._bounds.fault(q, v_raw, dt)
-                if jump and not self._has_moved(stamp_ns, q, v_raw, jump):
-                    return Refused(InputError(jump), is_fault=True)
-                fault = f"the state has jumped ({jump})" if jump else fault
+                interval, self._judged_ns = (stamp_ns - self._judged_ns) / NANOSECONDS, stamp_ns
+                result, reason = self._bounds.judge(q, v_raw, dt, interval)
+                if result not in (BELIEVED, RETURNED):
+                    return Refused(InputError(reason), is_fault=True)
+                fault = f"the state has jumped ({reason})" if result == RETURNED else fault
                 self._owner, self._heard_ns = gid, info["received_timestamp"]
+                if is_restart or self._heard_ns - stamp_ns < self._least_delay_ns:
+                    self._least_delay_ns = self._heard_ns - stamp_ns
+                age = self._age(info, stamp_ns) if is_braking else 0.0
         except InputError as error:
             return Refused(error)
         self._older = 0
-        self._last = Measurement(stamp_ns, q, v, dt, is_restart, fault)
+        self._last = Measurement(stamp_ns, q, v, dt, is_restart, fault, age)
         return self._last
+
+    def _age(self, info: dict[str, Any], stamp_ns: int) -> float:
+        """Age of a state that brakes the arm [s]: what the middleware says, but no more than it is late by its stamps.
+
+        The clocks of two machines may differ; states that come as regularly as before are not late.
+        """
+        age_ns = self._clock_ns() - info["source_timestamp"] if self._max_age else 0
+        return max(0.0, min(age_ns, self._heard_ns - stamp_ns - self._least_delay_ns) / NANOSECONDS)
 
     @property
     def bounds(self) -> StateBounds | None:
@@ -166,20 +185,21 @@ class JointStateReader:
         """Place of each joint of the arm among the names of the last message, shape (nv,)."""
         return self._index
 
-    def resume(self, last: Measurement, memory: BoundsMemory, heard_ns: int) -> None:
+    def resume(self, last: Measurement, memory: StateMemory, heard_ns: int) -> None:
         """Go on behind states that have been read elsewhere, of the same publisher and with the same names.
 
         Parameters
         ----------
         last : Measurement
             The last one.
-        memory : BoundsMemory
+        memory : StateMemory
             What the bounds know of them.
         heard_ns : int
             When it was received [ns].
         """
         assert self._bounds is not None
-        self._last, self._bounds.memory, self._heard_ns = last, memory, heard_ns
+        copy_memory(self._bounds.memory, memory)
+        self._last, self._judged_ns, self._heard_ns = last, last.stamp_ns, heard_ns
 
     def release(self) -> None:
         """Let the next publisher take over."""
@@ -212,31 +232,13 @@ class JointStateReader:
                 f" {self._last.stamp_ns / NANOSECONDS:.3f} s; two publishers?"
             )
 
-    def _has_moved(self, stamp_ns: int, q: Array, v: Array, jump: str) -> bool:
-        """Whether the states since a jump follow from each other for long enough: the arm is where they say.
-
-        Until then it counts as being where it was believed last.
-        """
-        assert self._bounds is not None
-        stamps, self._jump = self._elsewhere, jump
-        dt = (stamp_ns - stamps[-1]) / NANOSECONDS if stamps else 0.0
-        if (stamps and dt <= 0.0) or self._bounds_elsewhere.fault(q, v, dt):
-            stamps.clear()
-            return False
-        stamps.append(stamp_ns)
-        if len(stamps) < self.PATIENCE or stamp_ns - stamps[0] < self.DOUBT_NS:
-            return False
-        stamps.clear()
-        self._jump = ""
-        self._bounds.fault(q, v, 0.0)
-        return True
-
-    def _refuse_second_publisher(self, info: dict[str, Any]) -> None:
-        """Refuse a message of another publisher than before, unless that one is silent, and of an unknown one."""
+    def _second_publisher(self, info: dict[str, Any]) -> str:
+        """Say that a message is of another publisher than before, which is not silent, or unknown; else empty."""
         if info["publisher_gid"] is UNKNOWN_PUBLISHER:
-            raise InputError(SEVERAL_PUBLISHERS)
+            return SEVERAL_PUBLISHERS
         if self._owner is not None and info["received_timestamp"] - self._heard_ns <= self.SILENCE_NS:
-            raise InputError(f"second publisher of joint states: {publisher_of(info).hex()}")
+            return f"second publisher of joint states: {publisher_of(info).hex()}"
+        return ""
 
     def _difference(self, q: Array, dt: float) -> Array:
         """Difference of positions in time, for a driver that sends no velocity."""
@@ -271,6 +273,12 @@ def refuse_stale(info: dict[str, Any], max_age: float, now_ns: int) -> None:
     InputError
         When the message is older.
     """
+    if old := _stale(info, max_age, now_ns):
+        raise InputError(old)
+
+
+def _stale(info: dict[str, Any], max_age: float, now_ns: int) -> str:
+    """Say that a message is too old; empty when it is not."""
     age = (now_ns - info["source_timestamp"]) / NANOSECONDS
-    if max_age and age > max_age:
-        raise InputError(f"stale: written {age * 1e3:.1f} ms ago, allowed {max_age * 1e3:.1f} ms")
+    is_old = max_age and age > max_age
+    return f"stale: written {age * 1e3:.1f} ms ago, allowed {max_age * 1e3:.1f} ms" if is_old else ""

@@ -19,8 +19,8 @@ from dataclasses import replace
 import numpy as np
 
 from arm_control.control.controllers import Measurement
-from arm_control.control.state_prediction import is_at_rest
 from arm_control.core.time import NANOSECONDS
+from arm_control.gate.state_prediction import is_at_rest
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array, Pose, wrap_angle
 from arm_control.messages.motion_steps import Command, ExecutionParameters, Phase, Status, Step

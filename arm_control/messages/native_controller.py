@@ -113,7 +113,7 @@ class NativeController:
         self.reasons: Counter[str] = Counter()
         assert process.reader.bounds is not None
         self._bounds, self._process = process.reader.bounds, process
-        self._turns = NativeTurns(model, process.loop, controller, self._bounds, kernels)
+        self._turns = NativeTurns(model, process.loop, controller, process.blind.moments, kernels)
         middleware, self._messages = _with_messages(middleware, model.joint_names)
         source = unknown_source(model.nv, max_age, middleware.clock)
         self._loop = new_loop(self._turns.step, middleware, source)
@@ -140,7 +140,7 @@ class NativeController:
         """Let the process take over from the loop, which has a reason to leave a state to it."""
         self.reasons[REASONS[reason]] += 1
         if (answered := self._turns.take_over()) is not None:
-            self._process.resume(answered.result, answered.bounds, answered.heard_ns)
+            self._process.resume(answered.result, answered.states, answered.heard_ns)
         self._last = self._process.last
 
     def hand_over(self, data: bytes, info: dict[str, Any]) -> None:

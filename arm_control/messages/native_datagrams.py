@@ -43,7 +43,8 @@ from arm_control.control.native.datagram_loop import (
 )
 from arm_control.control.native.native_state import COUNT, SystemClock
 from arm_control.control.native.native_step import CLOSING, OPEN
-from arm_control.messages.datagrams import ANSWER, HEAD, STATE, DatagramProcess, Sender
+from arm_control.messages.datagram_socket import Sender
+from arm_control.messages.datagrams import ANSWER, HEAD, STATE, DatagramProcess
 from arm_control.messages.native_turns import NativeTurns
 from arm_control.model import RobotModel
 
@@ -117,7 +118,7 @@ class NativeDatagrams:
     ) -> None:
         self.reasons: Counter[int] = Counter()
         self._process, self._network = process, network
-        self._turns = NativeTurns(model, process.loop, controller, process.bounds, kernels)
+        self._turns = NativeTurns(model, process.loop, controller, process.moments, kernels)
         state, answer = (np.frombuffer(HEAD.pack(mark, model.nv, 0, 0), np.int64) for mark in (STATE, ANSWER))
         words = np.concatenate([answer, np.zeros(model.nv, dtype=np.int64)])
         self._loop = DatagramLoop(

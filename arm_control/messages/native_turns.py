@@ -16,7 +16,6 @@ import numpy as np
 from arm_control.compiler.kernels import Kernel, split
 from arm_control.control.compiled_step import step_kernels
 from arm_control.control.controllers import LawOutput, OscController
-from arm_control.control.effort_gate import GateOutput, GateState
 from arm_control.control.loop import ControlLoop, TickResult
 from arm_control.control.native.native_records import Integers, Kernels, new_step, read_result
 from arm_control.control.native.native_state import (
@@ -26,11 +25,12 @@ from arm_control.control.native.native_state import (
     PERIOD,
     SKIPPED,
     STAMP_NS,
-    UNCHANGED,
 )
 from arm_control.control.native.native_step import ControlStep
 from arm_control.control.osc.osc_controller import OscOutput
-from arm_control.control.state_bounds import BoundsMemory, StateBounds
+from arm_control.gate.blind_brake import Moments
+from arm_control.gate.effort_gate import GateOutput, GateState
+from arm_control.gate.state_bounds import StateMemory, copy_memory, new_memory
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 
@@ -44,7 +44,7 @@ class AnsweredStates(NamedTuple):
         How many, since the last time; at least one.
     result : TickResult
         What was done with the last one.
-    bounds : BoundsMemory
+    states : StateMemory
         What the bounds of a state know of them.
     heard_ns : int
         When the last one was received [ns].
@@ -52,7 +52,7 @@ class AnsweredStates(NamedTuple):
 
     n: int
     result: TickResult
-    bounds: BoundsMemory
+    states: StateMemory
     heard_ns: int
 
 
@@ -67,8 +67,8 @@ class NativeTurns:
         The control loop.
     controller : OscController
         Its controller.
-    bounds : StateBounds
-        Bounds of a state.
+    moments : Moments
+        Where states are noted for a brake without states.
     kernels : sequence of Kernel
         Law and gate of this controller (:func:`step_kernels_of`).
 
@@ -87,12 +87,12 @@ class NativeTurns:
         model: RobotModel,
         loop: ControlLoop,
         controller: OscController,
-        bounds: StateBounds,
+        moments: Moments,
         kernels: Sequence[Kernel],
     ) -> None:
         self._model, self._loop, self._controller = model, loop, controller
         self.kernels = Kernels.of(kernels)
-        self.step: ControlStep = new_step(bounds, self.kernels, loop.gaps.max_missed)
+        self.step: ControlStep = new_step(new_memory(model), moments, self.kernels, loop.gaps.max_missed)
         self.n_taken_over = 0
 
     def inputs(self, words: Array) -> dict[str, Array]:
@@ -112,7 +112,7 @@ class NativeTurns:
     def write_inputs(self, inputs: Mapping[str, Array], stamp_ns: int) -> int | None:
         """Write the inputs that hold behind a state; return the first stamp at which they do not any more [ns].
 
-        None where the gate does not pass commands, or the reference moves.
+        None where the gate does not pass commands, a gate behind the controller holds it, or the reference moves.
 
         Parameters
         ----------
@@ -122,7 +122,8 @@ class NativeTurns:
             Stamp of that state, which has been answered [ns].
         """
         loop, steady = self._loop, self._controller.steady_reference(stamp_ns)
-        if steady is None or loop.gate.state is not GateState.PASSING:
+        is_held = loop.gates_behind is not None and bool(loop.gates_behind.held_by)
+        if steady is None or is_held or loop.gate.state is not GateState.PASSING:
             return None
         reference, until_ns = steady
         tau_dist = None if loop.disturbance.is_over else loop.disturbance.at(stamp_ns)
@@ -144,22 +145,22 @@ class NativeTurns:
         is_fine = result.gate.is_passing and result.refused is None and result.law.refused is None
         return is_fine and loop.gate.period > 0.0 and loop.gaps.period > 0.0 and result.measurement.dt > 0.0
 
-    def hand_over(self, last: TickResult, bounds: BoundsMemory, received_ns: int) -> None:
+    def hand_over(self, last: TickResult, states: StateMemory, received_ns: int) -> None:
         """Let the step know of the states that Python has answered.
 
         Parameters
         ----------
         last : TickResult
             What was done with the last one.
-        bounds : BoundsMemory
+        states : StateMemory
             What the bounds of a state know of them.
         received_ns : int
             When the last one was received [ns].
         """
         memory, loop = self.step.memory, self._loop
         memory.whole[STAMP_NS], memory.whole[HEARD_NS] = last.measurement.stamp_ns, received_ns
-        memory.times[[UNCHANGED, PERIOD, GATE_PERIOD]] = bounds.unchanged, loop.gaps.period, loop.gate.period
-        memory.q_0[:], memory.v_0[:], memory.e_0[:] = bounds.q, bounds.v, bounds.e
+        memory.times[[PERIOD, GATE_PERIOD]] = loop.gaps.period, loop.gate.period
+        copy_memory(memory.states, states)
         self.step.tau_0[:] = last.gate.tau
 
     def take_over(self) -> AnsweredStates | None:
@@ -174,9 +175,7 @@ class NativeTurns:
         loop.gaps.period = float(memory.times[PERIOD])
         loop.gaps.skipped += int(memory.whole[SKIPPED])
         memory.whole[SKIPPED] = 0
-        q, v, e = memory.q_0.tolist(), memory.v_0.tolist(), memory.e_0.tolist()
-        bounds = BoundsMemory(q, v, e, float(memory.times[UNCHANGED]))
-        return AnsweredStates(n, result, bounds, int(memory.whole[HEARD_NS]))
+        return AnsweredStates(n, result, memory.states, int(memory.whole[HEARD_NS]))
 
     def tick_result(self, words: Integers) -> TickResult:
         """Return what the step has done with a state.

@@ -4,7 +4,9 @@ The pose of a marker is that in ``header.frame_id`` at the moment of its arrival
 marker's last pose by the difference of their stamps, where both have one. A marker takes effect at its stamp, on the
 clock of the states, so that a publisher may send poses ahead of time, and neither late nor repeated messages matter. A
 marker takes effect at once when its stamp is past or 0, or so far ahead that it belongs to another clock; it cancels
-the poses sent ahead. A repeated pose of the past, with the same stamp, cancels nothing.
+the poses sent ahead. A repeated pose of the past, with the same stamp, cancels nothing. A late marker, with an older
+stamp than the pose in effect, is refused; a pose without a stamp is as old as its arrival. Stamps of another clock are
+not older, and after ``MOST_LATE`` late markers in a row the publisher's clock has started over.
 """
 
 from __future__ import annotations
@@ -32,6 +34,8 @@ DELETED_NS = NANOSECONDS
 """Time for which repeated older poses do not bring a deleted marker back [ns]."""
 MOMENT_NS = 1000
 """Difference of stamps below which they are the same moment [ns]."""
+MOST_LATE = 20
+"""Late poses of a marker in a row that are refused."""
 
 MOST_MARKS = 2 * MOST
 """Bound on the markers whose states are kept."""
@@ -79,11 +83,17 @@ class MarkerTrack:
         States that take effect later, by their stamps [ns].
     past : dict of int to tuple of Obstacle
         Obstacles of the states that have taken effect, by their stamps [ns].
+    newest_ns : float
+        Stamp of the last state that has taken effect, or its arrival where it has no stamp [ns]; -inf: unknown.
+    n_late : int
+        Late states since then.
     """
 
     current: MarkerState | None = None
     ahead: dict[int, MarkerState] = field(default_factory=dict)
     past: dict[int, tuple[Obstacle, ...]] = field(default_factory=dict)
+    newest_ns: float = -math.inf
+    n_late: int = 0
 
     @property
     def is_empty(self) -> bool:
@@ -103,8 +113,15 @@ class MarkerTrack:
         return min(end, min(self.ahead, default=math.inf) - MOMENT_NS + 1)
 
     def set_current(self, state: MarkerState) -> None:
-        """Let a state take effect at once; a repeated one only renews the lifetime, if it is in effect."""
+        """Let a state take effect at once; a repeated one only renews the lifetime, if it is in effect.
+
+        Raises
+        ------
+        InputError
+            The state is older than the one in effect.
+        """
         if not state.stamp_ns or not self._is_repeated(state):
+            self._refuse_late(state)
             self.ahead.clear()
             self._take_effect(state)
         elif self.current is not None and state.stamp_ns == self.current.stamp_ns:
@@ -121,7 +138,7 @@ class MarkerTrack:
         if self.current is not None and now_ns >= self.current.end_ns:
             self.current = None
         if self.is_empty:
-            self.past = {}
+            self._forget()
 
     def begin(self, now_ns: int) -> None:
         """Let the current state begin with the first joint state [ns]."""
@@ -131,7 +148,17 @@ class MarkerTrack:
         """Let the current state begin anew when time has started over [ns]; drop the states ahead of the old time."""
         self.current = None if self.current is None else replace(self.current, stamp_ns=now_ns, begin_ns=now_ns)
         self.ahead = {}
-        self.past = {}
+        self._forget()
+
+    def _forget(self) -> None:
+        """Forget the stamps of the past."""
+        self.past, self.newest_ns = {}, -math.inf
+
+    def _refuse_late(self, state: MarkerState) -> None:
+        late_ns = self.newest_ns - state.stamp_ns
+        if state.stamp_ns and MOMENT_NS <= late_ns <= AHEAD_NS and self.n_late < MOST_LATE:
+            self.n_late += 1
+            raise InputError(f"late: {late_ns / NANOSECONDS:.3f} s older than the marker's pose in effect")
 
     def _is_repeated(self, state: MarkerState) -> bool:
         obstacles = self.past.get(state.stamp_ns)
@@ -145,6 +172,7 @@ class MarkerTrack:
             pairs = zip(obstacles, last.obstacles, strict=True)
             obstacles = tuple(_with_velocity(obstacle, before, seconds) for obstacle, before in pairs)
         self.current = replace(state, obstacles=obstacles)
+        self.newest_ns, self.n_late = state.stamp_ns or state.begin_ns, 0
         self.past = dict([*self.past.items(), (state.stamp_ns, state.obstacles)][-MOST_AHEAD:])
 
 

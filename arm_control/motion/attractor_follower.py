@@ -19,7 +19,7 @@ rotation vector phi from the goal,
     (5)  omega = J d phi/dt,   d omega/dt = J d^2 phi/dt^2 + dJ/dt d phi/dt             J: left Jacobian of rotations
 
 A goal that moves is followed with the attractor's lag, about 4 / alpha. Goals act between two states as they were
-in the first one. While the arm is braked, the attractor is where the arm is.
+in the first one. From :meth:`AttractorFollower.hold` until the next goal the attractor is at rest where the arm was.
 """
 
 from __future__ import annotations
@@ -83,6 +83,8 @@ class AttractorFollower:
         Where the attractor is going.
     refused : ArmControlError or None
         Why the goal of the last state is passed over.
+    is_holding : bool
+        Whether no goal has acted since :meth:`hold`.
     """
 
     def __init__(
@@ -106,7 +108,8 @@ class AttractorFollower:
         self._des = np.zeros((3, 3))  # position, velocity and acceleration of the reference
         self._since_ns: int | None = None
         self._n_done = 0
-        self._is_braked = False
+        self._held = Reference(Pose.identity())
+        self.is_holding = False
         self.goal: Pose | None = None
         self.refused: ArmControlError | None = None
         self._passed_over: Pose | None = None
@@ -142,12 +145,14 @@ class AttractorFollower:
         self._hold(X_WE, self._axes.restart)
         self._since_ns, self._n_done = None, 0
         self._passed_over = None
+        self.is_holding = False
 
-    def brake(self, q: Array) -> None:
-        """Be at the pose of the arm at ``q``, shape (nq,) [rad or m]."""
-        self.goals.brake(q)
-        self._hold(self.goals.model.pose(q), self._axes.hold)
-        self._is_braked = True
+    def hold(self, stamp_ns: int, q: Array) -> None:
+        """See :class:`~arm_control.motion.pose_follower.ReferenceSource`."""
+        self.goals.hold(stamp_ns, q)
+        self._held = Reference(self.goals.model.pose(q))
+        self._hold(self._held.X_WT, self._axes.hold)
+        self.is_holding = True
 
     def reference(self, stamp_ns: int, q: Array) -> Reference:
         """Return the reference in a state.
@@ -160,17 +165,16 @@ class AttractorFollower:
             Measured positions [rad or m], for the frame of a goal that becomes active now.
         """
         n_steps = self._steps_until(stamp_ns)
-        if self._is_braked:
-            self._is_braked = False
-            X_WE = Pose(self._turn.reference()[0], self._des[0].copy())
-            self._take(self.goals.reference(stamp_ns, q).X_WT)
-            self._update()
-            return Reference(X_WE)
-        for k in range(n_steps):
+        for k in range(0 if self.is_holding else n_steps):
             if k:
                 self._update()
             self._step()
-        self._take(self.goals.reference(stamp_ns, q).X_WT)
+        X_WT, self.refused = self.goals.reference(stamp_ns, q).X_WT, None
+        if not self.goals.is_holding:
+            self._take(X_WT)
+        self.is_holding = self.is_holding and self.goal is None
+        if self.is_holding:
+            return self._held
         self._update()
         R, omega, omega_dot = self._turn.reference()
         p_des, v_des, a_des = self._des
@@ -194,7 +198,6 @@ class AttractorFollower:
 
     def _take(self, X_WT: Pose) -> None:
         """Move towards a goal from now on, unless neurons cannot represent it."""
-        self.refused = None
         if X_WT is self.goal or X_WT is self._passed_over:
             return
         way = X_WT.p - self._centre

@@ -13,6 +13,8 @@ from arm_control.motion.pose_trajectory import PosePoints, PoseTrajectory
 
 NEVER = 2**63 - 1
 """A stamp that never comes [ns]."""
+ALWAYS = -NEVER
+"""A stamp before all others [ns]."""
 
 
 @dataclass(frozen=True)
@@ -214,7 +216,8 @@ G = TypeVar("G", bound=Stamped)
 class GoalQueue(Generic[G]):
     """Goals in the order of their stamps; the newest one that is due is active.
 
-    Past goals are kept: when a simulation is reset and time starts over, they take effect again.
+    Past goals are kept: when a simulation is reset and time starts over, they take effect again. Goals that
+    :meth:`end` has ended do not act before that.
 
     Parameters
     ----------
@@ -234,6 +237,8 @@ class GoalQueue(Generic[G]):
         self._capacity = capacity
         self._goals: list[G] = []
         self._stamps: list[int] = []
+        self._ended_ns = ALWAYS
+        self._awaits_pause = False
 
     def __len__(self) -> int:
         return len(self._goals)
@@ -246,6 +251,31 @@ class GoalQueue(Generic[G]):
         self._goals[i:end] = [goal]
         self._stamps[i:end] = [goal.stamp_ns]
         del self._goals[: -self._capacity], self._stamps[: -self._capacity]
+        if goal.stamp_ns == self._ended_ns:  # in the place of one that has been ended
+            self._ended_ns -= 1
+
+    def end(self, stamp_ns: int) -> None:
+        """End all goals up to a stamp [ns]; one that is added for this very stamp later acts."""
+        self._ended_ns, self._awaits_pause = max(self._ended_ns, stamp_ns), True
+
+    def end_stream(self, now_ns: int, pause_ns: int) -> None:
+        """End what goes on behind :meth:`end`: goals up to a stamp, until none has come for longer than a pause.
+
+        Parameters
+        ----------
+        now_ns : int
+            The stamp [ns].
+        pause_ns : int
+            The pause [ns].
+        """
+        while self._awaits_pause and (next_ns := self.next_ns(self._ended_ns)) <= now_ns:
+            self._awaits_pause = next_ns - self._ended_ns <= pause_ns
+            if self._awaits_pause:
+                self._ended_ns = next_ns
+
+    def restart(self) -> None:
+        """Let the goals that have been ended act again: time has started over."""
+        self._ended_ns, self._awaits_pause = ALWAYS, False
 
     def discard(self, is_out: Callable[[G], bool]) -> None:
         """Remove the goals for which a function returns True."""
@@ -258,6 +288,6 @@ class GoalQueue(Generic[G]):
         return self._stamps[i] if i < len(self._stamps) else NEVER
 
     def active(self, now_ns: int) -> G | None:
-        """Return the goal with the latest stamp that is not after ``now_ns``; None before the first."""
+        """Return the goal with the latest stamp that is not after ``now_ns``; None without one, or if it is ended."""
         i = bisect.bisect_right(self._stamps, now_ns)
-        return self._goals[i - 1] if i else None
+        return self._goals[i - 1] if i and self._stamps[i - 1] > self._ended_ns else None

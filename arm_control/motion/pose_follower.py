@@ -11,6 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
+from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import ArmControlError
 from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel
@@ -31,11 +32,14 @@ class ReferenceSource(Protocol):
         Where the references of the last state lead; None: the reference itself is where the arm should be.
     refused : ArmControlError or None
         Why the goal of the last state is passed over.
+    is_holding : bool
+        Whether no goal has acted since :meth:`hold`.
     """
 
     jog_limits: JogLimits
     goal: Pose | None
     refused: ArmControlError | None
+    is_holding: bool
 
     def add(self, goal: PoseGoal) -> None:
         """Add a goal, which acts from its stamp on."""
@@ -54,8 +58,18 @@ class ReferenceSource(Protocol):
             Measured positions [rad or m].
         """
 
-    def brake(self, q: Array) -> None:
-        """Take note, before the reference of a state with ``q`` [rad or m] is asked for, that the arm is braked."""
+    def hold(self, stamp_ns: int, q: Array) -> None:
+        """End all goals up to a state, before its reference is asked for, and hold the arm where it is.
+
+        Velocities count again when their stream has paused for longer than their time-out.
+
+        Parameters
+        ----------
+        stamp_ns : int
+            Stamp of the state [ns].
+        q : ndarray, shape (nq,)
+            Measured positions [rad or m].
+        """
 
 
 class PoseFollower:
@@ -71,11 +85,13 @@ class PoseFollower:
     queue : GoalQueue
         Targets and motions; the last one of a stamp counts.
     active : Target or PoseMotion or None
-        Newest target or motion that was due; None: the pose at the start is held.
+        Newest target or motion that was due; None: the pose at the start, or of :meth:`hold`, is held.
     jog_limits : JogLimits
         Limits of jogging.
     goal, refused : None
         The reference itself is where the arm should be; no goal is passed over.
+    is_holding : bool
+        Whether no goal has acted since :meth:`hold`.
 
     Examples
     --------
@@ -102,6 +118,7 @@ class PoseFollower:
         self._jogs: GoalQueue[TwistJog] | None = None
         self._jogging: PoseJogging | None = None
         self._has_run = False
+        self.is_holding = False
 
     def add(self, goal: PoseGoal) -> None:
         """Add a goal."""
@@ -118,8 +135,20 @@ class PoseFollower:
         if self._has_run:  # velocities of before mean nothing any more
             self._jogs = self._jogging = None
         self._has_run = True
+        self.queue.restart()
         self._approach = None
         self._held = Reference(self.model.pose(q))
+        self.is_holding = False
+
+    def hold(self, stamp_ns: int, q: Array) -> None:
+        """See :class:`ReferenceSource`."""
+        if self._jogs is None:
+            self._jogs = GoalQueue(capacity=1000)
+        for queue in (self.queue, self._jogs):
+            queue.end(stamp_ns)
+        self.active = self._approach = self._jogging = None
+        self._held = Reference(self.model.pose(q))
+        self.is_holding = True
 
     def reference(self, stamp_ns: int, q: Array) -> Reference:
         """Return the reference in a state.
@@ -135,6 +164,7 @@ class PoseFollower:
         if due is not None and due is not self.active:
             self._activate(due, self._active_reference(due.stamp_ns), q)
         if self._jogs is not None:
+            self._jogs.end_stream(stamp_ns, int(self.jog_limits.timeout * NANOSECONDS))
             self._jog(self._jogs.active(stamp_ns), stamp_ns, q)
         is_moving = self._jogging is not None or isinstance(self.active, PoseMotion)
         return self._active_reference(stamp_ns) if is_moving else self._held
@@ -159,15 +189,11 @@ class PoseFollower:
         next_jog_ns = NEVER if self._jogs is None else self._jogs.next_ns(stamp_ns)
         return self._active_reference(stamp_ns), min(self.queue.next_ns(stamp_ns), next_jog_ns)
 
-    def brake(self, q: Array) -> None:
-        """Hold the pose of the arm at ``q``, shape (nq,) [rad or m], if it is jogged; targets stay."""
-        if self._jogging is not None:
-            self._jogging.reference = Reference(self.model.pose(q))
-
     def _jog(self, jog: TwistJog | None, stamp_ns: int, q: Array) -> None:
         """Follow a velocity, if it is newer than the active goal."""
         if jog is None or (self.active is not None and jog.stamp_ns <= self.active.stamp_ns):
             return
+        self.is_holding = False
         X_WE = self.model.pose(q)
         if self._jogging is None:
             start = self._active_reference(stamp_ns)
@@ -180,6 +206,7 @@ class PoseFollower:
         self.active = due
         self._approach = None
         self._jogging = None
+        self.is_holding = False
         self._X_WF = self.model.pose(q, due.frame)
         if isinstance(due, Target):
             self._held = Reference(self._X_WF @ due.X_FT)

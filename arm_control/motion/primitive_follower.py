@@ -1,8 +1,8 @@
 """Following of a movement primitive: goals start it or move its goal, and its reference never jumps.
 
 A discrete primitive begins with a goal, at the present reference; a goal on the way moves that of the motion. A
-rhythmic one swings in with its first goal, its centre: its amplitude grows from zero. A braked arm holds the motion:
-its phase waits, and when the arm is enabled again the motion goes on from where the arm is.
+rhythmic one swings in with its first goal, its centre: its amplitude grows from zero. :meth:`PrimitiveFollower.hold`
+ends the motion, also one that has begun at once; the next goal, not an amplitude or a period, begins another one.
 """
 
 from __future__ import annotations
@@ -94,6 +94,8 @@ class PrimitiveFollower(Generic[R]):
         Goals, or centres; the last one of a stamp counts.
     is_running : bool
         Whether the primitive has begun.
+    is_holding : bool
+        Whether no goal has acted since :meth:`hold`.
     refused : ArmControlError or None
         Why the newest goal, amplitude or period is passed over; None after the next state.
     now : JointReference or Reference
@@ -115,7 +117,7 @@ class PrimitiveFollower(Generic[R]):
             coupling=coupling,
         )
         self.refused: ArmControlError | None = None
-        self.is_running = False
+        self.is_running = self.is_holding = False
 
     def add(self, goal: Goal) -> None:
         """Add a goal, an amplitude or a period.
@@ -142,23 +144,35 @@ class PrimitiveFollower(Generic[R]):
     def restart(self, q: Array) -> None:
         """Hold the arm at ``q``, shape (nq,) [rad or m], until a goal is due: time has started over."""
         p = self._parameters
+        self.goals.restart()
         self._values = {"amplitude": p.amplitude, "period": p.period or self._run.primitive.duration}
-        self._due: JointGoal | Target | None = None
         self._due_modulations: dict[str, Modulation | None] = dict.fromkeys(BOUNDS)
-        self._is_braked = self.is_running = False
-        self._waits_for_begin = p.starts_at_once
+        self._last_ns: int | None = None
+        self._rest(q)
+        self._waits_for_begin, self.is_holding = p.starts_at_once, False
+
+    def hold(self, stamp_ns: int, q: Array) -> None:
+        """End the motion and all goals up to a state, and hold the arm where it is; amplitude and period stay.
+
+        Parameters
+        ----------
+        stamp_ns : int
+            Stamp of the state [ns].
+        q : ndarray, shape (nq,)
+            Measured positions [rad or m].
+        """
+        self.goals.end(stamp_ns)
+        self._rest(q)
+        self._waits_for_begin, self.is_holding = False, True
+
+    def _rest(self, q: Array) -> None:
+        """Be at rest at ``q``, shape (nq,) [rad or m], before the begin of a motion."""
+        self._due: JointGoal | Target | None = None
+        self.is_running = False
         self._swing: Cycle | None = None
         self._centre = self._run.goal
         self._swing_time = 0.0
-        self._last_ns: int | None = None
         self.now: R = self._space.at_rest(q)
-
-    def brake(self, q: Array) -> None:
-        """Hold the arm at ``q``, shape (nq,) [rad or m], in the next state: it is braked, and the phase waits."""
-        self._is_braked = True
-        self.now = self._space.at_rest(q)
-        if self.is_running:
-            self._run.displace(self._space.place(q))
 
     def see(self, centres: Array, extents: Array) -> None:
         """Let spheres bend the path from now on.
@@ -185,11 +199,10 @@ class PrimitiveFollower(Generic[R]):
         dt = 0.0 if self._last_ns is None else (stamp_ns - self._last_ns) / NANOSECONDS
         self._last_ns = stamp_ns
         self.refused = None
-        if self.is_running and not self._is_braked:
+        if self.is_running:
             self._swing_on(dt)
             error = self._space.error(self.now, q) if self._parameters.phase_stopping else 0.0
             self.now = cast(R, self._run.step(dt, error))
-        self._is_braked = False
         self._take_modulations(stamp_ns)
         self._take_goal(stamp_ns, q)
         return self.now
@@ -261,7 +274,7 @@ class PrimitiveFollower(Generic[R]):
             self._swing_to(centre, self._values)
         else:
             self._check_or_restore(before)
-        self.is_running = True
+        self.is_running, self.is_holding = True, False
 
     def _begin(self, goal: Pose | Array) -> None:
         """Start at the present reference; a rhythm about the place where it is, without amplitude."""

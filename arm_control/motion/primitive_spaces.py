@@ -57,9 +57,6 @@ class Cycle(NamedTuple):
 class Space(Protocol[R]):
     """What the joints, or the end effector, of an arm are to a primitive."""
 
-    def place(self, q: Array) -> Pose | Array:
-        """Return where the arm is at ``q``, shape (nq,) [rad or m]."""
-
     def at_rest(self, q: Array) -> R:
         """Return the reference at rest at ``q``, shape (nq,) [rad or m]."""
 
@@ -155,10 +152,6 @@ class JointSpace:
         self._continuous = np.isinf(model.q_max)
         self.joints_of_pose = JointsOfPose(model)
 
-    def place(self, q: Array) -> Array:
-        """See :class:`Space`."""
-        return q
-
     def at_rest(self, q: Array) -> JointReference:
         """See :class:`Space`."""
         return JointReference.at_rest(q)
@@ -218,10 +211,6 @@ class PoseSpace:
 
     def __init__(self, model: RobotModel) -> None:
         self._model = model
-
-    def place(self, q: Array) -> Pose:
-        """See :class:`Space`."""
-        return self._model.pose(q)
 
     def at_rest(self, q: Array) -> Reference:
         """See :class:`Space`."""

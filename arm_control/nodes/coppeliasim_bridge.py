@@ -31,7 +31,7 @@ from arm_control.nodes.support.plant_node import PlantNode, PlantParameters
 from arm_control.nodes.support.qos import EVENTS, LATCHED
 from arm_control.nodes.support.sensor_topics import SensorTopics
 from arm_control.simulation.coppeliasim.coppeliasim_simulator import CoppeliasimParameters, CoppeliasimSimulator
-from arm_control.simulation.scenario import range_sensors_in
+from arm_control.simulation.scenario_world import range_sensors_in
 
 RETRY = 1.0
 """Wall time between two attempts to connect [s]."""

@@ -14,13 +14,15 @@ from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from arm_control.control.effort_gate import GateParameters, GateState
 from arm_control.core.parameters import group, parameter
+from arm_control.gate.effort_gate import EffortGate, GateParameters, GateState
 from arm_control.messages.fields import braked_frame
 from arm_control.messages.gate_process import Answers, GateProcess
 from arm_control.messages.joint_state_bytes import JointStateFields, JointStateWriter, effort_array_head
 from arm_control.nodes.support.arm_node import IN_USE, ArmNode, ArmNodeParameters, run
-from arm_control.nodes.support.diagnostics import OK, WARN, Diagnostics, GateStatePublisher, Rate
+from arm_control.nodes.support.diagnostics import OK, WARN, Diagnostics, Rate
+from arm_control.nodes.support.driver_stop import DriverStop, DriverStopParameters
+from arm_control.nodes.support.gate_states import GateStatePublisher
 from arm_control.nodes.support.joint_state_subscription import subscribe_to_joint_states
 from arm_control.nodes.support.qos import STATE
 from arm_control.nodes.support.real_time import RealTimeParameters
@@ -35,6 +37,7 @@ class GateNodeParameters(ArmNodeParameters):
     """Parameters of the node ``gate``."""
 
     gate: GateParameters = group(GateParameters)
+    driver: DriverStopParameters = group(DriverStopParameters)
     real_time: RealTimeParameters = group(RealTimeParameters)
     publish_effort_array: bool = parameter(
         True, "also publish effort_controller/commands, for ros2_control's effort controllers"
@@ -60,12 +63,16 @@ class GateNode(ArmNode[GateNodeParameters]):
         self._array = self._make_array_publisher()
         self._sole = SolePublisher(self, [self._commands, *([] if self._array is None else [self._array])])
         self._rivals = ""
-        self._state = GateStatePublisher(self)
+        self._state = GateStatePublisher(self, self._gate)
+        self._driver_stop = DriverStop(self, self.parameters.driver, self._gate)
         self.why_model_stays = lambda: "" if self._process is None or self._process.may_take_model else IN_USE
-        self.serve_enable(lambda: None if self._process is None else self._process.gate, self._on_enabled)
+        self.serve_enable(self._gate, self._on_enabled)
         self._diagnostics = Diagnostics(self)
         self.create_timer(LOOKING_PERIOD, self._look_for_rivals, clock=Clock(clock_type=ClockType.STEADY_TIME))
         self.find_model()
+
+    def _gate(self) -> EffortGate | None:
+        return None if self._process is None else self._process.gate
 
     def _make_array_publisher(self) -> Publisher | None:
         if not self.parameters.publish_effort_array:
@@ -79,6 +86,7 @@ class GateNode(ArmNode[GateNodeParameters]):
         self._writer, self._array_head = JointStateWriter(self.model.joint_names), effort_array_head(self.model.nv)
         if before is not None:
             self._process.gate.succeed(before.gate)
+        self._driver_stop.apply()
         if first:
             subscribe_to_joint_states(self, "joint_states", self._on_state)
             subscribe_to_joint_states(self, "effort_in", self._on_effort)
@@ -109,16 +117,17 @@ class GateNode(ArmNode[GateNodeParameters]):
     def _on_enabled(self) -> None:
         assert self._process is not None
         self._process.release()
+        self._driver_stop.apply()
 
     def _publish(self, answers: Answers) -> None:
         for output, stamp_ns, g in answers:
             effort = output.tau - g if self.parameters.driver_adds_gravity else output.tau
-            frame_id = braked_frame(output.reason) if output.state is GateState.BRAKED else ""
+            frame_id = braked_frame(output.reason) if output.state is GateState.BRAKING else ""
             self._commands.publish(self._writer.message(stamp_ns, effort, frame_id=frame_id))
             if self._array is not None:
                 self._array.publish(self._array_head + effort.tobytes())
             self._rate.tick()
-            self._state.publish(output)
+            self._state.on_tick(output.tau, stamp_ns)
 
     def may_end(self) -> bool:
         """Brake, and return whether the arm rests."""

@@ -13,7 +13,7 @@ import numpy as np
 from geometry_msgs.msg import PoseArray
 from visualization_msgs.msg import MarkerArray
 
-from arm_control.control.controllers import IlqrController
+from arm_control.control.ilqr_controller import IlqrController
 from arm_control.control.loop import ControlLoop, TickResult
 from arm_control.core.parameters import group
 from arm_control.core.time import NANOSECONDS

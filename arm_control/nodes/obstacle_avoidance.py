@@ -1,7 +1,8 @@
 """The node ``obstacle_avoidance``: torque of any controller in, torque that keeps clear of obstacles out.
 
 It stands between a controller (``effort_in``) and the gate (``effort_out``). A command keeps its stamp, so the
-gate sees how old it is; when nothing comes in, nothing goes out, and the gate brakes.
+gate sees how old it is; when nothing comes in, nothing goes out, and the gate brakes. The gate hears this node only, so
+commands of a second publisher, and late or repeated ones, are refused here by the gate's rules.
 """
 
 from __future__ import annotations
@@ -20,9 +21,12 @@ from arm_control.control.controllers import Measurement
 from arm_control.core.parameters import group, parameter
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import ArmControlError, InputError
-from arm_control.messages.fields import nanoseconds
+from arm_control.maths.poses import Array
+from arm_control.messages.fields import brake_reason, nanoseconds
+from arm_control.messages.gate_process import OUT_OF_ORDER
 from arm_control.messages.joint_state_bytes import JointStateFields, JointStateWriter
 from arm_control.messages.joint_states import JointStateReader, Refused
+from arm_control.messages.publisher_lock import PublisherLock
 from arm_control.model import Terms
 from arm_control.nodes.support.arm_node import IN_USE, ArmNode, ArmNodeParameters, run
 from arm_control.nodes.support.conversions import ros
@@ -75,6 +79,8 @@ class ObstacleAvoidanceNode(ArmNode[AvoidanceNodeParameters]):
         """Make the law for this robot and listen."""
         self._max_age = 0.0 if self.parameters.lock_step else self.parameters.max_age
         self._reader = JointStateReader(self.model, self._max_age, drives_arm=True)
+        self._lock = PublisherLock(math.inf if self.parameters.lock_step else PublisherLock.SILENCE)
+        self._accepted_ns = -1
         self._writer = JointStateWriter(self.model.joint_names)
         self._measurement = self._terms = None
         if self._obstacles is None:
@@ -102,24 +108,31 @@ class ObstacleAvoidanceNode(ArmNode[AvoidanceNodeParameters]):
             return
         self._obstacles.on_measurement(reading)
         self._measurement = reading
+        if reading.is_restart:
+            self._accepted_ns = -1
+            if self.parameters.lock_step:  # nothing else ends ownership there: no clock counts
+                self._lock.release()
         self._terms = self.model.evaluate(reading.q, reading.v)
-        if self._early is not None:
-            self._on_effort(*self._early)
+        early, self._early = self._early, None
+        if early is not None:
+            self._on_effort(*early)
 
     def _on_effort(self, message: JointStateFields, info: dict[str, Any]) -> None:
         """Add avoidance to a command; one that comes before its state waits for it."""
         stamp_ns, measurement = nanoseconds(message.header.stamp), self._measurement
-        self._early = (message, info) if measurement is None or stamp_ns > measurement.stamp_ns else None
-        if self._early is not None or measurement is None or self._terms is None or self._obstacles is None:
-            return
         try:
-            age = (measurement.stamp_ns - stamp_ns) / NANOSECONDS
-            if self._max_age and age > self._max_age:
-                raise InputError(f"stale: {age * 1e3:.1f} ms old, allowed {self._max_age * 1e3:.1f} ms")
-            tau = self.model.in_joint_order(message.name, message.effort, "effort")
+            self._lock.check(info)
+            self._early = None
+            if measurement is None or stamp_ns > measurement.stamp_ns:
+                self._early = (message, info)
+                return
+            tau = self._checked_effort(message, stamp_ns, measurement)
         except ArmControlError as error:
             self.rejections.add("effort_in", error)
             return
+        self._lock.take(info)
+        assert self._terms is not None
+        assert self._obstacles is not None
         self._output = self._avoidance.tick(self._terms, self._obstacles.newest(measurement), tau)
         names = self.model.joint_names
         frame_id = message.header.frame_id  # says whether the controller brakes
@@ -133,6 +146,18 @@ class ObstacleAvoidanceNode(ArmNode[AvoidanceNodeParameters]):
                 self._figures[name].publish(Float64(data=value))
             self._figure_set.publish(ros.multi_array(np.array([*figures.values()]), (tuple(figures),), stamp_ns))
         self._count += 1
+
+    def _checked_effort(self, message: JointStateFields, stamp_ns: int, measurement: Measurement) -> Array:
+        """Return the torque of a command [N m or N]; raise for one that is stale, late or repeated."""
+        age = (measurement.stamp_ns - stamp_ns) / NANOSECONDS
+        if self._max_age and age > self._max_age:
+            raise InputError(f"stale: {age * 1e3:.1f} ms old, allowed {self._max_age * 1e3:.1f} ms")
+        tau = self.model.in_joint_order(message.name, message.effort, "effort")
+        if not brake_reason(message):  # a late brake is a brake
+            if stamp_ns <= self._accepted_ns and not self.parameters.lock_step:
+                raise InputError(OUT_OF_ORDER)
+            self._accepted_ns = stamp_ns
+        return tau
 
     def health(self) -> tuple[bytes, str, dict[str, object]]:
         """Level, sentence and figures for ``/diagnostics``."""

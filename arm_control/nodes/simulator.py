@@ -19,8 +19,7 @@ from arm_control.nodes.support.sensor_topics import SensorTopics
 from arm_control.simulation.engine import EngineParameters, SimulatedArm
 from arm_control.simulation.plant_properties import PREFIX, PlantProperties
 from arm_control.simulation.real_arm import RealArm, make_simulator, true_arm
-from arm_control.simulation.scenario import range_sensors_in
-from arm_control.simulation.scenario_world import load_world
+from arm_control.simulation.scenario_world import load_world, range_sensors_in
 from arm_control.simulation.sensors import SimulatedSensors
 
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arm_control.control.effort_gate import GateParameters
 from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.control.osc.task import pose_error
+from arm_control.gate.effort_gate import GateParameters
 from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel
 from arm_control.motion.target_files import TargetList

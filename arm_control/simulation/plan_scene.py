@@ -33,6 +33,7 @@ from arm_control.maths.obstacle_motion import Mover, Span
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array, Pose, rotation_from_quaternion
 from arm_control.model import RobotModel
+from arm_control.model.urdf.description import WITHOUT_XACRO, refuse_xacro
 from arm_control.planning.task_constrained.task_path import TaskPath, circle, ellipse, line
 from arm_control.planning.validity.hulls import Hull, HullObstacle
 from arm_control.planning.validity.obstacle_tables import Placed, course
@@ -241,6 +242,7 @@ def _arm(entries: Mapping[str, Any], where: str) -> tuple[RobotModel, Array]:
     """The arm with the limits of a scene, and its largest accelerations."""
     limits = as_mapping(entries.get("limits"), f"{where}: limits")
     refuse_unknown(limits, LIMITS, f"{where}: limits")
+    refuse_xacro(str(entries["robot"]), where, WITHOUT_XACRO)
     path = urdf_path(str(entries["robot"]))
     choices: dict[str, Any] = {"tip": entries.get("tip")}
     model = RobotModel.from_urdf(path, **choices)

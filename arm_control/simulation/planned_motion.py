@@ -198,7 +198,7 @@ def planned_motion_in(name: str, model: RobotModel) -> PlannedScenarioMotion | N
     """
     if not name or "plan" not in read_yaml(yaml_path("scenarios", name)):
         return None
-    scenario = Scenario.load(name)
+    scenario = Scenario.load(name, trust=True)  # its robot is not read
     q_start = np.array(scenario.nodes["simulator"]["initial_position"], dtype=float)
     return PlannedScenarioMotion(model, scenario.plan, scenario.world, q_start, f"{scenario.name}: plan")
 

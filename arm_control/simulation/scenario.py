@@ -21,10 +21,11 @@ from typing import Any
 
 from arm_control.control.names import CONTROLLERS, OSC_CONTROLLERS
 from arm_control.control.osc.tuning import OF_ONE_ARM, PROPOSED
-from arm_control.core.files import as_mapping, file_names, read_yaml, ros_parameters, yaml_path
+from arm_control.core.files import as_mapping, file_names, read_yaml, yaml_path
 from arm_control.core.parameters import refuse_unknown
 from arm_control.exceptions import ParameterError
 from arm_control.model.arm_parameters import ArmParameters
+from arm_control.model.urdf.description import refuse_xacro_in
 from arm_control.motion.target_files import Motion, TargetList
 from arm_control.simulation.compensation import is_needed, with_compensation
 from arm_control.simulation.plant_properties import PREFIX
@@ -52,8 +53,6 @@ KEYS = ("description", "robot", "nodes", "variants", "world", "duration", "check
 REAL = "real"
 """Variant of every scenario: the arm is not its model."""
 SIMULATORS = ("mujoco", "coppeliasim", "none")
-ELSEWHERE = ("simulator", "coppeliasim_bridge", "gate")
-"""Nodes for which a parameter file may have values where they do not run: one file serves simulation and hardware."""
 BRIDGE_RATE = 200.0
 """Rate of the states with CoppeliaSim [Hz]; its steps are 5 ms."""
 
@@ -99,18 +98,26 @@ class Scenario:
     source: str = field(default="", compare=False)
 
     @classmethod
-    def load(cls, name: str) -> Scenario:
+    def load(cls, name: str, *, trust: bool = False) -> Scenario:
         """Read a scenario by name (``config/scenarios/<name>.yaml``) or path.
+
+        Parameters
+        ----------
+        name : str
+        trust : bool
+            Whether it may name a xacro file; expanding one may run any code.
 
         Raises
         ------
         ArmControlError
-            When there is no such file.
+            When there is no such file, or it names a xacro file without being trusted.
         ParameterError
             When it has an unknown key or names an unknown node.
         """
         path = yaml_path("scenarios", name)
         content = read_yaml(path)
+        if not trust:
+            refuse_xacro_in(content, str(path))
         refuse_unknown(content, KEYS, str(path))
         nodes, variants, checks = (_mappings(content, key, path) for key in ("nodes", "variants", "checks"))
         refuse_unknown(nodes, NODES, f"{path}: nodes")
@@ -327,11 +334,6 @@ def _is_of_simulator(name: str) -> bool:
     return name in ("timestep", "damping", "engine") or name.startswith((PREFIX, RIGID_BODY))
 
 
-def range_sensors_in(name: str) -> tuple[RangeSensor, ...]:
-    """Return the range sensors of a scenario, by its name or path; none for an empty name."""
-    return Scenario.load(name).range_sensors if name else ()
-
-
 def merged(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return values with changes; nested mappings are merged entry by entry.
 
@@ -352,36 +354,6 @@ def merged(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
 def scenario_names() -> tuple[str, ...]:
     """Return the names of the package's scenarios."""
     return file_names("config/scenarios", ".yaml")
-
-
-def check_parameter_file(path: str | Path, nodes: Mapping[str, Any], namespace: str = "") -> None:
-    """Refuse a ROS parameter file that names a node outside the scenario.
-
-    ROS ignores such an entry silently, so a misspelt name would have no effect. A name without a slash
-    means the node at the root; ``/**/osc`` means the node in any namespace.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file.
-    nodes : mapping
-        The scenario's nodes.
-    namespace : str
-        Namespace of the nodes; empty for the root.
-
-    Raises
-    ------
-    ParameterError
-        When a key is neither a node (with or without a namespace) nor ROS's own ``/**``.
-    """
-    for key, content in read_yaml(Path(path)).items():
-        place, _, name = str(key).rpartition("/")
-        if key != "/**" and name not in (*nodes, *ELSEWHERE, "*", "**"):
-            raise ParameterError(f"{path}: '{key}' is not a node of the scenario; allowed: /**, {', '.join(nodes)}")
-        if namespace.strip("/") and key != "/**" and place not in ("/**", "/" + namespace.strip("/")):
-            raise ParameterError(f"{path}: '{key}' is not in the namespace {namespace}: write '/**/{name}'")
-        refuse_unknown(as_mapping(content, f"{path}: {key}"), ("ros__parameters",), f"{path}: {key}")
-        ros_parameters(content, f"{path}: {key}")
 
 
 def _mappings(content: Mapping[str, Any], key: str, path: Path) -> dict[str, dict[str, Any]]:

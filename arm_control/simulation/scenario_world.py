@@ -12,6 +12,7 @@ from arm_control.maths.obstacle_motion import Mover, Span
 from arm_control.maths.obstacles import Obstacle
 from arm_control.planning.validity.obstacle_tables import Placed
 from arm_control.simulation.plan_scene import PlanFile
+from arm_control.simulation.range_sensor import RangeSensor, range_sensors_of
 from arm_control.simulation.world import World
 
 OF_SCENARIOS = ("world", "nodes", "range_sensors")
@@ -35,6 +36,12 @@ def load_world(name: str) -> World:
     if any(key in content for key in OF_SCENARIOS):
         return world_of(content, str(path))
     return World.from_mapping(content, str(path))
+
+
+def range_sensors_in(name: str) -> tuple[RangeSensor, ...]:
+    """Return the range sensors of a scenario, by its name or path; none for an empty name."""
+    path = yaml_path("scenarios", name) if name else None
+    return () if path is None else range_sensors_of(read_yaml(path).get("range_sensors"), f"{path}: range_sensors")
 
 
 def world_of(content: Mapping[str, Any], where: str) -> World:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import subprocess
 import sys
 from contextlib import nullcontext
@@ -21,6 +22,10 @@ from arm_control.core.cache import Cache
 from arm_control.core.files import file_parameters, require_writable_folder, urdf_path
 from arm_control.core.parameters import SavedParameter
 from arm_control.exceptions import InputError, ParameterError
+from arm_control.planning.plan_record import PlanRecord
+from arm_control.simulation.scenario import Scenario
+
+GOLDEN = Path(__file__).parents[1] / "golden"
 
 PARAMETERS = "osc:\n  ros__parameters:\n    kp_linear 100.0\n"
 
@@ -261,6 +266,82 @@ def test_a_xacro_file_is_expanded_only_when_it_is_trusted(tmp_path: Path, capsys
     assert status("check", str(file), "--trust") == 0
 
 
+SCENARIOS = {
+    "own": {"robot": "mine.urdf.xacro side:=left", "nodes": {"osc": {}, "simulator": {}}},
+    "of a node": {"robot": "planar2", "nodes": {"osc": {}, "viewer": {"robot": "mine.urdf.xacro"}}},
+    "of a variant": {
+        "robot": "planar2",
+        "nodes": {"osc": {}, "viewer": {}},
+        "variants": {"a": {"viewer": {"robot": "mine.urdf.xacro"}}},
+    },
+}
+REFUSED = "mine.urdf.xacro: a xacro file is a program, and expanding it may run any code as you: read it first, then"
+
+
+@pytest.fixture
+def expanded(in_a_folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The files that were expanded, all to a planar arm, in a folder with one and with files that name it."""
+    files: list[Path] = []
+    monkeypatch.setattr(
+        "arm_control.model.urdf.load.expand_xacro",
+        lambda path, *_: files.append(path) or urdf_path("planar2").read_text(),
+    )
+    Path("mine.urdf.xacro").write_text("<robot/>")
+    Path("own.yaml").write_text(yaml.safe_dump(SCENARIOS["own"]))
+    Path("scene.yaml").write_text("{robot: mine.urdf.xacro, start: [0, 0], goal: [1, 1]}")
+    PlanRecord("mine.urdf.xacro", np.zeros(1), np.zeros((1, 2))).save(Path("plan.npz"))
+    return files
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_a_scenario_names_no_xacro_file_unless_it_is_trusted(scenario: str, expanded: list[Path]):
+    Path("other.yaml").write_text(yaml.safe_dump(SCENARIOS[scenario]))
+    with pytest.raises(InputError, match=f"other.yaml: {REFUSED} allow it with --trust, in a launch trust:=true$"):
+        Scenario.load("other.yaml")
+    assert Scenario.load("other.yaml", trust=True).robot == SCENARIOS[scenario]["robot"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "own.yaml", "--headless", "--duration", "1"),
+        ("simulate", "own.yaml", "--duration", "0.01"),
+        ("export", "--scenario", "own.yaml", "--out", "c"),
+        ("serve", "--scenario", "own.yaml", "--states", "1"),
+        ("replay", str(GOLDEN / "ur5_osc"), "--offline", "--scenario", "own.yaml"),
+        ("view", "--plan", "plan.npz"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_xacro_file_that_a_file_names_is_expanded_only_when_it_is_trusted(
+    words: tuple[str, ...], expanded: list[Path], capsys, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("arm_control.app.run._monitor", lambda *_: pytest.fail("it starts"))
+    monkeypatch.setattr("arm_control.app.commands.serve_command.answer_states", lambda *_: None)
+    monkeypatch.setattr("arm_control.app.commands.view_command._show", lambda *_: None)
+    monkeypatch.setattr("arm_control.export.c_folder.write_folder", lambda *_: [])
+    assert status(*words) == 2
+    assert f": {REFUSED} allow it with --trust" in capsys.readouterr().err
+    assert not expanded
+    with pytest.raises(pytest.fail.Exception, match="it starts") if words[0] == "run" else nullcontext():
+        status(*words, "--trust")
+    assert REFUSED not in capsys.readouterr().err
+    assert expanded or words[0] == "replay", "the bag has a description"
+
+
+def test_a_xacro_file_that_the_user_names_needs_no_trust(expanded: list[Path]):
+    assert status("simulate", "--robot", "mine.urdf.xacro", "--duration", "0.01") in (0, 1)
+    assert {*expanded} == {Path("mine.urdf.xacro")}
+
+
+def test_a_planning_scene_names_no_xacro_file(expanded: list[Path], capsys):
+    assert status("plan", "scene.yaml") == 2
+    assert (
+        "a xacro file is a program, and expanding it may run any code as you: name the URDF" in capsys.readouterr().err
+    )
+    assert not expanded
+
+
 def test_a_middleware_without_security_is_said_in_one_sentence(monkeypatch, capsys):
     from arm_control.nodes.support.environment import rclpy_implementation, security_explained
 
@@ -379,18 +460,48 @@ def test_the_help_of_every_command_has_examples_that_can_be_typed(name: str, cap
         ("arm_control view pan", {"panda"}),
         ("arm_control compare pan", {"panda"}),
         ("arm_control run --robot pan", {"panda"}),
-        ("arm_control check my_arm.u", {"my_arm.urdf"}),
+        ("arm_control check my_arm.u", set()),
         ("arm_control cache cl", {"clear"}),
     ],
 )
-def test_the_tab_key_completes(line: str, expected: set[str], in_a_folder: Path, capsys):
-    (in_a_folder / "my_arm.urdf").touch()
+def test_the_tab_key_completes(line: str, expected: set[str], capsys):
     assert status("completion", "bash") == 0
     words = line.split()
     typed = f"COMP_WORDS=({' '.join(words)}); COMP_CWORD={len(words) - 1}; _arm_control; echo ${{COMPREPLY[@]}}"
     script = capsys.readouterr().out + typed
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
     assert set(done.stdout.split()) == expected
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("check my", ["check", "my arm.urdf"]),
+        ("check my\\ a", ["check", "my arm.urdf"]),
+        ("check 'my", ["check", "my arm.urdf"]),
+        ("run --report new", ["run", "--report", "new pictures/"]),
+        ("run --robot pan", ["run", "--robot", "panda"]),
+    ],
+)
+def test_bash_completes_the_names_of_files(typed: str, expected: list[str], in_a_folder: Path, capsys):
+    """A shell behind a terminal gets line, Tab key and Enter key, and writes the words that it makes of them."""
+    (in_a_folder / "my arm.urdf").touch()
+    (in_a_folder / "new pictures").mkdir()
+    assert status("completion", "bash") == 0
+    command = "arm_control() { printf '%s\\n' \"$@\" > words; exit; }\n"
+    (in_a_folder / "rc").write_text(capsys.readouterr().out + command)
+    keys, terminal = pty.openpty()
+    with subprocess.Popen(
+        ["bash", "--rcfile", "rc", "-i"], stdin=terminal, stdout=terminal, stderr=terminal, start_new_session=True
+    ) as shell:
+        os.write(keys, f"arm_control {typed}\t\n".encode())
+        try:
+            shell.wait(60.0)
+        finally:
+            shell.kill()
+            os.close(keys)
+            os.close(terminal)
+    assert (in_a_folder / "words").read_text().splitlines() == expected
 
 
 def test_without_ros_a_command_says_how_to_install_it(capsys):

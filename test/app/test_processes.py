@@ -7,11 +7,15 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
+from arm_control.app import processes
 from arm_control.app.processes import PrintedLines, describe_exit, interrupt, start_module, wait_or_kill
 from arm_control.core.parent_process import PARENT
+from arm_control.simulation.scenario import Scenario
 
 
 def test_a_line_waits_for_its_end(tmp_path: Path):
@@ -32,6 +36,21 @@ def test_a_module_knows_its_parent_and_prints_into_the_file(tmp_path: Path, monk
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     assert start_module("told", ["a", "b"], output).wait(120.0) == 0
     assert output.read_text().splitlines()[-1] == f"{os.getpid()} ['a', 'b']"
+
+
+def test_the_controller_of_a_run_listens_to_the_gates_behind_it(monkeypatch: pytest.MonkeyPatch):
+    written: list[dict[str, Any]] = []
+
+    def start(module: str, arguments: list[str], output: Path) -> subprocess.Popen[bytes]:
+        written.append(yaml.safe_load(Path(arguments[arguments.index("--params-file") + 1]).read_text()))
+        output.touch()
+        return subprocess.Popen([sys.executable, "-c", ""])
+
+    monkeypatch.setattr(processes, "start_module", start)
+    with processes.ScenarioProcesses(Scenario.load("ur5_osc").with_options(gate=True)):
+        pass
+    assert written[0]["/**/osc"]["ros__parameters"]["gates_behind"] == ["gate", "simulator"]
+    assert "gates_behind" not in written[0]["/**/simulator"]["ros__parameters"]
 
 
 def test_one_that_does_not_listen_is_killed():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from arm_control.app.torque_chain import DriverTopics, goal_remappings, torque_remappings
+from arm_control.app.torque_chain import DriverTopics, goal_remappings, torque_remappings, with_gates_behind
 
 ROBOT = DriverTopics("driver/commands", "driver/efforts")
 TO_ROBOT = [("joint_commands", "driver/commands"), ("effort_controller/commands", "driver/efforts")]
@@ -35,3 +35,15 @@ def test_a_planner_alone_hears_the_goals():
 
 def test_without_a_controller_nothing_is_renamed():
     assert torque_remappings(["dynamics", "simulator"], ROBOT) == {"dynamics": [], "simulator": []}
+
+
+def test_a_controller_listens_to_the_gates_behind_it():
+    nodes = {"simulator": {"robot": "ur5"}, "gate": {}, "osc": {"kp": 1.0}, "obstacle_avoidance": {}}
+    heard = with_gates_behind(nodes)
+    assert heard == {**nodes, "osc": {"kp": 1.0, "gates_behind": ["gate", "simulator"]}}
+    assert with_gates_behind({"coppeliasim_bridge": {}, "joint": {}})["joint"] == {
+        "gates_behind": ["coppeliasim_bridge"]
+    }
+    own = {"gate": {}, "joint": {"gates_behind": ["my_gate"]}}
+    assert with_gates_behind(own) == own
+    assert with_gates_behind({"ilqr": {}}) == {"ilqr": {}}

@@ -21,11 +21,11 @@ from arm_control.control.adaptive_torque import (
     tuning_curves,
 )
 from arm_control.control.controllers import Measurement
-from arm_control.control.effort_gate import GateState
 from arm_control.control.loop import ControlLoop, TickResult
 from arm_control.control.loop_parameters import JointLoopParameters, LoopParameters, OscLoopParameters, control_loop
 from arm_control.control.osc.tuning import resolve_parameters
 from arm_control.exceptions import ParameterError
+from arm_control.gate.effort_gate import GateState
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel, Terms
 from arm_control.motion.goals import JointGoal
@@ -255,27 +255,33 @@ def test_a_motion_that_repeats_is_followed_with_friction_and_2_kg_that_nobody_kn
     assert errors["both"] < 0.7 * errors["observer"]
 
 
-def test_while_the_gate_brakes_nothing_is_learnt_or_forgotten(ur5: RobotModel):
-    weights = {}
+@pytest.mark.parametrize("has_observer", [False, True])
+def test_a_brake_ends_what_is_learnt_and_nothing_is_learnt_until_a_new_goal_acts(ur5: RobotModel, has_observer: bool):
+    """The torque that holds an arm says nothing of the law; the gate carries what it holds."""
+    weights, estimates = [], []
 
     def look(k: int, loop: ControlLoop) -> None:
         if k == 100:
             loop.gate.brake("test")
         if k == 200:
             loop.gate.enable()
-        weights[k] = loop.adaptation.W.copy()
+        if k == 300:
+            loop.controller.add(JointGoal(300_000_000, HOME + 0.1))
+        weights.append(np.abs(loop.adaptation.W).max())
+        estimates.append(np.abs(loop.unknown_torque).max())
 
     simulator = make_simulator(ur5, HOME, PlantProperties(payload_mass=2.0))
-    rows = drive(ur5, joint_parameters(), simulator, 0.25, each_tick=look)
-    assert [row.gate.state for row in (rows[99], rows[150], rows[201])] == [
-        GateState.PASSING,
-        GateState.BRAKED,
-        GateState.PASSING,
-    ]
-    for k in (103, 150, 201):  # what the last two passing states have measured counts in the tick behind them
-        np.testing.assert_array_equal(weights[k], weights[102])
-    assert np.abs(weights[205] - weights[201]).max() > 1e-3
-    assert np.abs(weights[102]).max() > 1.0
+    rows = drive(ur5, joint_parameters(disturbance_observer=has_observer), simulator, 0.4, each_tick=look)
+    for first, state in ((1, GateState.PASSING), (100, GateState.BRAKING), (200, GateState.HOLDING)):
+        assert {row.gate.state for row in rows[first : first + 99]} == {state}
+    assert {row.gate.state for row in rows[300:]} == {GateState.PASSING}
+    assert estimates[100] > 1.0
+    assert (weights[100] > 1.0) is not has_observer, "an observer knows what lasts"
+    assert not np.any(weights[101:301])
+    assert not np.any(estimates[101:301])
+    assert all(row.compensation is None and row.adaptation is None for row in rows[100:300])
+    assert weights[399] > 0.0
+    assert estimates[399] > 1.0
 
 
 @pytest.mark.parametrize("has_observer", [False, True])

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from arm_control.control.controllers import Measurement
-from arm_control.control.effort_gate import GateState
 from arm_control.control.loop import ControlLoop
 from arm_control.control.loop_parameters import AttractorLoopParameters, control_loop
 from arm_control.control.osc.tuning import resolve_parameters
+from arm_control.gate.effort_gate import GateState
 from arm_control.maths.poses import Pose
 from arm_control.model import RobotModel
 from arm_control.motion.goals import Target
@@ -55,6 +55,6 @@ def test_a_braked_arm_is_not_asked_to_move(ur5: RobotModel, loop: ControlLoop):
     loop.gate.brake("a test")
     for k in range(100, 110):
         braked = loop.tick(state(k))
-    assert braked.gate.state is GateState.BRAKED
+    assert braked.gate.state is GateState.BRAKING
     assert np.abs(moving.law.split()["task"]).max() > 1.0
     assert np.abs(braked.law.split()["task"]).max() < 1e-6

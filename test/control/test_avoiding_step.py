@@ -17,12 +17,12 @@ from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceOutp
 from arm_control.control.avoidance.obstacle_table import ROOM
 from arm_control.control.avoidance.pair_search import NEAR
 from arm_control.control.avoiding_step import AvoidingStep, compute_law
-from arm_control.control.compiled_limits import LimitFunction, compile_limits
 from arm_control.control.compiled_step import StepOutput
-from arm_control.control.effort_gate import GateOutput, GateParameters, GateState
-from arm_control.control.joint_limits import JointLimits
 from arm_control.control.osc.compiled_osc import CompiledOsc
 from arm_control.control.osc.osc_parameters import OscParameters
+from arm_control.gate.compiled_limits import LimitFunction, compile_limits
+from arm_control.gate.effort_gate import GateOutput, GateParameters, GateState
+from arm_control.gate.joint_limits import JointLimits
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array, Pose, rotation_from_vector
 from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Sphere

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from arm_control.compiler.kernels import Kernel
-from arm_control.control.compiled_limits import compile_limits
 from arm_control.control.compiled_step import step_kernels
-from arm_control.control.effort_gate import GateParameters
-from arm_control.control.joint_limits import JointLimits, LimitedTorque
 from arm_control.control.osc.compiled_osc import CompiledOsc
 from arm_control.control.osc.osc_controller import OperationalSpaceController, OscOutput
 from arm_control.control.osc.osc_parameters import OscParameters
+from arm_control.gate.compiled_limits import compile_limits
+from arm_control.gate.effort_gate import GateParameters
+from arm_control.gate.joint_limits import JointLimits, LimitedTorque
 from arm_control.maths.poses import Array, Pose, rotation_from_vector
 from arm_control.model import RobotModel
 from arm_control.motion.references import Reference

@@ -18,7 +18,7 @@ AWAY = HOME + [0.3, 0.2, -0.2, 0.1, 0.2, -0.3]
 
 
 def tick(controller: JointController, k: int, q: np.ndarray = HOME):
-    return controller.tick(Measurement(k * MS, q, np.zeros(6), 1e-3 if k else 0.0, is_restart=k == 0), False, None)
+    return controller.tick(Measurement(k * MS, q, np.zeros(6), 1e-3 if k else 0.0, is_restart=k == 0), None)
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,12 @@ import pytest
 from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceParameters
 from arm_control.control.compiled_step import step_limits
 from arm_control.control.controllers import LawOutput, Measurement, OscController
-from arm_control.control.effort_gate import GateParameters, GateState
-from arm_control.control.joint_limits import JointLimits
 from arm_control.control.loop import ControlLoop, GapWatch, KnownDisturbance, TickResult
 from arm_control.control.loop_parameters import OscLoopParameters, control_loop
 from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.control.osc.tuning import OscTuning
+from arm_control.gate.effort_gate import GateParameters, GateState
+from arm_control.gate.joint_limits import JointLimits
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array, Pose
 from arm_control.maths.shapes import Sphere
@@ -33,7 +34,9 @@ class HoldingLaw:
         self.model, self.fault = model, ""
         self.extra: Array = np.zeros(model.nv)
         self.restarts: list[Array] = []
-        self.calls: list[tuple[bool, Array | None]] = []
+        self.holds: list[int] = []
+        self.disturbances: list[Array | None] = []
+        self.is_holding = False
 
     def add(self, goal: Goal) -> None:
         raise NotImplementedError
@@ -41,8 +44,11 @@ class HoldingLaw:
     def restart(self, q: Array) -> None:
         self.restarts.append(q)
 
-    def tick(self, measurement: Measurement, is_braked: bool, tau_dist: Array | None) -> LawOutput:
-        self.calls.append((is_braked, tau_dist))
+    def hold(self, stamp_ns: int, q: Array) -> None:
+        self.holds.append(stamp_ns)
+
+    def tick(self, measurement: Measurement, tau_dist: Array | None) -> LawOutput:
+        self.disturbances.append(tau_dist)
         t = self.model.evaluate(measurement.q, measurement.v)
         return LawOutput(t, t.g + self.extra, lambda: {"task": self.extra, "bias": t.g}, t.X_WE, dict, self.fault)
 
@@ -58,14 +64,15 @@ def test_a_restart_resets_gate_law_gap_and_disturbance(ur5: RobotModel):
         loop.tick(state(k))
     loop.disturbance.set(2 * PERIOD, np.ones(6))
     loop.gate.brake("a test")
-    assert loop.tick(state(3)).gate.state is GateState.BRAKED
-    assert law.calls[-1][0]
-    np.testing.assert_array_equal(law.calls[-1][1], np.ones(6))
-    assert loop.tick(state(0)).gate.state is GateState.BRAKED, "no message releases a brake"
+    assert loop.tick(state(3)).gate.state is GateState.BRAKING
+    assert law.holds == [3 * PERIOD]
+    np.testing.assert_array_equal(law.disturbances[-1], np.ones(6))
+    assert loop.tick(state(0)).gate.state is GateState.BRAKING, "no message releases a brake"
     loop.gate.enable()
     result = loop.tick(state(1))
     assert result.gate.state is GateState.PASSING
-    assert law.calls[-1] == (False, None)
+    assert law.holds == [3 * PERIOD, 0]
+    assert law.disturbances[-1] is None
     assert [q.tolist() for q in law.restarts] == [Q.tolist()] * 2
     assert not loop.tick(state(4, dt=0.004)).gate.reason, "the period is unknown after a restart"
 
@@ -178,10 +185,10 @@ def test_the_terms_add_up_with_avoidance_also_where_it_takes_over(ur5: RobotMode
 def test_the_posture_nobody_gives_is_that_of_the_first_restart(ur5: RobotModel):
     controller = OscController(ur5, OscTuning())
     controller.restart(Q)
-    held = controller.tick(state(0), False, None).split()
+    held = controller.tick(state(0), None).split()
     controller.restart(Q + 0.1)
     controller.configure(OscTuning())
-    np.testing.assert_allclose(controller.tick(state(1), False, None).split()["posture"], held["posture"])
+    np.testing.assert_allclose(controller.tick(state(1), None).split()["posture"], held["posture"])
 
 
 def test_a_controller_refuses_goals_of_the_other_sort(ur5: RobotModel):
@@ -221,7 +228,7 @@ def balls(rng: np.random.Generator, n: int) -> list[Obstacle]:
 def test_one_call_decides_what_the_separate_calls_decide(avoids: bool, ur5: RobotModel):
     """In regular states, singular ones, at limits; after brakes, gaps, faults and restarts; under a disturbance.
 
-    Obstacles are none, few and many, and change at times.
+    Obstacles are none, few and many, and change at times. A gate that is enabled holds the arm until a goal acts.
     """
     together, apart = (osc_loop(ur5, x, Avoidance(ur5, WIDE) if avoids else None) for x in (LIMITS, None))
     rng, middle, obstacles = np.random.default_rng(0), Q.copy(), []
@@ -243,6 +250,8 @@ def test_one_call_decides_what_the_separate_calls_decide(avoids: bool, ur5: Robo
                 loop.disturbance.set(k * PERIOD, np.full(6, 2.0))
             if k % 20 == 0:
                 loop.gate.enable()
+            if k % 20 == 3 and k > 100:
+                loop.controller.add(replace(target, stamp_ns=k * PERIOD))
             results.append(loop.tick(measurement, obstacles))
         assert bits(results[0]) == bits(results[1]), k
         assert together.gate.period == apart.gate.period

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from arm_control.control.controllers import Measurement
-from arm_control.control.effort_gate import GateOutput, GateState
 from arm_control.control.loop_parameters import OscLoopParameters, control_loop
 from arm_control.control.osc.tuning import resolve_parameters
 from arm_control.control.stall_watch import FAULT, StallWatch
 from arm_control.core.files import urdf_path
+from arm_control.gate.effort_gate import GateOutput, GateState
 from arm_control.maths.poses import Pose
 from arm_control.model import RobotModel
 from arm_control.model.arm_parameters import ArmParameters
@@ -89,7 +89,7 @@ def test_a_gate_that_brakes_ends_the_watch(ur5: RobotModel):
     for k in range(60):
         watch.look(k * 20_000_000, terms, tau, none, passing, figures)
     assert watch.sentence
-    watch.look(1_220_000_000, terms, tau, none, passing._replace(state=GateState.BRAKED), figures)
+    watch.look(1_220_000_000, terms, tau, none, passing._replace(state=GateState.BRAKING), figures)
     assert watch.sentence == ""
     assert watch.last
     for stamp_ns in (1_240_000_000, 0):  # one look, and time that has started over

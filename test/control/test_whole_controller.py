@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceParameters
-from arm_control.control.effort_gate import EffortGate, GateParameters
-from arm_control.control.joint_limits import LARGEST_SHARE
 from arm_control.control.osc.compiled_osc import CompiledOsc
 from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.exceptions import InputError
+from arm_control.gate.effort_gate import EffortGate, GateParameters
+from arm_control.gate.joint_limits import LARGEST_SHARE
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array, Pose, rotation_from_vector
 from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Sphere

@@ -10,9 +10,12 @@ import pytest
 import yaml
 
 from arm_control.app.cli import main
-from arm_control.core.files import urdf_path
+from arm_control.core.files import share_path, urdf_path
+from arm_control.export.c_folder import EXAMPLE_ARM, MARK, SOURCES
 from arm_control.export.c_text import comment, filled, identifier, text_of
 
+EXPORT = ("planar1", "--cpu", "x86-64-v2")
+BINARIES = "planar1_osc_x86-64-v2.o", EXAMPLE_ARM
 REFUSED = {
     ("ur5", "--controller", "joint"): "controller 'joint' cannot be exported, only osc",
     ("--scenario", "ur5_joint"): "ur5_joint: joint cannot be exported, only osc",
@@ -97,3 +100,30 @@ def test_names_from_a_urdf_stay_in_their_places():
 def test_every_name_in_a_text_is_known():
     with pytest.raises(KeyError, match="CHECK_TICKS"):
         filled("check.c", {})
+
+
+def test_every_text_has_the_mark_of_an_export():
+    for template in SOURCES:
+        assert MARK in share_path("export", f"{template}.in").read_text(), template
+
+
+@pytest.mark.parametrize("name", ["package.xml", "CMakeLists.txt", "README.md", "ros2_control/plugin.xml", *BINARIES])
+def test_a_file_that_no_export_has_written_is_not_replaced(name: str, tmp_path: Path, capsys):
+    folder, own = tmp_path / "mine", tmp_path / "mine" / name
+    own.parent.mkdir(parents=True)
+    own.write_bytes(b"mine, \xff")
+    assert main(["export", *EXPORT, "--out", str(folder)]) == 2
+    sentence = f"{folder} has files that no export has written, {name}: name another folder with --out"
+    assert capsys.readouterr().err == f"arm_control: {sentence}\n"
+    assert [path for path in folder.rglob("*") if path.is_file()] == [own]
+    assert own.read_bytes() == b"mine, \xff"
+
+
+def test_files_of_an_earlier_export_are_replaced(tmp_path: Path):
+    assert main(["export", *EXPORT, "--out", str(tmp_path)]) == 0
+    text = (tmp_path / "package.xml").read_text()
+    (tmp_path / "package.xml").write_text(text.replace("1.0.0", "2.0.0"))
+    (tmp_path / BINARIES[0]).write_bytes(b"")
+    assert main(["export", *EXPORT, "--out", str(tmp_path)]) == 0
+    assert (tmp_path / "package.xml").read_text() == text
+    assert (tmp_path / BINARIES[0]).stat().st_size

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from arm_control.app import cli
-from arm_control.control import effort_gate
 from arm_control.faults import schedules
 from arm_control.faults.campaign import CONTROLLERS, campaign, run_fault, setup_of
 from arm_control.faults.catalogue import BRAKES, Fault, all_faults
@@ -19,6 +18,7 @@ from arm_control.faults.chain import Chain
 from arm_control.faults.fault_table import page
 from arm_control.faults.interferences import lost
 from arm_control.faults.schedules import Part, Schedule, draw, run_schedules, shortened, tried
+from arm_control.gate import effort_gate
 
 FAULTS = {fault.name: fault for fault in all_faults()}
 TELLING = (
@@ -49,7 +49,8 @@ def test_every_fault_in_both_arrangements_with_every_controller(fault: Fault, ar
 
 
 def test_a_gate_that_never_brakes_fails_in_the_campaign(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(effort_gate.EffortGate, "brake", lambda self, reason: None)
+    monkeypatch.setattr(effort_gate.EffortGate, "brake", lambda self, reason, carried=None: None)
+    monkeypatch.setattr(effort_gate, "miss_command", lambda memory, max_missed: False)
     for name in ("states:stopped", "controller:killed"):
         assert not run_fault(FAULTS[name], "hardware", "osc").passed
 

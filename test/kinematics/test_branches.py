@@ -117,6 +117,17 @@ def test_a_tool_and_a_link_count(load_robot: Callable[..., RobotModel]):
         assert is_among(q, flange.all(model.pose(q, "wrist_3_link")))
 
 
+def test_links_of_one_arm_have_branches_of_their_own(ur5: RobotModel):
+    """Their equations are the same function, in which each has its pose at zero."""
+    q, frames = postures(1)[0], ("wrist_3_link", "ft_frame")
+    inverses = [InverseKinematics(ur5, frame=frame) for frame in frames]
+    for _ in range(2):
+        for ik, frame in zip(inverses, frames, strict=True):
+            branches = ik.all(ur5.pose(q, frame))
+            assert len(branches) == 8
+            assert is_among(q, branches)
+
+
 def test_an_arm_that_was_calibrated_has_all_its_postures_too():
     """Its axes are not quite parallel, and its last ones do not quite meet."""
     text = urdf_path("ur5").read_text()

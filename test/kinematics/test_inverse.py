@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -255,3 +255,39 @@ def test_a_batch_takes_arrays_and_its_own_starts(ur5: RobotModel, ik: InverseKin
         ik.solve_batch(poses, [1.0, 2.0])
     with pytest.raises(InputError, match="pose 3 has R"):
         ik.solve_batch([*poses[:3], Pose(np.eye(3), np.array([0.0, np.inf, 0.0])), *poses[3:]])
+
+
+def test_threads_may_share_an_object(ur5: RobotModel, in_two_threads: Callable[[Callable[[int], object]], None]):
+    ik = InverseKinematics(ur5)
+    poses = [ur5.pose(q) for q in random_postures(ur5, 2)]
+    expected, wrong = [ik.solve(X).q for X in poses], []
+
+    def work(i: int) -> None:
+        for _ in range(3000):
+            if not np.array_equal(ik.solve(poses[i]).q, expected[i]):
+                wrong.append(i)
+
+    in_two_threads(work)
+    assert wrong == []
+
+
+def test_the_work_space_is_that_of_one_thread(lock_depths: Callable[[Any, Any, Sequence[str]], list[int]]):
+    """For one pose, for a batch, for all postures and along a curve."""
+    model = RobotModel.from_urdf(urdf_path("planar3"))
+    ik, other = InverseKinematics(model), InverseKinematics(model, "x z")
+    X = model.pose([0.3, 0.4, 0.5])
+    searches: list[tuple[InverseKinematics, str, Callable[[], object]]] = [
+        (ik, "first", lambda: ik.solve(X)),
+        (ik, "all_poses", lambda: ik.solve_batch([X])),
+        (ik, "follow_tool", lambda: ik.all(X)),
+        (other, "run", lambda: other.self_motion(X, step=0.5)),
+    ]
+    for owner, name, search in searches:
+        depths = lock_depths(owner, owner._search, (name,))
+        search()
+        assert set(depths) == {1}, name
+    with pytest.raises(InputError):
+        ik.solve(X, [np.nan] * 3)
+    depths = lock_depths(ik, ik._search, ("first",))
+    ik.solve(X)
+    assert depths == [1]

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import gc
+import hashlib
+import hmac
+import itertools
 import math
 import socket
 import struct
+import sys
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from arm_control.app.commands.serve_command import Changes, answer_newest
-from arm_control.control.effort_gate import GateParameters
 from arm_control.control.loop import TickResult
 from arm_control.control.loop_parameters import JointLoopParameters, control_loop
+from arm_control.gate.effort_gate import GateParameters
 from arm_control.maths.poses import Array
-from arm_control.messages.datagrams import ENABLE, DatagramProcess, Sender
+from arm_control.messages.datagram_key import DatagramKey
+from arm_control.messages.datagram_socket import OwnerConnection, Sender, bind, is_loopback
+from arm_control.messages.datagrams import ENABLE, DatagramProcess
 from arm_control.messages.joint_states import TIME_WENT_BACK
 from arm_control.model import RobotModel
 from arm_control.motion.goals import JointGoal
@@ -49,19 +55,23 @@ class Driver:
         refuse = lambda what, error: self.refused.append(f"{what}: {error}")  # noqa: E731
         clock = lambda: self.now_ns  # noqa: E731
         self.process = DatagramProcess(model, loop, refuse, clock, driver_adds_gravity=adds_gravity)
-        self.gate = loop.gate
+        self.gate, self.gate_loop = loop.gate, loop
         self.now_ns = 0
 
     def send(self, data: bytes, sender: Sender = OWN) -> Answer:
         """Number, whether the gate brakes, and torque of the answer."""
         self.now_ns += MS
         self.process.take(data, sender)
-        answer = self.process.answer()
+        answer = self.answer()
         if answer is None:
             return None
         mark, n, number, is_braking, *tau = struct.unpack("<4sIQQ6d", answer)
         assert (mark, n) == (b"ACT1", 6)
-        return number, bool(is_braking), np.array(tau)
+        return number, is_braking == 1, np.array(tau)
+
+    def answer(self) -> bytes | None:
+        """Return the answer of the process."""
+        return self.process.answer()
 
     def run(self, stamps_ms: range, sender: Sender = OWN) -> list[Answer]:
         """The answers to states at rest."""
@@ -257,8 +267,9 @@ def test_another_sender_is_refused_and_may_not_enable(ur5: RobotModel):
     assert driver.send(state(1, MS), OTHER) is None
     assert driver.refused == ["datagram: another sender: 127.0.0.1:6; states come from 127.0.0.1:5"]
     driver.gate.brake("a test")
-    driver.send(ENABLE, OTHER)
-    assert driver.gate.is_braked
+    for data, sender in ((ENABLE, OTHER), (ENABLE + b"1", OWN)):
+        driver.send(data, sender)
+        assert driver.gate.is_braked
     driver.send(ENABLE)
     assert not driver.gate.is_braked
 
@@ -307,7 +318,7 @@ def sockets():
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other,
     ):
         for one in (own, owner, other):
-            one.bind(("127.0.0.1", 0))
+            bind(one, "127.0.0.1", 0)
         for one in (owner, other):
             one.connect(own.getsockname())
             one.setblocking(False)
@@ -372,6 +383,175 @@ def test_the_datagrams_of_others_do_not_displace_the_state_of_the_owner(ur5: Rob
             one.recv(1000)
 
 
+# -- the socket ----------------------------------------------------------------------------------------
+
+only_linux = pytest.mark.skipif(sys.platform != "linux", reason="the socket is connected on Linux only")
+N_FLOOD = 2000
+"""Datagrams of a flood: several times what the buffer of a socket holds."""
+
+
+@only_linux
+def test_a_flood_of_others_costs_the_owner_no_state(ur5: RobotModel, sockets):
+    own, owner, _ = sockets
+    driver, connection = Driver(ur5), OwnerConnection(own)
+    driver.send(state(0, 0), owner.getsockname())
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+        stranger.bind(("127.0.0.2", 0))
+        for k in range(1, 20):
+            connection.follow(driver.process.heard_owner)
+            for number in range(N_FLOOD):
+                stranger.sendto(state(number, number), own.getsockname())
+            owner.send(state(k, k * MS))
+            driver.now_ns += MS
+            answer_newest(own, driver.process)
+            assert struct.unpack_from("<QQ", owner.recv(1000), 8) == (k, 0)
+    assert not driver.refused
+
+
+@only_linux
+def test_after_the_owners_silence_another_sender_is_heard_on_the_same_port(ur5: RobotModel, sockets):
+    own, owner, other = sockets
+    port = own.getsockname()[1]
+    driver, connection = Driver(ur5), OwnerConnection(own)
+    for one, before in ((owner, other), (other, owner)):
+        connection.follow(driver.process.heard_owner)
+        one.send(state(1, MS))
+        answer_newest(own, driver.process)
+        assert driver.process.owner == one.getsockname()
+        connection.follow(driver.process.heard_owner)
+        before.send(state(2, 2 * MS))
+        with pytest.raises(ConnectionRefusedError):  # by the datagram before
+            before.send(state(3, 3 * MS))
+        driver.now_ns += 1001 * MS
+    connection.follow(driver.process.heard_owner)
+    assert own.getsockname() == ("127.0.0.1", port)
+    assert not driver.refused
+
+
+@only_linux
+def test_a_driver_that_has_ended_ends_nothing(ur5: RobotModel, sockets):
+    """The answer to its last state comes back as an error of the socket."""
+    own, owner, _ = sockets
+    driver, connection, address = Driver(ur5), OwnerConnection(own), owner.getsockname()
+    for k in range(3):
+        owner.send(state(k, k * MS))
+        if k == 2:
+            owner.close()
+        answer_newest(own, driver.process)
+        connection.follow(driver.process.heard_owner)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as again:
+        again.bind(address)
+        again.sendto(state(3, 3 * MS), own.getsockname())
+        answer_newest(own, driver.process)
+        assert struct.unpack_from("<Q", again.recv(1000, socket.MSG_DONTWAIT), 8) == (3,)
+
+
+@pytest.mark.parametrize(("address", "expected"), [("127.0.0.1", True), ("127.9.9.9", True), ("0.0.0.0", False)])
+def test_only_this_machine_reaches_a_loopback_address(address: str, expected: bool):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+        bind(one, address, 0)
+        assert is_loopback(one) == expected
+
+
+def test_where_strangers_are_near_silence_does_not_free_an_enabled_arm(ur5: RobotModel):
+    driver, elsewhere, stranger = Driver(ur5), Driver(ur5), ("127.0.0.2", 6)
+    driver.process.are_strangers_near = True
+    for one in (driver, elsewhere):
+        one.run(range(10))
+        one.now_ns += 2000 * MS
+    assert elsewhere.send(state(0, 0), stranger)[:2] == (0, True)
+    assert driver.send(state(0, 0), stranger) is None
+    assert driver.refused == [
+        "datagram: another sender: 127.0.0.2:6; states come from 127.0.0.1:5, and the arm is enabled: "
+        "without a key it goes to no other address"
+    ]
+    assert driver.send(state(0, 0), OTHER)[:2] == (0, True), "the driver that starts again, on another port"
+    driver.now_ns += 2000 * MS
+    assert driver.send(state(0, 0), stranger)[:2] == (0, True), "the gate brakes"
+
+
+# -- the key -------------------------------------------------------------------------------------------
+
+KEY, START = bytes(range(32)), 1000
+"""A key, and the Unix time at which the controller has started [ns]."""
+
+
+def signed(data: bytes, key: bytes = KEY) -> bytes:
+    return data + hmac.new(key, data, hashlib.sha256).digest()[:16]
+
+
+def order(number: int) -> bytes:
+    return struct.pack("<4sIQ", b"ACE1", 0, number)
+
+
+class KeyedDriver(Driver):
+    """A driver with a key; answers are checked, and given without their tags."""
+
+    def __init__(self, model: RobotModel) -> None:
+        super().__init__(model)
+        clock = lambda: self.now_ns  # noqa: E731
+        refuse = lambda what, error: self.refused.append(f"{what}: {error}")  # noqa: E731
+        key = DatagramKey(KEY, lambda: START)
+        self.process = DatagramProcess(model, self.gate_loop, refuse, clock, key=key)
+
+    def answer(self) -> bytes | None:
+        """Return an answer whose tag is right."""
+        answer = self.process.answer()
+        assert answer is None or answer == signed(answer[:-16])
+        return None if answer is None else answer[:-16]
+
+
+def test_with_a_key_states_and_orders_are_obeyed_and_answers_have_a_tag(ur5: RobotModel):
+    driver = KeyedDriver(ur5)
+    assert driver.send(signed(state(START + 1, MS)))[:2] == (START + 1, False)
+    driver.gate.brake("a test")
+    driver.send(signed(order(START + 2)))
+    assert driver.send(signed(state(START + 3, 2 * MS)))[:2] == (START + 3, False)
+    assert not driver.refused
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"", "wrong tag"),
+        (ENABLE, "wrong tag"),
+        (signed(b"ACE1"), "wrong tag"),
+        (state(START + 9, 2 * MS), "wrong tag"),
+        (signed(state(START + 9, 2 * MS), bytes(32)), "wrong tag"),
+        (signed(order(START + 9))[:-1] + b"x", "wrong tag"),
+        (signed(state(START + 2, 2 * MS)), f"repeated number: {START + 2}, allowed above {START + 2}"),
+        (signed(order(START + 1)), f"repeated number: {START + 1}, allowed above {START + 2}"),
+        (signed(state(START + 9, 2 * MS)[:-8]), "wrong size"),
+    ],
+    ids=itertools.count(),
+)
+def test_with_a_key_other_datagrams_are_refused(ur5: RobotModel, data: bytes, why: str):
+    driver = KeyedDriver(ur5)
+    driver.send(signed(state(START + 2, MS)))
+    driver.gate.brake("a test")
+    assert driver.send(data) is None
+    assert driver.refused[0].startswith(f"datagram: {why}")
+    assert driver.gate.is_braked
+    assert driver.send(signed(state(START + 10, 3 * MS)))[:2] == (START + 10, True)
+
+
+def test_datagrams_recorded_before_the_start_are_refused(ur5: RobotModel):
+    driver = KeyedDriver(ur5)
+    assert driver.send(signed(state(START, MS))) is None
+    assert driver.process.owner is None
+    assert driver.send(signed(state(START + 1, MS))) is not None
+
+
+def test_a_second_driver_with_the_key_does_not_use_up_the_owners_numbers(ur5: RobotModel):
+    driver = KeyedDriver(ur5)
+    driver.send(signed(state(START + 1, MS)))
+    assert driver.send(signed(state(START + 100, MS)), OTHER) is None
+    assert driver.send(signed(state(START + 2, 2 * MS))) is not None
+    driver.now_ns += 2000 * MS
+    assert driver.send(state(START + 200, MS), OTHER) is None, "silence frees the arm for who has the key"
+    assert driver.send(signed(state(START + 200, MS)), OTHER)[:2] == (START + 200, True)
+
+
 # -- what is printed -----------------------------------------------------------------------------------
 
 
@@ -397,4 +577,4 @@ def test_owner_brake_and_enabling_are_said_once_and_at_most_once_a_second(ur5: R
     driver.gate.enable()
     now = 2.0
     changes.look(driver.process)
-    assert lines[3:] == ["enabled: torque passes"]
+    assert lines[3:] == ["holding: enabled; waiting for a new goal"]

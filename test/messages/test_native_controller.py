@@ -16,12 +16,12 @@ from native_rig import FakeMiddleware, MeddledWords
 
 from arm_control import Pose, RobotModel
 from arm_control.control.controllers import OscController
-from arm_control.control.effort_gate import GateParameters
 from arm_control.control.loop import ControlLoop
 from arm_control.control.native.native_loop import NOT_TAKEN, read_orders
 from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.control.osc.tuning import OscTuning
 from arm_control.exceptions import InputError
+from arm_control.gate.effort_gate import GateParameters
 from arm_control.maths.poses import Array
 from arm_control.messages.controller_process import ControllerProcess
 from arm_control.messages.fields import nanoseconds
@@ -158,7 +158,12 @@ def with_numbers(model: RobotModel, one: State, q: float | None = None) -> State
 
 def gap(model: RobotModel) -> list[State | Event]:
     """Missing states: the gate brakes, and is enabled again."""
-    return [*states(model, 50), *states(model, 20, start=90), lambda c: c.loop.gate.enable(), *states(model, 50, 110)]
+    return [*states(model, 50), *states(model, 20, start=90), *enable(model, 110), *states(model, 50, 110)]
+
+
+def enable(model: RobotModel, at_ms: int) -> list[Event]:
+    """The gate is enabled, and a new goal comes, without which the arm would be held."""
+    return [lambda c: c.loop.gate.enable(), add_goal(Target(at_ms * MS, "base_link", model.pose(HOME)))]
 
 
 def ramp(joint: int, start: float, speed: float, acceleration: float = 0.0) -> Callable[[RobotModel], list[State]]:
@@ -284,7 +289,7 @@ def brake(model: RobotModel) -> list[State | Event]:
         *states(model, 30),
         lambda c: c.loop.gate.brake("disabled"),
         *states(model, 5, start=30),
-        lambda c: c.loop.gate.enable(),
+        *enable(model, 35),
         *states(model, 30, start=35),
     ]
 

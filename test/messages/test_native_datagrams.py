@@ -19,7 +19,6 @@ from arm_control import Pose, RobotModel
 from arm_control.app.commands.serve_command import Changes, answer_newest, answer_states, answer_waiting
 from arm_control.compiler.machine_operations import CFunction
 from arm_control.control.controllers import OscController
-from arm_control.control.effort_gate import GateParameters
 from arm_control.control.loop_parameters import OscLoopParameters, control_loop
 from arm_control.control.native.datagram_loop import (
     ENOUGH,
@@ -37,7 +36,9 @@ from arm_control.control.native.native_state import (
     SystemClock,
 )
 from arm_control.control.native.native_step import CLOSED, EXPIRED, NO_TORQUE, NOT_BELIEVABLE, NOT_SENT
+from arm_control.gate.effort_gate import GateParameters
 from arm_control.maths.poses import Array
+from arm_control.messages.datagram_socket import SILENCE
 from arm_control.messages.datagrams import ENABLE, DatagramProcess
 from arm_control.messages.native_datagrams import NativeDatagrams, network_of
 from arm_control.messages.native_turns import step_kernels_of
@@ -123,6 +124,7 @@ class NativeRun(PythonRun):
         super().__init__(model, adds_gravity=adds_gravity, **gate)
         library, self._kept = ctypes.CDLL(None), list[Any]()
         self.coming: list[Datagrams] = []
+        self.longest_wait_ms = 0
         self.fails, self.on_receive = False, lambda: None
         self.waker, self.wakes = os.pipe()
         os.set_blocking(self.waker, False)
@@ -161,7 +163,8 @@ class NativeRun(PythonRun):
         words[0], words[1] = divmod(self.now_ns, 1_000_000_000)
         return 0
 
-    def _poll(self, polled: int, n: int, _: int) -> int:
+    def _poll(self, polled: int, n: int, limit_ms: int) -> int:
+        self.longest_wait_ms = limit_ms
         self.read()
         if self.coming:
             self.now_ns += MS
@@ -221,20 +224,14 @@ def show(
 def what_is_known(run: PythonRun) -> dict[str, Any]:
     """All that the next answers depend on."""
     process, loop, last = run.process, run.loop, run.process.last
-    gate, known = loop.gate, run.process._gate
+    gate, known = loop.gate, run.process._gate._process
     return {
         "process": (process.answered, process.heard_ns),
         "refused": [re.sub(r":\d{4,5}\b", ":port", why) for why in run.refused],
-        "last gate": (
-            known._missed,
-            known._believed_ns,
-            known._ticked_ns,
-            known._tau.tolist(),
-            known._prediction is None,
-        ),
+        "last gate": (known._missed, known._answered_ns, known.blind.is_blind, str(known.blind.moments)),
         "gate": (gate.state, gate.period, gate.success_rate, gate.is_braked),
         "gaps": (loop.gaps.period, loop.gaps.skipped),
-        "bounds": process.bounds.memory,
+        "bounds": str(process.bounds.memory),
         "last": None if last is None else (last.measurement.stamp_ns, last.measurement.dt, last.gate.tau.tolist()),
     }
 
@@ -283,8 +280,14 @@ def later(seconds: float) -> Event:
     return wait
 
 
-def enable(_: object = None) -> list[Datagrams]:
-    return [[(OWN, ENABLE)]]
+def enable(at: int) -> list[Datagrams | Event]:
+    """The owner enables the gate, and a new goal comes, without which the arm would be held."""
+
+    def add_goal(run: PythonRun) -> None:
+        X_WE = run.process._model.pose(HOME)
+        run.loop.controller.add(Target((at + 1) * MS, "base_link", X_WE))
+
+    return [[(OWN, ENABLE)], add_goal]
 
 
 def ramp(joint: int, start: float, speed: float, acceleration: float = 0.0) -> list[Datagrams]:
@@ -417,14 +420,16 @@ Sequence = list[Datagrams | Event]
 CASES: dict[str, tuple[Callable[[], Sequence], int, set[int], dict[str, float]]] = {
     # sequence, states of which Python answers at most so many, reasons, the gate's parameters
     "nothing special": (lambda: [*states(300)], 2, {CLOSED}, {}),
-    "missing states": (lambda: [*states(50), *states(20, 90), *enable(), *states(50, 110)], 24, {MISSING_STATES}, {}),
+    "missing states": (
+        lambda: [*states(50), *states(20, 90), *enable(110), *states(50, 110)], 24, {MISSING_STATES}, {}
+    ),
     "few missing states": (lambda: [*states(50), *states(20, 60), *states(20, 81)], 2, {CLOSED}, {}),
     "a stamp again": (lambda: changed(lambda one: [one, one]), 4, {OTHER_TIME}, {}),
     "a stuck stamp": (lambda: changed(lambda one: [one] * 40), 180, {OTHER_TIME}, {}),
     "an old stamp": (lambda: changed(lambda one: [one, *states(1)]), 4, {OTHER_TIME}, {}),
     "old stamps now and then": (lambda: [*old_now_and_then()], 30, {OTHER_TIME}, {}),
     "a stamp of 0": (lambda: changed(lambda one: [with_stamp(one, 0), one]), 180, {OTHER_TIME}, {}),
-    "a restart": (lambda: [*states(50), *states(50, after_ns=-MS), *enable(), *states(50, 50)], 60, {OTHER_TIME}, {}),
+    "a restart": (lambda: [*states(50), *states(50, after_ns=-MS), *enable(50), *states(50, 50)], 60, {OTHER_TIME}, {}),
     "negative stamps": (lambda: [*states(200, after_ns=-101 * MS)], 2, {CLOSED}, {}),
     "a stamp of the far future": (
         lambda: changed(lambda one: [with_stamp(one, 2**62), one]), 4, {OTHER_TIME}, {"max_missed": 10**15}
@@ -437,7 +442,7 @@ CASES: dict[str, tuple[Callable[[], Sequence], int, set[int], dict[str, float]]]
     ),
     "a jump": (lambda: changed(lambda one: [with_number(one, 0, 1.0)]), 200, {NOT_BELIEVED}, {}),
     "a jump, enabled": (
-        lambda: [*states(50), with_number(*states(1, 50), 0, 1.0), *states(9, 51), *enable(), *states(90, 60)],
+        lambda: [*states(50), with_number(*states(1, 50), 0, 1.0), *states(9, 51), *enable(60), *states(90, 60)],
         130, {NOT_BELIEVED}, {},
     ),
     "a frozen arm": (lambda: [*frozen()], 60, {NOT_BELIEVED}, {}),
@@ -457,7 +462,7 @@ CASES: dict[str, tuple[Callable[[], Sequence], int, set[int], dict[str, float]]]
     "another head": (lambda: changed(lambda one: [headed(one, b"ACT1"), one]), 4, {OTHER_DATAGRAM}, {}),
     "another arm": (lambda: changed(lambda one: [headed(one, b"ACS1\7"), one]), 4, {OTHER_DATAGRAM}, {}),
     "an order": (lambda: changed(lambda one: [[(OWN, ENABLE)], one]), 4, {OTHER_DATAGRAM}, {}),
-    "a brake": (lambda: [*states(30), brake, *states(9, 30), *enable(), *states(60, 39)], 15, {CLOSED}, {}),
+    "a brake": (lambda: [*states(30), brake, *states(9, 30), *enable(39), *states(60, 39)], 15, {CLOSED}, {}),
     "another sender": (rivals, 170, {OTHER_DATAGRAM}, {}),
     "a slow owner": (jumping_clock, 60, {OTHER_DATAGRAM}, {}),
     "several that wait": (lambda: [*crowded()], 10, {OTHER_DATAGRAM}, {}),
@@ -545,12 +550,21 @@ def test_the_loop_ends_at_the_time_of_another_look(runs: Callable[..., Any]):
     assert native.native.reasons[CLOSED] == ANSWERED_BY_PYTHON, "a look changes nothing"
 
 
+def test_python_looks_whether_the_owner_is_silent(runs: Callable[..., Any]):
+    _, native = runs()
+    started(native)
+    assert not native.native.wait(NEVER, NEVER)
+    assert native.native.reasons[WOKEN] > 0
+    assert 0 < native.longest_wait_ms <= 1e3 * SILENCE
+
+
 def test_a_change_that_could_not_be_said_at_once_is_said_a_second_later(runs: Callable[..., Any]):
     _, native = runs()
     said: list[tuple[int, str]] = []
     changes = Changes(
         lambda text: said.append((native.now_ns // MS, text.partition(":")[0])), lambda: native.now_ns * 1e-9
     )
+    native.loop.controller.add(Target(101 * MS, "base_link", native.process._model.pose(HOME)))
     native.coming = [*states(50), *states(1, start=99), [(OWN, ENABLE)], *states(1700, start=100)]
     answer_states(native.own, native.process, native.native, changes, 1700)
     assert said == [(1, "states come from 127.0.0.1"), (51, "braking"), (1051, "enabled")]

@@ -11,7 +11,7 @@ from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Pose
 from arm_control.maths.shapes import Sphere
 from arm_control.messages.bags.message_definitions import plain
-from arm_control.messages.obstacle_tracker import AHEAD_NS, DELETED_NS, MarkerTracks, ObstacleTracker
+from arm_control.messages.obstacle_tracker import AHEAD_NS, DELETED_NS, MOST_LATE, MarkerTracks, ObstacleTracker
 from arm_control.model import RobotModel
 from arm_control.simulation.obstacle_schedule import PERIOD_NS, ObstacleSchedule, ObstacleUpdate
 from arm_control.simulation.world import World
@@ -53,6 +53,8 @@ class Rules:
     now: Word | None = None
     coming: list[Word] = field(default_factory=list)
     acted: dict[int, float | None] = field(default_factory=dict)
+    newest: int | None = None
+    n_late: int = 0
 
     def go_to(self, t: int) -> float | None:
         for due in sorted((w for w in self.coming if w.stamp <= t), key=lambda w: w.stamp):
@@ -61,25 +63,31 @@ class Rules:
         if self.now is not None and self.now.lifetime and t > self.now.acts + self.now.lifetime:
             self.now = None
         if self.now is None and not self.coming:
-            self.acted = {}  # nothing is known of it any more
+            self.acted, self.newest = {}, None  # nothing is known of it any more
         return None if self.now is None else self.now.x
 
-    def hear(self, w: Word, t: int) -> None:
+    def hear(self, w: Word, t: int) -> bool:
+        """Whether it is taken."""
         self.go_to(t)
         if t < w.stamp <= t + AHEAD_NS:
             self.coming = [*(other for other in self.coming if other.stamp != w.stamp), w]
         elif w.stamp == 0 or w.stamp not in self.acted or self.acted[w.stamp] != w.x:
+            if w.stamp and self.newest is not None and w.stamp < self.newest <= w.stamp + AHEAD_NS:
+                self.n_late += 1
+                if self.n_late <= MOST_LATE:
+                    return False
             self.coming = []
             self.act(replace(w, acts=t))
         elif self.now is not None and self.now.stamp == w.stamp:
             self.now = replace(w, acts=t)
+        return True
 
     def act(self, w: Word) -> None:
-        self.now = w
+        self.now, self.newest, self.n_late = w, w.stamp or w.acts, 0
         self.acted[w.stamp] = w.x
 
     def start_over(self, t: int) -> None:
-        self.coming, self.acted = [], {}
+        self.coming, self.acted, self.newest = [], {}, None
         if self.now is not None:
             self.now = replace(self.now, stamp=t, acts=t)
 
@@ -103,8 +111,8 @@ def test_a_marker_does_what_the_rules_say(seed: int):
                 lifetime = DELETED_NS if is_gone else int(rng.choice([0, 25, 45])) * MS
                 heard = Word(None if is_gone else float(rng.integers(1, 5)), stamp, lifetime)
         told.append(heard)
-        assert book.update(word(heard.x, heard.stamp, heard.lifetime), t) == []
-        rules.hear(heard, t)
+        refused = [str(error) for error in book.update(word(heard.x, heard.stamp, heard.lifetime), t)]
+        assert [why[:5] for why in refused] == ([] if rules.hear(heard, t) else ["late:"])
         t += int(rng.integers(3)) * 10 * MS
         if rng.random() < 0.6:
             wanted = rules.go_to(t)
@@ -152,6 +160,56 @@ def test_an_obstacle_without_a_stamp_has_no_speed_by_it():
     book.update(word(0.2, 100 * MS), 100 * MS)
     (obstacle,) = book.obstacles(100 * MS)
     assert not np.any(obstacle.V_WO)
+
+
+def test_a_late_pose_is_refused_and_takes_nothing_back():
+    book = new_book()
+    for stamp_ms in (100, 120, 130):  # the last one ahead
+        assert not book.update(word(stamp_ms * 1e-3, stamp_ms * MS), 120 * MS)
+    assert [str(error) for error in book.update(word(0.115, 115 * MS), 125 * MS)] == [
+        "late: 0.005 s older than the marker's pose in effect"
+    ]
+    assert xs(book, 129 * MS) == [0.12]
+    assert xs(book, 130 * MS) == [0.13]
+    assert not book.update(word(0.5, 115 * MS, number=1), 130 * MS), "another marker"
+    assert book.update(word(None, 125 * MS), 131 * MS), "nor does a late one delete"
+    assert not book.update(word(None, 131 * MS), 132 * MS)
+    assert book.update(word(0.116, 116 * MS), 133 * MS), "nor bring back"
+    assert xs(book, 133 * MS) == [0.5]
+
+
+def test_a_pose_without_a_stamp_is_as_old_as_its_arrival():
+    book = new_book()
+    assert not book.update(word(0.1, 100 * MS), 105 * MS)
+    assert not book.update(word(0.2, 0), 110 * MS)
+    assert book.update(word(0.3, 109 * MS), 111 * MS)
+    assert not book.update(word(0.4, 110 * MS), 111 * MS)
+    assert not book.update(word(0.5, 0), 90 * MS), "now, whenever that is"
+    assert xs(book, 112 * MS) == [0.5]
+
+
+def test_stamps_of_a_clock_that_has_started_over_are_believed():
+    """That of the states, by its restart; another one, because its stamps are too far away or late too often."""
+    book = new_book()
+    assert not book.update(word(0.1, 5 * SECOND), 5 * SECOND)
+    book.restart(0)
+    assert not book.update(word(0.2, 4 * SECOND), 4 * SECOND)
+    assert not book.update(word(0.3, AHEAD_NS + 20 * SECOND), 5 * SECOND)
+    assert not book.update(word(0.4, 5 * SECOND), 5 * SECOND)
+    errors = [book.update(word(1.0 + k, SECOND + k * MS), 5 * SECOND) for k in range(MOST_LATE + 2)]
+    assert [len(of_one) for of_one in errors] == [1] * MOST_LATE + [0, 0]
+    assert xs(book, 5 * SECOND) == [2.0 + MOST_LATE]
+    errors = [book.update(word(1.0 + k, SECOND + k), 5 * SECOND) for k in range(MOST_LATE)]
+    assert all(errors), "counted anew"
+
+
+def test_before_the_first_state_no_pose_is_late_for_one_without_a_stamp(ur5: RobotModel):
+    """Its arrival has no time then."""
+    tracker, q = ObstacleTracker(ur5), np.zeros(6)
+    tracker.update(word(0.1, 0))
+    tracker.set_state(5 * SECOND, q)
+    assert not tracker.update(word(0.2, 5 * SECOND - 10 * MS))
+    assert tracker.obstacles(5 * SECOND, q)[0].X_WO.p[0] == 0.2
 
 
 def test_a_lifetime_begins_with_the_first_state_where_none_has_come_before(ur5):

@@ -104,21 +104,41 @@ def test_a_brake_takes_the_attractor_to_the_arm_and_a_restart_begins_anew(ur5: R
     first = [reference.X_WT.p for reference in motion(source, range(120))]
     q = HOME + 0.05
     for ms in range(120, 140):
-        source.brake(q)
+        source.hold(ms * MS, q)
         held = source.reference(ms * MS, q)
         np.testing.assert_allclose(held.X_WT.p, ur5.pose(q).p, atol=1e-15)
         np.testing.assert_allclose(held.X_WT.R, ur5.pose(q).R, atol=1e-15)
         assert not held.V_des.any()
         assert not held.A_des.any()
-    after = source.reference(140 * MS, q)
-    assert np.abs(after.X_WT.p - ur5.pose(q).p).max() < 1e-4, "it goes on from where the arm is"
-    assert np.abs(after.V_des).max() < 0.05
-    turned = source.reference(160 * MS, q).X_WT.R
+    for ms in range(140, 300):
+        after = source.reference(ms * MS, q)
+        np.testing.assert_array_equal(after.X_WT.p, ur5.pose(q).p, err_msg="neurons do not drift")
+        assert not np.any([after.V_des, after.A_des])
+    assert source.is_holding
+    source.add(target(ur5, 300))
+    after = source.reference(300 * MS, q)
+    assert not source.is_holding
+    assert np.abs(after.X_WT.p - ur5.pose(q).p).max() < 1e-12, "it begins where the arm is"
+    assert np.abs(after.V_des).max() < 1e-12
+    turned = source.reference(320 * MS, q).X_WT.R
     assert np.abs(rotation_vector(turned @ ur5.pose(q).R.T)).max() > 1e-3, "towards its goal, with its orientation"
     source.restart(HOME)
     np.testing.assert_array_equal(source.reference(190 * MS, HOME).X_WT.p, ur5.pose(HOME).p)
     source.restart(HOME)
+    assert not source.is_holding
     assert np.array_equal(first, [reference.X_WT.p for reference in motion(source, range(120))])
+
+
+def test_neurons_that_hold_do_not_drift_where_they_step_more_often_than_there_are_states(ur5: RobotModel):
+    source = AttractorFollower(ur5, AttractorParameters(variant="neurons"), rate=100.0)
+    source.restart(HOME)
+    source.hold(0, HOME + 0.05)
+    for ms in range(0, 1000, 10):
+        source.reference(ms * MS, HOME)
+    source.add(target(ur5, 1000))
+    begin = source.reference(1000 * MS, HOME)
+    np.testing.assert_array_equal(begin.X_WT.p, ur5.pose(HOME + 0.05).p)
+    assert not begin.V_des.any()
 
 
 def test_a_brake_ends_jogging(ur5: RobotModel):
@@ -128,9 +148,9 @@ def test_a_brake_ends_jogging(ur5: RobotModel):
     motion(source, range(500))
     assert source.goal is not None
     assert source.goal.p[0] - X.p[0] > 0.05
-    source.brake(HOME)
-    source.reference(500 * MS, HOME)
-    np.testing.assert_allclose(source.goal.p, X.p, atol=1e-3)
+    source.hold(500 * MS, HOME)
+    np.testing.assert_array_equal(source.reference(501 * MS, HOME).X_WT.p, X.p)
+    assert source.goal is None
 
 
 def test_a_goal_that_neurons_cannot_represent_is_passed_over_once_with_a_sentence(ur5: RobotModel):
@@ -148,14 +168,16 @@ def test_a_goal_that_neurons_cannot_represent_is_passed_over_once_with_a_sentenc
         "the goal is 0.3 m from the start, along an axis; the neurons represent up to attractor.radius = 0.25 m"
     )
     np.testing.assert_allclose(source.goal.p, ur5.pose(HOME).p - 0.5 * WAY, atol=1e-12)
+    source.hold(30 * MS, HOME + 0.01)
     source.add(target(ur5, 40, WAY))
-    for ms in range(30, 60):
-        source.brake(HOME + 0.01)
-        source.reference(ms * MS, HOME + 0.01)
-    held = motion(source, range(60, 80))[-1].X_WT
+    refused, held = [], []
+    for ms in range(31, 80):
+        held.append(source.reference(ms * MS, HOME + 0.01).X_WT)
+        refused.append(source.refused is not None)
+    assert [ms for ms, is_refused in zip(range(31, 80), refused, strict=True) if is_refused] == [40]
     assert source.goal is None
-    np.testing.assert_allclose(held.p, ur5.pose(HOME + 0.01).p, atol=1e-3)
-    np.testing.assert_allclose(held.R, ur5.pose(HOME + 0.01).R, atol=1e-12)
+    assert source.is_holding, "no goal acts"
+    np.testing.assert_array_equal([X.p for X in held], [ur5.pose(HOME + 0.01).p] * len(held))
     source.restart(HOME)
     for ms in range(50):
         source.reference(ms * MS, HOME)

@@ -136,21 +136,35 @@ def test_amplitude_and_period_change_from_their_stamp_on(wave: Primitive, joints
     np.testing.assert_allclose(second[:200], second[200:], atol=1e-3, err_msg="two periods in 2 s")
 
 
-def test_a_brake_holds_the_arm_and_the_phase(reach: Primitive, joints: JointSpace):
-    follower = follower_of(reach, joints)
-    follower.add(JointGoal(0, AWAY))
-    follow(follower, 0, 1000)
-    phase, q = follower.phase, HOME + 0.2
+@pytest.mark.parametrize("kind", ["discrete", "rhythmic"])
+def test_a_hold_ends_the_motion_and_only_a_goal_begins_another(
+    reach: Primitive, wave: Primitive, joints: JointSpace, kind: str
+):
+    follower = follower_of(reach if kind == "discrete" else wave, joints, starts_at_once=True)
+    moving = follow(follower, 0, 1000)
+    follower.add(Modulation(900 * MS, "amplitude", 0.5))
+    assert np.abs(moving[-1].v_des).max() > 0.05
+    q = HOME + 0.2
     for ms in range(1000, 3000, 5):
-        follower.brake(q)
-        reference = follower.reference(ms * MS, q)
+        follower.hold(ms * MS, q)
+        follower.reference(ms * MS, q)
+    follower.add(Modulation(3100 * MS, "period", 1.5))
+    for reference in follow(follower, 3000, 6000):
         np.testing.assert_array_equal(reference.q_des, q)
         assert not reference.v_des.any()
-    assert follower.phase == phase
-    rest = follow(follower, 3000, 6000)
-    assert np.abs(rest[0].q_des - q).max() < 1e-3, "it goes on from there"
-    assert follower.phase == pytest.approx(1.0)
-    np.testing.assert_allclose(rest[-1].q_des, AWAY, atol=1e-5)
+    assert (follower.is_running, follower.is_holding, follower.phase) == (False, True, 0.0)
+    follower.add(JointGoal(6000 * MS, AWAY))
+    again = follow(follower, 6000, 12000)
+    assert not follower.is_holding
+    assert np.abs(again[0].q_des - q).max() < 1e-12
+    if kind == "discrete":
+        np.testing.assert_allclose(again[-1].q_des, AWAY, atol=1e-5)
+    else:
+        one_period = positions(again)[-300:]
+        assert np.ptp(one_period[:, 0]) == pytest.approx(0.2, abs=5e-3), "the amplitude of before"
+    follower.restart(HOME)
+    assert not follower.is_holding
+    assert np.array_equal(positions(follow(follower, 0, 900)), positions(moving)[:180]), "time has started over"
 
 
 def test_a_goal_beyond_a_limit_is_refused_and_the_motion_goes_on(reach: Primitive, joints: JointSpace):

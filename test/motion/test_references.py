@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import pytest
 
@@ -52,6 +54,46 @@ def test_a_target_with_the_same_stamp_replaces_the_other():
 def test_targets_take_effect_again_when_time_starts_over():
     queue = queue_of(10, 20)
     assert [active(queue, now) for now in (25, 12, 0, 12, 25)] == [20, 10, None, 10, 20]
+
+
+def test_ended_targets_do_not_act_until_time_starts_over():
+    queue = queue_of(10, 20, 30)
+    for _ in range(2):
+        queue.end(20)
+        assert [active(queue, now) for now in (10, 20, 29, 30, 31)] == [None, None, None, 30, 30]
+    queue.end(15)
+    assert active(queue, 20) is None, "what is ended stays so"
+    queue.add(target(19))
+    assert active(queue, 20) is None
+    queue.add(target(20, "tool"))
+    assert queue.active(20).frame == "tool", "a new target for the newest state"
+    assert active(queue, 19) is None
+    queue.end(20)
+    assert active(queue, 20) is None
+    queue.restart()
+    assert [active(queue, now) for now in (10, 19, 20)] == [10, 19, 20]
+
+
+@pytest.mark.parametrize("looks", [(100,), range(100), range(0, 100, 7)])
+def test_what_goes_on_behind_the_end_is_ended_too_until_a_pause(looks: Iterable[int]):
+    queue = queue_of(5, 15, 25, 35, 46, 50, 90)
+    for now in looks:
+        queue.end_stream(now, 10)
+    assert active(queue, 15) == 15, "nothing has been ended"
+    queue.end(20)
+    for now in looks:
+        queue.end_stream(now, 10)
+    assert [active(queue, now) for now in (25, 35, 46, 50, 90)] == [None, None, 46, 50, 90]
+    queue.end(60)
+    queue.end_stream(85, 30)
+    assert active(queue, 90) == 90, "later than the state"
+    queue.end_stream(90, 30)
+    assert active(queue, 90) is None
+    queue.end(100)
+    queue.restart()
+    queue.add(target(101))
+    queue.end_stream(101, 30)
+    assert active(queue, 101) == 101
 
 
 def test_stamps_of_a_long_run_are_told_apart_to_the_nanosecond():

@@ -123,5 +123,5 @@ def in_motion(rig: Rig, model: RobotModel) -> Rig:
     def fast() -> bool:
         return max(map(abs, rig.states[-1].velocity)) > 0.5
 
-    spin_through_stalls(rig, repeating(send_next, fast), "motion")
+    spin_through_stalls(rig, repeating(send_next, fast), "motion", send_next)
     return rig

@@ -263,7 +263,11 @@ def repeating(send: Callable[[], Any], done: Callable[[], Any]) -> Callable[[], 
 
 
 def spin_through_stalls(
-    rig: Rig, done: Callable[[], Any], what: str, nodes: Sequence[str] = ("osc", "gate", "simulator")
+    rig: Rig,
+    done: Callable[[], Any],
+    what: str,
+    send_goal: Callable[[], object],
+    nodes: Sequence[str] = ("simulator", "gate", "osc"),
 ) -> None:
     """Handle messages until ``done()`` is true; where the arm rests instead, a stall of the machine has tripped a gate.
 
@@ -275,6 +279,8 @@ def spin_through_stalls(
         Condition.
     what : str
         Its name in words.
+    send_goal : callable
+        Sends the goal of the motion again: enabled, an arm is held until a new goal acts.
     nodes : sequence of str
         Nodes with a gate; those that run are enabled again after 0.2 s of simulated time at rest.
     """
@@ -291,6 +297,7 @@ def spin_through_stalls(
             for node in nodes:
                 if node in rig.processes:
                     rig.call(f"{node}/enable", SetBool.Request(data=True))
+            send_goal()
         return False
 
     rig.spin(done_or_enabled, what)

@@ -16,9 +16,12 @@ from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool
 
 from arm_control import RobotModel, urdf_path
-from arm_control.control.effort_gate import AT_REST, GateParameters
+from arm_control.gate.effort_gate import EffortGate, GateParameters
+from arm_control.gate.gates_behind import HOLDING, PASSING
+from arm_control.gate.torque_rules import AT_REST
 from arm_control.messages.fields import brake_reason, nanoseconds
 from arm_control.nodes.support.conversions import ros
+from arm_control.nodes.tools.gate_enabling import OUTLOOK
 
 RATE = GateParameters().rate_limit
 DAMPING = GateParameters().brake_damping
@@ -46,14 +49,16 @@ def assert_brakes(rig, model: RobotModel, lost_at: float) -> None:
     after = [state for state in rig.states if stamp(state) > lost_at]
     rest = next(stamp(s) for s, v in zip(after, speeds(after), strict=True) if v < AT_REST)
     assert rest - lost_at < 0.5
-    braking = [s for s in after if lost_at + 0.03 < stamp(s) < rest]
-    for before, state in itertools.pairwise(braking):
+    peak = max(speeds(after))
+    damped = [s for s in after if lost_at + 0.03 < stamp(s) < rest and max(map(abs, s.velocity)) > 0.15 * peak]
+    for before, state in itertools.pairwise(damped):  # the spring has not joined yet
         if stamp(state) - stamp(before) > 0.0015:
             continue
         q, v = np.array(before.position), np.array(before.velocity)
         t = model.evaluate(q, v)
-        wanted, last = t.g - DAMPING * t.M @ v, np.array(before.effort)
-        assert np.allclose(state.effort, np.clip(wanted, last - 1.0, last + 1.0), atol=1e-6)
+        last = np.array(before.effort)
+        change = np.clip(t.g - DAMPING * t.M @ v, -model.tau_max, model.tau_max) - last
+        assert np.allclose(state.effort, last + change * min(1.0, 1.0 / np.abs(change).max()), atol=1e-6)
     assert_no_jump(rig.states, model)
 
 
@@ -64,7 +69,7 @@ def assert_reaches(rig, model: RobotModel, goal: PoseStamped) -> None:
         newest = next(state for state in reversed(rig.states) if state.effort)  # the simulator's, not an intruder's
         return np.allclose(model.pose(np.array(newest.position)).p, wanted, atol=1e-3)
 
-    spin_through_stalls(rig, there, f"arrival at {wanted}")
+    spin_through_stalls(rig, there, f"arrival at {wanted}", lambda: rig.target_publisher.publish(goal))
 
 
 def next_state(rig) -> None:
@@ -369,7 +374,7 @@ def test_the_gate_brakes_where_another_node_commands_its_driver(alone, ur5):
         assert reason == said.removeprefix("braking: ")
         alone.node.destroy_publisher(rival)
         alone.spin(lambda topic=topic: alone.node.count_publishers(topic) == 1, what="the end of the rival")
-        assert alone.call("gate/enable", SetBool.Request(data=True)).message == "waiting for the first command"
+        assert alone.call("gate/enable", SetBool.Request(data=True)).message == EffortGate.ENABLED_REASON
 
 
 PATIENT = {"max_missed": 1000, "max_age": 5.0}
@@ -389,8 +394,16 @@ def test_the_command_line_enables_every_gate_and_nothing_else(rig, ur5):
     rig.spin(lambda: command.poll() is not None and elsewhere.poll() is not None)
     assert (elsewhere.returncode, command.returncode) == (2, 0)
     assert "no gate is running in elsewhere" in rig.log("elsewhere")
-    assert [line.split(":")[0] for line in rig.log("enable").splitlines()] == ["/cell/osc", "/cell/simulator"]
-    assert "disabled" not in rig.log("enable")
+    *before, outlook, simulator, osc, simulator_now, osc_now = rig.log("enable").splitlines()
+    assert [line.split()[:3] for line in before] == [
+        ["/cell/simulator", "braking", "disabled"],
+        ["/cell/osc", "braking", "disabled"],
+    ]
+    assert outlook == OUTLOOK
+    assert [line.split(":")[0] for line in (simulator, osc)] == ["/cell/simulator", "/cell/osc"]
+    assert "disabled" not in simulator + osc
+    assert [line.split()[0] for line in (simulator_now, osc_now)] == ["/cell/simulator", "/cell/osc"]
+    assert all(line.split()[1] in (PASSING, HOLDING) for line in (simulator_now, osc_now))
     assert not called
 
 

@@ -20,7 +20,7 @@ from std_srvs.srv import SetBool
 from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control import Pose, RobotModel, urdf_path
-from arm_control.control.effort_gate import EffortGate, GateParameters
+from arm_control.gate.effort_gate import EffortGate, GateParameters
 from arm_control.messages.fields import pose_from_message
 from arm_control.motion.references import FARTHEST
 from arm_control.nodes.support.conversions import ros
@@ -202,7 +202,7 @@ def test_a_planner_stopped_for_a_while_moves_nothing_when_it_goes_on(rig: Rig, u
     assert rig.processes["ilqr"].poll() is None
 
 
-def test_after_a_brake_it_plans_from_where_the_arm_is(rig: Rig, ur5: RobotModel):
+def test_after_a_brake_it_plans_for_a_new_target_from_where_the_arm_is(rig: Rig, ur5: RobotModel):
     driver = Driver(rig, ur5)
     driver.send(goal(ur5), 0)
     driver.answers(states(40))
@@ -211,6 +211,8 @@ def test_after_a_brake_it_plans_from_where_the_arm_is(rig: Rig, ur5: RobotModel)
     driver.answers(way(START, away))
     assert np.abs(driver.answers([(away, STILL)] * 150)[-1] - ur5.gravity(away)).max() < 1e-6
     rig.call("ilqr/enable", SetBool.Request(data=True))
+    assert np.abs(driver.answers([(away, STILL)] * 50) - ur5.gravity(away)).max() < 1e-6, "the old target has ended"
+    driver.send(goal(ur5), driver.ms)
     planner = ReachPlanner(ur5, RecedingParameters())
     plan = planner.plan(driver.ms * MS, np.concatenate([away, STILL]), heard_goal(ur5))
     gate, t, expected = EffortGate(ur5, GateParameters()), ur5.evaluate(away, STILL), []

@@ -15,9 +15,9 @@ from trajectory_msgs.msg import JointTrajectory
 
 from arm_control import RobotModel, urdf_path
 from arm_control.control.controllers import Measurement
-from arm_control.control.effort_gate import EffortGate, GateParameters
 from arm_control.control.joint_controller import JointController, JointControlParameters
 from arm_control.control.joint_space import JointParameters, JointSpaceController
+from arm_control.gate.effort_gate import EffortGate, GateParameters
 from arm_control.messages.fields import waypoints_from_message
 from arm_control.motion.goals import JointGoal, JointJog
 from arm_control.motion.joint_follower import FollowingParameters, JointFollower
@@ -86,7 +86,7 @@ def test_velocities_move_the_joints_until_they_time_out_or_a_target_comes(rig: R
     controller.restart(START)
     taus = []
     for k in range(200):
-        law = controller.tick(Measurement(k * MS, START, STILL, 1e-3), False, None)
+        law = controller.tick(Measurement(k * MS, START, STILL, 1e-3), None)
         gate.offer(ur5.joint_names, law.tau)
         taus.append(gate.tick(law.terms, 1e-3).tau)
     assert not controller.follower.outcome.failed

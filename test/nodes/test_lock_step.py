@@ -15,7 +15,7 @@ from std_msgs.msg import Float64
 from std_srvs.srv import SetBool, Trigger
 
 from arm_control import Pose, urdf_path
-from arm_control.control.effort_gate import EffortGate, GateParameters
+from arm_control.gate.effort_gate import EffortGate, GateParameters
 from arm_control.messages.fields import nanoseconds
 from arm_control.nodes.support.conversions import ros
 

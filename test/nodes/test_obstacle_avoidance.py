@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import PoseStamped
-from rig import HOME, LATCHED, PATIENCE, stamp, target
+from rig import HOME, LATCHED, PATIENCE, repeating, stamp, target
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64
 from std_srvs.srv import SetBool
+from test_faults import home_state, tells_publishers_apart
 from test_markers import marker
 from visualization_msgs.msg import MarkerArray
 
@@ -17,6 +18,7 @@ from arm_control import Pose, RobotModel
 from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceParameters
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.shapes import Sphere
+from arm_control.messages.fields import braked_frame, nanoseconds
 from arm_control.nodes.support.conversions import ros
 
 
@@ -58,6 +60,55 @@ def test_what_comes_out_is_the_law_and_a_bad_command_does_not(rig, ur5: RobotMod
 
     rig.spin(refusals, what="both refusals in the diagnostics")
     assert all(np.isfinite(message.effort).all() for message in out)
+
+
+MS = 1_000_000
+
+
+@tells_publishers_apart
+def test_the_commands_of_one_publisher_pass_until_time_starts_over(rig, ur5: RobotModel):
+    """In lock step, where no silence counts. The gate behind this node cannot tell the publishers apart."""
+    rig.start("obstacle_avoidance", robot_description=ur5.urdf.text, lock_step=True)
+    out: list[JointState] = []
+    rig.hear(JointState, "effort_out", out)
+    states = rig.publisher(JointState, "joint_states")
+    first, second = (rig.publisher(JointState, "effort_in") for _ in range(2))
+
+    def send(publisher, stamp_ns: int, pan: float) -> None:
+        states.publish(home_state(ur5, stamp_ns))
+        publisher.publish(ros.joint_state(ur5.joint_names, stamp_ns, effort=[pan, *[0.0] * 5]))
+
+    rig.spin(repeating(lambda: send(first, MS, 1.0), lambda: out), what="a command")
+    refusals = lambda: rig.log("obstacle_avoidance").count("refused: second publisher on the topic")  # noqa: E731
+    rig.spin(repeating(lambda: send(second, 2 * MS, 2.0), refusals), what="a refusal")
+    is_last = lambda stamp_ns: nanoseconds(out[-1].header.stamp) == stamp_ns  # noqa: E731
+    rig.spin(repeating(lambda: send(first, 3 * MS, 1.0), lambda: is_last(3 * MS)), what="its next command")
+    n = len(out)
+    rig.spin(repeating(lambda: send(first, 3 * MS, 1.0), lambda: len(out) > n), what="the same again")
+    assert {m.effort[0] for m in out} == {1.0}
+    rig.spin(repeating(lambda: send(second, 0, 2.0), lambda: out[-1].effort[0] == 2.0), what="another owner")
+
+
+@pytest.mark.parametrize("late_ns", [2 * MS, 3 * MS])
+def test_late_and_repeated_commands_are_refused_and_a_late_brake_is_not(rig, ur5: RobotModel, late_ns: int):
+    rig.start("obstacle_avoidance", robot_description=ur5.urdf.text, max_age=0.0)
+    out: list[JointState] = []
+    rig.hear(JointState, "effort_out", out)
+    states, efforts = rig.publisher(JointState, "joint_states"), rig.publisher(JointState, "effort_in")
+
+    def send(stamp_ns: int, pan: float, state_ns: int = 3 * MS, frame: str = "") -> None:
+        states.publish(home_state(ur5, state_ns))
+        command = ros.joint_state(ur5.joint_names, stamp_ns, effort=[pan, *[0.0] * 5])
+        command.header.frame_id = frame
+        efforts.publish(command)
+
+    rig.spin(repeating(lambda: send(3 * MS, 1.0), lambda: out), what="a command")
+    refused = lambda: "effort_in refused: out of order" in rig.log("obstacle_avoidance")  # noqa: E731
+    rig.spin(repeating(lambda: send(late_ns, 2.0), refused), what="a refusal")
+    brakes = lambda: send(late_ns, 3.0, frame=braked_frame("a test"))  # noqa: E731
+    rig.spin(repeating(brakes, lambda: out[-1].effort[0] == 3.0), what="a brake")
+    assert {m.effort[0] for m in out} == {1.0, 3.0}
+    rig.spin(repeating(lambda: send(0, 4.0, state_ns=0), lambda: out[-1].effort[0] == 4.0), what="a new run")
 
 
 @pytest.mark.parametrize("with_obstacle", [False, True])

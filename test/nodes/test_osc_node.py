@@ -20,10 +20,10 @@ from visualization_msgs.msg import MarkerArray
 
 from arm_control import Pose, RobotModel, urdf_path
 from arm_control.control.avoidance.avoidance_law import Avoidance, AvoidanceParameters
-from arm_control.control.effort_gate import EffortGate, GateParameters
 from arm_control.control.osc.compiled_osc import CompiledOsc
 from arm_control.control.osc.proposal import propose
 from arm_control.control.osc.tuning import PROPOSED
+from arm_control.gate.effort_gate import EffortGate, GateParameters
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.shapes import Sphere
 from arm_control.motion.references import Reference

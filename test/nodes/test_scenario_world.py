@@ -15,7 +15,7 @@ from test_markers import pose_of
 from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_control import RobotModel, urdf_path
-from arm_control.control.effort_gate import EffortGate, GateParameters
+from arm_control.gate.effort_gate import EffortGate, GateParameters
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Pose, rotation_from_rpy
 from arm_control.maths.shapes import Box, Capsule, Cone, Cylinder, Shape, Sphere

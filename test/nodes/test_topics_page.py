@@ -15,6 +15,7 @@ from rclpy.qos import DurabilityPolicy
 from rig import Rig
 
 from arm_control import urdf_path
+from arm_control.messages.gate_watch import JOINTS, SINCE, STAMP, SUCCESS_RATE, TORQUE
 from arm_control.nodes.support.node_classes import NODE_CLASSES, node_class
 
 PAGE = Path(__file__).parents[2] / "docs" / "topics.md"
@@ -73,7 +74,10 @@ MEANING = {
     "markers": "target, shortest lines to obstacles, force, trace",
     "/clock": "simulated time",
     "/diagnostics": "rate, time, rejected messages by cause, what is wrong",
-    "~/state": "what the gate does with commands, and why; OK passing, WARN waiting, ERROR braked",
+    "~/state": "what the gate does with commands, and why; OK `passing`, WARN `holding`, ERROR `braking`; with the"
+    " [values below](#what-a-gate-reports)",
+    "gate/state": "what each node in `gates_behind` reports; a brake there holds this controller",
+    "driver/is_stopped": "the topic `driver_stop_topic`, by whatever name: the driver has stopped, and the gate brakes",
     "~/outcome": "how the newest trajectory or goal goes or has ended; ERROR: given up",
     "~/plan": "the newest plan, from its start on; the stamp is its begin",
     "~/scene": "obstacles that it was planned among; one that moves a second time 0.1 s later, from which its twist"
@@ -98,11 +102,15 @@ GROUPS = {
     "range": "<name>",
 }
 """Topics that share a line, by how they begin."""
+BEHIND = "-p gates_behind:=[gate] -p driver_stop_topic:=driver/is_stopped"
 ARGUMENTS = {
-    "attractor": ("-p avoid_obstacles:=true -p disturbance_observer:=true",),
-    "osc": ("-p avoid_obstacles:=true -p disturbance_observer:=true",),
+    "joint": (BEHIND,),
+    "ilqr": (BEHIND,),
+    "gate": ("-p driver_stop_topic:=driver/is_stopped",),
+    "attractor": (f"{BEHIND} -p avoid_obstacles:=true -p disturbance_observer:=true",),
+    "osc": (f"{BEHIND} -p avoid_obstacles:=true -p disturbance_observer:=true",),
     "simulator": ("-p world:=ur5_press", "-p world:=ur5_sensors -p wrench_rate:=100.0"),
-    "primitive": ("-p file:=sweep -p avoid_obstacles:=true -p disturbance_observer:=true",),
+    "primitive": (f"{BEHIND} -p file:=sweep -p avoid_obstacles:=true -p disturbance_observer:=true",),
     "targets": (
         "-p file:=ur5_press -p count:=1 -p world:=ur5_obstacle",
         "-p motion:=ur5_circle",
@@ -118,6 +126,22 @@ Made from the code. Names are relative: a namespace or a remapping changes them.
 The labels of an array have names and stamp: `rows: x, y, z, rx, ry, rz; stamp: 12.345000000`,
 `cols: joint_1, joint_2`. The stamp is that of the joint state.
 
+"""
+
+
+GATE_VALUES = f"""
+## What a gate reports
+
+A node with a gate behind the controllers publishes a `DiagnosticStatus` on `~/state`, latched: at once when state or
+reason change, and ten times a second of the steady clock. Its message is `<state>` or `<state>: <reason>`; the values:
+
+| key | value |
+|---|---|
+| `{SUCCESS_RATE}` | share of accepted commands among the last 100 |
+| `{STAMP}` | stamp of the newest state |
+| `{SINCE}` | stamp of the state in which the gate began to do what it does |
+| `{JOINTS}` | names of the joints, with commas between them |
+| `{TORQUE}` | torque that it applies now, in their order, with commas [N m or N]; empty before the first |
 """
 
 
@@ -187,7 +211,7 @@ def section(name: str, domain: int) -> str:
 
 def on_the_page(name: str) -> list[str]:
     """Lines of the page's section on a node."""
-    (_, *sections) = re.split(r"^(?=## )", PAGE.read_text(), flags=re.MULTILINE)
+    (_, *sections) = re.split(r"^(?=## )", PAGE.read_text().removesuffix(GATE_VALUES), flags=re.MULTILINE)
     (found,) = (text for text in sections if text.startswith(f"## {name}\n"))
     return found.rstrip("\n").splitlines()
 
@@ -199,9 +223,11 @@ def test_the_page_says_what_a_node_has(name: str, rig: Rig):
 
 
 def test_the_page_has_every_node_and_no_other():
-    assert re.findall(r"^## (.*)$", PAGE.read_text(), re.MULTILINE) == list(NODE_CLASSES)
+    text = PAGE.read_text()
+    assert text.endswith(GATE_VALUES)
+    assert re.findall(r"^## (.*)$", text.removesuffix(GATE_VALUES), re.MULTILINE) == list(NODE_CLASSES)
 
 
 def write_topics_page() -> None:
     """Write docs/topics.md."""
-    PAGE.write_text(HEAD + "\n".join(section(name, 101) for name in NODE_CLASSES))
+    PAGE.write_text(HEAD + "\n".join(section(name, 101) for name in NODE_CLASSES) + GATE_VALUES)

@@ -112,10 +112,12 @@ def test_a_target_that_is_dragged_in_the_page_is_followed(rig: Rig, ur5: RobotMo
         assert (targets[-1].header.frame_id, targets[-1].header.stamp.sec) == ("base_link", 0)
         np.testing.assert_allclose(goal.p, start.p + 0.15 * along, atol=0.03)
         np.testing.assert_allclose(goal.R, start.R, atol=1e-5)
+        goals = rig.publisher(PoseStamped, "target_pose")
         spin_through_stalls(  # on a busy machine the browser tells the end of the drag late
             rig,
             lambda: distance(ur5, rig.states[-1], pose_from_message(targets[-1])) < 0.002,
             "the end effector at the target",
+            lambda: goals.publish(targets[-1]),
         )
         assert published_by(rig, "viewer") == {"/target_pose", "/obstacles"}, "somebody else has the joints"
 
@@ -246,6 +248,7 @@ def test_what_other_arms_say_of_themselves_is_not_shown(looking: ViewerNode, rig
         ("osc", 1, False, "waiting for the first command", True, ("waiting for the first command", 1)),
         ("ilqr", 1, False, "no plan: too far", True, ("no plan: too far", 1)),
         ("joint", 1, False, "tolerance violated", True, ("tolerance violated", 1)),
+        ("osc", 1, False, "held: gate: no state", True, ("held: gate: no state", 1)),
         ("osc", 1, True, "no state for 500 ms", True, ("BRAKED: no state for 500 ms: press enable", 2)),
         ("gate", 1, True, "disabled", False, ("BRAKED: disabled: call gate/enable", 2)),
         ("visuals", 1, None, "late", True, ("late", 1)),

@@ -19,11 +19,11 @@ def test_it_shows_that_a_gate_brakes_and_says_so_in_its_exit_status(rig: Rig, ur
     for k in (1, 2):
         states.publish(ros.joint_state(ur5.joint_names, k * 1_000_000, position=HOME, velocity=np.zeros(6)))
         rig.spin(lambda k=k: len(rig.states) == k)
-    rig.spin(lambda: "braked   no state for" in rig.log("watch"), "a line about the brake")
+    rig.spin(lambda: "braking  no state for" in rig.log("watch"), "a line about the brake")
     watch.send_signal(signal.SIGINT)
     assert rig.wait("watch") == 0
     assert "Traceback" not in rig.log("watch")
     assert rig.finish("once", "-m", "arm_control.app.cli", "watch", "--once") == 1
     line = rig.log("once").splitlines()[-1]
-    assert line.split()[1:6] == ["/gate", "braked", "no", "state", "for"]
+    assert line.split()[1:6] == ["/gate", "braking", "no", "state", "for"]
     assert line.endswith("success rate 100 %")

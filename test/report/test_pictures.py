@@ -14,8 +14,8 @@ import pytest
 from PIL import Image, ImageSequence
 
 from arm_control import OscParameters, RobotModel, urdf_path
-from arm_control.control.effort_gate import GateParameters
 from arm_control.exceptions import InputError
+from arm_control.gate.effort_gate import GateParameters
 from arm_control.maths.poses import Array, rotation_vector
 from arm_control.motion.goals import Target
 from arm_control.motion.target_files import TargetList

@@ -10,11 +10,11 @@ import pytest
 
 from arm_control import RobotModel
 from arm_control.app import cli
-from arm_control.control.effort_gate import EffortGate, GateParameters
 from arm_control.control.osc.compiled_osc import CompiledOsc
 from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.control.osc.proposal import propose
 from arm_control.exceptions import ParameterError
+from arm_control.gate.effort_gate import EffortGate, GateParameters
 from arm_control.motion.references import Reference
 from arm_control.report.simulation_figures import figures_of
 from arm_control.simulation.mujoco_simulator import MujocoSimulator

@@ -10,25 +10,19 @@ import numpy as np
 import pytest
 import yaml
 
-from arm_control.control.effort_gate import GateParameters
 from arm_control.control.names import CONTROLLERS
 from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.control.osc.tuning import PROPOSED
 from arm_control.core.files import read_yaml, urdf_path
 from arm_control.exceptions import ArmControlError, ParameterError
+from arm_control.gate.effort_gate import GateParameters
 from arm_control.maths.poses import Array, Pose, rotation_from_vector, rotation_vector
 from arm_control.model import RobotModel
 from arm_control.motion.joint_trajectory import Waypoints
 from arm_control.motion.primitive_files import PrimitiveFile
 from arm_control.motion.target_files import Motion, TargetList, load_demonstration, load_trajectory, target_entry
-from arm_control.simulation.scenario import (
-    KEYS,
-    NODES,
-    Scenario,
-    check_parameter_file,
-    merged,
-    scenario_names,
-)
+from arm_control.simulation.parameter_file import check_parameter_file
+from arm_control.simulation.scenario import KEYS, NODES, Scenario, merged, scenario_names
 from arm_control.simulation.scenario_world import load_world
 from arm_control.simulation.world import World
 
@@ -523,31 +517,6 @@ def test_gains_for_one_arm_are_not_for_another():
     osc = Scenario.load("ur5_osc").with_options(robot="planar2", targets=False).nodes["osc"]
     assert osc == {"publish_effort_array": False}
     assert Scenario.load("ur5_osc").with_options().nodes["osc"]["kp_linear"] == 200.0
-
-
-# -- parameter files -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("key", ["osc", "/osc", "/left/osc", "/**/osc", "/**", "/*"])
-def test_a_parameter_file_may_name_a_node_in_any_namespace(key: str, tmp_path: Path):
-    path = write(tmp_path / "p.yaml", {key: {"ros__parameters": {"kp_linear": 1.0}}})
-    check_parameter_file(path, {"osc": {}, "simulator": {}})
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ({"ocs": {"ros__parameters": {}}}, "'ocs' is not a node of the scenario; allowed: /.., osc, simulator"),
-        ({"/left/joint": {"ros__parameters": {}}}, "'/left/joint' is not a node of the scenario"),
-        ({"osc": {"ros_parameters": {}}}, "osc: unknown ros_parameters; allowed: ros__parameters"),
-        ({"osc": 5}, r"p\.yaml: osc: a mapping is needed, not int"),
-        ({"osc": {"ros__parameters": "kp 1"}}, r"osc: ros__parameters: a mapping .*\('kp 1': is a colon missing"),
-        ({"osc": {"kp_linear": 1.0}}, "osc: unknown kp_linear; allowed: ros__parameters"),
-    ],
-)
-def test_a_parameter_file_that_ros_would_pass_over_is_refused(content: Any, message: str, tmp_path: Path):
-    with pytest.raises(ParameterError, match=message):
-        check_parameter_file(write(tmp_path / "p.yaml", content), {"osc": {}, "simulator": {}})
 
 
 def compensation(scenario: Scenario) -> dict[str, tuple[object, object]]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from arm_control.app.commands.robot_options import add_xacro_options, robot_of
+from arm_control.app.commands.robot_options import add_trust_option, add_xacro_options, robot_of
 from arm_control.exceptions import ArmControlError
 
 if TYPE_CHECKING:
     from arm_control.messages.bags.bag import Bag
     from arm_control.messages.bags.replay_setup import ReplayOptions
 
-ARM_OPTIONS = ("namespace", "scenario", "variant", "params_file", "robot", "tip", "base")
+ARM_OPTIONS = ("namespace", "scenario", "variant", "params_file", "robot", "tip", "base", "trust")
 """Names of the options of :func:`add_arm_options`."""
 
 
@@ -34,6 +34,7 @@ def add_arm_options(parser: argparse.ArgumentParser) -> None:
         "--robot", "--urdf", default="", metavar="FILE", help="a URDF or xacro file, or a name below urdf/"
     )
     add_xacro_options(parser)
+    add_trust_option(parser)
     arm.add_argument("--tip", default="", metavar="LINK", help="end of the chain that moved")
     arm.add_argument("--base", default="", metavar="LINK", help="start of the chain")
 
@@ -52,8 +53,9 @@ def replay_options(options: argparse.Namespace) -> ReplayOptions:
     if options.scenario and controller:
         raise ArmControlError("--scenario and --controller: only one of them is allowed")
     changes = {name: getattr(options, name) for name in ("tip", "base") if getattr(options, name)}
+    robot = robot_of(options, options.robot)
     return ReplayOptions(
-        options.scenario, options.variant, controller, options.params_file, robot_of(options, options.robot), changes
+        options.scenario, options.variant, controller, options.params_file, robot, changes, options.trust
     )
 
 

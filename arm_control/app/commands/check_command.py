@@ -20,6 +20,7 @@ from typing import Any
 from arm_control.app.commands.robot_options import (
     add_arm_options,
     add_robot_option,
+    add_trust_option,
     add_xacro_options,
     arm_of,
     as_options,
@@ -27,10 +28,10 @@ from arm_control.app.commands.robot_options import (
 )
 from arm_control.control.names import CONTROLLERS
 from arm_control.core.files import urdf_path
-from arm_control.exceptions import ArmControlError, FrameNotFound, InputError, ModelError, UrdfError
+from arm_control.exceptions import ArmControlError, FrameNotFound, ModelError, UrdfError
 from arm_control.model.arm import describe
 from arm_control.model.arm_parameters import ArmParameters, arm_values_in
-from arm_control.model.urdf.description import split_arguments
+from arm_control.model.urdf.description import refuse_xacro, split_arguments
 from arm_control.model.urdf.facts import Facts, JointFacts, LinkFacts, read_facts
 from arm_control.model.urdf.load import read_source
 from arm_control.model.urdf.warnings import find_notes, gripper_warnings, mesh_warnings
@@ -61,7 +62,7 @@ def add_command(commands: Any) -> None:
     add_arm_options(check)
     check.add_argument("--params-file", default="", metavar="FILE", help="a ROS parameter file, as for run")
     check.add_argument("--kinematics-only", action="store_true", help="masses and these limits may be missing")
-    check.add_argument("--trust", action="store_true", help="expand a xacro file: it may run any code as you")
+    add_trust_option(check, "a xacro file")
     check.add_argument("--strict", action="store_true", help="count warnings as errors")
     check.add_argument("--json", action="store_true", help="print JSON")
     check.set_defaults(command=_check)
@@ -70,12 +71,8 @@ def add_command(commands: Any) -> None:
 def _check(options: argparse.Namespace) -> int:
     """Print the content of a URDF and its problems. Exit status: 0 usable, 1 problems, 2 not readable."""
     robot = chosen_robot(options)
-    name, _ = split_arguments(robot)
-    if Path(name).suffix == ".xacro" and not options.trust:
-        raise InputError(
-            f"{name}: a xacro file is a program, and expanding it may run any code as you: read it first, then"
-            " check it with --trust"
-        )
+    if not options.trust:
+        refuse_xacro(robot)
     check = check_file(
         robot,
         tip=options.tip or None,

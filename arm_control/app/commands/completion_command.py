@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
-from arm_control.core.files import share_path
+from arm_control.core.files import robot_names
 
 EXAMPLES = ("completion bash",)
 """For the help."""
@@ -25,9 +25,8 @@ _arm_control() {
 @CASES@
     esac
     COMPREPLY=($(compgen -W "$words" -- "$word"))
-    [ ${#COMPREPLY[@]} -gt 0 ] || COMPREPLY=($(compgen -f -- "$word"))
 }
-complete -o filenames -F _arm_control arm_control
+complete -o default -F _arm_control arm_control
 """
 ZSH = "autoload -U +X bashcompinit && bashcompinit\n"
 
@@ -57,7 +56,7 @@ def _cases(parsers: dict[str, argparse.ArgumentParser]) -> Iterator[tuple[str, l
     """Patterns of command and word before, and the words that may follow."""
     from arm_control.simulation.scenario import scenario_names
 
-    robots = sorted(path.name for path in share_path("urdf").iterdir() if path.is_dir())
+    robots = list(robot_names())
     names = {"scenarios": list(scenario_names()), "robots": robots}
     for command, parser in parsers.items():
         actions = list(parser._actions)

@@ -19,10 +19,12 @@ def add_command(commands: Any) -> None:
 
 
 def _enable(options: argparse.Namespace) -> int:
-    """Call the enable service of every running gate. Exit status: 0 all enabled, 1 some not, 2 no gate is running."""
-    from arm_control.nodes.tools.command_line_node import enable_gates
+    """Call the enable service of every running gate, and show what each does before and after.
 
-    results = enable_gates(options.namespace)
-    for gate, enabled, message in results:
-        print(f"{printable(gate)}: {'' if enabled else 'not enabled: '}{printable(message)}")
+    Enabled gates hold the measured posture; goals from before are void. Exit status: 0 all enabled, 1 some not, 2 no
+    gate is running.
+    """
+    from arm_control.nodes.tools.gate_enabling import enable_gates
+
+    results = enable_gates(options.namespace, lambda line: print(printable(line), flush=True))
     return 0 if all(enabled for _, enabled, _ in results) else 1

@@ -12,6 +12,7 @@ from arm_control.app.commands.robot_options import (
     add_arm_options,
     add_gravity_option,
     add_robot_option,
+    add_trust_option,
     add_xacro_options,
     arm_of,
     chosen_robot,
@@ -40,7 +41,7 @@ def add_command(commands: Any) -> None:
     add_robot_option(export)
     export.add_argument("--controller", default=OSC, help=f"what to export; default, and all there is: {OSC}")
     export.add_argument(
-        "--out", required=True, metavar="DIR", help="folder to write; files of the same names are replaced"
+        "--out", required=True, metavar="DIR", help="folder to write; files of an earlier export are replaced"
     )
     export.add_argument(
         "--cpu",
@@ -58,6 +59,7 @@ def add_command(commands: Any) -> None:
     )
     add_arm_options(export)
     add_xacro_options(export)
+    add_trust_option(export)
     export.set_defaults(command=_export)
 
 
@@ -81,18 +83,19 @@ def _export(options: argparse.Namespace) -> int:
 def _scenario(options: argparse.Namespace) -> Scenario:
     """The scenario of the options, or one of a robot by itself."""
     from arm_control.simulation.own_arm import bare_scenario
-    from arm_control.simulation.scenario import Scenario, check_parameter_file
+    from arm_control.simulation.parameter_file import check_parameter_file
+    from arm_control.simulation.scenario import Scenario
 
     if options.scenario:
         if options.robot or options.file:
             raise InputError("--scenario names the robot, too: leave the other one out")
-        scenario = Scenario.load(options.scenario).variant(options.variant)
+        scenario = Scenario.load(options.scenario, trust=options.trust).variant(options.variant)
     else:
         if options.variant:
             raise InputError(f"'{options.variant}' is a variant of no scenario: name it with --scenario")
         scenario = bare_scenario(chosen_robot(options))
     if options.params_file:
-        check_parameter_file(options.params_file, scenario.nodes)
+        check_parameter_file(options.params_file, scenario.nodes, trust=options.trust)
     nodes = {node: {**values, **file_parameters(options.params_file, node)} for node, values in scenario.nodes.items()}
     if scenario.controller:
         nodes[scenario.controller] |= arm_of(options)
@@ -101,13 +104,15 @@ def _scenario(options: argparse.Namespace) -> Scenario:
 
 def _write_example(folder: Path, controller: ExportedController) -> None:
     """Write the arm for the example with MuJoCo, where there is MuJoCo and it can simulate the arm."""
+    from arm_control.export.c_folder import EXAMPLE_ARM
+
     try:
         from arm_control.simulation.mujoco_simulator import save_mujoco_model
 
-        save_mujoco_model(folder / "arm.mjb", controller.model, controller.period)
-        print(f"wrote arm.mjb to {folder}, for main.c")
+        save_mujoco_model(folder / EXAMPLE_ARM, controller.model, controller.period)
+        print(f"wrote {EXAMPLE_ARM} to {folder}, for main.c")
     except ArmControlError as error:
-        print(f"no arm.mjb for main.c: {error}")
+        print(f"no {EXAMPLE_ARM} for main.c: {error}")
 
 
 def _own_processor() -> str:

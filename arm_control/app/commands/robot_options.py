@@ -95,6 +95,18 @@ def add_xacro_options(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(xacro_args=[])
 
 
+def add_trust_option(parser: argparse.ArgumentParser, what: str = "a xacro file that a scenario names") -> None:
+    """Add ``--trust``.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+    what : str
+        What is not expanded without it.
+    """
+    parser.add_argument("--trust", action="store_true", help=f"expand {what}: it may run any code as you")
+
+
 def add_chain_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that choose the chain in a URDF."""
     parser.add_argument("--tip", default="", metavar="LINK", help="end of the chain that moves")

@@ -9,6 +9,7 @@ from arm_control.app.commands.argument_types import positive
 from arm_control.app.commands.robot_options import (
     ARM_OPTIONS,
     add_arm_options,
+    add_trust_option,
     add_xacro_options,
     arm_of,
     robot_of,
@@ -48,6 +49,7 @@ def add_command(commands: Any) -> None:
     run.add_argument("--robot", default="", metavar="FILE", help="a URDF or xacro file, or a name below urdf/")
     add_arm_options(run)
     add_xacro_options(run)
+    add_trust_option(run)
     run.add_argument(
         "--simulator", default="mujoco", choices=SIMULATORS, help="none: another program publishes the states"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import os
+import select
 import signal
 import socket
 import sys
@@ -19,6 +20,7 @@ from arm_control.app.commands.robot_options import (
     add_arm_options,
     add_gravity_option,
     add_robot_option,
+    add_trust_option,
     add_xacro_options,
     arm_of,
     chosen_robot,
@@ -27,6 +29,8 @@ from arm_control.app.commands.robot_options import (
 from arm_control.core.files import file_parameters
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import InputError
+from arm_control.messages.datagram_key import DatagramKey, read_key
+from arm_control.messages.datagram_socket import SILENCE, OwnerConnection, bind, is_loopback
 from arm_control.messages.publisher_lock import Rejections
 from arm_control.model.urdf.xml import printable
 
@@ -51,6 +55,11 @@ MOST_WAITING = 1000
 """Waiting datagrams that are looked at before an answer: more than the buffer of a socket holds."""
 PERIOD = 1.0
 """Least time between two lines about one thing [s]."""
+WITHOUT_KEY = (
+    "arm_control: warning: whoever reaches this address may take the arm, or send states for its driver; "
+    "--key-file keeps out whoever has no key"
+)
+"""Where others than this machine reach the socket."""
 NATIVE, PYTHON = "native", "python"
 """What answers ordinary states."""
 
@@ -63,6 +72,9 @@ def add_command(commands: Any) -> None:
     serve.add_argument("--params-file", default="", metavar="FILE", help="a ROS parameter file with the controller's")
     serve.add_argument("--port", type=int, default=PORT, help="UDP port to listen on; 0: any (default: %(default)s)")
     serve.add_argument("--address", default="127.0.0.1", help="address to listen on; default: this machine only")
+    serve.add_argument(
+        "--key-file", default="", metavar="FILE", help="key of all datagrams, 32 bytes that you alone can read"
+    )
     serve.add_argument("--real-time-priority", type=int, default=0, metavar="N", help="SCHED_FIFO; 0: usual scheduler")
     serve.add_argument(
         "--loop", choices=(NATIVE, PYTHON), default=NATIVE, help="what answers ordinary states (default: %(default)s)"
@@ -71,6 +83,7 @@ def add_command(commands: Any) -> None:
     add_gravity_option(serve)
     add_arm_options(serve)
     add_xacro_options(serve)
+    add_trust_option(serve)
     serve.set_defaults(command=_serve)
 
 
@@ -86,15 +99,19 @@ def _serve(options: argparse.Namespace) -> int:
     if not options.address:  # the system takes that for all addresses
         raise InputError("--address is empty: 0.0.0.0 stands for all addresses of this machine")
     real_time = RealTimeParameters.from_mapping({"real_time_priority": options.real_time_priority})
-    served = _served(options)
+    key = read_key(options.key_file) if options.key_file else None
+    served = _served(options, key)
     changes = Changes(lambda text: print(text, flush=True))
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams, signals() as waker:
         try:
-            datagrams.bind((options.address, options.port))
+            bind(datagrams, options.address, options.port)
         except (OSError, OverflowError, TypeError) as error:  # TypeError: a name that cannot be encoded
             raise InputError(f"{options.address} port {options.port}: {error}") from error
+        served.process.are_strangers_near = key is None and not is_loopback(datagrams)
         native = _native(options, served, datagrams, waker)
         print(f"listening on {options.address} port {datagrams.getsockname()[1]}", flush=True)
+        if served.process.are_strangers_near:
+            print(WITHOUT_KEY, file=sys.stderr, flush=True)
         if real_time.real_time_priority:
             print(take_real_time_priority(real_time.real_time_priority), flush=True)
         answer_states(datagrams, served.process, native, changes, options.states or sys.maxsize)
@@ -123,8 +140,10 @@ def answer_states(
     n_most : int
         How many.
     """
+    connection = OwnerConnection(datagrams)
     look_at = changes.look(process)
     while process.answered < n_most:
+        connection.follow(process.heard_owner)
         if native is None:
             answer_newest(datagrams, process)
         elif native.wait(n_most - process.answered, _nanoseconds(look_at)):
@@ -133,7 +152,7 @@ def answer_states(
 
 
 def answer_newest(datagrams: socket.socket, process: DatagramProcess) -> None:
-    """Wait for datagrams, and answer the newest state of the owner: an older one is not true any more.
+    """Wait for datagrams, ``SILENCE`` at most, and answer the newest state of the owner: an older one is past.
 
     Parameters
     ----------
@@ -142,8 +161,8 @@ def answer_newest(datagrams: socket.socket, process: DatagramProcess) -> None:
     process : DatagramProcess
         The controller.
     """
-    process.take(*datagrams.recvfrom(LARGEST))
-    answer_waiting(datagrams, process)
+    if select.select([datagrams], [], [], SILENCE)[0]:
+        answer_waiting(datagrams, process)
 
 
 def answer_waiting(datagrams: socket.socket, process: DatagramProcess) -> None:
@@ -161,6 +180,8 @@ def answer_waiting(datagrams: socket.socket, process: DatagramProcess) -> None:
             process.take(*datagrams.recvfrom(LARGEST, socket.MSG_DONTWAIT))
         except BlockingIOError:
             break
+        except ConnectionRefusedError:  # the owner has closed its port: an answer has come back
+            continue
     answer = process.answer()
     if answer is not None and process.owner is not None:
         with suppress(OSError):  # the driver is out of reach
@@ -208,8 +229,8 @@ class Changes:
             The controller.
         """
         gate, owner = process.loop.gate, process.owner
-        reason = gate.reason if gate.is_braked else ""
-        text = f"braking: {printable(reason)}" if reason else "enabled: torque passes"
+        reason = gate.reason if gate.is_braked or gate.is_resuming else ""
+        text = f"{gate.state.value}: {printable(reason)}" if reason else "enabled: torque passes"
         return min(
             self._say_once("owner", owner, f"states come from {process.owner_name}"),
             self._say_once("gate", reason, text),
@@ -243,7 +264,7 @@ class Served(NamedTuple):
     process: DatagramProcess
 
 
-def _served(options: argparse.Namespace) -> Served:
+def _served(options: argparse.Namespace, key: DatagramKey | None) -> Served:
     """The controller of the options."""
     from arm_control.control.loop_parameters import OscLoopParameters, control_loop
     from arm_control.messages.datagrams import DatagramProcess
@@ -262,7 +283,8 @@ def _served(options: argparse.Namespace) -> Served:
     is_weightless = driver_adds_gravity(options, scenario.nodes)
     said = "torque without gravity, which the driver adds" if is_weightless else "torque carries the arm's weight, too"
     print(said, flush=True)
-    process = DatagramProcess(model, loop, Rejections(_Printer()).add, driver_adds_gravity=is_weightless)
+    refuse = Rejections(_Printer()).add
+    process = DatagramProcess(model, loop, refuse, driver_adds_gravity=is_weightless, key=key)
     return Served(model, parameters, process)
 
 
@@ -280,6 +302,8 @@ def _native(
     controller = process.loop.controller
     if options.loop == PYTHON:
         reason = "--loop python"
+    elif options.key_file:
+        reason = "--key-file"
     elif type(parameters) is not OscLoopParameters or not isinstance(controller, OscController):
         reason = "only operational space control can do without it"
     elif not (reason := ", ".join(between_law_and_gate(parameters))):
@@ -304,7 +328,10 @@ def _scenario(options: argparse.Namespace) -> Scenario:
 
     if bool(options.scenario) == bool(options.robot or options.file):
         raise InputError("name a robot or, with --scenario, a scenario")
-    scenario = Scenario.load(options.scenario).variant("") if options.scenario else bare_scenario(chosen_robot(options))
+    if options.scenario:
+        scenario = Scenario.load(options.scenario, trust=options.trust).variant("")
+    else:
+        scenario = bare_scenario(chosen_robot(options))
     if not (name := scenario.controller):
         raise InputError(f"{scenario.name} has no controller")
     values = {**scenario.nodes[name], **file_parameters(options.params_file, name), **arm_of(options)}

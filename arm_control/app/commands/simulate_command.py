@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from arm_control.app.commands.argument_types import positive
 from arm_control.app.commands.robot_options import (
     add_arm_options,
+    add_trust_option,
     add_xacro_options,
     robot_of,
     scenario_of,
@@ -46,6 +47,7 @@ def add_command(commands: Any) -> None:
     simulate.add_argument("--robot", default="", metavar="FILE", help="a URDF or xacro file, or a name below urdf/")
     add_arm_options(simulate)
     add_xacro_options(simulate)
+    add_trust_option(simulate)
     simulate.add_argument("--variant", action="append", default=[], help="one variant; repeatable; default: all")
     simulate.add_argument("--duration", type=positive, default=0.0, metavar="S", help="simulated time [s]")
     simulate.add_argument("--report", default="", metavar="DIR", help="write the picture and the records there")
@@ -60,11 +62,11 @@ def _simulate(options: argparse.Namespace) -> int:
     if options.scenario:
         if options.robot:
             raise ArmControlError("--robot simulates an arm by itself: leave the scenario out")
-        scenario = _with_engine(Scenario.load(options.scenario), options.engine)
+        scenario = _with_engine(Scenario.load(options.scenario, trust=options.trust), options.engine)
         return _compare(replace(scenario, robot=robot_of(options, scenario.robot)), options)
     options.robot = robot_of(options, options.robot)
     with scenario_of(options) as path:
-        scenario = _with_engine(Scenario.load(path), options.engine)
+        scenario = _with_engine(Scenario.load(path, trust=True), options.engine)
         return _compare(replace(scenario, name=Path(options.robot.split()[0]).stem), options)
 
 

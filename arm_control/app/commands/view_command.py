@@ -7,8 +7,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from arm_control.app.commands.robot_options import add_chain_options, add_robot_option, add_xacro_options, chosen_robot
-from arm_control.model.urdf.description import find_description, read_description
+from arm_control.app.commands.robot_options import (
+    add_chain_options,
+    add_robot_option,
+    add_trust_option,
+    add_xacro_options,
+    chosen_robot,
+)
+from arm_control.model.urdf.description import find_description, read_description, refuse_xacro
 from arm_control.model.urdf.xml import printable
 
 if TYPE_CHECKING:
@@ -23,6 +29,7 @@ def add_command(commands: Any) -> None:
     view = commands.add_parser("view", description=_view.__doc__)
     add_robot_option(view)
     add_xacro_options(view)
+    add_trust_option(view, "a xacro file that a plan names")
     view.add_argument("--read-only", action="store_true", help="sliders move the picture only; nothing is published")
     add_chain_options(view)
     view.add_argument("--plan", default="", metavar="FILE", help="a plan that was written to a file, and its robot")
@@ -59,6 +66,8 @@ def _view_plan(options: argparse.Namespace) -> None:
     from arm_control.planning.plan_record import PlanRecord
 
     plan = PlanRecord.load(Path(options.plan))
+    if not options.trust:
+        refuse_xacro(plan.robot, options.plan)
     _show(plan.robot, read_description(plan.robot), options.tip or plan.tip, options, plan)
 
 

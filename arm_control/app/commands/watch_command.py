@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from arm_control.model.urdf.xml import printable
 
 if TYPE_CHECKING:
-    from arm_control.messages.gate_watch import GateReport
+    from arm_control.gate.gates_behind import GateReport
 
 EXAMPLES = ("watch", "watch --once")
 """For the help."""

@@ -44,7 +44,7 @@ from arm_control.core.time import LARGEST_STAMP
 
 OTHER_DATAGRAM, NO_DATAGRAM, ENOUGH, WOKEN = 21, 22, 23, 24
 """More reasons: the last datagram is not a state of the owner, there is none; with these two nothing is left to Python:
-the answers asked for have been given, or somebody has woken the loop."""
+the answers asked for have been given, or somebody has woken the loop, or nothing has come for long."""
 
 MODE, UNTIL_NS, LAST_COUNT, LOOK_NS, N_ORDERS = 0, 1, 2, 3, 4
 """Words of an order: whether the loop may answer; first stamp that Python answers [ns]; number of states answered, and
@@ -56,8 +56,10 @@ LARGEST, ADDRESS_SIZE = 65_536, 16
 """Bytes that there is room for: more than a datagram has, and those of an address."""
 MOST_WAITING = 1000
 """Waiting datagrams that are looked at before an answer: more than the buffer of a socket holds."""
-SOCKET, WAKER, FOR_EVER, DONT_WAIT = 0, 1, -1, 0x40
-"""Words of what is polled; no end of waiting; a flag."""
+SOCKET, WAKER, DONT_WAIT = 0, 1, 0x40
+"""Words of what is polled; a flag."""
+LONGEST_WAIT = 1000
+"""Time without a datagram after which Python looks whether the owner is still heard [ms]."""
 
 
 class Datagram(NamedTuple):
@@ -168,7 +170,7 @@ def take_newest(loop: DatagramLoop) -> int:
     network.n_taken[0] = 0
     if memory.whole[COUNT] >= loop.orders[LAST_COUNT] or memory.whole[HEARD_NS] >= loop.orders[LOOK_NS]:
         return ENOUGH
-    if network.poll(address_of(network.polled), 2, FOR_EVER) < 1 or network.polled[WAKER] != network.asleep:
+    if network.poll(address_of(network.polled), 2, LONGEST_WAIT) < 1 or network.polled[WAKER] != network.asleep:
         return WOKEN
     if loop.orders[MODE] != OPEN:
         return CLOSED
@@ -238,11 +240,11 @@ def read_numbers(step: ControlStep, datagram: Datagram) -> int:
     data = address_of(datagram.words) + HEAD_SIZE
     n = step.memory.n
     for i in range(n):
-        step.state.q[i] = float_at(data + 8 * i)
-        step.state.v[i] = float_at(data + 8 * (n + i))
+        step.following.state.q[i] = float_at(data + 8 * i)
+        step.following.state.v[i] = float_at(data + 8 * (n + i))
     if datagram.words[STAMP] >= LARGEST_STAMP:
         return OTHER_TIME
-    return check_state(step.memory, step.state, datagram.words[STAMP])
+    return check_state(step.memory, step.following, datagram.words[STAMP])
 
 
 @procedure

@@ -229,8 +229,8 @@ def answer(loop: NativeLoop) -> int:
     if loop.order[MODE] != OPEN:
         return CLOSED
     step = loop.step
-    reason = read_state(loop.source, loop.middleware.message, loop.middleware.info, step.memory, step.state)
-    if reason == ACCEPTED and step.state.stamp_ns[0] >= loop.order[UNTIL_NS]:
+    reason = read_state(loop.source, loop.middleware.message, loop.middleware.info, step.memory, step.following)
+    if reason == ACCEPTED and step.following.stamp_ns[0] >= loop.order[UNTIL_NS]:
         reason = EXPIRED
     if reason == ACCEPTED:
         reason = compute_step(step)

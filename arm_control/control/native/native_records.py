@@ -12,7 +12,7 @@ from arm_control.compiler.kernels import Kernel, OwnWork, split
 from arm_control.control.controllers import Measurement
 from arm_control.control.native.mailbox import NOTHING, Mailbox
 from arm_control.control.native.native_loop import N_HEAD, Middleware, NativeLoop, Turn
-from arm_control.control.native.native_state import NewState, StateMemory, StateSource, SystemClock
+from arm_control.control.native.native_state import AnsweredMemory, NextState, StateSource, SystemClock
 from arm_control.control.native.native_step import (
     GENERAL,
     N_RESULT_HEAD,
@@ -23,8 +23,9 @@ from arm_control.control.native.native_step import (
     ControlStep,
     StepKernel,
 )
-from arm_control.control.state_bounds import StateBounds
 from arm_control.core.time import NANOSECONDS
+from arm_control.gate.blind_brake import Moments
+from arm_control.gate.state_bounds import StateMemory, new_state
 from arm_control.maths.poses import Array, Pose
 from arm_control.model import Terms
 from arm_control.model.methods import TERMS
@@ -108,30 +109,31 @@ def read_result(words: Integers, kernels: Kernels) -> StepResult:
     return StepResult(measurement, X_WT, terms, y["tau"], y["parts"], y["error"], y["tau_1"], y["cut"])
 
 
-def new_step(bounds: StateBounds, kernels: Kernels, max_missed: int | None) -> ControlStep:
+def new_step(states: StateMemory, moments: Moments, kernels: Kernels, max_missed: int | None) -> ControlStep:
     """Return a step that has seen no state.
 
     Parameters
     ----------
-    bounds : StateBounds
-        Bounds of a state.
+    states : StateMemory
+        Bounds of a state, and the states before; its own.
+    moments : Moments
+        Where states are noted for a brake without states.
     kernels : Kernels
         Law and gate.
     max_missed : int or None
         Periods without a state after which Python must decide; None: none.
     """
-    low, high, fastest = bounds.limits.copy()
-    n = len(low)
+    n = states.ranges.n
     missed = np.inf if max_missed is None else float(max_missed)
-    whole, times = np.zeros(4, dtype=np.int64), np.zeros(3)
-    memory = StateMemory(whole, times, np.zeros(n), np.zeros(n), np.zeros(n), low, high, fastest, missed, n)
-    state = NewState(np.zeros(1, dtype=np.int64), np.zeros(3), np.zeros(n), np.zeros(n), np.zeros(n))
+    memory = AnsweredMemory(np.zeros(4, dtype=np.int64), np.zeros(2), states, missed, n)
+    following = NextState(np.zeros(1, dtype=np.int64), np.zeros(2), new_state(n))
     largest = max(len(kernel.work) for kernel in kernels)
     return ControlStep(
         memory,
-        state,
+        following,
         np.zeros(1, dtype=np.int64),
         np.zeros(n),
+        moments,
         _step_kernel(kernels.regular, REGULAR),
         _step_kernel(kernels.general, REGULAR if kernels.general is kernels.regular else GENERAL),
         np.zeros(N_RESULT_HEAD + largest, dtype=np.int64),

@@ -1,7 +1,7 @@
 """A state, read and checked without Python: procedures.
 
 They accept what :class:`~arm_control.messages.joint_states.JointStateReader` and
-:class:`~arm_control.control.state_bounds.StateBounds` accept without a second thought: the next state of the same
+:mod:`arm_control.gate.state_bounds` accept without a second thought: the next state of the same
 publisher, laid out as the last one, fresh, finite and believed. Anything else is a *reason* for Python to look at it,
 and changes nothing.
 """
@@ -13,7 +13,6 @@ from typing import NamedTuple
 from arm_control.compiler.machine_operations import (
     CFunction,
     address_of,
-    exp,
     float_at,
     int32_at,
     int_at,
@@ -21,8 +20,16 @@ from arm_control.compiler.machine_operations import (
     same_bits,
 )
 from arm_control.compiler.procedure import Floats, Ints, procedure
-from arm_control.control.loop import GAP, LONGER, SHORTER
-from arm_control.control.state_bounds import ACCELERATION, DEVIATION, MEMORY
+from arm_control.gate.gaps import has_gap, period_after
+from arm_control.gate.state_bounds import (
+    BELIEVED,
+    NewState,
+    StateMemory,
+    is_finite,
+    remember,
+    unwrap,
+    violated_bound,
+)
 
 ACCEPTED = 0
 OTHER_LAYOUT, OTHER_PUBLISHER, STALE, OTHER_TIME, MISSING_STATES, NOT_FINITE, NOT_BELIEVED = 1, 2, 3, 4, 5, 6, 7
@@ -38,13 +45,11 @@ SECOND = 1_000_000_000
 """Nanoseconds."""
 REAL_TIME, MONOTONIC = 0, 1
 """Numbers of clocks of the system: that of the middleware, and one for durations."""
-LARGEST = 1.7976931348623157e308
-"""The largest number; an infinite one is larger."""
 
 STAMP_NS, HEARD_NS, COUNT, SKIPPED = 0, 1, 2, 3
-"""Integers of :class:`StateMemory`."""
-UNCHANGED, PERIOD, GATE_PERIOD = 0, 1, 2
-"""Floats of :class:`StateMemory`."""
+"""Integers of :class:`AnsweredMemory`."""
+PERIOD, GATE_PERIOD = 0, 1
+"""Floats of :class:`AnsweredMemory`."""
 
 
 class SystemClock(NamedTuple):
@@ -92,19 +97,17 @@ class StateSource(NamedTuple):
     clock: SystemClock
 
 
-class StateMemory(NamedTuple):
-    """What is known of the states before: see :mod:`arm_control.control.state_bounds`.
+class AnsweredMemory(NamedTuple):
+    """What is known of the states that were answered.
 
     Attributes
     ----------
     whole : ndarray of int64, shape (4,)
         Stamp of the last state [ns], the time it was received [ns], numbers of states answered and missing.
-    times : ndarray, shape (3,)
-        How long states have not changed; usual time between two; that of the gate's last tick [s].
-    q_0, v_0, e_0 : ndarray, shape (nv,)
-        Last positions and velocities, and their deviation.
-    fastest, low, high : ndarray, shape (nv,)
-        Bounds (1) and (2).
+    times : ndarray, shape (2,)
+        Usual time between two; that of the gate's last tick [s].
+    states : StateMemory
+        The states themselves.
     max_missed : float
         Periods without a state after which Python must decide; infinite: none.
     n : int
@@ -113,42 +116,35 @@ class StateMemory(NamedTuple):
 
     whole: Ints
     times: Floats
-    q_0: Floats
-    v_0: Floats
-    e_0: Floats
-    low: Floats
-    high: Floats
-    fastest: Floats
+    states: StateMemory
     max_missed: float
     n: int
 
 
-class NewState(NamedTuple):
+class NextState(NamedTuple):
     """A state, and what the memory becomes where it is answered.
 
     Attributes
     ----------
     stamp_ns : ndarray of int64, shape (1,)
         Its stamp [ns].
-    times : ndarray, shape (3,)
-        Time since the state before [s]; how long states have not changed; usual time between two [s].
-    q, v, e : ndarray, shape (nv,)
-        Positions, velocities, and their deviation.
+    times : ndarray, shape (2,)
+        Time since the state before [s]; usual time between two [s].
+    state : NewState
+        Positions and velocities.
     """
 
     stamp_ns: Ints
     times: Floats
-    q: Floats
-    v: Floats
-    e: Floats
+    state: NewState
 
 
-DT, NOW_UNCHANGED, NOW_PERIOD = 0, 1, 2
-"""Floats of :class:`NewState`."""
+DT, NOW_PERIOD = 0, 1
+"""Floats of :class:`NextState`."""
 
 
 @procedure
-def read_state(source: StateSource, message: Ints, info: Ints, memory: StateMemory, state: NewState) -> int:
+def read_state(source: StateSource, message: Ints, info: Ints, memory: AnsweredMemory, following: NextState) -> int:
     """Read and check a ``JointState``; return ACCEPTED, or the reason why Python must look at it."""
     data = message[DATA]
     if message[LENGTH] != source.length or not has_layout(source, data):
@@ -161,26 +157,28 @@ def read_state(source: StateSource, message: Ints, info: Ints, memory: StateMemo
     if nanoseconds < 0 or nanoseconds >= SECOND:
         return OTHER_TIME
     for i in range(memory.n):
-        state.q[i] = float_at(data + source.q_at[i])
-        state.v[i] = float_at(data + source.v_at[i])
-    return check_state(memory, state, int32_at(data + STAMP) * SECOND + nanoseconds)
+        following.state.q[i] = float_at(data + source.q_at[i])
+        following.state.v[i] = float_at(data + source.v_at[i])
+    return check_state(memory, following, int32_at(data + STAMP) * SECOND + nanoseconds)
 
 
 @procedure
-def check_state(memory: StateMemory, state: NewState, stamp_ns: int) -> int:
+def check_state(memory: AnsweredMemory, following: NextState, stamp_ns: int) -> int:
     """Check a state whose positions and velocities have been read: its time, then the numbers; results as above."""
     if stamp_ns <= memory.whole[STAMP_NS]:
         return OTHER_TIME
     dt = (stamp_ns - memory.whole[STAMP_NS]) / SECOND
     period = memory.times[PERIOD]
-    if dt > GAP * period and dt > memory.max_missed * period:
+    if has_gap(period, dt) and dt > memory.max_missed * period:
         return MISSING_STATES
-    if not is_finite(state, memory.n):
+    if not is_finite(following.state, memory.n):
         return NOT_FINITE
-    state.stamp_ns[0] = stamp_ns
-    state.times[DT] = dt
-    state.times[NOW_PERIOD] = min(max(dt, SHORTER * period), LONGER * period)
-    return ACCEPTED if is_believed(memory, state, dt) else NOT_BELIEVED
+    following.stamp_ns[0] = stamp_ns
+    following.times[DT] = dt
+    following.times[NOW_PERIOD] = period_after(period, dt)
+    unwrap(memory.states, following.state)
+    violation = violated_bound(memory.states.ranges, memory.states.believed, following.state, dt)
+    return ACCEPTED if violation == BELIEVED else NOT_BELIEVED
 
 
 @procedure
@@ -201,52 +199,12 @@ def clock_ns(clock: SystemClock, number: int) -> int:
 
 
 @procedure
-def is_finite(state: NewState, n: int) -> bool:
-    """Whether all positions and velocities are finite."""
-    are_all = True
-    for i in range(n):
-        are_all = are_all and abs(state.q[i]) <= LARGEST and abs(state.v[i]) <= LARGEST
-    return are_all
-
-
-@procedure
-def is_believed(memory: StateMemory, state: NewState, dt: float) -> bool:
-    """Equations (1) to (5) of :mod:`arm_control.control.state_bounds`."""
-    decay = exp(-dt / MEMORY)
-    half = 0.5 * dt
-    tolerance = DEVIATION + 0.5 * ACCELERATION * dt * dt
-    speed = 0.0
-    has_changed = False
-    for i in range(memory.n):
-        q = state.q[i]
-        v = state.v[i]
-        if not (memory.low[i] <= q <= memory.high[i]):  # (1)
-            return False
-        if not (-memory.fastest[i] <= v <= memory.fastest[i]):  # (2)
-            return False
-        change = q - memory.q_0[i]
-        if abs(change) - memory.fastest[i] * dt - DEVIATION > 0.0:  # (3)
-            return False
-        state.e[i] = memory.e_0[i] * decay + (change - half * (v + memory.v_0[i]))
-        if abs(state.e[i]) - tolerance > 0.0:  # (4)
-            return False
-        has_changed = has_changed or q != memory.q_0[i] or v != memory.v_0[i]
-        speed = max(speed, abs(v))
-    state.times[NOW_UNCHANGED] = 0.0 if has_changed else memory.times[UNCHANGED] + dt
-    return has_changed or speed * state.times[NOW_UNCHANGED] <= DEVIATION / 3.0  # (5)
-
-
-@procedure
-def remember(memory: StateMemory, state: NewState, received_ns: int) -> None:
+def remember_answered(memory: AnsweredMemory, following: NextState, received_ns: int) -> None:
     """The state has been answered: the next one is compared with it."""
-    memory.whole[STAMP_NS] = state.stamp_ns[0]
+    memory.whole[STAMP_NS] = following.stamp_ns[0]
     memory.whole[HEARD_NS] = received_ns
     memory.whole[COUNT] += 1
-    if state.times[DT] > GAP * memory.times[PERIOD]:
-        memory.whole[SKIPPED] += nearest(state.times[DT] / memory.times[PERIOD]) - 1
-    memory.times[UNCHANGED] = state.times[NOW_UNCHANGED]
-    memory.times[PERIOD] = state.times[NOW_PERIOD]
-    for i in range(memory.n):
-        memory.q_0[i] = state.q[i]
-        memory.v_0[i] = state.v[i]
-        memory.e_0[i] = state.e[i]
+    if has_gap(memory.times[PERIOD], following.times[DT]):
+        memory.whole[SKIPPED] += nearest(following.times[DT] / memory.times[PERIOD]) - 1
+    memory.times[PERIOD] = following.times[NOW_PERIOD]
+    remember(memory.states.believed, following.state, memory.n)

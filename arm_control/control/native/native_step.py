@@ -10,17 +10,19 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from arm_control.compiler.procedure import Floats, Ints, RunsKernel, procedure
-from arm_control.control.effort_gate import GROWTH
 from arm_control.control.native.native_state import (
     ACCEPTED,
     COUNT,
     DT,
     GATE_PERIOD,
+    SECOND,
     STAMP_NS,
-    NewState,
-    StateMemory,
-    remember,
+    AnsweredMemory,
+    NextState,
+    remember_answered,
 )
+from arm_control.gate.blind_brake import Moments, note_moment
+from arm_control.gate.torque_rules import believed_time
 
 CLOSED, EXPIRED, NO_TORQUE, NOT_BELIEVABLE, NOT_SENT = 11, 12, 13, 14, 15
 """More reasons."""
@@ -77,24 +79,27 @@ class ControlStep(NamedTuple):
 
     Attributes
     ----------
-    memory : StateMemory
+    memory : AnsweredMemory
         The states before.
-    state : NewState
+    following : NextState
         The state at hand.
     kind : ndarray of int64, shape (1,)
         Kind of the kernel that has computed its torque.
     tau_0 : ndarray, shape (nv,)
         Last torque that has passed the gate [N m or N].
+    moments : Moments
+        The states before, for a brake without states; those of the process that answers all others.
     regular, general : StepKernel
         The kernel for states in which no direction fades, and the one for all others; the same where there is only one.
     result : ndarray of int64
         What was done with the last state.
     """
 
-    memory: StateMemory
-    state: NewState
+    memory: AnsweredMemory
+    following: NextState
     kind: Ints
     tau_0: Floats
+    moments: Moments
     regular: StepKernel
     general: StepKernel
     result: Ints
@@ -117,10 +122,10 @@ def compute_step(step: ControlStep) -> int:
 def is_kernel_of_state(step: ControlStep, kernel: StepKernel) -> bool:
     """Run a kernel in the state at hand; return whether it is the one for it."""
     for i in range(step.memory.n):
-        kernel.q[i] = step.state.q[i]
-        kernel.v[i] = step.state.v[i]
+        kernel.q[i] = step.following.state.q[i]
+        kernel.v[i] = step.following.state.v[i]
         kernel.tau_0[i] = step.tau_0[i]
-    kernel.dt[0] = min(step.state.times[DT], GROWTH * step.memory.times[GATE_PERIOD])
+    kernel.dt[0] = believed_time(step.following.times[DT], step.memory.times[GATE_PERIOD])
     is_finite = kernel.run() == 0.0
     is_regular = kernel.regularity[0] > 0.0
     return is_finite and (is_regular if kernel.kind == REGULAR else not is_regular)
@@ -137,11 +142,12 @@ def finish_step(step: ControlStep, received_ns: int) -> None:
     """The state at hand has been answered: take note of it, of its torque and of all that was computed."""
     kernel = kernel_of_state(step)
     result = step.result
-    result[RESULT_DT_NS] = step.state.stamp_ns[0] - step.memory.whole[STAMP_NS]
-    remember(step.memory, step.state, received_ns)
+    result[RESULT_DT_NS] = step.following.stamp_ns[0] - step.memory.whole[STAMP_NS]
+    remember_answered(step.memory, step.following, received_ns)
     step.memory.times[GATE_PERIOD] = kernel.dt[0]
     for i in range(step.memory.n):
         step.tau_0[i] = kernel.tau_1[i]
+    note_moment(step.moments, received_ns / SECOND, kernel.q, kernel.v, step.tau_0)
     result[RESULT_STAMP_NS] = step.memory.whole[STAMP_NS]
     result[RESULT_COUNT] = step.memory.whole[COUNT]
     result[RESULT_KERNEL] = kernel.kind

@@ -19,12 +19,12 @@ import numpy.typing as npt
 from arm_control.compiler.builtin_methods import place_builtin
 from arm_control.compiler.kernels import Kernel
 from arm_control.control.compiled_step import PASSES, StepOutput, step_kernels
-from arm_control.control.joint_limits import JointLimits
 from arm_control.control.osc.contact_parameters import ContactParameters
 from arm_control.control.osc.law_kernels import FADING, cases, osc_law, osc_samples
 from arm_control.control.osc.osc_controller import WITHOUT_CONTACT, OperationalSpaceController, OscOutput
 from arm_control.control.osc.osc_parameters import OscParameters
 from arm_control.exceptions import InputError
+from arm_control.gate.joint_limits import JointLimits
 from arm_control.maths.poses import Array, Pose
 from arm_control.model import RobotModel, Terms
 from arm_control.motion.references import Reference
@@ -141,7 +141,7 @@ class CompiledOsc:
         reference : Reference
             Desired motion of the end effector.
         tau_0, dt, is_on
-            As :meth:`~arm_control.control.effort_gate.EffortGate.next_limits` returns them.
+            As :meth:`~arm_control.gate.effort_gate.EffortGate.next_limits` returns them.
         tau_dist : ndarray, shape (nv,), optional
             Torque that a known disturbance exerts on the joints [N m or N]; none by default.
 

@@ -6,8 +6,8 @@ Along each axis, with the target F, its sign n and the speed V of the hand along
     (2)  dsigma/dt = +-1 / T                                       sigma: share of force control
 
 Without contact f stays where the damper of the law balances it: the hand looks for contact at the speed V_a, whatever F
-is. When the target is too old or zero, or the gate brakes, f falls to zero by (1); then sigma falls and poses count
-again.
+is. When the target is too old or zero, f falls to zero by (1); then sigma falls and poses count again. A brake ends
+both at once: while it lasts, no torque of the law acts.
 
     f, F     force of the hand; its target                      [N, N m]
     V, V_a   speed of the hand; speed of the approach           [m/s, rad/s]
@@ -80,6 +80,8 @@ class ForceFollower:
         Targets.
     share : float
         sigma of (2).
+    is_holding : bool
+        Whether no target has acted since :meth:`hold`.
     """
 
     def __init__(self, model: RobotModel, parameters: ContactParameters, frame: str) -> None:
@@ -99,6 +101,17 @@ class ForceFollower:
 
     def restart(self) -> None:
         """Begin without force: a run begins."""
+        self.queue.restart()
+        self._release()
+        self.is_holding = False
+
+    def hold(self, stamp_ns: int) -> None:
+        """Exert nothing, and end all targets up to a stamp [ns], and those that only go on behind it."""
+        self.queue.end(stamp_ns)
+        self._release()
+        self.is_holding = True
+
+    def _release(self) -> None:
         self.share = 0.0
         self._active: WrenchGoal | None = None
         self._target, self._f, self._V = (np.zeros(6) for _ in range(3))
@@ -120,7 +133,7 @@ class ForceFollower:
                 raise InputError(f"target_wrench: {np.linalg.norm(part):.4g} {unit}, and the limit is {limit:g} {unit}")
         self.queue.add(goal)
 
-    def tick(self, stamp_ns: int, q: Array, dt: float, X_WT: Pose, is_braked: bool) -> Array:
+    def tick(self, stamp_ns: int, q: Array, dt: float, X_WT: Pose) -> Array:
         """Return the wrench along the axes of the task's frame, shape (6,) [N, N m]; zero in the other rows.
 
         Parameters
@@ -133,13 +146,11 @@ class ForceFollower:
             Time since the state before [s].
         X_WT : Pose
             Desired pose of the end effector.
-        is_braked : bool
-            Whether the gate brakes: then no force is built up.
         """
         if self._frame != "world":
             self._R_WF = X_WT.R if self._frame == "target" else self._model.pose(q).R
         step = min(dt, LONGEST_STEP)
-        target = self._due_target(stamp_ns, q, is_braked)
+        target = self._due_target(stamp_ns, q)
         for row in self._rows:
             self._f[row] = self._grown(row, float(target[row]), step)
         is_pressing = bool(target.any() or self._f.any())
@@ -158,14 +169,15 @@ class ForceFollower:
             shares[row] = max(shares[row], self.share)
         return HandWrench(shares, self._R_WF, self.share * self._f, self._target)
 
-    def _due_target(self, stamp_ns: int, q: Array, is_braked: bool) -> Array:
+    def _due_target(self, stamp_ns: int, q: Array) -> Array:
         """Target along the axes of the task's frame; zero where none is due."""
+        timeout_ns = int(self._parameters.force_timeout * NANOSECONDS)
+        self.queue.end_stream(stamp_ns, timeout_ns)
         due = self.queue.active(stamp_ns)
-        is_over = due is None or stamp_ns - due.stamp_ns > self._parameters.force_timeout * NANOSECONDS
-        if due is None or is_over or is_braked:
+        if due is None or stamp_ns - due.stamp_ns > timeout_ns:
             self._active, self._target = None, np.zeros(6)
         elif due is not self._active:
-            self._active = due
+            self._active, self.is_holding = due, False
             self._target = self._in_task_frame(due, q)
         return self._target
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -112,7 +113,7 @@ class OperationalSpaceController:
         gains = parameters.numbers(model.joint_names)
         self.numbers = np.concatenate([gains, contact.numbers(parameters.damping_ratio)])
         self._n_gains = len(gains)
-        self._gains = Gains.of(gains)
+        self._gains = Gains.of(self.numbers[: len(gains)])
         self._no_disturbance = np.zeros(model.nv)
 
     def exert(self, share: float, F: Array) -> None:
@@ -126,6 +127,10 @@ class OperationalSpaceController:
             The wrench, along the axes of the task's frame [N, N m].
         """
         self.numbers[-FORCE_NUMBERS], self.numbers[1 - FORCE_NUMBERS :] = share, F
+
+    def take_posture(self, q: Sequence[float] | Array) -> None:
+        """Pull the joints to other positions, shape (nv,) [rad or m], from the next state on."""
+        self._gains.posture[:] = q
 
     def gains(self, numbers: Array) -> Gains:
         """Gains in an array like :attr:`numbers`, of any scalars."""

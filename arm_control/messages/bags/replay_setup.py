@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from arm_control.control.loop_parameters import LoopParameters
 from arm_control.control.names import CONTROLLERS
-from arm_control.core.files import file_parameters
+from arm_control.core.files import file_parameters, robot_names
 from arm_control.exceptions import BagError
 from arm_control.messages.bags.bag import Bag
 from arm_control.model import RobotModel
@@ -36,6 +36,8 @@ class ReplayOptions:
         Name of a robot, or path of a URDF or xacro file.
     changes : dict
         Parameters of the controller that override all others.
+    trust : bool
+        Whether a xacro file that ``scenario`` names is expanded; one that a bag names never is.
     """
 
     scenario: str = ""
@@ -44,6 +46,7 @@ class ReplayOptions:
     params_file: str = ""
     urdf: str = ""
     changes: dict[str, Any] = field(default_factory=dict)
+    trust: bool = False
 
 
 def description_in(bag: Bag, urdf: str = "") -> str:
@@ -86,11 +89,13 @@ def scenario_of(bag: Bag, options: ReplayOptions) -> Scenario | None:
     if not options.scenario and name not in scenario_names() and not Path(name).is_file():
         raise BagError(f"{bag.path} was recorded in the scenario {name}, which is not here: --scenario names another")
     notes = bag.custom if not options.scenario else {}
-    scenario = Scenario.load(name)
+    scenario = Scenario.load(name, trust=options.trust or not options.scenario)
     robot = notes.get("robot", "")
     variant = options.variant or notes.get("variant", "")
     is_other_robot = bool(robot) and robot != scenario.robot
     scenario = scenario.with_options(variant=variant, robot=robot, targets=not is_other_robot)
+    if not options.scenario and scenario.robot not in robot_names():  # a bag may come from anyone: it names no file
+        scenario = replace(scenario, robot="")
     return _with_parameters(scenario, _recorded_parameters(bag, notes.get("parameters", "{}")))
 
 

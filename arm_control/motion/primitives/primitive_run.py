@@ -259,23 +259,6 @@ class PrimitiveRun:
             row[:n], row[n], row[n + 1] = place, radius, 1.0
         self._inputs["obstacles"][:] = rows.ravel()
 
-    def displace(self, place: Place) -> None:
-        """Go on from another place, at rest; the phase stays.
-
-        Parameters
-        ----------
-        place : Pose or array_like, shape (n,)
-
-        Raises
-        ------
-        InputError
-            When its shape is wrong or a number is not finite.
-        """
-        n = self.primitive.size
-        y, v = self._state[1 : 1 + n], self._state[1 + n : 1 + 2 * n]
-        y[:] = self.primitive.coordinates(place, self._quat, y)
-        v[:] = 0.0
-
     def snapshot(self) -> RunSnapshot:
         """Return all that :meth:`restore` needs to go back here."""
         R_ref = self._inputs["R_ref"].copy() if "R_ref" in self._inputs else None

@@ -21,10 +21,10 @@ from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import String
 from std_srvs.srv import SetBool
 
-from arm_control.control.effort_gate import EffortGate
 from arm_control.core.parameters import Parameters, Spec, group, parameter, refuse_unknown
 from arm_control.core.parent_process import PARENT, die_with_parent
 from arm_control.exceptions import ArmControlError
+from arm_control.gate.effort_gate import EffortGate
 from arm_control.messages.publisher_lock import Rejections
 from arm_control.model import RobotModel
 from arm_control.model.arm_parameters import ArmParameters
@@ -177,7 +177,7 @@ class ArmNode(Node, Generic[P_co]):
         gate : callable
             Returns the gate; None while there is none.
         on_enabled : callable
-            Called when the gate has been enabled.
+            Called when the gate has been enabled; it may make it brake again.
         """
 
         def on_enable(request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
@@ -190,7 +190,7 @@ class ArmNode(Node, Generic[P_co]):
                 on_enabled()
             else:
                 served.brake("disabled")
-            response.success, response.message = True, served.reason or "enabled"
+            response.success, response.message = served.is_braked is not request.data, served.reason or "enabled"
             return response
 
         self.create_service(SetBool, "~/enable", on_enable)

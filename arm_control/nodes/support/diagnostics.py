@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import ClassVar
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
-from arm_control.control.effort_gate import GateOutput, GateState
 from arm_control.core.time import NANOSECONDS
-from arm_control.nodes.support.qos import LATCHED
 
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
 
@@ -53,38 +50,6 @@ class Diagnostics:
         array = DiagnosticArray(status=[status])
         array.header.stamp = self._node.get_clock().now().to_msg()
         self._publisher.publish(array)
-
-
-class GateStatePublisher:
-    """Publishes on ``~/state``, latched, what a gate does with commands: when that changes, and once a second.
-
-    The level is OK while commands pass, WARN while it waits for the first one, ERROR while it brakes; the message is
-    ``passing``, ``waiting`` or ``braked``, with the reason.
-
-    Parameters
-    ----------
-    node : Node
-        The node with the gate.
-    """
-
-    LEVELS: ClassVar = {GateState.PASSING: OK, GateState.WAITING: WARN, GateState.BRAKED: ERROR}
-
-    def __init__(self, node: Node) -> None:
-        self._name = node.get_fully_qualified_name()
-        self._publisher = node.create_publisher(DiagnosticStatus, "~/state", LATCHED)
-        self._shown: tuple[GateState, str] | None = None
-        self._shown_at = 0.0
-
-    def publish(self, output: GateOutput) -> None:
-        """Publish the state of a gate, if it is time to."""
-        now = time.monotonic()
-        if self._shown == (output.state, output.reason) and now - self._shown_at < 1.0:
-            return
-        self._shown, self._shown_at = (output.state, output.reason), now
-        message = f"{output.state.value}: {output.reason}" if output.reason else output.state.value
-        values = [KeyValue(key="success rate [%]", value=_text(100.0 * output.success_rate))]
-        level = self.LEVELS[output.state]
-        self._publisher.publish(DiagnosticStatus(level=level, name=self._name, message=message, values=values))
 
 
 def _text(value: object) -> str:

@@ -1,10 +1,9 @@
 """What every node that simulates an arm does, whichever program does the physics.
 
-Lock step: it publishes a state and waits for the command that carries the state's stamp. Nothing is
-lost and no clock is involved, so two runs are the same to the last bit. Real time: it steps by the
-steady clock and takes the newest command. Paced is lock step by the steady clock: a late command slows simulated
-time, and nothing else. In all of them the torque passes a gate of its own, which brakes
-by itself when no command comes.
+Lock step: it publishes a state and waits for the command that carries the state's stamp. Nothing is lost and no clock
+is involved, so two runs are the same to the last bit. Real time: it steps by the steady clock and takes the newest
+command. Paced is lock step by the steady clock: a late command slows simulated time, and nothing else. In all of them
+the torque passes a gate of its own, which brakes by itself when no command comes.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool, Trigger
 
-from arm_control.control.effort_gate import EffortGate, GateOutput, GateParameters
-from arm_control.control.state_prediction import is_at_rest
 from arm_control.core.parameters import group, parameter
 from arm_control.core.time import NANOSECONDS
 from arm_control.exceptions import ArmControlError, InputError, SimulationDiverged
+from arm_control.gate.effort_gate import EffortGate, GateOutput, GateParameters
+from arm_control.gate.state_prediction import is_at_rest
 from arm_control.maths.poses import Array
 from arm_control.messages.fields import brake_reason, nanoseconds
 from arm_control.messages.joint_state_bytes import FIELDS, JointStateFields, JointStateWriter
@@ -32,6 +31,7 @@ from arm_control.model.urdf.description import read_description
 from arm_control.nodes.support.arm_node import IN_USE, ArmNode, ArmNodeParameters
 from arm_control.nodes.support.clock_publisher import ClockPublisher
 from arm_control.nodes.support.diagnostics import ERROR, OK, WARN, AnswerLatency, Diagnostics, Rate
+from arm_control.nodes.support.gate_states import GateStatePublisher
 from arm_control.nodes.support.joint_state_subscription import subscribe_to_joint_states
 from arm_control.nodes.support.polling import StepPacer
 from arm_control.nodes.support.qos import COMMANDS, LATCHED
@@ -111,6 +111,7 @@ class PlantNode(ArmNode[P_co]):
         self._awaited = AwaitedCounts(self, self._least_counts())
         self._awaits_command = bool(self._awaited.missing) and not self.parameters.lock_step
         self._description = self.create_publisher(String, "robot_description", LATCHED)
+        self._gate_state = GateStatePublisher(self, lambda: self.gate if self.ready else None)
         self.serve_enable(lambda: self.gate if self.ready else None, self.on_enabled)
         self.create_service(SetBool, "~/pause", self._on_pause)
         self.create_service(Trigger, "~/step", self._on_step)
@@ -193,16 +194,20 @@ class PlantNode(ArmNode[P_co]):
                 self._step_when_due()
 
     def _on_braked_controller(self, reason: str, info: dict[str, Any]) -> None:
-        """Brake with a controller that brakes: its torque is no command."""
+        """Brake with a controller that brakes: its torque is no command. Lock step goes on, holding the arm."""
         if self.paused or self.gate.is_braked:
             return
+        is_heard = False
         try:
             self._lock.check(info)
+            is_heard = True
             self.gate.offer_brake(reason)
         except InputError as error:
             self.rejections.add("joint_commands", error)
         if self.gate.is_braked:
             self.log_brake()
+        elif is_heard and self.parameters.lock_step:
+            self._step_when_due()
 
     def _on_array(self, message: Float64MultiArray, info: dict[str, Any]) -> None:
         """A command without a stamp, from any effort controller; where there are stamped ones, they count."""
@@ -292,6 +297,7 @@ class PlantNode(ArmNode[P_co]):
         try:
             terms = self.model.evaluate(self.simulator.q, self.simulator.v)
             self.output = self.gate.tick(terms, self.parameters.timestep)
+            self._gate_state.on_tick(self.output.tau, self.stamp_ns)
             self.simulator.step(self.before_step(terms, self.output.tau))
         except (InputError, SimulationDiverged) as error:
             self.stop(error)
@@ -320,8 +326,7 @@ class PlantNode(ArmNode[P_co]):
 
     def _send_state(self) -> None:
         self._sent_at = time.perf_counter()
-        measured = (self.simulator.q, self.simulator.v, self.effort())
-        values = [array for array in measured if array is not None]
+        values = [x for x in (self.simulator.q, self.simulator.v, self.effort()) if x is not None]
         self._states.publish(self._writers[len(values)].message(self.stamp_ns, *values))
         self._time.publish(self.stamp_ns)
 
@@ -342,22 +347,17 @@ class PlantNode(ArmNode[P_co]):
         response.message = self.failure or ("paused" if request.data else "running")
         if response.success:
             self.paused, self._published_ns = request.data, -1 if not request.data else self._published_ns
-            if not request.data:
-                self._begin()
+            if not request.data:  # time begins, whatever the controller knows
+                self._awaited.missing.clear()
+                self._awaits_command = False
         return response
-
-    def _begin(self) -> None:
-        """Let time begin, whatever the controller knows."""
-        self._awaited.missing.clear()
-        self._awaits_command = False
 
     def _on_step(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         may_step = self.ready and self.paused and not self.failure
         if may_step:
             self.advance()
         response.success = may_step and not self.failure
-        where = f"at {self.stamp_ns / NANOSECONDS:.3f} s" if may_step else "pause first"
-        response.message = self.failure or where
+        response.message = self.failure or (f"at {self.stamp_ns / NANOSECONDS:.3f} s" if may_step else "pause first")
         return response
 
     def _on_reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:

@@ -16,6 +16,7 @@ from rclpy.qos import qos_profile_parameter_events
 from std_srvs.srv import SetBool, Trigger
 
 from arm_control.control.avoidance.avoidance_law import AvoidanceParameters
+from arm_control.control.names import GATES_BEHIND
 from arm_control.core.parameters import Parameters, Spec
 from arm_control.nodes.attractor import AttractorNodeParameters
 from arm_control.nodes.ilqr import IlqrNodeParameters
@@ -35,8 +36,8 @@ CONTROLLERS: dict[str, type[Parameters]] = {
 }
 """Nodes with gains, and the class of their parameters."""
 SIMULATORS = ("simulator", "coppeliasim_bridge")
-GATES = (*CONTROLLERS, *SIMULATORS, "gate")
-"""Nodes with a gate, which brake and can be enabled again."""
+GATES = (*reversed(GATES_BEHIND), *CONTROLLERS)
+"""Nodes with a gate, which brake and can be enabled again; in the order in which they are enabled, controllers last."""
 ERROR = 2
 """Level of an error in a line of the status."""
 EVENTS = "/parameter_events"

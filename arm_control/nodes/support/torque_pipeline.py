@@ -16,12 +16,13 @@ from arm_control.compiler.kernels import Kernel
 from arm_control.control.adaptive_torque import AdaptationParameters, compensated_share
 from arm_control.control.controllers import Measurement, OscController
 from arm_control.control.disturbance_observer import ObserverParameters
-from arm_control.control.effort_gate import EffortGate, GateParameters
 from arm_control.control.loop import ControlLoop, TickResult
 from arm_control.control.stall_watch import FAULT, StallWatch
-from arm_control.control.state_bounds import describe_outside
 from arm_control.core.parameters import group, parameter
 from arm_control.exceptions import InputError
+from arm_control.gate.effort_gate import EffortGate, GateParameters
+from arm_control.gate.gates_behind import GatesBehind
+from arm_control.gate.state_bounds import describe_outside
 from arm_control.maths.obstacles import Obstacle
 from arm_control.maths.poses import Array
 from arm_control.messages.controller_process import ControllerProcess
@@ -31,6 +32,8 @@ from arm_control.messages.native_turns import step_kernels_of
 from arm_control.nodes.support.arm_node import IN_USE, ArmNode, ArmNodeParameters
 from arm_control.nodes.support.conversions import ros
 from arm_control.nodes.support.diagnostics import OK, WARN, Durations
+from arm_control.nodes.support.driver_stop import DriverStop, DriverStopParameters
+from arm_control.nodes.support.gate_states import listen_to_gates
 from arm_control.nodes.support.native_thread import NativeThread
 from arm_control.nodes.support.qos import LATCHED, STATE
 from arm_control.nodes.support.real_time import RealTimeParameters
@@ -50,6 +53,10 @@ class ControllerNodeParameters(ArmNodeParameters):
     observer: ObserverParameters = group(ObserverParameters)
     adaptation: AdaptationParameters = group(AdaptationParameters)
     gate: GateParameters = group(GateParameters)
+    driver: DriverStopParameters = group(DriverStopParameters)
+    gates_behind: tuple[str, ...] = parameter(
+        (), "nodes with a gate between controller and motors, such as gate and simulator: their brakes hold it, too"
+    )
     real_time: RealTimeParameters = group(RealTimeParameters)
     telemetry_every: int = parameter(20, "states between two sets of torque_terms and controller_state", lower=15)
     publish_effort_array: bool = parameter(
@@ -131,6 +138,9 @@ class TorquePipeline:
             name: node.create_publisher(JointState, f"torque_terms/{name}", STATE)
             for name in (*torque_terms, "observer", "adaptation", "gate")
         }
+        self._gates_behind: GatesBehind | None = None
+        self._has_named_unheard = False
+        self._driver_stop = DriverStop(node, node.parameters.driver, self._gate)
         node.serve_enable(self._gate, self._on_enabled)
         node.why_model_stays = self._why_model_stays
 
@@ -157,8 +167,11 @@ class TorquePipeline:
         kernels = [] if hooks.native is None else step_kernels_of(model, loop, hooks.native)
         if before is None:
             self._listen(kernels)
+            self._gates_behind = listen_to_gates(self._node, p.gates_behind) if p.gates_behind else None
         else:
             loop.gate.succeed(before.gate)
+        loop.gates_behind = self._gates_behind
+        self._driver_stop.apply()
         if self._thread is not None and hooks.native is not None:
             process, controller = self._process, hooks.native
             self._thread.start(lambda m: NativeController(model, process, controller, kernels, m, max_age))
@@ -217,6 +230,7 @@ class TorquePipeline:
 
     def _on_enabled(self) -> None:
         self._process.release()
+        self._driver_stop.apply()
 
     def _why_model_stays(self) -> str:
         return "" if self.loop is None or self._process.may_take_model else IN_USE
@@ -310,10 +324,24 @@ class TorquePipeline:
         if self._stall.sentence and not before:
             self._node.get_logger().warning(self._stall.sentence)
 
+    def _why_held(self, loop: ControlLoop) -> str:
+        """Why commands do not pass: the brake of the own gate comes first, since a gate behind brakes with it."""
+        held_by = "" if self._gates_behind is None else self._gates_behind.held_by
+        return f"held: {held_by}" if held_by and not loop.gate.is_braked else loop.gate.reason
+
+    def _name_unheard(self) -> None:
+        """Say once from which gates nothing was ever heard."""
+        if self._gates_behind is None or self._has_named_unheard or not (unheard := self._gates_behind.unheard()):
+            return
+        self._has_named_unheard = True
+        names = ", ".join(f"{name}/state" for name in unheard)
+        self._node.get_logger().warning(f"not heard yet: {names}: a brake there is not noticed here (gates_behind)")
+
     def health(self) -> Health:
         """Level, sentence and figures for ``/diagnostics``."""
         loop = self.loop
-        reason = "no robot_description yet" if loop is None else loop.gate.reason or self._stall.sentence
+        reason = "no robot_description yet" if loop is None else self._why_held(loop) or self._stall.sentence
+        self._name_unheard()
         figures: dict[str, object] = {
             "rate [Hz]": self._duration.rate(),
             "tick p50 [ms]": 1e3 * self._duration.quantile(0.5),

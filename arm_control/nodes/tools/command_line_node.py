@@ -1,4 +1,4 @@
-"""What the command line asks running nodes: enable gates, read live parameters, listen to topics."""
+"""What the command line asks running nodes: call services, read live parameters, listen to topics."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 import rclpy
-from rcl_interfaces.msg import ParameterDescriptor, ParameterType
+from rcl_interfaces.msg import ParameterDescriptor
 from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
@@ -18,7 +18,6 @@ from rclpy.node import Node
 from rclpy.parameter import parameter_value_to_python
 from rclpy.publisher import Publisher
 from rclpy.qos import QoSProfile
-from std_srvs.srv import SetBool
 
 from arm_control.core.parameters import SavedParameter
 from arm_control.exceptions import InputError
@@ -36,9 +35,6 @@ DISCOVERY_TIME = 20.0
 """Longest discovery, while nodes appear [s]."""
 ANSWER_TIME = 10.0
 """Longest time for an answer [s]; a busy machine is slow."""
-GATE_PARAMETERS = ["rate_limit", "max_missed", "brake_damping"]
-"""Parameters that only nodes with a gate have; other nodes may have a service ``enable``, too."""
-SILENT = "no answer"
 PARAMETER_SERVICE = ("get_parameters", "rcl_interfaces/srv/GetParameters")
 """Name and type of a service of every node with parameters."""
 
@@ -243,57 +239,6 @@ def published_already(topics: Sequence[str], seconds: float = 1.0) -> str:
         found = looking.find_publishers(topics, seconds)
     owners = {topic: ", ".join(names) or "a node" for topic, names in found.items()}
     return next((f"{topic} is published already by {owner}" for topic, owner in owners.items()), "")
-
-
-# -- gates ---------------------------------------------------------------------------------------------
-
-
-def enable_gates(namespace: str = "", seconds: float = 4.0) -> list[tuple[str, bool, str]]:
-    """Call the service ``~/enable`` of every gate in a namespace.
-
-    Parameters
-    ----------
-    namespace : str
-        Only gates in it; empty for all.
-    seconds : float
-        Wall time without a new node after which no gate is running [s].
-
-    Returns
-    -------
-    list of (str, bool, str)
-        Of each gate: its node, whether it is enabled, and its message.
-
-    Raises
-    ------
-    InputError
-        When no gate is running.
-    """
-    with CommandLineNode("arm_control_enable") as client:
-        names = client.find_nodes("enable", "std_srvs/srv/SetBool", namespace, seconds)
-        are_gates = {name: _is_gate(client, name, seconds / 2.0) for name in names}
-        gates = [name for name, is_gate in are_gates.items() if is_gate is not False]
-        if not gates:
-            raise InputError(f"no gate is running{' in ' + namespace if namespace else ''}: nothing to enable")
-        return [(gate, *(_enable(client, gate) if are_gates[gate] else (False, SILENT))) for gate in gates]
-
-
-def _is_gate(client: CommandLineNode, name: str, seconds: float) -> bool | None:
-    """Whether a node has the parameters of a gate; None where it does not answer.
-
-    Its parameter services may take so many ``seconds`` to be discovered.
-    """
-    if not client.spin_until(lambda: name in client.owners(*PARAMETER_SERVICE), seconds):
-        return False
-    response = client.call(GetParameters, f"{name}/get_parameters", GetParameters.Request(names=GATE_PARAMETERS))
-    if response is None:
-        return None
-    types = [value.type for value in response.values]
-    return len(types) == len(GATE_PARAMETERS) and ParameterType.PARAMETER_NOT_SET not in types
-
-
-def _enable(client: CommandLineNode, gate: str) -> tuple[bool, str]:
-    response = client.call(SetBool, f"{gate}/enable", SetBool.Request(data=True))
-    return (False, SILENT) if response is None else (bool(response.success), str(response.message))
 
 
 # -- live parameters -----------------------------------------------------------------------------------

@@ -9,12 +9,13 @@ from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 
-from arm_control.messages.gate_watch import GateReport, GateWatch
+from arm_control.gate.gates_behind import GateReport
+from arm_control.messages.gate_watch import GateWatch
 from arm_control.nodes.support.qos import LATCHED
 from arm_control.nodes.tools.command_line_node import CommandLineNode, StopRequest
 
 STATE_TYPE = "diagnostic_msgs/msg/DiagnosticStatus"
-"""Type of the topics ``~/state`` of nodes ``gate``."""
+"""Type of the topics ``~/state`` of nodes with a gate."""
 LOOKING_PERIOD = 0.2
 """Time between two looks for new gates and silent ones [s]."""
 OTHERS = 1.5
@@ -65,7 +66,24 @@ Look = Callable[[Callable[[], bool], float], object]
 
 @contextmanager
 def _listening(show: Callable[[GateReport], object], namespace: str) -> Iterator[tuple[GateWatch, Look]]:
-    """Listen to ``/diagnostics`` and, as they appear, to the states of nodes ``gate``."""
+    with CommandLineNode("arm_control_watch") as client:
+        yield listen(client, show, namespace)
+
+
+def listen(
+    client: CommandLineNode, show: Callable[[GateReport], object], namespace: str = ""
+) -> tuple[GateWatch, Look]:
+    """Listen to ``/diagnostics`` and, as they appear, to the states of nodes with a gate.
+
+    Parameters
+    ----------
+    client : CommandLineNode
+        The node that listens.
+    show : callable
+        Called for each change.
+    namespace : str
+        Only gates in it; empty for all.
+    """
     watch, subscribed = GateWatch(), set[str]()
     prefix = f"/{namespace.strip('/')}/" if namespace.strip("/") else "/"
 
@@ -78,14 +96,13 @@ def _listening(show: Callable[[GateReport], object], namespace: str) -> Iterator
         for status in message.status:
             take(status, watch.on_diagnostics)
 
-    with CommandLineNode("arm_control_watch") as client:
-        client.subscribe(DiagnosticArray, "/diagnostics", take_all, 10)
+    client.subscribe(DiagnosticArray, "/diagnostics", take_all, 10)
 
-        def look(condition: Callable[[], bool], seconds: float) -> None:
-            for topic in client.topics(STATE_TYPE) - subscribed:
-                if topic.endswith("/state"):
-                    subscribed.add(topic)
-                    client.subscribe(DiagnosticStatus, topic, lambda status: take(status, watch.on_state), LATCHED)
-            client.spin_until(condition, seconds)
+    def look(condition: Callable[[], bool], seconds: float) -> None:
+        for topic in client.topics(STATE_TYPE) - subscribed:
+            if topic.endswith("/state"):
+                subscribed.add(topic)
+                client.subscribe(DiagnosticStatus, topic, lambda status: take(status, watch.on_state), LATCHED)
+        client.spin_until(condition, seconds)
 
-        yield watch, look
+    return watch, look

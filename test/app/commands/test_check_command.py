@@ -412,7 +412,8 @@ def test_problems_come_with_all_the_rest_and_status_1(tmp_path: Path):
     ("content", "message"),
     [
         (None, "there is no file"),
-        (b"", "not well-formed"),
+        (b"", "contains no XML"),
+        (b"<robot", "not well-formed"),
         (b"\xff\xfe", "cannot be read"),
         (b"<sdf/>", "root element is 'sdf'"),
         (b"<!DOCTYPE a><robot/>", "document type"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import os
 import shutil
 import signal
@@ -134,17 +136,18 @@ def test_a_signal_ends_it_while_states_come_and_while_it_waits(
 
 def test_a_signal_without_consequences_ends_nothing(port: str, tmp_path: Path):
     """Its handler runs at once, once for each signal, while states are answered without Python."""
-    program = "import signal, sys; signal.signal(signal.SIGUSR1, lambda *_: print('heard', flush=True))\n"
+    program = "import os, signal, sys; signal.signal(signal.SIGUSR1, lambda *_: os.write(2, b'heard\\n'))\n"
     program += "from arm_control.app.cli import main; sys.exit(main(sys.argv[1:]))"
     options = ["--port", port, "--params-file", parameter_file(tmp_path, "")]
     command = [sys.executable, "-c", program, "serve", "ur5", *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as served, Driver(port) as driver:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, **pipes) as served, Driver(port) as driver:  # type: ignore[call-overload]
         while not (line := served.stdout.readline()).startswith("states come from"):
             assert line
         for _ in range(3):
             n = len(driver.numbers)
             os.kill(served.pid, signal.SIGUSR1)
-            assert served.stdout.readline() == "heard\n"
+            assert served.stderr.readline() == "heard\n"
             while len(driver.numbers) < n + 100:
                 assert served.poll() is None
         served.terminate()
@@ -216,7 +219,129 @@ def test_a_driver_that_starts_again_enables_the_gate(
     assert errors.startswith("braking: `arm_control serve` has printed why; enabling it\nenabled\n")
     said = capfd.readouterr()
     assert "braking: states come from another sender: 127.0.0.1:" in said.out
-    assert "datagram refused: another sender: 127.0.0.1:" in said.err
+
+
+# -- strangers -----------------------------------------------------------------------------------------
+
+
+def state(k: int) -> bytes:
+    """A state of an arm at rest, a millisecond behind the one before."""
+    return struct.pack("<4sIQq12d", b"ACS1", 6, k, k * 1_000_000, *HOME, *[0.0] * 6)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the socket is connected on Linux only")
+@pytest.mark.parametrize("loop", [NATIVE, PYTHON])
+def test_beside_a_flood_of_a_stranger_all_states_are_answered(loop: str, port: str, tmp_path: Path):
+    """Each state comes behind more datagrams than the buffer of a socket holds."""
+    command = [sys.executable, "-m", "arm_control.app.cli", "serve", "ur5", "--port", port, "--loop", loop]
+    command += ["--params-file", parameter_file(tmp_path, "")]
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as served,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as owner,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger,
+    ):
+        while not (line := served.stdout.readline()).startswith("listening"):
+            assert line
+        stranger.bind(("127.0.0.2", 0))
+        owner.connect(("127.0.0.1", int(port)))
+        owner.settimeout(PATIENCE)
+        try:
+            for k in range(1, 54):
+                for _ in range(1000 if k > 3 else 0):
+                    stranger.sendto(state(k), owner.getpeername())
+                owner.send(state(k))
+                assert struct.unpack_from("<Q", owner.recv(1000), 8) == (k,)
+        finally:
+            served.terminate()
+
+
+@pytest.fixture
+def key_file(tmp_path: Path) -> Path:
+    path = tmp_path / "arm.key"
+    path.write_bytes(bytes(range(32)))
+    path.chmod(0o600)
+    return path
+
+
+@has_compiler
+def test_a_driver_with_the_key_is_answered(program: Path, key_file: Path, port: str, tmp_path: Path, capfd):
+    """It starts again, and enables the gate."""
+    keyed = f"{program} --key-file {key_file}"
+    enables = keyed.replace(" --key", " --enable --key")
+    options = ["--port", port, "--states", "60", "--params-file", parameter_file(tmp_path, "")]
+    again = ["sh", "-c", f"{keyed} {port} 20 && exec {enables} {port} 1000000"]
+    with subprocess.Popen(again, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as driver:
+        assert cli.main(["serve", "ur5", "--key-file", str(key_file), *options]) == 0
+        driver.terminate()
+        output, errors = driver.communicate()
+    assert "braking" not in output.splitlines()[-1]
+    assert errors.startswith("braking: `arm_control serve` has printed why; enabling it\nenabled\n")
+    assert "Python answers all states: --key-file" in capfd.readouterr().out.splitlines()
+
+
+@has_compiler
+def test_the_driver_uses_no_answer_with_another_tag_or_to_an_old_state(program: Path, key_file: Path):
+    def answer(number: int, tau: float, key: bytes = bytes(range(32))) -> bytes:
+        data = struct.pack("<4sIQQ6d", b"ACT1", 6, number, 0, *[tau] * 6)
+        return data + hmac.new(key, data, hashlib.sha256).digest()[:16]
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+        server.bind(("127.0.0.1", 0))
+        server.settimeout(PATIENCE)
+        words = [program, "--key-file", key_file, str(server.getsockname()[1]), "2"]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as driver:
+            data, address = server.recvfrom(1000)
+            number = struct.unpack_from("<Q", data, 8)[0]
+            assert data[-16:] == hmac.new(bytes(range(32)), data[:-16], hashlib.sha256).digest()[:16]
+            for forged in (answer(number, 1.0, bytes(32)), answer(number, 1.0)[:-16], answer(number - 10**12, 1.0)):
+                server.sendto(forged, address)
+            for n in (number, number, number + 1):
+                server.sendto(answer(n, 2.0 + (n - number)), address)
+            output, _ = driver.communicate(timeout=PATIENCE)
+    assert [line.split()[2] for line in output.splitlines()] == ["2.000", "3.000"]
+
+
+@pytest.mark.parametrize(
+    ("content", "mode", "why"),
+    [
+        (bytes(32), 0o640, "other users may read it: its mode is 0640; allowed: 0600 or less"),
+        (bytes(31), 0o600, "it has 31 bytes; a key has 32"),
+        (bytes(33), 0o600, "it has 33 bytes; allowed: 32"),
+        (None, 0, "[Errno 2] No such file"),
+    ],
+)
+def test_a_file_that_is_no_private_key_is_refused(
+    content: bytes | None, mode: int, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
+):
+    monkeypatch.setattr(serve_command, "answer_states", lambda *_: None)
+    path = tmp_path / "arm.key"
+    if content is not None:
+        path.write_bytes(content)
+        path.chmod(mode)
+    assert cli.main(["serve", "ur5", "--port", "0", "--key-file", str(path)]) == 2
+    assert capsys.readouterr().err.startswith(f"arm_control: --key-file {path}: {why}")
+
+
+@pytest.mark.parametrize(
+    ("address", "has_key", "warns"), [("0.0.0.0", False, True), ("0.0.0.0", True, False), ("127.0.0.1", False, False)]
+)
+def test_an_address_that_strangers_reach_is_warned_about(
+    address: str, has_key: bool, warns: bool, key_file: Path, monkeypatch: pytest.MonkeyPatch, capsys
+):
+    served: list[DatagramProcess] = []
+    monkeypatch.setattr(serve_command, "answer_states", lambda _, process, *__: served.append(process))
+    options = [
+        "--loop",
+        PYTHON,
+        "--port",
+        "0",
+        "--address",
+        address,
+        *(["--key-file", str(key_file)] if has_key else ()),
+    ]
+    assert cli.main(["serve", "ur5", *options]) == 0
+    assert ("--key-file keeps out" in capsys.readouterr().err) == warns
+    assert served[0].are_strangers_near == warns
 
 
 @has_compiler

@@ -25,7 +25,7 @@ class Run:
     def __init__(self, model: RobotModel, *, frame: str = "world", **parameters):
         self.model = model
         self.follower = ForceFollower(model, ContactParameters(**{"force_axes": ("z",)} | parameters), frame)
-        self.k, self.V, self.is_braked = 0, np.zeros(6), False
+        self.k, self.V = 0, np.zeros(6)
 
     @property
     def stamp_ns(self) -> int:
@@ -39,7 +39,7 @@ class Run:
         rows = []
         terms: Terms = self.model.evaluate(HOME, np.zeros(6))._replace(V_WE=self.V)
         for _ in range(round(seconds / DT)):
-            F = self.follower.tick(self.stamp_ns, HOME, DT, self.model.pose(HOME), self.is_braked)
+            F = self.follower.tick(self.stamp_ns, HOME, DT, self.model.pose(HOME))
             self.follower.observe(terms)
             rows.append([*F, self.follower.share])
             self.k += 1
@@ -85,15 +85,24 @@ def test_without_resistance_it_stays_at_what_the_approach_needs(ur5: RobotModel)
     assert run.tick(1.0)[-1, 2] == -10.0, "a contact"
 
 
-def test_a_braked_gate_lets_no_force_build_up(ur5: RobotModel):
+def test_a_brake_ends_the_force_until_a_wrench_comes_that_does_not_only_go_on(ur5: RobotModel):
     run = Run(ur5)
     run.ask()
-    run.tick(0.3)
-    run.is_braked = True
-    assert not run.tick(0.45)[-1].any()
-    run.is_braked = False
+    assert run.tick(0.3)[-1, 2] == -10.0
+    run.follower.hold(run.stamp_ns)
+    assert not run.tick(DT).any()
+    for _ in range(5):
+        run.ask()
+        assert not run.tick(0.4).any(), "it is repeated as before the brake"
+    assert run.follower.is_holding
+    run.tick(0.2)
     run.ask()
     assert run.tick(0.3)[-1, 2] == -10.0
+    assert not run.follower.is_holding
+    run.follower.hold(run.stamp_ns)
+    run.follower.restart()
+    assert not run.follower.is_holding
+    assert run.tick(0.1)[-1, 2] < -4.0, "time has started over"
 
 
 def test_time_that_starts_over_begins_without_force(ur5: RobotModel):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arm_control.control.effort_gate import EffortGate, GateParameters
 from arm_control.control.osc.compiled_osc import CompiledOsc
 from arm_control.control.osc.law_variants import project_by_pseudo_inverse
 from arm_control.control.osc.null_space import NullSpace, TaskInverse, dynamically_consistent_inverse
@@ -13,6 +12,7 @@ from arm_control.control.osc.osc_controller import OperationalSpaceController, s
 from arm_control.control.osc.osc_parameters import Gains, OscParameters
 from arm_control.control.osc.task import rows_of, task_motion
 from arm_control.exceptions import ParameterError
+from arm_control.gate.effort_gate import EffortGate, GateParameters
 from arm_control.maths.poses import Array, Pose, rotation_from_vector
 from arm_control.model import RobotModel, Terms
 from arm_control.motion.references import Reference

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from arm_control.control.effort_gate import EffortGate, GateParameters
 from arm_control.control.osc.compiled_osc import CompiledOsc
 from arm_control.control.osc.osc_controller import OperationalSpaceController
 from arm_control.control.osc.osc_parameters import Gains, OscParameters
 from arm_control.control.osc.task import pose_error, task_rotation
 from arm_control.control.osc.task_inertia import task_inertia
 from arm_control.exceptions import ParameterError
+from arm_control.gate.effort_gate import EffortGate, GateParameters
 from arm_control.kinematics.task_error import FRAMES
 from arm_control.maths.poses import Array, Pose, rotation_from_vector
 from arm_control.model import RobotModel, Terms

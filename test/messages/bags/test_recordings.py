@@ -46,6 +46,7 @@ DATA = REPO.parent / "shared" / "data"
 GOLDEN = REPO / "test" / "golden"
 TIAGO = "tiago_figaroh/rosbag2_sqlite3"
 MS = 1_000_000
+UR5_JOINTS = [f"{name}_joint" for name in ("shoulder_pan", "shoulder_lift", "elbow", "wrist_1", "wrist_2", "wrist_3")]
 
 
 @pytest.fixture
@@ -322,6 +323,44 @@ def test_parameters_in_a_bag_that_are_none_are_refused(text: str, tmp_path: Path
     BagWriter(tmp_path / "bag", custom={"scenario": "ur5_osc", "parameters": text}).close()
     assert cli.main(["replay", str(tmp_path / "bag"), "--offline"]) == 2
     assert "its parameters are not those of nodes" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("notes", ["robot", "scenario", "description"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("report", "bag", "-o", "page"),
+        ("replay", "bag", "--offline"),
+        ("replay", "bag", "--model"),
+        ("identify", "bag"),
+        ("learn", "bag", "-o", "p.yaml", "--end-effector"),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.usefixtures("small_pictures")
+def test_a_bag_has_no_file_expanded(
+    words: tuple[str, ...], notes: str, tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch
+):
+    """A bag may come from anyone, and a xacro file beside it, too: expanding one may run any code."""
+    monkeypatch.setattr("arm_control.model.urdf.load.expand_xacro", lambda *_: pytest.fail("it was expanded"))
+    monkeypatch.chdir(tmp_path)
+    custom = {"robot": {"scenario": "ur5_osc", "robot": "bag/arm.urdf.xacro"}, "scenario": {"scenario": "bag/own.yaml"}}
+    with BagWriter("bag", custom=custom.get(notes, {"scenario": "ur5_osc"})) as writer:
+        writer.add("/joint_states", JOINT_STATE)
+        for k in range(200):
+            q = np.array([0.0, -1.4, 1.9, -2.07, -1.57, 0.0]) + 1e-4 * np.sin(0.01 * k)
+            states = {"position": q, "velocity": np.zeros(6), "effort": np.zeros(6)}
+            writer.put("/joint_states", k * MS, plain.joint_state(UR5_JOINTS, k * MS, **states))
+        if notes == "description":
+            writer.add("/robot_description", STRING)
+            writer.put("/robot_description", 0, plain.string("bag/arm.urdf.xacro"))
+    Path("bag", "arm.urdf.xacro").write_text("<robot/>")
+    Path("bag", "own.yaml").write_text("{robot: bag/arm.urdf.xacro, nodes: {osc: {}}}")
+    status = cli.main(list(words))
+    said = capsys.readouterr().err if words[0] != "report" else (tmp_path / "page" / "index.html").read_text()
+    expected = "is no URDF: its text is needed" if notes == "description" else "--robot FILE is needed"
+    assert (status, expected in said) == (0 if words[0] == "report" else 2, True)
+    assert words[0] == "report" or said.count("\n") == 1
 
 
 def test_a_cause_has_nothing_that_a_terminal_acts_upon(tmp_path: Path, ur5: RobotModel):

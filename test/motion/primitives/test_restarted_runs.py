@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arm_control.maths.poses import Pose, rotation_from_rpy, rotation_vector
+from arm_control.maths.poses import Pose, rotation_from_rpy
 from arm_control.motion.primitives.demonstration import Demonstration
 from arm_control.motion.primitives.primitive import Primitive
 from arm_control.motion.primitives.primitive_run import PrimitiveRun
@@ -43,34 +43,6 @@ def test_a_run_begins_anew_as_a_new_one_does(reach: Primitive, wave: Primitive):
         assert used.duration == new.duration == 0.8
         for _ in range(50):
             np.testing.assert_array_equal(used.step(0.01).q_des, new.step(0.01).q_des)
-
-
-def test_a_displaced_motion_goes_on_at_rest_with_its_phase_to_its_goal(reach: Primitive):
-    run = PrimitiveRun(reach, start=[0.0, 0.0], goal=[1.0, 1.0])
-    for _ in range(40):
-        before = run.step(0.01)
-    phase = run.phase
-    assert np.abs(before.v_des).max() > 0.5
-    run.displace([0.3, 0.1])
-    after = run.step(1e-4)
-    np.testing.assert_allclose(after.q_des, [0.3, 0.1], atol=1e-5)
-    np.testing.assert_allclose(after.v_des, 0.0, atol=0.05)
-    assert run.phase == pytest.approx(phase + 1e-4)
-    for _ in range(250):
-        end = run.step(0.01)
-    np.testing.assert_allclose(end.q_des, [1.0, 1.0], atol=1e-6)
-
-
-def test_a_displaced_pose_goes_on_from_there(turning: Primitive):
-    start = Pose(rotation_from_rpy([0.1, 0.2, 0.3]), np.array([0.1, 0.0, 0.0]))
-    run = PrimitiveRun(turning, start=start, goal=turning.learned_goal())
-    for _ in range(40):
-        run.step(0.01)
-    X = Pose(rotation_from_rpy([0.3, 0.1, 0.2]), np.array([0.2, 0.3, 0.1]))
-    run.displace(X)
-    there = run.step(1e-6).X_WT
-    np.testing.assert_allclose(there.p, X.p, atol=1e-6)
-    np.testing.assert_allclose(rotation_vector(there.R @ X.R.T), 0.0, atol=1e-6)
 
 
 def test_a_preview_is_what_comes_and_changes_nothing(reach: Primitive, wave: Primitive, turning: Primitive):

@@ -3,18 +3,11 @@
 A command passes when it is finite, names every joint, has one value per joint, is fresh and not from the
 future. What passes may drive no joint into its limits of position and speed, is cut to the joint's effort
 limit and may change by no more than ``rate_limit`` per second, so that a step of a target or of a gain is
-never a step of the torque: the equations are those of :mod:`arm_control.control.joint_limits`, compiled. When no
-command passes for ``max_missed`` ticks, the gate brakes,
+never a step of the torque: the equations are those of :mod:`arm_control.gate.joint_limits`, compiled. When no
+command passes for ``max_missed`` ticks, the gate brakes, and it stays braked until it is enabled. Then it holds the arm
+until a command passes; how, and which one does, is in :mod:`arm_control.gate.torque_rules`.
 
-    tau = g(q) + M(q) (-d v + d^2/4 (q_hold - q)),
-
-gravity compensation and damping scaled by the mass matrix, with a spring to ``q_hold`` once the arm is
-at rest; it stays braked until it is enabled again. (A plain ``-b v`` would be far too weak for the
-shoulder or unstable for the wrist; zero torque drops the arm.)
-
-The gate knows no clock: a tick is a measured state, and the caller says how old a command is. The time of a tick
-counts in the rate limit, so it is bounded: 0.1 s at first, then a quarter more than the tick before, and a time that
-is negative or no number counts as none.
+The gate knows no clock: a tick is a measured state, and the caller says how old a command is.
 """
 
 from __future__ import annotations
@@ -22,26 +15,46 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.control.compiled_limits import compile_limits, compile_size_check
-from arm_control.control.inertia_floor import InertiaFloor
-from arm_control.control.joint_limits import LARGEST_SHARE, JointLimits, LimitParameters, NextLimits
-from arm_control.control.state_prediction import AT_REST
-from arm_control.control.success_rate import SuccessRate
+from arm_control.compiler.compiled_procedure import Binds, compile_procedure
+from arm_control.compiler.procedure import Floats, procedure
 from arm_control.core.parameters import parameter
 from arm_control.exceptions import InputError
+from arm_control.gate.compiled_limits import compile_limits, compile_size_check
+from arm_control.gate.inertia_floor import InertiaFloor
+from arm_control.gate.joint_limits import LARGEST_SHARE, JointLimits, LimitParameters, NextLimits
+from arm_control.gate.success_rate import SuccessRate
+from arm_control.gate.torque_rules import (
+    HAS_HOLD,
+    IS_RATE_LIMITED,
+    IS_RESUMING,
+    IS_SATURATED,
+    LATENESS,
+    MISSED,
+    MODE,
+    GateMemory,
+    apply_hold,
+    begin_brake,
+    believed_time,
+    end_brake,
+    forget_hold,
+    hold_torque,
+    miss_command,
+    new_gate_memory,
+    pass_command,
+    unlike_joint,
+)
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel, Terms
 
+UNLIKE = "enabled; a command asks for"
+"""How the reason begins of a gate that goes on holding."""
 ROUNDING = 1e-9
 """Resolution of stamps [s]."""
-LONGEST_DT = 0.1
-"""Longest time between two ticks that is believed at first [s]."""
-GROWTH = 1.25
-"""Largest ratio of a tick's time to that of the tick before."""
 
 
 @dataclass(frozen=True)
@@ -59,18 +72,18 @@ class GateParameters(LimitParameters):
         lower=0.0,
         upper=0.1,
     )
-    brake_damping: float = parameter(20.0, "damping of the brake, times M(q)", unit="1/s", lower=1.0, upper=200.0)
+    brake_damping: float = parameter(50.0, "damping of the brake, times M(q)", unit="1/s", lower=1.0, upper=200.0)
 
 
 class GateState(Enum):
     """What a gate does with commands."""
 
-    WAITING = "waiting"
-    """It holds the arm until the first command."""
+    HOLDING = "holding"
+    """It holds the arm until a command passes: at the start, and after a brake that was ended."""
     PASSING = "passing"
     """It passes commands, within the limits."""
-    BRAKED = "braked"
-    """It brakes, and refuses commands until it is enabled."""
+    BRAKING = "braking"
+    """It brakes and holds the arm, and refuses commands until it is enabled."""
 
 
 class GateOutput(NamedTuple):
@@ -106,7 +119,7 @@ class GateOutput(NamedTuple):
         return self.state is GateState.PASSING
 
 
-PASSING, BRAKED = GateState.PASSING, GateState.BRAKED  # looking up a member takes as long as a kernel
+HOLDING, PASSING, BRAKING = STATES = tuple(GateState)  # looking up a member takes as long as a kernel
 
 
 class EffortGate:
@@ -129,6 +142,8 @@ class EffortGate:
         Why it does not pass them; empty when it does.
     period : float
         Time between the last two ticks [s]: a stamp may be so far ahead; 0 before there were two.
+    estimate : ndarray, shape (nv,), or None
+        Torque beside the weight that a brake goes on to carry, an observer's estimate [N m or N]; None: none.
 
     Examples
     --------
@@ -142,6 +157,7 @@ class EffortGate:
     """
 
     WAITING_REASON = "waiting for the first command"
+    ENABLED_REASON = "enabled; waiting for a new goal"
 
     def __init__(self, model: RobotModel, parameters: GateParameters) -> None:
         self.parameters = parameters
@@ -155,18 +171,26 @@ class EffortGate:
         self._floor = InertiaFloor(model, parameters.inertia_floor) if parameters.inertia_floor else None
         self._command: Array | None = None
         self._tau: Array | None = None
-        self._hold: Array | None = None
-        self._missed = 0
+        self._memory = new_gate_memory(model.tau_max, parameters.brake_damping, parameters.rate_limit)
+        self._tick = _Tick(self._memory, np.zeros(1))
+        self._hold_arm = _compiled_hold()(self._tick)
+        self._rebased: Array | None = None
+        self.estimate: Array | None = None
         self._rate = SuccessRate()
         self._refused = False
-        self.state = GateState.WAITING
+        self.state = HOLDING
         self.reason = self.WAITING_REASON
         self.period = 0.0
 
     @property
     def is_braked(self) -> bool:
         """Whether the gate stays braked until :meth:`enable`."""
-        return self.state is BRAKED
+        return self.state is BRAKING
+
+    @property
+    def is_resuming(self) -> bool:
+        """Whether a brake was ended by :meth:`enable`, and no command has passed since."""
+        return bool(self._memory.counts[IS_RESUMING])
 
     @property
     def inertia(self) -> Array:
@@ -227,7 +251,7 @@ class EffortGate:
         InputError
             When the command must not pass: braked, not finite or absurdly large.
         """
-        if self.state is BRAKED or not self._is_believable(tau):
+        if self.state is BRAKING or not self._is_believable(tau):
             self.offer(self._model.joint_names, tau)  # raises the error
         self._command = tau
 
@@ -261,29 +285,50 @@ class EffortGate:
         command, self._command = self._command, None
         if self._tau is None:
             self._tau = np.clip(t.g, -self._model.tau_max, self._model.tau_max)
-        dt = self._believed(dt)
+        dt = believed_time(dt, self.period)
         self.period = dt or self.period
         if self._floor is not None:
             t = self._floor.add_to(t, self._tau, dt)
         if command is None:
             self._miss()
-        else:
+        if self.state is not PASSING and (held := self._hold(t, dt, command)) is not None:
+            return held
+        if command is not None:
+            self._memory.counts[MISSED] = 0
             self._rate.n += 1
-            self._missed = 0
             self._refused = False
-            if self.state is not PASSING:
-                self._set(PASSING, "")
-        if self.state is PASSING:
-            tau = self._tau if command is None else command
-            are_limits_on = self._are_joint_limits_on
-            self._hold = None
-        else:
-            tau = self._brake_torque(t)
-            are_limits_on = 0.0
-        self._tau, limited, saturated, rate_limited = self._pass(t, tau, self._tau, dt, are_limits_on)
-        rate = self._rate.share if self._rate.failures else 1.0
+        tau = self._tau if command is None else command
+        self._tau, limited, saturated, rate_limited = self._pass(t, tau, self._tau, dt, self._are_joint_limits_on)
         cuts = saturated > 0.0, rate_limited > 0.0, limited > 0.0
-        return tuple.__new__(GateOutput, (self._tau, self.state, self.reason, *cuts, rate))
+        return tuple.__new__(GateOutput, (self._tau, self.state, self.reason, *cuts, self._share()))
+
+    def _hold(self, t: Terms, dt: float, command: Array | None) -> GateOutput | None:
+        """Brake or hold the arm; None where the command passes instead."""
+        m = self._memory
+        m.q[:], m.v[:], m.g[:], m.M[:], m.tau[:], self._tick.dt[0] = t.q, t.v, t.g, t.M.ravel(), self._tau, dt
+        m.command[:] = 0.0 if command is None else command
+        if self._rebased is not None:
+            m.carried[:], m.hold[:], m.counts[HAS_HOLD], self._rebased = self._rebased - t.g, t.q, 1, None
+        unlike = int(self._hold_arm())
+        if command is not None and (unlike < 0 or not self.is_resuming):
+            pass_command(m)
+            self._show("")
+            return None
+        if command is not None:
+            self._refuse_unlike(unlike, float(command[unlike] - m.asked[unlike]))
+        self._tau = m.tau.copy()
+        cuts = bool(m.counts[IS_SATURATED]), bool(m.counts[IS_RATE_LIMITED])
+        return GateOutput(self._tau, self.state, self.reason, *cuts, success_rate=self._share())
+
+    def _share(self) -> float:
+        return self._rate.share if self._rate.failures else 1.0
+
+    def _refuse_unlike(self, joint: int, excess: float) -> None:
+        """Go on holding: a command would move the arm; the first one says why."""
+        self._rate.fail()
+        if self.reason == self.ENABLED_REASON:
+            name = self._model.joint_names[joint]
+            self.reason = f"{UNLIKE} {excess:+.3g} more at joint '{name}' than holds the arm"
 
     def next_limits(self, dt: float) -> NextLimits | None:
         """Return what the limits of a command offered now depend on, for a law that is compiled with them.
@@ -299,7 +344,7 @@ class EffortGate:
         """
         if self.state is not PASSING or self._rate.failures or self._floor is not None or self._tau is None:
             return None
-        return self._tau, dt if 0.0 < dt <= self.period else self._believed(dt), self._are_joint_limits_on
+        return self._tau, dt if 0.0 < dt <= self.period else believed_time(dt, self.period), self._are_joint_limits_on
 
     def take(self, output: GateOutput, dt: float, n: int = 1) -> None:
         """Take note of commands that have passed :attr:`limits` in a compiled law.
@@ -316,34 +361,75 @@ class EffortGate:
         self._tau, self.period = output.tau, dt or self.period
         self._rate.n += n
 
-    def _believed(self, dt: float) -> float:
-        return min(dt, GROWTH * self.period or LONGEST_DT) if dt > 0.0 else 0.0
-
     def brake(self, reason: str) -> None:
         """Brake from the next tick on, until :meth:`enable`; a gate that brakes already keeps its reason."""
         if not self.is_braked:
-            self._set(BRAKED, reason)
+            begin_brake(self._memory)
+            self._carry_estimate()
+            self._show(reason)
             self._command = None
 
-    def enable(self) -> None:
-        """Pass commands again. Until the first one the arm is held where it is measured to rest from now on.
+    def _carry_estimate(self) -> None:
+        """Go on to carry what was compensated while commands passed."""
+        if self.estimate is not None and self.state is PASSING:
+            self._memory.carried[:] = self.estimate
 
-        The torque does not jump: it goes on from the last one, within the rate limit.
+    def enable(self) -> None:
+        """End a brake: hold the arm where it is until a command passes.
+
+        The torque does not jump, and nothing moves: only the torque that holds the arm passes at first, see
+        :mod:`arm_control.gate.torque_rules`, unless :meth:`begin` says that a new motion begins.
         """
         if self.is_braked:
-            self._set(GateState.WAITING, self.WAITING_REASON)
-            self._hold = None
+            end_brake(self._memory)
+            self._show(self.ENABLED_REASON)
+
+    def begin(self) -> None:
+        """Let any command pass: a new goal has come, and its motion begins with the torque that holds the arm."""
+        self._memory.counts[IS_RESUMING] = 0
+
+    def hold_with(self, tau: Array) -> None:
+        """Hold the arm with the torque of another gate, which holds it now, from the next tick on.
+
+        Parameters
+        ----------
+        tau : ndarray, shape (nv,)
+            Torque of the actuators [N m or N].
+        """
+        self._rebased = tau
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the arm is held by the spring of the brake."""
+        return bool(self._memory.counts[HAS_HOLD])
+
+    @property
+    def carried(self) -> Array:
+        """Torque beside the weight that holds the arm: the spring's, and what was carried before [N m or N]."""
+        m, n = self._memory, self._model.nv
+        return m.carried + m.M.reshape(n, n) @ m.spring
+
+    @property
+    def lateness(self) -> float:
+        """Delay of the states that brake the arm [s]; may be set."""
+        return float(self._memory.times[LATENESS])
+
+    @lateness.setter
+    def lateness(self, lateness: float) -> None:
+        self._memory.times[LATENESS] = lateness
 
     def reset(self) -> None:
         """Start again from gravity compensation, as at time 0; a braked gate stays braked and keeps its torque."""
-        self._command = self._hold = None
+        self._command = self._rebased = None
+        forget_hold(self._memory)
         self._rate.clear()
         if not self.is_braked:
             self._tau = None
             self.period = 0.0
             if self._floor is not None:
                 self._floor.restart()
-            self._set(GateState.WAITING, self.WAITING_REASON)
+            self._memory.counts[:], self._memory.carried[:] = 0, 0.0
+            self._show(self.WAITING_REASON)
 
     def succeed(self, other: EffortGate) -> None:
         """Take over from a gate of the same joints or of other ones: braked if it was, with the same torque.
@@ -354,17 +440,18 @@ class EffortGate:
             The gate that worked until now.
         """
         if other.is_braked:
-            self._set(BRAKED, other.reason)
+            self.brake(other.reason)
         names = other._model.joint_names
         if other._tau is not None and set(names) == set(self._model.joint_names):
             self._tau = self._model.in_joint_order(names, other._tau)
 
     def forget_hold(self) -> None:
         """Hold a braked arm where it is measured to rest from now on."""
-        self._hold = None
+        forget_hold(self._memory)
 
-    def _set(self, state: GateState, reason: str) -> None:
-        self.state = state
+    def _show(self, reason: str) -> None:
+        """Let everybody see the mode."""
+        self.state = STATES[self._memory.counts[MODE]]
         self.reason = reason
 
     def _refuse_out_of_time(self, age: float) -> None:
@@ -386,15 +473,26 @@ class EffortGate:
         if self.state is PASSING:
             if not refused:
                 self._rate.fail()
-            self._missed += 1
-            if self._missed >= self.parameters.max_missed:
-                self.brake(f"no command for {self._missed} states")
+            if miss_command(self._memory, self.parameters.max_missed):
+                self._carry_estimate()
+                self._show(f"no command for {self._memory.counts[MISSED]} states")
 
-    def _brake_torque(self, t: Terms) -> Array:
-        d = self.parameters.brake_damping
-        if self._hold is None and np.abs(t.v).max() < AT_REST:
-            self._hold = t.q
-        with np.errstate(over="ignore", invalid="ignore"):
-            spring = 0.0 if self._hold is None else d * d / 4.0 * (self._hold - t.q)
-            tau = t.g + t.M @ (spring - d * t.v)
-        return np.where(np.isfinite(tau), tau, t.g)  # a state may be finite and yet absurd
+
+class _Tick(NamedTuple):
+    """Record of the procedure that a tick calls: the gate, and the time of the tick [s]."""
+
+    gate: GateMemory
+    dt: Floats
+
+
+@procedure
+def _hold_arm(tick: _Tick) -> float:
+    hold_torque(tick.gate, tick.dt[0])
+    unlike = unlike_joint(tick.gate)
+    apply_hold(tick.gate, tick.dt[0])
+    return float(unlike)
+
+
+@cache
+def _compiled_hold() -> Binds[_Tick]:
+    return compile_procedure(_hold_arm)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arm_control.control.state_prediction import StatePrediction, is_at_rest
+from arm_control.gate.blind_brake import BlindBrake
+from arm_control.gate.effort_gate import EffortGate, GateParameters
+from arm_control.gate.state_prediction import PredictedState, is_at_rest
 from arm_control.model import RobotModel
 
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
@@ -18,24 +20,32 @@ TABLE = """<robot name="table"><link name="base"/><link name="x"><inertial><mass
 <limit lower="-1" upper="1" velocity="1" effort="1"/></joint></robot>"""
 
 
-@pytest.mark.parametrize(("duration", "n"), [(1e-3, 1), (2e-4, 1), (2.5e-3, 3), (0.0, 0)])
-def test_it_goes_on_by_the_model_in_steps_of_a_millisecond_at_most(ur5: RobotModel, duration: float, n: int):
+def predicted(model: RobotModel, q: np.ndarray, v: np.ndarray, tau: np.ndarray, duration: float) -> PredictedState:
+    """The state after a time with a torque, as a gate that has no more states predicts it."""
+    blind = BlindBrake(model, EffortGate(model, GateParameters()), longest_step=1.0)
+    blind.note(0.0, q, v, tau)
+    blind.tick(duration, 0.0)
+    return blind._memory.prediction
+
+
+@pytest.mark.parametrize(
+    ("duration", "steps"), [(1e-3, [1e-3]), (2e-4, [2e-4]), (2.5e-3, [1e-3, 1e-3, 5e-4]), (0.0, [])]
+)
+def test_it_goes_on_by_the_model_in_steps_of_a_millisecond_at_most(ur5: RobotModel, duration: float, steps: list):
     q, v, tau = HOME, np.linspace(-0.5, 0.5, 6), ur5.gravity(HOME) + 3.0
-    prediction = StatePrediction(ur5, q, v)
-    prediction.go_on(tau, duration)
-    for _ in range(n):
+    prediction = predicted(ur5, q, v, tau, duration)
+    for dt in steps:
         t = ur5.evaluate(q, v)
-        v = v + np.linalg.solve(t.M, tau - t.h) * duration / n
-        q = q + v * duration / n
-    np.testing.assert_allclose(prediction.q, q, rtol=1e-14, atol=0)
-    np.testing.assert_allclose(prediction.v, v, rtol=1e-14, atol=0)
+        v = v + np.linalg.solve(t.M, tau - t.h) * dt
+        q = q + v * dt
+    np.testing.assert_allclose(prediction.q, q, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(prediction.v, v, rtol=1e-12, atol=1e-14)
 
 
 def test_where_one_speed_is_not_finite_the_state_stays():
     """The first slide gets more than a float can hold, the second nothing."""
-    prediction = StatePrediction(RobotModel.from_urdf(TABLE), np.zeros(2), np.zeros(2))
-    with np.errstate(over="ignore"):
-        prediction.go_on(np.array([1.7e308, 0.0]), 3e-3)
+    none = np.zeros(2)
+    prediction = predicted(RobotModel.from_urdf(TABLE), none, none, np.array([1.7e308, 0.0]), 3e-3)
     np.testing.assert_array_equal([prediction.q, prediction.v], np.zeros((2, 2)))
 
 

@@ -7,8 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from arm_control.control.effort_gate import EffortGate, GateParameters
-from arm_control.control.inertia_floor import (
+from arm_control.core.files import urdf_path
+from arm_control.gate.effort_gate import EffortGate, GateParameters
+from arm_control.gate.inertia_floor import (
     BANDWIDTH,
     CHATTER,
     FIRST,
@@ -21,7 +22,6 @@ from arm_control.control.inertia_floor import (
     smallest_inertias,
     update_floor,
 )
-from arm_control.core.files import urdf_path
 from arm_control.model import RobotModel, Terms
 from arm_control.model.arm_parameters import ArmParameters
 

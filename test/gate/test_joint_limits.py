@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from arm_control.control.effort_gate import EffortGate, GateOutput, GateParameters
-from arm_control.control.joint_limits import JointLimits, LimitParameters, shorten
 from arm_control.core.files import urdf_path
 from arm_control.exceptions import ParameterError
+from arm_control.gate.effort_gate import EffortGate, GateOutput, GateParameters
+from arm_control.gate.joint_limits import JointLimits, LimitParameters, shorten
 from arm_control.maths.poses import Array
 from arm_control.model import RobotModel
 from arm_control.simulation.mujoco_simulator import MujocoSimulator

@@ -5,11 +5,27 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arm_control.control.state_bounds import StateBounds, describe_outside
+from arm_control.gate.state_bounds import (
+    AGREEING,
+    BELIEVED,
+    DOUBTED,
+    RETURNED,
+    VIOLATION,
+    StateBounds,
+    describe_outside,
+)
 from arm_control.model import RobotModel
 
 MS = 1e-3
 HOME = np.array([0.0, -1.4, 1.9, -2.07, -1.5708, 0.0])
+
+
+def fault_of(bounds: StateBounds, q: np.ndarray, v: np.ndarray, dt: float) -> str:
+    """Judge a state by the bounds alone: one that is not believed begins no doubt of those behind it."""
+    result, reason = bounds.judge(q, v, dt, dt)
+    assert (result == BELIEVED) == (reason == "")
+    bounds.memory.counts[VIOLATION] = 0
+    return reason
 
 
 def moving(t: float, w: float = 8.0) -> tuple[np.ndarray, np.ndarray]:
@@ -25,7 +41,7 @@ def test_a_fast_swing_is_believed_with_noise_and_delay(ur5: RobotModel, dt: floa
         q, _ = moving(k * dt)
         _, v = moving(k * dt - 2 * MS)
         q = np.round(q / 0.003) * 0.003
-        assert not bounds.fault(q, v + 3e-3 * rng.standard_normal(6), dt if k else 0.0)
+        assert not fault_of(bounds, q, v + 3e-3 * rng.standard_normal(6), dt if k else 0.0)
 
 
 @pytest.mark.parametrize(
@@ -44,23 +60,23 @@ def test_one_wrong_number_is_named_and_the_next_right_state_is_believed(
     ur5: RobotModel, q: float, v: float, words: str
 ):
     bounds = StateBounds(ur5)
-    assert not bounds.fault(HOME, np.zeros(6), 0.0)
+    assert not fault_of(bounds, HOME, np.zeros(6), 0.0)
     wrong_q, wrong_v = HOME.copy(), np.zeros(6)
     wrong_q[2] += q
     wrong_q[2] = q if abs(q) > 10 else wrong_q[2]
     wrong_v[2] = v
-    np.testing.assert_array_equal(np.array([bounds.fault(wrong_q, wrong_v, MS) != ""]), [True])
+    np.testing.assert_array_equal(np.array([fault_of(bounds, wrong_q, wrong_v, MS) != ""]), [True])
     with pytest.raises(AssertionError, match=f"{words}.*elbow_joint"):
-        raise AssertionError(bounds.fault(wrong_q, wrong_v, MS))
-    assert not bounds.fault(HOME, np.zeros(6), 2 * MS)
+        raise AssertionError(fault_of(bounds, wrong_q, wrong_v, MS))
+    assert not fault_of(bounds, HOME, np.zeros(6), 2 * MS)
 
 
 @pytest.mark.parametrize("speed", [0.2, 0.4, 0.93, 3.0])
 def test_frozen_states_are_noticed_soon(ur5: RobotModel, speed: float):
     bounds, v = StateBounds(ur5), np.zeros(6)
     v[0] = speed
-    bounds.fault(HOME, v, 0.0)
-    answers = [bounds.fault(HOME, v, MS) for _ in range(40)]
+    fault_of(bounds, HOME, v, 0.0)
+    answers = [fault_of(bounds, HOME, v, MS) for _ in range(40)]
     found = next(k for k, answer in enumerate(answers, 1) if answer)
     assert "have not changed for" in answers[found - 1]
     assert found * MS * speed < 0.0071
@@ -69,7 +85,7 @@ def test_frozen_states_are_noticed_soon(ur5: RobotModel, speed: float):
 
 def test_frozen_positions_with_changing_velocities_are_noticed(ur5: RobotModel):
     bounds, rng = StateBounds(ur5), np.random.default_rng(0)
-    answers = [bounds.fault(HOME, 0.93 + 3e-3 * rng.standard_normal(6), MS if k else 0.0) for k in range(60)]
+    answers = [fault_of(bounds, HOME, 0.93 + 3e-3 * rng.standard_normal(6), MS if k else 0.0) for k in range(60)]
     found = next(k for k, answer in enumerate(answers) if answer)
     assert "positions and velocities disagree by" in answers[found]
     assert found <= 20
@@ -77,17 +93,17 @@ def test_frozen_positions_with_changing_velocities_are_noticed(ur5: RobotModel):
 
 def test_states_at_rest_and_states_that_are_sent_eight_times_are_believed(ur5: RobotModel):
     bounds = StateBounds(ur5)
-    assert not any(bounds.fault(HOME, np.zeros(6), MS) for _ in range(200))
+    assert not any(fault_of(bounds, HOME, np.zeros(6), MS) for _ in range(200))
     for k in range(4000):
         q, v = moving(k // 8 * MS, w=1.0)
-        assert not bounds.fault(q, v, MS / 8 if k else 0.0)
+        assert not fault_of(bounds, q, v, MS / 8 if k else 0.0)
 
 
 def test_a_new_run_may_begin_anywhere(ur5: RobotModel):
     bounds = StateBounds(ur5)
-    assert not bounds.fault(HOME, np.zeros(6), 0.0)
-    assert not bounds.fault(HOME + 2.0, np.ones(6), 0.0)
-    assert bounds.fault(HOME, np.ones(6), MS)
+    assert not fault_of(bounds, HOME, np.zeros(6), 0.0)
+    assert not fault_of(bounds, HOME + 2.0, np.ones(6), 0.0)
+    assert fault_of(bounds, HOME, np.ones(6), MS)
 
 
 # -- the bounds, by their equations --------------------------------------------------------------------
@@ -103,7 +119,7 @@ def one_joint(kind: str = "revolute", lower: float = -0.5, upper: float = 1.5) -
 
 
 def fault(bounds: StateBounds, q: float, v: float, dt: float = 0.0) -> str:
-    return bounds.fault(np.array([q]), np.array([v]), dt)
+    return fault_of(bounds, np.array([q]), np.array([v]), dt)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +163,7 @@ def test_positions_may_deviate_by_15_mrad_and_what_the_acceleration_allows(sign:
 
 
 def test_a_deviation_is_remembered_for_a_tenth_of_a_second():
-    """Positions that creep while the velocity is 0: their sum over 0.1 s counts, c / (1 - exp(-0.01))."""
+    """Positions that creep while the velocity is 0: their sum over 0.1 s counts, c (1 + T / dt)."""
     for step, is_believed in ((1.4e-4, True), (1.6e-4, False)):
         bounds = one_joint()
         reasons = [fault(bounds, step * k, 0.0, MS if k else 0.0) for k in range(1000)]
@@ -182,3 +198,57 @@ def test_joints_outside_their_limits_are_described(ur5: RobotModel):
         f"{name} at {q[1]:.4f}, allowed {low[1]:.4f} to {high[1]:.4f};"
         f" {elbow} at {q[2]:.4f}, allowed {low[2]:.4f} to {high[2]:.4f}"
     )
+
+
+# -- continuous joints, doubts -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("speed", [0.5, -0.5, 3.0])
+def test_a_continuous_joint_that_a_driver_wraps_goes_on(speed: float):
+    bounds = one_joint("continuous", 0.0, 0.0)
+    for k in range(10_000):
+        turned = speed * k * MS
+        wrapped = np.array([(turned + np.pi) % (2.0 * np.pi) - np.pi])
+        q = bounds.unwrapped(wrapped)
+        np.testing.assert_allclose(q, turned, atol=1e-9)
+        assert bounds.judge(q, np.array([speed]), MS if k else 0.0, MS) == (BELIEVED, "")
+
+
+def test_a_joint_that_is_not_continuous_is_not_unwrapped():
+    bounds = one_joint("revolute", -3.0, 3.0)
+    assert fault(bounds, 2.9, 0.0) == ""
+    np.testing.assert_array_equal(bounds.unwrapped(np.array([-2.9])), [-2.9])
+
+
+def test_a_position_that_is_not_wrapped_keeps_its_bits_and_an_absurd_one_is_left_alone():
+    bounds = one_joint("continuous", 0.0, 0.0)
+    assert fault(bounds, 7.3, 0.0) == ""
+    for q in (7.3 + 1e-3, 7.3 + 3.1, 1e308, np.nan):
+        np.testing.assert_array_equal(bounds.unwrapped(np.array([q])), [q])
+
+
+def test_after_a_violation_twenty_states_of_a_tenth_of_a_second_must_follow_from_each_other():
+    for interval, needed in ((MS, 101), (0.01, AGREEING), (0.004, 26)):
+        bounds = one_joint()
+        assert fault(bounds, 0.0, 0.0) == ""
+        results = [bounds.judge(np.array([0.5]), np.zeros(1), k * interval, interval)[0] for k in range(1, 200)]
+        assert results[0] not in (BELIEVED, DOUBTED, RETURNED)
+        assert results[1 : needed - 1] == [DOUBTED] * (needed - 2)
+        assert results[needed - 1 : needed + 1] == [RETURNED, BELIEVED]
+
+
+def test_states_that_do_not_follow_from_each_other_start_the_count_again():
+    bounds = one_joint()
+    assert fault(bounds, 0.0, 0.0) == ""
+    places = [0.5] * 60 + [-0.3] + [0.5] * 200
+    results = [bounds.judge(np.array([q]), np.zeros(1), (k + 1) * MS, MS)[0] for k, q in enumerate(places)]
+    assert results.index(RETURNED) > 60 + 100
+
+
+def test_a_doubt_names_the_violation_that_began_it(ur5: RobotModel):
+    bounds = StateBounds(ur5)
+    assert not fault_of(bounds, HOME, np.zeros(6), 0.0)
+    elsewhere = HOME.copy()
+    elsewhere[2] += 0.5
+    reasons = {bounds.judge(elsewhere, np.zeros(6), k * MS, MS)[1] for k in range(1, 50)}
+    assert reasons == {"not believed: position has jumped by 0.5 rad, allowed 0.04642 rad, joint 'elbow_joint'"}

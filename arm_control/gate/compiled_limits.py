@@ -20,7 +20,7 @@ from arm_control.compiler.call_forms import (
 )
 from arm_control.compiler.kernels import Kernel
 from arm_control.compiler.law import Law
-from arm_control.control.joint_limits import JointLimits, LimitedTorque, LimitNumbers, limit_torque
+from arm_control.gate.joint_limits import JointLimits, LimitedTorque, LimitNumbers, limit_torque
 from arm_control.maths.linalg import mirrored
 from arm_control.maths.poses import Array, Pose
 from arm_control.maths.scalars import largest as largest_entry

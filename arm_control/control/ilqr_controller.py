@@ -1,0 +1,100 @@
+"""The controller of planned reaches: plans of a planner, followed until a new one is needed."""
+
+from __future__ import annotations
+
+from arm_control.control.controllers import LawOutput, Measurement, pose_figures, pose_goal
+from arm_control.control.osc.task import pose_error
+from arm_control.exceptions import InputError
+from arm_control.maths.poses import Array, Pose
+from arm_control.model import RobotModel, Terms
+from arm_control.motion.goals import Goal, TwistJog
+from arm_control.motion.pose_follower import PoseFollower
+from arm_control.planning.receding import PlanFollower, RecedingParameters
+from arm_control.planning.worker import PlannerClient
+
+PLANNER_DIED = "the planner has died"
+
+
+class IlqrController:
+    """Planned reaches of poses (:mod:`arm_control.planning.receding`).
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    parameters : RecedingParameters
+        The reach, and when to plan it anew.
+    planner : PlannerClient
+        What plans; it has the same parameters.
+    waits : bool
+        Whether a state waits for the plan that it asks for.
+    follower : PoseFollower, optional
+        The goals; by default none.
+
+    Attributes
+    ----------
+    plans : PlanFollower
+        The plan that is followed.
+    """
+
+    scales_with_inertia = True
+    has_schedule = True
+
+    def __init__(
+        self,
+        model: RobotModel,
+        parameters: RecedingParameters,
+        planner: PlannerClient,
+        *,
+        waits: bool,
+        follower: PoseFollower | None = None,
+    ) -> None:
+        self._model = model
+        self._planner = planner
+        self._follower = PoseFollower(model) if follower is None else follower
+        self.plans = PlanFollower(model, parameters, planner, waits)
+
+    def configure(self, parameters: RecedingParameters) -> None:
+        """Take another tube and rate; they act from the next tick on."""
+        self.plans.parameters = parameters
+
+    def add(self, goal: Goal) -> None:
+        """See :class:`~arm_control.control.controllers.Controller`."""
+        if isinstance(goal, TwistJog):
+            raise InputError("planned reaches follow targets, not velocities")
+        self._follower.add(pose_goal(goal))
+
+    def restart(self, q: Array) -> None:
+        """See :class:`~arm_control.control.controllers.Controller`."""
+        self._follower.restart(q)
+        self.plans.hold(q)
+
+    @property
+    def is_holding(self) -> bool:
+        """See :class:`~arm_control.control.controllers.Controller`."""
+        return self._follower.is_holding
+
+    def hold(self, stamp_ns: int, q: Array) -> None:
+        """See :class:`~arm_control.control.controllers.Controller`; later plans for these goals are dropped."""
+        self._follower.hold(stamp_ns, q)
+        self.plans.hold(q)
+
+    def tick(self, measurement: Measurement, tau_dist: Array | None) -> LawOutput:
+        """See :class:`~arm_control.control.controllers.Controller`."""
+        stamp_ns = measurement.stamp_ns
+        terms = self._model.evaluate(measurement.q, measurement.v)
+        X_WT = self._follower.reference(stamp_ns, measurement.q).X_WT
+        torque = self.plans.tick(stamp_ns, terms, self._follower.active, X_WT)
+        torque_terms = {"feedforward": torque.feedforward, "feedback": torque.feedback}
+        fault = "" if self._planner.alive else PLANNER_DIED
+        return LawOutput(
+            terms, torque.tau, lambda: torque_terms, X_WT, lambda: self._figures(stamp_ns, terms, X_WT), fault=fault
+        )
+
+    def _figures(self, stamp_ns: int, terms: Terms, X_WT: Pose) -> dict[str, float]:
+        figures = {"tube_error": self.plans.tube_error(stamp_ns, terms), **pose_figures(pose_error(terms.X_WE, X_WT))}
+        if (plan := self.plans.plan) is not None:
+            figures |= {"plan_cost": plan.cost, "plan_iterations": float(plan.iterations)}
+        if (newest := self.plans.last_answer) is not None:
+            figures["plan_ms"] = 1e3 * newest.seconds
+        return figures

@@ -1,0 +1,444 @@
+"""One tick of an exported controller: law and gate in a measured state, or without one.
+
+The rules are those of :mod:`arm_control.gate`; this module puts them in order, as the control loop does
+(:mod:`arm_control.control.loop`) for the nodes:
+
+    time     a tick whose time is not above zero counts as none; too many of them in a row brake
+    state    judged; one that is no number is missing, one that is not believed brakes, and so does a gap
+    law      model, law and limits in one function, which the export compiles
+    torque   the law's, with what a brake carried; or the last one again; or that of the brake
+    blind    a braked arm without states is braked on a prediction, for a second
+
+A reference is a goal: a brake ends it, and after *enable* the arm is held until there is a new one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from arm_control.compiler.machine_operations import nearest
+from arm_control.compiler.procedure import Floats, Ints, RunsKernel, procedure
+from arm_control.control.loop import FADED, FADING
+from arm_control.gate.blind_brake import (
+    DOUBT,
+    IS_BLIND,
+    N_NOTED,
+    BlindMemory,
+    Moments,
+    new_moments,
+    note_moment,
+    predict_state,
+)
+from arm_control.gate.effort_gate import GateParameters
+from arm_control.gate.gaps import has_gap, period_after
+from arm_control.gate.state_bounds import (
+    BELIEVED,
+    NOT_FINITE,
+    RETURNED,
+    NewState,
+    StateMemory,
+    judge_state,
+    new_memory,
+    new_state,
+    unwrap,
+)
+from arm_control.gate.state_prediction import new_prediction, predict
+from arm_control.gate.torque_rules import (
+    BRAKING,
+    IS_RATE_LIMITED,
+    IS_RESUMING,
+    IS_SATURATED,
+    MODE,
+    PASSING,
+    GateMemory,
+    apply_hold,
+    begin_brake,
+    believed_time,
+    end_brake,
+    forget_hold,
+    hold_torque,
+    miss_command,
+    new_gate_memory,
+    pass_command,
+)
+from arm_control.model import RobotModel
+
+NO_CAUSE, NO_COMMAND, NO_STATE, IMPOSSIBLE_STATE, ASKED, NO_TIME = 0, 1, 2, 3, 4, 5
+"""Why the gate brakes."""
+ENDLESS = 1e6
+"""Longer times between two states make no difference [s]."""
+
+CAUSE, HAS_REFERENCE, HAS_TORQUE, MISSED_TIMES, IS_DOUBTED, IS_CARRYING = 0, 1, 2, 3, 4, 5
+"""Entries of ``counts``: the controller."""
+STATE_REFUSED, COMMAND_REFUSED, LIMITED, SATURATED, RATE_LIMITED = 6, 7, 8, 9, 10
+"""Entries of ``counts``: what was done in this tick."""
+N_COUNTS = 11
+LONGEST_BLIND_STEP = 0.02
+"""Longest time for which one torque counts in a prediction [s]."""
+DT, PERIOD, STATE_PERIOD, SINCE_STATE, MISSED_STATES, NOW = 0, 1, 2, 3, 4, 5
+"""Entries of ``times``."""
+
+
+class LawMemory(NamedTuple):
+    """The compiled laws.
+
+    Attributes
+    ----------
+    run : RunsKernel
+        Model, law and limits in the state; fills in all outputs.
+    limit : RunsKernel
+        Limits of the torque ``tau`` in the state that was computed last; fills in ``tau_1`` and ``cut``.
+    q, v, tau_0 : ndarray, shape (n,)
+        State, and last torque.
+    dt, is_on : ndarray, shape (1,)
+        Time of the tick [s]; whether limits of position and speed count.
+    M : ndarray, shape (n * n,)
+        Mass matrix, row by row.
+    g, h, tau, tau_1 : ndarray, shape (n,)
+        Gravity torque, bias, torque of the law, and what of it may pass [N m or N].
+    cut : ndarray, shape (3,)
+        Above zero: limited, saturated, rate limited.
+    believable : ndarray, shape (1,)
+        Above zero: the torque of the law is one that the gate believes.
+    """
+
+    run: RunsKernel
+    limit: RunsKernel
+    q: Floats
+    v: Floats
+    tau_0: Floats
+    dt: Floats
+    is_on: Floats
+    M: Floats
+    g: Floats
+    h: Floats
+    tau: Floats
+    tau_1: Floats
+    cut: Floats
+    believable: Floats
+
+
+class TickMemory(NamedTuple):
+    """All that a controller knows.
+
+    Attributes
+    ----------
+    counts : ndarray of int64, shape (11,)
+        See the names of its entries.
+    times : ndarray, shape (6,)
+        Time of this tick as it is given, that of the last one as it is believed, usual time between two states, time
+        since the last state that was believed [s]; states that were missing since then; time since the start [s].
+    states : StateMemory
+        The states before.
+    state : NewState
+        The state at hand.
+    gate : GateMemory
+        The gate; its ``tau`` is the torque for the motors.
+    moments : Moments
+        The last states that were believed.
+    blind : BlindMemory
+        The prediction for a braked arm that is not measured.
+    law : LawMemory
+        The compiled laws.
+    fading : ndarray, shape (n,)
+        Torque that is carried on from a brake [N m or N].
+    max_missed, joint_limits : int
+        Parameters of the gate.
+    usual_dt : float
+        Time between two ticks, where they do not say it [s].
+    n : int
+        Number of joints.
+    """
+
+    counts: Ints
+    times: Floats
+    states: StateMemory
+    state: NewState
+    gate: GateMemory
+    moments: Moments
+    blind: BlindMemory
+    law: LawMemory
+    fading: Floats
+    max_missed: int
+    joint_limits: int
+    usual_dt: float
+    n: int
+
+
+@procedure
+def answer(c: TickMemory) -> float:
+    """Answer the state at hand, or do without it; return 0."""
+    for k in range(STATE_REFUSED, N_COUNTS):
+        c.counts[k] = 0
+    dt = take_time(c)
+    c.times[NOW] += dt
+    c.times[SINCE_STATE] += dt
+    c.counts[IS_DOUBTED] = 0
+    if take_state(c, dt):
+        answer_state(c, dt)
+    else:
+        c.counts[STATE_REFUSED] = 1
+        answer_without_state(c, dt)
+    return 0.0
+
+
+@procedure
+def has_answered(c: TickMemory) -> bool:
+    """Whether a state has been answered, so that there is a torque."""
+    return c.moments.counts[N_NOTED] > 0
+
+
+@procedure
+def brake_for(c: TickMemory, cause: int) -> None:
+    """Brake; the first cause is kept. A goal is void."""
+    if c.gate.counts[MODE] != BRAKING:
+        begin_brake(c.gate)
+        c.counts[CAUSE] = cause
+    c.counts[HAS_REFERENCE] = 0
+    c.counts[IS_CARRYING] = 0
+
+
+@procedure
+def enable_gate(c: TickMemory) -> None:
+    """End a brake: hold the arm until there is a new reference."""
+    if c.gate.counts[MODE] == BRAKING:
+        end_brake(c.gate)
+        c.counts[CAUSE] = NO_CAUSE
+        c.counts[HAS_REFERENCE] = 0
+
+
+@procedure
+def take_time(c: TickMemory) -> float:
+    """Return the time of a tick [s]; 0 where it is not above zero, and a period in too many such ticks, which brake."""
+    if c.times[DT] > 0.0:
+        c.counts[MISSED_TIMES] = 0
+        return min(c.times[DT], ENDLESS)
+    if c.counts[MISSED_TIMES] < c.max_missed:
+        c.counts[MISSED_TIMES] += 1
+        return 0.0
+    brake_for(c, NO_TIME)
+    return c.times[PERIOD] if c.times[PERIOD] > 0.0 else c.usual_dt
+
+
+@procedure
+def take_state(c: TickMemory, dt: float) -> bool:
+    """Judge the state at hand; return whether it is believed."""
+    is_first = not has_answered(c)
+    unwrap(c.states, c.state)
+    result = judge_state(c.states, c.state, 0.0 if is_first else c.times[SINCE_STATE], dt)
+    if result == NOT_FINITE:
+        miss_state(c, dt)
+        return False
+    if result != BELIEVED:
+        brake_for(c, IMPOSSIBLE_STATE)
+        c.counts[IS_DOUBTED] = 1
+        if result != RETURNED:
+            return False
+    if not is_first:
+        watch_gap(c, dt)
+    c.times[SINCE_STATE] = 0.0
+    c.times[MISSED_STATES] = 0.0
+    return True
+
+
+@procedure
+def miss_state(c: TickMemory, dt: float) -> None:
+    """Count a state that is missing; in a long time several are."""
+    period = c.times[STATE_PERIOD]
+    c.times[MISSED_STATES] += max(float(nearest(dt / period)), 1.0) if period > 0.0 else 1.0
+    if c.times[MISSED_STATES] > c.max_missed:
+        brake_for(c, NO_STATE)
+
+
+@procedure
+def watch_gap(c: TickMemory, dt: float) -> None:
+    """Brake where states were missing for too long before this one."""
+    period = c.times[STATE_PERIOD]
+    c.times[STATE_PERIOD] = period_after(period, dt)
+    if has_gap(period, dt) and dt > (c.max_missed - c.times[MISSED_STATES]) * period:
+        brake_for(c, NO_STATE)
+
+
+@procedure
+def run_law(c: TickMemory, q: Floats, v: Floats, dt: float) -> None:
+    """Model, law and limits in a state; the gate gets the model's terms."""
+    for i in range(c.n):
+        c.law.q[i] = q[i]
+        c.law.v[i] = v[i]
+        c.law.tau_0[i] = c.gate.tau[i]
+    c.law.dt[0] = dt
+    c.law.is_on[0] = float(c.joint_limits)
+    c.law.run()
+    for i in range(c.n):
+        c.gate.q[i] = q[i]
+        c.gate.v[i] = v[i]
+        c.gate.g[i] = c.law.g[i]
+    for i in range(c.n * c.n):
+        c.gate.M[i] = c.law.M[i]
+
+
+@procedure
+def begin_torque(c: TickMemory) -> None:
+    """Before the first state the motors have the torque that they were said to have, or the arm's weight."""
+    if c.counts[HAS_TORQUE] == 0:
+        c.counts[HAS_TORQUE] = 1
+        run_law(c, c.state.q, c.state.v, 0.0)
+        for i in range(c.n):
+            c.gate.tau[i] = min(max(c.law.g[i], -c.gate.tau_max[i]), c.gate.tau_max[i])
+
+
+@procedure
+def take_period(c: TickMemory, dt: float) -> float:
+    """Return the time of a tick that counts [s], and note it; ``dt`` is how long it takes."""
+    believed = believed_time(dt, c.times[PERIOD])
+    c.times[PERIOD] = believed if believed > 0.0 else c.times[PERIOD]
+    return believed
+
+
+@procedure
+def answer_state(c: TickMemory, dt: float) -> None:
+    """The torque in a state that is believed."""
+    if c.blind.counts[IS_BLIND] == 1:
+        c.blind.counts[IS_BLIND] = 0
+        forget_hold(c.gate)
+    believed = take_period(c, dt)
+    begin_torque(c)
+    is_offered = c.counts[HAS_REFERENCE] == 1
+    if is_offered and c.gate.counts[IS_RESUMING] == 1:
+        begin_motion(c)
+    run_law(c, c.state.q, c.state.v, believed)
+    is_passing = is_offered and c.law.believable[0] > 0.0
+    if is_passing:
+        pass_command(c.gate)
+        pass_torque(c)
+    else:
+        c.counts[COMMAND_REFUSED] = 1 if is_offered else 0
+        answer_without_command(c, believed)
+    if c.counts[IS_CARRYING] == 1:
+        fade(c, dt)
+    note_moment(c.moments, c.times[NOW], c.state.q, c.state.v, c.gate.tau)
+
+
+@procedure
+def answer_without_command(c: TickMemory, dt: float) -> None:
+    """The last torque again; or the torque that brakes or holds the arm."""
+    if miss_command(c.gate, c.max_missed):
+        c.counts[CAUSE] = NO_COMMAND
+        c.counts[HAS_REFERENCE] = 0
+        c.counts[IS_CARRYING] = 0
+    if c.gate.counts[MODE] == PASSING:
+        for i in range(c.n):
+            c.law.tau[i] = c.gate.tau[i]
+        c.law.limit()
+        note_limited(c)
+    else:
+        hold(c, dt)
+
+
+@procedure
+def begin_motion(c: TickMemory) -> None:
+    """Begin the first motion after a brake with the torque that has held the arm."""
+    c.gate.counts[IS_RESUMING] = 0
+    c.counts[IS_CARRYING] = 1
+    for i in range(c.n):
+        c.fading[i] = c.gate.carried[i]
+        for k in range(c.n):
+            c.fading[i] += c.gate.M[c.n * i + k] * c.gate.spring[k]
+
+
+@procedure
+def pass_torque(c: TickMemory) -> None:
+    """Let the law's torque pass, with what a brake carried."""
+    if c.counts[IS_CARRYING] == 1:
+        for i in range(c.n):
+            c.law.tau[i] += c.fading[i]
+        c.law.limit()
+    note_limited(c)
+
+
+@procedure
+def fade(c: TickMemory, dt: float) -> None:
+    """What a brake carried fades from the first motion on."""
+    largest = 0.0
+    for i in range(c.n):
+        c.fading[i] *= FADING / (FADING + dt)
+        largest = max(largest, abs(c.fading[i]))
+    c.counts[IS_CARRYING] = 1 if largest > FADED else 0
+
+
+@procedure
+def note_limited(c: TickMemory) -> None:
+    """The torque within the limits is that of the motors."""
+    for i in range(c.n):
+        c.gate.tau[i] = c.law.tau_1[i]
+    c.counts[LIMITED] = 1 if c.law.cut[0] > 0.0 else 0
+    c.counts[SATURATED] = 1 if c.law.cut[1] > 0.0 else 0
+    c.counts[RATE_LIMITED] = 1 if c.law.cut[2] > 0.0 else 0
+
+
+@procedure
+def hold(c: TickMemory, dt: float) -> None:
+    """Brake or hold the arm in the state whose law was computed."""
+    hold_torque(c.gate, dt)
+    apply_hold(c.gate, dt)
+    c.counts[SATURATED] = c.gate.counts[IS_SATURATED]
+    c.counts[RATE_LIMITED] = c.gate.counts[IS_RATE_LIMITED]
+
+
+@procedure
+def answer_without_state(c: TickMemory, dt: float) -> None:
+    """The last torque again; a gate that brakes goes on, on a predicted state."""
+    if c.gate.counts[MODE] != BRAKING or not has_answered(c):
+        return
+    believed = take_period(c, dt)
+    predict_state(c.blind, c.moments, c.gate.tau, c.times[NOW], DOUBT if c.counts[IS_DOUBTED] == 1 else 0.0)
+    run_law(c, c.blind.prediction.q, c.blind.prediction.v, believed)
+    hold(c, believed)
+
+
+def new_tick_memory(
+    model: RobotModel,
+    gate: GateParameters,
+    usual_dt: float,
+    run: Callable[[], float],
+    limit: Callable[[], float],
+    terms: Callable[[], float],
+) -> TickMemory:
+    """Return the memory of a controller that has seen no state.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    gate : GateParameters
+        Limits of the gate.
+    usual_dt : float
+        Time between two ticks, where they do not say it [s].
+    run, limit, terms : callable
+        See :class:`LawMemory` and :class:`~arm_control.gate.blind_brake.BlindMemory`.
+    """
+    n = model.nv
+    q, v, tau_0, g, h, tau, tau_1, fading = np.zeros((8, n))
+    dt, is_on, believable = np.zeros((3, 1))
+    law = LawMemory(run, limit, q, v, tau_0, dt, is_on, np.zeros(n * n), g, h, tau, tau_1, np.zeros(3), believable)
+    prediction = new_prediction(n)
+    counts = np.zeros(1, dtype=np.int64)
+    blind = BlindMemory(terms, lambda: predict(prediction), counts, np.zeros(1), prediction, LONGEST_BLIND_STEP)
+    return TickMemory(
+        np.zeros(N_COUNTS, dtype=np.int64),
+        np.zeros(6),
+        new_memory(model),
+        new_state(n),
+        new_gate_memory(model.tau_max, gate.brake_damping, gate.rate_limit),
+        new_moments(n),
+        blind,
+        law,
+        fading,
+        gate.max_missed,
+        int(gate.joint_limits),
+        usual_dt,
+        n,
+    )

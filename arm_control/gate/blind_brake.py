@@ -1,0 +1,265 @@
+"""Braking without states: on a prediction from the last ones that were believed.
+
+The model says how the arm goes on (:mod:`arm_control.gate.state_prediction`), for at most a second; from then on the
+gate carries the weight of the arm. Once a state is found to be wrong, those of the last 25 ms are not trusted: they may
+have been wrong, too.
+
+The rules are procedures (:mod:`arm_control.compiler.procedure`).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from arm_control.compiler.compiled_procedure import Binds, compile_procedure
+from arm_control.compiler.procedure import Floats, Ints, RunsKernel, procedure
+from arm_control.gate.effort_gate import EffortGate, GateOutput
+from arm_control.gate.state_prediction import LONGEST_STEP, PredictedState, compiled_prediction, new_prediction
+from arm_control.maths.poses import Array
+from arm_control.model import RobotModel
+
+DOUBT = 0.025
+"""Age of states that are not trusted once one is found to be wrong [s]."""
+LONGEST_BLIND = 1.0
+"""Time after which a state is no longer predicted [s]."""
+N_MOMENTS = 32
+"""States that are remembered."""
+SPACING = 0.9e-3
+"""Least time between two of them, the newest apart [s]."""
+HEAD, N_NOTED = 0, 1
+"""Entries of ``counts`` of :class:`Moments`: place of the newest, and their number."""
+IS_BLIND = 0
+"""Entry of ``counts`` of :class:`BlindMemory`."""
+
+
+class Moments(NamedTuple):
+    """States that were believed, and the torque that was applied from then on.
+
+    Attributes
+    ----------
+    counts : ndarray of int64, shape (2,)
+        Place of the newest, and number of all.
+    at : ndarray, shape (N_MOMENTS,)
+        When each came [s].
+    q, v, tau : ndarray, shape (N_MOMENTS * n,)
+        Positions, velocities, torque, one state behind the other.
+    n : int
+        Number of joints.
+    """
+
+    counts: Ints
+    at: Floats
+    q: Floats
+    v: Floats
+    tau: Floats
+    n: int
+
+
+class BlindMemory(NamedTuple):
+    """What braking without states works on.
+
+    Attributes
+    ----------
+    terms : RunsKernel
+        Computes mass matrix and bias of the predicted state, into ``prediction``.
+    predict : RunsKernel
+        Lets the prediction go on by one step (:func:`arm_control.gate.state_prediction.predict`).
+    counts : ndarray of int64, shape (1,)
+        Whether the arm is braked on a predicted state.
+    times : ndarray, shape (1,)
+        When it was predicted last [s].
+    prediction : PredictedState
+        The predicted state.
+    longest_step : float
+        Longest time for which one torque counts [s].
+    """
+
+    terms: RunsKernel
+    predict: RunsKernel
+    counts: Ints
+    times: Floats
+    prediction: PredictedState
+    longest_step: float
+
+
+def new_moments(n: int) -> Moments:
+    """Return the memory of states of ``n`` joints."""
+    q, v, tau = np.zeros((3, N_MOMENTS * n))
+    return Moments(np.zeros(2, dtype=np.int64), np.zeros(N_MOMENTS), q, v, tau, n)
+
+
+@procedure
+def note_moment(moments: Moments, t: float, q: Floats, v: Floats, tau: Floats) -> None:
+    """Take note of a state that was believed."""
+    head = moments.counts[HEAD]
+    before = (head + N_MOMENTS - 1) % N_MOMENTS
+    if moments.counts[N_NOTED] < 2 or moments.at[head] - moments.at[before] >= SPACING:
+        head = (head + 1) % N_MOMENTS
+        moments.counts[HEAD] = head
+        moments.counts[N_NOTED] = min(moments.counts[N_NOTED] + 1, N_MOMENTS)
+    moments.at[head] = t
+    for i in range(moments.n):
+        moments.q[head * moments.n + i] = q[i]
+        moments.v[head * moments.n + i] = v[i]
+        moments.tau[head * moments.n + i] = tau[i]
+
+
+@procedure
+def predict_state(blind: BlindMemory, moments: Moments, tau: Floats, now: float, doubt: float) -> None:
+    """Predict the state now; ``tau`` is the last torque, states younger than ``doubt`` seconds are not trusted."""
+    if blind.counts[IS_BLIND] == 0:
+        blind.counts[IS_BLIND] = 1
+        begin_prediction(blind, moments, now, doubt)
+    elif now - moments.at[moments.counts[HEAD]] < LONGEST_BLIND:
+        for i in range(moments.n):
+            blind.prediction.tau[i] = tau[i]
+        go_on(blind, now - blind.times[0])
+    else:
+        for i in range(moments.n):
+            blind.prediction.v[i] = 0.0
+    blind.times[0] = now
+
+
+@procedure
+def begin_prediction(blind: BlindMemory, moments: Moments, now: float, doubt: float) -> None:
+    """Predict the state now from the newest one that is trusted, and the torque since then."""
+    n = moments.n
+    k = moments.counts[HEAD]
+    n_before = 0
+    while n_before < moments.counts[N_NOTED] - 1 and moments.at[k] > now - doubt:
+        k = (k + N_MOMENTS - 1) % N_MOMENTS
+        n_before += 1
+    for i in range(n):
+        blind.prediction.q[i] = moments.q[k * n + i]
+        blind.prediction.v[i] = moments.v[k * n + i]
+    for _ in range(n_before + 1):
+        following = (k + 1) % N_MOMENTS
+        end = now if k == moments.counts[HEAD] else moments.at[following]
+        for i in range(n):
+            blind.prediction.tau[i] = moments.tau[k * n + i]
+        go_on(blind, end - moments.at[k])
+        k = following
+
+
+@procedure
+def go_on(blind: BlindMemory, duration: float) -> None:
+    """Predict how the arm moves under a constant torque."""
+    rest = min(duration, blind.longest_step)
+    while rest > 0.0:
+        step = min(rest, LONGEST_STEP)
+        rest = rest - step
+        blind.terms()
+        blind.prediction.dt[0] = step
+        blind.predict()
+
+
+class _Noted(NamedTuple):
+    """Record of the procedure that notes a state."""
+
+    moments: Moments
+    t: Floats
+    q: Floats
+    v: Floats
+    tau: Floats
+
+
+@procedure
+def _note(noted: _Noted) -> float:
+    note_moment(noted.moments, noted.t[0], noted.q, noted.v, noted.tau)
+    return 0.0
+
+
+@cache
+def _compiled_note() -> Binds[_Noted]:
+    return compile_procedure(_note)
+
+
+class BlindBrake:
+    """Brakes while no state is measured; only one thread at a time may use it.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The arm.
+    gate : EffortGate
+        Its gate.
+    longest_step : float
+        Longest time for which one torque counts in a prediction [s].
+    moments : Moments, optional
+        The states before; by default none.
+
+    Attributes
+    ----------
+    moments : Moments
+        The states before; :meth:`note` adds to them.
+    g, tau : ndarray, shape (nv,)
+        Gravity torque in the state that was predicted last, and the torque in it [N m or N].
+    """
+
+    def __init__(
+        self, model: RobotModel, gate: EffortGate, longest_step: float, moments: Moments | None = None
+    ) -> None:
+        self._model, self._gate = model, gate
+        self.moments = new_moments(model.nv) if moments is None else moments
+        self._noted = _Noted(self.moments, np.zeros(1), *np.zeros((3, model.nv)))
+        self._note = _compiled_note()(self._noted)
+        prediction = new_prediction(model.nv)
+        predict = compiled_prediction()(prediction)
+        counts = np.zeros(1, dtype=np.int64)
+        self._memory = BlindMemory(self._terms, predict, counts, np.zeros(1), prediction, longest_step)
+        self.g = self.tau = np.zeros(model.nv)
+
+    def _terms(self) -> float:
+        state = self._memory.prediction
+        terms = self._model.evaluate(state.q, state.v)
+        state.h[:], state.M[:] = terms.h, terms.M.ravel()
+        return 0.0
+
+    @property
+    def is_blind(self) -> bool:
+        """Whether the arm is braked on a predicted state."""
+        return bool(self._memory.counts[IS_BLIND])
+
+    def note(self, t: float, q: Array, v: Array, tau: Array) -> None:
+        """Take note of a state that was believed.
+
+        Parameters
+        ----------
+        t : float
+            When it came, by a steady clock [s].
+        q, v : ndarray, shape (nv,)
+            The state [rad or m; rad/s or m/s].
+        tau : ndarray, shape (nv,)
+            Torque that is applied from then on [N m or N].
+        """
+        noted = self._noted
+        noted.t[0], noted.q[:], noted.v[:], noted.tau[:] = t, q, v, tau
+        self._note()
+
+    def end(self) -> None:
+        """A state is measured again: the arm is held where it comes to rest from now on."""
+        if self.is_blind:
+            self._memory.counts[IS_BLIND] = 0
+            self._gate.forget_hold()
+
+    def tick(self, now: float, dt: float, doubt: float = 0.0) -> GateOutput:
+        """Return the torque of a gate that brakes; at least one state was noted.
+
+        Parameters
+        ----------
+        now : float
+            Time of the steady clock [s].
+        dt : float
+            Time since the last torque [s].
+        doubt : float
+            Age of the states that are not trusted any more [s].
+        """
+        state = self._memory.prediction
+        predict_state(self._memory, self.moments, self.tau, now, doubt)
+        terms = self._model.evaluate(state.q.copy(), state.v.copy())
+        output = self._gate.tick(terms, dt)
+        self.tau, self.g = output.tau, terms.g
+        return output

@@ -1,0 +1,68 @@
+"""Gaps between states: after too long a gap, the last torque fits no state any more."""
+
+from __future__ import annotations
+
+from arm_control.compiler.procedure import procedure
+
+GAP = 1.5
+"""A state is missing where the time between two states is longer than so many periods."""
+SHORTER, LONGER = 0.99, 1.01
+"""Least and largest factor of the period from a state to the next: it stays near the median of those times, and a burst
+of queued states does not make the next normal interval look like a gap."""
+
+
+@procedure
+def period_after(period: float, dt: float) -> float:
+    """Return the usual time between two states after ``dt`` seconds without one [s]; 0: unknown."""
+    if not dt > 0.0:
+        return period
+    return min(max(dt, SHORTER * period), LONGER * period) if period > 0.0 else dt
+
+
+@procedure
+def has_gap(period: float, dt: float) -> bool:
+    """Whether states are missing; ``period`` is that before them [s]."""
+    return period > 0.0 and dt > GAP * period
+
+
+_period_after, _has_gap = period_after.function, has_gap.function  # called for each state
+
+
+class GapWatch:
+    """Notices missing states.
+
+    Parameters
+    ----------
+    max_missed : int or None
+        Periods without a state after which the gate must brake; None: never, the states wait for their commands.
+
+    Attributes
+    ----------
+    skipped : int
+        States that were missing so far.
+    period : float
+        Usual time between two states [s]; 0: unknown.
+    max_missed : int or None
+        See the parameter.
+    """
+
+    def __init__(self, max_missed: int | None) -> None:
+        self.max_missed = max_missed
+        self.period = 0.0
+        self.skipped = 0
+
+    def restart(self) -> None:
+        """Time has started over: the period is unknown."""
+        self.period = 0.0
+
+    def fault(self, dt: float) -> str:
+        """Return why the gate must brake after ``dt`` seconds without a state; empty when it need not."""
+        if dt == self.period:  # as from a simulator
+            return ""
+        period, self.period = self.period, _period_after(self.period, dt)
+        if not _has_gap(period, dt):
+            return ""
+        self.skipped += round(dt / period) - 1
+        if self.max_missed is None or dt <= self.max_missed * period:
+            return ""
+        return f"no state for {dt * 1e3:.0f} ms"

@@ -1,0 +1,104 @@
+"""What gates do, from node to node: ``~/state`` of a gate, and the gates behind a controller that it listens to."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, ClassVar
+
+from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+
+from arm_control.exceptions import InputError
+from arm_control.gate.effort_gate import EffortGate
+from arm_control.gate.gates_behind import BRAKING, HOLDING, PASSING, GatesBehind
+from arm_control.maths.poses import Array
+from arm_control.messages.gate_watch import gate_values, read_gate_report
+from arm_control.nodes.support.arm_node import ArmNode, ArmNodeParameters
+from arm_control.nodes.support.qos import LATCHED
+
+HEARTBEAT = 0.1
+"""Time between two messages of a gate where nothing changes [s]: on the steady clock, beside the executor, which has
+time for one timer or service every 50 ms."""
+
+
+class GateStatePublisher:
+    """Publishes on ``~/state``, latched, what a gate does: at once when state or reason change, and as a heartbeat.
+
+    The level is OK while commands pass, WARN while it holds the arm, ERROR while it brakes; the rest is in
+    :mod:`arm_control.messages.gate_watch`.
+
+    Parameters
+    ----------
+    node : ArmNode
+        The node with the gate.
+    gate : callable
+        Returns the gate; None while there is none.
+    """
+
+    LEVELS: ClassVar = {PASSING: DiagnosticStatus.OK, HOLDING: DiagnosticStatus.WARN, BRAKING: DiagnosticStatus.ERROR}
+
+    def __init__(self, node: ArmNode[ArmNodeParameters], gate: Callable[[], EffortGate | None]) -> None:
+        self._node, self._gate = node, gate
+        self._publisher = node.create_publisher(DiagnosticStatus, "~/state", LATCHED)
+        self._state = self._reason = ""
+        self._tau: Array | None = None
+        self._stamp_ns = self._since_ns = 0
+        node.control_path.every(HEARTBEAT, self._beat)
+
+    def on_tick(self, tau: Array, stamp_ns: int) -> None:
+        """Take note of a tick of the gate; publish what has changed.
+
+        Parameters
+        ----------
+        tau : ndarray, shape (nv,)
+            Torque that it has let through [N m or N].
+        stamp_ns : int
+            Stamp of the state [ns].
+        """
+        gate = self._gate()
+        assert gate is not None
+        self._tau, self._stamp_ns = tau, stamp_ns
+        if (gate.state.value, gate.reason) != (self._state, self._reason):
+            self._publish(gate)
+
+    def _beat(self) -> None:
+        if (gate := self._gate()) is not None:
+            self._publish(gate)
+
+    def _publish(self, gate: EffortGate) -> None:
+        has_changed = gate.state.value != self._state
+        self._since_ns = self._stamp_ns if has_changed else min(self._since_ns, self._stamp_ns)  # time may go back
+        self._state, self._reason = gate.state.value, gate.reason
+        word, joints = self._state, self._node.model.joint_names
+        values = gate_values(gate.success_rate, self._stamp_ns, self._since_ns, self._tau, joints)
+        status = DiagnosticStatus(
+            level=self.LEVELS[word],
+            name=self._node.get_fully_qualified_name(),
+            message=f"{word}: {gate.reason}" if gate.reason else word,
+            values=[KeyValue(key=key, value=value) for key, value in values.items()],
+        )
+        self._publisher.publish(status)
+
+
+def listen_to_gates(node: ArmNode[ArmNodeParameters], names: Sequence[str]) -> GatesBehind:
+    """Return the gates behind a controller, which hear ``<name>/state`` of these nodes at once, on its control path.
+
+    Parameters
+    ----------
+    node : ArmNode
+        The node of the controller.
+    names : sequence of str
+        Names of the nodes with a gate.
+    """
+    gates = GatesBehind(names, time.monotonic, watches_silence=not node.parameters.lock_step)
+
+    def on_state(name: str, status: DiagnosticStatus, _: dict[str, Any]) -> None:
+        try:
+            gates.hear(read_gate_report(status)._replace(name=name))
+        except InputError as error:
+            node.rejections.add(f"{name}/state", error)
+
+    for name in gates.names:
+        node.control_path.subscribe(DiagnosticStatus, f"{name}/state", partial(on_state, name), LATCHED)
+    return gates

@@ -1,0 +1,103 @@
+"""Enables the gates that run, for ``arm_control enable``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from rcl_interfaces.msg import ParameterType
+from rcl_interfaces.srv import GetParameters
+from std_srvs.srv import SetBool
+
+from arm_control.control.names import GATES_BEHIND
+from arm_control.exceptions import InputError
+from arm_control.messages.gate_watch import GateWatch
+from arm_control.nodes.tools.command_line_node import PARAMETER_SERVICE, CommandLineNode
+from arm_control.nodes.tools.gate_listener import LOOKING_PERIOD, OTHERS, Look, listen
+
+GATE_PARAMETERS = ["rate_limit", "max_missed", "brake_damping"]
+"""Parameters that only nodes with a gate have; other nodes may have a service ``enable``, too."""
+SILENT = "no answer"
+OUTLOOK = "each of them will hold the measured posture; goals from before are void: send a new one"
+"""What enabling means."""
+
+
+def enable_gates(
+    namespace: str = "", show: Callable[[str], object] = lambda _: None, seconds: float = 4.0
+) -> list[tuple[str, bool, str]]:
+    """Call the service ``~/enable`` of every gate in a namespace; show what they do before and behind that.
+
+    The gate nearest the motors comes first, controllers come last. So no torque is on the way when a gate begins to
+    take commands: a controller that brakes sends none, and one that is held has no goal from before.
+
+    Parameters
+    ----------
+    namespace : str
+        Only gates in it; empty for all.
+    show : callable
+        Takes a line of text.
+    seconds : float
+        Wall time without a new node after which no gate is running [s].
+
+    Returns
+    -------
+    list of (str, bool, str)
+        Of each gate: its node, whether it is enabled, and its message.
+
+    Raises
+    ------
+    InputError
+        When no gate is running.
+    """
+    with CommandLineNode("arm_control_enable") as client:
+        watch, look = listen(client, lambda _: None, namespace)
+        names = client.find_nodes("enable", "std_srvs/srv/SetBool", namespace, seconds)
+        are_gates = {name: _is_gate(client, name, seconds / 2.0) for name in names}
+        gates = in_order([name for name, is_gate in are_gates.items() if is_gate is not False])
+        if not gates:
+            raise InputError(f"no gate is running{' in ' + namespace if namespace else ''}: nothing to enable")
+        _show_reports(gates, watch, look, show)
+        show(OUTLOOK)
+        results = []
+        for gate in gates:
+            is_enabled, message = _enable(client, gate) if are_gates[gate] else (False, SILENT)
+            show(f"{gate}: {'' if is_enabled else 'not enabled: '}{message}")
+            results.append((gate, is_enabled, message))
+        _show_reports(gates, watch, look, show)
+        return results
+
+
+def in_order(gates: Sequence[str]) -> list[str]:
+    """Return gates in the order in which they are enabled: from the motors to the controllers."""
+    order = [*reversed(GATES_BEHIND)]
+    bases = {gate: gate.rpartition("/")[2] for gate in gates}
+    return sorted(gates, key=lambda gate: order.index(bases[gate]) if bases[gate] in order else len(order))
+
+
+def _show_reports(gates: Sequence[str], watch: GateWatch, look: Look, show: Callable[[str], object]) -> None:
+    """Show what gates do from now on."""
+    watch.reports.clear()
+    end = time.monotonic() + OTHERS
+    while not watch.reports.keys() >= set(gates) and time.monotonic() < end:
+        look(lambda: watch.reports.keys() >= set(gates), LOOKING_PERIOD)
+    for gate in gates:
+        show(str(watch.reports[gate]) if gate in watch.reports else f"{gate:<16}  no report")
+
+
+def _is_gate(client: CommandLineNode, name: str, seconds: float) -> bool | None:
+    """Whether a node has the parameters of a gate; None where it does not answer.
+
+    Its parameter services may take so many ``seconds`` to be discovered.
+    """
+    if not client.spin_until(lambda: name in client.owners(*PARAMETER_SERVICE), seconds):
+        return False
+    response = client.call(GetParameters, f"{name}/get_parameters", GetParameters.Request(names=GATE_PARAMETERS))
+    if response is None:
+        return None
+    types = [value.type for value in response.values]
+    return len(types) == len(GATE_PARAMETERS) and ParameterType.PARAMETER_NOT_SET not in types
+
+
+def _enable(client: CommandLineNode, gate: str) -> tuple[bool, str]:
+    response = client.call(SetBool, f"{gate}/enable", SetBool.Request(data=True))
+    return (False, SILENT) if response is None else (bool(response.success), str(response.message))

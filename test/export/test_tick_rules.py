@@ -1,0 +1,342 @@
+"""The rules in C beside those of Python: random states, the same decisions and the same torque.
+
+Two ways in Python count: the law, the gate and what is in front of them, one after the other, and the controller
+process with its control loop, as nodes run it. The second one differs by design
+
+- without states: it has stamps, no numbers that are not finite, and no times that stand still
+- from the time on when states are believed again after a doubt: its time goes on from the last measurement
+
+so its runs are without the former, and end at the latter.
+"""
+
+from __future__ import annotations
+
+import ast
+import ctypes
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from exported_library import CC, CPU, SANITIZERS, CController, Walk, compile_c, library_of, row_of, run
+
+from arm_control.compiler.c_values import number
+from arm_control.control import loop
+from arm_control.control.controllers import OscController
+from arm_control.control.loop import FIRST_DT, ControlLoop
+from arm_control.control.osc.tuning import OscTuning
+from arm_control.core.time import NANOSECONDS
+from arm_control.export import tick_rules
+from arm_control.export.c_check import PythonController
+from arm_control.export.c_folder import write_folder
+from arm_control.export.exported_controller import ExportedController, exported_controller
+from arm_control.export.tick_rules import LONGEST_BLIND_STEP
+from arm_control.gate import blind_brake, gaps, state_bounds, state_prediction, torque_rules
+from arm_control.gate.effort_gate import GateState
+from arm_control.gate.joint_limits import JointLimits
+from arm_control.maths.poses import Array, Pose
+from arm_control.messages.bags.message_definitions import plain
+from arm_control.messages.controller_process import ControllerProcess
+from arm_control.messages.fields import nanoseconds
+from arm_control.motion.goals import Target
+from arm_control.motion.references import Reference
+from arm_control.simulation.scenario import Scenario
+
+pytestmark = pytest.mark.skipif(CC is None, reason="there is no C compiler")
+
+ROBOTS = ("planar3", "ur5")
+"""Joints that turn on and on; joints with limits."""
+TICKS = 500
+"""Ticks of a run."""
+RUNS = [pytest.param(2), pytest.param(300, marks=pytest.mark.campaign)]
+"""Runs for each robot, rate limit and way in Python: together some 2,000 ticks a robot and way, and 10^6 ticks."""
+ROUNDING = 1e-12
+"""Largest difference of a torque, in effort limits."""
+START_NS = 10 * NANOSECONDS
+MODES = list(GateState)
+
+
+class Event(NamedTuple):
+    """A call before a tick, if any, and a state."""
+
+    call: str
+    reference: Reference
+    q: Array
+    v: Array
+    dt: float
+
+
+class Faults(NamedTuple):
+    """How often something is wrong with a state."""
+
+    not_finite: float = 0.005
+    timeless: float = 0.005
+    absurd_goals: float = 0.1
+
+
+def events(controller: ExportedController, rng: np.random.Generator, faults: Faults) -> Iterator[Event]:
+    """States of an arm that swings, with jumps, gaps, frozen states and turns of what turns on and on."""
+    model = controller.model
+    walk, joints = Walk(rng, model.nv), model.urdf.robot.joint_map
+    turns = np.array([2.0 * np.pi * (joints[name].type == "continuous") for name in model.joint_names])
+    offset, frozen, lost = np.zeros(model.nv), (0, np.zeros(model.nv), np.zeros(model.nv)), 0
+    is_wild = rng.random() < 0.5
+    for k in range(TICKS):
+        dt = round(rng.uniform(0.8e-3, 1.2e-3) * (rng.uniform(2.0, 40.0) if rng.random() < 0.004 else 1.0), 9)
+        dt = dt if k else FIRST_DT
+        q, v = walk.after(dt)
+        X = model.pose(q)
+        if is_wild and rng.random() < 0.002:
+            offset = rng.choice([0.01, 0.1, 1.0]) * rng.standard_normal(model.nv) * (rng.random(model.nv) < 0.3)
+        if is_wild and not frozen[0] and rng.random() < 0.002:
+            frozen = int(rng.integers(2, 60)), q + offset, v
+        if frozen[0]:
+            frozen = frozen[0] - 1, *frozen[1:]
+            q, v = frozen[1:]
+        else:
+            q = q + offset
+        q = q + turns * rng.integers(-2, 3, model.nv) * (rng.random() < 0.1)
+        if rng.random() < 0.003 * is_wild:
+            v = v * rng.choice([-1.0, 1e3])
+        if lost or rng.random() < faults.not_finite:
+            lost = lost - 1 if lost else int(rng.choice([1, 3, 40, 1200], p=[0.6, 0.3, 0.09, 0.01])) - 1
+            bad = np.where(np.arange(model.nv) == rng.integers(model.nv), rng.choice([np.nan, np.inf, -np.inf]), 0.0)
+            q, v = (q + bad, v) if rng.random() < 0.5 else (q, v + bad)
+        if k and rng.random() < faults.timeless:
+            dt = float(rng.choice([0.0, -1.0, np.nan, np.inf, -np.inf, 1e300]))
+        scale = 1e12 if rng.random() < faults.absurd_goals else 0.1
+        A = scale * rng.uniform(-1.0, 1.0, 6) if faults.absurd_goals else np.zeros(6)
+        reference = Reference(Pose(X.R, X.p + rng.uniform(-0.1, 0.1, 3)), A_des=A)
+        calls = ("brake", "enable", "set_reference", "")
+        call = "set_reference" if k == 0 else str(rng.choice(calls, p=[0.006, 0.03, 0.06, 0.904]))
+        yield Event(call, reference, q, v, dt)
+
+
+class InOrder:
+    """The first way: the classes one after the other."""
+
+    faults = Faults()
+
+    def __init__(self, controller: ExportedController) -> None:
+        self.python = PythonController(controller)
+
+    @property
+    def state(self) -> GateState:
+        """State of the gate."""
+        return self.python.gate.state
+
+    def take(self, event: Event) -> None:
+        """Do what is asked for."""
+        if event.call == "brake":
+            self.python.brake("asked to")
+        elif event.call == "enable":
+            self.python.enable()
+        elif event.call:
+            self.python.reference = event.reference
+
+    def tick(self, event: Event) -> tuple[Array, bool]:
+        """The torque, and whether the state is refused."""
+        is_refused = self.python.tick(event.q, event.v, event.dt) is None
+        return self.python.tau, is_refused
+
+    is_over = False
+
+
+class AsNodes:
+    """The second way: the controller process, and its control loop."""
+
+    faults = Faults(0.0, 0.0, 0.0)
+
+    def __init__(self, controller: ExportedController) -> None:
+        model, gate = controller.model, controller.gate
+        law = OscController(model, OscTuning(law=controller.law), limits=JointLimits(model, gate, gate.rate_limit))
+        self.loop = ControlLoop(model, law, gate)
+        self.process = ControllerProcess(model, self.loop, LONGEST_BLIND_STEP, lambda: self.now_ns)
+        self.now_ns, self.tau, self.is_over, self._model = START_NS, np.zeros(model.nv), False, model
+
+    @property
+    def state(self) -> GateState:
+        """State of the gate."""
+        return self.loop.gate.state
+
+    def take(self, event: Event) -> None:
+        """Do what is asked for."""
+        if event.call == "brake":
+            self.loop.gate.brake("asked to")
+        elif event.call == "enable":
+            self.loop.gate.enable()
+        elif event.call:
+            stamp_ns = self.now_ns + round(event.dt * NANOSECONDS)
+            self.loop.controller.add(Target(stamp_ns, self._model.base, event.reference.X_WT))
+
+    def tick(self, event: Event) -> tuple[Array, bool]:
+        """The torque, and whether the state is refused."""
+        self.now_ns += round(event.dt * NANOSECONDS)
+        message: Any = plain.joint_state(self._model.joint_names, self.now_ns, position=event.q, velocity=event.v)
+        assert nanoseconds(message.header.stamp) == self.now_ns
+        times = {"source_timestamp": self.now_ns, "received_timestamp": self.now_ns}
+        answer = self.process.on_state(message, {**times, "publisher_gid": {"data": b"1" * 16}})
+        if answer.command is not None:
+            self.tau = answer.command.tau
+        self.is_over = answer.result is not None and bool(answer.result.measurement.fault)
+        return self.tau, answer.result is None
+
+
+@pytest.fixture(scope="module", params=ROBOTS)
+def controller(request: pytest.FixtureRequest) -> ExportedController:
+    return exported_controller(Scenario(request.param, "", request.param, {"osc": {"max_missed": 4}}), "arm")
+
+
+@pytest.fixture(scope="module")
+def folder(controller: ExportedController, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("rules")
+    write_folder(path, controller, [CPU])
+    return path
+
+
+@pytest.fixture(scope="module")
+def library(folder: Path) -> ctypes.CDLL:
+    return library_of(folder, "arm")
+
+
+@pytest.mark.parametrize("n_runs", RUNS)
+@pytest.mark.parametrize("rate_limit", [1e3, 1e5], ids=["cut", "whole"])
+@pytest.mark.parametrize("way", [InOrder, AsNodes])
+def test_the_rules_are_those_of_python(
+    way: type[InOrder | AsNodes],
+    rate_limit: float,
+    n_runs: int,
+    controller: ExportedController,
+    library: ctypes.CDLL,
+):
+    robot = controller.model.urdf.robot.name
+    numbers = np.ctypeslib.as_array((ctypes.c_double * 200).in_dll(library, "arm_defaults")).copy()
+    n_gains = 16 + 2 * controller.model.nv
+    assert numbers[n_gains] == controller.gate.rate_limit
+    numbers[n_gains] = rate_limit
+    other = controller._replace(gate=controller.gate.replace(rate_limit=rate_limit))
+    seen, largest, n = Counter[tuple[int, bool, bool]](), 0.0, 0
+    for seed in range(n_runs):
+        c, python = CController(library, "arm", controller.model.nv), way(other)
+        assert c.call("init", numbers.ctypes.data_as(ctypes.c_void_p)) is None
+        for k, event in enumerate(events(other, np.random.default_rng(seed), way.faults)):
+            if event.call == "set_reference":
+                assert (c.set_reference(event.reference) is None) == (python.state is not GateState.BRAKING)
+            elif event.call:
+                c.call(event.call)
+            if event.call != "set_reference" or python.state is not GateState.BRAKING:
+                python.take(event)
+            tau, status = c.tick(event.q, event.v, event.dt)
+            expected, is_refused = python.tick(event)
+            where = f"{robot}, seed {seed}, tick {k}"
+            assert MODES[status.mode] is python.state, where
+            assert bool(status.state_refused) == is_refused, where
+            if python.is_over:
+                break
+            if status.has_torque:
+                difference = float((np.abs(tau - expected) / controller.model.tau_max).max())
+                assert difference <= ROUNDING, (where, difference)
+                largest = max(largest, difference)
+            seen[status.mode, is_refused, bool(status.refused)] += 1
+            n += 1
+    print(f"\n{robot}, {way.__name__}, {rate_limit:g} N m/s: {n} ticks, largest difference {largest:.1e} effort limits")
+    print(
+        "\n".join(f"    {MODES[m].value}, state refused {a}, command refused {b}: {x}" for (m, a, b), x in seen.items())
+    )
+    assert {mode for mode, _, _ in seen} == {0, 1, 2}
+
+
+REPLAY = """
+#include "arm.h"
+#include <stdio.h>
+int main(int n_arguments, char **arguments)
+{
+    static arm_controller c;
+    double call, row[24 + 2 * ARM_JOINTS + 1], tau[ARM_JOINTS] = {0};
+    FILE *file = n_arguments == 2 ? fopen(arguments[1], "rb") : NULL;
+    while (file && fread(&call, sizeof call, 1, file) == 1 && fread(row, sizeof row, 1, file) == 1) {
+        arm_reference reference = *(const arm_reference *)row;
+        if (call == 0.0)
+            arm_init(&c, NULL);
+        if (call == 0.0 || call == 1.0)
+            arm_set_reference(&c, &reference);
+        if (call == 2.0)
+            arm_brake(&c);
+        if (call == 3.0)
+            arm_enable(&c);
+        arm_tick(&c, row + 24, row + 24 + ARM_JOINTS, row[24 + 2 * ARM_JOINTS], tau);
+    }
+    for (int i = 0; i < ARM_JOINTS; i++)
+        printf("%.17g ", tau[i]);
+    return !file || fclose(file) != 0;
+}
+"""
+
+
+@pytest.mark.parametrize("n_runs", RUNS)
+def test_sanitizers_find_nothing(n_runs: int, controller: ExportedController, folder: Path, library: ctypes.CDLL):
+    (folder / "replay.c").write_text(REPLAY)
+    program = compile_c(folder, "replay", *SANITIZERS, "replay.c", "arm.c", f"arm_{CPU}.o")
+    calls = {"set_reference": 1.0, "brake": 2.0, "enable": 3.0, "": 4.0}
+    with (folder / "events").open("wb") as file:
+        for seed in range(n_runs):
+            c = CController(library, "arm", controller.model.nv)
+            for k, event in enumerate(events(controller, np.random.default_rng(seed), Faults())):
+                call = calls[event.call] if k else 0.0
+                file.write(np.concatenate([[call], row_of(event.reference), event.q, event.v, [event.dt]]).tobytes())
+                if event.call == "set_reference":
+                    c.set_reference(event.reference)
+                elif event.call:
+                    c.call(event.call)
+                tau, _ = c.tick(event.q, event.v, event.dt)
+    done = run(program, folder / "events")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert np.abs(np.array(done.stdout.split(), dtype=float) - tau).max() <= 1e-9 * np.abs(tau).max()
+
+
+RULES = (tick_rules, loop, blind_brake, gaps, state_bounds, state_prediction, torque_rules)
+"""Modules of the rules."""
+CONSTANTS = (
+    *("DEVIATION", "ACCELERATION", "MEMORY", "SPEED", "FROZEN", "SMALLEST_RANGE", "LARGEST_POSITION", "AGREEING"),
+    *("AGREEING_TIME", "GROWTH", "LONGEST_DT", "AT_REST", "SLOW", "DAMPED", "LONGEST_DAMPING", "DELAYED_DAMPING"),
+    *("RESUMING_ACCELERATION", "GAP", "SHORTER", "LONGER", "DOUBT", "LONGEST_BLIND", "N_MOMENTS", "SPACING"),
+    *("LONGEST_STEP", "LONGEST_BLIND_STEP", "ENDLESS", "FADING", "FADED"),
+)
+"""Numbers of the rules; their modules import them from each other."""
+IN_C = (
+    *("DEVIATION", "ACCELERATION", "MEMORY", "FROZEN", "AGREEING_TIME", "GROWTH", "LONGEST_DT", "AT_REST", "SLOW"),
+    *("DAMPED", "LONGEST_DAMPING", "DELAYED_DAMPING", "GAP", "SHORTER", "LONGER", "DOUBT", "LONGEST_BLIND", "SPACING"),
+    *("LONGEST_STEP", "ENDLESS", "FADING", "FADED"),
+)
+"""Those that are numbers in C, too; others have entered the numbers of the arm."""
+ROOT = Path(__file__).parents[2]
+
+
+def names_defined_in(path: Path) -> Iterator[str]:
+    """Names that a module defines by itself."""
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, (ast.Assign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            yield from (x.id for target in targets for x in ast.walk(target) if isinstance(x, ast.Name))
+
+
+def test_each_constant_is_written_once():
+    others = [
+        ROOT / "arm_control" / name for name in ("export/c_check.py", "export/c_pieces.py", "gate/effort_gate.py")
+    ]
+    paths = [*(Path(str(module.__file__)) for module in RULES), *others]
+    defined = Counter(name for path in paths for name in names_defined_in(path))
+    assert {name: defined[name] for name in CONSTANTS} == dict.fromkeys(CONSTANTS, 1)
+    texts = "\n".join(path.read_text() for path in sorted((ROOT / "export").rglob("*.in")))
+    assert not re.findall(rf"(?<!@)\b(?:{'|'.join(CONSTANTS)})\b", texts)
+
+
+def test_a_constant_of_the_rules_is_the_number_that_c_has(folder: Path):
+    text = (folder / "arm.c").read_text()
+    numbers = {name: getattr(module, name) for module in RULES for name in IN_C if hasattr(module, name)}
+    assert {name: re.findall(rf"\b{name} = ([-+.\w]+)[;,]", text) for name in IN_C} == {
+        name: [number(numbers[name])] for name in IN_C
+    }

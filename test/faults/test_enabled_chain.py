@@ -1,0 +1,43 @@
+"""Every gate of a chain is enabled after commands were lost: the arm must not run after its old reference."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from arm_control.faults.campaign import HOME, arm, setup_of
+from arm_control.faults.catalogue import all_faults
+from arm_control.faults.chain import Chain
+from arm_control.maths.poses import Pose
+from arm_control.motion.goals import Goal, JointGoal, PoseMotion
+from arm_control.motion.joint_trajectory import Waypoints
+from arm_control.motion.pose_trajectory import PosePoints
+
+
+def motion(controller: str) -> Goal:
+    """Eight seconds long."""
+    model, q = arm(), np.array(HOME)
+    if controller == "joint":
+        return JointGoal(0, Waypoints(np.array([8.0]), (q + [1.5, 0.3, -0.5, 0.2, 0.3, 0.5])[None]))
+    X = model.pose(q)
+    poses = X, Pose(X.R, X.p + [-0.1, 0.4, 0.1])
+    return PoseMotion(0, model.base, PosePoints(np.array([0.0, 8.0]), poses, np.zeros((2, 6)), np.zeros((2, 6))))
+
+
+@pytest.mark.parametrize("controller", ["joint", "osc"])
+def test_after_lost_commands_an_enabled_chain_stands_until_a_new_goal(controller: str):
+    fault = next(fault for fault in all_faults() if fault.name == "commands:21-lost")
+    setup = replace(
+        setup_of(fault, "hardware", controller),
+        goal=motion(controller),
+        onset=2.0,
+        duration=7.0,
+        events=[(3.0, Chain.enable)],
+    )
+    record = Chain(setup).run()
+    speeds = np.abs(record.v).max(axis=1)
+    assert speeds[record.t < 2.0].max() > 0.05
+    assert record.reason == "no command for 20 states"
+    assert speeds[record.t > 5.0].max() <= 0.02

@@ -1,0 +1,276 @@
+"""``~/state`` of gates, controllers that listen to the gates behind them, and the stop of a driver."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from geometry_msgs.msg import PoseStamped
+from rig import HOME, LATCHED, Rig, repeating, target
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Bool, String
+from std_srvs.srv import SetBool
+
+from arm_control import RobotModel
+from arm_control.gate.effort_gate import EffortGate, GateState
+from arm_control.gate.gates_behind import BRAKING, HOLDING, PASSING, GateReport
+from arm_control.messages.fields import braked_frame, nanoseconds
+from arm_control.messages.gate_watch import read_gate_report
+from arm_control.nodes.support import gate_states
+from arm_control.nodes.support.conversions import ros
+from arm_control.nodes.support.diagnostics import ERROR, OK, WARN
+from arm_control.nodes.support.service_clients import GATES
+from arm_control.nodes.tools.gate_enabling import in_order
+
+MS = 1_000_000
+
+
+def reports(messages: list[DiagnosticStatus]) -> list[GateReport]:
+    return [read_gate_report(message) for message in messages]
+
+
+def health(messages: list[DiagnosticArray], name: str) -> tuple[str, dict[str, str]]:
+    """Newest message and figures of a node."""
+    heard = [status for array in messages for status in array.status if status.name == name]
+    return (heard[-1].message, {item.key: item.value for item in heard[-1].values}) if heard else ("", {})
+
+
+def state(model: RobotModel, k: int) -> JointState:
+    return ros.joint_state(model.joint_names, k * MS, position=HOME, velocity=np.zeros(6))
+
+
+def test_a_gate_says_what_it_does_at_once_and_again_and_again(rig: Rig, ur5: RobotModel):
+    heard: list[DiagnosticStatus] = []
+    rig.hear(DiagnosticStatus, "gate/state", heard, LATCHED)
+    rig.start("gate", robot_description=ur5.urdf.text, lock_step=True)
+    rig.spin(lambda: len(heard) > 2, what="a heartbeat without any state")
+    assert reports(heard)[-1] == GateReport(
+        "/gate", HOLDING, "waiting for the first command", 0, None, tuple(ur5.joint_names), "100"
+    )
+    states, efforts = rig.publisher(JointState, "joint_states"), rig.publisher(JointState, "effort_in")
+    tau = ur5.gravity(np.array(HOME))
+
+    def answer(k: int) -> None:
+        states.publish(state(ur5, k))
+        efforts.publish(ros.joint_state(ur5.joint_names, k * MS, effort=tau))
+        rig.spin(lambda: rig.commands and rig.commands[-1].header.stamp.nanosec == k * MS, what="a command")
+
+    for k in range(1, 4):
+        answer(k)
+    rig.spin(lambda: heard[-1].level == OK and "3000000" in [item.value for item in heard[-1].values], what="stamp")
+    passing = reports(heard)[-1]
+    assert (passing.state, passing.reason, passing.since_ns) == (PASSING, "", 1 * MS)
+    np.testing.assert_array_equal(passing.tau, rig.commands[-1].effort)
+    n = len(heard)
+    rig.spin(lambda: len(heard) > n + 1, what="heartbeats where nothing changes")
+    assert rig.call("gate/enable", SetBool.Request(data=False)).success
+    rig.spin(lambda: heard[-1].level == ERROR, what="the brake")
+    braking = reports(heard)[-1]
+    assert (braking.state, braking.reason, braking.since_ns) == (BRAKING, "disabled", 3 * MS)
+    assert rig.call("gate/enable", SetBool.Request(data=True)).success
+    rig.spin(lambda: heard[-1].level == WARN, what="the hold")
+
+
+def test_since_when_a_gate_brakes_is_the_stamp_of_its_first_tick_then_and_never_ahead_of_the_newest():
+    published: list[DiagnosticStatus] = []
+    beats: list[Callable[[], None]] = []
+    gate: Any = SimpleNamespace(state=GateState.PASSING, reason="", success_rate=1.0)
+    node: Any = SimpleNamespace(
+        create_publisher=lambda *_: SimpleNamespace(publish=published.append),
+        control_path=SimpleNamespace(every=lambda period, callback: beats.append(callback)),
+        get_fully_qualified_name=lambda: "/cell/gate",
+        model=SimpleNamespace(joint_names=["a"]),
+    )
+    states, tau = gate_states.GateStatePublisher(node, lambda: gate), np.array([1.0])
+    for reason, stamp_ns, is_told, since_ns in (
+        ("", 5, True, 5),
+        ("", 6, False, 5),
+        ("late", 7, True, 5),
+        ("late", 2, False, 2),
+    ):
+        gate.reason, n = reason, len(published)
+        states.on_tick(tau, stamp_ns)
+        assert (len(published) > n) is is_told
+        (beat,) = beats
+        beat()
+        assert reports(published)[-1] == GateReport("/cell/gate", PASSING, reason, since_ns, tau, ("a",), "100")
+
+
+def test_a_simulator_says_it_too_also_while_it_is_paused(rig: Rig):
+    heard: list[DiagnosticStatus] = []
+    rig.hear(DiagnosticStatus, "simulator/state", heard, LATCHED)
+    rig.start("simulator", robot="ur5", initial_position=HOME, start_paused=True)
+    rig.spin(lambda: len(heard) > 1, what="heartbeats")
+    assert reports(heard)[-1].tau is None
+    assert rig.call("simulator/enable", SetBool.Request(data=False)).success
+    rig.spin(lambda: reports(heard)[-1].state == BRAKING, what="the brake")
+    rig.call("simulator/pause", SetBool.Request(data=False))
+    rig.spin(lambda: reports(heard)[-1].tau is not None, what="the torque of the brake")
+    assert np.isfinite(reports(heard)[-1].tau).all()
+
+
+@pytest.mark.parametrize("loop", ["python", "native"])
+def test_a_controller_says_what_holds_it_and_python_answers_meanwhile(loop: str, rig: Rig, ur5: RobotModel):
+    diagnostics: list[DiagnosticArray] = []
+    rig.hear(DiagnosticArray, "/diagnostics", diagnostics)
+    rig.start("osc", robot_description=ur5.urdf.text, lock_step=True, loop=loop, gates_behind=["gate", "simulator"])
+    states = rig.state_publisher()
+    gate = rig.publisher(DiagnosticStatus, "gate/state", LATCHED)
+    times = itertools.count(1)
+
+    def answer(n: int) -> None:
+        for _ in range(n):
+            rig.answer(states, state(ur5, next(times)))
+
+    def answered() -> int:
+        return int(health(diagnostics, "/osc")[1].get("states answered without Python", 0))
+
+    def is_said(message: str) -> bool:
+        answer(1)
+        return health(diagnostics, "/osc")[0] == message
+
+    rig.spin(lambda: "not heard yet: gate/state, simulator/state" in rig.log("osc"), what="who is not heard")
+    rig.spin(lambda: is_said("passing commands"), what="the first figures")
+    gate.publish(DiagnosticStatus(message="braking: no state"))
+    rig.spin(lambda: is_said("held: gate: no state"), what="what holds the controller")
+    n = answered()
+    answer(20)
+    seen = len(diagnostics)
+    rig.spin(lambda: len(diagnostics) > seen + 1, what="newer figures")
+    assert answered() == n, "a held controller is not answered for without Python"
+    gate.publish(DiagnosticStatus(message="holding"))
+    gate.publish(DiagnosticStatus(message="moving"))
+    key = "refused gate/state: "
+    rig.spin(lambda: any(key in figure for figure in health(diagnostics, "/osc")[1]), what="the refused message")
+    assert is_said("held: gate: no state")
+    gate.publish(DiagnosticStatus(message="passing"))
+    rig.spin(lambda: is_said(EffortGate.ENABLED_REASON), what="the end of the hold")
+    X_WE, goals = ur5.pose(np.array(HOME)), rig.publisher(PoseStamped, "target_pose")
+    new = target(X_WE.p.tolist(), X_WE)
+    rig.spin(repeating(lambda: goals.publish(new), lambda: is_said("passing commands")), what="a new goal")
+    if loop == "native":
+        rig.spin(lambda: answer(1) or answered() > n, what="states that are answered without Python again")
+    assert rig.log("osc").count("not heard yet") == 1
+
+
+@pytest.mark.parametrize("lock_step", [False, True])
+def test_a_controller_hears_the_brake_of_a_simulator_and_goes_on_with_it(lock_step: bool, rig: Rig):
+    diagnostics: list[DiagnosticArray] = []
+    rig.hear(DiagnosticArray, "/diagnostics", diagnostics)
+    patient = {"max_missed": 1000, "max_age": 5.0, "lock_step": lock_step}
+    rig.start("osc", publish_effort_array=False, gates_behind=["simulator"], **patient)
+    rig.start("simulator", robot="ur5", initial_position=HOME, **patient)
+    rig.spin(lambda: health(diagnostics, "/osc")[0] == "passing commands", what="commands")
+    assert rig.call("simulator/enable", SetBool.Request(data=False)).success
+    rig.spin(lambda: health(diagnostics, "/osc")[0] == "held: simulator: disabled", what="the hold")
+    assert rig.finish("enable", "-m", "arm_control.app.cli", "enable") == 0
+    rig.spin(lambda: health(diagnostics, "/osc")[0] == EffortGate.ENABLED_REASON, what="the end of the hold")
+    rig.spin(lambda: health(diagnostics, "/simulator")[0] == "running", what="commands that hold the arm")
+
+
+@pytest.mark.parametrize("lock_step", [False, True])
+def test_a_chain_that_brakes_is_enabled_from_the_motors_on(lock_step: bool, rig: Rig):
+    diagnostics: list[DiagnosticArray] = []
+    rig.hear(DiagnosticArray, "/diagnostics", diagnostics)
+    patient = {"max_missed": 1000, "max_age": 5.0, "lock_step": lock_step}
+    rig.start("osc", publish_effort_array=False, gates_behind=["simulator"], **patient)
+    rig.start("simulator", robot="ur5", initial_position=HOME, **patient)
+    rig.spin(lambda: health(diagnostics, "/osc")[0] == "passing commands", what="commands")
+    assert rig.call("osc/enable", SetBool.Request(data=False)).success
+    rig.spin(lambda: "controller brakes" in health(diagnostics, "/simulator")[0], what="the simulator's brake")
+    rig.spin(lambda: health(diagnostics, "/osc")[0] == "disabled", what="the reason")
+    assert rig.finish("enable", "-m", "arm_control.app.cli", "enable") == 0
+    rig.spin(lambda: health(diagnostics, "/osc")[0] == EffortGate.ENABLED_REASON, what="the end of the brake")
+    rig.spin(lambda: health(diagnostics, "/simulator")[0] == "running", what="commands again")
+    n = len(rig.states)
+    rig.spin(lambda: len(rig.states) > n + 50, what="time that goes on")
+
+
+def test_in_lock_step_the_brake_of_another_controller_is_no_answer(rig: Rig, ur5: RobotModel):
+    diagnostics: list[DiagnosticArray] = []
+    rig.hear(DiagnosticArray, "/diagnostics", diagnostics)
+    rig.start("simulator", robot="ur5", initial_position=HOME, lock_step=True)
+    controller, rival = (rig.publisher(JointState, "joint_commands") for _ in range(2))
+    tau = ur5.gravity(np.array(HOME))
+
+    def answer(publisher: Any, frame_id: str = "") -> None:
+        message = ros.joint_state(ur5.joint_names, nanoseconds(rig.states[-1].header.stamp), effort=tau)
+        message.header.frame_id = frame_id
+        publisher.publish(message)
+
+    rig.spin(lambda: rig.states, what="the first state")
+    rig.spin(repeating(lambda: answer(controller), lambda: rig.time > 0.0), what="a step")
+    now = rig.time
+    answer(rival, braked_frame("late"))
+    key = "refused joint_commands: "
+    rig.spin(lambda: any(key in figure for figure in health(diagnostics, "/simulator")[1]), what="the refusal")
+    assert rig.time == now
+    answer(controller)
+    rig.spin(lambda: rig.time > now, what="the next step")
+
+
+@pytest.mark.parametrize(("lock_step", "held_by"), [(False, "left: silent for 1 s"), (True, "")])
+def test_a_silent_gate_holds_but_not_in_lock_step(lock_step: bool, held_by: str, monkeypatch: pytest.MonkeyPatch):
+    now, callbacks = [0.0], {}
+
+    def subscribe(_: type, topic: str, callback: Any, qos: object) -> None:
+        callbacks[topic] = callback
+
+    monkeypatch.setattr(gate_states, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    path = SimpleNamespace(subscribe=subscribe)
+    node: Any = SimpleNamespace(parameters=SimpleNamespace(lock_step=lock_step), control_path=path)
+    gates = gate_states.listen_to_gates(node, ["left", "right"])
+    assert [*callbacks] == ["left/state", "right/state"]
+    callbacks["left/state"](DiagnosticStatus(name="/cell/left", message="passing"), {})
+    now[0] = 2.0
+    callbacks["right/state"](DiagnosticStatus(name="/cell/right", message="passing"), {})
+    assert gates.held_by == held_by
+
+
+@pytest.mark.parametrize("node", ["gate", "osc"])
+def test_a_gate_brakes_while_the_driver_has_stopped(node: str, rig: Rig, ur5: RobotModel):
+    diagnostics: list[DiagnosticArray] = []
+    rig.hear(DiagnosticArray, "/diagnostics", diagnostics)
+    rig.start(node, robot_description=ur5.urdf.text, lock_step=True, driver_stop_topic="driver/is_stopped")
+    stop = rig.publisher(Bool, "driver/is_stopped", LATCHED)
+
+    def says(message: str) -> bool:
+        return health(diagnostics, f"/{node}")[0] == message
+
+    stop.publish(Bool(data=False))
+    rig.spin(lambda: says("waiting for the first command"), what="a gate that does not brake")
+    stop.publish(Bool(data=True))
+    rig.spin(lambda: says("the driver has stopped"), what="the brake")
+    response = rig.call(f"{node}/enable", SetBool.Request(data=True))
+    assert (response.success, response.message) == (False, "the driver has stopped")
+    stop.publish(Bool(data=False))
+    rig.spin(lambda: rig.call(f"{node}/enable", SetBool.Request(data=True)).success, what="the end of the stop")
+    assert rig.log(node).count("braking: the driver has stopped") == 1
+
+
+@pytest.mark.parametrize("node", ["gate", "osc"])
+def test_a_stop_from_before_the_robot_was_known_brakes_too(node: str, rig: Rig, ur5: RobotModel):
+    diagnostics: list[DiagnosticArray] = []
+    rig.hear(DiagnosticArray, "/diagnostics", diagnostics)
+    rig.start(node, lock_step=True, driver_stop_topic="driver/is_stopped")
+    rig.publisher(Bool, "driver/is_stopped", LATCHED).publish(Bool(data=True))
+    rig.spin(lambda: "braking: the driver has stopped" in rig.log(node), what="the stop")
+    rig.publisher(String, "robot_description", LATCHED).publish(String(data=ur5.urdf.text))
+    rig.spin(lambda: health(diagnostics, f"/{node}")[0] == "the driver has stopped", what="the brake")
+
+
+def test_gates_are_enabled_from_the_motors_to_the_controllers():
+    gates = ["/b/osc", "/b/gate", "/b/joint2", "/b/coppeliasim_bridge", "/a/simulator"]
+    assert in_order(gates) == ["/b/coppeliasim_bridge", "/a/simulator", "/b/gate", "/b/osc", "/b/joint2"]
+    assert [name for name in GATES if name in ("osc", "gate", "simulator")] == ["simulator", "gate", "osc"]
+
+
+def test_values_of_a_status_are_those_of_the_message():
+    values = [KeyValue(key="since [ns]", value="7"), KeyValue(key="joints", value="a,b")]
+    status = DiagnosticStatus(name="/gate", message="passing", values=values)
+    assert read_gate_report(status) == GateReport("/gate", PASSING, since_ns=7, joints=("a", "b"))
