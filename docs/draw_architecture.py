@@ -30,7 +30,7 @@ PACKAGE = ROOT / "arm_control"
 PAGE = ROOT / "docs" / "architecture.md"
 PICTURES = ROOT / "docs" / "pictures"
 ORDER = (
-    *("core", "maths", "compiler", "neural", "model", "kinematics", "motion", "planning"),
+    *("core", "maths", "compiler", "neural", "model", "kinematics", "gate", "motion", "planning"),
     *("control", "identification", "simulation", "export", "messages", "faults", "report", "viewer", "nodes", "app"),
 )
 """The folders; each imports from those before it."""

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arm_control.control.effort_gate import GateState
 from arm_control.export.c_check import PythonController
 from arm_control.export.exported_controller import exported_controller
+from arm_control.gate.effort_gate import GateState
 from arm_control.maths.poses import Array, Pose
 from arm_control.motion.references import Reference
 from arm_control.report.pictures.style import BLUE, GREEN, GREY, INK, ORANGE, RED, new_figure, style
@@ -25,7 +25,7 @@ N, GOAL, BRAKE, ENABLE, LOST = 900, 100, 350, 550, (700, 715)
 """Ticks of the run, and when something happens: a reference, a brake, its end, and states that are lost."""
 SHIFT = np.array([-0.1, 0.15, 0.1])
 JOINTS = {0: BLUE, 1: ORANGE, 2: GREEN}
-COLOURS = {GateState.WAITING: GREY, GateState.PASSING: GREEN, GateState.BRAKED: RED}
+COLOURS = {GateState.HOLDING: GREY, GateState.PASSING: GREEN, GateState.BRAKING: RED}
 
 
 class Run(NamedTuple):

@@ -81,7 +81,7 @@ API = {
     "arm_control.planning.validity.arm_shape": ("ArmShape",),
     "arm_control.planning.time_scaling": ("TimeScaler", "PathLimits", "ScaledMotion"),
     "arm_control.motion.jerk_limited": ("jerk_limited",),
-    "arm_control.control.effort_gate": ("EffortGate", "GateParameters"),
+    "arm_control.gate.effort_gate": ("EffortGate", "GateParameters"),
     "arm_control.simulation.mujoco_simulator": ("MujocoSimulator",),
     "arm_control.simulation.rigid_body": ("RigidBodySimulator",),
     "arm_control.simulation.scenario": ("Scenario",),
